@@ -1,0 +1,61 @@
+"""Everything a plugin may use, and nothing else is public.
+
+Adapters subclass `Adapter`, policies subclass `Policy`; both build their settings records with
+`msgspec` annotations and are found by the entry points ``outrider.adapters`` and
+``outrider.policies``.
+"""
+
+from outrider.api.adapter import Adapter, AdapterSettings, Batch
+from outrider.api.policy import API_VERSION, Policy, PolicySettings, SiteView
+from outrider.api.reader import LogReader, Reading, ReaderOptions
+from outrider.model import events
+from outrider.model.clusters import ClusterSpec
+from outrider.model.decisions import NOWHERE, Choice
+from outrider.model.errors import (
+    ConfigurationError,
+    OutriderError,
+    PeerError,
+    PluginError,
+    TraceError,
+    nearest,
+)
+from outrider.model.events import NamedEvent
+from outrider.model.jobs import Job, JobSpec
+from outrider.model.machines import MachineSpec
+from outrider.model.opening import OpeningHours
+from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN, Outcome
+from outrider.model.settings import build, describe
+
+__all__ = [
+    "API_VERSION",
+    "COMPLETED_RUN",
+    "EVICTED_RUN",
+    "NOWHERE",
+    "REMOVED_RUN",
+    "Adapter",
+    "AdapterSettings",
+    "Batch",
+    "Choice",
+    "ClusterSpec",
+    "ConfigurationError",
+    "Job",
+    "JobSpec",
+    "LogReader",
+    "MachineSpec",
+    "NamedEvent",
+    "OpeningHours",
+    "Outcome",
+    "OutriderError",
+    "PeerError",
+    "PluginError",
+    "Policy",
+    "PolicySettings",
+    "Reading",
+    "ReaderOptions",
+    "SiteView",
+    "TraceError",
+    "build",
+    "describe",
+    "events",
+    "nearest",
+]

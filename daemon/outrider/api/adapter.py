@@ -1,0 +1,95 @@
+"""The contract of an adapter: who tells the engine what happens at a site.
+
+An adapter is an asynchronous context that yields batches of events. It declares what it can see
+and which levers it has, and never sorts out policy.
+"""
+
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+import msgspec
+
+from outrider.model.clusters import ClusterSpec
+from outrider.model.events import NamedEvent
+
+API_VERSION = 1
+
+
+class AdapterSettings(msgspec.Struct, frozen=True):
+    """An adapter without settings of its own."""
+
+
+class Batch(msgspec.Struct):
+    """Events an adapter has seen since its last batch, and how to resume after them.
+
+    Attributes:
+        events: in the order the source gave them.
+        cursor: plain data (JSON types) from which the adapter goes on after these events; it is
+            stored in the same transaction as they are.
+        seen_until_s: everything up to this event time has been seen (Unix seconds), or None
+            when the source cannot say. A quiet but healthy source moves this forward.
+        age_s: how old the newest information is, in seconds; grows while the source is away.
+        rejected: records that could not be read, counted by reason.
+        ignored: records that are no event of ours, counted by kind.
+        note: what the person on call should know ("EventLog vanished"), or empty.
+    """
+
+    events: list[NamedEvent]
+    cursor: Any
+    seen_until_s: float | None = None
+    age_s: float = 0.0
+    rejected: dict[str, int] = {}
+    ignored: dict[str, int] = {}
+    note: str = ""
+
+
+class Adapter:
+    """Base of every adapter.
+
+    Class variables:
+        name, description, settings_type, api_version: as in `outrider.api.Policy`.
+        sees: names of the event kinds it can yield (`outrider.model.events.KIND_NAMES`).
+        levers: what it can change in the batch system; empty for one that only observes.
+        inferred: True where machines and owners are guessed from job events alone.
+        lateness_s: how long to wait for events that arrive out of order.
+        own_clock: True if event times are not Unix time (a virtual site on a clock of its own).
+    """
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    settings_type: ClassVar[type[AdapterSettings]] = AdapterSettings
+    api_version: ClassVar[int] = API_VERSION
+    sees: ClassVar[tuple[str, ...]] = ()
+    levers: ClassVar[tuple[str, ...]] = ()
+    inferred: ClassVar[bool] = False
+    lateness_s: float = 5.0
+    own_clock: ClassVar[bool] = False
+
+    def __init__(self, label: str, settings: Any) -> None:
+        self.label = label
+        self.settings = settings
+
+    async def __aenter__(self) -> Self:
+        """Open what it reads. Raises `outrider.api.PeerError` if that cannot be done."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close what was opened. Never raises because the source is gone."""
+
+    def clusters(self) -> list[ClusterSpec]:
+        """The clusters whose habits it knows (opening hours, sleep); may be empty."""
+        return []
+
+    def batches(self, cursor: Any) -> AsyncIterator[Batch]:
+        """Yield batches for ever, from the cursor of an earlier batch or, if None, the start.
+
+        A batch without events is a sign of life: yield one at least every few seconds. When the
+        source is gone for a while, keep yielding empty batches with a growing `age_s`.
+        """
+        raise NotImplementedError

@@ -1,0 +1,143 @@
+"""The contract of a policy: who is asked where a job should run.
+
+A policy is synchronous and pure in spirit: it sees a read-only view of the site, draws from the
+random generator it is handed, learns from outcomes, and saves and restores what it learned. It
+never sees a true run time, the next log-in or anything else that has not happened yet.
+"""
+
+import random
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar, Protocol
+
+import msgspec
+
+from outrider.model.decisions import Choice
+from outrider.model.jobs import Job
+from outrider.model.outcomes import Outcome
+
+API_VERSION = 1
+
+
+class SiteView(Protocol):
+    """What a policy may see of the site. Read-only: the engine is the only writer.
+
+    Attributes:
+        now: event time of the round, seconds.
+        free_n: machines of each cluster on which a job may start now, by cluster number.
+        free_total: their sum.
+        active_w: mean watts of a busy machine, by cluster; None where unknown.
+        cluster_names: names of the clusters, by number.
+    """
+
+    now: float
+    free_n: Sequence[int]
+    free_total: int
+    active_w: Sequence[float | None]
+    cluster_names: Sequence[str]
+
+    def hour_of_day(self) -> int:
+        """Local hour of `now`, 0 to 23."""
+        ...
+
+    def draw(self, rng: random.Random) -> int:
+        """A free machine, uniformly over all. Raises `LookupError` if none is free."""
+        ...
+
+    def draw_in(self, cluster: int, rng: random.Random) -> int:
+        """A free machine of a cluster, uniformly. Raises `LookupError` if none is free."""
+        ...
+
+    def longest_free(self) -> int:
+        """The machine that has been free the longest. Raises `LookupError` if none is free."""
+        ...
+
+    def was_free_through(self, start_s: float, end_s: float) -> bool:
+        """Whether some machine, free at `start_s`, was seen to stay free until `end_s` (<= now)."""
+        ...
+
+    def cluster_of(self, machine: int) -> int:
+        """The number of a machine's cluster."""
+        ...
+
+
+class PolicySettings(msgspec.Struct, frozen=True):
+    """A policy without settings of its own."""
+
+
+class Policy:
+    """Base of every policy: subclass it, declare the class variables, write `choose`.
+
+    Class variables:
+        name: as in the entry point and on the command line.
+        description: one line.
+        settings_type: a record built by `outrider.api.settings`.
+        presets: named settings, such as ``literal`` for a paper's method exactly as printed.
+        features: what makes two jobs alike to this policy; names only, for people. `alike`
+            computes the key itself.
+        api_version: the contract it was written against.
+        needs_oracle: needs the true run times; replay grants it, the daemon refuses.
+    """
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    settings_type: ClassVar[type[PolicySettings]] = PolicySettings
+    presets: ClassVar[dict[str, dict[str, Any]]] = {}
+    features: ClassVar[tuple[str, ...]] = ()
+    api_version: ClassVar[int] = API_VERSION
+    needs_oracle: ClassVar[bool] = False
+
+    reconsider_s: float | None = None
+    """Decision epoch: a job kept queued by choice is decided again after this. None: the site's."""
+    max_hold_s: float = float("inf")
+    """Starvation guard: a job kept queued by choice this long must be started."""
+    wants_scores: bool = True
+    """Set by the engine: False where nobody will read the scores of a `Choice`."""
+
+    def __init__(self, settings: Any, rng: random.Random) -> None:
+        self.settings = settings
+        self.rng = rng
+
+    def alike(self, job: Job, view: SiteView) -> Hashable:
+        """The key of the jobs that look like this one now. Equal keys are decided alike."""
+        return ()
+
+    def appraise(self, key: Hashable, view: SiteView) -> Any:
+        """What is worth computing once for all jobs alike in a round; handed to `choose`."""
+        return None
+
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        """Where one job should run. At least one machine is free when this is called.
+
+        Args:
+            job: the job to decide.
+            appraisal: what `appraise` gave for its key in this round.
+            view: the site.
+            may_keep: False when the starvation guard demands a start.
+        """
+        raise NotImplementedError
+
+    def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> float | None:
+        """Learn from the end of a run or of a job; return the reward, if there is one.
+
+        Args:
+            outcome: what happened.
+            view: the site at that moment.
+            on_policy: whether this policy chose that place (always true for the acting policy;
+                in shadow, true where its standing choice was the same cluster).
+        """
+        return None
+
+    def scores(self, key: Hashable, view: SiteView) -> dict[str, float]:
+        """The present score of every alternative for jobs with this key, for `explain`."""
+        return {}
+
+    def explain(self, job: Job, view: SiteView) -> str:
+        """One sentence, in words a user on call understands: what speaks for what."""
+        return self.description
+
+    def save(self) -> dict[str, Any]:
+        """What was learned, as plain data (the random generator is saved by the engine)."""
+        return {}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave. Raises `ValueError` if it does not fit."""

@@ -1,0 +1,88 @@
+"""The contract of a log reader: text that a batch system wrote, turned into events.
+
+A reader is found by the entry point ``outrider.readers``. It does no I/O and never raises on
+what it is fed: a record is an event, ignored (counted by kind) or rejected (counted by reason).
+Duplicates are found later, by the intake. The `logtail` adapter and ``outrider ingest`` feed it.
+"""
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from outrider.model.events import NamedEvent
+
+
+class ReaderOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file does not say of itself.
+
+    Attributes:
+        year: year of the last event, for date styles without one; None: from `modified_s`.
+        timezone: IANA name of the zone the writer's clock showed; None: the reader's default.
+        modified_s: when the file was last written (Unix seconds), or None.
+        fields: column names of a headerless table, or empty.
+    """
+
+    year: int | None = None
+    timezone: str | None = None
+    modified_s: float | None = None
+    fields: tuple[str, ...] = ()
+
+
+class Reading(msgspec.Struct):
+    """What a reader made of the bytes it was fed.
+
+    Attributes:
+        events: in the order of the file.
+        consumed: bytes from the front of the data that need not be fed again.
+        records: records in those bytes; each is one of events' sources, ignored or rejected.
+        lines: lines in those bytes.
+        ignored: records that are no event of ours, by kind.
+        rejected: records that could not be read, by reason.
+        warnings: things the person on call should know, such as a guessed year.
+    """
+
+    events: list[NamedEvent]
+    consumed: int
+    records: int
+    lines: int
+    ignored: dict[str, int]
+    rejected: dict[str, int]
+    warnings: list[str] = []
+
+
+class LogReader:
+    """Base of every log reader.
+
+    Class variables:
+        name: the word for ``--format``.
+        description: one line.
+    """
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+
+    def __init__(self, options: ReaderOptions) -> None:
+        self.options = options
+
+    @classmethod
+    def recognises(cls, head: bytes) -> bool:
+        """Whether a file that begins like this is written in this format."""
+        raise NotImplementedError
+
+    def read(self, data: bytes, final: bool = False) -> Reading:
+        """Read the whole records at the front of `data`.
+
+        Args:
+            data: what follows the bytes consumed so far.
+            final: nothing more will come (the end of a file, or a pause in a live one): what was
+                held back to look at the next record is given out. A half record stays
+                unconsumed all the same; ``outrider ingest`` counts it as rejected.
+        """
+        raise NotImplementedError
+
+    def save(self) -> Any:
+        """What must be remembered between reads (a year, a half-told job), as JSON types."""
+        return None
+
+    def restore(self, saved: Any) -> None:
+        """Go on from what `save` gave."""

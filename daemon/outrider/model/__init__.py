@@ -1,0 +1,1 @@
+"""The words: jobs, machines, events, decisions, outcomes. This room knows nobody."""

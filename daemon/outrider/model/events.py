@@ -1,0 +1,84 @@
+"""What can happen at a site: the alphabet that every feeder speaks and the engine understands.
+
+An event is a plain tuple ``(time_s, kind, subject, extra)``. A tuple costs 90 ns to make, a
+frozen dataclass 570; a campus year has six million of them. ``kind`` is one of the integers
+below. At the edge (adapters, journal, logs) ``subject`` is the name of a job or machine and
+machines in ``extra`` are names too: a `NamedEvent`. Inside the engine both are small integers
+given out by `outrider.engine.names`: an `Event`.
+
+============  =========  ======================================================
+kind          subject    extra
+============  =========  ======================================================
+completed     job        None
+evicted       job        reason, one of `EVICTION_REASONS`
+owner_went    machine    None; idle, but not yet open to jobs
+usable        machine    None; from now on jobs may start here
+rebooted      machine    None; idle again (machines with an owner are spared)
+owner_came    machine    None; closed to jobs
+submitted     job        `JobSpec`
+removed       job        reason: ``removed`` or ``killed``
+tick          0          None; decisions fall now
+started       job        (machine, cpus)
+suspended     job        None
+resumed       job        None
+held          job        None; by its user or the batch system, not by a policy
+released      job        None
+changed       job        dict of changed `JobSpec` fields
+joined        machine    `MachineSpec`
+left          machine    None
+asleep        machine    None
+woken         machine    None
+drained       machine    None; closed to jobs by an administrator
+power         machine    watts, measured
+============  =========  ======================================================
+
+The numbers of the first nine kinds are their order at equal times in a replayed trace: job end,
+log-out or usable, reboot, log-in, submission, kill, tick (see docs/reference/definitions.md).
+"""
+
+from typing import Any, Final, TypeAlias
+
+COMPLETED: Final = 0
+EVICTED: Final = 1
+OWNER_WENT: Final = 2
+USABLE: Final = 3
+REBOOTED: Final = 4
+OWNER_CAME: Final = 5
+SUBMITTED: Final = 6
+REMOVED: Final = 7
+TICK: Final = 8
+STARTED: Final = 9
+SUSPENDED: Final = 10
+RESUMED: Final = 11
+HELD: Final = 12
+RELEASED: Final = 13
+CHANGED: Final = 14
+JOINED: Final = 15
+LEFT: Final = 16
+ASLEEP: Final = 17
+WOKEN: Final = 18
+DRAINED: Final = 19
+POWER: Final = 20
+
+KIND_NAMES: Final = (
+    "completed", "evicted", "owner_went", "usable", "rebooted", "owner_came", "submitted",
+    "removed", "tick", "started", "suspended", "resumed", "held", "released", "changed",
+    "joined", "left", "asleep", "woken", "drained", "power",
+)  # fmt: skip
+"""Names of the kinds, by number: metrics, journal exports and reports use these."""
+
+KIND_NUMBERS: Final = {name: number for number, name in enumerate(KIND_NAMES)}
+
+JOB_KINDS: Final = frozenset(
+    {COMPLETED, EVICTED, SUBMITTED, REMOVED, STARTED, SUSPENDED, RESUMED, HELD, RELEASED, CHANGED}
+)
+"""Kinds whose subject is a job; the subject of the rest (but tick) is a machine."""
+
+EVICTION_REASONS: Final = (
+    "owner", "reboot", "preempted", "drained", "failed_start", "removed", "held", "killed",
+    "unknown",
+)  # fmt: skip
+"""Why a run ended before its job was done: a closed list. What a source does not say is unknown."""
+
+Event: TypeAlias = tuple[float, int, int, Any]
+NamedEvent: TypeAlias = tuple[float, int, str, Any]

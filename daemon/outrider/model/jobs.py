@@ -1,0 +1,109 @@
+"""Jobs: what a batch system tells about one, and the live record the engine keeps of it."""
+
+from typing import Any, Final
+
+import msgspec
+
+QUEUED: Final = 0
+RUNNING: Final = 1
+SUSPENDED_STATE: Final = 2
+HELD_STATE: Final = 3
+
+JOB_STATE_NAMES: Final = ("queued", "running", "suspended", "held")
+
+
+class JobSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What is known of a job when it enters the queue. No run time: that is the future.
+
+    Attributes:
+        user: who submitted it, in the batch system's spelling.
+        vo: virtual organisation (accounting group); ``all`` where a site has none.
+        job_class: the user's declaration, ``interactive`` or ``batch``.
+        cpus: CPUs requested, at least 1.
+        estimate_s: estimated run time in seconds, or None where nobody said.
+        eligible_s: when it could first have run (a dependency was met), or None for at once.
+    """
+
+    user: str = ""
+    vo: str = "all"
+    job_class: str = "batch"
+    cpus: int = 1
+    estimate_s: float | None = None
+    eligible_s: float | None = None
+
+
+UNKNOWN_JOB: Final = JobSpec()
+
+
+class Job:
+    """One job as the engine sees it: its specification and what happened to it so far.
+
+    Attributes:
+        number: small integer, the job's identity inside the engine.
+        spec: what its user said.
+        submit_s: submission time in seconds; None when the source began after it.
+        state: one of the state constants of this module.
+        machine: number of the machine it runs on, -1 while it runs nowhere.
+        start_s: start of the present run.
+        cpus: CPUs of the present run.
+        first_start_s: start of its first run, None before.
+        consumed_s: longest run that was thrown away so far (McGough and Forshaw, section 4.1:
+            "the maximum number of hours consumed on previous evicted executions").
+        runs: runs started.
+        pause_s: seconds of the present run spent suspended (complete stretches).
+        suspended_at_s: start of the present suspension.
+        hold_since_s: when a policy first chose to keep it queued since its last run, or None.
+    """
+
+    __slots__ = (
+        "consumed_s",
+        "cpus",
+        "first_start_s",
+        "hold_since_s",
+        "machine",
+        "number",
+        "pause_s",
+        "runs",
+        "spec",
+        "start_s",
+        "state",
+        "submit_s",
+        "suspended_at_s",
+    )
+
+    def __init__(self, number: int, spec: JobSpec, submit_s: float | None) -> None:
+        self.number = number
+        self.spec = spec
+        self.submit_s = submit_s
+        self.state = QUEUED
+        self.machine = -1
+        self.start_s = 0.0
+        self.cpus = spec.cpus
+        self.first_start_s: float | None = None
+        self.consumed_s = 0.0
+        self.runs = 0
+        self.pause_s = 0.0
+        self.suspended_at_s = 0.0
+        self.hold_since_s: float | None = None
+
+    def run_s(self, now: float) -> float:
+        """Seconds of work in the present run until `now`, without suspended time."""
+        paused = self.pause_s
+        if self.state == SUSPENDED_STATE:
+            paused += now - self.suspended_at_s
+        return max(0.0, now - self.start_s - paused)
+
+    def save(self) -> dict[str, Any]:
+        """Everything as plain data, for a snapshot."""
+        return {name: getattr(self, name) for name in self.__slots__ if name != "spec"} | {
+            "spec": msgspec.to_builtins(self.spec)
+        }
+
+    @classmethod
+    def restore(cls, saved: dict[str, Any]) -> "Job":
+        """Rebuild the job that `save` described."""
+        job = cls(saved["number"], msgspec.convert(saved["spec"], JobSpec), saved["submit_s"])
+        for name in cls.__slots__:
+            if name != "spec":
+                setattr(job, name, saved[name])
+        return job

@@ -1,0 +1,52 @@
+"""The site's wall clock: which hour of day and of week an event time falls in."""
+
+import datetime as dt
+from typing import Protocol
+from zoneinfo import ZoneInfo
+
+DAY_S = 86_400
+WEEK_S = 7 * DAY_S
+_EPOCH_WEEKDAY = 3  # 1970-01-01 was a Thursday; Monday is 0
+
+
+class LocalTime(Protocol):
+    """Turns event time (seconds) into seconds since Monday 00:00 local time."""
+
+    def week_second(self, time_s: float) -> float:
+        """Seconds since the last Monday 00:00, local time, in [0, 604800)."""
+        ...
+
+
+class TraceTime:
+    """A trace that counts seconds from a local wall-clock start, without daylight saving.
+
+    Args:
+        start: wall clock of second 0 (a naive datetime, as in ``site.toml``).
+    """
+
+    def __init__(self, start: dt.datetime) -> None:
+        midnight = start.replace(hour=0, minute=0, second=0, microsecond=0)
+        self.start = start
+        self.offset_s = start.weekday() * DAY_S + (start - midnight).total_seconds()
+
+    def week_second(self, time_s: float) -> float:
+        """Seconds since the last Monday 00:00 of the trace's own clock."""
+        return (time_s + self.offset_s) % WEEK_S
+
+
+class ZoneTime:
+    """Unix time seen in a time zone; daylight saving is looked up once per quarter of an hour."""
+
+    def __init__(self, zone: str) -> None:
+        self._zone = ZoneInfo(zone)
+        self._quarter = -1
+        self._shift_s = 0.0
+
+    def week_second(self, time_s: float) -> float:
+        """Seconds since the last Monday 00:00 in the zone."""
+        quarter = int(time_s // 900)
+        if quarter != self._quarter:
+            offset = dt.datetime.fromtimestamp(quarter * 900, self._zone).utcoffset()
+            self._shift_s = (offset or dt.timedelta()).total_seconds() + _EPOCH_WEEKDAY * DAY_S
+            self._quarter = quarter
+        return (time_s + self._shift_s) % WEEK_S

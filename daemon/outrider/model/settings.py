@@ -1,0 +1,74 @@
+"""Settings: one declaration from which checks, examples and the reference page are made.
+
+A settings record is a `msgspec.Struct` whose fields are annotated with `msgspec.Meta`: range,
+description (why one would change it) and, in ``extra_json_schema``'s place, nothing else. The
+unit stands in the field's name (``_s``, ``_w``, ``_ratio``).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from outrider.model.errors import ConfigurationError, nearest
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Setting(NamedTuple):
+    """One setting as documentation shows it."""
+
+    name: str
+    default: Any
+    required: bool
+    type: Any
+    ge: float | None
+    le: float | None
+    doc: str
+
+
+def describe(record: type[msgspec.Struct]) -> Iterator[Setting]:
+    """The settings of a record, in the order of their declaration."""
+    hints = get_type_hints(record, include_extras=True)
+    for field in msgspec.structs.fields(record):
+        default = field.default
+        if default is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT:
+            default = field.default_factory()
+        meta = msgspec.Meta()
+        kind = hints[field.name]
+        if get_origin(kind) is Annotated:
+            kind, meta = get_args(kind)[:2]
+        yield Setting(
+            name=field.encode_name,
+            default=None if default is msgspec.NODEFAULT else default,
+            required=field.required,
+            type=kind,
+            ge=meta.ge if meta.ge is not None else meta.gt,
+            le=meta.le if meta.le is not None else meta.lt,
+            doc=meta.description or "",
+        )
+
+
+def build(record: type[T], given: Mapping[str, Any], where: str) -> T:
+    """Make a settings record from what a file or a command line gave.
+
+    Args:
+        record: the declaration.
+        given: keys and values.
+        where: the place to name in an error, such as ``site.toml [policies.bandit]``.
+
+    Raises:
+        ConfigurationError: an unknown key (names the nearest known one), a wrong type or a
+            value out of range.
+    """
+    known = {field.encode_name for field in msgspec.structs.fields(record)}
+    for key in given:
+        if key not in known:
+            raise ConfigurationError(f'{where}: unknown setting "{key}"; {nearest(key, known)}')
+    try:
+        return msgspec.convert(dict(given), record, strict=True)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        place = text.rpartition(" - at `$.")[2].rstrip("`") if " - at `$" in text else ""
+        value = f' "{place}" = {given.get(place.split(".")[0].split("[")[0])!r}' if place else ""
+        raise ConfigurationError(f"{where}:{value}: {text.partition(' - at ')[0]}") from error

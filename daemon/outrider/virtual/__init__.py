@@ -1,0 +1,1 @@
+"""The virtual site: physics of machines, owners, jobs and power. The truth lives here only."""

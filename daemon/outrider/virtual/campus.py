@@ -1,0 +1,74 @@
+"""A campus as data: machines, owner sessions and jobs of one trace, in columns."""
+
+import datetime as dt
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.model.clusters import ClusterSpec
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+
+@dataclass(slots=True)
+class Campus:
+    """The three files of a campus (and its ``site.toml``), checked and in columns.
+
+    Machine, job and cluster numbers are positions in these columns.
+
+    Attributes:
+        name: where it came from, for reports.
+        start: local wall clock of second 0.
+        reboot_s: second of the day of the nightly reboot, None for none.
+        idle_before_job_open_s, idle_before_job_closed_s: delay between a log-out or reboot and
+            the moment jobs may use the machine, by whether its cluster is open at that moment.
+        reconsider_s: the site's decision epoch.
+        clusters: in the order of ``site.toml``, then those only machines name.
+        machine_names: one name a machine.
+        machine_cluster: (machines,) cluster number.
+        active_w, idle_w, sleep_w: (machines,) watts.
+        session_machine, login_s, logout_s: (sessions,) owner sessions, by log-in.
+        job_names: one name a job, by submission.
+        submit_s: (jobs,) seconds.
+        run_s: (jobs,) true run time in seconds, nan = never ends by itself. The truth.
+        kill_s: (jobs,) absolute second at which somebody kills it, nan = nobody.
+        user, vo: (jobs,) index into `user_names`, `vo_names`.
+        skipped: rows left out under ``--skip-bad``, by reason.
+    """
+
+    name: str
+    start: dt.datetime
+    reboot_s: float | None
+    idle_before_job_open_s: float
+    idle_before_job_closed_s: float
+    reconsider_s: float
+    clusters: list[ClusterSpec]
+    machine_names: list[str]
+    machine_cluster: Ints
+    active_w: Floats
+    idle_w: Floats
+    sleep_w: Floats
+    session_machine: Ints
+    login_s: Floats
+    logout_s: Floats
+    job_names: list[str]
+    submit_s: Floats
+    run_s: Floats
+    kill_s: Floats
+    user: Ints
+    vo: Ints
+    user_names: list[str]
+    vo_names: list[str]
+    skipped: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def span_s(self) -> float:
+        """Seconds from 0 to the last thing the trace knows of: its end."""
+        last = [0.0]
+        for column in (self.logout_s, self.submit_s, self.kill_s):
+            known = column[~np.isnan(column)]
+            if known.size:
+                last.append(float(known.max()))
+        return max(last)
