@@ -32,6 +32,8 @@ class Batch(msgspec.Struct):
         age_s: how old the newest information is, in seconds; grows while the source is away.
         rejected: records that could not be read, counted by reason.
         ignored: records that are no event of ours, counted by kind.
+        history: True for what was written before the daemon first started, when it was told to
+            start now: state is built from it, without metrics, decisions or rewards.
         note: what the person on call should know ("EventLog vanished"), or empty.
     """
 
@@ -41,6 +43,7 @@ class Batch(msgspec.Struct):
     age_s: float = 0.0
     rejected: dict[str, int] = {}
     ignored: dict[str, int] = {}
+    history: bool = False
     note: str = ""
 
 

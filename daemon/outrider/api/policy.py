@@ -55,6 +55,10 @@ class SiteView(Protocol):
         """Whether some machine, free at `start_s`, was seen to stay free until `end_s` (<= now)."""
         ...
 
+    def watts_span(self) -> tuple[float, float]:
+        """The least and most active watts of any cluster; (0, 0) where none is known."""
+        ...
+
     def cluster_of(self, machine: int) -> int:
         """The number of a machine's cluster."""
         ...
@@ -116,8 +120,8 @@ class Policy:
         """
         raise NotImplementedError
 
-    def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> float | None:
-        """Learn from the end of a run or of a job; return the reward, if there is one.
+    def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
+        """Learn from the end of a run or of a job; return the rewards that it settled.
 
         Args:
             outcome: what happened.
@@ -125,19 +129,22 @@ class Policy:
             on_policy: whether this policy chose that place (always true for the acting policy;
                 in shadow, true where its standing choice was the same cluster).
         """
-        return None
+        return ()
 
     def scores(self, key: Hashable, view: SiteView) -> dict[str, float]:
-        """The present score of every alternative for jobs with this key, for `explain`."""
+        """The present score of every alternative for jobs with this key, for ``explain``."""
         return {}
 
     def explain(self, job: Job, view: SiteView) -> str:
         """One sentence, in words a user on call understands: what speaks for what."""
         return self.description
 
-    def save(self) -> dict[str, Any]:
-        """What was learned, as plain data (the random generator is saved by the engine)."""
+    def save(self, view: SiteView) -> dict[str, Any]:
+        """What was learned, as plain data (the random generator is saved by the engine).
+
+        Name clusters by their names: their numbers may differ when it is restored.
+        """
         return {}
 
-    def restore(self, saved: dict[str, Any]) -> None:
+    def restore(self, saved: dict[str, Any], view: SiteView) -> None:
         """Go on from what `save` gave. Raises `ValueError` if it does not fit."""

@@ -1,0 +1,6 @@
+"""The engine: events in, decisions out. No I/O, no wall clock, no global random generator."""
+
+from outrider.engine.engine import Engine, Recorder, Sink
+from outrider.engine.seat import Seat
+
+__all__ = ["Engine", "Recorder", "Seat", "Sink"]

@@ -1,0 +1,155 @@
+"""Accounting: the definitions of FORMATS, kept as events pass. Reports and metrics read it.
+
+There is one accounting for everything. Replay's report, the status page and the metrics show
+the same numbers for the same events because they are the same numbers.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from outrider.engine.distribution import Distribution
+from outrider.engine.energy import BADPUT, GOODPUT, EnergyBook
+from outrider.engine.fairness import Fairness
+from outrider.model.events import EVICTION_REASONS
+from outrider.model.jobs import RUNNING, Job
+from outrider.model.localtime import LocalTime
+
+_SHORTEST_RUN_S = 10.0
+
+
+class Accounting:
+    """Totals since the beginning (of the trace, or of the daemon's first start).
+
+    Args:
+        local_time: the site's wall clock, for machines that sleep by opening hours.
+        targets: fair shares by VO; empty: equal.
+        exact: keep every wait, so that reports have exact percentiles (replay, ingest).
+        half_life_s: of windowed fairness.
+    """
+
+    def __init__(
+        self,
+        local_time: LocalTime,
+        targets: Mapping[str, float] | None = None,
+        exact: bool = False,
+        half_life_s: float = 86_400.0,
+    ) -> None:
+        self.exact = exact
+        self.fairness = Fairness(targets or {}, half_life_s)
+        self.energy = EnergyBook(local_time)
+        self.begin_s: float | None = None
+        self._clear()
+
+    def _clear(self) -> None:
+        self.submitted = 0
+        self.completed = 0
+        self.removed = 0
+        self.starts = 0
+        self.waits: dict[tuple[str, str], Distribution] = {}
+        self.overhead = Distribution(self.exact)
+        self.slowdown = Distribution(self.exact)
+        self.goodput_s = 0.0
+        self.badput_s = 0.0
+        self.evictions: dict[tuple[str, int], int] = {}
+        self.never_started: dict[tuple[str, str], int] = {}
+
+    def restart(self, now: float) -> None:
+        """Forget all totals; what is running and who sits where stays known."""
+        self._clear()
+        self.begin_s = now
+        self.energy.restart(now)
+
+    def job_submitted(self, job: Job, time_s: float) -> None:
+        """A job entered the queue."""
+        self.submitted += 1
+        self.fairness.submitted(job.spec.vo, time_s)
+
+    def run_started(self, job: Job, machine: int, time_s: float, now: float) -> None:
+        """A run began; `job.first_start_s` is set if it is the first."""
+        self.starts += 1
+        if job.runs == 1 and job.submit_s is not None:
+            spec = job.spec
+            eligible_s = job.submit_s if spec.eligible_s is None else spec.eligible_s
+            key = (spec.job_class, spec.vo)
+            waits = self.waits.get(key)
+            if waits is None:
+                waits = self.waits[key] = Distribution(self.exact)
+            waits.add(max(0.0, time_s - max(eligible_s, job.submit_s)))
+        self.energy.work(machine, job.cpus, now)
+        self.fairness.started(job.spec.vo, now, job.cpus)
+
+    def job_removed(self, job: Job) -> None:
+        """A job left the queue or its machine without completing."""
+        self.removed += 1
+        if job.first_start_s is None:
+            key = (job.spec.job_class, job.spec.vo)
+            self.never_started[key] = self.never_started.get(key, 0) + 1
+
+    def run_paused(self, job: Job, now: float) -> None:
+        """A running job is suspended: neither goodput nor badput, and no energy of its own."""
+        self.energy.rest(job.machine, job.cpus, now)
+
+    def run_resumed(self, job: Job, now: float) -> None:
+        """A suspended job works again."""
+        self.energy.work(job.machine, job.cpus, now)
+
+    def run_completed(self, job: Job, run_s: float, cluster: int, time_s: float) -> None:
+        """The run finished its job: goodput, and the job's overhead and slowdown."""
+        self.completed += 1
+        self.goodput_s += run_s * job.cpus
+        self.energy.joules[GOODPUT][cluster] += self.energy.run_j(job.machine, job.cpus, run_s)
+        if job.submit_s is None:
+            return
+        self.overhead.add(max(0.0, time_s - job.submit_s - run_s))
+        first = job.start_s if job.first_start_s is None else job.first_start_s
+        wait_s = max(0.0, first - job.submit_s)
+        self.slowdown.add(max(1.0, (wait_s + run_s) / max(run_s, _SHORTEST_RUN_S)))
+
+    def run_wasted(self, job: Job, run_s: float, cluster: int, reason: str) -> None:
+        """The run was thrown away: badput."""
+        self.badput_s += run_s * job.cpus
+        self.energy.joules[BADPUT][cluster] += self.energy.run_j(job.machine, job.cpus, run_s)
+        key = (reason, cluster)
+        self.evictions[key] = self.evictions.get(key, 0) + 1
+
+    def run_closed(self, job: Job, run_s: float, now: float) -> None:
+        """After either: the machine rests and the VO's meter stops."""
+        if job.state == RUNNING:  # a suspended run rests already
+            self.energy.rest(job.machine, job.cpus, now)
+        self.fairness.ended(job.spec.vo, job.start_s, now, job.cpus, run_s)
+
+    def evictions_by_reason(self) -> dict[str, int]:
+        """Counts over all clusters, every reason of the closed list named."""
+        out = dict.fromkeys(EVICTION_REASONS, 0)
+        for (reason, _), n in self.evictions.items():
+            out[reason] += n
+        return out
+
+    def save(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "counts": [self.submitted, self.completed, self.removed, self.starts],
+            "waits": [[*key, waits.save()] for key, waits in self.waits.items()],
+            "overhead": self.overhead.save(),
+            "slowdown": self.slowdown.save(),
+            "goodput_s": self.goodput_s,
+            "badput_s": self.badput_s,
+            "evictions": [[*key, n] for key, n in self.evictions.items()],
+            "never_started": [[*key, n] for key, n in self.never_started.items()],
+            "begin_s": self.begin_s,
+            "fairness": self.fairness.save(),
+            "energy": self.energy.save(),
+        }
+
+    def restore(self, saved: dict[str, Any], clusters: list[int]) -> None:
+        """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i."""
+        self.submitted, self.completed, self.removed, self.starts = saved["counts"]
+        self.waits = {(c, vo): Distribution.restore(w) for c, vo, w in saved["waits"]}
+        self.overhead = Distribution.restore(saved["overhead"])
+        self.slowdown = Distribution.restore(saved["slowdown"])
+        self.goodput_s, self.badput_s = saved["goodput_s"], saved["badput_s"]
+        self.evictions = {(reason, clusters[c]): n for reason, c, n in saved["evictions"]}
+        self.never_started = {(c, vo): n for c, vo, n in saved["never_started"]}
+        self.begin_s = saved["begin_s"]
+        self.fairness.restore(saved["fairness"])
+        self.energy.restore(saved["energy"], clusters)

@@ -1,0 +1,80 @@
+"""Distributions of waits, overheads and slowdowns: exact for reports, buckets for metrics."""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+
+WAIT_BOUNDS_S: Final = (
+    1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 14400.0, 28800.0, 86400.0,
+    172800.0, 604800.0,
+)  # fmt: skip
+"""Upper bounds of the buckets of a wait, seconds: from a blink to a week."""
+
+
+class Distribution:
+    """Values seen so far: sum and buckets always, every value where a report will want it.
+
+    Args:
+        exact: keep every value (8 bytes each), so that percentiles are exact.
+    """
+
+    __slots__ = ("buckets", "total", "values")
+
+    def __init__(self, exact: bool) -> None:
+        self.buckets = [0] * (len(WAIT_BOUNDS_S) + 1)
+        self.total = 0.0
+        self.values: array[float] | None = array("d") if exact else None
+
+    def add(self, value: float) -> None:
+        """Count one value."""
+        self.buckets[bisect_left(WAIT_BOUNDS_S, value)] += 1
+        self.total += value
+        if self.values is not None:
+            self.values.append(value)
+
+    @property
+    def n(self) -> int:
+        """How many values were counted."""
+        return sum(self.buckets)
+
+    def save(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        values = None if self.values is None else self.values.tolist()
+        return {"buckets": self.buckets, "total": self.total, "values": values}
+
+    @classmethod
+    def restore(cls, saved: dict[str, Any]) -> "Distribution":
+        """Rebuild what `save` described."""
+        made = cls(exact=saved["values"] is not None)
+        made.buckets = list(saved["buckets"])
+        made.total = saved["total"]
+        if saved["values"] is not None:
+            made.values = array("d", saved["values"])
+        return made
+
+
+def summary(parts: Iterable[Distribution], censored_n: int = 0) -> dict[str, float | int | None]:
+    """Mean, std (population), median, p90, p95, p99 (linear interpolation), max, n, censored_n.
+
+    Statistics are None where there is nothing to compute them from: no value, or, for all but
+    the mean, a distribution that kept only its buckets.
+    """
+    parts = list(parts)
+    n = sum(part.n for part in parts)
+    out: dict[str, float | int | None] = dict.fromkeys(
+        ("mean", "std", "median", "p90", "p95", "p99", "max")
+    )
+    out |= {"n": n, "censored_n": censored_n}
+    if n:
+        out["mean"] = sum(part.total for part in parts) / n
+    if n and all(part.values is not None for part in parts):
+        values = np.concatenate([np.frombuffer(p.values) for p in parts if p.values])
+        out["mean"] = float(values.mean())
+        out["std"] = float(values.std())
+        ranks = np.percentile(values, (50, 90, 95, 99))
+        out |= dict(zip(("median", "p90", "p95", "p99"), map(float, ranks), strict=True))
+        out["max"] = float(values.max())
+    return out

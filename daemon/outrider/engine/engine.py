@@ -1,0 +1,329 @@
+"""The engine: events in, decisions out. The same object live, in replay and in simulation.
+
+It is fed tuples and never asks for time. Outward it has two wires: a `Sink` that starts jobs and
+wakes it later, and a `Recorder` that writes ledger rows. A round of decisions falls on a tick;
+the engine asks for one at the present moment whenever something became decidable, and whoever
+feeds it delivers the tick after all other events of that time stamp.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+from outrider.engine.accounting import Accounting
+from outrider.engine.energy import ASLEEP, GONE, IDLING, OWNED
+from outrider.engine.seat import NEVER, Seat
+from outrider.engine.site import Site
+from outrider.model.decisions import Choice
+from outrider.model.events import KIND_NAMES, Event
+from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE, Job, JobSpec
+from outrider.model.machines import MachineSpec
+from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN
+
+
+class Sink(Protocol):
+    """What carries decisions out: the virtual site in replay, the gate in the daemon."""
+
+    def start(self, job: int, machine: int) -> None:
+        """Start a job on a machine, now."""
+        ...
+
+    def wake_at(self, time_s: float) -> None:
+        """Deliver a tick at `time_s`, after all other events of that moment."""
+        ...
+
+
+class Recorder(Protocol):
+    """What writes the ledger."""
+
+    def decided(
+        self, seat: Seat, job: int, action: str, machine: int, cpus: int, reason: str,
+        choice: Choice | None,
+    ) -> None:  # fmt: skip
+        """A decision was made, to be acted on or not."""
+        ...
+
+    def ended(
+        self, seat: Seat, job: Job, ending: str, reason: str, run_s: float, reward: float | None,
+        on_policy: bool,
+    ) -> None:  # fmt: skip
+        """A run ended, or a job left, and the seat's policy was told."""
+        ...
+
+
+class Engine:
+    """Site state, accounting and the seats around the table.
+
+    Args:
+        site: state of jobs and machines.
+        accounting: totals by the definitions.
+        seats: policies; at most one of them acting.
+        sink: carries starts and wake-ups out.
+        recorder: writes ledger rows.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        accounting: Accounting,
+        seats: Sequence[Seat],
+        sink: Sink,
+        recorder: Recorder,
+    ) -> None:
+        self.site = site
+        self.accounting = accounting
+        self.seats = list(seats)
+        self.events = 0
+        self.silent = False
+        self.clamped = 0
+        self._sink = sink
+        self._recorder = recorder
+        self._round_due = False
+        self._line = False
+        self._wake_s = NEVER
+        self._acting = next((seat for seat in seats if seat.acting), None)
+        self._handlers: list[Callable[[float, int, Any], None]] = [
+            getattr(self, f"_{name}") for name in KIND_NAMES
+        ]
+
+    def feed(self, events: Iterable[Event]) -> None:
+        """Apply events in their order. Batch borders mean nothing: only ticks decide."""
+        site, handlers = self.site, self._handlers
+        n = 0
+        for time_s, kind, subject, extra in events:
+            if time_s > site.now:
+                site.now = time_s
+            handlers[kind](time_s, subject, extra)
+            n += 1
+        self.events += n
+
+    # -- rounds -------------------------------------------------------------------------------
+
+    def _want_round(self) -> None:
+        if not self._round_due and self.seats and not self.silent:
+            self._round_due = True
+            self._sink.wake_at(self.site.now)
+
+    def _tick(self, time_s: float, subject: int, extra: Any) -> None:
+        site = self.site
+        if site.now >= self._wake_s:
+            self._wake_s = NEVER
+        self._round_due = False
+        if self.silent:
+            return
+        self._line = False
+        wake_s = NEVER
+        for seat in self.seats:
+            seat.round(site, self._sink.start if seat.acting else None, self._recorder.decided)
+            self._line = self._line or bool(seat.blocked)
+            wake_s = min(wake_s, seat.next_wake_s())
+        if wake_s < self._wake_s:
+            self._wake_s = wake_s
+            self._sink.wake_at(wake_s)
+
+    def begin(self, now: float) -> None:
+        """End of silent history: from here on everything counts and is decided."""
+        self.silent = False
+        self.site.now = max(self.site.now, now)
+        self.accounting.restart(self.site.now)
+        if self.site.jobs:
+            self._want_round()
+
+    # -- jobs ---------------------------------------------------------------------------------
+
+    def _submitted(self, time_s: float, subject: int, extra: JobSpec) -> None:
+        job = self.site.jobs[subject] = Job(subject, extra, time_s)
+        self.accounting.job_submitted(job, time_s)
+        for seat in self.seats:
+            seat.enter(subject)
+        self._want_round()
+
+    def _started(self, time_s: float, subject: int, extra: tuple[int, int]) -> None:
+        site = self.site
+        job = site.jobs[subject]
+        machine, cpus = extra
+        job.state, job.machine, job.cpus, job.start_s = RUNNING, machine, cpus, time_s
+        job.pause_s = 0.0
+        job.runs += 1
+        if job.first_start_s is None:
+            job.first_start_s = time_s
+        for seat in self.seats:
+            seat.started(job, site)
+        site.take(machine, cpus)
+        self.accounting.run_started(job, machine, time_s, site.now)
+
+    def _end_run(self, job: Job, time_s: float, ending: str, reason: str) -> None:
+        """Common end of every run: books, machine, outcome to every seat."""
+        site, accounting = self.site, self.accounting
+        run_s = job.run_s(time_s)
+        cluster = site.machine_cluster[job.machine]
+        if ending is COMPLETED_RUN:
+            accounting.run_completed(job, run_s, cluster, time_s)
+        else:
+            accounting.run_wasted(job, run_s, cluster, reason)
+            if run_s > job.consumed_s:
+                job.consumed_s = run_s
+        accounting.run_closed(job, run_s, site.now)
+        site.give_back(job.machine, job.cpus)
+        if not self.silent:
+            for seat in self.seats:
+                on_policy = seat.running.get(job.number, (None, False))[1]
+                reward = seat.ended(job, ending, reason, run_s, site)
+                self._recorder.ended(seat, job, ending, reason, run_s, reward, on_policy)
+        if self._line and site.free_total:
+            self._want_round()
+
+    def _completed(self, time_s: float, subject: int, extra: None) -> None:
+        job = self.site.jobs.pop(subject)
+        self._end_run(job, time_s, COMPLETED_RUN, "")
+
+    def _evicted(self, time_s: float, subject: int, extra: str) -> None:
+        job = self.site.jobs[subject]
+        self._end_run(job, time_s, EVICTED_RUN, extra)
+        job.state, job.machine = QUEUED, -1
+        for seat in self.seats:
+            seat.enter(subject)
+        self._want_round()
+
+    def _removed(self, time_s: float, subject: int, extra: str) -> None:
+        job = self.site.jobs.pop(subject)
+        self.accounting.job_removed(job)
+        if job.state in (RUNNING, SUSPENDED_STATE):
+            self._end_run(job, time_s, REMOVED_RUN, extra)
+            return
+        if self.silent:
+            for seat in self.seats:
+                seat.withdraw(subject, self.site.now)
+            return
+        for seat in self.seats:
+            reward = seat.removed(job, extra, self.site, self._recorder.decided)
+            self._recorder.ended(seat, job, REMOVED_RUN, extra, 0.0, reward, True)
+
+    def _suspended(self, time_s: float, subject: int, extra: None) -> None:
+        job = self.site.jobs[subject]
+        self.accounting.run_paused(job, self.site.now)
+        job.state, job.suspended_at_s = SUSPENDED_STATE, time_s
+
+    def _resumed(self, time_s: float, subject: int, extra: None) -> None:
+        job = self.site.jobs[subject]
+        job.pause_s += max(0.0, time_s - job.suspended_at_s)
+        job.state = RUNNING
+        self.accounting.run_resumed(job, self.site.now)
+
+    def _held(self, time_s: float, subject: int, extra: None) -> None:
+        job = self.site.jobs[subject]
+        job.state = HELD_STATE
+        for seat in self.seats:
+            seat.withdraw(subject, self.site.now)
+
+    def _released(self, time_s: float, subject: int, extra: None) -> None:
+        self.site.jobs[subject].state = QUEUED
+        for seat in self.seats:
+            seat.enter(subject)
+        self._want_round()
+
+    def _changed(self, time_s: float, subject: int, extra: JobSpec) -> None:
+        self.site.jobs[subject].spec = extra
+
+    # -- machines -----------------------------------------------------------------------------
+
+    def _joined(self, time_s: float, subject: int, extra: MachineSpec) -> None:
+        site, energy = self.site, self.accounting.energy
+        if subject < len(site.specs):
+            energy.settle(subject, site.now)
+        site.join(subject, extra)
+        cluster = site.machine_cluster[subject]
+        energy.join(subject, extra, cluster, site.cluster_specs[cluster])
+        energy.enter(subject, OWNED if site.owner[subject] else IDLING, site.now)
+        if extra.usable:
+            self._usable(time_s, subject, None)
+
+    def _left(self, time_s: float, subject: int, extra: None) -> None:
+        self.accounting.energy.enter(subject, GONE, self.site.now)
+        self.site.leave(subject)
+
+    def _usable(self, time_s: float, subject: int, extra: None) -> None:
+        self.site.open_machine(subject)
+        if self._line and self.site.free_total:
+            self._want_round()
+
+    def _owner_came(self, time_s: float, subject: int, extra: None) -> None:
+        site = self.site
+        site.owner[subject] = 1
+        site.shut(subject)
+        self.accounting.energy.enter(subject, OWNED, site.now)
+
+    def _owner_went(self, time_s: float, subject: int, extra: None) -> None:
+        site = self.site
+        site.owner[subject] = 0
+        self.accounting.energy.enter(subject, IDLING, site.now)
+
+    def _rebooted(self, time_s: float, subject: int, extra: None) -> None:
+        site = self.site
+        if site.owner[subject]:
+            return
+        site.shut(subject)
+        self.accounting.energy.enter(subject, IDLING, site.now)
+
+    def _asleep(self, time_s: float, subject: int, extra: None) -> None:
+        self.accounting.energy.enter(subject, ASLEEP, self.site.now)
+
+    def _woken(self, time_s: float, subject: int, extra: None) -> None:
+        self.accounting.energy.enter(subject, IDLING, self.site.now)
+
+    def _drained(self, time_s: float, subject: int, extra: None) -> None:
+        self.site.shut(subject)
+
+    def _power(self, time_s: float, subject: int, extra: float) -> None:
+        """Measured watts are booked by a later room; today they only count as events."""
+
+    def finish(self, now: float) -> None:
+        """The trace ends here: time runs to `now`, and machines' states are settled."""
+        self.site.now = max(self.site.now, now)
+        for machine in range(len(self.site.specs)):
+            self.accounting.energy.settle(machine, self.site.now)
+
+    # -- snapshots ----------------------------------------------------------------------------
+
+    def save(self) -> dict[str, Any]:
+        """State of site, accounting and seats, as plain data."""
+        return {
+            "site": self.site.save(),
+            "accounting": self.accounting.save(),
+            "seats": [[seat.name, seat.save(self.site)] for seat in self.seats],
+            "events": self.events,
+            "silent": self.silent,
+            "round_due": self._round_due,
+            "line": self._line,
+            "wake_s": None if self._wake_s == NEVER else self._wake_s,
+        }
+
+    def restore(self, saved: dict[str, Any]) -> list[str]:
+        """Go on from what `save` gave. Returns the names of seats that were not in it."""
+        self.site.restore(saved["site"])
+        clusters = [self.site.cluster_number(name) for name in saved["site"]["clusters"]]
+        energy = self.accounting.energy
+        for machine, spec in enumerate(self.site.specs):
+            cluster = self.site.machine_cluster[machine]
+            habits = self.site.cluster_specs[cluster]
+            energy.join(machine, spec or MachineSpec(), cluster, habits)
+        self.accounting.restore(saved["accounting"], clusters)
+        known = dict(saved["seats"])
+        for seat in self.seats:
+            if seat.name in known:
+                seat.restore(known[seat.name], clusters, self.site)
+            else:
+                for number, job in self.site.jobs.items():
+                    if job.state == QUEUED:
+                        seat.enter(number)
+        self.events = saved["events"]
+        self.silent = saved["silent"]
+        self._round_due = saved["round_due"]
+        self._line = saved["line"]
+        self._wake_s = NEVER if saved["wake_s"] is None else saved["wake_s"]
+        return [seat.name for seat in self.seats if seat.name not in known]
+
+    def pending_wakes(self) -> list[float]:
+        """The ticks asked for and not yet delivered: a feeder that restarts asks for these."""
+        wakes = [self.site.now] if self._round_due else []
+        return wakes + ([self._wake_s] if self._wake_s < NEVER else [])
+

@@ -1,0 +1,115 @@
+"""The report of FORMATS, made from site, accounting and a seat. Replay, ingest and status use it."""
+
+from collections.abc import Iterable
+from math import isnan
+from typing import Any
+
+from outrider.engine.accounting import Accounting
+from outrider.engine.distribution import Distribution, summary
+from outrider.engine.energy import PURPOSES
+from outrider.engine.seat import Seat
+from outrider.engine.site import Site
+from outrider.model.jobs import RUNNING, SUSPENDED_STATE
+
+_J_PER_WH = 3600.0
+
+
+def add_unfinished_overhead(
+    accounting: Accounting, site: Site, end_s: float, run_s: Iterable[tuple[int, float]]
+) -> None:
+    """Count the overhead so far of jobs not finished at the end of a trace.
+
+    Args:
+        accounting, site: of the run.
+        end_s: end of the trace.
+        run_s: (job, true run time) of those jobs that would have ended by themselves.
+    """
+    for number, seconds in run_s:
+        job = site.jobs.get(number)
+        if job is not None and job.submit_s is not None:
+            accounting.overhead.add(max(0.0, end_s - job.submit_s - seconds))
+
+
+def open_energy_j(accounting: Accounting, site: Site) -> float:
+    """Joules spent so far by runs that are still going."""
+    energy = accounting.energy
+    return sum(
+        energy.run_j(job.machine, job.cpus, job.run_s(site.now))
+        for job in site.jobs.values()
+        if job.state in (RUNNING, SUSPENDED_STATE)
+    )
+
+
+def energy_wh(accounting: Accounting, site: Site) -> dict[str, float | None]:
+    """Watt-hours by purpose; None where watts or machine states are unknown."""
+    joules = {purpose: sum(by_cluster) for purpose, by_cluster in accounting.energy.joules.items()}
+    joules["open"] = open_energy_j(accounting, site)
+    return {p: None if isnan(joules[p]) else joules[p] / _J_PER_WH for p in PURPOSES}
+
+
+def _never_started(site: Site, accounting: Accounting) -> dict[tuple[str, str], int]:
+    never = dict(accounting.never_started)
+    for job in site.jobs.values():
+        if job.first_start_s is None:
+            key = (job.spec.job_class, job.spec.vo)
+            never[key] = never.get(key, 0) + 1
+    return never
+
+
+def _waits(accounting: Accounting, site: Site) -> dict[str, Any]:
+    never = _never_started(site, accounting)
+    parts = dict(accounting.waits)
+    for key in never:
+        parts.setdefault(key, Distribution(accounting.exact))
+
+    def grouped(position: int) -> dict[str, Any]:
+        names = sorted({key[position] for key in parts})
+        return {
+            name: summary(
+                [waits for key, waits in parts.items() if key[position] == name],
+                sum(n for key, n in never.items() if key[position] == name),
+            )
+            for name in names
+        }
+
+    return {
+        "all": summary(parts.values(), sum(never.values())),
+        "by_class": grouped(0),
+        "by_vo": grouped(1),
+    }
+
+
+def report(site: Site, accounting: Accounting, seat: Seat | None) -> dict[str, Any]:
+    """The measured part of one run's object in ``outrider replay --json``."""
+    unfinished = len(site.jobs)
+    return {
+        "jobs": {
+            "submitted": accounting.submitted,
+            "completed": accounting.completed,
+            "removed": accounting.removed,
+            "unfinished": unfinished,
+            "skipped": {},
+        },
+        "wait_s": _waits(accounting, site),
+        "overhead_s": {"all": summary([accounting.overhead])},
+        "bounded_slowdown": {"all": summary([accounting.slowdown])},
+        "hold_s": {"max": _longest_hold_s(site, seat)},
+        "energy_wh": energy_wh(accounting, site),
+        "goodput_s": accounting.goodput_s,
+        "badput_s": accounting.badput_s,
+        "starts": accounting.starts,
+        "evictions": accounting.evictions_by_reason(),
+        "fairness": accounting.fairness.report(site.now),
+    }
+
+
+def _longest_hold_s(site: Site, seat: Seat | None) -> float | None:
+    if seat is None:
+        return None
+    longest = seat.longest_hold_s
+    for standing in seat.waiting.values():
+        held_s = standing.held_s
+        if standing.hold_since_s is not None:
+            held_s += site.now - standing.hold_since_s
+        longest = max(longest, held_s)
+    return longest

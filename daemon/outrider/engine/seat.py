@@ -1,0 +1,319 @@
+"""A seat at the engine: one policy, acting or in shadow, with its own memory and chance.
+
+Every seat decides the same waiting jobs on the same view of the site. Jobs are decided at
+submission and at once after an eviction. If no machine is free they wait in line and are decided
+when one frees; if the policy *chose* to keep one queued, it is decided again a decision epoch
+(`reconsider_s`) later, per job, and not merely because a machine frees.
+"""
+
+import heapq
+import random
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from outrider.api.policy import Policy
+from outrider.engine.site import Site
+from outrider.model.decisions import KEEP, NOWHERE, START, Choice
+from outrider.model.jobs import Job
+from outrider.model.outcomes import REMOVED_RUN, Outcome
+
+NO_MACHINE = "no_machine"
+GUARD = "guard"
+SHORTEST_HOLD_S = 1.0
+NEVER = float("inf")
+
+Record = Callable[["Seat", int, str, int, int, str, Choice | None], None]
+"""Called for every ledger row: seat, job, action, machine, cpus, reason, choice."""
+
+
+class Standing:
+    """What the seat last decided for a waiting job, and how long it has held it by choice."""
+
+    __slots__ = ("action", "choice", "cluster", "held_s", "hold_since_s", "key", "reason", "stamp")
+
+    def __init__(self, stamp: int) -> None:
+        self.stamp = stamp
+        self.action = ""
+        self.reason = ""
+        self.cluster = NOWHERE
+        self.key: Hashable = None
+        self.choice: Choice | None = None
+        self.hold_since_s: float | None = None
+        self.held_s = 0.0
+
+    def end_hold(self, now: float) -> None:
+        """Kept by choice until now, but no longer."""
+        if self.hold_since_s is not None:
+            self.held_s += now - self.hold_since_s
+            self.hold_since_s = None
+
+
+class Seat:
+    """One policy at the engine's table.
+
+    Args:
+        policy: who decides.
+        acting: True for the one whose starts are carried out; False in shadow.
+        reconsider_s: decision epoch where the policy has none of its own.
+    """
+
+    def __init__(self, policy: Policy, acting: bool, reconsider_s: float) -> None:
+        self.policy = policy
+        self.name = policy.name
+        self.acting = acting
+        own = policy.reconsider_s
+        self.reconsider_s = reconsider_s if own is None else own
+        self.waiting: dict[int, Standing] = {}
+        self.fresh: list[tuple[int, int]] = []
+        self.blocked: deque[tuple[int, int]] = deque()
+        self.running: dict[int, tuple[Hashable, bool]] = {}
+        self.decisions = 0
+        self.agreed = 0
+        self.disagreed = 0
+        self.reward_sum = 0.0
+        self.reward_n = 0
+        self.longest_hold_s = 0.0
+        self._stamps = 0
+        self._held: deque[tuple[float, int, int]] = deque()
+        self._overdue: list[tuple[float, int, int]] = []
+
+    # -- what happens to jobs -----------------------------------------------------------------
+
+    def enter(self, number: int) -> None:
+        """A job waits and must be decided: submitted, evicted or released."""
+        self._stamps += 1
+        self.waiting[number] = Standing(self._stamps)
+        self.fresh.append((number, self._stamps))
+
+    def withdraw(self, number: int, now: float) -> Standing | None:
+        """A job no longer waits. Returns what stood for it."""
+        standing = self.waiting.pop(number, None)
+        if standing is not None:
+            standing.end_hold(now)
+            self.longest_hold_s = max(self.longest_hold_s, standing.held_s)
+        return standing
+
+    def started(self, job: Job, site: Site) -> None:
+        """A run began, by this policy's choice or, in shadow, by the batch system's."""
+        standing = self.withdraw(job.number, site.now)
+        on_policy = self.acting
+        if not self.acting and standing is not None and standing.action:
+            cluster = site.machine_cluster[job.machine]
+            on_policy = standing.action == START and standing.cluster == cluster
+            if standing.reason != NO_MACHINE:
+                self.agreed += on_policy
+                self.disagreed += not on_policy
+        self.running[job.number] = (self.policy.alike(job, site), on_policy)
+
+    def ended(self, job: Job, ending: str, reason: str, run_s: float, site: Site) -> float | None:
+        """A run ended: let the policy learn from it. Returns the reward, if it has one."""
+        key, on_policy = self.running.pop(job.number, (None, False))
+        if key is None:
+            return None
+        machine = job.machine
+        outcome = Outcome(
+            job.number, key, machine, site.machine_cluster[machine], job.start_s, site.now,
+            run_s, ending, reason,
+        )  # fmt: skip
+        return self._learn(outcome, site, on_policy)
+
+    def removed(self, job: Job, reason: str, site: Site, record: Record) -> float | None:
+        """A job left the queue without running."""
+        standing = self.withdraw(job.number, site.now)
+        if standing is not None and standing.action == KEEP:
+            record(self, job.number, KEEP, NOWHERE, 0, f"ended_{reason}", None)
+        now = site.now
+        outcome = Outcome(
+            job.number, (), NOWHERE, NOWHERE, now, now, 0.0, REMOVED_RUN, reason
+        )  # fmt: skip
+        return self._learn(outcome, site, on_policy=True)
+
+    def _learn(self, outcome: Outcome, site: Site, on_policy: bool) -> float | None:
+        rewards = self.policy.observe(outcome, site, on_policy)
+        if not rewards:
+            return None
+        total = sum(rewards)
+        self.reward_sum += total
+        self.reward_n += len(rewards)
+        return total
+
+    # -- a round ------------------------------------------------------------------------------
+
+    def next_wake_s(self) -> float:
+        """When a job kept by choice must be decided again; infinity if none is kept."""
+        wake = NEVER
+        for line, drop in ((self._held, self._held.popleft), (self._overdue, self._drop_overdue)):
+            while line and not self._stands(line[0][1], line[0][2]):
+                drop()
+            if line:
+                wake = min(wake, line[0][0])
+        return wake
+
+    def _drop_overdue(self) -> tuple[float, int, int]:
+        return heapq.heappop(self._overdue)
+
+    def _stands(self, number: int, stamp: int) -> bool:
+        standing = self.waiting.get(number)
+        return standing is not None and standing.stamp == stamp
+
+    def _release_due(self, now: float) -> None:
+        for line, drop in ((self._held, self._held.popleft), (self._overdue, self._drop_overdue)):
+            while line and line[0][0] <= now:
+                _, number, stamp = drop()
+                if self._stands(number, stamp):
+                    self.fresh.append((number, stamp))
+
+    def round(
+        self, site: Site, start: Callable[[int, int], None] | None, record: Record
+    ) -> None:
+        """Decide every job that is due, in line order.
+
+        Args:
+            site: the view.
+            start: carries a start out (job, machine); None in shadow.
+            record: writes a ledger row.
+        """
+        self._release_due(site.now)
+        appraisals: dict[Hashable, Any] = {}
+        reserved: list[int] = []
+        blocked, fresh = self.blocked, self.fresh
+        while blocked and site.free_total:
+            number, stamp = blocked.popleft()
+            if self._stands(number, stamp):
+                self._decide(number, site, appraisals, reserved, start, record)
+        self.fresh = []
+        for number, stamp in fresh:
+            if not self._stands(number, stamp):
+                continue  # it started or left since it got in line
+            if site.free_total:
+                self._decide(number, site, appraisals, reserved, start, record)
+            else:
+                self._block(number, site.now, record)
+        for machine in reserved:
+            site.unreserve(machine)
+
+    def _block(self, number: int, now: float, record: Record) -> None:
+        standing = self.waiting[number]
+        standing.end_hold(now)
+        self.blocked.append((number, standing.stamp))
+        if standing.action != KEEP or standing.reason != NO_MACHINE:
+            standing.action, standing.reason, standing.cluster = KEEP, NO_MACHINE, NOWHERE
+            standing.choice = None
+            self._note(number, KEEP, NOWHERE, 0, NO_MACHINE, None, record)
+
+    def _decide(
+        self,
+        number: int,
+        site: Site,
+        appraisals: dict[Hashable, Any],
+        reserved: list[int],
+        start: Callable[[int, int], None] | None,
+        record: Record,
+    ) -> None:
+        standing = self.waiting[number]
+        job, policy, now = site.jobs[number], self.policy, site.now
+        key = policy.alike(job, site)
+        if key in appraisals:
+            appraisal = appraisals[key]
+        else:
+            appraisal = appraisals[key] = policy.appraise(key, site)
+        left_s = policy.max_hold_s - standing.held_s
+        if standing.hold_since_s is not None:
+            left_s -= now - standing.hold_since_s
+        may_keep = left_s >= SHORTEST_HOLD_S
+        choice = policy.choose(job, appraisal, site, may_keep)
+        if choice.machine == NOWHERE and not may_keep:
+            choice = Choice(site.draw(policy.rng), GUARD)
+        standing.key, standing.choice = key, choice
+        if choice.machine == NOWHERE:
+            self._keep(number, standing, choice, left_s, now, record)
+        else:
+            self._start(number, standing, choice, site, reserved, start, record)
+
+    def _keep(
+        self, number: int, standing: Standing, choice: Choice, left_s: float, now: float,
+        record: Record,
+    ) -> None:  # fmt: skip
+        if standing.hold_since_s is None:
+            standing.hold_since_s = now
+        if left_s < self.reconsider_s:
+            heapq.heappush(self._overdue, (now + left_s, number, standing.stamp))
+        else:
+            self._held.append((now + self.reconsider_s, number, standing.stamp))
+        if standing.action != KEEP or standing.reason != choice.reason:
+            standing.action, standing.reason, standing.cluster = KEEP, choice.reason, NOWHERE
+            self._note(number, KEEP, NOWHERE, 0, choice.reason, choice, record)
+
+    def _start(
+        self, number: int, standing: Standing, choice: Choice, site: Site, reserved: list[int],
+        start: Callable[[int, int], None] | None, record: Record,
+    ) -> None:  # fmt: skip
+        machine = choice.machine
+        cluster = site.machine_cluster[machine]
+        standing.end_hold(site.now)
+        site.reserve(machine)
+        reserved.append(machine)
+        again = standing.action == START and standing.cluster == cluster
+        standing.action, standing.reason, standing.cluster = START, choice.reason, cluster
+        # should nobody carry it out, it is decided anew an epoch later
+        self._held.append((site.now + self.reconsider_s, number, standing.stamp))
+        if start is not None:
+            start(number, machine)
+        if start is not None or not again:
+            cpus = site.jobs[number].cpus
+            self._note(number, START, machine, cpus, choice.reason, choice, record)
+
+    def _note(
+        self, number: int, action: str, machine: int, cpus: int, reason: str,
+        choice: Choice | None, record: Record,
+    ) -> None:  # fmt: skip
+        self.decisions += 1
+        record(self, number, action, machine, cpus, reason, choice)
+
+    # -- snapshots ----------------------------------------------------------------------------
+
+    def save(self, site: Site) -> dict[str, Any]:
+        """Everything that changes, as plain data, the policy's learning and chance included."""
+        state = self.policy.rng.getstate()
+        return {
+            "policy": self.policy.save(site),
+            "rng": [state[0], list(state[1]), state[2]],
+            "waiting": [
+                [number, s.stamp, s.action, s.reason, s.cluster, s.hold_since_s, s.held_s]
+                for number, s in self.waiting.items()
+            ],
+            "stamps": self._stamps,
+            "fresh": [list(f) for f in self.fresh],
+            "blocked": [list(b) for b in self.blocked],
+            "held": [list(h) for h in self._held],
+            "overdue": [list(h) for h in self._overdue],
+            "running": [[number, key, on] for number, (key, on) in self.running.items()],
+            "counts": [self.decisions, self.agreed, self.disagreed, self.reward_n],
+            "sums": [self.reward_sum, self.longest_hold_s],
+        }
+
+    def restore(self, saved: dict[str, Any], clusters: list[int], site: Site) -> None:
+        """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i."""
+        self.policy.restore(saved["policy"], site)
+        version, numbers, gauss = saved["rng"]
+        self.policy.rng.setstate((version, tuple(numbers), gauss))
+        self.waiting = {}
+        for number, stamp, action, reason, cluster, hold_since_s, held_s in saved["waiting"]:
+            s = self.waiting[number] = Standing(stamp)
+            s.action, s.reason = action, reason
+            s.cluster = cluster if cluster == NOWHERE else clusters[cluster]
+            s.hold_since_s, s.held_s = hold_since_s, held_s
+        self._stamps = saved["stamps"]
+        self.fresh = [(number, stamp) for number, stamp in saved["fresh"]]
+        self.blocked = deque((number, stamp) for number, stamp in saved["blocked"])
+        self._held = deque((t, number, stamp) for t, number, stamp in saved["held"])
+        self._overdue = [(t, number, stamp) for t, number, stamp in saved["overdue"]]
+        self.running = {number: (_hashable(key), on) for number, key, on in saved["running"]}
+        self.decisions, self.agreed, self.disagreed, self.reward_n = saved["counts"]
+        self.reward_sum, self.longest_hold_s = saved["sums"]
+
+
+def _hashable(key: Any) -> Hashable:
+    """A key as it was before plain data made lists of its tuples."""
+    return tuple(_hashable(part) for part in key) if isinstance(key, list) else key

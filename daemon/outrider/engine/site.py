@@ -1,0 +1,256 @@
+"""The state of a site: jobs, machines and clusters, and which machine may take a job now.
+
+Machines and clusters are numbers into flat lists; names stay at the edge. A machine is `usable`
+when neither its owner nor an administrator keeps jobs away, and `free` when it also has a CPU
+left; inside a round it may be reserved. Counts per cluster are kept eagerly, a free machine is drawn by rejection: never from a
+list of all free machines, which would have to be kept or built.
+"""
+
+import random
+from typing import Any
+
+from outrider.engine.free_intervals import FREE, RESERVED, TAKEN, FreeIntervals
+from outrider.model.clusters import ClusterSpec
+from outrider.model.jobs import Job
+from outrider.model.localtime import LocalTime
+from outrider.model.machines import MachineSpec
+
+_TRIES = 64
+
+
+class Site:
+    """State of machines and jobs; implements `outrider.api.SiteView` for policies.
+
+    Args:
+        local_time: the site's wall clock, for the hour of day.
+        clusters: declared clusters; others appear with the first machine that names them.
+    """
+
+    def __init__(self, local_time: LocalTime, clusters: list[ClusterSpec]) -> None:
+        self.now = 0.0
+        self.local_time = local_time
+        self.jobs: dict[int, Job] = {}
+
+        self.cluster_specs: list[ClusterSpec] = []
+        self.cluster_names: list[str] = []
+        self.members: list[list[int]] = []
+        self.free_n: list[int] = []
+        self.free_total = 0
+        self.active_w: list[float | None] = []
+        self._watts_span = (0.0, 0.0)
+
+        self.specs: list[MachineSpec | None] = []
+        self.machine_cluster: list[int] = []
+        self.cpus: list[int] = []
+        self.busy: list[int] = []
+        self.usable = bytearray()
+        self.free = bytearray()
+        self.owner = bytearray()
+        self.free_since: list[float] = []
+        self.intervals = FreeIntervals()
+        for cluster in clusters:
+            self._add_cluster(cluster)
+
+    def _add_cluster(self, spec: ClusterSpec) -> int:
+        self.cluster_specs.append(spec)
+        self.cluster_names.append(spec.name)
+        self.members.append([])
+        self.free_n.append(0)
+        self.active_w.append(None)
+        return len(self.cluster_names) - 1
+
+    def cluster_number(self, name: str) -> int:
+        """The number of a cluster; an unknown name gets a new one."""
+        if name in self.cluster_names:
+            return self.cluster_names.index(name)
+        return self._add_cluster(ClusterSpec(name))
+
+    # -- machines ---------------------------------------------------------------------------
+
+    def join(self, machine: int, spec: MachineSpec) -> None:
+        """A machine joins, or tells anew what it is. Not yet usable: `open_machine` follows."""
+        while len(self.specs) <= machine:
+            self.specs.append(None)
+            self.machine_cluster.append(-1)
+            self.cpus.append(1)
+            self.busy.append(0)
+            self.usable.append(0)
+            self.free.append(0)
+            self.owner.append(0)
+            self.free_since.append(0.0)
+        if self.specs[machine] is not None:
+            self.shut(machine)
+            self.members[self.machine_cluster[machine]].remove(machine)
+        cluster = self.cluster_number(spec.cluster)
+        self.specs[machine] = spec
+        self.machine_cluster[machine] = cluster
+        self.cpus[machine] = max(1, spec.cpus)
+        self.members[cluster].append(machine)
+        self._refresh_watts(cluster)
+
+    def leave(self, machine: int) -> None:
+        """A machine leaves; its number stays its own."""
+        if self.specs[machine] is None:
+            return
+        self.shut(machine)
+        cluster = self.machine_cluster[machine]
+        self.members[cluster].remove(machine)
+        self.specs[machine] = None
+        self._refresh_watts(cluster)
+
+    def _refresh_watts(self, cluster: int) -> None:
+        watts = [s.active_w for m in self.members[cluster] if (s := self.specs[m]) is not None]
+        known = [w for w in watts if w is not None]
+        self.active_w[cluster] = sum(known) / len(known) if known else None
+        means = [w for w in self.active_w if w is not None]
+        self._watts_span = (min(means), max(means)) if means else (0.0, 0.0)
+
+    def open_machine(self, machine: int) -> None:
+        """Jobs may start on it from now on."""
+        self.usable[machine] = 1
+        if not self.free[machine] and self.busy[machine] < self.cpus[machine]:
+            self._set_free(machine)
+
+    def shut(self, machine: int) -> None:
+        """No job may start on it from now on; what runs there is told by events of its own."""
+        self.usable[machine] = 0
+        if self.free[machine]:
+            self._set_taken(machine)
+
+    def take(self, machine: int, cpus: int) -> None:
+        """A run began on it."""
+        busy = self.busy[machine] = self.busy[machine] + cpus
+        if self.free[machine] and busy >= self.cpus[machine]:
+            self._set_taken(machine)
+
+    def give_back(self, machine: int, cpus: int) -> None:
+        """A run ended on it."""
+        busy = self.busy[machine] = max(0, self.busy[machine] - cpus)
+        if self.usable[machine] and not self.free[machine] and busy < self.cpus[machine]:
+            self._set_free(machine)
+
+    def _set_free(self, machine: int) -> None:
+        self.free[machine] = FREE
+        self.free_n[self.machine_cluster[machine]] += 1
+        self.free_total += 1
+        self.free_since[machine] = self.now
+        self.intervals.opened(machine, self.now)
+
+    def _set_taken(self, machine: int) -> None:
+        self.free[machine] = TAKEN
+        self.free_n[self.machine_cluster[machine]] -= 1
+        self.free_total -= 1
+        self.intervals.closed(self.free_since[machine], self.now)
+
+    def reserve(self, machine: int) -> None:
+        """Within a round: the next job must not choose it too. Undone by `unreserve`."""
+        self.free[machine] = RESERVED
+        self.free_n[self.machine_cluster[machine]] -= 1
+        self.free_total -= 1
+
+    def unreserve(self, machine: int) -> None:
+        """The round is over."""
+        self.free[machine] = FREE
+        self.free_n[self.machine_cluster[machine]] += 1
+        self.free_total += 1
+
+    # -- the view of policies ---------------------------------------------------------------
+
+    def hour_of_day(self) -> int:
+        """Local hour of `now`, 0 to 23."""
+        return int(self.local_time.week_second(self.now)) // 3600 % 24
+
+    def week_second(self) -> float:
+        """Seconds since Monday 00:00 local time."""
+        return self.local_time.week_second(self.now)
+
+    def watts_span(self) -> tuple[float, float]:
+        """The least and most active watts of any cluster; (0, 0) where none is known."""
+        return self._watts_span
+
+    def cluster_of(self, machine: int) -> int:
+        """The number of a machine's cluster."""
+        return self.machine_cluster[machine]
+
+    def draw(self, rng: random.Random) -> int:
+        """A free machine, uniformly over all. Raises `LookupError` if none is free."""
+        free, n, chance = self.free, len(self.free), rng.random
+        for _ in range(_TRIES if self.free_total else 0):
+            machine = int(chance() * n)
+            if free[machine] == FREE:
+                return machine
+        return _pick([m for m in range(n) if free[m] == FREE], rng)
+
+    def draw_in(self, cluster: int, rng: random.Random) -> int:
+        """A free machine of a cluster, uniformly. Raises `LookupError` if none is free."""
+        free, members, chance = self.free, self.members[cluster], rng.random
+        n = len(members)
+        for _ in range(_TRIES if self.free_n[cluster] else 0):
+            machine = members[int(chance() * n)]
+            if free[machine] == FREE:
+                return machine
+        return _pick([m for m in members if free[m] == FREE], rng)
+
+    def longest_free(self) -> int:
+        """The machine that has been free the longest. Raises `LookupError` if none is free."""
+        if not self.free_total:
+            raise LookupError("no machine is free")
+        return self.intervals.oldest_open(self.free, self.free_since)[1]
+
+    def was_free_through(self, start_s: float, end_s: float) -> bool:
+        """Whether some machine, free at `start_s`, was seen to stay free until `end_s`."""
+        if self.intervals.reaches(start_s, end_s):
+            return True
+        if end_s > self.now or not self.free_total:
+            return False
+        return self.intervals.oldest_open(self.free, self.free_since)[0] <= start_s
+
+    # -- snapshots --------------------------------------------------------------------------
+
+    def save(self) -> dict[str, Any]:
+        """Everything that changes, as plain data."""
+        return {
+            "now": self.now,
+            "jobs": [job.save() for job in self.jobs.values()],
+            "clusters": self.cluster_names,
+            "machines": [None if s is None else _spec_as_dict(s) for s in self.specs],
+            "members": self.members,
+            "busy": self.busy,
+            "usable": bytes(self.usable),
+            "owner": bytes(self.owner),
+            "free": bytes(self.free),
+            "free_since": self.free_since,
+            "intervals": self.intervals.save(),
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave. The declared clusters must have been declared again."""
+        for name in saved["clusters"]:
+            self.cluster_number(name)
+        for machine, spec in enumerate(saved["machines"]):
+            self.join(machine, MachineSpec(**(spec or {"cluster": saved["clusters"][0]})))
+            if spec is None:
+                self.leave(machine)
+        self.now = saved["now"]
+        self.jobs = {job["number"]: Job.restore(job) for job in saved["jobs"]}
+        names = [self.cluster_number(name) for name in saved["clusters"]]
+        for cluster, members in zip(names, saved["members"], strict=True):
+            self.members[cluster] = list(members)
+        self.busy = list(saved["busy"])
+        self.usable = bytearray(saved["usable"])
+        self.owner = bytearray(saved["owner"])
+        self.free = bytearray(saved["free"])
+        self.free_since = list(saved["free_since"])
+        self.intervals.restore(saved["intervals"])
+        self.free_n = [sum(self.free[m] for m in members) for members in self.members]
+        self.free_total = sum(self.free_n)
+
+
+def _spec_as_dict(spec: MachineSpec) -> dict[str, Any]:
+    return {name: getattr(spec, name) for name in spec.__struct_fields__}
+
+
+def _pick(machines: list[int], rng: random.Random) -> int:
+    if not machines:
+        raise LookupError("no machine is free")
+    return machines[int(rng.random() * len(machines))]

@@ -1,0 +1,133 @@
+"""One run of a trace under one acting policy: the engine joined to the virtual site."""
+
+import resource
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from outrider.api.policy import Policy
+from outrider.engine import Engine, Seat
+from outrider.engine.accounting import Accounting
+from outrider.engine.report import add_unfinished_overhead, report
+from outrider.engine.site import Site
+from outrider.model.decisions import NOWHERE, Choice
+from outrider.model.events import Event
+from outrider.model.jobs import Job
+from outrider.model.localtime import TraceTime
+from outrider.virtual.campus import Campus
+from outrider.virtual.site import VirtualSite
+
+_PROGRESS_EVERY = 1 << 16
+
+
+class DecisionSink(Protocol):
+    """Whatever takes the ledger rows of a replay: a hash, a file."""
+
+    def add(self, time_s: float, job: str, action: str, machine: str | None, cpus: int) -> None:
+        """One decision, in order."""
+        ...
+
+
+class ReplayRecorder:
+    """Hands every decision, with names for numbers, to whoever keeps it."""
+
+    def __init__(self, campus: Campus, site: Site, keep: Callable[..., None]) -> None:
+        self._jobs = campus.job_names
+        self._machines = campus.machine_names
+        self._site = site
+        self._keep = keep
+
+    def decided(
+        self, seat: Seat, job: int, action: str, machine: int, cpus: int, reason: str,
+        choice: Choice | None,
+    ) -> None:  # fmt: skip
+        """A decision was made."""
+        place = None if machine == NOWHERE else self._machines[machine]
+        self._keep(
+            self._site.now, self._jobs[job], action, place, cpus, reason, seat.name, choice
+        )
+
+    def ended(
+        self, seat: Seat, job: Job, ending: str, reason: str, run_s: float, reward: float | None,
+        on_policy: bool,
+    ) -> None:  # fmt: skip
+        """Outcomes are in the report; a replay's ledger holds decisions only."""
+
+
+Keep = Callable[[float, str, str, str | None, int, str, str, Choice | None], None]
+"""Takes a row: time_s, job, action, machine, cpus, reason, policy, choice."""
+
+
+class CampusRun:
+    """The engine and the virtual site of one run, wired to each other.
+
+    Args:
+        campus: the trace.
+        policies: the first acts, the others are shadow candidates.
+        keep: called for every decision of every seat.
+        until_s: stop after this second.
+        exact: keep every wait, for exact percentiles in the report.
+        shares: fair shares by VO; empty: equal.
+    """
+
+    def __init__(
+        self,
+        campus: Campus,
+        policies: Sequence[Policy],
+        keep: Keep,
+        until_s: float | None = None,
+        exact: bool = True,
+        shares: dict[str, float] | None = None,
+    ) -> None:
+        clock = TraceTime(campus.start)
+        self.campus = campus
+        self.virtual = VirtualSite(campus, until_s)
+        self.site = Site(clock, campus.clusters)
+        self.accounting = Accounting(clock, shares or {}, exact)
+        self.seats = [Seat(p, n == 0, campus.reconsider_s) for n, p in enumerate(policies)]
+        recorder = ReplayRecorder(campus, self.site, keep)
+        self.engine = Engine(self.site, self.accounting, self.seats, self.virtual, recorder)
+
+    def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
+        """Run to the end; returns the measured part of FORMATS' run object.
+
+        Args:
+            progress: called now and then with the ratio of trace time that has passed.
+        """
+        wall, cpu = time.perf_counter(), time.process_time()
+        events: Iterable[Event] = self.virtual.events()
+        if progress is not None:
+            events = self._reporting(events, progress)
+        self.engine.feed(events)
+        end_s = self.virtual.until_s
+        self.engine.finish(end_s)
+        add_unfinished_overhead(
+            self.accounting, self.site, end_s, self.virtual.unfinished_run_s()
+        )
+        seat = self.seats[0] if self.seats else None
+        out = report(self.site, self.accounting, seat)
+        out["jobs"]["skipped"] = dict(self.campus.skipped)
+        work_s = sum(v for v in (out["goodput_s"], out["badput_s"]))
+        machines = len(self.campus.machine_names)
+        return out | {
+            "machines": machines,
+            "owner_sessions": len(self.campus.login_s),
+            "span_s": end_s,
+            "utility": {"total": None, "per_step": None},
+            "utilisation_ratio": work_s / (machines * end_s) if machines and end_s else None,
+            "decisions": seat.decisions if seat else 0,
+            "events": self.engine.events,
+            "wall_s": time.perf_counter() - wall,
+            "cpu_s": time.process_time() - cpu,
+            "max_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        }
+
+    def _reporting(
+        self, events: Iterable[Event], progress: Callable[[float], None]
+    ) -> Iterator[Event]:
+        end_s = max(self.virtual.until_s, 1.0)
+        for n, event in enumerate(events):
+            if n % _PROGRESS_EVERY == 0:
+                progress(event[0] / end_s)
+            yield event
+        progress(1.0)

@@ -1,0 +1,1 @@
+"""What several policies share: values of bandit arms."""
