@@ -71,17 +71,17 @@ class EnergyBook:
 
     def enter(self, m: int, state: int, now: float) -> None:
         """The part of the machine that runs no job enters a state."""
-        self.settle(m, now)
+        if now > self._since[m]:
+            self.settle(m, now)
         self._state[m] = state
         if state == IDLING:
             self._begin_idling(m, now)
 
     def _begin_idling(self, m: int, now: float) -> None:
         habits = self._habits[self._cluster[m]]
-        if habits.sleep_after_open_s is NEVER_S and habits.sleep_after_closed_s is NEVER_S:
-            self._sleeps_at[m] = NEVER_S
-        else:
-            self._sleeps_at[m] = now + habits.sleep_after_s(self._local_time.week_second(now))
+        if habits.sleeps:
+            now += habits.sleep_after_s(self._local_time.week_second(now))
+            self._sleeps_at[m] = now
 
     def settle(self, m: int, now: float) -> None:
         """Book the time since the last change."""
@@ -89,20 +89,21 @@ class EnergyBook:
         if now <= since:
             return
         self._since[m] = now
-        rest = self._rest[m]
-        if not rest:
+        share_s = self._rest[m] * (now - since)
+        if not share_s:
             return
         state, cluster = self._state[m], self._cluster[m]
         if state == IDLING:
-            asleep_s = now - max(since, self._sleeps_at[m])
-            if asleep_s > 0:
-                self.joules[SLEEP][cluster] += rest * asleep_s * self._sleep_w[m]
-                now -= asleep_s
-            self.joules[IDLE][cluster] += rest * (now - since) * self._idle_w[m]
+            sleeps_at = self._sleeps_at[m]
+            if now > sleeps_at:
+                asleep_s = self._rest[m] * (now - (sleeps_at if sleeps_at > since else since))
+                self.joules[SLEEP][cluster] += asleep_s * self._sleep_w[m]
+                share_s -= asleep_s
+            self.joules[IDLE][cluster] += share_s * self._idle_w[m]
         elif state == OWNED:
-            self.joules[OWNER][cluster] += rest * (now - since) * self._active_w[m]
+            self.joules[OWNER][cluster] += share_s * self._active_w[m]
         elif state == ASLEEP:
-            self.joules[SLEEP][cluster] += rest * (now - since) * self._sleep_w[m]
+            self.joules[SLEEP][cluster] += share_s * self._sleep_w[m]
 
     def work(self, m: int, cpus: int, now: float) -> None:
         """CPUs begin to work for a job (a start, a resume)."""

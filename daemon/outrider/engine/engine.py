@@ -131,7 +131,8 @@ class Engine:
     # -- jobs ---------------------------------------------------------------------------------
 
     def _submitted(self, time_s: float, subject: int, extra: JobSpec) -> None:
-        job = self.site.jobs[subject] = Job(subject, extra, time_s)
+        submit_s = time_s if extra.seen_submit else None
+        job = self.site.jobs[subject] = Job(subject, extra, submit_s)
         self.accounting.job_submitted(job, time_s)
         for seat in self.seats:
             seat.enter(subject)
@@ -166,9 +167,10 @@ class Engine:
         site.give_back(job.machine, job.cpus)
         if not self.silent:
             for seat in self.seats:
-                on_policy = seat.running.get(job.number, (None, False))[1]
-                reward = seat.ended(job, ending, reason, run_s, site)
-                self._recorder.ended(seat, job, ending, reason, run_s, reward, on_policy)
+                if seat.learns:
+                    on_policy = seat.running.get(job.number, (None, False))[1]
+                    reward = seat.ended(job, ending, reason, run_s, site)
+                    self._recorder.ended(seat, job, ending, reason, run_s, reward, on_policy)
         if self._line and site.free_total:
             self._want_round()
 
@@ -196,7 +198,8 @@ class Engine:
             return
         for seat in self.seats:
             reward = seat.removed(job, extra, self.site, self._recorder.decided)
-            self._recorder.ended(seat, job, REMOVED_RUN, extra, 0.0, reward, True)
+            if seat.learns:
+                self._recorder.ended(seat, job, REMOVED_RUN, extra, 0.0, reward, True)
 
     def _suspended(self, time_s: float, subject: int, extra: None) -> None:
         job = self.site.jobs[subject]

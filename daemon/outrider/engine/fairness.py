@@ -84,6 +84,8 @@ class Fairness:
         self._done[k] += cpus * run_s
 
     def _decay(self, k: int, now: float) -> None:
+        if now == self._recent_at[k]:
+            return
         keep = 0.5 ** ((now - self._recent_at[k]) / self.half_life_s)
         gain = self._running[k] * self.half_life_s / _LN2
         self._recent[k] = self._recent[k] * keep + gain * (1.0 - keep)

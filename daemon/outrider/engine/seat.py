@@ -73,6 +73,7 @@ class Seat:
         self.disagreed = 0
         self.reward_sum = 0.0
         self.reward_n = 0
+        self.learns = type(policy).observe is not Policy.observe
         self.longest_hold_s = 0.0
         self._stamps = 0
         self._held: deque[tuple[float, int, int]] = deque()
@@ -89,7 +90,7 @@ class Seat:
     def withdraw(self, number: int, now: float) -> Standing | None:
         """A job no longer waits. Returns what stood for it."""
         standing = self.waiting.pop(number, None)
-        if standing is not None:
+        if standing is not None and (standing.held_s or standing.hold_since_s is not None):
             standing.end_hold(now)
             self.longest_hold_s = max(self.longest_hold_s, standing.held_s)
         return standing
@@ -104,7 +105,8 @@ class Seat:
             if standing.reason != NO_MACHINE:
                 self.agreed += on_policy
                 self.disagreed += not on_policy
-        self.running[job.number] = (self.policy.alike(job, site), on_policy)
+        if self.learns:
+            self.running[job.number] = (self.policy.alike(job, site), on_policy)
 
     def ended(self, job: Job, ending: str, reason: str, run_s: float, site: Site) -> float | None:
         """A run ended: let the policy learn from it. Returns the reward, if it has one."""
@@ -122,7 +124,10 @@ class Seat:
         """A job left the queue without running."""
         standing = self.withdraw(job.number, site.now)
         if standing is not None and standing.action == KEEP:
+            self.decisions += 1
             record(self, job.number, KEEP, NOWHERE, 0, f"ended_{reason}", None)
+        if not self.learns:
+            return None
         now = site.now
         outcome = Outcome(
             job.number, (), NOWHERE, NOWHERE, now, now, 0.0, REMOVED_RUN, reason
@@ -143,6 +148,8 @@ class Seat:
     def next_wake_s(self) -> float:
         """When a job kept by choice must be decided again; infinity if none is kept."""
         wake = NEVER
+        if not self._held and not self._overdue:
+            return wake
         for line, drop in ((self._held, self._held.popleft), (self._overdue, self._drop_overdue)):
             while line and not self._stands(line[0][1], line[0][2]):
                 drop()
@@ -174,7 +181,8 @@ class Seat:
             start: carries a start out (job, machine); None in shadow.
             record: writes a ledger row.
         """
-        self._release_due(site.now)
+        if self._held or self._overdue:
+            self._release_due(site.now)
         appraisals: dict[Hashable, Any] = {}
         reserved: list[int] = []
         blocked, fresh = self.blocked, self.fresh
@@ -200,7 +208,8 @@ class Seat:
         if standing.action != KEEP or standing.reason != NO_MACHINE:
             standing.action, standing.reason, standing.cluster = KEEP, NO_MACHINE, NOWHERE
             standing.choice = None
-            self._note(number, KEEP, NOWHERE, 0, NO_MACHINE, None, record)
+            self.decisions += 1
+            record(self, number, KEEP, NOWHERE, 0, NO_MACHINE, None)
 
     def _decide(
         self,
@@ -243,7 +252,8 @@ class Seat:
             self._held.append((now + self.reconsider_s, number, standing.stamp))
         if standing.action != KEEP or standing.reason != choice.reason:
             standing.action, standing.reason, standing.cluster = KEEP, choice.reason, NOWHERE
-            self._note(number, KEEP, NOWHERE, 0, choice.reason, choice, record)
+            self.decisions += 1
+            record(self, number, KEEP, NOWHERE, 0, choice.reason, choice)
 
     def _start(
         self, number: int, standing: Standing, choice: Choice, site: Site, reserved: list[int],
@@ -256,20 +266,14 @@ class Seat:
         reserved.append(machine)
         again = standing.action == START and standing.cluster == cluster
         standing.action, standing.reason, standing.cluster = START, choice.reason, cluster
-        # should nobody carry it out, it is decided anew an epoch later
-        self._held.append((site.now + self.reconsider_s, number, standing.stamp))
         if start is not None:
             start(number, machine)
-        if start is not None or not again:
-            cpus = site.jobs[number].cpus
-            self._note(number, START, machine, cpus, choice.reason, choice, record)
-
-    def _note(
-        self, number: int, action: str, machine: int, cpus: int, reason: str,
-        choice: Choice | None, record: Record,
-    ) -> None:  # fmt: skip
+        else:  # nobody carries it out: while the job still waits it is decided anew every epoch
+            self._held.append((site.now + self.reconsider_s, number, standing.stamp))
+            if again:
+                return
         self.decisions += 1
-        record(self, number, action, machine, cpus, reason, choice)
+        record(self, number, START, machine, site.jobs[number].cpus, choice.reason, choice)
 
     # -- snapshots ----------------------------------------------------------------------------
 

@@ -7,7 +7,11 @@ list of all free machines, which would have to be kept or built.
 """
 
 import random
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from outrider.engine.free_intervals import FREE, RESERVED, TAKEN, FreeIntervals
 from outrider.model.clusters import ClusterSpec
@@ -15,7 +19,7 @@ from outrider.model.jobs import Job
 from outrider.model.localtime import LocalTime
 from outrider.model.machines import MachineSpec
 
-_TRIES = 64
+_TRIES = 32
 
 
 class Site:
@@ -179,7 +183,7 @@ class Site:
             machine = int(chance() * n)
             if free[machine] == FREE:
                 return machine
-        return _pick([m for m in range(n) if free[m] == FREE], rng)
+        return _pick(np.flatnonzero(np.frombuffer(free, dtype=np.uint8) == FREE), rng)
 
     def draw_in(self, cluster: int, rng: random.Random) -> int:
         """A free machine of a cluster, uniformly. Raises `LookupError` if none is free."""
@@ -250,7 +254,7 @@ def _spec_as_dict(spec: MachineSpec) -> dict[str, Any]:
     return {name: getattr(spec, name) for name in spec.__struct_fields__}
 
 
-def _pick(machines: list[int], rng: random.Random) -> int:
-    if not machines:
+def _pick(machines: Sequence[int] | NDArray[np.intp], rng: random.Random) -> int:
+    if not len(machines):
         raise LookupError("no machine is free")
-    return machines[int(rng.random() * len(machines))]
+    return int(machines[int(rng.random() * len(machines))])

@@ -22,6 +22,11 @@ class ClusterSpec(NamedTuple):
     sleep_after_open_s: float = NEVER_S
     sleep_after_closed_s: float = NEVER_S
 
+    @property
+    def sleeps(self) -> bool:
+        """Whether its machines ever go to sleep by themselves."""
+        return self.sleep_after_open_s < NEVER_S or self.sleep_after_closed_s < NEVER_S
+
     def sleep_after_s(self, week_second: float) -> float:
         """Idle seconds until sleep for idleness that begins now."""
         if self.hours.minutes[int(week_second) // 60]:

@@ -22,6 +22,7 @@ class JobSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         cpus: CPUs requested, at least 1.
         estimate_s: estimated run time in seconds, or None where nobody said.
         eligible_s: when it could first have run (a dependency was met), or None for at once.
+        seen_submit: False where the source began after its submission: its wait is unknown.
     """
 
     user: str = ""
@@ -30,9 +31,11 @@ class JobSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     cpus: int = 1
     estimate_s: float | None = None
     eligible_s: float | None = None
+    seen_submit: bool = True
 
 
-UNKNOWN_JOB: Final = JobSpec()
+UNSEEN_JOB: Final = JobSpec(seen_submit=False)
+"""A job that was first heard of when it already ran."""
 
 
 class Job:

@@ -100,22 +100,24 @@ class VirtualSite:
     def events(self) -> Iterator[Event]:
         """Everything that happens, in order, until the end."""
         yield from self._join()
-        for time_s, kind, subject in self._stream.rows():
-            if time_s != self.now:
-                if time_s > self.until_s:
-                    break
-                yield from self._until(time_s)
-                self.now = time_s
-            if self._heap and self._heap[0][0] == time_s and self._heap[0][1] < kind:
-                yield from self._same_moment(time_s, kind)
-            if kind == SUBMITTED:
-                self._queued.add(subject)
-                yield time_s, SUBMITTED, subject, self._specs[self._spec_of(subject)]
-            elif kind == REMOVED:
-                if self._forget(subject):
+        heap, until_s = self._heap, self.until_s
+        for chunk in self._stream.chunks():
+            for time_s, kind, subject in chunk:
+                if time_s > self.now:
+                    if time_s > until_s:
+                        break
+                    if self._tick_due or (heap and heap[0][0] < time_s):
+                        yield from self._until(time_s)
+                    self.now = time_s
+                if heap and heap[0][0] == time_s and heap[0][1] < kind:
+                    yield from self._same_moment(time_s, kind)
+                if kind == SUBMITTED:
+                    self._queued.add(subject)
+                    yield time_s, SUBMITTED, subject, self._spec_of(subject)
+                elif kind != REMOVED:
+                    yield time_s, kind, subject, None
+                elif self._forget(subject):
                     yield time_s, REMOVED, subject, "killed"
-            else:
-                yield time_s, kind, subject, None
         yield from self._until(inf)
 
     def _join(self) -> Iterator[Event]:
@@ -174,8 +176,9 @@ class VirtualSite:
         del self._occupant[place[0]]
         return True
 
-    def _spec_of(self, job: int) -> tuple[int, int]:
-        return int(self.campus.user[job]), int(self.campus.vo[job])
+    def _spec_of(self, job: int) -> JobSpec:
+        campus = self.campus
+        return self._specs[campus.user[job], campus.vo[job]]
 
 
 def _job_specs(campus: Campus) -> dict[tuple[int, int], JobSpec]:

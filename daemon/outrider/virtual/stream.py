@@ -4,7 +4,7 @@ All of it is known when a trace is opened, so it is computed and sorted once, in
 depends on decisions (starts and ends of runs) is merged in later, by `outrider.virtual.site`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,11 +71,11 @@ class Stream:
     kind: NDArray[np.int8]
     subject: Ints
 
-    def rows(self) -> Iterator[tuple[float, int, int]]:
-        """Rows as plain tuples, chunk by chunk."""
+    def chunks(self) -> Iterator[Iterable[tuple[float, int, int]]]:
+        """Rows as plain tuples, a chunk at a time."""
         for at in range(0, len(self.time_s), _CHUNK):
             part = slice(at, at + _CHUNK)
-            yield from zip(
+            yield zip(
                 self.time_s[part].tolist(),
                 self.kind[part].tolist(),
                 self.subject[part].tolist(),

@@ -1,0 +1,139 @@
+"""The live feeder: several sources, out of order, become one stream with ticks.
+
+Events wait until every source has been seen up to their time (the watermark). Then they enter
+the engine in the order of time, and ticks fall between time stamps exactly as in replay. All of
+it is driven by arrivals and by watermarks that are written in the journal, so that feeding a
+journal again gives the same stream.
+"""
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from outrider.engine.tracker import Tracker
+from outrider.model.events import KIND_NAMES, TICK, Event, NamedEvent
+from outrider.model.machines import MachineSpec
+
+_LONGEST_AGO = float("-inf")
+
+
+class Intake:
+    """Merges sources by time, mends what they tell, and ticks (`outrider.engine.Sink`).
+
+    Args:
+        sources: labels of the adapters; the slowest of them holds the watermark.
+        describe: the specification of a machine only known because a job ran there.
+    """
+
+    def __init__(self, sources: Iterable[str], describe: Callable[[str], MachineSpec]) -> None:
+        self.tracker = Tracker(describe)
+        self.now = _LONGEST_AGO
+        self.counts: dict[str, Counter[str]] = {label: Counter() for label in sources}
+        self.duplicates: Counter[str] = Counter()
+        self.late = 0
+        self._seen = dict.fromkeys(self.counts, _LONGEST_AGO)
+        self._waiting: list[tuple[float, int, str, NamedEvent]] = []
+        self._arrivals = 0
+        self._wakes: list[float] = []
+        self._tick_due = False
+
+    # -- the sink -----------------------------------------------------------------------------
+
+    def start(self, job: int, machine: int) -> None:
+        """Nothing starts from here: in shadow a decision is only recorded."""
+
+    def wake_at(self, time_s: float) -> None:
+        """Deliver a tick at `time_s`, after all other events of that moment."""
+        if time_s <= self.now:
+            self._tick_due = True
+        else:
+            heapq.heappush(self._wakes, time_s)
+
+    # -- sources ------------------------------------------------------------------------------
+
+    def arrive(self, source: str, events: Iterable[NamedEvent]) -> None:
+        """Events came; they wait for the watermark."""
+        for event in events:
+            self._arrivals += 1
+            heapq.heappush(self._waiting, (event[0], self._arrivals, source, event))
+
+    def seen(self, source: str, until_s: float) -> Iterator[Event]:
+        """A source has been seen up to a time: yields what may enter the engine now.
+
+        The generator must be consumed by the engine itself (`Engine.feed`): ticks depend on what
+        the engine asked for while it handled the events before.
+        """
+        self._seen[source] = max(self._seen.get(source, _LONGEST_AGO), until_s)
+        mark_s = min(self._seen.values())
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= mark_s:
+            time_s, _, origin, event = heapq.heappop(waiting)
+            yield from self._ticks(time_s)
+            if time_s < self.now:
+                self.late += 1
+            else:
+                self.now = time_s
+            yield from self._translate(origin, event)
+        if mark_s > _LONGEST_AGO:
+            yield from self._ticks(mark_s + 1e-9)
+
+    def _translate(self, origin: str, event: NamedEvent) -> Iterator[Event]:
+        steps = self.tracker.translate(event)
+        if steps is None:
+            self.duplicates[origin] += 1
+            return
+        self.counts[origin][KIND_NAMES[event[1]]] += 1
+        yield from steps
+
+    def _ticks(self, before_s: float) -> Iterator[Event]:
+        """Ticks that fall before a time: one due now, then those asked for earlier."""
+        while True:
+            if self._tick_due and self.now < before_s:
+                self._tick_due = False
+                yield self.now, TICK, 0, None
+            elif self._wakes and self._wakes[0] < before_s:
+                self.now = max(self.now, heapq.heappop(self._wakes))
+                self._tick_due = True
+            else:
+                return
+
+    def waiting_n(self) -> int:
+        """Events that have arrived and wait for the watermark."""
+        return len(self._waiting)
+
+    # -- snapshots ----------------------------------------------------------------------------
+
+    def save(self) -> dict[str, Any]:
+        """Everything as plain data; events as (time_s, arrival, source, [time, kind, ...])."""
+        return {
+            "tracker": self.tracker.save(),
+            "now": None if self.now == _LONGEST_AGO else self.now,
+            "counts": {label: dict(counts) for label, counts in self.counts.items()},
+            "duplicates": dict(self.duplicates),
+            "late": self.late,
+            "seen": {k: None if v == _LONGEST_AGO else v for k, v in self._seen.items()},
+            "waiting": sorted(self._waiting, key=lambda entry: entry[:2]),
+            "arrivals": self._arrivals,
+            "wakes": sorted(self._wakes),
+            "tick_due": self._tick_due,
+        }
+
+    def restore(
+        self, saved: dict[str, Any], revive: Callable[[list[Any]], NamedEvent]
+    ) -> None:
+        """Go on from what `save` gave; `revive` rebuilds an event from plain data."""
+        self.tracker.restore(saved["tracker"])
+        self.now = _LONGEST_AGO if saved["now"] is None else saved["now"]
+        for label, counts in saved["counts"].items():
+            self.counts[label] = Counter(counts)
+        self.duplicates = Counter(saved["duplicates"])
+        self.late = saved["late"]
+        for label, seen in saved["seen"].items():
+            if label in self._seen and seen is not None:
+                self._seen[label] = seen
+        self._waiting = [(t, n, label, revive(event)) for t, n, label, event in saved["waiting"]]
+        heapq.heapify(self._waiting)
+        self._arrivals = saved["arrivals"]
+        self._wakes = list(saved["wakes"])
+        self._tick_due = saved["tick_due"]

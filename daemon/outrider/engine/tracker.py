@@ -1,0 +1,325 @@
+"""From what sources say to what can have happened: names to numbers, doubles out, gaps mended.
+
+Logs are rotated and read twice, two logs tell of the same job, a source starts in the middle.
+The tracker knows the state of every job and machine by name, drops what it has heard before, and
+where a transition is impossible it puts in what must have happened in between and counts that.
+The engine behind it sees a world without contradictions.
+"""
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from outrider.model import events as ev
+from outrider.model.events import Event, NamedEvent
+from outrider.model.jobs import UNSEEN_JOB, JobSpec
+from outrider.model.machines import MachineSpec
+
+_QUEUED, _RUNNING, _SUSPENDED, _HELD, _GONE = range(5)
+_ENDED_REMEMBERED = 200_000
+_NEAR_S = 1.0
+
+
+class Track:
+    """What was heard of one job: its number, state, machine and every event so far."""
+
+    __slots__ = ("cpus", "heard", "machine", "number", "spec", "state")
+
+    def __init__(self, number: int, spec: JobSpec) -> None:
+        self.number = number
+        self.spec = spec
+        self.state = _QUEUED
+        self.machine = -1
+        self.cpus = 1
+        self.heard: set[tuple[int, int, Any]] = set()
+
+    def save(self) -> list[Any]:
+        """Everything as plain data."""
+        heard = sorted([list(h) for h in self.heard], key=repr)
+        spec = msgspec.to_builtins(self.spec)
+        return [self.number, self.state, self.machine, self.cpus, spec, heard]
+
+    @classmethod
+    def restore(cls, saved: list[Any]) -> "Track":
+        """Rebuild what `save` described."""
+        track = cls(saved[0], msgspec.convert(saved[4], JobSpec))
+        track.state, track.machine, track.cpus = saved[1:4]
+        track.heard = {(kind, ms, detail) for kind, ms, detail in saved[5]}
+        return track
+
+
+class Tracker:
+    """Turns named events into numbered ones that are possible.
+
+    Args:
+        describe: the specification of a machine that is only known because a job ran there.
+    """
+
+    def __init__(self, describe: Callable[[str], MachineSpec]) -> None:
+        self._describe = describe
+        self.jobs: dict[str, Track] = {}
+        self.job_names: dict[int, str] = {}
+        self.machines: dict[str, int] = {}
+        self.machine_names: list[str] = []
+        self.specs: list[MachineSpec | None] = []
+        self.repairs: Counter[str] = Counter()
+        self._ended: OrderedDict[str, Track] = OrderedDict()
+        self._busy: list[int] = []
+        self._closed: set[int] = set()
+        self._owned: set[int] = set()
+        self._next_job = 0
+
+    def translate(self, event: NamedEvent) -> list[Event] | None:
+        """The events that `event` means, in order; None if it was heard before."""
+        time_s, kind, subject, extra = event
+        if kind in ev.JOB_KINDS:
+            return self._job_event(time_s, kind, subject, extra)
+        return self._machine_event(time_s, kind, subject, extra)
+
+    # -- jobs ---------------------------------------------------------------------------------
+
+    def _job_event(
+        self, time_s: float, kind: int, name: str, extra: Any
+    ) -> list[Event] | None:
+        track = self.jobs.get(name) or self._ended.get(name)
+        detail = extra[0] if kind == ev.STARTED else extra if isinstance(extra, str) else None
+        if kind == ev.CHANGED:
+            detail = repr(extra)
+        mark = (kind, round(time_s * 1000), detail)
+        if track is not None:
+            if mark in track.heard:
+                return None
+            if track.state == _GONE and kind != ev.SUBMITTED:
+                track.heard.add(mark)
+                return None if self._near(track, mark) else self._mended("after_end", [])
+        before: list[Event] = []
+        if kind == ev.SUBMITTED:
+            if track is not None and track.state != _GONE:
+                if self._near(track, mark):
+                    return None
+                if not track.spec.seen_submit:
+                    return self._mended("late_submission", [])
+                before = self._mended("submitted_twice", self._end(name, track, time_s))
+            track = self._new(name, extra)
+            track.heard.add(mark)
+            return [*before, (time_s, kind, track.number, extra)]
+        if track is None:
+            track = self._new(name, UNSEEN_JOB)
+            if kind not in (ev.COMPLETED, ev.REMOVED, ev.EVICTED):
+                self.repairs["unseen_submission"] += 1
+            before = [(time_s, ev.SUBMITTED, track.number, UNSEEN_JOB)]
+        steps = self._transition(time_s, kind, name, track, extra, mark)
+        if steps is None:
+            return None
+        track.heard.add(mark)
+        return before + steps
+
+    def _new(self, name: str, spec: JobSpec) -> Track:
+        self._ended.pop(name, None)
+        track = self.jobs[name] = Track(self._next_job, spec)
+        self.job_names[self._next_job] = name
+        self._next_job += 1
+        return track
+
+    def _near(self, track: Track, mark: tuple[int, int, Any]) -> bool:
+        """Whether a second source told the same with a coarser clock."""
+        kind, ms, detail = mark
+        return any(
+            k == kind and abs(m - ms) <= 1000 * _NEAR_S and (d == detail or None in (d, detail))
+            for k, m, d in track.heard
+            if (k, m, d) != mark
+        )
+
+    def _mended(self, what: str, events: list[Event]) -> list[Event]:
+        self.repairs[what] += 1
+        return events
+
+    def _transition(
+        self, time_s: float, kind: int, name: str, track: Track, extra: Any,
+        mark: tuple[int, int, Any],
+    ) -> list[Event] | None:  # fmt: skip
+        """The steps a job event means in the job's present state; None for a double."""
+        n, state = track.number, track.state
+        on = state in (_RUNNING, _SUSPENDED)
+        if kind == ev.CHANGED:
+            track.spec = msgspec.structs.replace(track.spec, **extra)
+            return [(time_s, kind, n, track.spec)]
+        if _POSSIBLE[kind](state):
+            return self._step(time_s, kind, name, track, extra)
+        if self._near(track, mark):
+            return None
+        if kind == ev.STARTED:
+            if on:
+                lost = self._leave(time_s, track, ev.EVICTED, "unknown")
+                return self._mended(
+                    "end_unseen", lost + self._step(time_s, kind, name, track, extra)
+                )
+            released: Event = (time_s, ev.RELEASED, n, None)
+            return self._mended(
+                "release_unseen", [released, *self._step(time_s, kind, name, track, extra)]
+            )
+        if kind == ev.HELD and on:
+            lost = self._leave(time_s, track, ev.EVICTED, "held")
+            return lost + self._step(time_s, kind, name, track, extra)
+        if kind == ev.COMPLETED:
+            return self._mended("run_unseen", self._end(name, track, time_s))
+        return self._mended(f"{ev.KIND_NAMES[kind]}_impossible", [])
+
+    def _step(
+        self, time_s: float, kind: int, name: str, track: Track, extra: Any
+    ) -> list[Event]:
+        """A possible transition."""
+        n = track.number
+        if kind == ev.STARTED:
+            return self._arrive(time_s, track, *extra)
+        if kind == ev.EVICTED:
+            return self._leave(time_s, track, kind, extra)
+        if kind in (ev.COMPLETED, ev.REMOVED):
+            return self._end(name, track, time_s, kind, extra)
+        track.state = _AFTER[kind]
+        return [(time_s, kind, n, extra)]
+
+    def _arrive(self, time_s: float, track: Track, machine: str, cpus: int) -> list[Event]:
+        out: list[Event] = []
+        m = self._machine(machine, time_s, out)
+        spec = self.specs[m]
+        self._busy[m] += cpus
+        if spec is not None and spec.inferred and self._busy[m] > spec.cpus:
+            out.append(self._join(time_s, m, msgspec.structs.replace(spec, cpus=self._busy[m])))
+        if spec is not None and spec.inferred and m in self._closed:
+            self._closed.discard(m)
+            out.append((time_s, ev.USABLE, m, None))
+        track.state, track.machine, track.cpus = _RUNNING, m, cpus
+        out.append((time_s, ev.STARTED, track.number, (m, cpus)))
+        return out
+
+    def _leave(self, time_s: float, track: Track, kind: int, extra: Any) -> list[Event]:
+        """A run ends before its job is done."""
+        m = track.machine
+        self._busy[m] -= track.cpus
+        track.state, track.machine = _QUEUED, -1
+        out: list[Event] = [(time_s, kind, track.number, extra)]
+        spec = self.specs[m]
+        if spec is not None and spec.inferred and extra in _TAKEN_AWAY and m not in self._closed:
+            # nobody told why: the machine is not presumed free until the system uses it again
+            self._closed.add(m)
+            out.append((time_s, ev.DRAINED, m, None))
+        return out
+
+    def _end(
+        self, name: str, track: Track, time_s: float, kind: int = ev.REMOVED,
+        extra: Any = "unknown",
+    ) -> list[Event]:  # fmt: skip
+        """The job is gone."""
+        if track.machine >= 0:
+            self._busy[track.machine] -= track.cpus
+        track.state, track.machine = _GONE, -1
+        self.jobs.pop(name, None)
+        self._ended[name] = track
+        if len(self._ended) > _ENDED_REMEMBERED:
+            _, oldest = self._ended.popitem(last=False)
+            self.job_names.pop(oldest.number, None)
+        return [(time_s, kind, track.number, extra)]
+
+    # -- machines -----------------------------------------------------------------------------
+
+    def _machine(self, name: str, time_s: float, out: list[Event]) -> int:
+        m = self.machines.get(name)
+        if m is None:
+            m = self._number(name)
+            out.append(self._join(time_s, m, self._describe(name)))
+        return m
+
+    def _number(self, name: str) -> int:
+        m = self.machines[name] = len(self.machine_names)
+        self.machine_names.append(name)
+        self.specs.append(None)
+        self._busy.append(0)
+        return m
+
+    def _join(self, time_s: float, m: int, spec: MachineSpec) -> Event:
+        self.specs[m] = spec
+        return (time_s, ev.JOINED, m, spec)
+
+    def _machine_event(
+        self, time_s: float, kind: int, name: str, extra: Any
+    ) -> list[Event] | None:
+        m = self.machines.get(name, -1)
+        if kind == ev.JOINED:
+            if m >= 0 and self.specs[m] == extra:
+                return None
+            m = m if m >= 0 else self._number(name)
+            return [self._join(time_s, m, extra)]
+        if m < 0 or self.specs[m] is None:
+            out: list[Event] = []
+            m = self._machine(name, time_s, out) if m < 0 else m
+            if self.specs[m] is None:
+                out.append(self._join(time_s, m, self._describe(name)))
+            self.repairs["unseen_machine"] += 1
+            return out + (self._machine_event(time_s, kind, name, extra) or [])
+        if not self._changes(kind, m):
+            return None
+        return [(time_s, kind, m, extra)]
+
+    def _changes(self, kind: int, m: int) -> bool:
+        """Remember the machine's state; False if the event tells nothing new."""
+        if kind == ev.LEFT:
+            self.specs[m] = None
+        elif kind in (ev.OWNER_CAME, ev.OWNER_WENT):
+            here = kind == ev.OWNER_CAME
+            if (m in self._owned) == here:
+                return False
+            (self._owned.add if here else self._owned.discard)(m)
+        return True
+
+    # -- snapshots ----------------------------------------------------------------------------
+
+    def names(self) -> Iterator[tuple[str, Track]]:
+        """Every job that is alive, by name."""
+        return iter(self.jobs.items())
+
+    def save(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "jobs": [[name, track.save()] for name, track in self.jobs.items()],
+            "ended": [[name, track.save()] for name, track in self._ended.items()],
+            "machines": self.machine_names,
+            "specs": [None if s is None else msgspec.to_builtins(s) for s in self.specs],
+            "busy": self._busy,
+            "closed": sorted(self._closed),
+            "owned": sorted(self._owned),
+            "repairs": dict(self.repairs),
+            "next_job": self._next_job,
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        self.jobs = {name: Track.restore(track) for name, track in saved["jobs"]}
+        self._ended = OrderedDict((name, Track.restore(t)) for name, t in saved["ended"])
+        both = [*self.jobs.items(), *self._ended.items()]
+        self.job_names = {track.number: name for name, track in both}
+        self.machine_names = list(saved["machines"])
+        self.machines = {name: m for m, name in enumerate(self.machine_names)}
+        self.specs = [
+            None if s is None else msgspec.convert(s, MachineSpec) for s in saved["specs"]
+        ]
+        self._busy = list(saved["busy"])
+        self._closed, self._owned = set(saved["closed"]), set(saved["owned"])
+        self.repairs = Counter(saved["repairs"])
+        self._next_job = saved["next_job"]
+
+
+_TAKEN_AWAY = frozenset({"owner", "unknown", "preempted", "drained", "reboot"})
+_AFTER = {ev.SUSPENDED: _SUSPENDED, ev.RESUMED: _RUNNING, ev.HELD: _HELD, ev.RELEASED: _QUEUED}
+_POSSIBLE: dict[int, Callable[[int], bool]] = {
+    ev.STARTED: lambda state: state == _QUEUED,
+    ev.EVICTED: lambda state: state in (_RUNNING, _SUSPENDED),
+    ev.COMPLETED: lambda state: state in (_RUNNING, _SUSPENDED),
+    ev.REMOVED: lambda state: state != _GONE,
+    ev.SUSPENDED: lambda state: state == _RUNNING,
+    ev.RESUMED: lambda state: state == _SUSPENDED,
+    ev.HELD: lambda state: state == _QUEUED,
+    ev.RELEASED: lambda state: state == _HELD,
+}
