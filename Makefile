@@ -1,0 +1,78 @@
+# All of this runs on a fresh machine that has Python 3.11 (or newer) and make.
+# Real peers (HTCondor, Prometheus, systemd, Chromium) come on top where apt and root allow.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+.SUFFIXES:
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The first Python on the path that is new enough; say PYTHON=... to choose another.
+PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 python3.11,\
+    $(shell $(python) -c 'import sys; sys.version_info >= (3, 11) and print("$(python)")' 2>/dev/null)))
+# Where peers go that are not installed into the system.
+export OUTRIDER_PEERS ?= /var/tmp/outrider-peers
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# `make test TESTS="tests/deciding -k bandit"` runs a part.
+TESTS ?=
+
+say = @printf '== %s\n' $(1)
+
+help:  ## show this list
+	@printf 'Outrider, a learning site scheduler. What make can do here:\n'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
+
+demo: $(VENV)/.ready  ## the daemon in shadow beside a simulated campus
+	@$(BIN)/outrider demo
+
+# ---- set-up ------------------------------------------------------------------
+
+$(VENV)/.ready: pyproject.toml
+	$(call say,"set-up: $(VENV) with $(PYTHON)")
+	@[ -n "$(PYTHON)" ] || { echo "Outrider needs Python 3.11 or newer; none is on the PATH" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/pip install --quiet --editable '.[dev]'
+	@touch $@
+
+# HTCondor's own Python library is measured against; it has no wheel for every machine.
+$(VENV)/.htcondor: $(VENV)/.ready
+	@if said=$$($(BIN)/pip install --quiet --editable '.[htcondor]' 2>&1); then touch $@; \
+	    else printf '  %-12s not here: %s\n' htcondor2 "$$(tail -n 1 <<<"$$said")"; fi
+
+peers: $(VENV)/.htcondor  ## fetch real HTCondor, Prometheus, systemd, Chromium to test against
+	$(call say,"peers")
+	@tests/peers/install.sh
+
+# ---- checks ------------------------------------------------------------------
+
+test: $(VENV)/.ready peers  ## set-up, peers where possible, every test
+	$(call say,"tests")
+	@$(BIN)/python -m pytest $(TESTS)
+
+format: $(VENV)/.ready  ## write every file in the one format
+	@$(BIN)/ruff format
+	@$(BIN)/ruff check --fix
+
+lint: $(VENV)/.ready  ## format, style, types and layers, without tests
+	$(call say,"format")
+	@$(BIN)/ruff format --check --quiet || { $(BIN)/ruff format --diff --quiet; exit 1; }
+	$(call say,"style")
+	@$(BIN)/ruff check --quiet
+	$(call say,"types")
+	@$(BIN)/mypy --no-error-summary
+	$(call say,"layers")
+	@said=$$($(BIN)/lint-imports 2>&1) || { printf '%s\n' "$$said"; exit 1; }
+
+check: lint  ## what CI asks: lint, then every test
+	@$(MAKE) test
+
+bench: $(VENV)/.ready $(VENV)/.htcondor  ## measure speed and memory against the budgets
+	@for script in bench/*.py; do $(BIN)/python "$$script"; done
+
+clean:  ## remove what make made in this folder (peers stay)
+	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: help demo peers test format lint check bench clean

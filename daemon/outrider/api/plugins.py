@@ -1,0 +1,74 @@
+"""Finding plugins: adapters, policies and log readers, by entry points, loaded when asked for.
+
+A broken plugin is reported by its name while the rest go on: `find` never imports anything, and
+`load` turns whatever an import raises into a `PluginError`.
+"""
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from outrider.api.adapter import API_VERSION as ADAPTER_API
+from outrider.api.adapter import Adapter
+from outrider.api.policy import API_VERSION as POLICY_API
+from outrider.api.policy import Policy
+from outrider.api.reader import LogReader
+from outrider.model.errors import PluginError, nearest
+
+ADAPTERS = "outrider.adapters"
+POLICIES = "outrider.policies"
+READERS = "outrider.readers"
+_BASES: dict[str, type[Any]] = {ADAPTERS: Adapter, POLICIES: Policy, READERS: LogReader}
+_VERSIONS = {ADAPTERS: ADAPTER_API, POLICIES: POLICY_API}
+
+
+@cache
+def find(group: str) -> dict[str, EntryPoint]:
+    """Names of the plugins of a group, and where each would be loaded from. Imports nothing."""
+    return {point.name: point for point in sorted(entry_points(group=group))}
+
+
+def load(group: str, name: str) -> Any:
+    """The class of one plugin.
+
+    Raises:
+        PluginError: there is none of that name, or it cannot be imported, or it is no plugin of
+            this group, or was written against another version of the contract.
+    """
+    kind = group.rpartition(".")[2].rstrip("s").replace("ie", "y")
+    points = find(group)
+    if name not in points:
+        raise PluginError(f'unknown {kind} "{name}"; {nearest(name, points)}')
+    point = points[name]
+    try:
+        plugin = point.load()
+    except Exception as error:
+        raise PluginError(f'{kind} "{name}" ({point.value}) cannot be loaded: {error}') from error
+    base = _BASES[group]
+    if not (isinstance(plugin, type) and issubclass(plugin, base)):
+        raise PluginError(f'{kind} "{name}" ({point.value}) is no subclass of {base.__name__}')
+    wanted = _VERSIONS.get(group)
+    if wanted is not None and plugin.api_version != wanted:  # type: ignore[attr-defined]
+        raise PluginError(
+            f'{kind} "{name}" was written against version {plugin.api_version} of the '  # type: ignore[attr-defined]
+            f"contract; this is version {wanted}"
+        )
+    return plugin
+
+
+def load_adapter(name: str) -> type[Adapter]:
+    """The class of an adapter. Raises `PluginError`."""
+    adapter: type[Adapter] = load(ADAPTERS, name)
+    return adapter
+
+
+def load_policy(name: str) -> type[Policy]:
+    """The class of a policy. Raises `PluginError`."""
+    policy: type[Policy] = load(POLICIES, name)
+    return policy
+
+
+def load_reader(name: str) -> type[LogReader]:
+    """The class of a log reader. Raises `PluginError`."""
+    reader: type[LogReader] = load(READERS, name)
+    return reader

@@ -1,0 +1,27 @@
+"""The ledger: what was seen, decided and learned, kept so that a restart loses nothing.
+
+The journal is the truth: inputs, decisions, outcomes and cursors under one sequence number.
+Snapshots only save the time it takes to feed a long journal again.
+"""
+
+from outrider.ledger.export import LedgerHash, write_jsonl
+from outrider.ledger.journal import Journal
+from outrider.ledger.ledger_file import LedgerFile
+from outrider.ledger.records import AlikeDecision, Entry, OutcomeRecord
+from outrider.ledger.snapshots import SnapshotStore
+from outrider.ledger.verify import Report, verify
+from outrider.ledger.writer import Writer
+
+__all__ = [
+    "AlikeDecision",
+    "Entry",
+    "Journal",
+    "LedgerFile",
+    "LedgerHash",
+    "OutcomeRecord",
+    "Report",
+    "SnapshotStore",
+    "Writer",
+    "verify",
+    "write_jsonl",
+]

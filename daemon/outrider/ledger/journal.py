@@ -1,0 +1,268 @@
+"""The journal: everything that was seen and decided, in order, in one SQLite file."""
+
+# ruff: noqa: S608 - names of tables and columns are constants of ours; values are bound.
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, Self
+
+import msgspec
+
+from outrider.ledger.connection import naming_errors, open_to_read, open_to_write
+from outrider.ledger.extras import decode_extra, decode_json, encode_json
+from outrider.ledger.records import (
+    DECISION_COLUMNS,
+    INPUT_COLUMNS,
+    OUTCOME_COLUMNS,
+    Entry,
+    OutcomeRecord,
+    Row,
+    decision_from,
+    decision_rows,
+    input_rows,
+    outcome_from,
+    outcome_rows,
+)
+from outrider.ledger.retention import prune_journal
+from outrider.model.decisions import Decision
+from outrider.model.errors import LedgerError
+from outrider.model.events import KIND_NUMBERS, NamedEvent
+
+PAGE_ROWS: Final = 4096
+"""Rows read at a time: a long read must not hold a transaction open, or the log would grow."""
+
+_INSERT_INPUT: Final = f"INSERT INTO inputs ({INPUT_COLUMNS}) VALUES ({', '.join('?' * 6)})"
+INSERT_DECISION: Final = (
+    f"INSERT INTO decisions ({DECISION_COLUMNS}) VALUES ({', '.join('?' * 14)})"
+)
+_INSERT_OUTCOME: Final = f"INSERT INTO outcomes ({OUTCOME_COLUMNS}) VALUES ({', '.join('?' * 10)})"
+
+_OF_JOB: Final = """seq IN (
+    SELECT seq FROM decisions WHERE job = :job
+    UNION SELECT seq FROM decisions WHERE jobs IS NOT NULL AND instr(jobs, :quoted)
+      AND EXISTS (SELECT 1 FROM json_each(jobs) WHERE value = :job))"""
+
+
+class Journal:
+    """One journal file, open for one writer or for reading.
+
+    What `append` has returned for survives the end of this process at any moment, ``kill -9``
+    included: it has been handed to the operating system (WAL, ``synchronous=NORMAL``). When the
+    power fails or the kernel stops, the last few transactions may be lost, whole ones and from
+    the end; the adapters' cursors go back with them, so the events come again from their source.
+    `sync` makes sure of everything so far.
+
+    A connection may move between threads but serves one at a time: give the writer and every
+    reader a `Journal` of their own.
+
+    Args:
+        path: the file. It is made when missing, unless `read_only`.
+        read_only: never change anything; a daemon may be writing meanwhile.
+
+    Raises:
+        LedgerError: it cannot be opened, belongs to somebody else or to a newer Outrider.
+    """
+
+    def __init__(self, path: Path | str, *, read_only: bool = False) -> None:
+        self.path = Path(path)
+        self.read_only = read_only
+        self._connection = (open_to_read if read_only else open_to_write)(self.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def append(self, entry: Entry) -> int:
+        """Record one entry in one transaction; return the last sequence number.
+
+        Raises:
+            LedgerError: nothing of it was recorded; the message names path and cause.
+        """
+        return self.append_all([entry])[0]
+
+    def append_all(self, entries: Sequence[Entry]) -> list[int]:
+        """Record several entries, in order, in one transaction.
+
+        Returns:
+            For each entry the last sequence number given out when it was recorded.
+
+        Raises:
+            LedgerError: nothing of any was recorded; the message names path and cause.
+        """
+        with naming_errors(self.path, "record"):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                seqs = self._write(entries)
+                self._connection.execute("COMMIT")
+            except (TypeError, ValueError, OverflowError, IndexError) as error:
+                raise LedgerError(
+                    f"{self.path}: an entry holds what a journal cannot: {error}"
+                ) from error
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+        return seqs
+
+    def _write(self, entries: Iterable[Entry]) -> list[int]:
+        seqs = []
+        write = self._connection
+        seq = self.last_seq()
+        for entry in entries:
+            if entry.inputs:
+                write.executemany(_INSERT_INPUT, input_rows(entry, seq))
+                seq += len(entry.inputs)
+            if entry.decisions:
+                write.executemany(INSERT_DECISION, decision_rows(entry.decisions, seq))
+                seq += len(entry.decisions)
+            if entry.outcomes:
+                write.executemany(_INSERT_OUTCOME, outcome_rows(entry.outcomes, seq))
+                seq += len(entry.outcomes)
+            for adapter, cursor in entry.cursors.items():
+                position = (adapter, encode_json(cursor), seq)
+                write.execute("INSERT OR REPLACE INTO cursors VALUES (?, ?, ?)", position)
+            for key, value in entry.meta.items():
+                fact = (key, encode_json(value))
+                write.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", fact)
+            seqs.append(seq)
+        write.execute("UPDATE counter SET last_seq = ?", (seq,))
+        return seqs
+
+    def inputs_after(self, seq: int) -> Iterator[tuple[int, str, NamedEvent]]:
+        """Every input after a sequence number, as (its number, adapter, event), in order.
+
+        Raises:
+            LedgerError: a row cannot be read; the message names its sequence number.
+        """
+        for row in self._pages("inputs", INPUT_COLUMNS, after=seq):
+            number, adapter, time_s, kind_name, subject, text = row
+            try:
+                kind = KIND_NUMBERS[kind_name]
+                extra = None if text is None else decode_extra(kind, text)
+            except (KeyError, ValueError, msgspec.MsgspecError) as error:
+                raise LedgerError(
+                    f"{self.path}: input {number}: cannot read kind {kind_name!r} with extra "
+                    f"{text!r}: {error}"
+                ) from error
+            yield number, adapter, (time_s, kind, subject, extra)
+
+    def decisions(
+        self, after: int = 0, limit: int | None = None, job: str | None = None
+    ) -> Iterator[tuple[int, Decision]]:
+        """Decisions after a sequence number with their numbers, in order.
+
+        Args:
+            after: only later ones.
+            limit: at most so many.
+            job: only those about this job, alone or among alike jobs.
+        """
+        where, values = _about(job)
+        for row in self._pages("decisions", DECISION_COLUMNS, after, limit, where, values):
+            yield decision_from(row)
+
+    def latest_decisions(self, limit: int, job: str | None = None) -> list[tuple[int, Decision]]:
+        """The last decisions (about one job, or all) with their numbers, the newest first."""
+        where, values = _about(job)
+        query = (
+            f"SELECT {DECISION_COLUMNS} FROM decisions WHERE {where} ORDER BY seq DESC LIMIT :limit"
+        )
+        return [decision_from(row) for row in self._fetch(query, values | {"limit": limit})]
+
+    def outcomes(self, after: int = 0) -> Iterator[tuple[int, OutcomeRecord]]:
+        """Outcomes after a sequence number with their numbers, in order."""
+        for row in self._pages("outcomes", OUTCOME_COLUMNS, after=after):
+            yield outcome_from(row)
+
+    def last_seq(self) -> int:
+        """The last sequence number given out; 0 in a new journal. Outlives pruning."""
+        return int(self._fetch("SELECT last_seq FROM counter")[0][0])
+
+    def last_decision_seq(self) -> int:
+        """The sequence number of the last decision that is kept, or 0."""
+        return int(self._fetch("SELECT coalesce(max(seq), 0) FROM decisions")[0][0])
+
+    def cursor(self, adapter: str) -> Any:
+        """Where an adapter resumes, or None if it never said."""
+        rows = self._fetch("SELECT cursor FROM cursors WHERE adapter = :a", {"a": adapter})
+        return decode_json(rows[0][0]) if rows else None
+
+    def meta(self, key: str, default: Any = None) -> Any:
+        """A small fact that an entry recorded under this name, or the default."""
+        rows = self._fetch("SELECT value FROM meta WHERE key = :key", {"key": key})
+        return decode_json(rows[0][0]) if rows else default
+
+    def prune(self, before_time_s: float, *, oldest_snapshot_seq: int) -> int:
+        """Forget what is older than a time; return how many rows went.
+
+        What goes is always a front piece of the sequence: the first row that is not older ends
+        it, so a row with a time far ahead keeps those behind it. Cursors and meta stay.
+
+        Args:
+            before_time_s: event time in seconds.
+            oldest_snapshot_seq: `SnapshotStore.oldest_seq`; inputs after it are kept whatever
+                their age, since a restart may have to feed them again. 0 keeps every input.
+
+        Raises:
+            LedgerError: as `append`; pieces done before the failure stay done.
+        """
+        with naming_errors(self.path, "prune"):
+            return prune_journal(self._connection, before_time_s, oldest_snapshot_seq)
+
+    def sync(self) -> None:
+        """Make everything recorded so far survive a power failure; needs a flush of the disk."""
+        with naming_errors(self.path, "flush to disk"):
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def size_bytes(self) -> int:
+        """Bytes on disk: the file and its log."""
+        log = self.path.with_name(f"{self.path.name}-wal")
+        with naming_errors(self.path, "measure the journal"):
+            return sum(part.stat().st_size for part in (self.path, log) if part.exists())
+
+    def reopen(self) -> None:
+        """Open the file anew, after a failure that the connection may not have survived.
+
+        Raises:
+            LedgerError: it still cannot be opened; the old connection stays as it was.
+        """
+        fresh = (open_to_read if self.read_only else open_to_write)(self.path)
+        self._connection.close()
+        self._connection = fresh
+
+    def close(self) -> None:
+        """Close the file; a writer's last act moves the log into it."""
+        self._connection.close()
+
+    def _pages(
+        self,
+        table: str,
+        columns: str,
+        after: int,
+        limit: int | None = None,
+        where: str = "1",
+        values: dict[str, Any] | None = None,
+    ) -> Iterator[Row]:
+        left = limit
+        query = (
+            f"SELECT {columns} FROM {table} WHERE seq > :after AND {where} "
+            "ORDER BY seq LIMIT :limit"
+        )
+        while left is None or left > 0:
+            wanted = PAGE_ROWS if left is None else min(PAGE_ROWS, left)
+            rows = self._fetch(query, {**(values or {}), "after": after, "limit": wanted})
+            yield from rows
+            if len(rows) < wanted:
+                return
+            after = rows[-1][0]
+            left = None if left is None else left - wanted
+
+    def _fetch(self, query: str, values: dict[str, Any] | None = None) -> list[Row]:
+        with naming_errors(self.path, "read the journal"):
+            return self._connection.execute(query, values or {}).fetchall()
+
+
+def _about(job: str | None) -> tuple[str, dict[str, Any]]:
+    if job is None:
+        return "1", {}
+    return _OF_JOB, {"job": job, "quoted": encode_json(job)}

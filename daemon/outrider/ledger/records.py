@@ -1,0 +1,159 @@
+"""What the journal records, and the table rows it becomes."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from outrider.ledger.extras import decode_json, encode_extra, encode_json
+from outrider.model.decisions import Decision
+from outrider.model.events import KIND_NAMES, NamedEvent
+
+Row = tuple[Any, ...]
+"""One row of a table, its sequence number first."""
+
+
+class AlikeDecision(Decision, gc=False):
+    """One decision for several jobs that look alike; `job` is the first of `jobs`.
+
+    Attributes:
+        jobs: all of them, in the order in which they were decided.
+    """
+
+    jobs: tuple[str, ...] = ()
+
+
+class OutcomeRecord(msgspec.Struct, gc=False):
+    """How a run ended, in names, and what it was worth to one policy.
+
+    Attributes:
+        time_s: event time of the end, in seconds.
+        job: the job.
+        machine: where it ran, or None if it left the queue unstarted.
+        ending: ``completed``, ``evicted`` or ``removed``.
+        reason: one of `outrider.model.events.EVICTION_REASONS`, or empty when completed.
+        run_s: seconds of work in the run.
+        policy: who was told.
+        reward: what that policy made of it, or None.
+        on_policy: whether the run was where that policy wanted it.
+    """
+
+    time_s: float
+    job: str
+    machine: str | None
+    ending: str
+    reason: str
+    run_s: float
+    policy: str
+    reward: float | None = None
+    on_policy: bool = False
+
+
+class Entry(msgspec.Struct):
+    """What moves together: all of it is recorded, or nothing.
+
+    Attributes:
+        inputs: (adapter, event) in order of arrival. An event of kind ``tick`` whose subject is
+            the adapter says: everything of this adapter up to `time_s` has been seen.
+        decisions: what followed from them, in order.
+        outcomes: runs that ended, in order.
+        cursors: adapter to the cursor from which it resumes after these inputs, as JSON types.
+        meta: small facts by name, as JSON types; a later value replaces an earlier one.
+    """
+
+    inputs: Sequence[tuple[str, NamedEvent]] = ()
+    decisions: Sequence[Decision] = ()
+    outcomes: Sequence[OutcomeRecord] = ()
+    cursors: dict[str, Any] = {}
+    meta: dict[str, Any] = {}
+
+    def rows(self) -> int:
+        """How many sequence numbers it takes."""
+        return len(self.inputs) + len(self.decisions) + len(self.outcomes)
+
+
+INPUT_COLUMNS: Final = "seq, adapter, time_s, kind, subject, extra"
+DECISION_COLUMNS: Final = (
+    "seq, time_s, job, jobs, action, machine, cpus, reason, policy, mode, propensity, scores, "
+    "input, input_age_s"
+)
+OUTCOME_COLUMNS: Final = (
+    "seq, time_s, job, machine, ending, reason, run_s, policy, reward, on_policy"
+)
+
+
+def input_rows(entry: Entry, seq: int) -> list[Row]:
+    """The inputs of an entry as rows numbered after `seq`."""
+    return [
+        (
+            number,
+            adapter,
+            time_s,
+            KIND_NAMES[kind],
+            subject,
+            None if extra is None else encode_extra(kind, extra),
+        )
+        for number, (adapter, (time_s, kind, subject, extra)) in enumerate(entry.inputs, seq + 1)
+    ]
+
+
+def decision_rows(decisions: Sequence[Decision], seq: int) -> list[Row]:
+    """Decisions as rows numbered after `seq`."""
+    return [
+        (
+            number,
+            d.time_s,
+            d.job,
+            encode_json(d.jobs) if isinstance(d, AlikeDecision) else None,
+            d.action,
+            d.machine,
+            d.cpus,
+            d.reason,
+            d.policy,
+            d.mode,
+            d.propensity,
+            None if d.scores is None else encode_json(d.scores),
+            d.input,
+            d.input_age_s,
+        )
+        for number, d in enumerate(decisions, seq + 1)
+    ]
+
+
+def decision_from(row: Row) -> tuple[int, Decision]:
+    """The sequence number and the decision of a row of `DECISION_COLUMNS`."""
+    (seq, time_s, job, jobs, action, machine, cpus, reason, policy, mode) = row[:10]
+    (propensity, scores, input_kind, input_age_s) = row[10:]
+    plain = Decision(
+        time_s=time_s,
+        job=job,
+        action=action,
+        machine=machine,
+        cpus=cpus,
+        reason=reason,
+        policy=policy,
+        mode=mode,
+        propensity=propensity,
+        scores=None if scores is None else decode_json(scores),
+        input_age_s=input_age_s,
+        input=input_kind,
+    )
+    if jobs is None:
+        return seq, plain
+    return seq, AlikeDecision(**msgspec.structs.asdict(plain), jobs=tuple(decode_json(jobs)))
+
+
+def outcome_rows(outcomes: Sequence[OutcomeRecord], seq: int) -> list[Row]:
+    """Outcomes as rows numbered after `seq`."""
+    return [
+        (number, *msgspec.structs.astuple(outcome))
+        for number, outcome in enumerate(outcomes, seq + 1)
+    ]
+
+
+def outcome_from(row: Row) -> tuple[int, OutcomeRecord]:
+    """The sequence number and the outcome of a row of `OUTCOME_COLUMNS`."""
+    (seq, time_s, job, machine, ending, reason, run_s, policy, reward, on_policy) = row
+    return seq, OutcomeRecord(
+        time_s, job, machine, ending, reason, run_s, policy, reward, bool(on_policy)
+    )

@@ -1,0 +1,60 @@
+"""Retention: forgetting the front of the journal, and nothing that a restart needs."""
+
+# ruff: noqa: S608 - names of tables and columns are constants of ours; values are bound.
+
+import sqlite3
+from typing import Final
+
+PIECE: Final = 20_000
+"""Sequence numbers a transaction; readers and the writer get their turn in between."""
+
+_KEPT_FROM: Final = """SELECT min(seq) FROM (
+    SELECT min(seq) AS seq FROM inputs WHERE time_s >= :before
+    UNION ALL SELECT min(seq) FROM decisions WHERE time_s >= :before
+    UNION ALL SELECT min(seq) FROM outcomes WHERE time_s >= :before)"""
+
+
+def prune_journal(
+    connection: sqlite3.Connection, before_time_s: float, oldest_snapshot_seq: int
+) -> int:
+    """Delete the rows before the first one that is not older than a time.
+
+    Args:
+        connection: open for writing.
+        before_time_s: event time in seconds.
+        oldest_snapshot_seq: inputs after this sequence number are kept.
+
+    Returns:
+        Rows deleted.
+
+    Raises:
+        sqlite3.Error: pieces done before the failure stay done.
+    """
+    counters = "SELECT last_seq, pruned_inputs_seq, pruned_seq FROM counter"
+    last_seq, pruned_inputs_seq, pruned_seq = connection.execute(counters).fetchone()
+    first_kept = connection.execute(_KEPT_FROM, {"before": before_time_s}).fetchone()[0]
+    until = last_seq if first_kept is None else first_kept - 1
+    inputs_until = min(until, oldest_snapshot_seq)
+    gone = 0
+    for start in range(min(pruned_inputs_seq, pruned_seq), until, PIECE):
+        end = min(start + PIECE, until)
+        pruned_inputs_seq = max(pruned_inputs_seq, min(end, inputs_until))
+        pruned_seq = max(pruned_seq, end)
+        gone += _prune_piece(connection, pruned_inputs_seq, pruned_seq)
+    return gone
+
+
+def _prune_piece(connection: sqlite3.Connection, inputs_until: int, until: int) -> int:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        gone = 0
+        for table, end in (("inputs", inputs_until), ("decisions", until), ("outcomes", until)):
+            gone += connection.execute(f"DELETE FROM {table} WHERE seq <= ?", (end,)).rowcount
+        connection.execute(
+            "UPDATE counter SET pruned_inputs_seq = ?, pruned_seq = ?", (inputs_until, until)
+        )
+        connection.execute("COMMIT")
+        return gone
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")

@@ -1,0 +1,92 @@
+"""The tables of the journal, and the steps from one version of them to the next."""
+
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from outrider.model.errors import LedgerError
+
+APPLICATION_ID: Final = 0x4F555452
+"""``OUTR``: written into the header, so that no other program's file is taken for ours."""
+
+_VERSION_1: Final = (
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    """CREATE TABLE inputs (
+        seq INTEGER PRIMARY KEY, adapter TEXT NOT NULL, time_s REAL NOT NULL,
+        kind TEXT NOT NULL, subject TEXT NOT NULL, extra TEXT)""",
+    """CREATE TABLE decisions (
+        seq INTEGER PRIMARY KEY, time_s REAL NOT NULL, job TEXT NOT NULL, jobs TEXT,
+        action TEXT NOT NULL, machine TEXT, cpus INTEGER NOT NULL, reason TEXT NOT NULL,
+        policy TEXT NOT NULL, mode TEXT NOT NULL, propensity REAL, scores TEXT,
+        input TEXT NOT NULL, input_age_s REAL)""",
+    """CREATE TABLE outcomes (
+        seq INTEGER PRIMARY KEY, time_s REAL NOT NULL, job TEXT NOT NULL, machine TEXT,
+        ending TEXT NOT NULL, reason TEXT NOT NULL, run_s REAL NOT NULL, policy TEXT NOT NULL,
+        reward REAL, on_policy INTEGER NOT NULL)""",
+    """CREATE TABLE cursors (
+        adapter TEXT PRIMARY KEY, cursor TEXT NOT NULL, seq INTEGER NOT NULL)""",
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    # The last sequence number given out outlives the rows: pruning must not hand it out again.
+    """CREATE TABLE counter (
+        only INTEGER PRIMARY KEY CHECK (only = 1), last_seq INTEGER NOT NULL,
+        pruned_inputs_seq INTEGER NOT NULL, pruned_seq INTEGER NOT NULL)""",
+    "INSERT INTO counter VALUES (1, 0, 0, 0)",
+    "CREATE INDEX decisions_by_job ON decisions (job)",
+    "CREATE INDEX decisions_of_alike_jobs ON decisions (seq) WHERE jobs IS NOT NULL",
+)
+
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1,)
+"""``MIGRATIONS[n]`` leads from version n to n + 1. Append; never change one that was released."""
+
+VERSION: Final = len(MIGRATIONS)
+
+
+def version_of(connection: sqlite3.Connection, path: Path) -> int:
+    """The schema version of an open file; 0 for an empty one.
+
+    Raises:
+        LedgerError: the file belongs to another program, or to a newer Outrider.
+    """
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+    if owner != APPLICATION_ID and (tables or version):
+        raise LedgerError(
+            f"{path}: this SQLite file is no journal of Outrider's (application id {owner:#x}, "
+            f"ours is {APPLICATION_ID:#x}); name another file"
+        )
+    if version > VERSION:
+        raise LedgerError(
+            f"{path}: schema version {version} was written by a newer Outrider; this one knows "
+            f"versions up to {VERSION}. Install the newer one again, or begin a new journal"
+        )
+    return version
+
+
+def migrate(connection: sqlite3.Connection, path: Path) -> list[int]:
+    """Bring an open file to the present version, each step a transaction of its own.
+
+    Returns:
+        The versions it passed through, oldest first; empty when nothing was to be done.
+
+    Raises:
+        LedgerError: as `version_of`.
+        sqlite3.Error: a step failed; the file stands at the version before it.
+    """
+    passed: list[int] = []
+    version_of(connection, path)
+    while True:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            # Read again inside the transaction: another process may have been faster.
+            version = version_of(connection, path)
+            if version == VERSION:
+                return passed
+            for statement in MIGRATIONS[version]:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {version + 1}")
+            connection.execute("COMMIT")
+            passed.append(version + 1)
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")

@@ -1,0 +1,167 @@
+"""Snapshots: the state of the site and of what was learned, standing at a sequence number."""
+
+import hashlib
+import os
+import struct
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from outrider.ledger.connection import naming_errors
+from outrider.model.errors import LedgerError
+
+MAGIC: Final = b"OUTRIDER"
+FORMAT_VERSION: Final = 1
+
+_HEADER: Final = struct.Struct(">8sIQ32s")
+"""Magic, format version, sequence number, SHA-256 of version, sequence number and body."""
+
+
+class Snapshot(NamedTuple):
+    """A state, and the journal's sequence number at which it stood."""
+
+    seq: int
+    state: Any
+
+
+class SnapshotStore:
+    """A folder of snapshots; each is written beside and swapped in, so none is ever half there.
+
+    A snapshot is made safe against a power failure before `save` returns; the journal is not
+    (see `Journal`). Call `Journal.sync` first, and give `load_latest` the journal's last number.
+
+    Args:
+        folder: made when missing.
+        keep: how many snapshots to keep; more than one, so that there is one to fall back to.
+
+    Attributes:
+        notes: what the person on call should know: snapshots that could not be used, and why.
+    """
+
+    def __init__(self, folder: Path | str, keep: int = 3) -> None:
+        if keep < 1:
+            raise ValueError(f"keep = {keep}: at least one snapshot must be kept")
+        self.folder = Path(folder)
+        self.keep = keep
+        self.notes: list[str] = []
+
+    def save(self, seq: int, state: Any) -> Path:
+        """Write a snapshot, then remove those that are one too many.
+
+        Snapshots of a later sequence number go too: the history they stood in is not this one
+        (`load_latest` passed them over).
+
+        Args:
+            seq: everything up to this sequence number is in the state, nothing after it.
+            state: plain data, as msgspec writes it as MessagePack: tuples come back as lists,
+                records as dicts; integers have at most 64 bits.
+
+        Raises:
+            LedgerError: it could not be written; the older snapshots are untouched.
+        """
+        try:
+            body = msgspec.msgpack.encode(state)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise LedgerError(f"{self.folder}: the state cannot be saved: {error}") from error
+        header = _HEADER.pack(MAGIC, FORMAT_VERSION, seq, _checksum(FORMAT_VERSION, seq, body))
+        path = self.folder / f"snapshot-{seq:020d}.bin"
+        with naming_errors(path, "write the snapshot"):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            _write_and_swap(path, header + body)
+            self._remove_surplus(path)
+        return path
+
+    def load_latest(self, not_after: int | None = None) -> Snapshot | None:
+        """The newest snapshot that is whole, or None; `notes` says what was passed over.
+
+        Args:
+            not_after: the journal's last sequence number. A snapshot beyond it has seen what
+                the journal lost in a power failure, and would see it twice.
+        """
+        for path in reversed(self.paths()):
+            try:
+                snapshot = read_snapshot(path)
+            except LedgerError as error:
+                self.notes.append(f"{error}; falling back to the snapshot before")
+                continue
+            if not_after is None or snapshot.seq <= not_after:
+                return snapshot
+            self.notes.append(
+                f"{path}: stands at {snapshot.seq}, the journal ends at {not_after}; "
+                "falling back to the snapshot before"
+            )
+        return None
+
+    def paths(self) -> list[Path]:
+        """The snapshot files, oldest first."""
+        return sorted(self.folder.glob("snapshot-*.bin"))
+
+    def oldest_seq(self) -> int:
+        """Where the oldest kept snapshot stands, by its name; 0 without one (`Journal.prune`)."""
+        return min((_seq_of(path) for path in self.paths()), default=0)
+
+    def _remove_surplus(self, newest: Path) -> None:
+        paths = self.paths()
+        place = paths.index(newest)
+        for path in paths[: max(0, place + 1 - self.keep)] + paths[place + 1 :]:
+            path.unlink(missing_ok=True)
+
+
+def read_snapshot(path: Path) -> Snapshot:
+    """Read and check one snapshot file.
+
+    Raises:
+        LedgerError: it is missing, damaged, cut short or of a newer format.
+    """
+    with naming_errors(path, "read the snapshot"):
+        data = path.read_bytes()
+    if len(data) < _HEADER.size:
+        raise LedgerError(
+            f"{path}: damaged snapshot: {len(data)} bytes, the header alone has {_HEADER.size}"
+        )
+    magic, version, seq, checksum = _HEADER.unpack_from(data)
+    body = memoryview(data)[_HEADER.size :]
+    if magic != MAGIC:
+        raise LedgerError(f"{path}: no snapshot: begins with {magic!r}, not {MAGIC!r}")
+    if version > FORMAT_VERSION:
+        raise LedgerError(
+            f"{path}: snapshot format {version} is newer than this Outrider's {FORMAT_VERSION}"
+        )
+    if _checksum(version, seq, body) != checksum:
+        raise LedgerError(f"{path}: damaged snapshot: its checksum does not match")
+    try:
+        return Snapshot(seq, msgspec.msgpack.decode(body))
+    except msgspec.DecodeError as error:
+        raise LedgerError(f"{path}: damaged snapshot: {error}") from error
+
+
+def _checksum(version: int, seq: int, body: bytes | memoryview) -> bytes:
+    digest = hashlib.sha256(struct.pack(">IQ", version, seq))
+    digest.update(body)
+    return digest.digest()
+
+
+def _seq_of(path: Path) -> int:
+    digits = path.stem.removeprefix("snapshot-")
+    return int(digits) if digits.isdigit() else 0
+
+
+def _write_and_swap(path: Path, data: bytes) -> None:
+    beside = path.with_suffix(".part")
+    try:
+        with beside.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError:
+        with suppress(OSError):  # the first error is the one to tell
+            beside.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)  # the new name must outlive a power failure too
+    finally:
+        os.close(folder)

@@ -1,0 +1,224 @@
+"""Checking a journal: is the file whole, the numbering without gap, every row what it should be."""
+
+# ruff: noqa: S608 - names of tables and columns are constants of ours; values are bound.
+
+import sqlite3
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from outrider.ledger.connection import naming_errors, open_to_read
+from outrider.ledger.export import LedgerHash
+from outrider.ledger.extras import decode_extra, decode_json
+from outrider.ledger.schema import VERSION
+from outrider.ledger.snapshots import SnapshotStore, read_snapshot
+from outrider.model.decisions import ACTIONS, MODES
+from outrider.model.errors import LedgerError
+from outrider.model.events import KIND_NUMBERS
+
+EXAMPLES: Final = 5
+"""Bad rows of one sort that are named one by one; the rest are counted."""
+
+NUMBERED: Final = ("inputs", "decisions", "outcomes")
+
+# Each: what is wrong, the column to show, the table, the condition, values for it.
+_ROW_RULES: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
+    ("unknown action", "action", "decisions",
+     f"action NOT IN ({', '.join('?' * len(ACTIONS))})", ACTIONS),
+    ("unknown mode", "mode", "decisions", f"mode NOT IN ({', '.join('?' * len(MODES))})", MODES),
+    ("start without a machine", "action", "decisions", "action = 'start' AND machine IS NULL", ()),
+    ("negative CPUs", "cpus", "decisions", "cpus < 0", ()),
+    ("propensity outside 0..1", "propensity", "decisions", "propensity NOT BETWEEN 0 AND 1", ()),
+    ("negative run time", "run_s", "outcomes", "run_s < 0", ()),
+)  # fmt: skip
+
+
+class Report(msgspec.Struct):
+    """What `verify` found.
+
+    Attributes:
+        path: the journal.
+        schema_version: of its tables.
+        rows: rows kept, by table.
+        last_seq: the last sequence number given out.
+        pruned_seq: decisions and outcomes up to here were pruned; inputs up to
+            `pruned_inputs_seq`.
+        cursors: adapter to the sequence number its cursor stands at.
+        snapshots: file name to the sequence number it stands at, if a folder was given.
+        ledger_sha256: recomputed from the decisions; None if they cannot be read.
+        problems: what is wrong, in words; empty when all is well.
+    """
+
+    path: str
+    schema_version: int = VERSION
+    rows: dict[str, int] = {}
+    last_seq: int = 0
+    pruned_inputs_seq: int = 0
+    pruned_seq: int = 0
+    cursors: dict[str, int] = {}
+    snapshots: dict[str, int] = {}
+    ledger_sha256: str | None = None
+    problems: list[str] = []
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as JSON types."""
+        return {"ok": self.ok, **msgspec.structs.asdict(self)}
+
+    def as_text(self) -> str:
+        """The report for people."""
+        rows = ", ".join(f"{count} {table}" for table, count in self.rows.items())
+        lines = [f"{self.path}: {rows or 'no rows read'}; last sequence number {self.last_seq}"]
+        if self.pruned_seq or self.pruned_inputs_seq:
+            lines.append(f"pruned up to {self.pruned_seq} (inputs: {self.pruned_inputs_seq})")
+        lines += [f"cursor of {adapter} stands at {seq}" for adapter, seq in self.cursors.items()]
+        lines += [f"snapshot {name} stands at {seq}" for name, seq in self.snapshots.items()]
+        lines.append(f"ledger_sha256 {self.ledger_sha256 or 'unknown'}")
+        lines += [f"PROBLEM: {problem}" for problem in self.problems]
+        lines.append("all is well" if self.ok else f"{len(self.problems)} problems")
+        return "\n".join(lines)
+
+
+def verify(path: Path | str, snapshots: Path | str | None = None) -> Report:
+    """Check a journal or ledger file, and its snapshots; changes nothing.
+
+    A daemon may be writing meanwhile: what is checked is the journal of one moment.
+
+    Args:
+        path: the journal.
+        snapshots: the folder of its snapshots, if they should be checked too.
+
+    Raises:
+        LedgerError: there is no journal to check: missing, of another program, of another
+            version. Damage is no error but a problem in the report.
+    """
+    path = Path(path)
+    report = Report(str(path), problems=[])
+    connection = open_to_read(path)
+    try:
+        connection.execute("BEGIN")
+        for check in (_check_file, _check_numbers, _check_cursors, _check_rows, _check_inputs,
+                      _check_decisions):  # fmt: skip
+            try:
+                with naming_errors(path, "read it whole"):
+                    check(connection, report)
+            except LedgerError as error:
+                report.problems.append(str(error))
+    finally:
+        connection.close()
+    if snapshots is not None:
+        _check_snapshots(SnapshotStore(snapshots), report)
+    return report
+
+
+def _check_file(connection: sqlite3.Connection, report: Report) -> None:
+    for (line,) in connection.execute("PRAGMA integrity_check(20)"):
+        if line != "ok":
+            report.problems.append(f"integrity check: {line}")
+
+
+def _check_numbers(connection: sqlite3.Connection, report: Report) -> None:
+    counter = "SELECT last_seq, pruned_inputs_seq, pruned_seq FROM counter"
+    last, pruned_inputs, pruned = connection.execute(counter).fetchone()
+    report.last_seq, report.pruned_inputs_seq, report.pruned_seq = last, pruned_inputs, pruned
+    unpruned = 0
+    for table in NUMBERED:
+        start = pruned_inputs if table == "inputs" else pruned
+        query = (
+            "SELECT count(*), coalesce(sum(seq > ?), 0), coalesce(sum(seq <= ?), 0), "
+            f"coalesce(sum(seq > ?), 0) FROM {table}"
+        )
+        count, after, before, beyond = connection.execute(query, (pruned, start, last)).fetchone()
+        report.rows[table] = count
+        unpruned += after - beyond
+        if before:
+            report.problems.append(f"{table}: {before} rows at or before {start}, pruned long ago")
+        if beyond:
+            report.problems.append(f"{table}: {beyond} rows beyond the last number, {last}")
+    doubles = 0
+    for first, second in (NUMBERED[:2], NUMBERED[1:], NUMBERED[::2]):
+        query = f"SELECT seq FROM {first} INTERSECT SELECT seq FROM {second}"
+        seqs = [seq for (seq,) in connection.execute(query)]
+        doubles += len(seqs)
+        if seqs:
+            report.problems.append(f"numbers in both {first} and {second}: {_some(seqs)}")
+    if missing := last - pruned - unpruned + doubles:
+        report.problems.append(f"{missing} numbers between {pruned + 1} and {last} have no row")
+
+
+def _check_cursors(connection: sqlite3.Connection, report: Report) -> None:
+    for adapter, cursor, seq in connection.execute("SELECT adapter, cursor, seq FROM cursors"):
+        report.cursors[adapter] = seq
+        if seq > report.last_seq:
+            report.problems.append(
+                f"cursor of {adapter} stands at {seq}, beyond the last number, {report.last_seq}"
+            )
+        try:
+            decode_json(cursor)
+        except ValueError as error:
+            report.problems.append(f"cursor of {adapter} is no JSON: {error}")
+
+
+def _check_rows(connection: sqlite3.Connection, report: Report) -> None:
+    for wrong, column, table, condition, values in _ROW_RULES:
+        query = f"SELECT seq, {column} FROM {table} WHERE {condition} ORDER BY seq"
+        bad = connection.execute(query, values).fetchall()
+        if bad:
+            report.problems.append(f"{table}: {wrong}: " + _some([f"{s} ({v!r})" for s, v in bad]))
+
+
+def _check_inputs(connection: sqlite3.Connection, report: Report) -> None:
+    bad = []
+    for seq, kind, extra in connection.execute("SELECT seq, kind, extra FROM inputs ORDER BY seq"):
+        try:
+            decode_extra(KIND_NUMBERS[kind], extra)
+        except (KeyError, ValueError, msgspec.MsgspecError) as error:
+            bad.append(f"{seq} ({kind} {extra!r}: {error})")
+    if bad:
+        report.problems.append(f"inputs that cannot be read: {_some(bad)}")
+
+
+def _check_decisions(connection: sqlite3.Connection, report: Report) -> None:
+    total = LedgerHash()
+    bad = []
+    query = (
+        "SELECT seq, time_s, job, action, machine, cpus, jobs, scores FROM decisions ORDER BY seq"
+    )
+    for seq, time_s, job, action, machine, cpus, jobs, scores in connection.execute(query):
+        try:
+            alike = [job] if jobs is None else decode_json(jobs)
+            if scores is not None:
+                decode_json(scores)
+        except ValueError as error:
+            bad.append(f"{seq} ({error})")
+            continue
+        for name in alike:
+            total.add(time_s, name, action, machine, cpus)
+    if bad:
+        report.problems.append(f"decisions that cannot be read: {_some(bad)}")
+    else:
+        report.ledger_sha256 = total.hexdigest()
+
+
+def _check_snapshots(store: SnapshotStore, report: Report) -> None:
+    for path in store.paths():
+        try:
+            seq = read_snapshot(path).seq
+        except LedgerError as error:
+            report.problems.append(str(error))
+            continue
+        report.snapshots[path.name] = seq
+        if seq > report.last_seq:
+            report.problems.append(
+                f"{path}: stands at {seq}, beyond the journal's last number, {report.last_seq}"
+            )
+
+
+def _some(items: list[Any]) -> str:
+    shown = ", ".join(str(item) for item in items[:EXAMPLES])
+    return shown + (f" and {len(items) - EXAMPLES} more" if len(items) > EXAMPLES else "")

@@ -1,0 +1,231 @@
+"""The configuration of the daemon: one TOML file, checked whole before anything starts."""
+
+import fnmatch
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+import msgspec
+from msgspec import Meta
+
+from outrider.api.make import make_policy
+from outrider.api.plugins import ADAPTERS, find, load_adapter
+from outrider.engine.fairness import check_targets
+from outrider.model.clusters import ClusterSpec
+from outrider.model.errors import ConfigurationError
+from outrider.model.machines import MachineSpec
+from outrider.model.opening import OpeningHours
+from outrider.model.settings import build
+
+
+class ClusterSettings(msgspec.Struct, frozen=True):
+    """What the site knows of a cluster that its batch system does not tell."""
+
+    match: Annotated[
+        list[str],
+        Meta(description="Machine names (shell patterns) that belong to this cluster."),
+    ] = []
+    active_w: Annotated[
+        float | None, Meta(description="Watts of a busy machine. Unset: its energy is unknown.")
+    ] = None
+    idle_w: Annotated[float | None, Meta(description="Watts of an idle machine.")] = None
+    sleep_w: Annotated[float | None, Meta(description="Watts of a sleeping machine.")] = None
+    open: Annotated[
+        str, Meta(description='Opening hours for owners: "mon-fri 09:00-17:00" or "always".')
+    ] = "always"
+
+
+class Config(msgspec.Struct, frozen=True):
+    """The daemon's own settings. Adapters and policies bring theirs."""
+
+    mode: Annotated[
+        Literal["observe", "shadow"],
+        Meta(
+            description="observe: only watch and measure. shadow: also record what the policies "
+            "would do. Neither ever changes anything in the batch system."
+        ),
+    ] = "shadow"
+    state_dir: Annotated[
+        str,
+        Meta(description="Folder of journal and snapshots. systemd's StateDirectory wins."),
+    ] = "/var/lib/outrider"
+    listen: Annotated[
+        str,
+        Meta(
+            description="Address and port of the status page, the API and /metrics. Port 0 takes "
+            "a free one. Beyond loopback it needs tls_cert, tls_key and token_file."
+        ),
+    ] = "127.0.0.1:9690"
+    tls_cert: Annotated[str | None, Meta(description="PEM file of the certificate.")] = None
+    tls_key: Annotated[str | None, Meta(description="PEM file of its private key.")] = None
+    token_file: Annotated[
+        str | None, Meta(description="File with the token that clients must send as Bearer.")
+    ] = None
+    timezone: Annotated[
+        str, Meta(description="Zone of the site's wall clock; hours of the day are learned in it.")
+    ] = "UTC"
+    seed: Annotated[
+        int, Meta(ge=0, description="Seed of all chance; the same events give the same ledger.")
+    ] = 0
+    reconsider_s: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="Decision epoch: a job that a policy would keep queued is decided again "
+            "after this, where the policy sets none of its own.",
+        ),
+    ] = 3600.0
+    stale_after_s: Annotated[
+        float, Meta(gt=0, description="Input older than this is called stale; nothing acts on it.")
+    ] = 300.0
+    max_starts_per_minute: Annotated[
+        float, Meta(gt=0, description="Budget of the gate: most starts it would carry out.")
+    ] = 600.0
+    snapshot_every_s: Annotated[
+        float, Meta(gt=0, description="How often the learned state is written beside the journal.")
+    ] = 300.0
+    retention_days: Annotated[
+        float, Meta(gt=0, description="How long decisions and events are kept in the journal.")
+    ] = 90.0
+    pseudonymise_users: Annotated[
+        bool,
+        Meta(description="Keep only keyed pseudonyms of user names. Owners' names are never kept."),
+    ] = False
+    log_format: Annotated[
+        Literal["auto", "console", "json"],
+        Meta(description="auto: short lines for the journal, readable ones on a terminal."),
+    ] = "auto"
+    shares: Annotated[
+        dict[str, float],
+        Meta(description="Fair shares by VO, summing to 1. Empty: equal shares."),
+    ] = {}
+    clusters: Annotated[
+        dict[str, ClusterSettings],
+        Meta(description="Clusters by name: which machines they hold and what those draw."),
+    ] = {}
+    adapters: Annotated[
+        dict[str, dict[str, Any]],
+        Meta(description="Adapters by label; `type` names the plugin (default: the label)."),
+    ] = {}
+    policies: Annotated[
+        dict[str, dict[str, Any]],
+        Meta(description="Policies by name, with their settings; each is a shadow candidate."),
+    ] = {}
+
+
+class LoadedConfig(msgspec.Struct, frozen=True):
+    """A configuration that has been checked whole, and where it came from."""
+
+    config: Config
+    source: str
+
+    def cluster_specs(self) -> list[ClusterSpec]:
+        """The declared clusters."""
+        return [
+            ClusterSpec(name, OpeningHours(settings.open))
+            for name, settings in self.config.clusters.items()
+        ]
+
+    def describe_machine(self, name: str) -> MachineSpec:
+        """What is known of a machine that is only known because a job ran there."""
+        for cluster, settings in self.config.clusters.items():
+            if any(fnmatch.fnmatchcase(name, pattern) for pattern in settings.match):
+                return MachineSpec(
+                    cluster=cluster,
+                    active_w=settings.active_w,
+                    idle_w=settings.idle_w,
+                    sleep_w=settings.sleep_w,
+                    inferred=True,
+                )
+        return MachineSpec(inferred=True)
+
+
+def load_config(path: Path) -> LoadedConfig:
+    """Read and check a configuration file.
+
+    Raises:
+        ConfigurationError: the file is missing or wrong; names file, place and value.
+        PluginError: an adapter or policy it names cannot be loaded.
+    """
+    try:
+        with path.open("rb") as file:
+            given = tomllib.load(file)
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: not valid TOML: {error}") from error
+    return check_config(given, str(path))
+
+
+def check_config(given: Mapping[str, Any], source: str) -> LoadedConfig:
+    """Check a configuration given as plain data: every key, every plugin, every setting.
+
+    Raises:
+        ConfigurationError, PluginError: as `load_config`.
+    """
+    for name, settings in given.get("clusters", {}).items():
+        if isinstance(settings, dict):
+            build(ClusterSettings, settings, f"{source} [clusters.{name}]")
+    config = build(Config, given, source)
+    loaded = LoadedConfig(config, source)
+    try:
+        ZoneInfo(config.timezone)
+    except (KeyError, ValueError, OSError) as error:
+        raise ConfigurationError(
+            f'{source}: "timezone" = {config.timezone!r}: no such zone; '
+            'right would be a name like "Europe/Berlin"'
+        ) from error
+    check_targets(config.shares, f"{source} [shares]")
+    loaded.cluster_specs()
+    if not config.adapters:
+        known = ", ".join(find(ADAPTERS))
+        raise ConfigurationError(f"{source}: no adapter; add [adapters.NAME], known: {known}")
+    own_clocks = 0
+    for label, settings in config.adapters.items():
+        kind, options = adapter_of(label, settings)
+        adapter = load_adapter(kind)
+        build(adapter.settings_type, options, f"{source} [adapters.{label}]")
+        own_clocks += adapter.own_clock
+    if own_clocks and len(config.adapters) > 1:
+        raise ConfigurationError(
+            f"{source}: a simulated site runs on a clock of its own and must be the only adapter"
+        )
+    for name, settings in config.policies.items():
+        where = f"{source} [policies.{name}]"
+        options = dict(settings)
+        policy = make_policy(name, options, config.seed, where, options.pop("preset", None))
+        if policy.needs_oracle:
+            raise ConfigurationError(f"{where}: needs the true run times; only replay has them")
+    check_listen(config, source)
+    return loaded
+
+
+def adapter_of(label: str, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The plugin name and the settings of an adapter's table."""
+    options = dict(settings)
+    return str(options.pop("type", label)), options
+
+
+def listen_address(config: Config) -> tuple[str, int]:
+    """Host and port of `listen`. Raises `ConfigurationError`."""
+    host, colon, port = config.listen.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise ConfigurationError(
+            f'"listen" = {config.listen!r}: right would be an address like "127.0.0.1:9690"'
+        )
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def check_listen(config: Config, source: str) -> None:
+    """Refuse to be seen beyond loopback without TLS and a token. Raises `ConfigurationError`."""
+    host, _ = listen_address(config)
+    if host in ("127.0.0.1", "::1", "localhost"):
+        return
+    missing = [key for key in ("tls_cert", "tls_key", "token_file") if not getattr(config, key)]
+    if missing:
+        raise ConfigurationError(
+            f'{source}: "listen" = {config.listen!r} is beyond loopback and needs '
+            f"{', '.join(missing)}; or listen on 127.0.0.1"
+        )

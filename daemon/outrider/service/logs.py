@@ -1,0 +1,146 @@
+"""Log lines: structlog set up for the journal, a person's terminal, or JSON.
+
+An event is named verb-object (``start_adapter``, ``reject_record``), what it is about stands in
+fields, and every line says the mode. In shadow the wording is "would".
+
+    log = structlog.get_logger()
+    log.info("start_adapter", adapter="campus", cursor=17)
+"""
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Mapping, MutableMapping
+from typing import Any, Final, Literal, TextIO, TypeAlias
+
+import msgspec
+import structlog
+
+Style: TypeAlias = Literal["auto", "journal", "console", "json"]
+Line: TypeAlias = MutableMapping[str, Any]
+
+FOREIGN_EVENT: Final = "relay_message"
+"""The event name of lines that libraries write through the standard logging."""
+
+_PRIORITIES: Final = {"critical": 2, "error": 3, "warning": 4, "info": 6, "debug": 7}
+_CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
+_LOGFMT = structlog.processors.LogfmtRenderer(key_order=["mode"], drop_missing=True)
+
+
+class Mode:
+    """The mode the daemon is in. One holder, shared: who changes it changes every line after.
+
+    Attributes:
+        name: one of `outrider.model.decisions.MODES`.
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def set_up_logs(
+    mode: Mode, level: str = "info", style: Style = "auto", stream: TextIO | None = None
+) -> None:
+    """Send all log lines, ours and the libraries', to one stream. May be called again.
+
+    Args:
+        mode: whose name every line carries.
+        level: the lowest that is written: debug, info, warning, error, critical.
+        style: ``auto`` is ``journal`` where systemd's journal reads the stream, else ``console``.
+        stream: where to; standard error if None.
+    """
+    stream = sys.stderr if stream is None else stream
+    if style == "auto":
+        style = "journal" if is_journal(stream) else "console"
+
+    def add_mode(logger: Any, method: str, line: Line) -> Line:
+        line["mode"] = mode.name
+        return line
+
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        add_mode,
+    ]
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, _name_foreign_event],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                *_renderers(style, colours=stream.isatty()),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    logging.captureWarnings(True)
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,  # a reload may set the logs up anew
+    )
+
+
+def is_journal(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether systemd's journal reads this stream: JOURNAL_STREAM names its device and inode."""
+    try:
+        status = os.fstat(stream.fileno())
+    except (OSError, ValueError):
+        return False  # a stream that is no open file is nobody's journal
+    return environ.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
+
+
+def _renderers(style: Style, colours: bool) -> list[structlog.typing.Processor]:
+    stamp = structlog.processors.TimeStamper(fmt="iso", utc=True, key="time")
+    if style == "journal":  # which stamps the time itself
+        return [structlog.processors.format_exc_info, _render_journal]
+    if style == "json":
+        return [stamp, structlog.processors.format_exc_info, _render_json]
+    plain = structlog.dev.plain_traceback
+    return [
+        structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False, key="timestamp"),
+        structlog.dev.ConsoleRenderer(colors=colours, exception_formatter=plain),
+    ]
+
+
+def _name_foreign_event(logger: Any, method: str, line: Line) -> Line:
+    """A library's sentence becomes a field, so that event names stay a small closed set."""
+    line["message"] = line["event"]
+    line["event"] = FOREIGN_EVENT
+    line["logger"] = line["_record"].name
+    return line
+
+
+def _render_journal(logger: Any, method: str, line: Line) -> str:
+    """``<6>start_adapter mode=shadow ...``; a traceback follows, each line at the same priority.
+
+    The journal takes every line for a message of its own, hence a priority on each.
+    """
+    priority = f"<{_PRIORITIES.get(line.pop('level', 'info'), 6)}>"
+    traceback = str(line.pop("exception", "")).splitlines()
+    fields = {_one_word(key): value for key, value in line.items()}
+    event = fields.pop("event", "")
+    text = str(_LOGFMT(logger, method, fields))
+    first = f"{event} {text}".translate(_CONTROLS)  # nobody's file name may forge a line
+    return "\n".join(f"{priority}{part}" for part in [first, *traceback])
+
+
+def _one_word(key: str) -> str:
+    return "_".join(str(key).split())
+
+
+def _render_json(logger: Any, method: str, line: Line) -> str:
+    try:
+        return msgspec.json.encode(line, enc_hook=repr).decode()  # nan becomes null
+    except UnicodeEncodeError:  # a name that was no Unicode text; the standard library escapes it
+        return json.dumps(line, default=repr)

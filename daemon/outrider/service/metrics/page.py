@@ -1,0 +1,54 @@
+"""The reference page of all metrics, made from their declarations.
+
+``python -m outrider.service.metrics.page > docs/reference/metrics.md`` writes it anew.
+"""
+
+import sys
+
+from outrider.service.metrics.declarations import METRICS, SITE, Metric
+
+_HEAD = """\
+# Metrics
+
+<!-- Made from outrider/service/metrics/declarations.py; see outrider/service/metrics/page.py. -->
+
+`GET /metrics` gives the classic text format, or OpenMetrics to those who ask for it. Every series
+below exists from the start, for all label values known then. Counters go on after a restart.
+Unknown is `NaN`, never 0. Where OpenMetrics forbids a value (a counter that is NaN, a negative
+sum of rewards), that metric is of type `unknown` there, under the same sample names.
+
+A label without a list of values takes them from the site. When a metric gains too many (500 more
+than at the start), further ones are shown together, as a sum, under the value `other`, and
+`outrider_metrics_refused_total{reason="folded"}` counts them.
+
+| metric | kind | labels | what it says |
+|---|---|---|---|
+"""
+
+
+def metrics_page() -> str:
+    """The page in Markdown: one row for each metric, then the bounds of the histograms."""
+    rows = "".join(_row(metric) for metric in METRICS)
+    histograms = [metric for metric in METRICS if metric.bounds]
+    bounds = "".join(f"- `{m.full_name}`: {_listed(m.bounds)}\n" for m in histograms)
+    return (
+        f"{_HEAD}{rows}\n## Bucket bounds\n\nIn the unit of the name, besides `+Inf`.\n\n{bounds}"
+    )
+
+
+def _row(metric: Metric) -> str:
+    labels = "<br>".join(_label(name, values) for name, values in metric.labels.items())
+    kind = metric.kind.value
+    return f"| `{metric.full_name}` | {kind} | {labels} | {metric.help} |\n"
+
+
+def _label(name: str, values: tuple[str, ...]) -> str:
+    return f"`{name}`" if values is SITE else f"`{name}`: {', '.join(values)}"
+
+
+def _listed(bounds: tuple[float, ...]) -> str:
+    return ", ".join(f"{bound:.10g}" for bound in bounds)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(metrics_page())

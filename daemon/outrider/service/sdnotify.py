@@ -1,0 +1,76 @@
+"""Telling systemd how the daemon fares: sd_notify(3), without its library."""
+
+import os
+import socket
+import time
+from collections.abc import Mapping
+
+from outrider.model.errors import ConfigurationError
+
+
+class ServiceManager:
+    """Who started us and wants to hear of us; nobody, where NOTIFY_SOCKET is not set.
+
+    Every method that tells something returns whether it was delivered. A service manager that
+    cannot be reached is no reason to stop, so nothing is raised for it.
+
+    Args:
+        environ: where to look for NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.
+
+    Raises:
+        ConfigurationError: NOTIFY_SOCKET is no address of a local socket.
+    """
+
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self._address = environ.get("NOTIFY_SOCKET", "")
+        if self._address[:1] not in ("", "/", "@"):
+            raise ConfigurationError(
+                f'environment: NOTIFY_SOCKET = "{self._address}": a path beginning with "/", or '
+                '"@" for an abstract socket, would be right'
+            )
+        self.watchdog_every_s = _watchdog_every_s(environ)
+        """Seconds between two `alive` (half of what systemd allows), or None: no watchdog."""
+
+    def ready(self, status: str) -> bool:
+        """Start-up, or a reload, is done."""
+        return self._tell("READY=1", f"STATUS={_one_line(status)}")
+
+    def status(self, status: str) -> bool:
+        """What ``systemctl status`` shows, one line."""
+        return self._tell(f"STATUS={_one_line(status)}")
+
+    def alive(self) -> bool:
+        """Keep the watchdog quiet."""
+        return self._tell("WATCHDOG=1")
+
+    def reloading(self) -> bool:
+        """A reload begins; `ready` ends it."""
+        return self._tell("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
+
+    def stopping(self, status: str) -> bool:
+        """The end begins, and why."""
+        return self._tell("STOPPING=1", f"STATUS={_one_line(status)}")
+
+    def _tell(self, *lines: str) -> bool:
+        if not self._address:
+            return False
+        address = "\0" + self._address[1:] if self._address[0] == "@" else self._address
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.setblocking(False)
+            try:
+                sender.sendto("\n".join(lines).encode(errors="replace"), address)
+            except OSError:
+                return False
+        return True
+
+
+def _one_line(status: str) -> str:
+    return " ".join(status.split())
+
+
+def _watchdog_every_s(environ: Mapping[str, str]) -> float | None:
+    usec = environ.get("WATCHDOG_USEC", "")
+    meant_for = environ.get("WATCHDOG_PID") or str(os.getpid())
+    if not usec.isascii() or not usec.isdigit() or int(usec) == 0 or meant_for != str(os.getpid()):
+        return None
+    return int(usec) / 2e6

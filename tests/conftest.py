@@ -1,0 +1,45 @@
+"""What every test may ask for: the shared data beside the repository, and real peers."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from peers import pool, presence
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of the checkout."""
+    return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real traces and papers beside the repository; the test skips without it."""
+    folder = REPOSITORY.parent / "shared"
+    if not (folder / "data").is_dir():
+        pytest.skip("no folder ../shared with the real traces beside this checkout")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def require_peer() -> Callable[[str, str | None], None]:
+    """`require_peer(name, missing)`: go on, or skip with the reason; with CI=true fail."""
+    return presence.require_peer
+
+
+@pytest.fixture(scope="session")
+def htcondor_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pool.HTCondorPool]:
+    """A real pool of four machines, one for the whole test session; leave its owners away."""
+    presence.require_peer("HTCondor pool", pool.missing_reason())
+    with pool.HTCondorPool(tmp_path_factory.mktemp("htcondor")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def prometheus_program() -> Path:
+    """The executable of a real Prometheus, for `peers.prometheus.Prometheus`."""
+    return presence.require_program("prometheus", "Prometheus")

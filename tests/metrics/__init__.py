@@ -1,0 +1,1 @@
+"""Metrics: declared once, mirrored from the accounting, rendered in two formats."""

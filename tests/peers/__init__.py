@@ -1,0 +1,1 @@
+"""The real programs that Outrider is tested against, and how to come by them (`make peers`)."""

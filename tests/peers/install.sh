@@ -1,0 +1,84 @@
+#!/bin/bash
+# Fetches the real programs that the tests run against, through this machine's own apt. Idempotent.
+# What cannot be had is named with its reason and is no error here: the tests that need it skip
+# with a reason, or fail where CI=true. Prometheus and HTCondor stay below $OUTRIDER_PEERS, so
+# that no service starts on this machine because of us.
+set -uo pipefail
+
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+export OUTRIDER_PEERS=${OUTRIDER_PEERS:-/var/tmp/outrider-peers}
+export DEBIAN_FRONTEND=noninteractive
+# Lists are refreshed at most once a run, and only when something has to be fetched.
+lists_are_fresh=no
+
+say() { printf '  %-12s %s\n' "$1" "$2"; }
+
+reason_against_apt() {
+    command -v apt-get >/dev/null || { echo "this system has no apt"; return; }
+    [ "$(id -u)" = 0 ] || echo "not root (uid $(id -u)), so apt may install nothing"
+}
+
+# Runs apt-get quietly; on failure `reason` says why.
+quiet_apt() {
+    local said
+    reason=$(reason_against_apt)
+    [ -z "$reason" ] || return 1
+    if [ $lists_are_fresh = no ]; then
+        lists_are_fresh=yes
+        apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2 update >/dev/null 2>&1
+    fi
+    said=$(apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2 "$@" 2>&1) && return
+    reason=$(grep -m1 '^E:' <<<"$said" || tail -n 1 <<<"$said")
+    return 1
+}
+
+# Programs that start no service go into the system.
+installed() {
+    local name=$1 program=$2 package=$3 reason
+    if command -v "$program" >/dev/null || quiet_apt install --no-install-recommends "$package"; then
+        say "$name" "$(command -v "$program")"
+    else
+        say "$name" "not here: $reason"
+        return 1
+    fi
+}
+
+# Prometheus would start as a service if it were installed; unpacked, it is only a program.
+fetched_prometheus() {
+    local folder=$OUTRIDER_PEERS/prometheus reason
+    local program=$folder/usr/bin/prometheus
+    if [ ! -x "$program" ] && ! program=$(command -v prometheus); then
+        program=$folder/usr/bin/prometheus
+        unpacked "$folder" || { say Prometheus "not here: $reason" && return 1; }
+    fi
+    say Prometheus "$program"
+}
+
+# unpacked FOLDER: Debian's package named like the folder, whole or not at all.
+unpacked() {
+    local folder=$1
+    rm -rf "$folder.new"
+    mkdir -p "$folder.new" || { reason="cannot write below $OUTRIDER_PEERS" && return 1; }
+    pushd "$folder.new" >/dev/null || return 1
+    if quiet_apt -o APT::Sandbox::User=root download "$(basename "$folder")"; then
+        dpkg-deb -x ./*.deb . && rm ./*.deb && mv "$folder.new" "$folder" ||
+            reason="its package could not be unpacked"
+    fi
+    popd >/dev/null || return 1
+    [ -z "$reason" ]
+}
+
+bootstrapped_htcondor() {
+    local said
+    if said=$("$HERE/htcondor_pool.sh" bootstrap 2>&1); then
+        say HTCondor "$OUTRIDER_PEERS/htcondor"
+    else
+        say HTCondor "not here: $(tail -n 1 <<<"$said" | sed 's/^htcondor_pool.sh: //')"
+    fi
+}
+
+installed systemd systemd-analyze systemd
+installed Chromium chromium chromium
+fetched_prometheus
+installed mmdebstrap mmdebstrap mmdebstrap && bootstrapped_htcondor
+exit 0 # what is missing was said; the tests decide what it means

@@ -1,0 +1,173 @@
+"""A real HTCondor pool for a test: submit jobs, move the owners, read what the pool wrote."""
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from peers.presence import PEERS_DIR
+
+SCRIPT = Path(__file__).with_name("htcondor_pool.sh")
+CONFIG = Path(__file__).with_name("htcondor") / "pool.config"
+INFORMATION_KNOB = re.compile(r"^EVENT_LOG_JOB_AD_INFORMATION_ATTRS = (.+)$", re.MULTILINE)
+EVENT_HEAD = re.compile(r"^(?P<code>\d{3}) \((?P<cluster>\d+)\.(?P<proc>\d+)\.\d+\) ", re.MULTILINE)
+SUBMITTED = re.compile(r"submitted to cluster (\d+)")
+START_WITHIN_S = 120.0
+COMMAND_WITHIN_S = 60.0
+
+
+def job_information_attributes() -> str:
+    """Return the job attributes that the pool's event log tells in each 028 event, as one list."""
+    found = INFORMATION_KNOB.search(CONFIG.read_text())
+    assert found, f"{CONFIG} sets no EVENT_LOG_JOB_AD_INFORMATION_ATTRS"
+    return found[1]
+
+
+def missing_reason() -> str | None:
+    """Return why no pool can be started on this machine, or None when one can."""
+    if os.geteuid() != 0:
+        return "HTCondor needs root to run jobs as their users"
+    if not (PEERS_DIR / "htcondor" / "usr" / "sbin" / "condor_master").is_file():
+        return f"{PEERS_DIR / 'htcondor'} holds no HTCondor"
+    return None
+
+
+class HTCondorPool:
+    """One running pool, ended by `stop` or at the end of a `with` block.
+
+    Its machines are m1..mN, one slot of one CPU each; the first half stand in cluster "A", the
+    rest in "B". Its users are alice and bob. Paths that a job names (its user log) are below
+    /home/work inside the pool, which is `work_dir` outside.
+    """
+
+    def __init__(self, run_dir: Path, machines: int = 4) -> None:
+        self.run_dir = run_dir
+        self.machines = tuple(f"m{number}" for number in range(1, machines + 1))
+        self.event_log = run_dir / "log" / "EventLog"
+        self.work_dir = run_dir / "work"
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the pool and return when all its machines take jobs.
+
+        Raises:
+            RuntimeError: It did not start; the message is what the script said.
+        """
+        self._script("start", "", str(len(self.machines)), within_s=START_WITHIN_S)
+
+    def stop(self) -> None:
+        """End the pool and everything in it; what it wrote stays."""
+        self._script("stop", within_s=COMMAND_WITHIN_S)
+
+    def run(self, user: str, *command: str, text: str = "") -> str:
+        """Run a command inside the pool as one of its users; return what it printed."""
+        return self._script("exec", user, *command, text=text, within_s=COMMAND_WITHIN_S)
+
+    def submit(self, text: str, user: str = "alice") -> int:
+        """Submit a job description; return the number of its job cluster."""
+        said = self.run(user, "condor_submit", text=text)
+        found = SUBMITTED.search(said)
+        if found is None:
+            raise RuntimeError(f"condor_submit named no cluster: {said!r}")
+        return int(found[1])
+
+    def submit_sleepers(
+        self, count: int, seconds: float, user: str = "alice", xml_log: str | None = None
+    ) -> int:
+        """Submit jobs that only sleep; return the number of their job cluster.
+
+        Args:
+            count: How many jobs.
+            seconds: How long each sleeps, in real seconds.
+            user: Whose they are.
+            xml_log: Name of the user log to write in `work_dir`, in HTCondor's XML, telling the
+                same attributes as the event log does; None for none.
+        """
+        lines = ["executable = /bin/sleep", f"arguments = {seconds:g}", "request_memory = 64"]
+        if xml_log is not None:
+            lines += [f"log = /home/work/{xml_log}", "log_xml = true"]
+            lines += [f"job_ad_information_attrs = {job_information_attributes()}"]
+        return self.submit("\n".join([*lines, f"queue {count}", ""]), user)
+
+    def owner_returns(self, machine: str) -> None:
+        """Let the owner sit down at a machine: its job is evicted within about two seconds."""
+        self._set_owner(machine, present=True)
+
+    def owner_leaves(self, machine: str) -> None:
+        """Let the owner go: the machine takes jobs again within about two seconds."""
+        self._set_owner(machine, present=False)
+
+    def events(self, code: int, cluster: int | None = None) -> list[tuple[int, int]]:
+        """Return (cluster, proc) of each event of one kind in the event log, in its order."""
+        if not self.event_log.exists():
+            return []
+        heads = EVENT_HEAD.finditer(self.event_log.read_text())
+        found = [
+            (int(head["cluster"]), int(head["proc"])) for head in heads if int(head["code"]) == code
+        ]
+        return [job for job in found if cluster is None or job[0] == cluster]
+
+    def wait_for_events(
+        self, code: int, count: int, cluster: int | None = None, within_s: float = 60.0
+    ) -> list[tuple[int, int]]:
+        """Wait until the event log holds that many events of one kind; return them.
+
+        Raises:
+            TimeoutError: They did not come in time; the message holds the end of the log.
+        """
+        self.wait_until(
+            f"{count} events {code:03d}", lambda: len(self.events(code, cluster)) >= count, within_s
+        )
+        return self.events(code, cluster)
+
+    def wait_until(self, what: str, holds: Callable[[], bool], within_s: float = 60.0) -> None:
+        """Wait until a condition holds, looking five times a second.
+
+        Raises:
+            TimeoutError: It did not come to hold in time; the message holds the end of the log.
+        """
+        deadline_s = time.monotonic() + within_s
+        while not holds():
+            if time.monotonic() > deadline_s:
+                written = self.event_log.read_text() if self.event_log.exists() else "(no log)"
+                raise TimeoutError(f"no {what} within {within_s:g} s; log ends:\n{written[-1500:]}")
+            time.sleep(0.2)
+
+    def machine_of(self, cluster: int, proc: int = 0) -> str:
+        """Return the machine on which a job now runs; an empty string while it does not."""
+        host = self.run("root", "condor_q", f"{cluster}.{proc}", "-af", "RemoteHost").strip()
+        # slot1@m1@host.pool.test
+        return host.split("@")[1] if "@" in host else ""
+
+    def _set_owner(self, machine: str, *, present: bool) -> None:
+        if machine not in self.machines:
+            raise ValueError(f"machine {machine!r} is none of {', '.join(self.machines)}")
+        (self.run_dir / "owner" / machine).write_text("1\n" if present else "0\n")
+
+    def _script(self, verb: str, *words: str, within_s: float, text: str = "") -> str:
+        done = subprocess.run(
+            [str(SCRIPT), verb, str(self.run_dir), *words],
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=within_s,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"{verb} {' '.join(words)}: {done.stderr.strip() or done.stdout}")
+        return done.stdout

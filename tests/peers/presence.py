@@ -1,0 +1,43 @@
+"""What happens to a test whose real peer is not there: it skips on a desk, it fails in CI."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+PEERS_DIR = Path(os.environ.get("OUTRIDER_PEERS", "/var/tmp/outrider-peers"))
+"""Where `make peers` puts what it does not install into the system."""
+
+
+def require_peer(name: str, missing: str | None) -> None:
+    """Return when the peer is there (`missing` is None), otherwise end the test.
+
+    Args:
+        name: The peer, as a person would call it ("HTCondor pool").
+        missing: What is missing and why, in one line; None when nothing is.
+    """
+    if missing is None:
+        return
+    message = f"no real {name}: {missing}"
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{message} (skipped on a desk, but CI=true demands it)")
+    pytest.skip(f"{message} (as root, `make peers` fetches it)")
+
+
+def program_path(program: str) -> Path | None:
+    """Return the path of a program of the system or of `make peers`, or None."""
+    fetched = PEERS_DIR / program / "usr" / "bin" / program
+    if fetched.is_file():
+        return fetched
+    found = shutil.which(program)
+    return Path(found) if found else None
+
+
+def require_program(program: str, name: str) -> Path:
+    """Return the path of the peer's program, or end the test as `require_peer` does."""
+    path = program_path(program)
+    if path is None:
+        require_peer(name, f"{program} is neither on the PATH nor below {PEERS_DIR}")
+    assert path is not None
+    return path

@@ -1,0 +1,162 @@
+"""A real Prometheus for a test: it scrapes one address each second and answers PromQL."""
+
+import json
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+CONFIG = """\
+global:
+  scrape_interval: 1s
+  scrape_timeout: 1s
+scrape_configs:
+  - job_name: outrider
+    metrics_path: {path}
+    static_configs:
+      - targets: ["{target}"]
+"""
+READY_WITHIN_S = 30.0
+STOPPED_WITHIN_S = 10.0
+
+
+def free_port() -> int:
+    """Return a loopback port that nobody listens on at this moment."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+    return port
+
+
+class Prometheus:
+    """One running Prometheus on the loopback address, ended by `stop` or a `with` block."""
+
+    def __init__(self, program: Path, run_dir: Path, target: str, path: str = "/metrics") -> None:
+        """Prepare, start nothing yet.
+
+        Args:
+            program: The prometheus executable.
+            run_dir: Folder for its configuration, data and log.
+            target: What it scrapes, as "host:port".
+            path: Where the target serves its metrics.
+        """
+        self.run_dir = run_dir
+        self.log = run_dir / "prometheus.log"
+        self._program = program
+        self._config = CONFIG.format(target=target, path=path)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = ""
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start it and return when it answers.
+
+        Raises:
+            RuntimeError: It ended or did not answer in time; the message holds its log's end.
+        """
+        self.run_dir.mkdir(parents=True, exist_ok=True)
+        config = self.run_dir / "prometheus.yml"
+        config.write_text(self._config)
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [
+                    str(self._program),
+                    f"--config.file={config}",
+                    f"--storage.tsdb.path={self.run_dir / 'data'}",
+                    f"--web.listen-address=127.0.0.1:{port}",
+                    "--log.level=warn",
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        deadline_s = time.monotonic() + READY_WITHIN_S
+        while not self._is_ready():
+            if self._process.poll() is not None or time.monotonic() > deadline_s:
+                self.stop()
+                raise RuntimeError(f"Prometheus did not start: {self.log.read_text()[-1500:]}")
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        """End it, this process and no other."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(STOPPED_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    def query(self, expression: str) -> list[tuple[dict[str, str], float]]:
+        """Ask for an instant vector or scalar now; return (labels, value) of each series.
+
+        Raises:
+            ValueError: Prometheus refused the expression; the message is its own.
+        """
+        data = self._get("query", query=expression)
+        if data["resultType"] == "scalar":
+            return [({}, float(data["result"][1]))]
+        return [(row["metric"], float(row["value"][1])) for row in data["result"]]
+
+    def wait_for(
+        self, expression: str, within_s: float = 15.0
+    ) -> list[tuple[dict[str, str], float]]:
+        """Repeat a query until it gives at least one series; return the series.
+
+        Comparisons filter in PromQL, so `up == 1` waits for a first good scrape.
+
+        Raises:
+            TimeoutError: Nothing came in time; the message says what the target's state is.
+        """
+        deadline_s = time.monotonic() + within_s
+        while not (found := self.query(expression)):
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(
+                    f"{expression!r} gave nothing within {within_s:g} s; target: {self.target()}"
+                )
+            time.sleep(0.2)
+        return found
+
+    def target(self) -> dict[str, Any]:
+        """Return what Prometheus says of its one target: `health`, `lastError` and more."""
+        targets: list[dict[str, Any]] = self._get("targets")["activeTargets"]
+        return targets[0] if targets else {}
+
+    def _is_ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=2) as answer:
+                return bool(answer.status == 200)
+        except urllib.error.HTTPError as not_yet:  # 503 while it replays its write-ahead log
+            not_yet.close()
+            return False
+        except urllib.error.URLError:
+            return False
+
+    def _get(self, call: str, **parameters: str) -> dict[str, Any]:
+        url = f"{self.url}/api/v1/{call}?{urllib.parse.urlencode(parameters)}"
+        try:
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                data: dict[str, Any] = json.load(answer)["data"]
+        except urllib.error.HTTPError as refused:
+            with refused:
+                raise ValueError(f"{call} {parameters}: {refused.read().decode()}") from refused
+        return data

@@ -1,0 +1,1 @@
+"""Telling: what the service manager and the log reader are told."""
