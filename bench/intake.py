@@ -114,7 +114,8 @@ def completed(cluster: int, proc: int, stamp: str) -> str:
         f"005 ({cluster:03d}.{proc:03d}.000) {stamp} Job terminated.\n"
         f"\t(1) Normal termination (return value 0)\n{usage}{usage.replace('Run', 'Total')}"
         f"{BYTES}{BYTES.replace('Run', 'Total')}{RESOURCES}"
-        f"\n\tJob terminated of its own accord at {stamp[:19].replace(' ', 'T')}Z with exit-code 0.\n...\n"
+        f"\n\tJob terminated of its own accord at {stamp[:19].replace(' ', 'T')}Z "
+        "with exit-code 0.\n...\n"
     )
 
 

@@ -177,6 +177,26 @@ class Bandit(Policy):
         row = self.appraise(key, view)
         return dict(zip(("queue", *view.cluster_names), row.values, strict=True))
 
+    def learned(self, view: SiteView) -> dict[str, Any]:
+        """Value of the best cluster by hour of day and hours lost: when is a start worth it?"""
+        rows = []
+        for lost_h in range(24):
+            values = [self._best_cluster(hour * 24 + lost_h) for hour in range(24)]
+            if any(value is not None for value in values):
+                rows.append({"label": f"{lost_h} h lost", "values": values})
+        return {
+            "title": "mean reward of the best cluster tried, by hour of day and hours lost",
+            "columns": [f"{hour:02d}" for hour in range(24)],
+            "rows": rows,
+        }
+
+    def _best_cluster(self, key: int) -> float | None:
+        row = self._rows.get(key)
+        if row is None:
+            return None
+        tried = [v for v, n in zip(row.values[1:], row.counts[1:], strict=True) if n]
+        return max(tried, default=None)
+
     def _top(self, row: Arms, view: SiteView) -> dict[str, float]:
         """The queue and the best few open clusters: what the choice was between."""
         names = view.cluster_names

@@ -135,6 +135,13 @@ class Policy:
         """The present score of every alternative for jobs with this key, for ``explain``."""
         return {}
 
+    def learned(self, view: SiteView) -> dict[str, Any] | None:
+        """A heat map of what was learned, or None: ``title``, ``columns``, ``rows``.
+
+        Each row has a ``label`` and ``values``, one number or None per column.
+        """
+        return None
+
     def explain(self, job: Job, view: SiteView) -> str:
         """One sentence, in words a user on call understands: what speaks for what."""
         return self.description

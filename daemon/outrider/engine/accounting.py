@@ -53,11 +53,15 @@ class Accounting:
         self.evictions: dict[tuple[str, int], int] = {}
         self.never_started: dict[tuple[str, str], int] = {}
 
-    def restart(self, now: float) -> None:
-        """Forget all totals; what is running and who sits where stays known."""
+    def restart(self, now: float | None) -> None:
+        """Forget all totals from `now` on (None: nothing has happened yet).
+
+        What is running and who sits where stays known.
+        """
         self._clear()
         self.begin_s = now
-        self.energy.restart(now)
+        if now is not None:
+            self.energy.restart(now)
 
     def job_submitted(self, job: Job, time_s: float) -> None:
         """A job entered the queue."""

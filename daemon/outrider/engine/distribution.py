@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -19,18 +19,20 @@ class Distribution:
 
     Args:
         exact: keep every value (8 bytes each), so that percentiles are exact.
+        bounds: upper bounds of the buckets, ascending.
     """
 
-    __slots__ = ("buckets", "total", "values")
+    __slots__ = ("bounds", "buckets", "total", "values")
 
-    def __init__(self, exact: bool) -> None:
-        self.buckets = [0] * (len(WAIT_BOUNDS_S) + 1)
+    def __init__(self, exact: bool, bounds: Sequence[float] = WAIT_BOUNDS_S) -> None:
+        self.bounds = bounds
+        self.buckets = [0] * (len(bounds) + 1)
         self.total = 0.0
         self.values: array[float] | None = array("d") if exact else None
 
     def add(self, value: float) -> None:
         """Count one value."""
-        self.buckets[bisect_left(WAIT_BOUNDS_S, value)] += 1
+        self.buckets[bisect_left(self.bounds, value)] += 1
         self.total += value
         if self.values is not None:
             self.values.append(value)

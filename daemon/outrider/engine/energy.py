@@ -122,6 +122,17 @@ class EnergyBook:
         """Joules of a run: its share of the machine's active watts."""
         return self._active_w[m] * run_s * cpus / self._cpus[m]
 
+    def power_w(self, m: int, cpus: int, now: float) -> float:
+        """Watts of a machine now, with so many CPUs at work; nan where they are unknown."""
+        state = self._state[m]
+        if state == GONE:
+            return 0.0
+        share = min(1.0, cpus / self._cpus[m])
+        if state == OWNED or share >= 1.0:
+            return self._active_w[m]
+        rest_w = self._sleep_w[m] if self.is_asleep(m, now) else self._idle_w[m]
+        return share * self._active_w[m] + (1.0 - share) * rest_w if share else rest_w
+
     def is_asleep(self, m: int, now: float) -> bool:
         """Whether it sleeps now: by an event, or by its cluster's habit."""
         state = self._state[m]

@@ -59,6 +59,7 @@ class Engine:
         seats: policies; at most one of them acting.
         sink: carries starts and wake-ups out.
         recorder: writes ledger rows.
+        time_round: told of each round's beginning and end, where somebody wants to know.
     """
 
     def __init__(
@@ -68,7 +69,9 @@ class Engine:
         seats: Sequence[Seat],
         sink: Sink,
         recorder: Recorder,
+        time_round: Callable[[bool], None] | None = None,
     ) -> None:
+        self._time_round = time_round
         self.site = site
         self.accounting = accounting
         self.seats = list(seats)
@@ -85,8 +88,8 @@ class Engine:
             getattr(self, f"_{name}") for name in KIND_NAMES
         ]
 
-    def feed(self, events: Iterable[Event]) -> None:
-        """Apply events in their order. Batch borders mean nothing: only ticks decide."""
+    def feed(self, events: Iterable[Event]) -> int:
+        """Apply events in their order; returns how many. Batch borders mean nothing."""
         site, handlers = self.site, self._handlers
         n = 0
         for time_s, kind, subject, extra in events:
@@ -95,6 +98,7 @@ class Engine:
             handlers[kind](time_s, subject, extra)
             n += 1
         self.events += n
+        return n
 
     # -- rounds -------------------------------------------------------------------------------
 
@@ -112,10 +116,14 @@ class Engine:
             return
         self._line = False
         wake_s = NEVER
+        if self._time_round is not None:
+            self._time_round(True)
         for seat in self.seats:
             seat.round(site, self._sink.start if seat.acting else None, self._recorder.decided)
             self._line = self._line or bool(seat.blocked)
             wake_s = min(wake_s, seat.next_wake_s())
+        if self._time_round is not None:
+            self._time_round(False)
         if wake_s < self._wake_s:
             self._wake_s = wake_s
             self._sink.wake_at(wake_s)
@@ -124,7 +132,7 @@ class Engine:
         """End of silent history: from here on everything counts and is decided."""
         self.silent = False
         self.site.now = max(self.site.now, now)
-        self.accounting.restart(self.site.now)
+        self.accounting.restart(self.site.now if self.events else None)
         if self.site.jobs:
             self._want_round()
 

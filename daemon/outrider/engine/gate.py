@@ -5,7 +5,7 @@ done, so that a site sees before it climbs how often a budget or a stale input w
 """
 
 from collections import Counter, deque
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ACT = "act"
 MODE = "mode"
@@ -71,6 +71,15 @@ class Gate:
             return BUDGET
         starts.append(now_s)
         return ACT
+
+    def save(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {"verdicts": dict(self.verdicts), "starts": list(self._starts)}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        self.verdicts = Counter(saved["verdicts"])
+        self._starts = deque(saved["starts"])
 
 
 def breaches(bounds: Bounds, figures: Figures) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from outrider.engine.tracker import Tracker
-from outrider.model.events import KIND_NAMES, TICK, Event, NamedEvent
+from outrider.model.events import KIND_NAMES, STARTED, TICK, Event, NamedEvent
 from outrider.model.machines import MachineSpec
 
 _LONGEST_AGO = float("-inf")
@@ -70,6 +70,11 @@ class Intake:
         while waiting and waiting[0][0] <= mark_s:
             time_s, _, origin, event = heapq.heappop(waiting)
             yield from self._ticks(time_s)
+            if event[1] == STARTED and self._tick_due:
+                # a start is the batch system's own decision: candidates decide before it, on
+                # what it had before its eyes
+                self._tick_due = False
+                yield self.now, TICK, 0, None
             if time_s < self.now:
                 self.late += 1
             else:
@@ -77,6 +82,16 @@ class Intake:
             yield from self._translate(origin, event)
         if mark_s > _LONGEST_AGO:
             yield from self._ticks(mark_s + 1e-9)
+
+    def would_move(self, source: str, until_s: float) -> bool:
+        """Whether `seen` would bring anything forth: an event, or a tick."""
+        others = [seen for label, seen in self._seen.items() if label != source]
+        mark_s = min([max(self._seen.get(source, _LONGEST_AGO), until_s), *others])
+        return (
+            (bool(self._waiting) and self._waiting[0][0] <= mark_s)
+            or (bool(self._wakes) and self._wakes[0] <= mark_s)
+            or (self._tick_due and self.now <= mark_s)
+        )
 
     def _translate(self, origin: str, event: NamedEvent) -> Iterator[Event]:
         steps = self.tracker.translate(event)

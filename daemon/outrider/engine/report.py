@@ -30,20 +30,22 @@ def add_unfinished_overhead(
             accounting.overhead.add(max(0.0, end_s - job.submit_s - seconds))
 
 
-def open_energy_j(accounting: Accounting, site: Site) -> float:
-    """Joules spent so far by runs that are still going."""
+def open_energy_j(accounting: Accounting, site: Site) -> dict[int, float]:
+    """Joules spent so far by runs that are still going, by cluster number."""
     energy = accounting.energy
-    return sum(
-        energy.run_j(job.machine, job.cpus, job.run_s(site.now))
-        for job in site.jobs.values()
-        if job.state in (RUNNING, SUSPENDED_STATE)
-    )
+    joules: dict[int, float] = {}
+    for job in site.jobs.values():
+        if job.state in (RUNNING, SUSPENDED_STATE):
+            cluster = site.machine_cluster[job.machine]
+            spent = energy.run_j(job.machine, job.cpus, job.run_s(site.now))
+            joules[cluster] = joules.get(cluster, 0.0) + spent
+    return joules
 
 
 def energy_wh(accounting: Accounting, site: Site) -> dict[str, float | None]:
     """Watt-hours by purpose; None where watts or machine states are unknown."""
     joules = {purpose: sum(by_cluster) for purpose, by_cluster in accounting.energy.joules.items()}
-    joules["open"] = open_energy_j(accounting, site)
+    joules["open"] = sum(open_energy_j(accounting, site).values())
     return {p: None if isnan(joules[p]) else joules[p] / _J_PER_WH for p in PURPOSES}
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from outrider.api.policy import Policy
 from outrider.engine.site import Site
 from outrider.model.decisions import KEEP, NOWHERE, START, Choice
+from outrider.model.errors import PolicyError
 from outrider.model.jobs import Job
 from outrider.model.outcomes import REMOVED_RUN, Outcome
 
@@ -30,15 +31,16 @@ Record = Callable[["Seat", int, str, int, int, str, Choice | None], None]
 class Standing:
     """What the seat last decided for a waiting job, and how long it has held it by choice."""
 
-    __slots__ = ("action", "choice", "cluster", "held_s", "hold_since_s", "key", "reason", "stamp")
+    __slots__ = (
+        "action", "cluster", "decided_s", "held_s", "hold_since_s", "reason", "stamp",
+    )  # fmt: skip
 
     def __init__(self, stamp: int) -> None:
         self.stamp = stamp
         self.action = ""
         self.reason = ""
         self.cluster = NOWHERE
-        self.key: Hashable = None
-        self.choice: Choice | None = None
+        self.decided_s: float | None = None
         self.hold_since_s: float | None = None
         self.held_s = 0.0
 
@@ -56,9 +58,15 @@ class Seat:
         policy: who decides.
         acting: True for the one whose starts are carried out; False in shadow.
         reconsider_s: decision epoch where the policy has none of its own.
+        strict: an error in the policy is raised (replay). Otherwise it is noted in `broken`, and
+            the seat stays empty from then on while the others go on (the daemon).
     """
 
-    def __init__(self, policy: Policy, acting: bool, reconsider_s: float) -> None:
+    def __init__(
+        self, policy: Policy, acting: bool, reconsider_s: float, strict: bool = True
+    ) -> None:
+        self.strict = strict
+        self.broken = ""
         self.policy = policy
         self.name = policy.name
         self.acting = acting
@@ -69,6 +77,7 @@ class Seat:
         self.blocked: deque[tuple[int, int]] = deque()
         self.running: dict[int, tuple[Hashable, bool]] = {}
         self.decisions = 0
+        self.starts = 0
         self.agreed = 0
         self.disagreed = 0
         self.reward_sum = 0.0
@@ -83,6 +92,8 @@ class Seat:
 
     def enter(self, number: int) -> None:
         """A job waits and must be decided: submitted, evicted or released."""
+        if self.broken:
+            return
         self._stamps += 1
         self.waiting[number] = Standing(self._stamps)
         self.fresh.append((number, self._stamps))
@@ -105,8 +116,13 @@ class Seat:
             if standing.reason != NO_MACHINE:
                 self.agreed += on_policy
                 self.disagreed += not on_policy
-        if self.learns:
-            self.running[job.number] = (self.policy.alike(job, site), on_policy)
+        if self.learns and not self.broken:
+            try:
+                key = self.policy.alike(job, site)
+            except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+                self._fail(error)
+            else:
+                self.running[job.number] = (key, on_policy)
 
     def ended(self, job: Job, ending: str, reason: str, run_s: float, site: Site) -> float | None:
         """A run ended: let the policy learn from it. Returns the reward, if it has one."""
@@ -135,13 +151,32 @@ class Seat:
         return self._learn(outcome, site, on_policy=True)
 
     def _learn(self, outcome: Outcome, site: Site, on_policy: bool) -> float | None:
-        rewards = self.policy.observe(outcome, site, on_policy)
+        if self.broken:
+            return None
+        try:
+            rewards = self.policy.observe(outcome, site, on_policy)
+        except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+            self._fail(error)
+            return None
         if not rewards:
             return None
         total = sum(rewards)
         self.reward_sum += total
         self.reward_n += len(rewards)
         return total
+
+    def _fail(self, error: Exception) -> None:
+        """The policy raised an error. Raises `PolicyError` where seats are strict."""
+        text = f'policy "{self.name}" failed: {type(error).__name__}: {error}'
+        if self.strict:
+            raise PolicyError(text) from error
+        self.broken = text
+        self.waiting.clear()
+        self.running.clear()
+        self.fresh.clear()
+        self.blocked.clear()
+        self._held.clear()
+        self._overdue.clear()
 
     # -- a round ------------------------------------------------------------------------------
 
@@ -156,6 +191,17 @@ class Seat:
             if line:
                 wake = min(wake, line[0][0])
         return wake
+
+    def next_look_s(self, number: int) -> float | None:
+        """When a waiting job is decided again; None: as soon as a machine frees, or never."""
+        standing = self.waiting.get(number)
+        if standing is None or standing.decided_s is None or standing.reason == NO_MACHINE:
+            return None
+        due_s = standing.decided_s + self.reconsider_s
+        if standing.hold_since_s is not None:
+            guard_s = standing.hold_since_s + self.policy.max_hold_s - standing.held_s
+            due_s = min(due_s, guard_s)
+        return due_s
 
     def _drop_overdue(self) -> tuple[float, int, int]:
         return heapq.heappop(self._overdue)
@@ -183,8 +229,19 @@ class Seat:
         """
         if self._held or self._overdue:
             self._release_due(site.now)
-        appraisals: dict[Hashable, Any] = {}
         reserved: list[int] = []
+        try:
+            self._decide_all(site, reserved, start, record)
+        except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+            self._fail(error)
+        for machine in reserved:
+            site.unreserve(machine)
+
+    def _decide_all(
+        self, site: Site, reserved: list[int], start: Callable[[int, int], None] | None,
+        record: Record,
+    ) -> None:  # fmt: skip
+        appraisals: dict[Hashable, Any] = {}
         blocked, fresh = self.blocked, self.fresh
         while blocked and site.free_total:
             number, stamp = blocked.popleft()
@@ -198,8 +255,6 @@ class Seat:
                 self._decide(number, site, appraisals, reserved, start, record)
             else:
                 self._block(number, site.now, record)
-        for machine in reserved:
-            site.unreserve(machine)
 
     def _block(self, number: int, now: float, record: Record) -> None:
         standing = self.waiting[number]
@@ -207,7 +262,7 @@ class Seat:
         self.blocked.append((number, standing.stamp))
         if standing.action != KEEP or standing.reason != NO_MACHINE:
             standing.action, standing.reason, standing.cluster = KEEP, NO_MACHINE, NOWHERE
-            standing.choice = None
+            standing.decided_s = now
             self.decisions += 1
             record(self, number, KEEP, NOWHERE, 0, NO_MACHINE, None)
 
@@ -234,7 +289,7 @@ class Seat:
         choice = policy.choose(job, appraisal, site, may_keep)
         if choice.machine == NOWHERE and not may_keep:
             choice = Choice(site.draw(policy.rng), GUARD)
-        standing.key, standing.choice = key, choice
+        standing.decided_s = now
         if choice.machine == NOWHERE:
             self._keep(number, standing, choice, left_s, now, record)
         else:
@@ -273,6 +328,7 @@ class Seat:
             if again:
                 return
         self.decisions += 1
+        self.starts += 1
         record(self, number, START, machine, site.jobs[number].cpus, choice.reason, choice)
 
     # -- snapshots ----------------------------------------------------------------------------
@@ -284,7 +340,10 @@ class Seat:
             "policy": self.policy.save(site),
             "rng": [state[0], list(state[1]), state[2]],
             "waiting": [
-                [number, s.stamp, s.action, s.reason, s.cluster, s.hold_since_s, s.held_s]
+                [
+                    number, s.stamp, s.action, s.reason, s.cluster, s.decided_s, s.hold_since_s,
+                    s.held_s,
+                ]  # fmt: skip
                 for number, s in self.waiting.items()
             ],
             "stamps": self._stamps,
@@ -293,7 +352,8 @@ class Seat:
             "held": [list(h) for h in self._held],
             "overdue": [list(h) for h in self._overdue],
             "running": [[number, key, on] for number, (key, on) in self.running.items()],
-            "counts": [self.decisions, self.agreed, self.disagreed, self.reward_n],
+            "broken": self.broken,
+            "counts": [self.decisions, self.starts, self.agreed, self.disagreed, self.reward_n],
             "sums": [self.reward_sum, self.longest_hold_s],
         }
 
@@ -303,18 +363,19 @@ class Seat:
         version, numbers, gauss = saved["rng"]
         self.policy.rng.setstate((version, tuple(numbers), gauss))
         self.waiting = {}
-        for number, stamp, action, reason, cluster, hold_since_s, held_s in saved["waiting"]:
+        for number, stamp, action, reason, cluster, *times in saved["waiting"]:
             s = self.waiting[number] = Standing(stamp)
             s.action, s.reason = action, reason
             s.cluster = cluster if cluster == NOWHERE else clusters[cluster]
-            s.hold_since_s, s.held_s = hold_since_s, held_s
+            s.decided_s, s.hold_since_s, s.held_s = times
         self._stamps = saved["stamps"]
         self.fresh = [(number, stamp) for number, stamp in saved["fresh"]]
         self.blocked = deque((number, stamp) for number, stamp in saved["blocked"])
         self._held = deque((t, number, stamp) for t, number, stamp in saved["held"])
         self._overdue = [(t, number, stamp) for t, number, stamp in saved["overdue"]]
         self.running = {number: (_hashable(key), on) for number, key, on in saved["running"]}
-        self.decisions, self.agreed, self.disagreed, self.reward_n = saved["counts"]
+        self.broken = saved["broken"]
+        self.decisions, self.starts, self.agreed, self.disagreed, self.reward_n = saved["counts"]
         self.reward_sum, self.longest_hold_s = saved["sums"]
 
 

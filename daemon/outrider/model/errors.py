@@ -22,6 +22,12 @@ class PluginError(OutriderError):
     """A plugin could not be found or loaded; the message names it."""
 
 
+class PolicyError(OutriderError):
+    """A policy raised an error while it decided or learned; the message names it."""
+
+    exit_code = 70
+
+
 class LedgerError(OutriderError):
     """The journal or a snapshot cannot be read or written."""
 

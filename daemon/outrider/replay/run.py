@@ -3,7 +3,7 @@
 import resource
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from outrider.api.policy import Policy
 from outrider.engine import Engine, Seat
@@ -20,18 +20,10 @@ from outrider.virtual.site import VirtualSite
 _PROGRESS_EVERY = 1 << 16
 
 
-class DecisionSink(Protocol):
-    """Whatever takes the ledger rows of a replay: a hash, a file."""
-
-    def add(self, time_s: float, job: str, action: str, machine: str | None, cpus: int) -> None:
-        """One decision, in order."""
-        ...
-
-
 class ReplayRecorder:
     """Hands every decision, with names for numbers, to whoever keeps it."""
 
-    def __init__(self, campus: Campus, site: Site, keep: Callable[..., None]) -> None:
+    def __init__(self, campus: Campus, site: Site, keep: "Keep") -> None:
         self._jobs = campus.job_names
         self._machines = campus.machine_names
         self._site = site
@@ -87,6 +79,12 @@ class CampusRun:
         self.seats = [Seat(p, n == 0, campus.reconsider_s) for n, p in enumerate(policies)]
         recorder = ReplayRecorder(campus, self.site, keep)
         self.engine = Engine(self.site, self.accounting, self.seats, self.virtual, recorder)
+
+    def stream(self) -> Iterator[Event]:
+        """The run one event at a time, each yielded after the engine has handled it."""
+        for event in self.virtual.events():
+            self.engine.feed((event,))
+            yield event
 
     def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
         """Run to the end; returns the measured part of FORMATS' run object.

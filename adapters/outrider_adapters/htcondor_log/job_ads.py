@@ -1,0 +1,57 @@
+"""What a job's id and ad say: its name here, its user, its group, its CPUs."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from outrider.api import JobSpec
+
+SPEC_ATTRIBUTES: Final = (
+    "Owner",
+    "User",
+    "AcctGroup",
+    "AccountingGroup",
+    "x509UserProxyVOName",
+    "RequestCpus",
+)
+"""Attributes of a job ad that `job_spec` reads."""
+
+
+def job_name(cluster: str, proc: str, subproc: str) -> str:
+    """A job id in HTCondor's short spelling.
+
+    >>> job_name("001", "000", "000")
+    '1.0'
+    """
+    name = f"{_plain(cluster)}.{_plain(proc)}"
+    return f"{name}.{_plain(subproc)}" if subproc.strip("0") else name
+
+
+def job_spec(facts: Mapping[str, str]) -> JobSpec:
+    """The specification of a job by the attributes of its ad.
+
+    The VO is ``AcctGroup``, else ``AccountingGroup`` without its user, else the VO of the
+    user's proxy. A ``User`` is cut at its domain.
+
+    >>> spec = job_spec({"Owner": "alice", "AccountingGroup": "physics.alice", "RequestCpus": "2"})
+    >>> spec.user, spec.vo, spec.cpus
+    ('alice', 'physics', 2)
+    """
+    user = facts.get("Owner") or facts.get("User", "").partition("@")[0]
+    group = facts.get("AccountingGroup", "")
+    vo = facts.get("AcctGroup") or (group.removesuffix(f".{user}") if user else group)
+    vo = vo or facts.get("x509UserProxyVOName") or "all"
+    return _shared_spec(user, vo, facts.get("RequestCpus", ""))
+
+
+@lru_cache(maxsize=4096)
+def _shared_spec(user: str, vo: str, cpus: str) -> JobSpec:
+    """One record for all jobs that ask for the same."""
+    whole = cpus.isascii() and cpus.isdigit() and len(cpus) < 10
+    return JobSpec(user=user, vo=vo, cpus=max(1, int(cpus)) if whole else 1)
+
+
+def _plain(digits: str) -> str:
+    """The number without leading zeros; as text, for it may be longer than `int` will read."""
+    sign = "-" if digits.startswith("-") else ""
+    return sign + (digits.lstrip("-").lstrip("0") or "0")

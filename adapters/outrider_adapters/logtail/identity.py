@@ -1,0 +1,150 @@
+"""Which file is which: telling a log from its successor, its copy and a stranger."""
+
+import os
+import re
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+_ANCHOR_BYTES: Final = 1024
+_WHOLE_HEAD_BYTES: Final = 2048
+_CHANGING = re.compile(rb"[^\n]*Global JobLog:[^\n]*")  # HTCondor rewrites this as it rotates
+_ROTATED = re.compile(r"\.(?:old|\d{1,4}|\d{8}(?:T\d{6})?)|-\d{8}(?:-?\d{6})?")
+
+
+class Place(msgspec.Struct):
+    """A byte in a file, found again whatever the file is called by then.
+
+    Attributes:
+        device, inode: of the file.
+        offset: first byte not yet consumed.
+        anchor: fingerprint of the bytes just before; the first bytes of a log would not do, for
+            HTCondor changes them later and they do not show that a file was truncated.
+        modified_ns: when the file was last seen to change.
+    """
+
+    device: int
+    inode: int
+    offset: int = 0
+    anchor: str = ""
+    modified_ns: int = 0
+
+    def is_same_file(self, status: os.stat_result) -> bool:
+        """Whether device and inode are the same; an inode may be used again."""
+        return (status.st_dev, status.st_ino) == (self.device, self.inode)
+
+
+class OpenFile:
+    """A file open for reading, and the place in it."""
+
+    def __init__(self, descriptor: int, place: Place) -> None:
+        self.descriptor = descriptor
+        self.place = place
+
+    def status(self) -> os.stat_result:
+        """Its present status."""
+        return os.fstat(self.descriptor)
+
+    def head(self, size: int) -> bytes:
+        """Its first bytes."""
+        return os.pread(self.descriptor, size, 0)
+
+    def read(self, size: int) -> bytes:
+        """Bytes that follow the place."""
+        return os.pread(self.descriptor, size, self.place.offset)
+
+    def advance(self, size: int) -> None:
+        """These bytes are consumed."""
+        self.place.offset += size
+        self.place.anchor = fingerprint(self.descriptor, self.place.offset)
+
+    def holds_its_place(self) -> bool:
+        """Whether what was consumed is still what stands before the place."""
+        if self.status().st_size < self.place.offset:
+            return False
+        return fingerprint(self.descriptor, self.place.offset) == self.place.anchor
+
+    def close(self) -> None:
+        """Close it."""
+        os.close(self.descriptor)
+
+
+def place_at_start(descriptor: int) -> Place:
+    """The first byte of an open file."""
+    status = os.fstat(descriptor)
+    return Place(status.st_dev, status.st_ino, modified_ns=status.st_mtime_ns)
+
+
+def find(place: Place, path: Path) -> OpenFile | None:
+    """The file that holds what was consumed of a log, under its own name or a rotated one.
+
+    The file of that inode comes first; if what it holds is not what was consumed, any that does
+    hold it will do, such as a copy.
+    """
+    paths = [path, *(sibling for sibling, _ in rotated_files(path))]
+    for by_inode in (True, False) if place.offset else (True,):
+        for candidate in paths:
+            descriptor = open_file(candidate)
+            if descriptor is None:
+                continue
+            here = place_at_start(descriptor)
+            here.offset, here.anchor = place.offset, place.anchor
+            file = OpenFile(descriptor, here)
+            same = (here.device, here.inode) == (place.device, place.inode)
+            if (same or not by_inode) and file.holds_its_place():
+                return file
+            file.close()
+    return None
+
+
+def fingerprint(descriptor: int, offset: int) -> str:
+    """Fingerprint of the bytes just before an offset; empty at the beginning of a file."""
+    if offset == 0:
+        return ""
+    start = offset - _ANCHOR_BYTES if offset > _WHOLE_HEAD_BYTES else 0
+    before = _CHANGING.sub(b"", os.pread(descriptor, offset - start, start))
+    return blake2b(before, digest_size=8).hexdigest()
+
+
+def is_rotated_name(name: str, live: str) -> bool:
+    """Whether this is what a rotation would call the live file."""
+    return name.startswith(live) and _ROTATED.fullmatch(name, len(live)) is not None
+
+
+def rotated_files(path: Path) -> list[tuple[Path, os.stat_result]]:
+    """Files that rotations of the log have left beside it, the oldest first."""
+    found = []
+    for name in _names_in(path.parent):
+        if is_rotated_name(name, path.name):
+            sibling = path.with_name(name)
+            status = status_of(sibling)
+            if status is not None:
+                found.append((sibling, status))
+    return sorted(found, key=lambda entry: entry[1].st_mtime_ns)
+
+
+def status_of(path: Path) -> os.stat_result | None:
+    """The status of a file, or None if it is not there."""
+    try:
+        return path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def open_file(path: Path) -> int | None:
+    """A descriptor for reading, or None if the file is not there."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _names_in(folder: Path) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from (entry.name for entry in entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return

@@ -1,0 +1,264 @@
+"""Following one log through growth, rotation, truncation, absence and restarts."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from outrider.api import LogReader, ReaderOptions, Reading
+from outrider_adapters.logtail.identity import (
+    OpenFile,
+    Place,
+    find,
+    open_file,
+    place_at_start,
+    rotated_files,
+    status_of,
+)
+from outrider_adapters.logtail.readers import HEAD_BYTES, Readers
+from outrider_adapters.logtail.slices import Slice
+
+SLICE_BYTES: Final = 1 << 18
+_MOST_SLICE_BYTES: Final = 1 << 25
+_REMEMBERED_FILES: Final = 8
+
+
+class Tail:
+    """One log under one path. Synchronous; a step reads one slice.
+
+    Args:
+        path: where the live log is.
+        readers: who understands it.
+        timezone: as in `ReaderOptions`.
+        clock: Unix seconds now.
+        settle_s: quiet seconds after which nothing more is expected to explain the last record.
+        history: what the file holds now is history.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        readers: Readers,
+        timezone: str | None,
+        clock: Callable[[], float],
+        settle_s: float,
+        history: bool = False,
+    ) -> None:
+        self.path = path
+        self._readers = readers
+        self._timezone = timezone
+        self._clock = clock
+        self._settle_s = settle_s
+        self._file: OpenFile | None = None
+        self._place: Place | None = None
+        self._reader: LogReader | None = None
+        self._saved_reader: tuple[str, Any] | None = None
+        self._left: list[list[int]] = []  # device, inode, mtime of files that are done with
+        self._seen = (-1, -1)  # size and mtime at the last look
+        self._grown_at_s = 0.0
+        self._flushed_size = -1
+        self._unread = 0
+        status = status_of(path) if history else None
+        self._history_until = status.st_size if status else 0
+
+    def save(self) -> dict[str, Any]:
+        """Where the log stands, as JSON types."""
+        reader: tuple[str, Any] | None = self._saved_reader
+        if self._reader is not None:
+            reader = (self._reader.name, self._reader.save())
+        return {
+            "path": str(self.path),
+            "place": msgspec.to_builtins(self._place),
+            "reader": list(reader) if reader else None,
+            "left": self._left,
+            "history_until": self._history_until,
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave. Raises `ValueError` or `KeyError` if it does not fit."""
+        place = saved["place"]
+        self._place = None if place is None else msgspec.convert(place, Place)
+        self._saved_reader = tuple(saved["reader"]) if saved["reader"] else None
+        self._left = [list(entry) for entry in saved["left"]]
+        self._history_until = saved["history_until"]
+
+    @property
+    def in_history(self) -> bool:
+        """Whether the next slice holds what was written before the first start."""
+        return self._history_until > (self._place.offset if self._place else 0)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it holds a file, under whatever name; a deleted one is let go when read."""
+        return self._file is not None
+
+    def step(self) -> Slice:
+        """Read the next slice of the log, or find out that there is none.
+
+        Raises:
+            OSError: the file is there and cannot be read.
+        """
+        part = Slice()
+        file = self._file or self._open(part)
+        if file is None:
+            part.present = False
+            return part
+        status = file.status()
+        if self._changed(file, status) and not file.holds_its_place():
+            self._start_over(part, file)
+            return part
+        if file.place.offset < status.st_size and self._flushed_size != status.st_size:
+            self._read(part, file, status)
+            if part.progress:
+                return part
+        self._look_around(part, file, status)
+        return part
+
+    def _changed(self, file: OpenFile, status: os.stat_result) -> bool:
+        look = (status.st_size, status.st_mtime_ns)
+        if look == self._seen:
+            return False
+        self._seen = look
+        self._grown_at_s = self._clock()
+        file.place.modified_ns = status.st_mtime_ns
+        return True
+
+    def _is_quiet(self, status: os.stat_result) -> bool:
+        now_s = self._clock()
+        self._grown_at_s = min(self._grown_at_s, now_s)  # the clock may have been set back
+        return now_s - min(self._grown_at_s, status.st_mtime) >= self._settle_s
+
+    def _read(self, part: Slice, file: OpenFile, status: os.stat_result) -> None:
+        """Read what stands at the place, up to the end of history if that is still ahead."""
+        part.history = self.in_history
+        end = min(status.st_size, self._history_until) if part.history else status.st_size
+        reader = self._reader = self._reader or self._find_reader(part, file)
+        if reader is None:
+            return
+        limit = SLICE_BYTES
+        while True:
+            data = file.read(min(limit, end - file.place.offset))
+            reading = reader.read(data)
+            whole = file.place.offset + len(data) >= end
+            if reading.consumed or whole or limit >= _MOST_SLICE_BYTES:
+                break
+            limit *= 2
+        if not reading.consumed and whole and (part.history or self._is_quiet(status)):
+            reading = reader.read(data, final=True)
+            self._flushed_size = end
+            if part.history and not reading.consumed:
+                self._history_until = 0  # what is half history is news
+                part.progress = True
+        _take(part, file, reading)
+        part.notes += [f"{self.path}: {warning}" for warning in reading.warnings]
+
+    def _look_around(self, part: Slice, file: OpenFile, status: os.stat_result) -> None:
+        """Nothing is left to read here: is this still the live file?"""
+        self._unread = status.st_size - file.place.offset
+        done = self._unread == 0 or self._flushed_size == status.st_size
+        live = status_of(self.path)
+        if live is None:
+            part.present = False
+            if done and status.st_nlink == 0:
+                self.close()  # so that the disk space of a deleted log is given back
+        elif file.place.is_same_file(live):
+            part.caught_up = done
+        elif self._is_quiet(status):
+            if self._unread:
+                part.rejected["cut_short"] += 1
+            self._left.append([status.st_dev, status.st_ino, status.st_mtime_ns])
+            del self._left[:-_REMEMBERED_FILES]
+            part.progress = self._begin(self._successor()) is not None
+
+    def _open(self, part: Slice) -> OpenFile | None:
+        """Open the file where the log was left, or the next; None if there is none."""
+        if self._place is None:
+            return self._begin(self.path)
+        found = find(self._place, self.path)
+        if found is not None:
+            return self._go_on(found)
+        successor = self._begin(self._successor())
+        if successor is not None and self._unread:
+            part.notes.append(f"{self.path}: {self._unread} unread bytes are lost with the file")
+            self._unread = 0
+        return successor
+
+    def _start_over(self, part: Slice, file: OpenFile) -> None:
+        """The file no longer holds what was consumed: it was truncated or written anew.
+
+        If it was copied before (copytruncate), the copy still has what was not read yet.
+        """
+        part.progress = True
+        copy = find(file.place, self.path)
+        if copy is not None:
+            if copy.status().st_size > file.place.offset:
+                self.close()
+                self._go_on(copy)
+                return
+            copy.close()
+        part.notes.append(f"{self.path}: truncated; reading it from its beginning")
+        self._begin_in(file.descriptor)
+
+    def _successor(self) -> Path:
+        """The log that was begun after the one at hand: a rotated one, or the live one."""
+        if self._place is not None:
+            left = [tuple(entry) for entry in self._left]
+            for sibling, status in rotated_files(self.path):
+                known = (status.st_dev, status.st_ino, status.st_mtime_ns) in left
+                older = status.st_mtime_ns < self._place.modified_ns
+                if not known and not older and not self._place.is_same_file(status):
+                    return sibling
+        return self.path
+
+    def _begin(self, path: Path) -> OpenFile | None:
+        """Begin another file; None if it is not there."""
+        descriptor = open_file(path)
+        if descriptor is None:
+            return None
+        self.close()
+        return self._begin_in(descriptor)
+
+    def _begin_in(self, descriptor: int) -> OpenFile:
+        """Read an open file from its first byte, with a new reader."""
+        if self._place is not None:
+            self._history_until = 0
+        self._reader = self._saved_reader = None
+        return self._go_on(OpenFile(descriptor, place_at_start(descriptor)))
+
+    def _go_on(self, file: OpenFile) -> OpenFile:
+        """Read this file from now on."""
+        self._file, self._place = file, file.place
+        self._seen = (-1, -1)
+        self._flushed_size = -1
+        return file
+
+    def _find_reader(self, part: Slice, file: OpenFile) -> LogReader | None:
+        options = ReaderOptions(timezone=self._timezone, modified_s=file.status().st_mtime)
+        if self._saved_reader is not None:
+            name, saved = self._saved_reader
+            reader = self._readers.reader_named(name, options)
+            if reader is not None:
+                reader.restore(saved)
+                return reader
+        reader = self._readers.reader_for(file.head(HEAD_BYTES), options)
+        if reader is None:
+            part.notes.append(f"{self.path}: no log reader recognises it (yet)")
+        return reader
+
+
+def _take(part: Slice, file: OpenFile, reading: Reading) -> None:
+    part.events = reading.events
+    part.rejected.update(reading.rejected)
+    part.ignored.update(reading.ignored)
+    part.size = reading.consumed
+    if reading.consumed:
+        part.progress = True
+        file.advance(reading.consumed)

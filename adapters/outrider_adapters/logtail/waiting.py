@@ -1,0 +1,100 @@
+"""Waiting for a log to change: by inotify where the kernel has it, else by the clock."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+if sys.platform == "linux":
+    from asyncinotify import Inotify, Mask
+
+GATHER_S = 0.2
+"""After the first sign of a change, wait this long for more: one reading for many writes."""
+
+_DRAIN_S = 0.002
+
+
+class Waiting(Protocol):
+    """How to wait until it is worth looking again."""
+
+    def watch(self, paths: Iterable[Path]) -> None:
+        """These are the logs."""
+        ...
+
+    async def wait(self, timeout_s: float) -> None:
+        """Return when a log may have changed, or after the timeout."""
+        ...
+
+    def close(self) -> None:
+        """Stop watching."""
+        ...
+
+
+class PollingWaiting:
+    """Waits by the clock alone."""
+
+    def watch(self, paths: Iterable[Path]) -> None:
+        """Nothing to do."""
+
+    async def wait(self, timeout_s: float) -> None:
+        """Sleep."""
+        await asyncio.sleep(timeout_s)
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+class InotifyWaiting:
+    """Lets the kernel say when a log is written, and when one comes or goes in its folder.
+
+    Where it cannot watch a path (not there yet, too many watches, a file system without
+    inotify), the timeout of `wait` still leads to a look.
+
+    Raises:
+        OSError: the kernel has no inotify left to give.
+    """
+
+    def __init__(self) -> None:
+        self._inotify = Inotify()
+        self._files = Mask.MODIFY | Mask.ATTRIB | Mask.MOVE_SELF | Mask.DELETE_SELF
+        self._folders = Mask.CREATE | Mask.MOVED_TO | Mask.MOVED_FROM | Mask.DELETE | Mask.ONLYDIR
+
+    def watch(self, paths: Iterable[Path]) -> None:
+        """Watch the files by their present inodes, and their folders."""
+        paths = list(paths)
+        for folder in {path.parent for path in paths}:
+            self._watch(folder, self._folders)
+        for path in paths:
+            self._watch(path, self._files)
+
+    async def wait(self, timeout_s: float) -> None:
+        """Return when something changed, having gathered more of it, or after the timeout."""
+        try:
+            await asyncio.wait_for(self._inotify.get(), timeout_s)
+        except TimeoutError:
+            return
+        await asyncio.sleep(min(GATHER_S, timeout_s))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_DRAIN_S):  # the same look sees what came meanwhile
+                while True:
+                    await self._inotify.get()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._inotify.close()
+
+    def _watch(self, path: Path, mask: "Mask") -> None:
+        with contextlib.suppress(OSError):  # `wait` ends by its timeout all the same
+            self._inotify.add_watch(path, mask)
+
+
+def waiting(inotify: bool) -> tuple[Waiting, str]:
+    """The best way to wait, and a note if it is not the one asked for."""
+    if not inotify or sys.platform != "linux":
+        return PollingWaiting(), ""
+    try:
+        return InotifyWaiting(), ""
+    except OSError as error:
+        return PollingWaiting(), f"inotify is not to be had ({error}): polling"

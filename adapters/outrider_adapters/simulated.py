@@ -1,0 +1,183 @@
+"""A virtual campus as a batch system: owners, jobs and an incumbent that starts them.
+
+For demonstrations, tests and training: the daemon cannot tell it from a real site. The incumbent
+(HTCondor's random matching by default) is a policy of its own on an engine of its own; whatever
+the daemon's candidates think in shadow never reaches it.
+"""
+
+import asyncio
+import datetime as dt
+import itertools
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from outrider.api import (
+    Adapter,
+    AdapterSettings,
+    Batch,
+    ClusterSpec,
+    ConfigurationError,
+    NamedEvent,
+    events,
+)
+from outrider.api.make import make_policy
+from outrider.replay.run import CampusRun
+from outrider.virtual.campus import Campus
+from outrider.virtual.campus_files import read_campus
+from outrider.virtual.generate import generate_campus
+
+_MOST_EVENTS = 2_000
+
+
+class SimulatedSettings(AdapterSettings, frozen=True):
+    """Settings of a simulated campus."""
+
+    campus: Annotated[
+        str | None, Meta(description="Folder of a campus to replay. Unset: one is generated.")
+    ] = None
+    machines: Annotated[int, Meta(ge=1, description="Machines of a generated campus.")] = 120
+    clusters: Annotated[int, Meta(ge=1, description="Clusters of a generated campus.")] = 6
+    weeks: Annotated[float, Meta(gt=0, description="Length of a generated campus, weeks.")] = 8.0
+    start: Annotated[
+        str, Meta(description="First day of a generated campus; terms begin in February, YYYY-MM-DD.")
+    ] = "2010-02-01"
+    seed: Annotated[int, Meta(ge=0, description="Seed of the campus and of the incumbent.")] = 1
+    speed: Annotated[
+        float,
+        Meta(ge=0, description="Virtual seconds a real second; 0: as fast as it goes."),
+    ] = 1.0
+    head_start_s: Annotated[
+        float, Meta(ge=0, description="Virtual seconds run through at once before the clock starts.")
+    ] = 0.0
+    incumbent: Annotated[
+        str, Meta(description="The policy that starts jobs, as a batch system would.")
+    ] = "random_match"
+    batch_s: Annotated[
+        float, Meta(gt=0, description="Real seconds between two batches while it keeps pace.")
+    ] = 0.25
+
+
+class SimulatedAdapter(Adapter):
+    """A virtual campus, its own incumbent, and a clock of real time x factor.
+
+    Event times are the campus's wall clock read as UTC. The cursor is the number of events given
+    out: the same seed gives the same events, so a restart runs up to there and goes on.
+    """
+
+    name = "simulated"
+    description = "a virtual campus with owners, jobs and an incumbent of its own"
+    settings_type = SimulatedSettings
+    sees = (
+        "joined", "owner_came", "owner_went", "usable", "rebooted", "submitted", "started",
+        "evicted", "completed", "removed",
+    )  # fmt: skip
+    lateness_s = 0.0
+    own_clock = True
+
+    def __init__(self, label: str, settings: SimulatedSettings) -> None:
+        super().__init__(label, settings)
+        self._campus = _campus(settings)
+        self._epoch_s = self._campus.start.replace(tzinfo=dt.UTC).timestamp()
+
+    def clusters(self) -> list[ClusterSpec]:
+        """The campus's clusters with their opening hours and sleep."""
+        return self._campus.clusters
+
+    async def batches(self, cursor: Any) -> AsyncIterator[Batch]:
+        """Yield what has happened up to the virtual moment, for ever."""
+        given = int(cursor or 0)
+        stream = self._events()
+        for skipped in range(0, given, _MOST_EVENTS):
+            for _ in itertools.islice(stream, min(_MOST_EVENTS, given - skipped)):
+                pass
+            await asyncio.sleep(0)
+        clock = _Pace(self.settings.speed)
+        ahead: list[NamedEvent] = []
+        while True:
+            ahead += itertools.islice(stream, _MOST_EVENTS - len(ahead))
+            over = len(ahead) < _MOST_EVENTS
+            if not clock.started and ahead:
+                clock.start(ahead[0][0] + self.settings.head_start_s)
+            now = clock.now() if ahead and self.settings.speed else float("inf")
+            due = _due(ahead, now)
+            batch, ahead = ahead[:due], ahead[due:]
+            given += len(batch)
+            seen = self._seen_until(batch, ahead, now)
+            yield Batch(events=batch, cursor=given, seen_until_s=seen)
+            await asyncio.sleep(0 if ahead and due == _MOST_EVENTS else self.settings.batch_s)
+            if over and not ahead:
+                await asyncio.sleep(self.settings.batch_s)
+
+    def _seen_until(
+        self, batch: list[NamedEvent], ahead: list[NamedEvent], now: float
+    ) -> float | None:
+        """Nothing else happens before the next event; after the last, the trace's end is seen."""
+        if not ahead and not batch:
+            return self._epoch_s + self._campus.span_s
+        last = batch[-1][0] if batch else None
+        if ahead:
+            bound = min(now, ahead[0][0] - 1e-6)
+            return bound if last is None else max(bound, last - 1e-6)
+        return last
+
+    def _events(self) -> Iterator[NamedEvent]:
+        """The incumbent's run of the campus, with names for numbers and Unix times."""
+        settings = self.settings
+        policy = make_policy(settings.incumbent, {}, settings.seed, f"[adapters.{self.label}]")
+        run = CampusRun(self._campus, [policy], _forget, exact=False)
+        jobs, machines, epoch_s = self._campus.job_names, self._campus.machine_names, self._epoch_s
+        for time_s, kind, subject, extra in run.stream():
+            if kind == events.TICK:
+                continue
+            if kind == events.STARTED:
+                extra = (machines[extra[0]], extra[1])
+            name = jobs[subject] if kind in events.JOB_KINDS else machines[subject]
+            yield epoch_s + time_s, kind, name, extra
+
+
+class _Pace:
+    """Virtual time: a start, and real seconds since then times a factor."""
+
+    def __init__(self, speed: float) -> None:
+        self.speed = speed
+        self.started = False
+        self._from_s = 0.0
+        self._began = 0.0
+
+    def start(self, at_s: float) -> None:
+        self.started, self._from_s, self._began = True, at_s, time.monotonic()
+
+    def now(self) -> float:
+        return self._from_s + (time.monotonic() - self._began) * self.speed
+
+
+def _due(ahead: list[NamedEvent], now: float) -> int:
+    if ahead and ahead[-1][0] <= now:
+        return len(ahead)
+    return next((n for n, event in enumerate(ahead) if event[0] > now), len(ahead))
+
+
+def _campus(settings: SimulatedSettings) -> Campus:
+    if settings.campus is not None:
+        return read_campus(Path(settings.campus))
+    try:
+        start = dt.date.fromisoformat(settings.start)
+    except ValueError as error:
+        raise ConfigurationError(
+            f'"start" = {settings.start!r}: right would be a date like "2010-02-01"'
+        ) from error
+    return generate_campus(
+        settings.seed,
+        weeks=settings.weeks,
+        machines=settings.machines,
+        clusters=settings.clusters,
+        start=start,
+    )
+
+
+def _forget(*row: Any) -> None:
+    """The incumbent's decisions are seen by what they do."""

@@ -1,0 +1,197 @@
+"""What logs tell of a site: several files, merged by time, through intake and engine to a report.
+
+Nobody decides here and nothing is acted on: it is the accounting alone, on what really happened.
+"""
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from math import floor, inf
+from typing import Any, Final
+
+from outrider.engine import Engine, Intake, Seat
+from outrider.engine.accounting import Accounting
+from outrider.engine.report import report
+from outrider.engine.site import Site
+from outrider.engine.tracker import Tracker
+from outrider.model.decisions import Choice
+from outrider.model.events import JOB_KINDS, KIND_NAMES, STARTED, Event, NamedEvent
+from outrider.model.jobs import Job
+from outrider.model.localtime import ZoneTime
+from outrider.model.machines import MachineSpec
+from outrider.replay.log_files import LogFile
+
+LATENESS_S: Final = 5.0
+"""How much out of order a log may be and still be put in order; later events come as they come."""
+
+
+class NoRecorder:
+    """An engine without seats decides nothing; nothing is to be recorded."""
+
+    def decided(
+        self, seat: Seat, job: int, action: str, machine: int, cpus: int, reason: str,
+        choice: Choice | None,
+    ) -> None:  # fmt: skip
+        """No seat, no decision."""
+
+    def ended(
+        self, seat: Seat, job: Job, ending: str, reason: str, run_s: float, reward: float | None,
+        on_policy: bool,
+    ) -> None:  # fmt: skip
+        """No seat, nobody to tell."""
+
+
+class EventsHash:
+    r"""The ``events_sha256`` of events after duplicates were removed, in any order.
+
+    Over sorted lines, so that sources which interleave jobs differently agree::
+
+        {kind}\t{job}\t{whole UTC second, cut off}\t{host}\t{cpus}\t{reason}\n
+
+    in UTF-8; host and cpus are those of a start, reason that of an eviction or removal, and what
+    an event has not is empty. Of an event about a machine the host is the machine.
+    """
+
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
+
+    def add(self, event: NamedEvent) -> None:
+        """Count one event."""
+        time_s, kind, subject, extra = event
+        job, host, cpus, reason = (subject, "", "", "") if kind in JOB_KINDS else ("", subject, "", "")
+        if kind == STARTED:
+            host, cpus = extra[0], str(extra[1])
+        elif isinstance(extra, str):
+            reason = extra
+        line = f"{KIND_NAMES[kind]}\t{job}\t{floor(time_s)}\t{host}\t{cpus}\t{reason}\n"
+        self._lines.append(line.encode("utf-8", "backslashreplace"))
+
+    def hexdigest(self) -> str:
+        """The hash of what was added so far."""
+        self._lines.sort()
+        digest = hashlib.sha256()
+        for line in self._lines:
+            digest.update(line)
+        return digest.hexdigest()
+
+
+class _WatchedTracker(Tracker):
+    """A tracker that says which events were news."""
+
+    def __init__(
+        self, describe: Callable[[str], MachineSpec], news: Callable[[NamedEvent], None]
+    ) -> None:
+        super().__init__(describe)
+        self._news = news
+
+    def translate(self, event: NamedEvent) -> list[Event] | None:
+        steps = super().translate(event)
+        if steps is not None:
+            self._news(event)
+        return steps
+
+
+def inferred_machine(name: str) -> MachineSpec:
+    """A machine that is only known because a job ran there."""
+    return MachineSpec(inferred=True)
+
+
+class Ingestion:
+    """Files on their way through the intake into an engine without seats.
+
+    Args:
+        files: read from their beginning; their paths must differ.
+        describe: what is known of a machine by its name.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[LogFile],
+        describe: Callable[[str], MachineSpec] = inferred_machine,
+    ) -> None:
+        self._files = {f"{n}": file for n, file in enumerate(files)}
+        self.first_s = inf
+        self.last_s = -inf
+        self.hash = EventsHash()
+        self.intake = Intake(self._files, describe)
+        self.intake.tracker = _WatchedTracker(describe, self._count)
+        utc = ZoneTime("UTC")
+        self.site = Site(utc, [])
+        self.accounting = Accounting(utc, exact=True)
+        self.engine = Engine(self.site, self.accounting, [], self.intake, NoRecorder())
+
+    def _count(self, event: NamedEvent) -> None:
+        self.first_s = min(self.first_s, event[0])
+        self.last_s = max(self.last_s, event[0])
+        self.hash.add(event)
+
+    def run(self, progress: Callable[[float], None] | None = None) -> None:
+        """Read all files to their ends, always the one that is furthest behind.
+
+        Raises:
+            TraceError: a file cannot be read to its end.
+        """
+        seen_s = dict.fromkeys(self._files, -inf)
+        chunks = {label: file.chunks() for label, file in self._files.items()}
+        while chunks:
+            label = min(chunks, key=seen_s.__getitem__)
+            events = next(chunks[label], None)
+            if events is None:
+                del chunks[label]
+                seen_s[label] = inf
+                if progress is not None:
+                    progress(1 - len(chunks) / len(self._files))
+            else:
+                self.intake.arrive(label, events)
+                newest_s = max((event[0] for event in events), default=-inf)
+                seen_s[label] = max(seen_s[label], newest_s - LATENESS_S)
+            self.engine.feed(self.intake.seen(label, seen_s[label]))
+        if self.last_s > -inf:
+            self.engine.finish(self.last_s)
+
+    def report(self) -> dict[str, Any]:
+        """The object of ``outrider ingest --json``, but for its ``cpu_s``."""
+        counts: Counter[str] = Counter()
+        for by_kind in self.intake.counts.values():
+            counts += by_kind
+        tallies = [file.tally for file in self._files.values()]
+        formats = sorted({file.format_name for file in self._files.values() if file.format_name})
+        measured = report(self.site, self.accounting, None)
+        kept = ("jobs", "wait_s", "goodput_s", "badput_s", "starts", "evictions")
+        return {
+            "files": [str(file.path) for file in self._files.values()],
+            "format": ",".join(formats) or None,
+            "records": sum(tally.records for tally in tallies),
+            "lines": sum(tally.lines for tally in tallies),
+            "events": {name: counts[name] for name in KIND_NAMES if counts[name]},
+            "duplicates": sum(self.intake.duplicates.values()),
+            "ignored": dict(sum((tally.ignored for tally in tallies), Counter())),
+            "rejected": dict(sum((tally.rejected for tally in tallies), Counter())),
+            "machines": len(self.intake.tracker.machine_names),
+            **{name: measured[name] for name in kept},
+            "span_s": max(0.0, self.last_s - self.first_s),
+            "late": self.intake.late,
+            "repairs": dict(self.intake.tracker.repairs),
+            "warnings": [
+                f"{file.path}: {warning}"
+                for file in self._files.values()
+                for warning in dict.fromkeys(file.tally.warnings)
+            ],
+            "events_sha256": self.hash.hexdigest(),
+        }
+
+
+def ingest(
+    files: Sequence[LogFile], progress: Callable[[float], None] | None = None
+) -> dict[str, Any]:
+    """Read logs and report what happened: the object of ``outrider ingest --json``.
+
+    Raises:
+        TraceError: a file cannot be read to its end.
+    """
+    cpu_s = time.process_time()
+    ingestion = Ingestion(files)
+    ingestion.run(progress)
+    told = ingestion.report()
+    return told | {"cpu_s": time.process_time() - cpu_s}

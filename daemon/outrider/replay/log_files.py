@@ -1,0 +1,140 @@
+"""Whole log files, read in big chunks by the reader that understands them."""
+
+import gzip
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Final
+
+import msgspec
+
+from outrider.api.plugins import READERS, find, load_reader
+from outrider.api.reader import LogReader, ReaderOptions, Reading
+from outrider.model.errors import PluginError, TraceError
+from outrider.model.events import NamedEvent
+
+AUTO: Final = "auto"
+CHUNK_BYTES: Final = 4 << 20
+HEAD_BYTES: Final = 64 * 1024
+HALF_RECORD: Final = "incomplete record"
+_GZIP: Final = b"\x1f\x8b"
+
+
+class Tally(msgspec.Struct):
+    """What was in a file, record by record, beside its events."""
+
+    records: int = 0
+    lines: int = 0
+    ignored: Counter[str] = msgspec.field(default_factory=Counter)
+    rejected: Counter[str] = msgspec.field(default_factory=Counter)
+    warnings: list[str] = []
+
+    def add(self, reading: Reading) -> None:
+        """Count what a reading says of its bytes."""
+        self.records += reading.records
+        self.lines += reading.lines
+        self.ignored.update(reading.ignored)
+        self.rejected.update(reading.rejected)
+        self.warnings += reading.warnings
+
+
+class LogFile:
+    """One file of a batch system, from its first to its last byte.
+
+    Args:
+        path: the file; gzipped or not, its content decides.
+        format_name: the reader that understands it, or ``auto``.
+        year, timezone, fields: see `outrider.api.ReaderOptions`.
+
+    Attributes:
+        format_name: the reader that was found; None for an empty file nobody need understand.
+        tally: what `chunks` has seen so far.
+
+    Raises:
+        TraceError: it cannot be read, or no reader recognises it.
+        PluginError: there is no reader of that name.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        format_name: str = AUTO,
+        *,
+        year: int | None = None,
+        timezone: str | None = None,
+        fields: tuple[str, ...] = (),
+    ) -> None:
+        self.path = path
+        self.tally = Tally()
+        try:
+            with path.open("rb") as raw:
+                packed = raw.read(len(_GZIP)) == _GZIP
+            modified_s = path.stat().st_mtime
+        except OSError as error:
+            raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
+        self._open = gzip.open if packed else open
+        options = ReaderOptions(
+            year=year, timezone=timezone, modified_s=modified_s, fields=fields
+        )
+        kind = self._recognise() if format_name == AUTO else load_reader(format_name)
+        self.format_name = None if kind is None else kind.name
+        self._reader = None if kind is None else kind(options)
+
+    def chunks(self) -> Iterator[list[NamedEvent]]:
+        """The events in the order of the file, some thousands at a time.
+
+        A reader that needs more before it can begin (dates without a year, with a year given)
+        gets it: then the file is held in memory.
+        """
+        reader = self._reader
+        if reader is None:
+            return
+        rest = b""
+        with self._file() as file:
+            while True:
+                chunk = self._read(file, max(CHUNK_BYTES, len(rest)))
+                rest += chunk
+                reading = reader.read(rest, final=not chunk)
+                rest = rest[reading.consumed :]
+                self.tally.add(reading)
+                yield reading.events
+                if not chunk:
+                    break
+        if rest.strip():
+            self.tally.records += 1
+            self.tally.rejected[HALF_RECORD] += 1
+        self.tally.lines += rest.count(b"\n") + (not rest.endswith((b"\n", b"")) if rest else 0)
+
+    def _recognise(self) -> type[LogReader] | None:
+        with self._file() as file:
+            head = self._read(file, HEAD_BYTES)
+        if not head.strip():
+            return None
+        broken = []
+        for name in find(READERS):
+            try:
+                kind = load_reader(name)
+            except PluginError as error:
+                broken.append(str(error))
+                continue
+            if kind.recognises(head):
+                return kind
+        known = ", ".join(find(READERS)) or "none"
+        raise TraceError(
+            f"{self.path}: no reader recognises it; --format names one, known: {known}"
+            + "".join(f"; {text}" for text in broken)
+        )
+
+    def _file(self) -> IO[bytes]:
+        try:
+            opened: IO[bytes] = self._open(self.path, "rb")
+        except OSError as error:
+            raise TraceError(f"{self.path}: cannot be read: {error.strerror}") from error
+        return opened
+
+    def _read(self, file: IO[bytes], size: int) -> bytes:
+        try:
+            return file.read(size)
+        except (OSError, EOFError, zlib.error) as error:
+            raise TraceError(f"{self.path}: cannot be read to its end: {error}") from error

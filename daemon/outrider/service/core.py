@@ -1,0 +1,269 @@
+"""The heart of the daemon, without I/O: engine, intake and what a journal entry is made of.
+
+Adapters' batches go in, journal entries come out. The same object, fed the same inputs from the
+journal, ends in the same state: that is how a restart works, and how it is tested.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from outrider.api.adapter import Batch
+from outrider.api.make import make_policy
+from outrider.engine import Engine, Intake, Seat
+from outrider.engine.accounting import Accounting
+from outrider.engine.distribution import Distribution
+from outrider.engine.gate import Budget, Gate
+from outrider.engine.site import Site
+from outrider.ledger.extras import decode_extra, encode_extra
+from outrider.ledger.records import Entry, OutcomeRecord
+from outrider.model.clusters import ClusterSpec
+from outrider.model.decisions import NOWHERE, START, Choice, Decision
+from outrider.model.events import TICK, Event, NamedEvent
+from outrider.model.jobs import Job
+from outrider.model.localtime import ZoneTime
+from outrider.service.config import Config, LoadedConfig
+from outrider.service.metrics.declarations import DECISION_BOUNDS_S
+from outrider.service.pseudonyms import Pseudonyms
+
+STATE_VERSION = 1
+DEFAULT_POLICIES: Mapping[str, dict[str, Any]] = {"bandit": {}}
+
+
+def make_seats(loaded: LoadedConfig) -> list[Seat]:
+    """The shadow candidates of a configuration; none in mode `observe`."""
+    config = loaded.config
+    if config.mode == "observe":
+        return []
+    seats = []
+    for name, given in (config.policies or DEFAULT_POLICIES).items():
+        options = dict(given)
+        where = f"{loaded.source} [policies.{name}]"
+        policy = make_policy(name, options, config.seed, where, options.pop("preset", None))
+        seats.append(Seat(policy, False, config.reconsider_s, strict=False))
+    return seats
+
+
+class SourceState:
+    """What is known of one adapter, for status and metrics."""
+
+    def __init__(self, label: str, kind: str, inferred: bool, lateness_s: float) -> None:
+        self.label = label
+        self.kind = kind
+        self.inferred = inferred
+        self.lateness_s = lateness_s
+        self.up = False
+        self.age_s = 0.0
+        self.note = ""
+        self.rejected: Counter[str] = Counter()
+        self.ignored: Counter[str] = Counter()
+
+
+class Core:
+    """Engine and intake of the daemon.
+
+    Args:
+        loaded: the configuration.
+        sources: the adapters.
+        clusters: cluster habits that adapters know, beside those of the configuration.
+        pseudonyms: replaces users' names before anything is kept, or None.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedConfig,
+        sources: Iterable[SourceState],
+        clusters: Iterable[ClusterSpec] = (),
+        pseudonyms: Pseudonyms | None = None,
+    ) -> None:
+        config: Config = loaded.config
+        self.config = config
+        self.sources = {source.label: source for source in sources}
+        self.input = "inferred" if any(s.inferred for s in self.sources.values()) else "full"
+        self.input_age_s = 0.0
+        self.replaying = False
+        clock = ZoneTime(config.timezone)
+        declared = {spec.name: spec for spec in [*clusters, *loaded.cluster_specs()]}
+        self.site = Site(clock, list(declared.values()))
+        self.accounting = Accounting(clock, config.shares, exact=False)
+        self.seats = make_seats(loaded)
+        self.intake = Intake(self.sources, loaded.describe_machine)
+        self.rounds = Distribution(exact=False, bounds=DECISION_BOUNDS_S)
+        self._round_began_s = 0.0
+        self.engine = Engine(
+            self.site, self.accounting, self.seats, self.intake, self, self._time_round
+        )
+        self.gate = Gate(config.mode, Budget(config.max_starts_per_minute, config.stale_after_s))
+        self._pseudonyms = pseudonyms
+        self._inputs: list[tuple[str, NamedEvent]] = []
+        self._decisions: list[Decision] = []
+        self._outcomes: list[OutcomeRecord] = []
+
+    def _time_round(self, begins: bool) -> None:
+        if begins:
+            self._round_began_s = time.perf_counter()
+        else:
+            self.rounds.add(time.perf_counter() - self._round_began_s)
+
+    # -- what comes in ------------------------------------------------------------------------
+
+    def take(self, label: str, batch: Batch, until_s: float | None) -> Iterator[Event]:
+        """A batch came: yields what enters the engine now; hand it to `step` until it is done.
+
+        Args:
+            label: the adapter.
+            batch: its events.
+            until_s: everything of this adapter up to this time has been seen, or None.
+        """
+        source = self.sources[label]
+        source.age_s, source.note, source.up = batch.age_s, batch.note, not batch.note
+        source.rejected.update(batch.rejected)
+        source.ignored.update(batch.ignored)
+        self.input_age_s = max(s.age_s for s in self.sources.values())
+        events = batch.events
+        if self._pseudonyms is not None:
+            events = [self._pseudonyms.hide(event) for event in events]
+        if events:
+            self._inputs.extend((label, event) for event in events)
+            self._arrive(label, events)
+        if until_s is None or not self.intake.would_move(label, until_s):
+            return iter(())
+        self._inputs.append((label, (until_s, TICK, label, None)))
+        return self.intake.seen(label, until_s)
+
+    def _arrive(self, label: str, events: Sequence[NamedEvent]) -> None:
+        if self.accounting.begin_s is None:
+            self.accounting.begin_s = events[0][0]
+        self.intake.arrive(label, events)
+
+    def step(self, stream: Iterator[Event], most: int) -> bool:
+        """Feed at most so many events; False when the stream has run dry."""
+        return self.engine.feed(islice(stream, most)) == most
+
+    def entry(self, label: str, batch: Batch) -> Entry | None:
+        """Everything since the last entry, to be recorded as one; None if there is nothing."""
+        counted = batch.rejected or batch.ignored
+        if not (self._inputs or self._decisions or self._outcomes or counted):
+            return None
+        source = self.sources[label]
+        made = Entry(
+            inputs=self._inputs,
+            decisions=self._decisions,
+            outcomes=self._outcomes,
+            cursors={label: batch.cursor},
+            meta={f"records:{label}": [dict(source.rejected), dict(source.ignored)]},
+        )
+        self._inputs, self._decisions, self._outcomes = [], [], []
+        return made
+
+    def begin(self) -> None:
+        """The past is told: from now on everything counts and is decided.
+
+        Nothing of the past is recorded; a snapshot must follow, or a restart tells it again.
+        """
+        self.engine.begin(self.site.now)
+        self._inputs, self._decisions, self._outcomes = [], [], []
+
+    # -- the recorder -------------------------------------------------------------------------
+
+    def decided(
+        self, seat: Seat, job: int, action: str, machine: int, cpus: int, reason: str,
+        choice: Choice | None,
+    ) -> None:  # fmt: skip
+        """A decision was made (`outrider.engine.Recorder`)."""
+        if action == START:
+            self.gate.admit(self.site.now, self.input_age_s)
+        if self.replaying:
+            return
+        tracker = self.intake.tracker
+        self._decisions.append(
+            Decision(
+                time_s=self.site.now,
+                job=tracker.job_names[job],
+                action=action,
+                machine=None if machine == NOWHERE else tracker.machine_names[machine],
+                cpus=cpus,
+                reason=reason,
+                policy=seat.name,
+                mode=self.config.mode,
+                propensity=None if choice is None else choice.propensity,
+                scores=None if choice is None else choice.scores,
+                input_age_s=self.input_age_s,
+                input=self.input,
+            )
+        )
+
+    def ended(
+        self, seat: Seat, job: Job, ending: str, reason: str, run_s: float, reward: float | None,
+        on_policy: bool,
+    ) -> None:  # fmt: skip
+        """A run ended, or a job left (`outrider.engine.Recorder`)."""
+        if self.replaying:
+            return
+        tracker = self.intake.tracker
+        self._outcomes.append(
+            OutcomeRecord(
+                time_s=self.site.now,
+                job=tracker.job_names[job.number],
+                machine=None if job.machine == NOWHERE else tracker.machine_names[job.machine],
+                ending=ending,
+                reason=reason,
+                run_s=run_s,
+                policy=seat.name,
+                reward=reward,
+                on_policy=on_policy,
+            )
+        )
+
+    # -- restart ------------------------------------------------------------------------------
+
+    def refeed(self, rows: Iterable[tuple[int, str, NamedEvent]]) -> int:
+        """Feed what the journal holds since the snapshot; its decisions are recorded already."""
+        self.replaying = True
+        n = 0
+        for n, (_, label, event) in enumerate(rows, 1):
+            if event[1] == TICK:
+                self.engine.feed(self.intake.seen(label, event[0]))
+            else:
+                self._arrive(label, (event,))
+        self.replaying = False
+        return n
+
+    def recall_records(self, label: str, counted: list[dict[str, int]] | None) -> None:
+        """Rejected and ignored records are no inputs: their counts come from the journal's meta."""
+        if counted is not None and label in self.sources:
+            self.sources[label].rejected = Counter(counted[0])
+            self.sources[label].ignored = Counter(counted[1])
+
+    def save(self) -> dict[str, Any]:
+        """The whole state as plain data."""
+        intake = self.intake.save()
+        intake["waiting"] = [
+            [t, n, label, [event[0], event[1], event[2], encode_extra(event[1], event[3])]]
+            for t, n, label, event in intake["waiting"]
+        ]
+        return {
+            "version": STATE_VERSION,
+            "engine": self.engine.save(),
+            "intake": intake,
+            "gate": self.gate.save(),
+        }
+
+    def restore(self, saved: dict[str, Any]) -> list[str]:
+        """Go on from what `save` gave. Returns the names of policies that start afresh.
+
+        Raises:
+            ValueError: it was saved by another version of the state.
+        """
+        if saved.get("version") != STATE_VERSION:
+            raise ValueError(f"state version {saved.get('version')}, known: {STATE_VERSION}")
+        self.intake.restore(saved["intake"], _revive)
+        self.gate.restore(saved["gate"])
+        return self.engine.restore(saved["engine"])
+
+
+def _revive(event: list[Any]) -> NamedEvent:
+    time_s, kind, subject, extra = event
+    return time_s, kind, subject, decode_extra(kind, extra)

@@ -1,0 +1,68 @@
+"""Opening the door: the socket, TLS, and closing both again."""
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from aiohttp import web
+
+from outrider.model.errors import ConfigurationError
+
+CLOSING_S: Final = 1.0
+"""How long open requests may still take when the daemon stops; it has five seconds in all."""
+
+
+@asynccontextmanager
+async def serve(
+    app: web.Application,
+    host: str,
+    port: int,
+    cert: Path | None = None,
+    key: Path | None = None,
+) -> AsyncIterator[int]:
+    """Serve an application as long as the context is open.
+
+    Args:
+        app: what `make_app` made.
+        host: address to listen on.
+        port: port to listen on; 0 takes a free one.
+        cert: PEM file of a certificate (and its chain); with it, only TLS is spoken.
+        key: PEM file of its private key.
+
+    Yields:
+        The port that is really listened on.
+
+    Raises:
+        ConfigurationError: the address cannot be had, or certificate or key is not right.
+    """
+    tls = None if cert is None else tls_context(cert, key)
+    runner = web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=CLOSING_S)
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, host, port, ssl_context=tls).start()
+        except OSError as error:
+            raise ConfigurationError(
+                f'"listen" = "{host}:{port}": cannot listen there: {error.strerror}; right would '
+                "be an address of this machine and a free port"
+            ) from error
+        yield int(runner.addresses[0][1])
+    finally:
+        await runner.cleanup()
+
+
+def tls_context(cert: Path, key: Path | None) -> ssl.SSLContext:
+    """A server's TLS, 1.2 or newer. Raises `ConfigurationError`."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        # A key that is encrypted would be asked for on a terminal nobody sits at.
+        context.load_cert_chain(cert, key, password=lambda: "")
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        raise ConfigurationError(
+            f'"tls_cert" = "{cert}", "tls_key" = "{key}": {error}; right would be PEM files of a '
+            "certificate and of its own private key, without a passphrase"
+        ) from error
+    return context

@@ -1,0 +1,207 @@
+"""Journal, snapshots and their writer thread, as the daemon uses them."""
+
+import asyncio
+import fcntl
+import time
+from collections import Counter
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TextIO
+
+import structlog
+
+from outrider.ledger import Entry, Journal, SnapshotStore, Writer
+from outrider.model.errors import LedgerError
+from outrider.service.core import Core
+
+JOURNAL_NAME = "journal.sqlite"
+SNAPSHOTS_NAME = "snapshots"
+_RETRY_S = 2.0
+_STOP_S = 3.0
+_DAY_S = 86_400.0
+
+log = structlog.get_logger()
+
+
+class Recording:
+    """The state directory of one daemon. Only one daemon at a time may use it.
+
+    Args:
+        folder: the state directory; made if it is not there.
+
+    Raises:
+        LedgerError: it cannot be written, holds a newer journal, or another daemon uses it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = _lock(folder)
+        self.path = folder / JOURNAL_NAME
+        journal = Journal(self.path)
+        self.last_seq = journal.last_seq()
+        self._startup: Journal | None = journal
+        self._writer: Writer | None = None
+        self.snapshots = SnapshotStore(folder / SNAPSHOTS_NAME)
+        self.rows: Counter[str] = Counter(inputs=0, decisions=0, outcomes=0)
+        self.failures = 0
+        self.snapshot_at: float | None = None
+        self._last: Future[int] | None = None
+        self._waiting_since: float | None = None
+
+    # -- start --------------------------------------------------------------------------------
+
+    def recall(self, core: Core) -> tuple[dict[str, Any], list[str]]:
+        """Bring a fresh core to where the journal ends; then the writer takes the journal over.
+
+        Returns:
+            The cursors by adapter (None: it never reported), and notes for the person on call.
+        """
+        journal = self._startup
+        assert journal is not None
+        notes: list[str] = []
+        seq = 0
+        snapshot = self.snapshots.load_latest(not_after=self.last_seq)
+        notes += self.snapshots.notes
+        if snapshot is not None:
+            seq, state = snapshot
+            fresh = core.restore(state)
+            if fresh:
+                notes.append(f"policies that start afresh: {', '.join(fresh)}")
+        fed = core.refeed(journal.inputs_after(seq))
+        cursors = {label: journal.cursor(label) for label in core.sources}
+        for label in core.sources:
+            core.recall_records(label, journal.meta(f"records:{label}"))
+        log.info("recall_state", snapshot_seq=seq, inputs_fed=fed, last_seq=self.last_seq)
+        self._startup = None
+        self._writer = Writer(journal)
+        return cursors, notes
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing was ever recorded here."""
+        return self.last_seq == 0 and not self.snapshots.paths()
+
+    # -- while running ------------------------------------------------------------------------
+
+    @property
+    def failure(self) -> str | None:
+        """Why nothing is recorded at present, or None."""
+        return self._writer.failure if self._writer is not None else None
+
+    async def submit(self, entry: Entry) -> None:
+        """Hand an entry to the writer; waits only while it has no room (the disk is full)."""
+        assert self._writer is not None
+        while True:
+            try:
+                future = self._writer.submit(entry)
+                break
+            except LedgerError as error:
+                log.error("hold_input", reason=str(error))
+                await asyncio.sleep(_RETRY_S)
+        self._last = future
+        future.add_done_callback(self._note_outcome)
+        self.rows["inputs"] += len(entry.inputs)
+        self.rows["decisions"] += len(entry.decisions)
+        self.rows["outcomes"] += len(entry.outcomes)
+
+    def _note_outcome(self, future: "Future[int]") -> None:
+        if future.exception() is None:
+            self.last_seq = max(self.last_seq, future.result())
+        else:
+            self.failures += 1
+
+    async def mend(self) -> None:
+        """For ever: while recording has failed, say so and try again."""
+        told = False
+        while True:
+            await asyncio.sleep(_RETRY_S)
+            if self._writer is None or self._writer.failure is None:
+                if told:
+                    log.info("resume_recording", path=str(self.path))
+                told = False
+                self._waiting_since = None
+                continue
+            if not told:
+                log.critical(
+                    "stop_recording", path=str(self.path), reason=self._writer.failure,
+                    hint="the batch system is not touched; recording goes on when this is mended",
+                )  # fmt: skip
+                self._waiting_since = time.monotonic()
+            told = True
+            try:
+                await asyncio.wrap_future(self._writer.retry())
+            except LedgerError:
+                continue
+
+    async def snapshot(self, core: Core) -> None:
+        """Write the state beside the journal. The caller keeps the core from changing."""
+        assert self._writer is not None
+        state = await asyncio.to_thread(core.save)
+        try:
+            if self._last is not None:
+                await asyncio.wrap_future(self._last)
+            await asyncio.wrap_future(self._writer.run(Journal.sync))
+            await asyncio.to_thread(self.snapshots.save, self.last_seq, state)
+        except (LedgerError, OSError) as error:
+            self.failures += 1
+            log.error("skip_snapshot", reason=str(error))
+        else:
+            self.snapshot_at = time.monotonic()
+
+    async def prune(self, before_s: float) -> None:
+        """Forget what is older than the retention allows."""
+        assert self._writer is not None
+        oldest = self.snapshots.oldest_seq()
+        try:
+            n = await asyncio.wrap_future(
+                self._writer.run(lambda j: j.prune(before_s, oldest_snapshot_seq=oldest))
+            )
+        except LedgerError as error:
+            log.error("skip_pruning", reason=str(error))
+        else:
+            log.info("prune_journal", rows=n)
+
+    def figures(self) -> dict[str, Any]:
+        """For status and metrics."""
+        size = sum(p.stat().st_size for p in self.folder.glob(JOURNAL_NAME + "*"))
+        return {
+            "recording": self.failure is None,
+            "failure": self.failure,
+            "rows": dict(self.rows),
+            "failures": self.failures,
+            "lag_s": 0.0 if self._waiting_since is None else time.monotonic() - self._waiting_since,
+            "size_bytes": size,
+            "last_seq": self.last_seq,
+            "snapshot_age_s": None
+            if self.snapshot_at is None
+            else time.monotonic() - self.snapshot_at,
+        }
+
+    def close(self) -> None:
+        """Record what waits and let go of the state directory. Logs what could not be kept."""
+        try:
+            if self._writer is not None:
+                self._writer.stop(_STOP_S)
+            elif self._startup is not None:
+                self._startup.close()
+        except LedgerError as error:
+            log.critical("lose_entries", reason=str(error))
+        finally:
+            self._lock.close()
+
+
+def _lock(folder: Path) -> TextIO:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / "lock").open("w", encoding="ascii")
+    except OSError as error:
+        raise LedgerError(
+            f"{folder}: cannot be written: {error.strerror}; right would be a folder that the "
+            "daemon owns (state_dir)"
+        ) from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.close()
+        raise LedgerError(f"{folder}: another Outrider uses this state directory") from error
+    return file
