@@ -43,7 +43,8 @@ class SimulatedSettings(AdapterSettings, frozen=True):
     clusters: Annotated[int, Meta(ge=1, description="Clusters of a generated campus.")] = 6
     weeks: Annotated[float, Meta(gt=0, description="Length of a generated campus, weeks.")] = 8.0
     start: Annotated[
-        str, Meta(description="First day of a generated campus; terms begin in February, YYYY-MM-DD.")
+        str,
+        Meta(description="First day of a generated campus; terms begin in February, YYYY-MM-DD."),
     ] = "2010-02-01"
     seed: Annotated[int, Meta(ge=0, description="Seed of the campus and of the incumbent.")] = 1
     speed: Annotated[
@@ -51,7 +52,8 @@ class SimulatedSettings(AdapterSettings, frozen=True):
         Meta(ge=0, description="Virtual seconds a real second; 0: as fast as it goes."),
     ] = 1.0
     head_start_s: Annotated[
-        float, Meta(ge=0, description="Virtual seconds run through at once before the clock starts.")
+        float,
+        Meta(ge=0, description="Virtual seconds run through at once before the clock starts."),
     ] = 0.0
     incumbent: Annotated[
         str, Meta(description="The policy that starts jobs, as a batch system would.")
@@ -133,10 +135,9 @@ class SimulatedAdapter(Adapter):
         for time_s, kind, subject, extra in run.stream():
             if kind == events.TICK:
                 continue
-            if kind == events.STARTED:
-                extra = (machines[extra[0]], extra[1])
             name = jobs[subject] if kind in events.JOB_KINDS else machines[subject]
-            yield epoch_s + time_s, kind, name, extra
+            told = (machines[extra[0]], extra[1]) if kind == events.STARTED else extra
+            yield epoch_s + time_s, kind, name, told
 
 
 class _Pace:

@@ -6,7 +6,7 @@ per state; the state is the hour of the day and the hours a job has lost on earl
 (24 x 24), the arms are the clusters and leaving the job in the queue.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
@@ -82,7 +82,7 @@ class Bandit(Policy):
     name = "bandit"
     description = "learns which cluster, at which hour, lets a job finish on few watts"
     settings_type = BanditSettings
-    presets = {"literal": {"max_hold_s": float("inf")}}
+    presets: ClassVar = {"literal": {"max_hold_s": float("inf")}}
     features = ("hour of day", "hours lost on evicted runs")
 
     def __init__(self, settings: BanditSettings, rng: Any) -> None:

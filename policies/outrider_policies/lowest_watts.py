@@ -20,7 +20,8 @@ class LowestWatts(Policy):
 
     def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
         """A free machine among the clusters of least active watts."""
-        best, ties, free_ties = _UNKNOWN_W, [], 0
+        best, free_ties = _UNKNOWN_W, 0
+        ties: list[int] = []
         for cluster, free in enumerate(view.free_n):
             if not free:
                 continue

@@ -7,7 +7,7 @@ Adapters subclass `Adapter`, policies subclass `Policy`; both build their settin
 
 from outrider.api.adapter import Adapter, AdapterSettings, Batch
 from outrider.api.policy import API_VERSION, Policy, PolicySettings, SiteView
-from outrider.api.reader import LogReader, Reading, ReaderOptions
+from outrider.api.reader import LogReader, ReaderOptions, Reading
 from outrider.model import events
 from outrider.model.clusters import ClusterSpec
 from outrider.model.decisions import NOWHERE, Choice
@@ -50,8 +50,8 @@ __all__ = [
     "PluginError",
     "Policy",
     "PolicySettings",
-    "Reading",
     "ReaderOptions",
+    "Reading",
     "SiteView",
     "TraceError",
     "build",

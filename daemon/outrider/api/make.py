@@ -1,4 +1,4 @@
-"""Making a policy from its name and settings: the same way on the command line and in the daemon."""
+"""Making a policy from its name and settings: the same way in the CLI and in the daemon."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -19,21 +19,32 @@ API_VERSION = 1
 
 
 class SiteView(Protocol):
-    """What a policy may see of the site. Read-only: the engine is the only writer.
+    """What a policy may see of the site. Read-only: the engine is the only writer."""
 
-    Attributes:
-        now: event time of the round, seconds.
-        free_n: machines of each cluster on which a job may start now, by cluster number.
-        free_total: their sum.
-        active_w: mean watts of a busy machine, by cluster; None where unknown.
-        cluster_names: names of the clusters, by number.
-    """
+    @property
+    def now(self) -> float:
+        """Event time of the round, seconds."""
+        ...
 
-    now: float
-    free_n: Sequence[int]
-    free_total: int
-    active_w: Sequence[float | None]
-    cluster_names: Sequence[str]
+    @property
+    def free_n(self) -> Sequence[int]:
+        """Machines of each cluster on which a job may start now, by cluster number."""
+        ...
+
+    @property
+    def free_total(self) -> int:
+        """Their sum."""
+        ...
+
+    @property
+    def active_w(self) -> Sequence[float | None]:
+        """Mean watts of a busy machine, by cluster number; None where unknown."""
+        ...
+
+    @property
+    def cluster_names(self) -> Sequence[str]:
+        """Names of the clusters, by number."""
+        ...
 
     def hour_of_day(self) -> int:
         """Local hour of `now`, 0 to 23."""

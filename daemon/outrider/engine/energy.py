@@ -96,7 +96,7 @@ class EnergyBook:
         if state == IDLING:
             sleeps_at = self._sleeps_at[m]
             if now > sleeps_at:
-                asleep_s = self._rest[m] * (now - (sleeps_at if sleeps_at > since else since))
+                asleep_s = self._rest[m] * (now - (max(since, sleeps_at)))
                 self.joules[SLEEP][cluster] += asleep_s * self._sleep_w[m]
                 share_s -= asleep_s
             self.joules[IDLE][cluster] += share_s * self._idle_w[m]

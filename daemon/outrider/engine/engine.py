@@ -337,4 +337,3 @@ class Engine:
         """The ticks asked for and not yet delivered: a feeder that restarts asks for these."""
         wakes = [self.site.now] if self._round_due else []
         return wakes + ([self._wake_s] if self._wake_s < NEVER else [])
-

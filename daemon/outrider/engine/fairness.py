@@ -17,7 +17,7 @@ SAMPLE_S = 3600.0
 def check_targets(targets: Mapping[str, float], where: str) -> None:
     """Refuse target shares that do not sum to 1. Raises `ConfigurationError`."""
     total = sum(targets.values())
-    if targets and abs(total - 1.0) > 1e-6 or any(share < 0 for share in targets.values()):
+    if (targets and abs(total - 1.0) > 1e-6) or any(share < 0 for share in targets.values()):
         listed = ", ".join(f"{vo}={share:g}" for vo, share in targets.items())
         raise ConfigurationError(
             f"{where}: shares {listed} sum to {total:g}; right would be shares >= 0 that sum to 1"

@@ -134,9 +134,7 @@ class Intake:
             "tick_due": self._tick_due,
         }
 
-    def restore(
-        self, saved: dict[str, Any], revive: Callable[[list[Any]], NamedEvent]
-    ) -> None:
+    def restore(self, saved: dict[str, Any], revive: Callable[[list[Any]], NamedEvent]) -> None:
         """Go on from what `save` gave; `revive` rebuilds an event from plain data."""
         self.tracker.restore(saved["tracker"])
         self.now = _LONGEST_AGO if saved["now"] is None else saved["now"]

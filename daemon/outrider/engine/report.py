@@ -1,4 +1,4 @@
-"""The report of FORMATS, made from site, accounting and a seat. Replay, ingest and status use it."""
+"""One report for replay, ingest and status, made from site, accounting and a seat."""
 
 from collections.abc import Iterable
 from math import isnan
@@ -20,7 +20,8 @@ def add_unfinished_overhead(
     """Count the overhead so far of jobs not finished at the end of a trace.
 
     Args:
-        accounting, site: of the run.
+        accounting: of the run.
+        site: of the run.
         end_s: end of the trace.
         run_s: (job, true run time) of those jobs that would have ended by themselves.
     """

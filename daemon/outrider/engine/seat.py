@@ -7,7 +7,6 @@ when one frees; if the policy *chose* to keep one queued, it is decided again a 
 """
 
 import heapq
-import random
 from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Any
@@ -217,9 +216,7 @@ class Seat:
                 if self._stands(number, stamp):
                     self.fresh.append((number, stamp))
 
-    def round(
-        self, site: Site, start: Callable[[int, int], None] | None, record: Record
-    ) -> None:
+    def round(self, site: Site, start: Callable[[int, int], None] | None, record: Record) -> None:
         """Decide every job that is due, in line order.
 
         Args:
@@ -341,9 +338,15 @@ class Seat:
             "rng": [state[0], list(state[1]), state[2]],
             "waiting": [
                 [
-                    number, s.stamp, s.action, s.reason, s.cluster, s.decided_s, s.hold_since_s,
+                    number,
+                    s.stamp,
+                    s.action,
+                    s.reason,
+                    s.cluster,
+                    s.decided_s,
+                    s.hold_since_s,
                     s.held_s,
-                ]  # fmt: skip
+                ]
                 for number, s in self.waiting.items()
             ],
             "stamps": self._stamps,

@@ -2,8 +2,8 @@
 
 Machines and clusters are numbers into flat lists; names stay at the edge. A machine is `usable`
 when neither its owner nor an administrator keeps jobs away, and `free` when it also has a CPU
-left; inside a round it may be reserved. Counts per cluster are kept eagerly, a free machine is drawn by rejection: never from a
-list of all free machines, which would have to be kept or built.
+left; inside a round it may be reserved. Counts per cluster are kept eagerly, and a free machine
+is drawn by rejection: never from a list of all free machines, which would have to be kept.
 """
 
 import random

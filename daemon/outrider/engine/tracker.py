@@ -80,9 +80,7 @@ class Tracker:
 
     # -- jobs ---------------------------------------------------------------------------------
 
-    def _job_event(
-        self, time_s: float, kind: int, name: str, extra: Any
-    ) -> list[Event] | None:
+    def _job_event(self, time_s: float, kind: int, name: str, extra: Any) -> list[Event] | None:
         track = self.jobs.get(name) or self._ended.get(name)
         detail = extra[0] if kind == ev.STARTED else extra if isinstance(extra, str) else None
         if kind == ev.CHANGED:
@@ -167,9 +165,7 @@ class Tracker:
             return self._mended("run_unseen", self._end(name, track, time_s))
         return self._mended(f"{ev.KIND_NAMES[kind]}_impossible", [])
 
-    def _step(
-        self, time_s: float, kind: int, name: str, track: Track, extra: Any
-    ) -> list[Event]:
+    def _step(self, time_s: float, kind: int, name: str, track: Track, extra: Any) -> list[Event]:
         """A possible transition."""
         n = track.number
         if kind == ev.STARTED:
@@ -243,9 +239,7 @@ class Tracker:
         self.specs[m] = spec
         return (time_s, ev.JOINED, m, spec)
 
-    def _machine_event(
-        self, time_s: float, kind: int, name: str, extra: Any
-    ) -> list[Event] | None:
+    def _machine_event(self, time_s: float, kind: int, name: str, extra: Any) -> list[Event] | None:
         m = self.machines.get(name, -1)
         if kind == ev.JOINED:
             if m >= 0 and self.specs[m] == extra:

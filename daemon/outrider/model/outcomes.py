@@ -22,7 +22,17 @@ class Outcome:
         reason: why an eviction or a removal, one of `EVICTION_REASONS`; empty when completed.
     """
 
-    __slots__ = ("cluster", "end_s", "ending", "job", "key", "machine", "reason", "run_s", "start_s")
+    __slots__ = (
+        "cluster",
+        "end_s",
+        "ending",
+        "job",
+        "key",
+        "machine",
+        "reason",
+        "run_s",
+        "start_s",
+    )
 
     def __init__(
         self,

@@ -35,9 +35,7 @@ class ReplayRecorder:
     ) -> None:  # fmt: skip
         """A decision was made."""
         place = None if machine == NOWHERE else self._machines[machine]
-        self._keep(
-            self._site.now, self._jobs[job], action, place, cpus, reason, seat.name, choice
-        )
+        self._keep(self._site.now, self._jobs[job], action, place, cpus, reason, seat.name, choice)
 
     def ended(
         self, seat: Seat, job: Job, ending: str, reason: str, run_s: float, reward: float | None,
@@ -99,9 +97,7 @@ class CampusRun:
         self.engine.feed(events)
         end_s = self.virtual.until_s
         self.engine.finish(end_s)
-        add_unfinished_overhead(
-            self.accounting, self.site, end_s, self.virtual.unfinished_run_s()
-        )
+        add_unfinished_overhead(self.accounting, self.site, end_s, self.virtual.unfinished_run_s())
         seat = self.seats[0] if self.seats else None
         out = report(self.site, self.accounting, seat)
         out["jobs"]["skipped"] = dict(self.campus.skipped)

@@ -223,7 +223,8 @@ class Core:
         """Feed what the journal holds since the snapshot; its decisions are recorded already."""
         self.replaying = True
         n = 0
-        for n, (_, label, event) in enumerate(rows, 1):
+        for _, label, event in rows:
+            n += 1
             if event[1] == TICK:
                 self.engine.feed(self.intake.seen(label, event[0]))
             else:

@@ -64,7 +64,8 @@ class _Daemon:
             supervisor = Supervisor(self.loaded, recording, self._service)
             host, port = listen_address(config)
             app = make_app(supervisor.answers, token)
-            async with serve(app, host, port, config.tls_cert, config.tls_key) as bound:
+            cert, key = (None if f is None else Path(f) for f in (config.tls_cert, config.tls_key))
+            async with serve(app, host, port, cert, key) as bound:
                 return await self._serve(supervisor, host, bound)
         finally:
             await asyncio.to_thread(recording.close)
@@ -123,5 +124,3 @@ def state_folder(loaded: LoadedConfig) -> Path:
     """The state directory: systemd's, else the configured one."""
     given = os.environ.get("STATE_DIRECTORY", "").split(":")[0]
     return Path(given or loaded.config.state_dir)
-
-

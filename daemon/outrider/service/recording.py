@@ -39,8 +39,7 @@ class Recording:
         self.path = folder / JOURNAL_NAME
         journal = Journal(self.path)
         self.last_seq = journal.last_seq()
-        self._startup: Journal | None = journal
-        self._writer: Writer | None = None
+        self._writer = Writer(journal)
         self.snapshots = SnapshotStore(folder / SNAPSHOTS_NAME)
         self.rows: Counter[str] = Counter(inputs=0, decisions=0, outcomes=0)
         self.failures = 0
@@ -51,13 +50,11 @@ class Recording:
     # -- start --------------------------------------------------------------------------------
 
     def recall(self, core: Core) -> tuple[dict[str, Any], list[str]]:
-        """Bring a fresh core to where the journal ends; then the writer takes the journal over.
+        """Bring a fresh core to where the journal ends.
 
         Returns:
             The cursors by adapter (None: it never reported), and notes for the person on call.
         """
-        journal = self._startup
-        assert journal is not None
         notes: list[str] = []
         seq = 0
         snapshot = self.snapshots.load_latest(not_after=self.last_seq)
@@ -67,13 +64,12 @@ class Recording:
             fresh = core.restore(state)
             if fresh:
                 notes.append(f"policies that start afresh: {', '.join(fresh)}")
-        fed = core.refeed(journal.inputs_after(seq))
-        cursors = {label: journal.cursor(label) for label in core.sources}
-        for label in core.sources:
-            core.recall_records(label, journal.meta(f"records:{label}"))
+        with Journal(self.path, read_only=True) as journal:
+            fed = core.refeed(journal.inputs_after(seq))
+            cursors = {label: journal.cursor(label) for label in core.sources}
+            for label in core.sources:
+                core.recall_records(label, journal.meta(f"records:{label}"))
         log.info("recall_state", snapshot_seq=seq, inputs_fed=fed, last_seq=self.last_seq)
-        self._startup = None
-        self._writer = Writer(journal)
         return cursors, notes
 
     @property
@@ -86,11 +82,10 @@ class Recording:
     @property
     def failure(self) -> str | None:
         """Why nothing is recorded at present, or None."""
-        return self._writer.failure if self._writer is not None else None
+        return self._writer.failure
 
     async def submit(self, entry: Entry) -> None:
         """Hand an entry to the writer; waits only while it has no room (the disk is full)."""
-        assert self._writer is not None
         while True:
             try:
                 future = self._writer.submit(entry)
@@ -115,7 +110,7 @@ class Recording:
         told = False
         while True:
             await asyncio.sleep(_RETRY_S)
-            if self._writer is None or self._writer.failure is None:
+            if self._writer.failure is None:
                 if told:
                     log.info("resume_recording", path=str(self.path))
                 told = False
@@ -135,7 +130,6 @@ class Recording:
 
     async def snapshot(self, core: Core) -> None:
         """Write the state beside the journal. The caller keeps the core from changing."""
-        assert self._writer is not None
         state = await asyncio.to_thread(core.save)
         try:
             if self._last is not None:
@@ -150,7 +144,6 @@ class Recording:
 
     async def prune(self, before_s: float) -> None:
         """Forget what is older than the retention allows."""
-        assert self._writer is not None
         oldest = self.snapshots.oldest_seq()
         try:
             n = await asyncio.wrap_future(
@@ -180,10 +173,7 @@ class Recording:
     def close(self) -> None:
         """Record what waits and let go of the state directory. Logs what could not be kept."""
         try:
-            if self._writer is not None:
-                self._writer.stop(_STOP_S)
-            elif self._startup is not None:
-                self._startup.close()
+            self._writer.stop(_STOP_S)
         except LedgerError as error:
             log.critical("lose_entries", reason=str(error))
         finally:

@@ -76,9 +76,7 @@ class Supervisor:
         service: who started us and wants to hear of it.
     """
 
-    def __init__(
-        self, loaded: LoadedConfig, recording: Recording, service: ServiceManager
-    ) -> None:
+    def __init__(self, loaded: LoadedConfig, recording: Recording, service: ServiceManager) -> None:
         self.loaded = loaded
         self.recording = recording
         self._service = service
@@ -157,8 +155,8 @@ class Supervisor:
         async with self._lock:
             core = self.core
             stream = core.take(label, batch, _seen_until(adapter, batch))
-            while core.step(stream, _SLICE_EVENTS):
-                await asyncio.sleep(0)
+            while core.step(stream, _SLICE_EVENTS):  # noqa: ASYNC110 - it waits for nobody,
+                await asyncio.sleep(0)  # others get their turn between slices
             self.cursors[label] = batch.cursor
             if batch.history and core.engine.silent:
                 return

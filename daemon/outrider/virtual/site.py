@@ -184,6 +184,4 @@ class VirtualSite:
 def _job_specs(campus: Campus) -> dict[tuple[int, int], JobSpec]:
     """One specification for all jobs of a user and VO: they never differ in anything else."""
     pairs = {(int(u), int(v)) for u, v in zip(campus.user, campus.vo, strict=True)}
-    return {
-        (u, v): JobSpec(user=campus.user_names[u], vo=campus.vo_names[v]) for u, v in pairs
-    }
+    return {(u, v): JobSpec(user=campus.user_names[u], vo=campus.vo_names[v]) for u, v in pairs}
