@@ -59,7 +59,9 @@ class EventsHash:
     def add(self, event: NamedEvent) -> None:
         """Count one event."""
         time_s, kind, subject, extra = event
-        job, host, cpus, reason = (subject, "", "", "") if kind in JOB_KINDS else ("", subject, "", "")
+        job, host, cpus, reason = (
+            (subject, "", "", "") if kind in JOB_KINDS else ("", subject, "", "")
+        )
         if kind == STARTED:
             host, cpus = extra[0], str(extra[1])
         elif isinstance(extra, str):

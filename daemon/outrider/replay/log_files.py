@@ -74,9 +74,7 @@ class LogFile:
         except OSError as error:
             raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
         self._open = gzip.open if packed else open
-        options = ReaderOptions(
-            year=year, timezone=timezone, modified_s=modified_s, fields=fields
-        )
+        options = ReaderOptions(year=year, timezone=timezone, modified_s=modified_s, fields=fields)
         kind = self._recognise() if format_name == AUTO else load_reader(format_name)
         self.format_name = None if kind is None else kind.name
         self._reader = None if kind is None else kind(options)
@@ -104,7 +102,7 @@ class LogFile:
         if rest.strip():
             self.tally.records += 1
             self.tally.rejected[HALF_RECORD] += 1
-        self.tally.lines += rest.count(b"\n") + (not rest.endswith((b"\n", b"")) if rest else 0)
+        self.tally.lines += len(rest.splitlines())
 
     def _recognise(self) -> type[LogReader] | None:
         with self._file() as file:

@@ -118,7 +118,8 @@ class Core:
             until_s: everything of this adapter up to this time has been seen, or None.
         """
         source = self.sources[label]
-        source.age_s, source.note, source.up = batch.age_s, batch.note, not batch.note
+        source.age_s, source.note = batch.age_s, batch.note
+        source.up = batch.age_s <= self.config.stale_after_s
         source.rejected.update(batch.rejected)
         source.ignored.update(batch.ignored)
         self.input_age_s = max(s.age_s for s in self.sources.values())

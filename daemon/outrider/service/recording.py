@@ -43,6 +43,7 @@ class Recording:
         self.snapshots = SnapshotStore(folder / SNAPSHOTS_NAME)
         self.rows: Counter[str] = Counter(inputs=0, decisions=0, outcomes=0)
         self.failures = 0
+        self.fed = 0
         self.snapshot_at: float | None = None
         self._last: Future[int] | None = None
         self._waiting_since: float | None = None
@@ -65,11 +66,11 @@ class Recording:
             if fresh:
                 notes.append(f"policies that start afresh: {', '.join(fresh)}")
         with Journal(self.path, read_only=True) as journal:
-            fed = core.refeed(journal.inputs_after(seq))
+            self.fed = core.refeed(journal.inputs_after(seq))
             cursors = {label: journal.cursor(label) for label in core.sources}
             for label in core.sources:
                 core.recall_records(label, journal.meta(f"records:{label}"))
-        log.info("recall_state", snapshot_seq=seq, inputs_fed=fed, last_seq=self.last_seq)
+        log.info("recall_state", snapshot_seq=seq, inputs_fed=self.fed, last_seq=self.last_seq)
         return cursors, notes
 
     @property

@@ -29,6 +29,7 @@ _LONGEST_BACKOFF_S = 60.0
 _LAG_EVERY_S = 0.5
 _PRUNE_EVERY_S = 6 * 3600.0
 _DAY_S = 86_400.0
+_MANY_FED = 5_000
 
 log = structlog.get_logger()
 
@@ -129,7 +130,7 @@ class Supervisor:
         while True:
             try:
                 async with adapter:
-                    log.info("open_source", adapter=label, cursor=self.cursors.get(label))
+                    log.info("open_source", adapter=label, resumes=label in self.cursors)
                     async for batch in adapter.batches(self.cursors.get(label)):
                         await self._process(label, adapter, batch)
                         backoff_s = _FIRST_BACKOFF_S
@@ -225,8 +226,11 @@ class Supervisor:
     async def _keep_house(self) -> None:
         """Snapshots and retention, for ever."""
         pruned = time.monotonic()
+        # what had to be fed again must not be fed a third time, should we be killed soon
+        pause_s = 0.0 if self.recording.fed > _MANY_FED else self.loaded.config.snapshot_every_s
         while True:
-            await asyncio.sleep(self.loaded.config.snapshot_every_s)
+            await asyncio.sleep(pause_s)
+            pause_s = self.loaded.config.snapshot_every_s
             async with self._lock:
                 await self.recording.snapshot(self.core)
             if time.monotonic() - pruned > _PRUNE_EVERY_S:

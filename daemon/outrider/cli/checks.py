@@ -1,0 +1,216 @@
+"""What the daemon needs, examined piece by piece: each check says what it found and what to do."""
+
+import os
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+
+from outrider.cli.configuration import journal_path, load
+from outrider.cli.daemon import DaemonAddress
+from outrider.cli.printing import clock, duration, shown
+from outrider.model.errors import ConfigurationError, LedgerError, OutriderError, PeerError
+
+if TYPE_CHECKING:
+    from outrider.service.config import LoadedConfig
+
+State: TypeAlias = Literal["ok", "warn", "fail"]
+
+LEAST_FREE_BYTES: Final = 50 * 1024**2
+LITTLE_FREE_BYTES: Final = 1024**3
+QUICK_JOURNAL_BYTES: Final = 64 * 1024**2
+"""A larger journal is opened and counted, not read through."""
+
+_CLOCK_SLACK_S: Final = 60.0
+_RELEASED_S: Final = 1_767_225_600.0  # 2026-01-01: a clock before Outrider's first year is wrong
+
+
+class Check(NamedTuple):
+    """One finding.
+
+    Attributes:
+        name: what was examined.
+        state: ``ok``; ``warn``, it works but somebody should know; ``fail``.
+        found: what is the case.
+        remedy: what to do about it; empty where all is well.
+    """
+
+    name: str
+    state: State
+    found: str
+    remedy: str = ""
+
+
+def examine(config: Path) -> Iterator[Check]:
+    """Examine everything, the configuration first: without it nothing else can be found."""
+    yield from check_plugins()
+    try:
+        loaded = load(config)
+    except OutriderError as error:
+        yield Check("configuration", "fail", str(error), "mend it; `outrider check-config` helps")
+        return
+    yield Check("configuration", "ok", f"{shown(config)}: mode {loaded.config.mode}")
+    journal = journal_path(loaded)
+    there = daemon_there(loaded)
+    yield check_state_folder(journal.parent)
+    yield check_free_space(journal.parent)
+    yield check_journal(journal)
+    yield check_clock(journal, loaded)
+    yield check_port(loaded, there)
+    from outrider.cli.sources import check_sources
+
+    yield from check_sources(loaded)
+    yield check_systemd()
+
+
+def check_plugins() -> Iterator[Check]:
+    """Whether every plugin loads; one that is not used does no harm."""
+    from outrider.cli.commands.plugins import installed
+
+    plugins = [plugin for group in installed().values() for plugin in group]
+    broken = [plugin for plugin in plugins if plugin["state"] == "broken"]
+    if not broken:
+        yield Check("plugins", "ok", f"all {len(plugins)} load")
+    for plugin in broken:
+        yield Check(
+            "plugins", "warn", plugin["why"], f"reinstall or remove {plugin['distribution']}"
+        )
+
+
+def check_state_folder(folder: Path) -> Check:
+    """Whether the state directory can be written, by whoever asks."""
+    name = "state directory"
+    if not folder.is_dir():
+        parent = next((p for p in folder.parents if p.is_dir()), Path("/"))
+        if os.access(parent, os.W_OK | os.X_OK):
+            return Check(name, "ok", f"{folder}: not there yet; the daemon will make it")
+        return Check(
+            name, "fail", f"{folder}: not there, and cannot be made in {parent}",
+            f"make it for the daemon's user: install -d -m 700 {folder}",
+        )  # fmt: skip
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"\0")
+    except OSError as error:
+        return Check(
+            name, "fail", f"{folder}: cannot be written: {error.strerror}",
+            "run the doctor as the daemon's user, or give that user the folder",
+        )  # fmt: skip
+    return Check(name, "ok", f"{folder}: can be written")
+
+
+def check_free_space(folder: Path) -> Check:
+    """Whether the journal has room to grow."""
+    place = next(p for p in (folder, *folder.parents) if p.is_dir())
+    free = shutil.disk_usage(place).free
+    found = f"{free / 1024**3:.1f} GB free at {place}"
+    remedy = "free some space, or shorten retention_days"
+    if free < LEAST_FREE_BYTES:
+        return Check("free space", "fail", found, remedy)
+    if free < LITTLE_FREE_BYTES:
+        return Check("free space", "warn", found, remedy)
+    return Check("free space", "ok", found)
+
+
+def check_journal(path: Path) -> Check:
+    """Whether the journal opens and is whole."""
+    from outrider.ledger import Journal, verify
+
+    if not path.exists():
+        return Check("journal", "ok", f"{path}: none yet; the daemon begins one")
+    remedy = "move it away and keep it; the daemon begins a new one"
+    try:
+        if path.stat().st_size <= QUICK_JOURNAL_BYTES:
+            report = verify(path)
+            if report.problems:
+                return Check("journal", "fail", f"{path}: {report.problems[0]}", remedy)
+            return Check("journal", "ok", f"{path}: whole, {report.last_seq:,} rows so far")
+        with Journal(path, read_only=True) as journal:
+            rows = journal.last_seq()
+    except LedgerError as error:
+        return Check("journal", "fail", str(error), remedy)
+    except PermissionError as error:
+        return Check("journal", "fail", f"{path}: {error.strerror}", "run as the daemon's user")
+    return Check(
+        "journal", "ok",
+        f"{path}: opens, {rows:,} rows so far; `outrider ledger verify` reads it through",
+    )  # fmt: skip
+
+
+def check_clock(path: Path, loaded: "LoadedConfig") -> Check:
+    """Whether this host's clock can be right."""
+    now_s = time.time()
+    if now_s < _RELEASED_S:
+        return Check("clock", "fail", f"{clock(now_s)} is long past", "set the clock; run NTP")
+    newest_s = None if _own_clock(loaded) else _newest_decision_s(path)
+    if newest_s is not None and newest_s > now_s + _CLOCK_SLACK_S:
+        return Check(
+            "clock", "warn",
+            f"the newest decision is of {clock(newest_s)}, {duration(newest_s - now_s)} ahead",
+            "check the clocks of this host and of the batch system; run NTP on both",
+        )  # fmt: skip
+    return Check("clock", "ok", clock(now_s))
+
+
+def _newest_decision_s(path: Path) -> float | None:
+    from outrider.ledger import Journal
+
+    try:
+        with Journal(path, read_only=True) as journal:
+            rows = journal.latest_decisions(1)
+    except (LedgerError, OSError):
+        return None  # none yet, or told by the check of the journal
+    return rows[0][1].time_s if rows else None
+
+
+def _own_clock(loaded: "LoadedConfig") -> bool:
+    from outrider.api.plugins import load_adapter
+    from outrider.service.config import adapter_of
+
+    kinds = [adapter_of(label, table)[0] for label, table in loaded.config.adapters.items()]
+    return any(load_adapter(kind).own_clock for kind in kinds)
+
+
+def daemon_there(loaded: "LoadedConfig") -> str | None:
+    """The mode of the daemon that answers where this configuration listens, or None."""
+    try:
+        answer: dict[str, Any] = DaemonAddress.configured(loaded).ask("/api/v1/status")
+    except (PeerError, ConfigurationError, OSError):
+        return None
+    return str(answer.get("mode", "unknown"))
+
+
+def check_port(loaded: "LoadedConfig", there: str | None) -> Check:
+    """Whether the daemon could listen, or does already."""
+    from outrider.service.config import listen_address
+
+    host, port = listen_address(loaded.config)
+    listen = loaded.config.listen
+    if there is not None:
+        return Check("port", "ok", f"{listen}: a daemon answers there, in mode {there}")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except OSError as error:
+        return Check(
+            "port", "fail", f"{listen}: {error.strerror}, and no Outrider answers there",
+            "name another address with `listen`, or stop who holds it",
+        )  # fmt: skip
+    return Check("port", "ok", f"{listen}: free")
+
+
+def check_systemd() -> Check:
+    """Whether systemd would hear when the daemon is ready."""
+    if os.environ.get("NOTIFY_SOCKET"):
+        return Check("systemd", "ok", "NOTIFY_SOCKET is set: systemd listens to this process")
+    if Path("/run/systemd/system").is_dir():
+        return Check("systemd", "ok", "systemd runs here; the shipped unit (Type=notify) fits")
+    return Check(
+        "systemd", "warn", "systemd does not run here",
+        "start `outrider run` by another supervisor; nothing else is lost",
+    )  # fmt: skip

@@ -1,0 +1,111 @@
+"""``outrider check-config``: whether a configuration is right, and what it means."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from outrider.cli.options import file_path, json_option
+from outrider.cli.printing import print_json, shown
+from outrider.model.errors import ConfigurationError, OutriderError
+
+if TYPE_CHECKING:
+    from outrider.service.config import LoadedConfig
+
+
+@click.command("check-config", short_help="Check a configuration file and say what it means.")
+@click.argument("file", required=False, type=file_path(dir_okay=False), metavar="FILE")
+@click.option("--example", is_flag=True, help="Print an example with every setting explained.")
+@json_option
+def command(file: Path | None, example: bool, as_json: bool) -> None:
+    """Check a configuration file and say what it means.
+
+    Use it before `outrider run` and before a reload. It checks every key, every plugin and every
+    setting, as the daemon would, and touches nothing. Exit code 2: something is wrong; the message
+    names file, place, value and what would be right.
+
+    \b
+    Example:
+      outrider check-config --example > outrider.toml
+      outrider check-config outrider.toml
+
+    Units stand in the names of settings: _s seconds, _w watts.
+    """
+    if example:
+        from outrider.service.example_config import example_toml
+
+        click.echo(example_toml(), nl=False)
+        return
+    if file is None:
+        raise click.UsageError("name a FILE, or ask for --example")
+    from outrider.cli.configuration import load
+
+    try:
+        loaded = load(file)
+    except OutriderError as error:
+        if as_json:
+            print_json({"ok": False, "file": shown(file), "error": str(error)})
+        raise
+    except RecursionError as error:
+        raise ConfigurationError(f"{shown(file)}: not valid TOML: nested too deep") from error
+    told = meaning(loaded)
+    if as_json:
+        print_json({"ok": True, "file": shown(file)} | told)
+    else:
+        click.echo("\n".join(_lines(shown(file), told)))
+
+
+def meaning(loaded: "LoadedConfig") -> dict[str, Any]:
+    """What a configuration amounts to: every value in force, every plugin with its settings."""
+    import msgspec
+
+    from outrider.cli.configuration import journal_path
+    from outrider.service.config import adapter_of
+    from outrider.service.core import make_seats
+
+    config = loaded.config
+    values = msgspec.to_builtins(config)
+    adapters = {}
+    for label, table in config.adapters.items():
+        kind, options = adapter_of(label, table)
+        adapters[label] = {"type": kind, "settings": options}
+    seats = make_seats(loaded)
+    return {
+        "mode": config.mode,
+        "journal": shown(journal_path(loaded)),
+        "adapters": adapters,
+        "policies": {
+            seat.name: {
+                "description": seat.policy.description,
+                "settings": msgspec.to_builtins(seat.policy.settings),
+                "reconsider_s": seat.reconsider_s,
+            }
+            for seat in seats
+        },
+        "config": {k: v for k, v in values.items() if k not in ("adapters", "policies")},
+    }
+
+
+def _lines(file: str, told: dict[str, Any]) -> list[str]:
+    config = told["config"]
+    meant = {
+        "observe": "only watches and measures",
+        "shadow": "records what the policies would do, and changes nothing",
+    }[told["mode"]]
+    lines = [f"{file}: right", f"mode       {told['mode']}: {meant}"]
+    for label, adapter in told["adapters"].items():
+        given = ", ".join(f"{k} = {v}" for k, v in adapter["settings"].items())
+        lines.append(f"adapter    {label} ({adapter['type']}) {given}")
+    for name, policy in told["policies"].items():
+        lines.append(f"policy     {name}: {policy['description']}")
+        lines.append(f"           decides a job it keeps again after {policy['reconsider_s']:g} s")
+    for name, cluster in config["clusters"].items():
+        watts = "watts unknown" if cluster["active_w"] is None else f"{cluster['active_w']:g} W"
+        lines.append(f"cluster    {name}: {', '.join(cluster['match']) or 'no machines'}; {watts}")
+    tls = "TLS and a token" if config["tls_cert"] else "no TLS"
+    lines += [
+        f"listens    {config['listen']} ({tls})",
+        f"journal    {told['journal']}, kept for {config['retention_days']:g} days",
+        f"clock      {config['timezone']}",
+    ]
+    return lines

@@ -1,0 +1,47 @@
+"""``outrider demo``: the daemon beside a simulated campus."""
+
+import click
+
+
+@click.command("demo", short_help="Run the daemon in shadow beside a simulated campus.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=0, show_default=True,
+    help="Port of the page on 127.0.0.1; 0 takes a free one.",
+)  # fmt: skip
+@click.option(
+    "--machines", type=click.IntRange(min=1), default=120, show_default=True,
+    help="Desktop machines of the campus.",
+)  # fmt: skip
+@click.option(
+    "--weeks", type=click.FloatRange(min=0, min_open=True), default=8.0, show_default=True,
+    help="Length of the campus.",
+)  # fmt: skip
+@click.option(
+    "--speed", type=click.FloatRange(min=0), default=600.0, show_default=True,
+    metavar="FACTOR", help="Virtual seconds a real second; 600 shows a day in 2.4 minutes.",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True,
+    help="Seed of the campus; the same seed makes the same campus.",
+)  # fmt: skip
+@click.option(
+    "--for", "for_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+    help="Stop by itself after so many real seconds.",
+)  # fmt: skip
+def command(
+    port: int, machines: int, weeks: float, speed: float, seed: int, for_s: float | None
+) -> int:
+    """Run the daemon in shadow beside a simulated campus.
+
+    Use it for a first look: it needs no batch system, no configuration and no data. The campus has
+    owners who come and go and a scheduler of its own that starts jobs as HTCondor would; Outrider
+    watches, learns and says what it would have done. The address of the live page is the first
+    line printed. Stop it with Ctrl-C.
+
+    \b
+    Example:
+      outrider demo --machines 300 --speed 3600
+    """
+    from outrider.service.demo import run_demo
+
+    return run_demo(port=port, machines=machines, weeks=weeks, speed=speed, seed=seed, for_s=for_s)

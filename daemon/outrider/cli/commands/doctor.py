@@ -1,0 +1,45 @@
+"""``outrider doctor``: everything the daemon needs, examined."""
+
+from pathlib import Path
+
+import click
+
+from outrider.cli.options import file_path, json_option
+from outrider.cli.printing import print_json
+
+
+@click.command("doctor", short_help="Examine everything the daemon needs and name the remedies.")
+@click.option(
+    "--config", type=file_path(dir_okay=False), required=True, metavar="FILE",
+    help="The daemon's configuration file.",
+)  # fmt: skip
+@json_option
+def command(config: Path, as_json: bool) -> int:
+    """Examine everything the daemon needs and name the remedies.
+
+    Use it before the first start and when something is odd; run it as the daemon's user, so that
+    it may read and write what the daemon may. It looks at plugins, configuration, state directory,
+    free space, journal, clock, port, every adapter's source and systemd, and changes nothing. Exit
+    code 1: something must be mended (fail); a warning is none.
+
+    \b
+    Example:
+      sudo -u outrider outrider doctor --config /etc/outrider/outrider.toml
+
+    Ages and spans carry their unit; sizes are gigabytes (2^30 bytes).
+    """
+    from outrider.cli.checks import examine
+
+    checks = []
+    for check in examine(config):
+        checks.append(check)
+        if not as_json:
+            click.echo(f"{check.state:<4}  {check.name}: {check.found}")
+            if check.remedy:
+                click.echo(f"      -> {check.remedy}")
+    failed = sum(check.state == "fail" for check in checks)
+    if as_json:
+        print_json({"ok": not failed, "checks": [check._asdict() for check in checks]})
+    else:
+        click.echo("something must be mended" if failed else "the daemon has all it needs")
+    return int(bool(failed))

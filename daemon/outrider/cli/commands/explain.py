@@ -1,0 +1,149 @@
+"""``outrider explain``: why a job is where it is."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from outrider.cli.options import config_option, file_path, json_option, url_option
+from outrider.cli.printing import clock, duration, print_json
+from outrider.model.errors import LedgerError, PeerError
+
+_ROWS = 50
+_SHOWN_ROWS = 5
+
+
+@click.command("explain", short_help="Say why a job waits, or where it was sent and why.")
+@click.argument("jobs", nargs=-1, required=True, metavar="JOB...")
+@url_option
+@config_option
+@click.option(
+    "--ledger", type=file_path(exists=True, dir_okay=False), metavar="FILE",
+    help="Read this ledger, do not ask the daemon.",
+)  # fmt: skip
+@json_option
+def command(
+    jobs: tuple[str, ...], url: str | None, config: Path | None, ledger: Path | None, as_json: bool
+) -> int:
+    """Say why a job waits, or where it was sent and why.
+
+    Use it when a user asks. It asks the daemon; where none answers it reads the ledger in the
+    state directory of --config, and says so. Every number it shows is in a row of the ledger.
+    Exit code 1: nothing is known of a job; 3: no daemon answers and no ledger is at hand.
+
+    \b
+    Example:
+      outrider explain 1234.0 --config /etc/outrider/outrider.toml
+
+    JOB is a name in the batch system's own spelling. Times in --json are Unix seconds, spans
+    seconds.
+    """
+    found = [_explain(job, url, config, ledger) for job in jobs]
+    if as_json:
+        print_json(found[0] if len(found) == 1 else {"jobs": found})
+    else:
+        for explanation in found:
+            click.echo("\n".join(_lines(explanation)))
+    return int(any("error" in explanation for explanation in found))
+
+
+def _explain(job: str, url: str | None, config: Path | None, ledger: Path | None) -> dict[str, Any]:
+    """What is known of one job: from the daemon, else from the ledger."""
+    if ledger is not None:
+        return _from_ledger(job, ledger)
+    from outrider.cli.configuration import daemon_address, journal_path, load
+    from outrider.cli.daemon import UnknownJobError, explain_path
+
+    loaded = None if config is None else load(config)
+    try:
+        return daemon_address(url, loaded).ask(explain_path(job))
+    except UnknownJobError as error:
+        return {"job": job, "source": "daemon", "error": str(error)}
+    except PeerError as error:
+        if loaded is None:
+            raise
+        journal = journal_path(loaded)
+        try:
+            return _from_ledger(job, journal)
+        except LedgerError as second:
+            raise PeerError(f"{error}; and its ledger cannot be read: {second}") from second
+
+
+def _from_ledger(job: str, path: Path) -> dict[str, Any]:
+    from outrider.ledger import Journal
+
+    with Journal(path, read_only=True) as journal:
+        newest_first = journal.latest_decisions(_ROWS, job)
+    rows = [decision.as_row(seq) for seq, decision in reversed(newest_first)]
+    if not rows:
+        return {"job": job, "source": "ledger", "error": f"{path}: no decision about {job}"}
+    latest = {row["policy"]: row for row in rows}
+    return {
+        "job": job,
+        "mode": rows[-1]["mode"],
+        "source": "ledger",
+        "state": None,
+        "sentence": f"{job}: the daemon was not asked; "
+        + "; ".join(_told(row) for row in latest.values())
+        + ".",
+        "waiting_s": None,
+        "since_s": None,
+        "policies": [_standing(row) for row in latest.values()],
+        "decisions": rows,
+    }
+
+
+def _standing(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": row["policy"],
+        "action": row["action"],
+        "reason": row["reason"],
+        "machine": row["machine"],
+        "until_s": None,
+        "scores": row["scores"] or {},
+        "propensity": row["propensity"],
+        "explanation": _told(row),
+        "decided_s": row["time_s"],
+        "seq": row["seq"],
+    }
+
+
+def _told(row: dict[str, Any]) -> str:
+    """One row in words: what a policy did, or would have done."""
+    acted = row["mode"] in ("canary", "active")
+    deed = {"start": ("started", "start"), "keep": ("kept", "keep")}.get(
+        row["action"], (f"chose to {row['action']}", row["action"])
+    )
+    verb = deed[0] if acted else f"would {deed[1]}"
+    place = f" on {row['machine']}" if row["machine"] else ""
+    queued = " queued" if row["action"] == "keep" else ""
+    return f"{row['policy']} {verb} it{queued}{place} ({row['reason']}; row {row['seq']})"
+
+
+def _lines(found: dict[str, Any]) -> list[str]:
+    if "error" in found:
+        return [f"{found['job']}: {found['error']} (source: {found['source']})"]
+    lines = [f"{found['mode']}: {found['sentence']} (source: {found['source']})"]
+    if found["waiting_s"] is not None:
+        lines.append(f"  waiting for {duration(found['waiting_s'])}")
+    for policy in found["policies"]:
+        if policy["action"] is None:
+            lines.append(f"  {policy['name']}: {policy['explanation']}")
+            continue
+        line = f"  {policy['name']}: {policy['action']} ({policy['reason']})"
+        if policy["decided_s"] is not None:
+            line += f", decided {clock(policy['decided_s'])}"
+        if policy["until_s"] is not None:
+            line += f", next look {clock(policy['until_s'])}"
+        lines.append(line)
+        if found["source"] == "daemon":
+            lines.append(f"    {policy['explanation']}")
+        if policy["scores"]:
+            ranked = sorted(policy["scores"].items(), key=lambda item: -(item[1] or 0.0))
+            lines.append("    scores: " + ", ".join(f"{n} {_score(v)}" for n, v in ranked))
+    lines += [f"  {clock(row['time_s'])} {_told(row)}" for row in found["decisions"][-_SHOWN_ROWS:]]
+    return lines
+
+
+def _score(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

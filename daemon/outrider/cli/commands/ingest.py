@@ -1,0 +1,97 @@
+"""``outrider ingest``: what the logs of a batch system tell."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from outrider.cli.options import file_path, json_option
+from outrider.cli.printing import count, duration, figure, print_json, print_table
+from outrider.cli.progress import progress_bar
+
+
+@click.command("ingest", short_help="Read the logs a batch system wrote and report what happened.")
+@click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...",
+    type=file_path(exists=True, dir_okay=False),
+)  # fmt: skip
+@click.option(
+    "--format", "format_name", default="auto", show_default=True, metavar="NAME",
+    help="Which reader understands the files; auto looks at each.",
+)  # fmt: skip
+@click.option(
+    "--fields", default="", metavar="A,B,C", help="Column names of a table without a header."
+)
+@click.option(
+    "--year", type=click.IntRange(1970, 9998), help="Year of the last event, for dates without "
+    "one; Decembers before it step back. Without: from the file's time of modification.",
+)  # fmt: skip
+@click.option(
+    "--timezone", metavar="NAME", help="Zone of dates that name none, as Europe/Berlin.  "
+    "[default: UTC]",
+)  # fmt: skip
+@json_option
+def command(
+    files: tuple[Path, ...],
+    format_name: str,
+    fields: str,
+    year: int | None,
+    timezone: str | None,
+    as_json: bool,
+) -> None:
+    """Read the logs a batch system wrote and report what happened.
+
+    Use it for a first look at a site, before any daemon runs: waits, work kept and thrown away,
+    evictions. Several files are merged by time, what two of them tell is counted once. Files may
+    be gzipped. Every record is an event, a duplicate, ignored (counted by kind) or rejected
+    (counted by reason).
+
+    \b
+    Example:
+      outrider ingest /var/log/condor/EventLog /var/log/condor/EventLog.old
+
+    Waits are seconds in --json; goodput and badput are CPU-seconds of runs that completed, and of
+    all others.
+    """
+    from outrider.replay.ingestion import ingest
+    from outrider.replay.log_files import LogFile
+
+    columns = tuple(name.strip() for name in fields.split(",")) if fields else ()
+    logs = [
+        LogFile(file, format_name, year=year, timezone=timezone, fields=columns)
+        for file in dict.fromkeys(files)
+    ]
+    with progress_bar("reading") as progress:
+        told = ingest(logs, progress)
+    for warning in told["warnings"]:
+        click.echo(f"outrider: warning: {warning}", err=True)
+    if as_json:
+        print_json(told)
+    else:
+        _show(told)
+
+
+def _show(told: dict[str, Any]) -> None:
+    jobs, wait = told["jobs"], told["wait_s"]["all"]
+    title = f"{', '.join(told['files'][:3])}{' ...' if len(told['files']) > 3 else ''}"
+    rows = [
+        ("format", told["format"] or "empty"),
+        ("records", count(told["records"])),
+        *((f"  events: {kind}", count(n)) for kind, n in told["events"].items()),
+        ("  duplicates", count(told["duplicates"])),
+        *((f"  ignored: {kind}", count(n)) for kind, n in told["ignored"].items()),
+        *((f"  rejected: {reason}", count(n)) for reason, n in told["rejected"].items()),
+        ("time span", duration(told["span_s"])),
+        ("machines seen", count(told["machines"])),
+        ("jobs submitted", count(jobs["submitted"])),
+        ("jobs completed", count(jobs["completed"])),
+        ("jobs removed", count(jobs["removed"])),
+        ("jobs unfinished", count(jobs["unfinished"])),
+        *((f"wait, {k}", duration(wait[k])) for k in ("mean", "median", "p95", "max")),
+        ("goodput [CPU h]", figure(told["goodput_s"], 3600)),
+        ("badput [CPU h]", figure(told["badput_s"], 3600)),
+        *((f"evicted: {reason}", count(n)) for reason, n in told["evictions"].items() if n),
+        *((f"mended: {what}", count(n)) for what, n in told["repairs"].items()),
+        ("events_sha256", told["events_sha256"][:12]),
+    ]
+    print_table(title, ("", ""), rows)

@@ -1,0 +1,170 @@
+"""``outrider ledger``: the decisions that were recorded."""
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from outrider.cli.options import file_path, json_option
+from outrider.cli.printing import MISSING, clock, print_json, print_table, shown
+from outrider.model.errors import nearest
+
+if TYPE_CHECKING:
+    from outrider.ledger import Journal
+
+_DIRECT = "direct"
+_FILE = click.argument("file", metavar="FILE", type=file_path(dir_okay=False))
+_JOB = click.option("--job", metavar="NAME", help="Only decisions about this job.")
+_FORMAT = click.Choice(["jsonl"])
+
+
+class LedgerGroup(click.Group):
+    """Also takes a FILE where a command would stand: ``outrider ledger FILE --export jsonl``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the hidden command before arguments that name none."""
+        if args and args[0] not in (*self.commands, "-h", "--help"):
+            if len(args) == 1 and not Path(args[0]).exists() and args[0].isalpha():
+                known = [name for name in self.commands if name != _DIRECT]
+                raise click.UsageError(
+                    f'"{args[0]}" is neither a file nor a command; {nearest(args[0], known)}', ctx
+                )
+            args = [_DIRECT, *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("ledger", cls=LedgerGroup, short_help="Show, export or verify recorded decisions.")
+def command() -> None:
+    """Show, export or verify the decisions that were recorded.
+
+    Use it on what `outrider replay --ledger FILE` wrote, or on the daemon's journal.sqlite in its
+    state directory, even while the daemon runs. `outrider ledger FILE --export jsonl` is short for
+    `outrider ledger export FILE`.
+
+    \b
+    Example:
+      outrider ledger show runs.sqlite --job j17
+      outrider ledger runs.sqlite --export jsonl > decisions.jsonl
+      outrider ledger verify /var/lib/outrider/journal.sqlite
+
+    Times are seconds of event time: since the start of a trace, or Unix time.
+    """
+
+
+@command.command("show", short_help="Show the last decisions.")
+@_FILE
+@_JOB
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True,
+    help="At most so many, the last ones.",
+)  # fmt: skip
+@json_option
+def show(file: Path, job: str | None, limit: int, as_json: bool) -> None:
+    """Show the last decisions, the newest at the end.
+
+    Use it for a quick look; `outrider ledger export` gives all of them. time_s is in seconds,
+    propensity is a probability.
+
+    \b
+    Example:
+      outrider ledger show journal.sqlite --job 1234.0 --limit 5
+    """
+    with _open(file) as journal:
+        newest_first = journal.latest_decisions(limit, job)
+    rows = [decision.as_row(seq) for seq, decision in reversed(newest_first)]
+    if as_json:
+        print_json({"file": shown(file), "decisions": rows})
+        return
+    columns = ("seq", "time", "job", "action", "machine", "reason", "policy", "mode")
+    cells = [
+        [str(row["seq"]), _time(row["time_s"]), *(str(row[c] or MISSING) for c in columns[2:])]
+        for row in rows
+    ]
+    print_table(shown(file), columns, cells, figures=False)
+
+
+@command.command("export", short_help="Print every decision, one JSON object a line.")
+@_FILE
+@_JOB
+@click.option("--format", "form", type=_FORMAT, default="jsonl", show_default=True)
+@click.option(
+    "--out", type=file_path(dir_okay=False), metavar="FILE", help="Write there, not to the output."
+)
+def export(file: Path, job: str | None, form: str, out: Path | None) -> None:
+    """Print every decision in order, one JSON object a line.
+
+    Use it to compute with the ledger elsewhere. Fields: time_s (seconds), seq, job, action,
+    machine, cpus, reason, policy, mode, propensity, scores, input_age_s (seconds), input. A row
+    that several alike jobs share has `jobs` too. What is not known is null.
+
+    \b
+    Example:
+      outrider ledger export runs.sqlite --out decisions.jsonl
+    """
+    _export(file, job, out)
+
+
+@command.command("verify", short_help="Check that a ledger is whole.")
+@_FILE
+@click.option(
+    "--snapshots", type=file_path(file_okay=False), metavar="DIR",
+    help="Check the snapshots in this folder, too.",
+)  # fmt: skip
+@json_option
+def verify(file: Path, snapshots: Path | None, as_json: bool) -> int:
+    """Check that a ledger is whole: the file, its numbering, every row. Changes nothing.
+
+    Use it after a crash or before trusting a copy. It computes ledger_sha256 anew. Exit code 1:
+    something is wrong with it.
+
+    \b
+    Example:
+      outrider ledger verify /var/lib/outrider/journal.sqlite --snapshots /var/lib/outrider/snapshots
+    """
+    from outrider.ledger import verify as verify_ledger
+
+    report = verify_ledger(file, snapshots)
+    if as_json:
+        print_json(report.as_dict())
+    else:
+        click.echo(report.as_text())
+    return int(not report.ok)
+
+
+@command.command(_DIRECT, hidden=True)
+@_FILE
+@click.option("--export", "form", type=_FORMAT, help="Print every decision in this format.")
+@_JOB
+@json_option
+@click.pass_context
+def direct(
+    ctx: click.Context, file: Path, form: str | None, job: str | None, as_json: bool
+) -> None:
+    """FILE alone shows its last decisions; with --export jsonl it prints them all."""
+    if form is None:
+        ctx.invoke(show, file=file, job=job, limit=20, as_json=as_json)
+    else:
+        _export(file, job, None)
+
+
+def _export(file: Path, job: str | None, out: Path | None) -> None:
+    from outrider.ledger import write_jsonl
+
+    with (
+        _open(file) as journal,
+        nullcontext(sys.stdout.buffer) if out is None else out.open("wb") as target,
+    ):
+        write_jsonl(journal.decisions(job=job), target)
+
+
+def _open(file: Path) -> "Journal":
+    from outrider.ledger import Journal
+
+    return Journal(file, read_only=True)
+
+
+def _time(time_s: float) -> str:
+    """Unix times as dates, times of a trace as seconds since its start."""
+    return clock(time_s) if time_s > 1e9 else f"{time_s:.1f} s"

@@ -1,0 +1,32 @@
+"""``outrider run``: the daemon."""
+
+from pathlib import Path
+
+import click
+
+from outrider.cli.options import file_path
+
+
+@click.command("run", short_help="Run the daemon beside a batch system.")
+@click.option(
+    "--config", type=file_path(dir_okay=False), required=True, metavar="FILE",
+    help="The configuration file; `outrider check-config --example` prints one.",
+)  # fmt: skip
+def command(config: Path) -> int:
+    """Run the daemon beside a batch system.
+
+    Use it from systemd (a unit is shipped) or by hand. It reads what its adapters see, learns, and
+    records what its policies would do; it changes nothing in the batch system. It stops within 5 s
+    on SIGTERM or SIGINT, and reads its configuration again on SIGHUP. The environment variable
+    STATE_DIRECTORY, which systemd sets, wins over `state_dir`.
+
+    \b
+    Example:
+      outrider check-config outrider.toml && outrider run --config outrider.toml
+
+    In the configuration times end in _s (seconds) and powers in _w (watts).
+    """
+    from outrider.cli.configuration import load
+    from outrider.service.daemon import run
+
+    return run(load(config))

@@ -1,0 +1,90 @@
+"""``outrider status``: how the running daemon and its site fare."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from outrider.cli.options import config_option, json_option, url_option
+from outrider.cli.printing import clock, count, duration, energy, figure, print_json, ratio
+
+
+@click.command("status", short_help="Show how the running daemon and its site fare.")
+@url_option
+@config_option
+@json_option
+def command(url: str | None, config: Path | None, as_json: bool) -> None:
+    """Show how the running daemon and its site fare.
+
+    Use it for a look at queue, waits, energy and fairness, and at what the policies would have
+    done. It asks the daemon, never the batch system. Exit code 3: no daemon answers.
+
+    \b
+    Example:
+      outrider status --config /etc/outrider/outrider.toml
+
+    --json prints GET /api/v1/status as it is: times are Unix seconds, spans seconds, energies
+    watt-hours; null means unknown.
+    """
+    from outrider.cli.configuration import daemon_address, load
+
+    address = daemon_address(url, None if config is None else load(config))
+    status = address.ask("/api/v1/status")
+    if as_json:
+        print_json(status)
+    else:
+        for line in _lines(status):
+            click.echo(line)
+
+
+def _lines(status: dict[str, Any]) -> list[str]:
+    jobs, machines = status["jobs"], status["machines"]
+    wait, fair = status["wait_s"]["all"], status["fairness"]
+    power = status["energy_wh"]
+    evicted = sum(status["evictions"].values())
+    simulated = " on the simulated site's own clock" if status["own_clock"] else ""
+    lines = [
+        f"mode       {status['mode']} since {clock(status['since_s'])}; "
+        f"now {clock(status['now_s'])}{simulated}",
+        f"jobs       {_counts(jobs, ('queued', 'running', 'suspended', 'held'))} now; "
+        f"{_counts(jobs, ('submitted', 'completed', 'removed'))}",
+        f"wait       mean {duration(wait['mean'])} over {count(wait['n'])} first starts",
+        f"machines   {_counts(machines, tuple(machines))}",
+        f"energy     {energy(power['goodput'])} useful, {energy(power['badput'])} wasted",
+        f"evictions  {count(evicted)} of {count(status['starts'])} starts",
+        f"fairness   {figure(fair['utility'], digits=3)} (1: every VO got its share)",
+    ]
+    lines += [f"policy     {_policy(policy, status['mode'])}" for policy in status["policies"]]
+    lines += [f"adapter    {_adapter(adapter)}" for adapter in status["adapters"]]
+    ledger = status["ledger"]
+    state = "recording" if ledger["recording"] else f"NOT RECORDING: {ledger['failure']}"
+    lines.append(f"ledger     {state}, {count(ledger['last_seq'])} rows so far")
+    lines.append(f"saving     {status['saving']['text']}")
+    return lines + [f"note       {note}" for note in status["notes"]]
+
+
+def _counts(counts: dict[str, int], names: tuple[str, ...]) -> str:
+    return ", ".join(f"{count(counts[name])} {name}" for name in names)
+
+
+def _policy(policy: dict[str, Any], mode: str) -> str:
+    asked = policy["agreed"] + policy["disagreed"]
+    if policy["role"] == "acting":
+        return f"{policy['name']} acts: {count(policy['decisions'])} decisions"
+    if not asked:
+        return f"{policy['name']} ({mode}): not compared with a start yet"
+    return (
+        f"{policy['name']} ({mode}): would have chosen the same cluster in "
+        f"{ratio(policy['agreement_ratio'])} of {count(asked)} starts"
+    )
+
+
+def _adapter(adapter: dict[str, Any]) -> str:
+    events = sum(adapter["events"].values())
+    rejected = sum(adapter["rejected"].values())
+    line = (
+        f"{adapter['label']} ({adapter['type']}) is {'up' if adapter['up'] else 'DOWN'}, newest "
+        f"input {duration(adapter['input_age_s'])} old, {count(events)} events"
+    )
+    line += f", {count(rejected)} records rejected" if rejected else ""
+    return line + (f"; {adapter['note']}" if adapter["note"] else "")

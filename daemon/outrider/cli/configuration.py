@@ -1,0 +1,38 @@
+"""The configuration as commands need it: its file, its state directory, where its daemon is."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from outrider.cli.daemon import DEFAULT_URL, DaemonAddress
+from outrider.model.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from outrider.service.config import LoadedConfig
+
+
+def load(path: Path) -> "LoadedConfig":
+    """Read and check a configuration file. Raises `ConfigurationError`, `PluginError`."""
+    from outrider.service.config import load_config
+
+    return load_config(path)
+
+
+def journal_path(loaded: "LoadedConfig") -> Path:
+    """The journal of the daemon with this configuration; systemd's state directory wins."""
+    from outrider.service.daemon import state_folder
+    from outrider.service.recording import JOURNAL_NAME
+
+    return state_folder(loaded) / JOURNAL_NAME
+
+
+def daemon_address(url: str | None, loaded: "LoadedConfig | None") -> DaemonAddress:
+    """Where to ask: the URL given, else where the configuration listens, else the default.
+
+    Raises:
+        ConfigurationError: both were given, or the configuration names no port.
+    """
+    if url is not None and loaded is not None:
+        raise ConfigurationError("--url and --config: give one of them")
+    if loaded is not None:
+        return DaemonAddress.configured(loaded)
+    return DaemonAddress(url or DEFAULT_URL)

@@ -1,0 +1,36 @@
+"""The console script: the version at once, everything else with one exit code for each ending.
+
+Nothing may be imported at the top of this module: ``outrider --version`` pays for it.
+"""
+
+import sys
+
+DONE = 0
+NO = 1
+BAD_USE = 2
+PEER_AWAY = 3
+OWN_FAULT = 70
+INTERRUPTED = 130
+READER_GONE = 141
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        arguments: words after the program's name; None: those of this process.
+
+    Returns:
+        The exit code: 0 done; 1 it ran and the answer is no; 2 bad use, configuration or trace;
+        3 a peer could not be reached; 70 a fault of Outrider's own; 130 interrupted; 141 whoever
+        read the output has gone.
+    """
+    words = sys.argv[1:] if arguments is None else arguments
+    if words in (["--version"], ["-V"]):
+        from outrider import __version__
+
+        print(f"outrider {__version__}")  # noqa: T201 - faster than anything that could replace it
+        return DONE
+    from outrider.cli.endings import run
+
+    return run(words)

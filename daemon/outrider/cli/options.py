@@ -1,0 +1,127 @@
+"""Options that several commands share, and words of the command line turned into values."""
+
+import tomllib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from outrider.model.errors import ConfigurationError, nearest
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document, for machines."
+)
+
+
+def file_path(**facts: Any) -> Any:
+    """A parameter type: a path; `click` checks what is asked of it before anything starts."""
+    return click.Path(path_type=Path, **facts)
+
+
+def policy_names(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Completes the name of a policy."""
+    from outrider.api.plugins import POLICIES, find
+
+    return [CompletionItem(name) for name in find(POLICIES) if name.startswith(incomplete)]
+
+
+def toml_value(text: str) -> Any:
+    """The value a word stands for: as TOML would read it, else a number such as .7, else text."""
+    if "\n" not in text and "\r" not in text:
+        try:
+            return tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            pass
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def split_pair(option: str, word: str, right: str) -> tuple[str, str]:
+    """Split ``name=value``. Raises `ConfigurationError` that shows what would be right."""
+    name, equals, value = word.partition("=")
+    if not (equals and name and value):
+        raise ConfigurationError(f'{option} "{word}": right would be {right}')
+    return name, value
+
+
+def settings_by_policy(words: Iterable[str], policies: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """What ``--set policy.key=value`` gives to each policy.
+
+    Raises:
+        ConfigurationError: a word of another form, or a policy that is not in this run.
+    """
+    given: dict[str, dict[str, Any]] = {name: {} for name in policies}
+    for word in words:
+        place, value = split_pair("--set", word, "policy.key=value, as bandit.epsilon=0.05")
+        name, dot, key = place.rpartition(".")
+        if not dot:
+            raise ConfigurationError(
+                f'--set "{word}": names no policy; right would be policy.key=value'
+            )
+        _known(f"--set {word}", name, given)[key] = toml_value(value)
+    return given
+
+
+def preset_by_policy(words: Iterable[str], policies: Iterable[str]) -> dict[str, str | None]:
+    """What ``--preset policy=name`` asks of each policy. Raises `ConfigurationError`."""
+    given: dict[str, str | None] = dict.fromkeys(policies)
+    for word in words:
+        name, preset = split_pair("--preset", word, "policy=preset, as bandit=literal")
+        _known(f"--preset {word}", name, given)
+        given[name] = preset
+    return given
+
+
+def _known(where: str, name: str, given: dict[str, Any]) -> Any:
+    if name not in given:
+        raise ConfigurationError(
+            f'{where}: policy "{name}" is not in this run; {nearest(name, given)}'
+        )
+    return given[name]
+
+
+def seed_range(text: str) -> range:
+    """The seeds of ``--seeds A-B``, both ends included. Raises `ConfigurationError`."""
+    first, dash, last = text.partition("-")
+    if not (dash and first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
+        raise ConfigurationError(f'--seeds "{text}": right would be A-B with A <= B, as 0-4')
+    return range(int(first), int(last) + 1)
+
+
+def share_table(text: str) -> dict[str, float]:
+    """The shares of ``--shares a=.7,b=.3``. Raises `ConfigurationError`."""
+    from outrider.engine.fairness import check_targets
+
+    shares: dict[str, float] = {}
+    for part in text.split(",") if text else ():
+        vo, value = split_pair("--shares", part, "VO=share, as physics=.7,biology=.3")
+        shares[vo] = _share(part, value)
+    check_targets(shares, "--shares")
+    return shares
+
+
+def _share(part: str, text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0.0 <= share <= 1.0:
+        raise ConfigurationError(f'--shares "{part}": right would be a number between 0 and 1')
+    return share
+
+
+url_option = click.option(
+    "--url", metavar="URL", help="Where the daemon answers.  [default: http://127.0.0.1:9690]"
+)
+config_option = click.option(
+    "--config", type=file_path(dir_okay=False), metavar="FILE",
+    help="The daemon's configuration file; it says where the daemon listens.",
+)  # fmt: skip

@@ -1,0 +1,117 @@
+"""Whether each adapter's source can be read: it is opened as the daemon would, and left at once."""
+
+import asyncio
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import aclosing
+from glob import glob
+from typing import TYPE_CHECKING, Any, Final
+
+from outrider.api.adapter import Adapter, Batch
+from outrider.api.plugins import load_adapter
+from outrider.cli.checks import Check
+from outrider.cli.printing import count, duration
+from outrider.model.errors import OutriderError
+from outrider.model.settings import build
+
+if TYPE_CHECKING:
+    from outrider.service.config import LoadedConfig
+
+PATIENCE_S: Final = 5.0
+MOST_BATCHES: Final = 20
+
+
+def check_sources(loaded: "LoadedConfig") -> Iterator[Check]:
+    """One or more checks for each adapter.
+
+    An adapter may say more than its batches do: a method ``diagnose()`` that gives
+    (what, state, found, remedy) for each thing it needs.
+    """
+    from outrider.service.config import adapter_of
+
+    for label, table in loaded.config.adapters.items():
+        kind, options = adapter_of(label, table)
+        name = f"adapter {label}"
+        try:
+            adapter = load_adapter(kind)
+            settings = build(adapter.settings_type, options, f"{loaded.source} [adapters.{label}]")
+            made = adapter(label, settings)
+            diagnose = getattr(made, "diagnose", None)
+            if diagnose is not None:
+                findings: Iterable[Any] = diagnose()
+                yield from (Check(f"{name}: {what}", *rest) for what, *rest in findings)
+            else:
+                yield from _check_files(name, getattr(settings, "paths", ()))
+            yield asyncio.run(_first_look(name, made, loaded.config.stale_after_s))
+        except OutriderError as error:
+            yield Check(name, "fail", str(error), "mend the source, or its settings")
+        except Exception as error:  # noqa: BLE001 - a stranger's code; it must not hide the rest
+            yield Check(
+                name,
+                "fail",
+                f"{type(error).__name__}: {error}",
+                f"report it to whoever made {kind}",
+            )
+
+
+def _check_files(name: str, patterns: Iterable[str]) -> Iterator[Check]:
+    """Of an adapter that names files: whether each is there and may be read."""
+    for pattern in patterns:
+        files = sorted(glob(pattern))  # noqa: PTH207 - an absolute pattern, as adapters take it
+        if not files:
+            yield Check(
+                name, "fail", f"{pattern}: no such file",
+                "name the log the batch system writes (HTCondor: condor_config_val EVENT_LOG)",
+            )  # fmt: skip
+        for file in files:
+            if not os.access(file, os.R_OK):
+                yield Check(
+                    name, "fail", f"{file}: may not be read",
+                    "run the doctor as the daemon's user; give that user a group that may read it",
+                )  # fmt: skip
+
+
+async def _first_look(name: str, adapter: Adapter, stale_after_s: float) -> Check:
+    """Open the source, take what it gives within a few seconds, and judge that."""
+    seen: list[Batch] = []
+    try:
+        async with asyncio.timeout(PATIENCE_S), adapter, aclosing(_stream(adapter)) as batches:
+            async for batch in batches:
+                seen.append(batch)
+                if batch.seen_until_s is not None or len(seen) >= MOST_BATCHES:
+                    break
+    except TimeoutError:
+        if not seen:
+            return Check(
+                name, "fail", f"gave no sign of life in {PATIENCE_S:g} s", "look into its source"
+            )
+    return _judge(name, adapter, seen, stale_after_s)
+
+
+def _stream(adapter: Adapter) -> Any:
+    return adapter.batches(None)
+
+
+def _judge(name: str, adapter: Adapter, seen: list[Batch], stale_after_s: float) -> Check:
+    events = sum(len(batch.events) for batch in seen)
+    rejected = sum(sum(batch.rejected.values()) for batch in seen)
+    notes = "; ".join(dict.fromkeys(batch.note for batch in seen if batch.note))
+    age_s = seen[-1].age_s
+    found = f"{count(events)} events at a first look, input {duration(age_s)} old"
+    if events and not adapter.own_clock:
+        newest_s = max(event[0] for batch in seen for event in batch.events)
+        found += f", newest event {duration(time.time() - newest_s)} ago"
+    if notes:
+        return Check(name, "warn", f"{found}; {notes}", "see what the note says")
+    if rejected:
+        return Check(
+            name, "warn", f"{found}; {count(rejected)} records could not be read",
+            "`outrider ingest` on the file tells which sort",
+        )  # fmt: skip
+    if age_s > stale_after_s:
+        return Check(
+            name, "warn", f"{found}: stale after {duration(stale_after_s)}",
+            "a quiet batch system, or one that writes elsewhere now?",
+        )  # fmt: skip
+    return Check(name, "ok", found)

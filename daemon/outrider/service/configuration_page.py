@@ -1,0 +1,89 @@
+"""The reference page of the configuration, made from the same declarations as the example.
+
+``python -m outrider.service.configuration_page`` in the root of a checkout writes both again.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from outrider.api.plugins import ADAPTERS, POLICIES, load_adapter, load_policy
+from outrider.service.config import ClusterSettings, Config
+from outrider.service.example_config import example_toml, plugin_names
+from outrider.service.setting_words import SettingWords, settings_of
+
+PAGE: Final = Path("docs/reference/configuration.md")
+EXAMPLE: Final = Path("systemd/outrider.toml.example")
+
+_HEAD: Final = """\
+# Configuration
+
+One TOML file, checked whole before anything starts: an unknown key is an error that names the
+nearest right one. `outrider check-config FILE` checks it, `outrider check-config --example` prints
+an example with every setting. Units stand in the names: `_s` seconds, `_w` watts.
+
+This page is made from the declarations that the daemon checks against.
+"""
+
+
+def configuration_page() -> str:
+    """The page, for the plugins that come with Outrider. Raises `PluginError`."""
+    return "\n".join([_HEAD, *_sections()]).rstrip() + "\n"
+
+
+def _sections() -> Iterator[str]:
+    yield from _section("The daemon", "", Config)
+    yield from _section("`[clusters.NAME]`", _doc(ClusterSettings), ClusterSettings)
+    for name in plugin_names(ADAPTERS, shipped_only=True):
+        adapter = load_adapter(name)
+        text = f'{_sentence(adapter.description)} `type = "{name}"`, or the label itself.'
+        yield from _section(f"Adapter `{name}`", text, adapter.settings_type)
+    for name in plugin_names(POLICIES, shipped_only=True):
+        policy = load_policy(name)
+        text = _sentence(policy.description)
+        if policy.presets:
+            text += f" Presets: {', '.join(f'`{preset}`' for preset in policy.presets)}."
+        yield from _section(f"`[policies.{name}]`", text, policy.settings_type)
+
+
+def _section(title: str, text: str, record: type[msgspec.Struct]) -> Iterator[str]:
+    yield f"## {title}\n"
+    if text:
+        yield f"{text}\n"
+    settings = settings_of(record)
+    if not settings:
+        yield "No settings.\n"
+        return
+    yield "| key | value | default | meaning |"
+    yield "|---|---|---|---|"
+    for setting in settings:
+        yield _row(setting)
+    yield ""
+
+
+def _row(setting: SettingWords) -> str:
+    value = ", ".join(filter(None, (setting.kind, setting.limits)))
+    default = f"`{setting.default_text}`" if setting.default is not None else "unset"
+    cells = (f"`{setting.name}`", value, "required" if setting.required else default,
+             setting.description)  # fmt: skip
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _doc(record: type[msgspec.Struct]) -> str:
+    return (record.__doc__ or "").partition("\n")[0]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def write_pages(root: Path) -> None:
+    """Write the example and the page into a checkout."""
+    for path, text in ((EXAMPLE, example_toml(shipped_only=True)), (PAGE, configuration_page())):
+        (root / path).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_pages(Path.cwd())
