@@ -27,8 +27,9 @@ def require_peer(name: str, missing: str | None) -> None:
 
 def program_path(program: str) -> Path | None:
     """Return the path of a program of the system or of `make peers`, or None."""
-    fetched = PEERS_DIR / program / "usr" / "bin" / program
-    if fetched.is_file():
+    unpacked = (p for p in PEERS_DIR.glob(f"*/usr/bin/{program}") if "htcondor" not in p.parts)
+    fetched = next(unpacked, None)
+    if fetched is not None:
         return fetched
     found = shutil.which(program)
     return Path(found) if found else None

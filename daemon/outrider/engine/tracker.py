@@ -12,42 +12,13 @@ from typing import Any
 
 import msgspec
 
+from outrider.engine.track import GONE, HELD, QUEUED, RUNNING, SUSPENDED, Mark, Track
 from outrider.model import events as ev
 from outrider.model.events import Event, NamedEvent
 from outrider.model.jobs import UNSEEN_JOB, JobSpec
 from outrider.model.machines import MachineSpec
 
-_QUEUED, _RUNNING, _SUSPENDED, _HELD, _GONE = range(5)
 _ENDED_REMEMBERED = 200_000
-_NEAR_S = 1.0
-
-
-class Track:
-    """What was heard of one job: its number, state, machine and every event so far."""
-
-    __slots__ = ("cpus", "heard", "machine", "number", "spec", "state")
-
-    def __init__(self, number: int, spec: JobSpec) -> None:
-        self.number = number
-        self.spec = spec
-        self.state = _QUEUED
-        self.machine = -1
-        self.cpus = 1
-        self.heard: set[tuple[int, int, Any]] = set()
-
-    def save(self) -> list[Any]:
-        """Everything as plain data."""
-        heard = sorted([list(h) for h in self.heard], key=repr)
-        spec = msgspec.to_builtins(self.spec)
-        return [self.number, self.state, self.machine, self.cpus, spec, heard]
-
-    @classmethod
-    def restore(cls, saved: list[Any]) -> "Track":
-        """Rebuild what `save` described."""
-        track = cls(saved[0], msgspec.convert(saved[4], JobSpec))
-        track.state, track.machine, track.cpus = saved[1:4]
-        track.heard = {(kind, ms, detail) for kind, ms, detail in saved[5]}
-        return track
 
 
 class Tracker:
@@ -81,84 +52,69 @@ class Tracker:
     # -- jobs ---------------------------------------------------------------------------------
 
     def _job_event(self, time_s: float, kind: int, name: str, extra: Any) -> list[Event] | None:
+        mark = _mark(time_s, kind, extra)
         track = self.jobs.get(name) or self._ended.get(name)
-        detail = extra[0] if kind == ev.STARTED else extra if isinstance(extra, str) else None
-        if kind == ev.CHANGED:
-            detail = repr(extra)
-        mark = (kind, round(time_s * 1000), detail)
         if track is not None:
-            if mark in track.heard:
+            if track.was_told(mark, _is_possible(kind, track.state)):
                 return None
-            if track.state == _GONE and kind != ev.SUBMITTED:
-                track.heard.add(mark)
-                return None if self._near(track, mark) else self._mended("after_end", [])
-        before: list[Event] = []
+            if track.state == GONE and kind != ev.SUBMITTED:
+                track.add(mark)
+                return self._mended("after_end", [])
         if kind == ev.SUBMITTED:
-            if track is not None and track.state != _GONE:
-                if self._near(track, mark):
-                    return None
-                if not track.spec.seen_submit:
-                    return self._mended("late_submission", [])
-                before = self._mended("submitted_twice", self._end(name, track, time_s))
-            track = self._new(name, extra)
-            track.heard.add(mark)
-            return [*before, (time_s, kind, track.number, extra)]
+            return self._submitted(time_s, name, track, extra, mark)
+        before: list[Event] = []
         if track is None:
             track = self._new(name, UNSEEN_JOB)
-            if kind not in (ev.COMPLETED, ev.REMOVED, ev.EVICTED):
-                self.repairs["unseen_submission"] += 1
+            self.repairs["unseen_submission"] += 1
             before = [(time_s, ev.SUBMITTED, track.number, UNSEEN_JOB)]
-        steps = self._transition(time_s, kind, name, track, extra, mark)
-        if steps is None:
-            return None
-        track.heard.add(mark)
-        return before + steps
+        track.add(mark)
+        return before + self._transition(time_s, kind, name, track, extra)
+
+    def _submitted(
+        self, time_s: float, name: str, track: Track | None, extra: JobSpec, mark: Mark
+    ) -> list[Event]:
+        before: list[Event] = []
+        if track is not None and track.state != GONE:
+            if not track.spec.seen_submit:
+                track.add(mark)
+                return self._mended("late_submission", [])
+            before = self._mended("submitted_twice", self._end(name, track, time_s))
+        track = self._new(name, extra)
+        track.add(mark)
+        return [*before, (time_s, ev.SUBMITTED, track.number, extra)]
 
     def _new(self, name: str, spec: JobSpec) -> Track:
-        self._ended.pop(name, None)
+        before = self._ended.pop(name, None)
+        if before is not None:  # the batch system began to count anew
+            self.job_names.pop(before.number, None)
         track = self.jobs[name] = Track(self._next_job, spec)
         self.job_names[self._next_job] = name
         self._next_job += 1
         return track
-
-    def _near(self, track: Track, mark: tuple[int, int, Any]) -> bool:
-        """Whether a second source told the same with a coarser clock."""
-        kind, ms, detail = mark
-        return any(
-            k == kind and abs(m - ms) <= 1000 * _NEAR_S and (d == detail or None in (d, detail))
-            for k, m, d in track.heard
-            if (k, m, d) != mark
-        )
 
     def _mended(self, what: str, events: list[Event]) -> list[Event]:
         self.repairs[what] += 1
         return events
 
     def _transition(
-        self, time_s: float, kind: int, name: str, track: Track, extra: Any,
-        mark: tuple[int, int, Any],
-    ) -> list[Event] | None:  # fmt: skip
-        """The steps a job event means in the job's present state; None for a double."""
-        n, state = track.number, track.state
-        on = state in (_RUNNING, _SUSPENDED)
+        self, time_s: float, kind: int, name: str, track: Track, extra: Any
+    ) -> list[Event]:
+        """The steps a job event means in the job's present state."""
+        n = track.number
         if kind == ev.CHANGED:
             track.spec = msgspec.structs.replace(track.spec, **extra)
             return [(time_s, kind, n, track.spec)]
-        if _POSSIBLE[kind](state):
+        if _is_possible(kind, track.state):
             return self._step(time_s, kind, name, track, extra)
-        if self._near(track, mark):
-            return None
+        running = track.state in (RUNNING, SUSPENDED)
+        if kind == ev.STARTED and running:
+            lost = self._leave(time_s, track, ev.EVICTED, "unknown")
+            return self._mended("end_unseen", lost + self._arrive(time_s, track, *extra))
         if kind == ev.STARTED:
-            if on:
-                lost = self._leave(time_s, track, ev.EVICTED, "unknown")
-                return self._mended(
-                    "end_unseen", lost + self._step(time_s, kind, name, track, extra)
-                )
             released: Event = (time_s, ev.RELEASED, n, None)
-            return self._mended(
-                "release_unseen", [released, *self._step(time_s, kind, name, track, extra)]
-            )
-        if kind == ev.HELD and on:
+            run = self._arrive(time_s, track, *extra)
+            return self._mended("release_unseen", [released, *run])
+        if kind == ev.HELD and running:  # a batch system may leave the eviction out
             lost = self._leave(time_s, track, ev.EVICTED, "held")
             return lost + self._step(time_s, kind, name, track, extra)
         if kind == ev.COMPLETED:
@@ -187,7 +143,7 @@ class Tracker:
         if spec is not None and spec.inferred and m in self._closed:
             self._closed.discard(m)
             out.append((time_s, ev.USABLE, m, None))
-        track.state, track.machine, track.cpus = _RUNNING, m, cpus
+        track.state, track.machine, track.cpus = RUNNING, m, cpus
         out.append((time_s, ev.STARTED, track.number, (m, cpus)))
         return out
 
@@ -195,7 +151,7 @@ class Tracker:
         """A run ends before its job is done."""
         m = track.machine
         self._busy[m] -= track.cpus
-        track.state, track.machine = _QUEUED, -1
+        track.state, track.machine = QUEUED, -1
         out: list[Event] = [(time_s, kind, track.number, extra)]
         spec = self.specs[m]
         if spec is not None and spec.inferred and extra in _TAKEN_AWAY and m not in self._closed:
@@ -211,7 +167,7 @@ class Tracker:
         """The job is gone."""
         if track.machine >= 0:
             self._busy[track.machine] -= track.cpus
-        track.state, track.machine = _GONE, -1
+        track.state, track.machine = GONE, -1
         self.jobs.pop(name, None)
         self._ended[name] = track
         if len(self._ended) > _ENDED_REMEMBERED:
@@ -306,14 +262,32 @@ class Tracker:
 
 
 _TAKEN_AWAY = frozenset({"owner", "unknown", "preempted", "drained", "reboot"})
-_AFTER = {ev.SUSPENDED: _SUSPENDED, ev.RESUMED: _RUNNING, ev.HELD: _HELD, ev.RELEASED: _QUEUED}
-_POSSIBLE: dict[int, Callable[[int], bool]] = {
-    ev.STARTED: lambda state: state == _QUEUED,
-    ev.EVICTED: lambda state: state in (_RUNNING, _SUSPENDED),
-    ev.COMPLETED: lambda state: state in (_RUNNING, _SUSPENDED),
-    ev.REMOVED: lambda state: state != _GONE,
-    ev.SUSPENDED: lambda state: state == _RUNNING,
-    ev.RESUMED: lambda state: state == _SUSPENDED,
-    ev.HELD: lambda state: state == _QUEUED,
-    ev.RELEASED: lambda state: state == _HELD,
+_AFTER = {ev.SUSPENDED: SUSPENDED, ev.RESUMED: RUNNING, ev.HELD: HELD, ev.RELEASED: QUEUED}
+_POSSIBLE = {
+    ev.SUBMITTED: (),
+    ev.STARTED: (QUEUED,),
+    ev.EVICTED: (RUNNING, SUSPENDED),
+    ev.COMPLETED: (RUNNING, SUSPENDED),
+    ev.REMOVED: (QUEUED, RUNNING, SUSPENDED, HELD),
+    ev.SUSPENDED: (RUNNING,),
+    ev.RESUMED: (SUSPENDED,),
+    ev.HELD: (QUEUED,),
+    ev.RELEASED: (HELD,),
+    ev.CHANGED: (QUEUED, RUNNING, SUSPENDED, HELD),
 }
+
+
+def _is_possible(kind: int, state: int) -> bool:
+    return state in _POSSIBLE[kind]
+
+
+def _mark(time_s: float, kind: int, extra: Any) -> Mark:
+    """What makes an event the same as another: kind, moment, and machine or reason."""
+    detail = None
+    if kind == ev.STARTED:
+        detail = extra[0]
+    elif isinstance(extra, str):
+        detail = extra
+    elif kind == ev.CHANGED:
+        detail = repr(extra)
+    return kind, round(time_s * 1000), detail

@@ -1,0 +1,96 @@
+"""What was heard of one job, and whether the next thing heard of it was told before.
+
+The same record reaches the daemon twice when a log is read again after a rotation or when two
+logs tell of the same job, one of them with a coarser clock. On the other hand a job can really
+start, be evicted and start again on the same machine within one tick of the log's clock. So the
+history of each job is kept in order, and three rules tell the cases apart:
+
+- a record that is in the history, although time or the job's state has moved past it, begins a
+  retelling; while a retelling lasts, records are matched against the rest of the history;
+- a record that equals one of the very latest moment, and is possible now, happened once more;
+- a record that is impossible now, or older than the latest, and near one of its kind in the
+  history, is the same thing by another clock.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from outrider.model.jobs import JobSpec
+
+QUEUED, RUNNING, SUSPENDED, HELD, GONE = range(5)
+_NEAR_MS: Final = 1_000
+
+Mark = tuple[int, int, Any]
+"""Kind, time in milliseconds, and what tells two events of a kind apart (machine, reason)."""
+
+
+class Track:
+    """Number, specification, state and history of one job.
+
+    Attributes:
+        number: its identity inside the engine.
+        spec: what its user said.
+        state: one of `QUEUED`, `RUNNING`, `SUSPENDED`, `HELD`, `GONE`.
+        machine: number of the machine it runs on, -1 while it runs nowhere.
+        cpus: CPUs of the present run.
+    """
+
+    __slots__ = ("_heard", "_history", "_retold", "cpus", "machine", "number", "spec", "state")
+
+    def __init__(self, number: int, spec: JobSpec) -> None:
+        self.number = number
+        self.spec = spec
+        self.state = QUEUED
+        self.machine = -1
+        self.cpus = 1
+        self._history: list[Mark] = []
+        self._heard: set[Mark] = set()
+        self._retold = 0
+
+    def add(self, mark: Mark) -> None:
+        """It happened."""
+        if self._retold == len(self._history):
+            self._retold += 1
+        self._history.append(mark)
+        self._heard.add(mark)
+
+    def was_told(self, mark: Mark, possible: bool) -> bool:
+        """Whether this was told before; `possible`: it could happen in the present state."""
+        history = self._history
+        if not history:
+            return False
+        passed = mark[1] < history[-1][1]
+        if mark not in self._heard:
+            return (passed or not possible) and self._is_near(mark)
+        if self._retold < len(history) and mark in history[self._retold :]:
+            self._retold = history.index(mark, self._retold) + 1
+            return True
+        if possible and not passed:
+            return False
+        self._retold = history.index(mark) + 1
+        return True
+
+    def _is_near(self, mark: Mark) -> bool:
+        kind, ms, detail = mark
+        return any(
+            k == kind and abs(m - ms) <= _NEAR_MS and (d == detail or None in (d, detail))
+            for k, m, d in self._history
+        )
+
+    def save(self) -> list[Any]:
+        """Everything as plain data."""
+        spec = msgspec.to_builtins(self.spec)
+        history = [list(mark) for mark in self._history]
+        return [self.number, self.state, self.machine, self.cpus, spec, history, self._retold]
+
+    @classmethod
+    def restore(cls, saved: list[Any]) -> "Track":
+        """Rebuild what `save` described."""
+        number, state, machine, cpus, spec, history, retold = saved
+        track = cls(number, msgspec.convert(spec, JobSpec))
+        track.state, track.machine, track.cpus = state, machine, cpus
+        track._history = [(kind, ms, detail) for kind, ms, detail in history]
+        track._heard = set(track._history)
+        track._retold = retold
+        return track
