@@ -6,6 +6,7 @@ Nothing here asks a batch system anything; every figure is one the core already 
 import datetime as dt
 from collections import Counter
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from outrider import __version__
 from outrider.engine.distribution import WAIT_BOUNDS_S
@@ -48,6 +49,7 @@ def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
     shown = {
         "version": __version__,
         "mode": core.config.mode,
+        "timezone": core.config.timezone,
         "since_s": accounting.begin_s,
         "now_s": core.site.now,
         "jobs": {
@@ -79,7 +81,7 @@ def sentence(core: Core, figures: dict[str, Any]) -> str:
     """What Outrider saw and thinks, in one sentence."""
     accounting = core.accounting
     begin_s = accounting.begin_s
-    since = "now" if begin_s is None else f"{_moment(begin_s):%d %b %Y %H:%M}"
+    since = "now" if begin_s is None else f"{_moment(core, begin_s):%d %b %Y %H:%M}"
     wait_s = figures["wait_s"]["all"]["mean"]
     wait = "no job started yet" if wait_s is None else f"mean wait {_duration(wait_s)}"
     energy = figures["energy_wh"]
@@ -116,7 +118,7 @@ def _clusters(core: Core) -> list[dict[str, Any]]:
         {
             "name": name,
             "machines": len(site.members[c]),
-            "free": site.free_n[c],
+            "free": counts.get(("free", c), 0),
             "busy": counts.get(("busy", c), 0),
             "owner": counts.get(("owner", c), 0),
             "active_w": site.active_w[c],
@@ -255,7 +257,7 @@ def _why(core: Core, name: str, job: Job, policies: list[dict[str, Any]]) -> str
             wishes.append(f"{policy['name']} waits for a machine")
         elif policy["action"] == KEEP:
             until = policy["until_s"]
-            look = "" if until is None else f", next look {_moment(until):%d %b %H:%M}"
+            look = "" if until is None else f", next look {_moment(core, until):%d %b %H:%M}"
             wishes.append(f"{policy['name']} would keep it queued ({policy['reason']}{look})")
         elif policy["action"]:
             wishes.append(f"{policy['name']} would start it on {policy['cluster']}")
@@ -345,8 +347,8 @@ def utility(core: Core) -> dict[str, Any]:
     }
 
 
-def _moment(time_s: float) -> dt.datetime:
-    return dt.datetime.fromtimestamp(time_s, dt.UTC)
+def _moment(core: Core, time_s: float) -> dt.datetime:
+    return dt.datetime.fromtimestamp(time_s, ZoneInfo(core.config.timezone))
 
 
 def _duration(seconds: float) -> str:

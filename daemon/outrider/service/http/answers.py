@@ -8,200 +8,21 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-Mode: TypeAlias = Literal["observe", "shadow", "canary", "active"]
-MachineState: TypeAlias = Literal["busy", "free", "owner", "asleep", "closed"]
-JobState: TypeAlias = Literal["queued", "running", "suspended", "held"]
-Count: TypeAlias = Annotated[int, Meta(ge=0)]
-Counts: TypeAlias = dict[str, Count]
-Unknown: TypeAlias = float | None
+from outrider.service.http.status import Energy, Status
+from outrider.service.http.values import Count, JobState, MachineState, Mode, Unknown
 
-
-class Waits(Struct):
-    """Seconds from submission to first start. Live, only `mean` and `n` are known."""
-
-    mean: Unknown
-    std: Unknown
-    median: Unknown
-    p90: Unknown
-    p95: Unknown
-    p99: Unknown
-    max: Unknown
-    n: Count
-    censored_n: Annotated[Count | None, Meta(description="Jobs that have never started.")]
-
-
-class WaitTable(Struct):
-    """Waits of all jobs, by class and by VO."""
-
-    all: Waits
-    by_class: dict[str, Waits]
-    by_vo: dict[str, Waits]
-
-
-class JobCounts(Struct):
-    """Jobs in each state now, and how many came and went since `since_s`."""
-
-    queued: Count
-    running: Count
-    suspended: Count
-    held: Count
-    submitted: Count
-    completed: Count
-    removed: Count
-
-
-class MachineCounts(Struct):
-    """Machines in each state now. Closed: on, without owner, not open to jobs."""
-
-    busy: Count
-    free: Count
-    owner: Count
-    asleep: Count
-    closed: Count
-
-
-class Cluster(Struct):
-    """One cluster now."""
-
-    name: str
-    machines: Count
-    free: Count
-    busy: Count
-    owner: Count
-    active_w: Annotated[Unknown, Meta(description="Watts of a busy machine.")]
-
-
-class Energy(Struct):
-    """Watt-hours by purpose since `since_s`. Open: of runs that have not ended."""
-
-    goodput: Unknown
-    badput: Unknown
-    open: Unknown
-    idle: Unknown
-    sleep: Unknown
-    owner: Unknown
-
-
-class Fairness(Struct):
-    """How near the VOs' shares of CPU-seconds are to their targets; 1 is at the targets."""
-
-    utility: Unknown
-    time_mean: Unknown
-    windowed: Unknown
-    share: dict[str, Unknown]
-    target: dict[str, Unknown]
-
-
-class LearnedRow(Struct):
-    """One row of a learned table."""
-
-    label: str
-    values: list[Unknown]
-
-
-class Learned(Struct):
-    """What a policy has learned, as a table of numbers with a name for every row and column."""
-
-    title: str
-    columns: list[str]
-    rows: list[LearnedRow]
-    unit: str = ""
-
-
-class PolicyStatus(Struct):
-    """What one policy chose since `since_s`, and how that compares with what was done."""
-
-    name: str
-    role: Literal["shadow", "acting"]
-    description: str
-    decisions: Count
-    by_action: Counts
-    agreed: Count
-    disagreed: Count
-    agreement_ratio: Unknown
-    reward_mean: Unknown
-    reward_n: Count
-    longest_hold_s: Unknown
-    reconsider_s: Unknown
-    learned: Learned | None
-
-
-class Saving(Struct):
-    """What the acting policy saved against the twin, in words and watt-hours."""
-
-    text: str
-    wh: Unknown
-
-
-class AdapterStatus(Struct):
-    """One source of events."""
-
-    label: str
-    type: str
-    up: bool
-    input_age_s: Unknown
-    events: Counts
-    duplicates: Count
-    rejected: Counts
-    ignored: Counts
-    note: str
-    inferred: Annotated[
-        bool,
-        Meta(description="True: it never tells of machines; they are inferred from their jobs."),
-    ]
-
-
-class Gate(Struct):
-    """What the gate would have let through and refused, by reason."""
-
-    would_act: Count
-    would_refuse: Counts
-
-
-class LedgerStatus(Struct):
-    """Whether the journal is being written."""
-
-    recording: bool
-    failure: str | None
-    rows: Count
-    last_seq: Count
-    size_bytes: Count
-    snapshot_age_s: Unknown
-
-
-class Status(Struct):
-    """Everything the status page shows."""
-
-    version: str
-    mode: Mode
-    since_s: float
-    now_s: float
-    own_clock: Annotated[bool, Meta(description="True: a simulated site on its own clock.")]
-    sentence: str
-    jobs: JobCounts
-    wait_s: WaitTable
-    wait_buckets_s: Annotated[
-        list[tuple[Unknown, Count]],
-        Meta(description="Upper bound in seconds (null: none) and jobs of this bucket alone."),
-    ]
-    machines: MachineCounts
-    clusters: list[Cluster]
-    energy_wh: Energy
-    power_source: Literal["table", "measured", "unknown"]
-    goodput_s: float
-    badput_s: float
-    starts: Count
-    evictions: Counts
-    fairness: Fairness
-    policies: list[PolicyStatus]
-    saving: Saving
-    adapters: list[AdapterStatus]
-    repairs: Counts
-    late: Count
-    gate: Gate
-    ledger: LedgerStatus
-    notes: list[str]
-    timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
+__all__ = [
+    "Decisions",
+    "Document",
+    "Explanation",
+    "Failure",
+    "Health",
+    "Jobs",
+    "Machines",
+    "Readiness",
+    "Status",
+    "Utility",
+]
 
 
 class Standing(Struct):
@@ -289,8 +110,9 @@ class PolicyView(Struct):
     """What one policy thinks of one job."""
 
     name: str
-    action: str
-    reason: str
+    action: Annotated[str | None, Meta(description="What it would do; null: it was not asked.")]
+    reason: str | None
+    cluster: Annotated[str | None, Meta(description="Where it would start the job.")]
     until_s: Annotated[Unknown, Meta(description="When it looks again; null: when asked.")]
     scores: dict[str, Unknown]
     propensity: Unknown
@@ -305,7 +127,7 @@ class Explanation(Struct):
     job: str
     mode: Mode
     source: Literal["daemon", "ledger"]
-    state: str
+    state: Annotated[JobState | None, Meta(description="Null: it is not here any more.")]
     sentence: str
     waiting_s: Unknown
     since_s: Unknown
@@ -314,12 +136,13 @@ class Explanation(Struct):
 
 
 class SiteUtility(Struct):
-    """Four numbers from which a broker may tell whether to send work here."""
+    """What lets a broker tell whether to send work here."""
 
     free_machines: Count
     queued_jobs: Count
     mean_wait_s: Unknown
     fairness: Unknown
+    energy_wh: Energy
 
 
 class Utility(Struct):

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from outrider.model.errors import nearest
-from outrider.service.http.answers import JobState
+from outrider.service.http.values import JobState
 
 Q = TypeVar("Q", bound=Struct)
 

@@ -1,19 +1,26 @@
 // Asking the daemon, with patience and with an end to it.
 
-export const PATIENCE_MS = 5000;
+const PATIENCE_MS = 5000;
 
-/** A JSON answer, or an Error whose message is for people. `status` is set where one came. */
-export async function ask(path, signal) {
-  const response = await fetch(path, {
-    signal,
-    cache: "no-store",
-    headers: { Accept: "application/json" },
-  });
-  const answer = await response.json().catch(() => null);
-  if (response.ok && answer !== null) return answer;
-  const error = new Error(
-    answer?.error ?? `the answer was ${response.status} ${response.statusText}`,
-  );
-  error.status = response.status;
-  throw error;
+/** Why there is no answer; the message is for people. */
+export class NoAnswer extends Error {}
+
+/** A question that can be given up. */
+export class Question {
+  #controller = new AbortController();
+
+  abort() {
+    this.#controller.abort();
+  }
+
+  /** The JSON answer of a path. Throws NoAnswer: refused, gone, too slow or given up. */
+  async ask(path) {
+    const signal = AbortSignal.any([this.#controller.signal, AbortSignal.timeout(PATIENCE_MS)]);
+    const response = await fetch(path, { signal, cache: "no-store" }).catch((error) => {
+      throw new NoAnswer("connection lost", { cause: error });
+    });
+    const answer = await response.json().catch(() => null);
+    if (response.ok && answer !== null) return answer;
+    throw new NoAnswer(`the daemon says: ${answer?.error ?? `status ${response.status}`}`);
+  }
 }

@@ -61,7 +61,13 @@ export function drawPolicies(s) {
       }
       const head = make("th");
       head.scope = "row";
-      head.append(make("span", "", policy.name), make("span", "tag"), make("span", "quiet"));
+      head.append(
+        make("span", "", policy.name),
+        " ",
+        make("span", "tag"),
+        make("span", "quiet"),
+        make("span", "warn"),
+      );
       row.append(head);
       return row;
     },
@@ -69,6 +75,7 @@ export function drawPolicies(s) {
       if (policy.none) return;
       setText(part(row, "tag"), policy.role);
       setText(part(row, "quiet"), policy.description);
+      setText(part(row, "warn"), policy.broken ? `not asked any more: ${policy.broken}` : "");
       const compared = policy.agreed + policy.disagreed;
       const cells = [
         ...actions.map((action) => number(policy.by_action[action] ?? 0)),
@@ -116,7 +123,7 @@ export function drawAdapters(s) {
       const inferred = make("span", "tag inferred", "inferred");
       inferred.title =
         "This source tells of jobs only; which machines exist is inferred from where jobs ran.";
-      head.append(make("span", "", adapter.label), make("span", "tag state"), inferred);
+      head.append(make("span", "", adapter.label), " ", make("span", "tag state"), " ", inferred);
       item.append(head, make("dl", "pairs"), make("p", "quiet why"), make("p", "quiet note"));
       return item;
     },

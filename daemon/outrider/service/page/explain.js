@@ -1,19 +1,18 @@
 // The form "why is this job waiting?".
 
 import { UNKNOWN, duration, known, number, significant, time } from "./words.js";
-import { at, keyed, make } from "./elements.js";
-import { PATIENCE_MS, ask } from "./asking.js";
+import { at, keyed, make, setText } from "./elements.js";
+import { NoAnswer, Question } from "./asking.js";
 
-export async function showExamples(signal) {
-  const { jobs } = await ask("api/v1/jobs?state=queued&limit=4", signal);
-  const box = at("examples");
-  const items = jobs.length ? [{ job: null }, ...jobs] : [];
+/** Offer a few jobs that wait now. */
+export async function showExamples(question) {
+  const { jobs } = await question.ask("api/v1/jobs?state=queued&limit=4");
+  setText(at("examples-title"), jobs.length ? "waiting now:" : "no job waits now");
   keyed(
-    box,
-    items,
-    ({ job }) => (job === null ? "label" : `job ${job}`),
+    at("examples"),
+    jobs,
+    ({ job }) => job,
     ({ job }) => {
-      if (job === null) return make("span", "", "waiting now:");
       const button = make("button", "", job);
       button.type = "button";
       button.addEventListener("click", () => explain(job));
@@ -28,26 +27,20 @@ let question = null;
 async function explain(job) {
   at("explain-job").value = job;
   question?.abort();
-  const mine = new AbortController();
+  const mine = new Question();
   question = mine;
-  const patience = setTimeout(() => mine.abort("no answer"), PATIENCE_MS);
-  const box = at("explanation");
   try {
-    const answer = await ask(`api/v1/explain/${encodeURIComponent(job)}`, mine.signal);
-    box.replaceChildren(...explanation(answer));
+    const answer = await mine.ask(`api/v1/explain/${encodeURIComponent(job)}`);
+    at("explanation").replaceChildren(...explanation(answer));
   } catch (error) {
-    if (mine !== question) return;
-    box.replaceChildren(
-      make("p", "warn", error.status ? error.message : "the daemon does not answer"),
-    );
-  } finally {
-    clearTimeout(patience);
+    if (!(error instanceof NoAnswer)) throw error;
+    if (mine === question) at("explanation").replaceChildren(make("p", "warn", error.message));
   }
 }
 
 function explanation(answer) {
   const source = answer.source === "ledger" ? "read from the ledger" : "told by the daemon";
-  const facts = [`${answer.job}: ${answer.state}`];
+  const facts = [`${answer.job}: ${answer.state ?? "not here any more"}`];
   if (known(answer.since_s)) facts.push(`since ${time(answer.since_s)}`);
   if (known(answer.waiting_s)) facts.push(`waited ${duration(answer.waiting_s)}`);
   facts.push(source);
@@ -58,10 +51,16 @@ function explanation(answer) {
   ];
 }
 
+function intention({ action, reason, cluster }) {
+  if (!known(action)) return "not asked yet";
+  const where = known(cluster) ? ` on ${cluster}` : "";
+  return `would ${action}${where}: ${(reason ?? UNKNOWN).replaceAll("_", " ")}`;
+}
+
 function policyView(view) {
   const box = make("article");
   const head = make("h3", "", view.name);
-  head.append(make("span", "tag", `would ${view.action}: ${view.reason.replaceAll("_", " ")}`));
+  head.append(" ", make("span", "tag", intention(view)));
   const look = known(view.until_s)
     ? `next look ${time(view.until_s)}`
     : "looks again when a machine frees";

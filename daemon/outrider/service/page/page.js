@@ -15,7 +15,7 @@ import {
   drawWaits,
 } from "./site.js";
 import { drawAdapters, drawLearned, drawLedger, drawPolicies } from "./deciding.js";
-import { PATIENCE_MS, ask } from "./asking.js";
+import { NoAnswer, Question } from "./asking.js";
 import { showExamples } from "./explain.js";
 
 const POLL_MS = 2000;
@@ -43,7 +43,7 @@ function draw(s) {
 
 let lastSeen = null;
 let polls = 0;
-let asking = null;
+let question = null;
 let timer = null;
 
 function showConnection(state, text, when) {
@@ -56,22 +56,22 @@ function showConnection(state, text, when) {
 
 async function poll() {
   clearTimeout(timer);
-  asking?.abort();
-  const mine = new AbortController();
-  asking = mine;
-  const patience = setTimeout(() => mine.abort("no answer"), PATIENCE_MS);
+  question?.abort();
+  const mine = new Question();
+  question = mine;
   try {
-    draw(await ask("api/v1/status", mine.signal));
+    draw(await mine.ask("api/v1/status"));
     lastSeen = clock();
     showConnection("live", "live", lastSeen);
-    if (polls++ % EXAMPLES_EVERY === 0) await showExamples(mine.signal);
+    if (polls++ % EXAMPLES_EVERY === 0) await showExamples(mine);
   } catch (error) {
-    if (mine !== asking || document.hidden) return;
-    const why = error.status ? `no status: ${error.message}` : "connection lost";
+    if (mine !== question || document.hidden) return;
+    const told = error instanceof NoAnswer;
+    if (!told) console.error(error);
+    const why = told ? error.message : "this page cannot show the answer";
     showConnection("lost", lastSeen ? `${why}, last seen` : `${why}, trying again`, lastSeen ?? "");
   } finally {
-    clearTimeout(patience);
-    if (mine === asking && !document.hidden) timer = setTimeout(poll, POLL_MS);
+    if (mine === question && !document.hidden) timer = setTimeout(poll, POLL_MS);
   }
 }
 
@@ -81,7 +81,7 @@ document.addEventListener("visibilitychange", () => {
     return;
   }
   clearTimeout(timer);
-  asking?.abort();
+  question?.abort();
   showConnection("paused", "paused while hidden", "");
 });
 

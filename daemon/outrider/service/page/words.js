@@ -74,5 +74,6 @@ export const clock = () => new Date().toLocaleTimeString(LOCALE);
 export const plural = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`;
 export const list = (counts) =>
   Object.entries(counts)
+    .filter(([, count]) => count > 0)
     .map(([name, count]) => `${number(count)} ${name.replaceAll("_", " ")}`)
     .join(", ") || "none";

@@ -1,0 +1,172 @@
+"""A real Chromium, driven over its own debugging socket: one page, its errors, its picture."""
+
+import asyncio
+import base64
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+STARTS_WITHIN_S = 60.0
+ANSWERS_WITHIN_S = 30.0
+
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",  # as root in a container there is none to be had
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--remote-debugging-port=0",
+)
+
+
+class Tab:
+    """One page of the browser.
+
+    Attributes:
+        complaints: what it wrote to its console as an error or warning, and what it threw.
+        dialogs: messages of alert and its kin; each was closed.
+    """
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self.complaints: list[str] = []
+        self.dialogs: list[str] = []
+        self._socket = socket
+        self._loaded = asyncio.Event()
+        self._number = 0
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+
+    async def send(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Call a method of the debugging protocol and return its result."""
+        self._number += 1
+        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._waiting[self._number] = answer
+        await self._socket.send_json({"id": self._number, "method": method, "params": parameters})
+        message = await asyncio.wait_for(answer, ANSWERS_WITHIN_S)
+        assert "error" not in message, f"{method}: {message['error']}"
+        result: dict[str, Any] = message["result"]
+        return result
+
+    async def listen(self) -> None:
+        """Sort what the browser says; runs until the socket closes."""
+        async for message in self._socket:
+            said = message.json()
+            if "id" in said:
+                self._waiting.pop(said["id"]).set_result(said)
+            elif said["method"] == "Page.loadEventFired":
+                self._loaded.set()
+            elif said["method"] == "Runtime.exceptionThrown":
+                self.complaints.append(str(said["params"]["exceptionDetails"]))
+            elif said["method"] == "Runtime.consoleAPICalled":
+                if said["params"]["type"] in ("error", "warning", "assert"):
+                    self.complaints.append(str(said["params"]["args"]))
+            elif said["method"] == "Log.entryAdded":
+                self.complaints.append(str(said["params"]["entry"]))
+            elif said["method"] == "Page.javascriptDialogOpening":
+                self.dialogs.append(said["params"]["message"])
+                await self._socket.send_json(
+                    {"id": 0, "method": "Page.handleJavaScriptDialog", "params": {"accept": True}}
+                )
+                self._waiting[0] = asyncio.get_running_loop().create_future()
+
+    async def look(self, width: int, height: int, scheme: str = "light") -> None:
+        """Set the size of the window, in CSS pixels, and the colour scheme."""
+        await self.send(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height, deviceScaleFactor=1, mobile=False,
+        )  # fmt: skip
+        await self.send(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
+
+    async def open(self, address: str) -> None:
+        """Go to an address and wait until the page and its parts are there."""
+        self._loaded.clear()
+        await self.send("Page.navigate", url=address)
+        await asyncio.wait_for(self._loaded.wait(), ANSWERS_WITHIN_S)
+
+    async def run(self, script: str) -> Any:
+        """The value of a JavaScript expression in the page."""
+        answer = await self.send(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    async def text_of(self, selector: str) -> str:
+        """The text that an element shows, in one line."""
+        text = await self.run(f"document.querySelector({selector!r}).innerText")
+        assert isinstance(text, str), f"{selector} shows no text: {text!r}"
+        return " ".join(text.split())
+
+    async def wait_for(self, script: str, within_s: float = ANSWERS_WITHIN_S) -> None:
+        """Return once an expression is true; fail with the page's text if it never is."""
+        deadline = asyncio.get_running_loop().time() + within_s
+        while not await self.run(script):
+            if asyncio.get_running_loop().time() > deadline:
+                text = await self.run("document.body?.innerText")
+                raise AssertionError(f"never true: {script}\n{self.complaints}\n{text}")
+            await asyncio.sleep(0.05)
+
+    async def picture(self) -> bytes:
+        """The whole page as PNG."""
+        answer = await self.send("Page.captureScreenshot", captureBeyondViewport=True)
+        return base64.b64decode(answer["data"])
+
+
+@asynccontextmanager
+async def open_tab(program: Path, folder: Path) -> AsyncIterator[Tab]:
+    """Start a browser of its own in a folder of its own; it ends with the context."""
+    with (folder / "chromium.log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            program,
+            *FLAGS,
+            f"--user-data-dir={folder / 'profile'}",
+            "about:blank",
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        port = await _debugging_port(process, folder)
+        async with aiohttp.ClientSession() as client:
+            async with client.get(f"http://127.0.0.1:{port}/json/list") as response:
+                pages = [page for page in await response.json() if page["type"] == "page"]
+            async with client.ws_connect(
+                pages[0]["webSocketDebuggerUrl"], max_msg_size=0
+            ) as socket:
+                tab = Tab(socket)
+                listener = asyncio.create_task(tab.listen(), name="listen-to-chromium")
+                for domain in ("Page", "Runtime", "Log"):
+                    await tab.send(f"{domain}.enable")
+                yield tab
+                await socket.close()
+                await listener
+    finally:
+        with contextlib.suppress(ProcessLookupError):  # it may have ended by itself
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+
+async def _debugging_port(process: asyncio.subprocess.Process, folder: Path) -> int:
+    told = folder / "profile" / "DevToolsActivePort"
+    deadline = asyncio.get_running_loop().time() + STARTS_WITHIN_S
+    while True:
+        if told.is_file() and (lines := told.read_text().splitlines()):
+            return int(lines[0])
+        log = (folder / "chromium.log").read_text(errors="replace")
+        assert process.returncode is None, f"Chromium ended at once:\n{log}"
+        assert asyncio.get_running_loop().time() < deadline, f"Chromium never listened:\n{log}"
+        await asyncio.sleep(0.05)

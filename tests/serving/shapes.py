@@ -1,0 +1,24 @@
+"""Whether an answer has the shape that is declared for it."""
+
+from typing import Any
+
+
+def undeclared(served: Any, declared: Any, place: str = "$") -> list[str]:
+    """Places of what was served and did not survive being read in its declared shape."""
+    if isinstance(served, dict) and isinstance(declared, dict):
+        return [
+            found
+            for key, value in served.items()
+            for found in (
+                undeclared(value, declared[key], f"{place}.{key}")
+                if key in declared
+                else [f"{place}.{key}"]
+            )
+        ]
+    if isinstance(served, list) and isinstance(declared, list):
+        return [
+            found
+            for number, pair in enumerate(zip(served, declared, strict=True))
+            for found in undeclared(*pair, f"{place}[{number}]")
+        ]
+    return [] if served == declared else [place]

@@ -1,0 +1,186 @@
+"""What a daemon beside a small site could say of it, made by hand."""
+
+import math
+from typing import Any
+
+T0 = 1_795_252_320.0  # 21 November 2026, 09:12 UTC
+NOW = T0 + 8 * 3600 + 28 * 60
+
+BOUNDS_S = [
+    1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 14400.0, 28800.0, 86400.0,
+    172800.0, 604800.0, None,
+]  # fmt: skip
+COUNTS = [612, 118, 64, 71, 133, 96, 58, 44, 21, 11, 4, 2, 0, 0, 0]
+
+CLUSTERS = [
+    ("open-access-library", 118, 31, 58, 17, 57.0),
+    ("physics-teaching", 64, 12, 40, 6, 84.0),
+    ("medical-school-computing-rooms", 52, 20, 11, 14, 61.5),
+    ("night-only", 40, 0, 0, 22, None),
+    ("compute-nodes", 24, 2, 22, 0, 212.0),
+]
+
+
+def waits(mean: float | None, n: int) -> dict[str, Any]:
+    unknown = dict.fromkeys(("std", "median", "p90", "p95", "p99", "max", "censored_n"))
+    return {"mean": mean, "n": n, **unknown}
+
+
+def learned() -> dict[str, Any]:
+    rows = []
+    for lost_h, label in enumerate(["0 h lost", "1 h lost", "2 to 4 h lost", "5 h or more lost"]):
+        values: list[float | None] = []
+        for hour in range(24):
+            day = math.exp(-(((hour - 13.5) / 5.0) ** 2))
+            values.append(None if (hour + lost_h) % 11 == 7 else 0.9 - 0.7 * day - 0.06 * lost_h)
+        rows.append({"label": label, "values": values})
+    return {
+        "title": "value of the best choice, by hour of day and hours lost",
+        "columns": [f"{hour:02d}" for hour in range(24)],
+        "rows": rows,
+    }
+
+
+def policy(name: str, description: str, **known: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "role": "shadow",
+        "description": description,
+        "decisions": 640,
+        "by_action": {"start": 567, "keep": 73},
+        "agreed": 193,
+        "disagreed": 374,
+        "agreement_ratio": 193 / 567,
+        "reward_mean": None,
+        "reward_n": 0,
+        "longest_hold_s": 0.0,
+        "reconsider_s": 3600.0,
+        "learned": None,
+        "broken": None,
+    } | known
+
+
+DECISION = {
+    "time_s": NOW - 900,
+    "seq": 4711,
+    "job": "1042.0",
+    "action": "keep",
+    "machine": None,
+    "cpus": 1,
+    "reason": "best",
+    "policy": "bandit",
+    "mode": "shadow",
+    "propensity": 0.925,
+    "scores": {"queue": 0.41, "night-only": math.nan},
+    "input_age_s": 1.5,
+    "input": "full",
+}
+
+STATUS: dict[str, Any] = {
+    "version": "0.1.0",
+    "mode": "shadow",
+    "since_s": T0,
+    "now_s": NOW,
+    "own_clock": True,
+    "sentence": "shadow since 21 Nov 09:12: 1,234 jobs seen, mean wait 3.2 min, 12.3 kWh useful "
+    "and 4.5 kWh wasted; bandit would have chosen the same cluster in 34 % of 567 starts; saving: "
+    "not estimated yet",
+    "jobs": {
+        "queued": 86,
+        "running": 131,
+        "suspended": 2,
+        "held": 5,
+        "submitted": 1234,
+        "completed": 987,
+        "removed": 23,
+    },
+    "wait_s": {
+        "all": waits(192.4, 1234),
+        "by_class": {"batch": waits(230.1, 1000), "interactive": waits(math.nan, 0)},
+        "by_vo": {"physics": waits(192.4, 1234)},
+    },
+    "wait_buckets_s": [list(pair) for pair in zip(BOUNDS_S, COUNTS, strict=True)],
+    "machines": {"busy": 131, "free": 65, "owner": 59, "asleep": 25, "closed": 18},
+    "clusters": [
+        dict(zip(("name", "machines", "free", "busy", "owner", "active_w"), row, strict=True))
+        for row in CLUSTERS
+    ],
+    "energy_wh": {
+        "goodput": 12_310.0,
+        "badput": 4_520.0,
+        "open": 3_870.0,
+        "idle": 6_240.0,
+        "sleep": 310.0,
+        "owner": None,
+    },
+    "power_source": "table",
+    "goodput_s": 612_000.0,
+    "badput_s": 148_000.0,
+    "starts": 1_391,
+    "evictions": {
+        "owner": 142,
+        "reboot": 38,
+        "preempted": 0,
+        "drained": 0,
+        "failed_start": 3,
+        "removed": 11,
+        "held": 2,
+        "killed": 0,
+        "unknown": 7,
+    },
+    "fairness": {
+        "utility": 0.934,
+        "time_mean": 0.951,
+        "windowed": 0.887,
+        "share": {"physics": 0.46, "biology": 0.31, "chemistry": 0.2, "guests": 0.03},
+        "target": {"physics": 0.4, "biology": 0.4, "chemistry": 0.2, "guests": 0.0},
+    },
+    "policies": [
+        policy("fifo", "First come, first served: the first machine that fits."),
+        policy(
+            "bandit",
+            "Learns at which cluster and hour a run survives; may wait for a better one.",
+            agreed=193,
+            reward_mean=-0.1834,
+            reward_n=512,
+            longest_hold_s=11_400.0,
+            learned=learned(),
+        ),
+        policy(
+            "lowest_watts",
+            "The free machine that draws least.",
+            agreed=0,
+            disagreed=0,
+            agreement_ratio=None,
+            decisions=0,
+            by_action={"start": 0, "keep": 0},
+        ),
+    ],
+    "saving": {"text": "not estimated yet", "wh": None},
+    "adapters": [
+        {
+            "label": "campus",
+            "type": "logtail",
+            "up": True,
+            "input_age_s": 1.4,
+            "events": {"submitted": 1234, "started": 1391, "evicted": 203, "completed": 987},
+            "duplicates": 17,
+            "rejected": {"half_line": 1},
+            "ignored": {"image_size": 5120},
+            "note": "reading /var/log/condor/EventLog",
+            "inferred": True,
+        }
+    ],
+    "repairs": {"missing_submit": 4},
+    "late": 3,
+    "gate": {"would_act": 560, "would_refuse": {"stale_input": 4, "budget": 3}},
+    "ledger": {
+        "recording": True,
+        "failure": None,
+        "rows": 4711,
+        "last_seq": 4711,
+        "size_bytes": 1_843_200,
+        "snapshot_age_s": 42.0,
+    },
+    "notes": ["An HTCondor event log tells no reason of an eviction; 7 are counted as unknown."],
+}
