@@ -58,9 +58,11 @@ class Tails:
         return {"version": _VERSION, "files": [tail.save() for tail in self._tails.values()]}
 
     def close(self) -> None:
-        """Close all files."""
+        """Close all files and forget them: who opens anew goes on from a cursor, not from here."""
         for tail in self._tails.values():
             tail.close()
+        self._tails.clear()
+        self._away_since_s.clear()
 
     @property
     def paths(self) -> list[Path]:

@@ -17,12 +17,17 @@ def load(path: Path) -> "LoadedConfig":
     return load_config(path)
 
 
-def journal_path(loaded: "LoadedConfig") -> Path:
-    """The journal of the daemon with this configuration; systemd's state directory wins."""
+def journal_path(loaded: "LoadedConfig | None") -> Path:
+    """The journal of the daemon with this configuration; systemd's state directory wins.
+
+    Args:
+        loaded: None for a daemon with the default state directory.
+    """
+    from outrider.service.config import Config, LoadedConfig
     from outrider.service.daemon import state_folder
     from outrider.service.recording import JOURNAL_NAME
 
-    return state_folder(loaded) / JOURNAL_NAME
+    return state_folder(loaded or LoadedConfig(Config(), "the default")) / JOURNAL_NAME
 
 
 def daemon_address(url: str | None, loaded: "LoadedConfig | None") -> DaemonAddress:

@@ -83,13 +83,14 @@ class DaemonAddress(NamedTuple):
         return answer
 
     def _get(self, path: str) -> tuple[int, bytes]:
-        if urlsplit(self.url).scheme not in ("http", "https"):
+        if not _is_address(self.url):
             raise ConfigurationError(f'--url "{self.url}": right would be one like {DEFAULT_URL}')
         headers = {"Accept": "application/json"}
         if self.token is not None:
             headers["Authorization"] = f"Bearer {self.token}"
         try:
-            request = urllib.request.Request(f"{self.url.rstrip('/')}{path}", headers=headers)
+            place = f"{self.url.rstrip('/')}{path}"
+            request = urllib.request.Request(place, headers=headers)  # noqa: S310 - seen above
             with self._opener().open(request, timeout=TIMEOUT_S) as answer:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as error:
@@ -110,6 +111,14 @@ class DaemonAddress(NamedTuple):
         return urllib.request.build_opener(
             urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
         )
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # no host, or no port, by any reading
+        return False
 
 
 class UnknownJobError(PeerError):

@@ -119,7 +119,7 @@ def _share(part: str, text: str) -> float:
 
 
 url_option = click.option(
-    "--url", metavar="URL", help="Where the daemon answers.  [default: http://127.0.0.1:9690]"
+    "--url", metavar="URL", help="Where the daemon answers. [default: http://127.0.0.1:9690]"
 )
 config_option = click.option(
     "--config", type=file_path(dir_okay=False), metavar="FILE",

@@ -3,6 +3,7 @@
 ``python -m outrider.cli.reference`` in the root of a checkout writes it again.
 """
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -12,28 +13,27 @@ import click
 from outrider.cli.root import COMMANDS, outrider
 
 PAGE: Final = Path("docs/reference/commands.md")
-_WIDTH: Final = 100
 _HEAD: Final = """\
 # Commands
 
-What `outrider COMMAND --help` says; this page is made from it. Results go to standard output,
+What `outrider COMMAND --help` says; this page is made from it. Results go to standard output;
 progress (on a terminal only), warnings and errors to standard error.
 
 | exit code | meaning |
 |---|---|
 | 0 | done |
 | 1 | it ran and the answer is no: a job nobody knows, a ledger that is not whole, a broken plugin |
-| 2 | bad use, configuration or trace; one line says what and what would be right |
+| 2 | bad use, configuration or trace; one line says what, and what would be right |
 | 3 | a peer could not be reached |
 | 70 | a fault of Outrider's own; `OUTRIDER_TRACEBACK=1` shows where it happened |
 | 130 | interrupted (Ctrl-C) |
-| 141 | whoever read the output has gone (`| head`) |
+| 141 | whoever read the output has gone (`head`) |
 """
 
 
 def commands_page() -> str:
     """The page."""
-    root = click.Context(outrider, info_name="outrider", max_content_width=_WIDTH)
+    root = click.Context(outrider, info_name="outrider")
     return "\n".join([_HEAD, *_sections(root)]).rstrip() + "\n"
 
 
@@ -46,17 +46,42 @@ def _sections(root: click.Context) -> Iterator[str]:
 
 
 def _section(command: click.Command, name: str, parent: click.Context, mark: str) -> Iterator[str]:
-    context = click.Context(
-        command, info_name=name, parent=parent, terminal_width=_WIDTH,
-        help_option_names=["-h", "--help"],
-    )  # fmt: skip
-    yield f"{mark} {context.command_path}\n"
-    yield f"```text\n{command.get_help(context)}\n```\n"
+    context = click.Context(command, info_name=name, parent=parent)
+    words = [p.metavar or "" for p in command.params if isinstance(p, click.Argument)]
+    yield f"{mark} {' '.join([context.command_path, *words])}\n"
+    yield from _paragraphs(inspect.cleandoc(command.help or ""))
+    options = [p for p in command.params if isinstance(p, click.Option) and not p.hidden]
+    if options:
+        yield "| option | meaning |"
+        yield "|---|---|"
+        yield from map(_row, options)
+        yield ""
     if isinstance(command, click.Group):
         for part in command.list_commands(context):
             inner = command.get_command(context, part)
             if inner is not None and not inner.hidden:
                 yield from _section(inner, part, context, f"{mark}#")
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """The help, its examples as code."""
+    for paragraph in text.replace("\b\n", "").split("\n\n"):
+        head, _, rest = paragraph.partition("\n")
+        if head == "Example:":
+            yield f"```sh\n{inspect.cleandoc(rest)}\n```\n"
+        else:
+            yield f"{paragraph}\n"
+
+
+def _row(option: click.Option) -> str:
+    value = f" {option.metavar}" if option.metavar else ""
+    names = "/".join([*option.opts, *option.secondary_opts])
+    meaning = option.help or ""
+    if option.required:
+        meaning += " Required."
+    if option.show_default:
+        meaning += f" [default: {option.default}]"
+    return f"| `{names}{value}` | {meaning.strip().replace('|', chr(92) + '|')} |"
 
 
 if __name__ == "__main__":

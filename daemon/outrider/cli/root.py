@@ -1,5 +1,7 @@
 """The top of the command tree: which commands there are, and what each is for."""
 
+import inspect
+import re
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
@@ -9,6 +11,8 @@ from outrider.model.errors import nearest
 
 COMPLETION_VARIABLE: Final = "_OUTRIDER_COMPLETE"
 _MODULES: Final = "outrider.cli.commands"
+_AS_WRITTEN: Final = "\b"  # click's mark for a paragraph that is not to be wrapped
+_KEPT: Final = re.compile(r"^(?:Example|Exit codes):", re.MULTILINE)
 
 
 class Entry(NamedTuple):
@@ -47,7 +51,7 @@ class LazyGroup(click.Group):
             return None
         module = import_module(f"{_MODULES}.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
-        return command
+        return keep_lines(command)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -65,6 +69,17 @@ class LazyGroup(click.Group):
                 formatter.write_dl(
                     [(n, entry.line) for n, entry in COMMANDS.items() if entry.section == section]
                 )
+
+
+def keep_lines(command: click.Command) -> click.Command:
+    """Let examples stand in the help as they were written, line by line, also of parts."""
+    if command.help and _AS_WRITTEN not in command.help:
+        text = inspect.cleandoc(command.help)
+        command.help = _KEPT.sub(lambda head: f"{_AS_WRITTEN}\n{head[0]}", text)
+    if isinstance(command, click.Group):
+        for part in command.commands.values():
+            keep_lines(part)
+    return command
 
 
 def _print_version(ctx: click.Context, param: click.Parameter, value: Any) -> None:
@@ -90,7 +105,13 @@ def outrider() -> None:
     Begin with `outrider demo`; it needs nothing. `outrider COMMAND --help` explains one command,
     with an example.
 
-    \b
-    Exit codes: 0 done; 1 it ran and the answer is no; 2 bad use, configuration or
-    trace; 3 a peer could not be reached; 70 a fault of Outrider's own.
+    Exit codes:
+      0   done
+      1   it ran and the answer is no
+      2   bad use, configuration or trace
+      3   a peer could not be reached
+      70  a fault of Outrider's own
     """
+
+
+keep_lines(outrider)

@@ -41,8 +41,10 @@ def check_sources(loaded: "LoadedConfig") -> Iterator[Check]:
             if diagnose is not None:
                 findings: Iterable[Any] = diagnose()
                 yield from (Check(f"{name}: {what}", *rest) for what, *rest in findings)
-            else:
-                yield from _check_files(name, getattr(settings, "paths", ()))
+            absent = list(_check_files(name, getattr(settings, "paths", ())))
+            if absent:
+                yield from absent
+                continue
             yield asyncio.run(_first_look(name, made, loaded.config.stale_after_s))
         except OutriderError as error:
             yield Check(name, "fail", str(error), "mend the source, or its settings")

@@ -1,4 +1,4 @@
-"""Trials: a campus run under one policy with one seed, and the run object that FORMATS describes."""
+"""Trials: a campus under one policy with one seed, and the run object that comes of it."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack

@@ -136,15 +136,12 @@ class Fairness:
         if self._at_submission is not None:
             utility = self._utility(self._delivered(*self._at_submission))
         listed = list(self._number) + [vo for vo in self.targets if vo not in self._number]
-        shares = {
-            vo: (delivered[self._number[vo]] / total if vo in self._number else 0.0)
-            for vo in listed
-        }
+        got = {vo: delivered[k] / total for vo, k in self._number.items()} if total > 0 else {}
         return {
             "utility": utility,
             "time_mean": self._sum / self._samples if self._samples else None,
             "windowed": self._utility(recent),
-            "share": shares if total > 0 else dict.fromkeys(listed),
+            "share": {vo: got.get(vo, 0.0) if got else None for vo in listed},
             "target": {vo: self.target(vo) for vo in listed},
         }
 

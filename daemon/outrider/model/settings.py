@@ -36,8 +36,10 @@ def describe(record: type[msgspec.Struct]) -> Iterator[Setting]:
             default = field.default_factory()
         meta = msgspec.Meta()
         kind = hints[field.name]
-        if get_origin(kind) is Annotated:
-            kind, meta = get_args(kind)[:2]
+        for part in (kind, *get_args(kind)):  # also the optional one: Annotated[...] | None
+            if get_origin(part) is Annotated:
+                bare, meta = get_args(part)[:2]
+                kind = bare if part is kind else bare | None
         yield Setting(
             name=field.encode_name,
             default=None if default is msgspec.NODEFAULT else default,

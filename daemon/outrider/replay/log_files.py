@@ -69,11 +69,10 @@ class LogFile:
         self.tally = Tally()
         try:
             with path.open("rb") as raw:
-                packed = raw.read(len(_GZIP)) == _GZIP
+                self._packed = raw.read(len(_GZIP)) == _GZIP
             modified_s = path.stat().st_mtime
         except OSError as error:
             raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
-        self._open = gzip.open if packed else open
         options = ReaderOptions(year=year, timezone=timezone, modified_s=modified_s, fields=fields)
         kind = self._recognise() if format_name == AUTO else load_reader(format_name)
         self.format_name = None if kind is None else kind.name
@@ -126,10 +125,9 @@ class LogFile:
 
     def _file(self) -> IO[bytes]:
         try:
-            opened: IO[bytes] = self._open(self.path, "rb")
+            return gzip.open(self.path) if self._packed else self.path.open("rb")  # type: ignore[return-value]
         except OSError as error:
             raise TraceError(f"{self.path}: cannot be read: {error.strerror}") from error
-        return opened
 
     def _read(self, file: IO[bytes], size: int) -> bytes:
         try:

@@ -24,7 +24,6 @@ def command(file: Path | None, example: bool, as_json: bool) -> None:
     setting, as the daemon would, and touches nothing. Exit code 2: something is wrong; the message
     names file, place, value and what would be right.
 
-    \b
     Example:
       outrider check-config --example > outrider.toml
       outrider check-config outrider.toml

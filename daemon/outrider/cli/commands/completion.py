@@ -18,7 +18,6 @@ def command(ctx: click.Context, shell: str) -> None:
     Use it once, in the start-up file of your shell; then the Tab key completes commands, options
     and names of policies.
 
-    \b
     Example:
       outrider completion bash > ~/.local/share/bash-completion/completions/outrider
     """

@@ -5,23 +5,23 @@ import click
 
 @click.command("demo", short_help="Run the daemon in shadow beside a simulated campus.")
 @click.option(
-    "--port", type=click.IntRange(0, 65_535), default=0, show_default=True,
+    "--port", metavar="N", type=click.IntRange(0, 65_535), default=0, show_default=True,
     help="Port of the page on 127.0.0.1; 0 takes a free one.",
 )  # fmt: skip
 @click.option(
-    "--machines", type=click.IntRange(min=1), default=120, show_default=True,
+    "--machines", metavar="N", type=click.IntRange(min=1), default=120, show_default=True,
     help="Desktop machines of the campus.",
 )  # fmt: skip
 @click.option(
-    "--weeks", type=click.FloatRange(min=0, min_open=True), default=8.0, show_default=True,
-    help="Length of the campus.",
+    "--weeks", metavar="W", type=click.FloatRange(min=0, min_open=True), default=8.0,
+    show_default=True, help="Length of the campus.",
 )  # fmt: skip
 @click.option(
     "--speed", type=click.FloatRange(min=0), default=600.0, show_default=True,
     metavar="FACTOR", help="Virtual seconds a real second; 600 shows a day in 2.4 minutes.",
 )  # fmt: skip
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=1, show_default=True,
+    "--seed", metavar="S", type=click.IntRange(min=0), default=1, show_default=True,
     help="Seed of the campus; the same seed makes the same campus.",
 )  # fmt: skip
 @click.option(
@@ -38,7 +38,6 @@ def command(
     watches, learns and says what it would have done. The address of the live page is the first
     line printed. Stop it with Ctrl-C.
 
-    \b
     Example:
       outrider demo --machines 300 --speed 3600
     """

@@ -22,7 +22,6 @@ def command(config: Path, as_json: bool) -> int:
     free space, journal, clock, port, every adapter's source and systemd, and changes nothing. Exit
     code 1: something must be mended (fail); a warning is none.
 
-    \b
     Example:
       sudo -u outrider outrider doctor --config /etc/outrider/outrider.toml
 

@@ -31,7 +31,6 @@ def command(
     state directory of --config, and says so. Every number it shows is in a row of the ledger.
     Exit code 1: nothing is known of a job; 3: no daemon answers and no ledger is at hand.
 
-    \b
     Example:
       outrider explain 1234.0 --config /etc/outrider/outrider.toml
 
@@ -60,9 +59,9 @@ def _explain(job: str, url: str | None, config: Path | None, ledger: Path | None
     except UnknownJobError as error:
         return {"job": job, "source": "daemon", "error": str(error)}
     except PeerError as error:
-        if loaded is None:
-            raise
         journal = journal_path(loaded)
+        if loaded is None and not journal.exists():
+            raise
         try:
             return _from_ledger(job, journal)
         except LedgerError as second:

@@ -14,7 +14,6 @@ from outrider.cli.printing import count, figure, print_json, shown
 def command() -> None:
     """Make a trace by chance, to replay where no real one is at hand.
 
-    \b
     Example:
       outrider generate campus --seed 1 --weeks 4 --machines 200 --out campus
     """
@@ -22,25 +21,39 @@ def command() -> None:
 
 @command.command("campus", short_help="A campus: machines with owners, and jobs on them.")
 @click.option(
-    "--seed", type=click.IntRange(min=0), required=True, help="The same seed and options make the "
-    "same campus.",
+    "--seed", metavar="S", type=click.IntRange(min=0), required=True,
+    help="The same seed and options make the same campus.",
 )  # fmt: skip
-@click.option("--weeks", type=float, help="Length of the trace in weeks.  [default: a year]")
-@click.option("--machines", type=int, help="Desktop machines in the pool.  [default: 1359]")
 @click.option(
-    "--clusters", type=int, help="Rooms they stand in.  [default: 37, fewer for fewer machines]"
+    "--weeks", metavar="W", type=float, help="Length of the trace in weeks. [default: a year]"
 )
 @click.option(
-    "--start", type=click.DateTime(["%Y-%m-%d"]), help="First day; a day in term makes a short "
-    "trace busier.  [default: 2010-01-01]",
+    "--machines", metavar="M", type=int, help="Desktop machines in the pool. [default: 1359]"
+)
+@click.option(
+    "--clusters",
+    metavar="C",
+    type=int,
+    help="Rooms they stand in. [default: 37, fewer for fewer machines]",
+)
+@click.option(
+    "--start", metavar="YYYY-MM-DD", type=click.DateTime(["%Y-%m-%d"]),
+    help="First day; a day in term makes a short trace busier. [default: 2010-01-01]",
 )  # fmt: skip
-@click.option("--jobs", type=int, help="Jobs submitted.  [default: in proportion to the paper's]")
-@click.option("--bad-jobs", type=int, help="Of these, jobs that never end; 0 makes every job good.")
+@click.option(
+    "--jobs", metavar="N", type=int, help="Jobs submitted. [default: in proportion to the paper's]"
+)
+@click.option(
+    "--bad-jobs",
+    metavar="N",
+    type=int,
+    help="Of these, jobs that never end; 0 makes every job good.",
+)
 @click.option(
     "--out", type=file_path(file_okay=False), required=True, metavar="DIR",
     help="Folder to write; made if it is not there.",
 )  # fmt: skip
-@click.option("--gz/--no-gz", default=False, help="Gzip the tables.  [default: no]")
+@click.option("--gz/--no-gz", default=False, help="Gzip the tables. [default: no]")
 @json_option
 def campus(seed: int, out: Path, gz: bool, as_json: bool, **options: Any) -> None:
     """Make a campus like the one of McGough and Forshaw (2015): owners come first, jobs run beside.
@@ -49,7 +62,6 @@ def campus(seed: int, out: Path, gz: bool, as_json: bool, **options: Any) -> Non
     machines in 37 rooms, 1.2 million owner sessions, 532 thousand jobs. The folder can be given to
     `outrider replay`. Times in it are seconds from its start, powers are watts.
 
-    \b
     Example:
       outrider generate campus --seed 1 --weeks 4 --machines 200 --clusters 10 --out campus
     """
@@ -65,7 +77,7 @@ def campus(seed: int, out: Path, gz: bool, as_json: bool, **options: Any) -> Non
         given["clusters"] = min(PAPER_CLUSTERS, max(1, rooms))
     made = generate_campus(seed, **given)
     write_campus(made, out, gz=gz)
-    facts = {
+    facts: dict[str, Any] = {
         "out": shown(out),
         "seed": seed,
         "machines": len(made.machine_names),

@@ -23,11 +23,12 @@ from outrider.cli.progress import progress_bar
     "--fields", default="", metavar="A,B,C", help="Column names of a table without a header."
 )
 @click.option(
-    "--year", type=click.IntRange(1970, 9998), help="Year of the last event, for dates without "
-    "one; Decembers before it step back. Without: from the file's time of modification.",
+    "--year", metavar="Y", type=click.IntRange(1970, 9998),
+    help="Year of the last event of each file, for dates without one; Decembers before it step "
+    "back. Without: from the time the file was last modified.",
 )  # fmt: skip
 @click.option(
-    "--timezone", metavar="NAME", help="Zone of dates that name none, as Europe/Berlin.  "
+    "--timezone", metavar="NAME", help="Zone of dates that name none, as Europe/Berlin. "
     "[default: UTC]",
 )  # fmt: skip
 @json_option
@@ -46,7 +47,6 @@ def command(
     be gzipped. Every record is an event, a duplicate, ignored (counted by kind) or rejected
     (counted by reason).
 
-    \b
     Example:
       outrider ingest /var/log/condor/EventLog /var/log/condor/EventLog.old
 

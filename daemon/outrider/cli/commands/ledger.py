@@ -43,7 +43,6 @@ def command() -> None:
     state directory, even while the daemon runs. `outrider ledger FILE --export jsonl` is short for
     `outrider ledger export FILE`.
 
-    \b
     Example:
       outrider ledger show runs.sqlite --job j17
       outrider ledger runs.sqlite --export jsonl > decisions.jsonl
@@ -57,7 +56,7 @@ def command() -> None:
 @_FILE
 @_JOB
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=20, show_default=True,
+    "--limit", metavar="N", type=click.IntRange(min=1), default=20, show_default=True,
     help="At most so many, the last ones.",
 )  # fmt: skip
 @json_option
@@ -67,7 +66,6 @@ def show(file: Path, job: str | None, limit: int, as_json: bool) -> None:
     Use it for a quick look; `outrider ledger export` gives all of them. time_s is in seconds,
     propensity is a probability.
 
-    \b
     Example:
       outrider ledger show journal.sqlite --job 1234.0 --limit 5
     """
@@ -88,7 +86,15 @@ def show(file: Path, job: str | None, limit: int, as_json: bool) -> None:
 @command.command("export", short_help="Print every decision, one JSON object a line.")
 @_FILE
 @_JOB
-@click.option("--format", "form", type=_FORMAT, default="jsonl", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    metavar="FORMAT",
+    type=_FORMAT,
+    default="jsonl",
+    show_default=True,
+    help="jsonl: one JSON object a line.",
+)
 @click.option(
     "--out", type=file_path(dir_okay=False), metavar="FILE", help="Write there, not to the output."
 )
@@ -99,7 +105,6 @@ def export(file: Path, job: str | None, form: str, out: Path | None) -> None:
     machine, cpus, reason, policy, mode, propensity, scores, input_age_s (seconds), input. A row
     that several alike jobs share has `jobs` too. What is not known is null.
 
-    \b
     Example:
       outrider ledger export runs.sqlite --out decisions.jsonl
     """
@@ -119,9 +124,8 @@ def verify(file: Path, snapshots: Path | None, as_json: bool) -> int:
     Use it after a crash or before trusting a copy. It computes ledger_sha256 anew. Exit code 1:
     something is wrong with it.
 
-    \b
     Example:
-      outrider ledger verify /var/lib/outrider/journal.sqlite --snapshots /var/lib/outrider/snapshots
+      outrider ledger verify journal.sqlite --snapshots snapshots
     """
     from outrider.ledger import verify as verify_ledger
 
@@ -135,7 +139,9 @@ def verify(file: Path, snapshots: Path | None, as_json: bool) -> int:
 
 @command.command(_DIRECT, hidden=True)
 @_FILE
-@click.option("--export", "form", type=_FORMAT, help="Print every decision in this format.")
+@click.option(
+    "--export", "form", metavar="FORMAT", type=_FORMAT, help="Print every decision in this format."
+)
 @_JOB
 @json_option
 @click.pass_context

@@ -20,7 +20,6 @@ def command(as_json: bool) -> int:
     can name, with which settings. A plugin that cannot be loaded is listed with the reason, and
     hides no other. Exit code 1: one is broken.
 
-    \b
     Example:
       outrider plugins --json
     """

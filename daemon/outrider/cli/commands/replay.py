@@ -39,7 +39,10 @@ _KWH = 1000.0
     help="A named bundle of settings; single --set win over it.",
 )  # fmt: skip
 @click.option(
-    "--seed", type=click.IntRange(min=0), help="Seed of the policies' chance.  [default: 0]"
+    "--seed",
+    metavar="S",
+    type=click.IntRange(min=0),
+    help="Seed of the policies' chance. [default: 0]",
 )
 @click.option("--seeds", metavar="A-B", help="Run every policy once with each seed from A to B.")
 @click.option(
@@ -82,7 +85,6 @@ def command(
     from an empty queue, and does act on the virtual site. The same trace, policy, settings and
     seed give the same decisions: the same ledger_sha256.
 
-    \b
     Example:
       outrider generate campus --seed 1 --weeks 4 --machines 200 --out campus
       outrider replay campus --policy random_match --policy bandit --set bandit.epsilon=0.05

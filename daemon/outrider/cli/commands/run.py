@@ -20,7 +20,6 @@ def command(config: Path) -> int:
     on SIGTERM or SIGINT, and reads its configuration again on SIGHUP. The environment variable
     STATE_DIRECTORY, which systemd sets, wins over `state_dir`.
 
-    \b
     Example:
       outrider check-config outrider.toml && outrider run --config outrider.toml
 

@@ -19,7 +19,6 @@ def command(url: str | None, config: Path | None, as_json: bool) -> None:
     Use it for a look at queue, waits, energy and fairness, and at what the policies would have
     done. It asks the daemon, never the batch system. Exit code 3: no daemon answers.
 
-    \b
     Example:
       outrider status --config /etc/outrider/outrider.toml
 
@@ -44,10 +43,10 @@ def _lines(status: dict[str, Any]) -> list[str]:
     evicted = sum(status["evictions"].values())
     simulated = " on the simulated site's own clock" if status["own_clock"] else ""
     lines = [
-        f"mode       {status['mode']} since {clock(status['since_s'])}; "
-        f"now {clock(status['now_s'])}{simulated}",
-        f"jobs       {_counts(jobs, ('queued', 'running', 'suspended', 'held'))} now; "
-        f"{_counts(jobs, ('submitted', 'completed', 'removed'))}",
+        f"mode       {status['mode']} since {clock(status['since_s'])}",
+        f"now        {clock(status['now_s'])}{simulated}",
+        f"jobs now   {_counts(jobs, ('queued', 'running', 'suspended', 'held'))}",
+        f"jobs seen  {_counts(jobs, ('submitted', 'completed', 'removed'))}",
         f"wait       mean {duration(wait['mean'])} over {count(wait['n'])} first starts",
         f"machines   {_counts(machines, tuple(machines))}",
         f"energy     {energy(power['goodput'])} useful, {energy(power['badput'])} wasted",

@@ -1,0 +1,285 @@
+"""The conformance suite of adapters."""
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable, Coroutine
+from math import isfinite
+from typing import Any, Final
+
+from outrider.api.adapter import API_VERSION, AdapterSettings
+from outrider.model.clusters import ClusterSpec
+from outrider.model.decisions import ACTIONS
+from outrider.model.events import KIND_NAMES, KIND_NUMBERS, TICK
+from outrider.testing.declarations import check_identity, check_settings
+from outrider.testing.event_shapes import check_event
+from outrider.testing.harness import AdapterHarness
+from outrider.testing.listening import Heard, listen, tasks_left, threads_left
+from outrider.testing.verdict import ask_all, expect
+
+_LEAVE_WITHIN_S: Final = 5.0
+
+
+class AdapterConformance:
+    """What every adapter must hold. Subclass it, name it ``Test...``, and hand it a harness.
+
+    ::
+
+        class TestCsvWatch(AdapterConformance):
+            def harness(self) -> AdapterHarness:
+                return CsvWatchHarness()
+    """
+
+    def harness(self) -> AdapterHarness:
+        """A fresh source, and the way to change it. Called once for each question."""
+        raise NotImplementedError
+
+    def test_it_says_what_it_is(self) -> None:
+        """Class variables are there and of the right kind."""
+
+        async def ask(harness: AdapterHarness) -> None:
+            adapter = harness.adapter()
+            kind = type(adapter)
+            check_identity(kind, API_VERSION)
+            known = set(KIND_NAMES) - {KIND_NAMES[TICK]}
+            _expect_words("sees", kind.sees, known)
+            expect(bool(kind.sees), "sees is empty: which events can it yield?")
+            _expect_words("levers", kind.levers, set(ACTIONS))
+            for name in ("inferred", "own_clock"):
+                expect(isinstance(getattr(kind, name), bool), f"{name} must be True or False")
+            lateness_s = adapter.lateness_s
+            expect(isfinite(lateness_s) and lateness_s >= 0, f"lateness_s is {lateness_s!r}")
+            specs = [isinstance(spec, ClusterSpec) for spec in adapter.clusters()]
+            expect(all(specs), "clusters() must give ClusterSpecs")
+
+        self._run(ask)
+
+    def test_every_setting_tells_its_unit_and_purpose(self) -> None:
+        """Settings have units in their names, descriptions, and defaults that are allowed."""
+
+        async def ask(harness: AdapterHarness) -> None:
+            adapter = harness.adapter()
+            check_settings(type(adapter).settings_type, AdapterSettings, harness.settings())
+
+        self._run(ask)
+
+    def test_events_are_of_the_kinds_and_shapes_of_the_contract(self) -> None:
+        """Kinds within `sees`, names as strings, finite times, extras of the right type."""
+
+        async def ask(harness: AdapterHarness) -> None:
+            heard = await _everything(harness)
+            sees = {KIND_NUMBERS[name] for name in type(harness.adapter()).sees}
+            for event in heard.events:
+                check_event(event, sees)
+
+        self._run(ask)
+
+    def test_every_event_comes_once(self) -> None:
+        """All that happened comes, and after it nothing more."""
+
+        async def ask(harness: AdapterHarness) -> None:
+            expected_n = harness.append()
+            expected_n += harness.append()
+            heard = await listen(harness, None, expected_n, then_s=harness.quiet_within_s)
+            got = len(heard.events)
+            fits = got >= expected_n if harness.endless else got == expected_n
+            expect(fits, f"{got} events came instead of {expected_n}")
+
+        self._run(ask)
+
+    def test_it_resumes_from_every_cursor(self) -> None:
+        """A fresh adapter yields exactly the rest: nothing lost, nothing doubled."""
+
+        async def ask(harness: AdapterHarness) -> None:
+            heard = await _everything(harness, appends=3)
+            places = {consumed_n for consumed_n, _ in heard.cursors}
+            expect(len(places) > 1, "all events came in one batch: nothing to resume from")
+            for consumed_n, cursor in heard.cursors:
+                rest = heard.events[consumed_n:]
+                again = await listen(harness, cursor, len(rest), then_s=0.0)
+                got = again.events[: len(rest)] if harness.endless else again.events
+                expect(
+                    got == rest,
+                    f"resumed after event {consumed_n} of {len(heard.events)}: "
+                    f"{_difference(got, rest)}",
+                )
+
+        self._run(ask)
+
+    def test_it_may_be_left_and_entered_again(self) -> None:
+        """The daemon does so after an error: the same object resumes from the last stored cursor.
+
+        What it had given out beyond that cursor was never stored, and comes again.
+        """
+
+        async def ask(harness: AdapterHarness) -> None:
+            adapter = harness.adapter()
+            expected_n = harness.append()
+            async with adapter:
+                heard = Heard(adapter, None)
+                await heard.until(expected_n, harness.within_s)
+                stored_n, stored = heard.cursors[-1]
+                expected_n += harness.append()
+                await heard.until(expected_n, harness.within_s)
+                await heard.close()
+            rest = heard.events[stored_n:]
+            async with adapter:
+                again = Heard(adapter, stored)
+                await again.until(len(rest), harness.within_s)
+                await again.close()
+            got = again.events[: len(rest)] if harness.endless else again.events
+            expect(got == rest, f"entered again: {_difference(got, rest)}")
+
+        self._run(ask)
+
+    def test_the_end_of_knowledge_moves_forward(self) -> None:
+        """`seen_until_s` never goes back, and ages are no less than 0."""
+
+        async def ask(harness: AdapterHarness) -> None:
+            heard = await _everything(harness, appends=2)
+            marks = [
+                batch.seen_until_s for batch in heard.batches if batch.seen_until_s is not None
+            ]
+            expect(marks == sorted(marks), f"seen_until_s goes back: {marks}")
+            ages = [batch.age_s for batch in heard.batches]
+            expect(all(isfinite(age) and age >= 0 for age in ages), f"age_s among {ages}")
+
+        self._run(ask)
+
+    def test_a_quiet_source_gives_signs_of_life(self) -> None:
+        """Batches without events go on coming while nothing happens."""
+
+        async def ask(harness: AdapterHarness) -> None:
+            harness.needs_silence()
+            expected_n = harness.append()
+            async with harness.adapter() as adapter:
+                heard = Heard(adapter, None)
+                await heard.until(expected_n, harness.within_s)
+                signs = await heard.ages(2.0 * harness.quiet_within_s, enough=_two_or_more)
+                await heard.close()
+            within_s = 2.0 * harness.quiet_within_s
+            expect(
+                _two_or_more(signs),
+                f"{len(signs)} batches, not 2, within {within_s:g} s of silence",
+            )
+
+        self._run(ask)
+
+    def test_a_source_that_is_gone_only_grows_old(self) -> None:
+        """No error while it is away; `age_s` grows; when it is back, all that came is told."""
+
+        async def ask(harness: AdapterHarness) -> None:
+            harness.needs_a_source_to_take_away()
+            expected_n = harness.append()
+            async with harness.adapter() as adapter:
+                heard = Heard(adapter, None)
+                await heard.until(expected_n, harness.within_s)
+                harness.take_away()
+                away = await heard.ages(2.0 * harness.quiet_within_s, enough=_grew)
+                expect(_grew(away), f"age_s did not grow while the source was away: {away}")
+                harness.bring_back()
+                expected_n += harness.append()
+                await heard.until(expected_n, harness.within_s)
+                back = await heard.ages(
+                    2.0 * harness.quiet_within_s,
+                    enough=lambda ages: bool(ages) and ages[-1] < max(away),
+                )
+                await heard.close()
+            expect(
+                bool(back) and back[-1] < max(away),
+                f"age_s did not fall when the source was back: {back} after {max(away):g}",
+            )
+            got = len(heard.events)
+            expect(got == expected_n, f"{got} events came over the absence, not {expected_n}")
+
+        self._run(ask)
+
+    def test_leaving_it_leaves_nothing_behind(self) -> None:
+        """No task and no thread outlives the context, also when it is left in mid-batch."""
+
+        async def ask(harness: AdapterHarness) -> None:
+            harness.append()
+            tasks, threads = asyncio.all_tasks(), threading.enumerate()
+            async with asyncio.timeout(harness.within_s + _LEAVE_WITHIN_S):
+                async with harness.adapter() as adapter:
+                    heard = Heard(adapter, None)
+                    await heard.until(1, harness.within_s)
+                    await heard.close()
+            left = await tasks_left(tasks)
+            expect(not left, f"tasks that outlive the adapter: {', '.join(sorted(left))}")
+            left = threads_left(threads)
+            expect(not left, f"threads that outlive the adapter: {', '.join(sorted(left))}")
+
+        self._run(ask)
+
+    def test_it_acts_only_through_levers_it_declares(self) -> None:
+        """What only observes offers nothing to pull."""
+
+        async def ask(harness: AdapterHarness) -> None:
+            kind = type(harness.adapter())
+            undeclared = [
+                name
+                for name, _ in inspect.getmembers(kind, inspect.isfunction)
+                if name in ACTIONS and name not in kind.levers
+            ]
+            expect(not undeclared, f"levers that it does not declare: {', '.join(undeclared)}")
+
+        self._run(ask)
+
+    def _run(self, ask: Callable[[AdapterHarness], Coroutine[Any, Any, None]]) -> None:
+        harness = self.harness()
+        try:
+            asyncio.run(ask(harness))
+        finally:
+            harness.close()
+
+
+def check_adapter(make_harness: Callable[[], AdapterHarness]) -> dict[str, str]:
+    """Ask an adapter everything at once.
+
+    Args:
+        make_harness: gives a fresh harness for each question.
+
+    Returns:
+        what was asked, and ``passed`` or why it does not apply.
+
+    Raises:
+        NotConforming: names every question that was answered wrongly, and how.
+    """
+    suite = AdapterConformance()
+    vars(suite)["harness"] = make_harness
+    return ask_all(suite)
+
+
+async def _everything(harness: AdapterHarness, appends: int = 1) -> Heard:
+    """Let things happen, one after the other, and hear all of them."""
+    heard, expected_n = None, 0
+    async with harness.adapter() as adapter:
+        heard = Heard(adapter, None)
+        for _ in range(appends):
+            expected_n += harness.append()
+            await heard.until(expected_n, harness.within_s)
+        await heard.close()
+    expect(bool(heard.events), "no event came")
+    return heard
+
+
+def _two_or_more(ages: list[float]) -> bool:
+    return len(ages) >= 2
+
+
+def _grew(ages: list[float]) -> bool:
+    return len(ages) >= 2 and ages[-1] > max(0.0, ages[0])
+
+
+def _expect_words(name: str, words: object, known: set[str]) -> None:
+    expect(isinstance(words, tuple), f"{name} must be a tuple of words: {words!r}")
+    strange = [word for word in words if word not in known] if isinstance(words, tuple) else []
+    expect(not strange, f"{name} names {strange!r}; known: {', '.join(sorted(known))}")
+
+
+def _difference(got: list[Any], wanted: list[Any]) -> str:
+    for number, (one, other) in enumerate(zip(got, wanted, strict=False), 1):
+        if one != other:
+            return f"event {number} is {one!r} instead of {other!r}"
+    return f"{len(got)} events came instead of {len(wanted)}"

@@ -1,0 +1,35 @@
+"""The policy under test, and where to get a fresh one."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from outrider.api.chance import stream
+from outrider.api.policy import Policy
+from outrider.model.settings import build
+from outrider.testing.campuses import tiny_campus
+from outrider.testing.stages import Shadow
+
+
+class Candidate:
+    """Base of the policy suites.
+
+    Class variables:
+        policy: the class under test.
+        settings: settings to build it with, beside its defaults.
+    """
+
+    policy: ClassVar[type[Policy]]
+    settings: ClassVar[Mapping[str, Any]] = {}
+
+    def make(self, seed: int = 0) -> Policy:
+        """A fresh policy of a seed, as replay and the daemon would make it."""
+        record = self.policy.settings_type
+        return self.policy(
+            build(record, self.settings, record.__name__),
+            stream(seed, f"policy:{self.policy.name}"),
+        )
+
+    def beside(self, policy: Policy, order: tuple[int, ...] = (0, 1, 2)) -> Shadow:
+        """The policy in shadow beside the tiny campus; `order` numbers its clusters."""
+        campus = tiny_campus()
+        return Shadow(policy, [campus.clusters[at] for at in order], campus.start)

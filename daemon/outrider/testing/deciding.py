@@ -1,0 +1,157 @@
+"""Does a policy decide soundly: declared, deterministic, within its bounds, without foresight?"""
+
+import random
+from collections.abc import Iterable
+from typing import Any, Final
+
+from outrider.api.policy import API_VERSION, PolicySettings
+from outrider.engine.site import Site
+from outrider.model import events as ev
+from outrider.model.events import NamedEvent
+from outrider.model.jobs import Job
+from outrider.model.machines import MachineSpec
+from outrider.testing.campuses import DAY_S, tiny_campus
+from outrider.testing.candidate import Candidate
+from outrider.testing.declarations import check_identity, check_settings
+from outrider.testing.stages import act, before, incumbent, seen_from_outside
+from outrider.testing.verdict import expect
+from outrider.testing.witness import Witness, check_scores, check_sentence
+
+FORK_S: Final = 1.5 * DAY_S
+
+
+class DecidesSoundly(Candidate):
+    """Questions about declarations and choices."""
+
+    def test_it_says_what_it_is(self) -> None:
+        """Class variables are there and of the right kind."""
+        kind = self.policy
+        check_identity(kind, API_VERSION)
+        words = isinstance(kind.features, tuple) and all(isinstance(w, str) for w in kind.features)
+        expect(words, f"features must be a tuple of words: {kind.features!r}")
+        expect(isinstance(kind.needs_oracle, bool), "needs_oracle must be True or False")
+        made = self.make()
+        for name, value in (("reconsider_s", made.reconsider_s), ("max_hold_s", made.max_hold_s)):
+            positive = isinstance(value, (int, float)) and value > 0
+            expect(
+                positive or (value is None and name == "reconsider_s"),
+                f"{name} must be seconds above 0: {value!r}",
+            )
+
+    def test_every_setting_tells_its_unit_and_purpose(self) -> None:
+        """Settings have units in their names, descriptions, and defaults that are allowed."""
+        check_settings(self.policy.settings_type, PolicySettings, self.settings)
+
+    def test_every_preset_can_be_built(self) -> None:
+        """A preset names known settings and allowed values."""
+        for preset, given in self.policy.presets.items():
+            check_settings(self.policy.settings_type, PolicySettings, {**self.settings, **given})
+            expect(preset.isidentifier(), f"preset {preset!r}: right would be one word")
+
+    def test_the_same_seed_gives_the_same_ledger(self) -> None:
+        """No chance but the generator it was handed, no clock, nothing kept between two runs."""
+        campus = tiny_campus()
+        random.seed(1)
+        first = act(campus, self.make())
+        random.seed(2)
+        _expect_same(act(campus, self.make()), first, "a second run with the same seed")
+        expect(first != [], "the policy decided nothing at all on a campus of 150 jobs")
+
+    def test_another_policy_in_the_same_run_changes_nothing(self) -> None:
+        """Not even a second one of its own kind: nothing is shared through the class."""
+        campus = tiny_campus()
+        twin = self.make(seed=1)
+        vars(twin)["name"] = "twin"
+        alone = act(campus, self.make())
+        _expect_same(
+            act(campus, self.make(), [incumbent(), twin]), alone, "a run with others in shadow"
+        )
+
+    def test_every_choice_is_a_free_machine_or_the_queue(self) -> None:
+        """Sound choices, scores and rewards in a whole run, for two campuses."""
+        for seed in (0, 1):
+            policy = self.make()
+            witness = Witness(policy)
+            act(tiny_campus(seed), policy)
+            expect(witness.asked > 0, "the policy was never asked")
+
+    def test_it_starts_a_job_that_may_not_be_kept(self) -> None:
+        """``may_keep=False`` is obeyed by the policy itself, not only by the engine's guard."""
+        policy = self.make()
+        witness = Witness(policy, insist=True)
+        act(tiny_campus(), policy)
+        expect(witness.kept == 0, "kept a job queued although may_keep is False")
+
+    def test_it_explains_each_job_in_one_sentence(self) -> None:
+        """`explain` and `scores` answer for every job, also before anything was learned."""
+
+        def look(job: Job, site: Site) -> None:
+            check_sentence(policy.explain(job, site), f"at {site.now:g} s")
+            check_scores(policy.scores(policy.alike(job, site), site), f"at {site.now:g} s")
+
+        policy = self.make()
+        act(tiny_campus(), policy, until_s=DAY_S)
+        Witness(policy := self.make(), look=look)
+        act(tiny_campus(), policy)
+
+    def test_it_cannot_see_the_future(self) -> None:
+        """Two campuses that are alike until a moment are decided alike until then."""
+        plain = act(tiny_campus(), self.make())
+        forked = act(tiny_campus(fork_s=FORK_S), self.make())
+        past = _until(plain, FORK_S)
+        _expect_same(_until(forked, FORK_S), past, "a campus whose future differs")
+        expect(plain != forked, "the two campuses were decided alike to the end: no difference?")
+        cut = act(tiny_campus(), self.make(), until_s=FORK_S)
+        _expect_same(_until(cut, FORK_S), past, "a run that stops there")
+
+    def test_watts_may_be_unknown(self) -> None:
+        """Of some machines, and of all."""
+        told = seen_from_outside(tiny_campus())
+        for hidden in (("cellar",), ("attic", "cellar", "library")):
+            policy = self.make()
+            witness = Witness(policy)
+            self.beside(policy).play(_without_watts(told, hidden))
+            expect(witness.asked > 0, "the policy was never asked")
+
+    def test_machines_and_clusters_may_come_and_go(self) -> None:
+        """A new cluster appears in the middle, a machine moves into it, a cluster empties."""
+        told = seen_from_outside(tiny_campus())
+        policy = self.make()
+        witness = Witness(policy)
+        shadow = self.beside(policy)
+        shadow.play(before(told, FORK_S), FORK_S)
+        asked = witness.asked
+        moves: list[NamedEvent] = [
+            *((FORK_S, ev.JOINED, f"tower-{n}", MachineSpec(cluster="tower")) for n in range(3)),
+            (FORK_S, ev.JOINED, "attic-0", MachineSpec(cluster="tower", active_w=90.0)),
+            *((FORK_S, ev.LEFT, f"library-{n}", None) for n in (9, 10, 11)),
+        ]
+        later = [event for event in told if event[0] > FORK_S]
+        shadow.play(moves + [e for e in later if not _is_at_library(e)])
+        expect(witness.asked > asked, "the policy was not asked again")
+        expect("tower" in shadow.site.cluster_names, "no cluster appeared")
+
+
+def _until(rows: Iterable[Any], time_s: float) -> list[Any]:
+    return [row for row in rows if row.time_s < time_s]
+
+
+def _expect_same(got: list[Any], wanted: list[Any], what: str) -> None:
+    for number, (one, other) in enumerate(zip(got, wanted, strict=False), 1):
+        expect(one == other, f"{what} differs in decision {number}: {one} instead of {other}")
+    expect(len(got) == len(wanted), f"{what} has {len(got)} decisions instead of {len(wanted)}")
+
+
+def _without_watts(told: Iterable[NamedEvent], clusters: tuple[str, ...]) -> list[NamedEvent]:
+    return [
+        (time_s, kind, subject, MachineSpec(cluster=extra.cluster))
+        if kind == ev.JOINED and extra.cluster in clusters
+        else (time_s, kind, subject, extra)
+        for time_s, kind, subject, extra in told
+    ]
+
+
+def _is_at_library(event: NamedEvent) -> bool:
+    _, kind, subject, extra = event
+    machine = extra[0] if kind == ev.STARTED else subject
+    return machine.startswith("library-")

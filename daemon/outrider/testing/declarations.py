@@ -1,0 +1,82 @@
+"""What a plugin declares of itself: name, description, version and settings."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from outrider.model.errors import ConfigurationError
+from outrider.model.settings import Setting, build, describe
+from outrider.testing.verdict import expect
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_MOST_LETTERS = 120
+_UNITS = {
+    "sec": "_s", "secs": "_s", "second": "_s", "seconds": "_s", "ms": "_s", "millis": "_s",
+    "min": "_s", "mins": "_s", "minutes": "_s", "hour": "_s", "hours": "_s",
+    "timeout": "_s", "interval": "_s", "delay": "_s", "period": "_s", "duration": "_s",
+    "age": "_s", "lifetime": "_s", "life": "_s", "watt": "_w", "watts": "_w", "kw": "_w",
+    "power": "_w", "joule": "_j", "joules": "_j", "kwh": "_j", "wh": "_j", "energy": "_j",
+    "percent": "_ratio", "pct": "_ratio",
+}  # fmt: skip
+"""Last words of a number's name that leave its unit open or speak of another than the house's."""
+
+
+def check_identity(plugin: type[Any], version: int) -> None:
+    """Name, one line of description, and the version of the contract."""
+    for attribute in ("name", "description"):
+        said = getattr(plugin, attribute, None)
+        expect(isinstance(said, str), f"{plugin.__name__}.{attribute} must be a string: {said!r}")
+    expect(
+        _NAME.fullmatch(plugin.name) is not None,
+        f"name {plugin.name!r}: right would be small letters, digits and _, such as 'coolest_room'",
+    )
+    line = plugin.description
+    expect(
+        0 < len(line) <= _MOST_LETTERS and "\n" not in line,
+        f"description {line!r}: right would be one line of at most {_MOST_LETTERS} letters",
+    )
+    expect(
+        plugin.api_version == version,
+        f"api_version is {plugin.api_version}; this Outrider speaks version {version}",
+    )
+
+
+def check_settings(
+    record: type[msgspec.Struct], base: type[msgspec.Struct], given: Mapping[str, Any]
+) -> None:
+    """Every setting tells its unit, what it is for, and a default that it would itself accept."""
+    expect(
+        isinstance(record, type) and issubclass(record, base),
+        f"settings_type must be a subclass of {base.__name__}: {record!r}",
+    )
+    expect(record.__struct_config__.frozen, f"{record.__name__} must be declared frozen=True")
+    for setting in describe(record):
+        where = f"{record.__name__}.{setting.name}"
+        expect(
+            bool(setting.doc),
+            f"{where} has no description; say what it does and why one would change it: "
+            "Annotated[..., msgspec.Meta(description=...)]",
+        )
+        _check_unit(setting, where)
+        if setting.required:
+            expect(setting.name in given, f"{where} has no default: give the suite a value for it")
+    made = build(record, given, record.__name__)
+    plain = msgspec.to_builtins(made)
+    try:
+        again = build(record, plain, record.__name__)
+    except ConfigurationError as error:
+        expect(False, f"a default of {record.__name__} is not among the values it allows: {error}")
+    else:
+        expect(again == made, f"{record.__name__} read back from plain data is another: {again!r}")
+
+
+def _check_unit(setting: Setting, where: str) -> None:
+    last = setting.name.rpartition("_")[2]
+    number = isinstance(setting.default, (int, float)) and not isinstance(setting.default, bool)
+    expect(
+        not (number and last in _UNITS),
+        f"{where} does not say its unit; right would be a name that ends with "
+        f"{_UNITS.get(last, '_s')!r}",
+    )

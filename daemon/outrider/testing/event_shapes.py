@@ -1,0 +1,72 @@
+"""The shapes of events: what the extra of each kind must be."""
+
+from collections.abc import Callable, Set
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from outrider.model import events as ev
+from outrider.model.jobs import JobSpec
+from outrider.model.machines import MachineSpec
+from outrider.testing.verdict import expect
+
+_SPEC_FIELDS = {field.name for field in msgspec.structs.fields(JobSpec)}
+
+
+def check_event(event: Any, sees: Set[int]) -> None:
+    """An event as the alphabet of `outrider.model.events` writes it.
+
+    Args:
+        event: as it came.
+        sees: numbers of the kinds that the adapter declares.
+
+    Raises:
+        NotConforming: names the event and what would be right.
+    """
+    expect(
+        isinstance(event, tuple) and len(event) == 4,
+        f"an event is a tuple (time_s, kind, subject, extra): {event!r}",
+    )
+    time_s, kind, subject, extra = event
+    expect(kind in range(len(ev.KIND_NAMES)), f"no kind has the number {kind!r}: {event!r}")
+    name = ev.KIND_NAMES[kind]
+    expect(kind in sees, f"an event of kind {name!r} came, which `sees` does not name: {event!r}")
+    finite = isinstance(time_s, (int, float)) and isfinite(time_s)
+    expect(finite, f"the time must be a finite number of seconds: {event!r}")
+    named = isinstance(subject, str) and subject != ""
+    expect(named, f"the subject must be the name of a job or machine: {event!r}")
+    fits, right = _EXTRAS.get(kind, _NOTHING)
+    expect(fits(extra), f"the extra of {name!r} must be {right}: {event!r}")
+
+
+def _is_start(extra: Any) -> bool:
+    if not (isinstance(extra, tuple) and len(extra) == 2):
+        return False
+    machine, cpus = extra
+    return isinstance(machine, str) and machine != "" and isinstance(cpus, int) and cpus >= 1
+
+
+def _is_reason(extra: Any) -> bool:
+    return isinstance(extra, str) and extra in ev.EVICTION_REASONS
+
+
+def _is_change(extra: Any) -> bool:
+    return isinstance(extra, dict) and set(extra) <= _SPEC_FIELDS
+
+
+def _is_watts(extra: Any) -> bool:
+    return isinstance(extra, (int, float)) and isfinite(extra) and extra >= 0
+
+
+_Shape = tuple[Callable[[Any], bool], str]
+_NOTHING: _Shape = (lambda extra: extra is None, "None")
+_EXTRAS: dict[int, _Shape] = {
+    ev.SUBMITTED: (lambda extra: isinstance(extra, JobSpec), "a JobSpec"),
+    ev.STARTED: (_is_start, "(name of the machine, CPUs >= 1)"),
+    ev.EVICTED: (_is_reason, f"one of {', '.join(ev.EVICTION_REASONS)}"),
+    ev.REMOVED: (lambda extra: extra in ("removed", "killed"), "'removed' or 'killed'"),
+    ev.CHANGED: (_is_change, "a dict of changed JobSpec fields"),
+    ev.JOINED: (lambda extra: isinstance(extra, MachineSpec), "a MachineSpec"),
+    ev.POWER: (_is_watts, "watts, finite and not below 0"),
+}

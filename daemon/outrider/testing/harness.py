@@ -1,0 +1,59 @@
+"""What an author provides so that the suite can try an adapter: a source, and power over it."""
+
+import unittest
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from outrider.api.adapter import Adapter
+
+
+class AdapterHarness:
+    """One source of events, and adapters on it.
+
+    Class variables:
+        endless: the source goes on by itself; it may give more events than were appended.
+        within_s: longest time in which what was appended must have come.
+        quiet_within_s: longest silence of an adapter on a healthy source.
+    """
+
+    endless: ClassVar[bool] = False
+    within_s: ClassVar[float] = 20.0
+    quiet_within_s: ClassVar[float] = 3.0
+
+    def adapter(self) -> Adapter:
+        """A new adapter on the source, as after a restart of the daemon."""
+        raise NotImplementedError
+
+    def settings(self) -> Mapping[str, Any]:
+        """Settings that have no default, for the check of the settings record."""
+        return {}
+
+    def append(self) -> int:
+        """Let something happen at the source.
+
+        Returns:
+            how many events it will give, at least 1. Of an endless source: how many more must
+            have come before the suite looks at them.
+        """
+        raise NotImplementedError
+
+    def take_away(self) -> None:
+        """Make the source unreachable: remove the file, stop the server."""
+        raise NotImplementedError
+
+    def bring_back(self) -> None:
+        """Make it reachable again, as it was."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Remove what was made. Called after each question."""
+
+    def needs_silence(self) -> None:
+        """Skip what cannot be asked of a source that never rests."""
+        if self.endless:
+            raise unittest.SkipTest("this source never rests")
+
+    def needs_a_source_to_take_away(self) -> None:
+        """Skip what cannot be asked of a source that is part of the adapter."""
+        if type(self).take_away is AdapterHarness.take_away:
+            raise unittest.SkipTest("this source cannot be taken away")

@@ -1,0 +1,54 @@
+"""Running the command line: in this process, or as the command a shell would start."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from outrider.cli.entry import main
+
+COMMAND = Path(sys.executable).with_name("outrider")
+WITHIN_S = 60.0
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        """The one JSON document on standard output, of a command that ended well."""
+        assert self.code == 0, self
+        return json.loads(self.out)
+
+
+def outrider(*words: object) -> Done:
+    """Run a command in this process."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main([str(word) for word in words])
+    return Done(code, _text(out), _text(err))
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    stream.seek(0)
+    return stream.read()
+
+
+def shell(*words: object, **environment: str) -> Done:
+    """Run the installed command as a process of its own."""
+    assert COMMAND.exists(), f"{COMMAND} is not there: install the package first"
+    done = subprocess.run(
+        [COMMAND, *map(str, words)],
+        capture_output=True, text=True, timeout=WITHIN_S, check=False,
+        env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    return Done(done.returncode, done.stdout, done.stderr)

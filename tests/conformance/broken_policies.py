@@ -1,0 +1,203 @@
+"""Policies that break their contract in one way each, as authors in a hurry do."""
+
+import inspect
+import random
+from collections.abc import Hashable, Sequence
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta
+
+from outrider.api import (
+    NOWHERE,
+    Choice,
+    Job,
+    Outcome,
+    Policy,
+    PolicySettings,
+    SiteView,
+)
+from outrider.replay.run import CampusRun
+
+
+class Sound(Policy):
+    """Any free machine, in the order of arrival: breaks nothing."""
+
+    name: ClassVar[str] = "sound"
+    description: ClassVar[str] = "any free machine"
+
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        machine = view.draw(self.rng)
+        share = view.free_n[view.cluster_of(machine)] / view.free_total
+        return Choice(machine, "any", share)
+
+
+class TakesTheFirstMachine(Sound):
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        return Choice(0, "first")
+
+
+class NeverStarts(Sound):
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        return Choice(NOWHERE, "lazy", 1.0)
+
+
+class DrawsFromTheGlobalGenerator(Sound):
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        return Choice(view.draw(random._inst), "any")
+
+
+class SharesItsMemoryThroughTheClass(Sound):
+    chosen: ClassVar[list[int]] = []
+
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        self.chosen.append(job.number)
+        clusters = [number for number, free in enumerate(view.free_n) if free]
+        return Choice(view.draw_in(clusters[len(self.chosen) % len(clusters)], self.rng), "turn")
+
+
+class ChangesTheSite(Sound):
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        choice = super().choose(job, appraisal, view, may_keep)
+        view.free_n[view.cluster_of(choice.machine)] -= 1  # type: ignore[index]
+        return choice
+
+
+class TellsTheChanceOfTheMachine(Sound):
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        return Choice(view.draw(self.rng), "any", 1.0 / view.free_total)
+
+
+class AlwaysCertain(Sound):
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        return Choice(view.draw(self.rng), "any", 1.0)
+
+
+class SeesTheFuture(Sound):
+    """Looks through the frames of its callers for the trace that is being replayed."""
+
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        for caller in inspect.stack(0)[:12]:
+            run = caller.frame.f_locals.get("self")
+            if isinstance(run, CampusRun):
+                last_s = run.campus.submit_s[-1]
+                return Choice(view.draw(random.Random(f"{last_s} {job.number}")), "any")
+        return super().choose(job, appraisal, view, may_keep)
+
+
+class CannotDoWithoutWatts(Sound):
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        least = min(watts for watts, n in zip(view.active_w, view.free_n, strict=True) if n)  # type: ignore[type-var]
+        return Choice(view.draw_in(list(view.active_w).index(least), self.rng), "watts")
+
+
+class KnowsOnlyTheClustersOfTheBeginning(Sound):
+    def __init__(self, settings: Any, rng: random.Random) -> None:
+        super().__init__(settings, rng)
+        self.seen: list[int] = []
+
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        self.seen = self.seen or [0] * len(view.free_n)
+        machine = view.draw(self.rng)
+        self.seen[view.cluster_of(machine)] += 1
+        return Choice(machine, "any")
+
+
+class Learner(Sound):
+    """Counts runs by cluster: breaks nothing, and is what the next ones get wrong."""
+
+    def __init__(self, settings: Any, rng: random.Random) -> None:
+        super().__init__(settings, rng)
+        self.runs: dict[str, float] = {}
+
+    def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
+        if outcome.machine != NOWHERE:
+            name = view.cluster_names[outcome.cluster]
+            self.runs[name] = self.runs.get(name, 0.0) + 1.0
+        return ()
+
+    def scores(self, key: Hashable, view: SiteView) -> dict[str, float]:
+        return {name: self.runs.get(name, 0.0) for name in view.cluster_names}
+
+    def save(self, view: SiteView) -> dict[str, Any]:
+        return {"runs": self.runs}
+
+    def restore(self, saved: dict[str, Any], view: SiteView) -> None:
+        self.runs = dict(saved["runs"])
+
+
+class ForgetsAtARestart(Learner):
+    def restore(self, saved: dict[str, Any], view: SiteView) -> None:
+        self.runs = {}
+
+
+class SavesClustersByNumber(Learner):
+    def save(self, view: SiteView) -> dict[str, Any]:
+        return {"runs": [self.runs.get(name, 0.0) for name in view.cluster_names]}
+
+    def restore(self, saved: dict[str, Any], view: SiteView) -> None:
+        self.runs = dict(zip(view.cluster_names, saved["runs"], strict=False))
+
+
+class SavesWhatIsNoPlainData(Learner):
+    def save(self, view: SiteView) -> dict[str, Any]:
+        return {"runs": self.runs, "self": self}
+
+
+class LearnsFromBeingAsked(Learner):
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        choice = super().choose(job, appraisal, view, may_keep)
+        name = view.cluster_names[view.cluster_of(choice.machine)]
+        self.runs[name] = self.runs.get(name, 0.0) + 1.0
+        return choice
+
+
+class ScoresByWhatIsNoNumber(Learner):
+    def scores(self, key: Hashable, view: SiteView) -> dict[str, float]:
+        return dict.fromkeys(view.cluster_names, float("nan"))
+
+
+class KnowsOnlyTwoEndings(Learner):
+    def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
+        return [{"completed": 1.0, "evicted": -1.0}[outcome.ending]]
+
+
+class SaysNothing(Sound):
+    def explain(self, job: Job, view: SiteView) -> str:
+        return ""
+
+
+class UnclearSettings(PolicySettings, frozen=True):
+    patience: Annotated[int, Meta(ge=1, description="Rounds.")] = 3
+    timeout: Annotated[float, Meta(gt=0, description="How long.")] = 60.0
+
+
+class LeavesAUnitOpen(Sound):
+    settings_type = UnclearSettings
+
+
+class ForbiddenDefault(PolicySettings, frozen=True):
+    grace_s: Annotated[float, Meta(gt=0, description="Seconds of grace.")] = 0.0
+
+
+class HasAForbiddenDefault(Sound):
+    settings_type = ForbiddenDefault
+
+
+class SilentSettings(PolicySettings, frozen=True):
+    grace_s: float = 1.0
+
+
+class DoesNotSayWhatASettingIsFor(Sound):
+    settings_type = SilentSettings
+
+
+class HasAStalePreset(Sound):
+    presets: ClassVar = {"fast": {"grace_seconds": 1.0}}
+
+
+class BadlyNamed(Sound):
+    name: ClassVar[str] = "Badly-Named"
+
+
+class FromTheFuture(Sound):
+    api_version: ClassVar[int] = 99

@@ -1,0 +1,63 @@
+"""The suite itself: it lets a sound adapter pass and catches each way to break the contract."""
+
+import unittest
+
+import pytest
+
+from conformance import broken_adapters as broken
+from outrider.testing import AdapterConformance, AdapterHarness, NotConforming, check_adapter
+
+
+def test_a_sound_adapter_passes_everything() -> None:
+    answers = check_adapter(lambda: broken.ListHarness(broken.Sound))
+    assert set(answers.values()) == {"passed"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (broken.BeginsAnewAtARestart, "resumed after event 3 of 9: event 1 is"),
+        (broken.RemembersBetterThanItsCursor, "entered_again: NotConforming: 0 of 3 events came"),
+        (broken.SkipsOneAtARestart, "test_it_resumes_from_every_cursor: .* 5 of 6 events came"),
+        (broken.TellsTheFirstEventTwice, "test_every_event_comes_once: .*7 events came instead of"),
+        (broken.HasACursorOfItsOwn, "the cursor <object .*> is no plain data"),
+        (broken.SeesMoreThanItSays, "'started' came, which `sees` does not name"),
+        (broken.StartsJobsNowhere, "the extra of 'started' must be .name of the machine, CPUs"),
+        (broken.LivesOutsideTime, "the time must be a finite number of seconds"),
+        (broken.IsSilentWhenNothingHappens, "0 batches, not 2, within 0.3 s of silence"),
+        (broken.Ends, "it must go on for ever"),
+        (broken.FailsWithoutItsSource, "test_a_source_that_is_gone.*: FileNotFoundError: the list"),
+        (broken.NeverAges, "age_s did not grow while the source was away"),
+        (broken.TakesBackWhatItSaw, "seen_until_s goes back"),
+        (broken.LeavesATask, "tasks that outlive the adapter: forgotten"),
+        (broken.LeavesAThread, "threads that outlive the adapter: forgotten-thread"),
+        (broken.HasAHiddenLever, "levers that it does not declare: preempt"),
+        (broken.SeesWhatDoesNotExist, r"sees names \['exploded'\]; known: asleep, "),
+    ],
+)
+def test_a_broken_adapter_is_told_what_it_broke(kind: type[broken.Sound], said: str) -> None:
+    with pytest.raises(NotConforming, match=said):
+        check_adapter(lambda: broken.ListHarness(kind))
+
+
+def test_what_cannot_be_taken_away_is_not_asked_for() -> None:
+    class Fixed(broken.ListHarness):
+        take_away = AdapterHarness.take_away
+
+    answers = check_adapter(lambda: Fixed(broken.Sound))
+    told = answers["test_a_source_that_is_gone_only_grows_old"]
+    assert told == "does not apply: this source cannot be taken away"
+
+
+def test_any_runner_that_knows_test_methods_will_do() -> None:
+    class WithUnittest(AdapterConformance, unittest.TestCase):
+        def harness(self) -> AdapterHarness:
+            return broken.ListHarness(broken.NeverAges)
+
+    suite = unittest.defaultTestLoader.loadTestsFromTestCase(WithUnittest)
+    result = unittest.TestResult()
+    suite.run(result)
+    assert result.testsRun == 11
+    ((case, trace),) = result.failures + result.errors
+    assert case.id().endswith("test_a_source_that_is_gone_only_grows_old")
+    assert "age_s did not grow" in trace

@@ -1,0 +1,111 @@
+"""Every adapter that ships with Outrider holds what outsiders' adapters must hold."""
+
+import datetime as dt
+import shutil
+import tempfile
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from outrider.api import Adapter, build
+from outrider.api.plugins import POLICIES, find
+from outrider.testing import AdapterConformance, AdapterHarness
+from outrider.testing.campuses import tiny_campus
+from outrider.virtual.campus_files import write_campus
+from outrider_adapters.logtail import LogtailAdapter, LogtailSettings
+from outrider_adapters.simulated import SimulatedAdapter, SimulatedSettings
+
+FIRST = dt.datetime(2026, 11, 21, 10, 0, 0, tzinfo=dt.UTC)
+JOB_EVENTS = (
+    "000 ({job}.000.000) {at} Job submitted from host: <10.0.0.1:9618?alias=head>\n...\n",
+    "001 ({job}.000.000) {at} Job executing on host: <10.0.0.2:9618?alias=lab-7.example>\n...\n",
+    "004 ({job}.000.000) {at} Job was evicted.\n\t(0) CPU times\n...\n",
+    "001 ({job}.000.000) {at} Job executing on host: <10.0.0.3:9618?alias=lab-8.example>\n...\n",
+    "005 ({job}.000.000) {at} Job terminated.\n\t(1) Normal termination (return value 0)\n...\n",
+)
+
+
+class EventLogHarness(AdapterHarness):
+    """A folder with an HTCondor event log that grows by a job at a time."""
+
+    polling: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="conformance-"))
+        self.log = self.folder / "EventLog"
+        self.jobs = 0
+
+    def settings(self) -> dict[str, object]:
+        return {
+            "paths": (str(self.log),),
+            "start_at": "beginning",
+            "poll_s": 0.05,
+            "settle_s": 0.05,
+            "inotify": not self.polling,
+        }
+
+    def adapter(self) -> Adapter:
+        return LogtailAdapter("log", build(LogtailSettings, self.settings(), "test"))
+
+    def append(self) -> int:
+        self.jobs += 1
+        with self.log.open("a", encoding="utf-8") as log:
+            for number, event in enumerate(JOB_EVENTS):
+                at = FIRST + dt.timedelta(minutes=10 * self.jobs, seconds=40 * number)
+                log.write(event.format(job=self.jobs, at=f"{at:%Y-%m-%d %H:%M:%S}"))
+        return len(JOB_EVENTS)
+
+    def take_away(self) -> None:
+        self.log.rename(self.folder / "elsewhere")
+
+    def bring_back(self) -> None:
+        (self.folder / "elsewhere").rename(self.log)
+
+    def close(self) -> None:
+        shutil.rmtree(self.folder)
+
+
+class PolledEventLogHarness(EventLogHarness):
+    """The same without inotify."""
+
+    polling = True
+
+
+class CampusHarness(AdapterHarness):
+    """A tiny campus that runs by itself: three days in about two seconds."""
+
+    endless = True
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="conformance-"))
+        write_campus(tiny_campus(), self.folder)
+
+    def adapter(self) -> Adapter:
+        settings = SimulatedSettings(campus=str(self.folder), speed=150_000.0, batch_s=0.2)
+        return SimulatedAdapter("campus", settings)
+
+    def append(self) -> int:
+        return 250
+
+    def close(self) -> None:
+        shutil.rmtree(self.folder)
+
+
+class TestLogtail(AdapterConformance):
+    def harness(self) -> AdapterHarness:
+        return EventLogHarness()
+
+
+class TestLogtailPolling(AdapterConformance):
+    def harness(self) -> AdapterHarness:
+        return PolledEventLogHarness()
+
+
+@pytest.mark.skipif(
+    "random_match" not in find(POLICIES),
+    reason="outrider is not installed here, so its incumbent is not found: pip install -e .",
+)
+class TestSimulated(AdapterConformance):
+    def harness(self) -> AdapterHarness:
+        return CampusHarness()

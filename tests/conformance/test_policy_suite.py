@@ -1,0 +1,82 @@
+"""The suite itself: it lets sound policies pass and catches each way to break the contract."""
+
+import subprocess
+import sys
+
+import pytest
+
+from conformance import broken_policies as broken
+from outrider.api import Choice, Policy
+from outrider.testing import NotConforming, PolicyConformance, check_policy
+
+
+@pytest.mark.parametrize("policy", [broken.Sound, broken.Learner])
+def test_a_sound_policy_passes_everything(policy: type[Policy]) -> None:
+    assert set(check_policy(policy).values()) == {"passed"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        (broken.TakesTheFirstMachine, "chose machine 0, which is not free"),
+        (broken.NeverStarts, "kept the job queued although may_keep is False"),
+        (broken.DrawsFromTheGlobalGenerator, "a second run with the same seed differs"),
+        (broken.SharesItsMemoryThroughTheClass, "a run with others in shadow differs"),
+        (broken.ChangesTheSite, "choose\\(\\) changed the site"),
+        (broken.TellsTheChanceOfTheMachine, "it must be that of the cluster, not of the machine"),
+        (broken.AlwaysCertain, "with propensity 1;"),
+        (broken.SeesTheFuture, "a campus whose future differs differs in decision 1:"),
+        (broken.CannotDoWithoutWatts, "test_watts_may_be_unknown: PolicyError: .*TypeError"),
+        (
+            broken.KnowsOnlyTheClustersOfTheBeginning,
+            "test_machines_and_clusters_may_come_and_go: PolicyError: .*IndexError",
+        ),
+        (broken.ForgetsAtARestart, "at the end of a run with a restart: the score of"),
+        (broken.SavesClustersByNumber, "after clusters were numbered anew: the score of"),
+        (broken.SavesWhatIsNoPlainData, "test_a_restart_changes_nothing: TypeError"),
+        (broken.LearnsFromBeingAsked, "after 50 choices: the score of"),
+        (broken.ScoresByWhatIsNoNumber, "must be a finite number: nan"),
+        (broken.KnowsOnlyTwoEndings, "test_it_takes_every_ending: .*KeyError: 'removed'"),
+        (broken.SaysNothing, "explain\\(\\) said ''"),
+        (broken.LeavesAUnitOpen, "timeout does not say its unit; .* ends with '_s'"),
+        (broken.HasAForbiddenDefault, "a default of ForbiddenDefault is not among the values"),
+        (broken.DoesNotSayWhatASettingIsFor, "SilentSettings.grace_s has no description"),
+        (broken.HasAStalePreset, 'unknown setting "grace_seconds"'),
+        (broken.BadlyNamed, "name 'Badly-Named': right would be small letters"),
+        (broken.FromTheFuture, "api_version is 99; this Outrider speaks version 1"),
+    ],
+)
+def test_a_broken_policy_is_told_what_it_broke(policy: type[Policy], said: str) -> None:
+    with pytest.raises(NotConforming, match=said):
+        check_policy(policy)
+
+
+def test_a_question_that_does_not_apply_is_told_as_such() -> None:
+    class Unsure(broken.Sound):
+        def choose(self, *given: object) -> Choice:
+            choice = super().choose(*given)  # type: ignore[arg-type]
+            choice.propensity = None
+            return choice
+
+    answers = check_policy(Unsure)
+    name = PolicyConformance.test_propensities_are_the_frequencies_of_its_choices.__name__
+    assert answers.pop(name).startswith("does not apply: it says that it does not know")
+    assert set(answers.values()) == {"passed"}
+
+
+def test_the_suites_need_no_test_runner() -> None:
+    asked = "import sys, outrider.testing; print('pytest' in sys.modules)"
+    said = subprocess.run(
+        [sys.executable, "-c", asked], capture_output=True, text=True, check=True, timeout=60.0
+    )
+    assert said.stdout.strip() == "False"
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    class Twice(broken.SaysNothing):
+        settings_type = broken.UnclearSettings
+
+    with pytest.raises(NotConforming) as told:
+        check_policy(Twice)
+    assert "explain() said" in str(told.value)
+    assert "does not say its unit" in str(told.value)
