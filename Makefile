@@ -18,7 +18,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # `make test TESTS="tests/deciding -k bandit"` runs a part.
 TESTS ?=
 
-say = @printf '== %s\n' $(1)
+# On stderr: what a command prints stays alone on stdout.
+say = @printf '== %s\n' $(1) >&2
 
 help:  ## show this list
 	@printf 'Outrider, a learning site scheduler. What make can do here:\n'
