@@ -1,15 +1,16 @@
-"""The answers of the HTTP interface: `faces` and `mirror` joined to the ledger."""
+"""The answers of the HTTP interface: what the core shows, joined to the ledger."""
 
 import asyncio
 from typing import Any
 
 from outrider.ledger import Journal
-from outrider.service import faces
+from outrider.service import explaining, faces, listings
 from outrider.service.core import Core
 from outrider.service.mirror import Mirror
 from outrider.service.recording import Recording
 
 _EXPLAINED_ROWS = 50
+_REFUSED = "reload refused: "
 
 
 class Answers:
@@ -33,6 +34,11 @@ class Answers:
         self._core = core
         self._mirror = Mirror(core)
 
+    def note_refusal(self, why: str) -> None:
+        """A reload was refused; the next one, refused or not, takes the place of this note."""
+        kept = [note for note in self.notes if not note.startswith(_REFUSED)]
+        self.notes = [*kept, f"{_REFUSED}{why}"]
+
     def status(self) -> dict[str, Any]:
         """``/api/v1/status``."""
         figures = self._recording.figures()
@@ -45,15 +51,15 @@ class Answers:
 
     def jobs(self, limit: int, state: str | None) -> dict[str, Any]:
         """``/api/v1/jobs``."""
-        return faces.jobs(self._core, limit, state)
+        return listings.jobs(self._core, limit, state)
 
     def machines(self, limit: int) -> dict[str, Any]:
         """``/api/v1/machines``."""
-        return faces.machines(self._core, limit)
+        return listings.machines(self._core, limit)
 
     def utility(self) -> dict[str, Any]:
         """``/api/v1/utility``."""
-        return faces.utility(self._core)
+        return listings.utility(self._core)
 
     async def decisions(self, limit: int, job: str | None, after: int | None) -> dict[str, Any]:
         """``/api/v1/decisions``: newest first, or what follows a sequence number."""
@@ -64,10 +70,10 @@ class Answers:
         """``/api/v1/explain/JOB``: from memory, or from the ledger once the job is gone."""
         rows = await asyncio.to_thread(self._rows, _EXPLAINED_ROWS, job, None)
         rows.reverse()
-        found = faces.explain(self._core, job, rows)
+        found = explaining.explain(self._core, job, rows)
         if found is not None or not rows:
             return found
-        return faces.explain_from_rows(self._core.config.mode, job, rows)
+        return explaining.explain_from_rows(self._core.config.mode, job, rows)
 
     def ready(self) -> tuple[bool, list[str]]:
         """``/readyz``."""
