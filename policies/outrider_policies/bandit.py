@@ -110,24 +110,22 @@ class Bandit(Policy):
 
     def choose(self, job: Job, appraisal: Arms, view: SiteView, may_keep: bool) -> Choice:
         """Epsilon-greedy over the clusters with a free machine and the queue (eq. 6)."""
-        values = appraisal.values
-        best = values[_QUEUE] if may_keep else float("-inf")
-        ties = [_QUEUE] if may_keep else []
-        open_n = len(ties)
-        for arm, free in enumerate(view.free_n, 1):
-            if free:
-                open_n += 1
-                value = values[arm]
+        is_open = [may_keep, *view.free_n]
+        open_n = len(is_open) - is_open.count(0)
+        best = float("-inf")
+        ties: list[int] = []
+        for arm, value in enumerate(appraisal.values):
+            if value >= best and is_open[arm]:
                 if value > best:
                     best, ties = value, [arm]
-                elif value == best:
+                else:
                     ties.append(arm)
         rng, epsilon = self.rng, self._epsilon
         if rng.random() < epsilon:
             reason = "explore"
-            arms = [arm for arm, free in enumerate(view.free_n, 1) if free]
+            arms = [arm for arm, free in enumerate(is_open) if free]
             if may_keep:
-                arms.append(_QUEUE)
+                arms.append(arms.pop(0))  # the queue is drawn last
             arm = arms[int(rng.random() * open_n)]
         else:
             reason = "best"

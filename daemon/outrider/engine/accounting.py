@@ -11,7 +11,7 @@ from outrider.engine.distribution import Distribution
 from outrider.engine.energy import BADPUT, GOODPUT, EnergyBook
 from outrider.engine.fairness import Fairness
 from outrider.model.events import EVICTION_REASONS
-from outrider.model.jobs import RUNNING, Job
+from outrider.model.jobs import RUNNING, Job, JobSpec
 from outrider.model.localtime import LocalTime
 
 _SHORTEST_RUN_S = 10.0
@@ -80,7 +80,13 @@ class Accounting:
                 waits = self.waits[key] = Distribution(self.exact)
             waits.add(max(0.0, time_s - max(eligible_s, job.submit_s)))
         self.energy.work(machine, job.cpus, now)
-        self.fairness.started(job.spec.vo, now, job.cpus)
+        self.fairness.started(job.spec.vo, time_s, now, job.cpus)
+
+    def job_changed(self, job: Job, spec: JobSpec, now: float) -> None:
+        """A job is declared anew; what it gets from now on is its new VO's."""
+        if job.state == RUNNING and spec.vo != job.spec.vo:
+            self.fairness.ended(job.spec.vo, now, now, job.cpus)
+            self.fairness.started(spec.vo, now, now, job.cpus)
 
     def job_removed(self, job: Job) -> None:
         """A job left the queue or its machine without completing."""
@@ -92,10 +98,12 @@ class Accounting:
     def run_paused(self, job: Job, now: float) -> None:
         """A running job is suspended: neither goodput nor badput, and no energy of its own."""
         self.energy.rest(job.machine, job.cpus, now)
+        self.fairness.ended(job.spec.vo, now, now, job.cpus)
 
     def run_resumed(self, job: Job, now: float) -> None:
         """A suspended job works again."""
         self.energy.work(job.machine, job.cpus, now)
+        self.fairness.started(job.spec.vo, now, now, job.cpus)
 
     def run_completed(self, job: Job, run_s: float, cluster: int, time_s: float) -> None:
         """The run finished its job: goodput, and the job's overhead and slowdown."""
@@ -116,11 +124,11 @@ class Accounting:
         key = (reason, cluster)
         self.evictions[key] = self.evictions.get(key, 0) + 1
 
-    def run_closed(self, job: Job, run_s: float, now: float) -> None:
+    def run_closed(self, job: Job, time_s: float, now: float) -> None:
         """After either: the machine rests and the VO's meter stops."""
         if job.state == RUNNING:  # a suspended run rests already
             self.energy.rest(job.machine, job.cpus, now)
-        self.fairness.ended(job.spec.vo, job.start_s, now, job.cpus, run_s)
+            self.fairness.ended(job.spec.vo, time_s, now, job.cpus)
 
     def evictions_by_reason(self) -> dict[str, int]:
         """Counts over all clusters, every reason of the closed list named."""

@@ -21,6 +21,7 @@ PURPOSES: Final = (GOODPUT, BADPUT, "open", IDLE, SLEEP, OWNER)
 
 NAN: Final = float("nan")
 GONE, IDLING, OWNED, ASLEEP = range(4)
+_ALL_RESTS: Final = 1.0 - 1e-9
 
 
 class EnergyBook:
@@ -34,6 +35,7 @@ class EnergyBook:
         self._local_time = local_time
         self.joules: dict[str, list[float]] = {p: [] for p in PURPOSES if p != "open"}
         self._habits: list[ClusterSpec] = []
+        self._sleeps: list[bool] = []
         self._cluster: list[int] = []
         self._state: list[int] = []
         self._since: list[float] = []
@@ -48,9 +50,11 @@ class EnergyBook:
         """A machine joins, idle, or tells anew what it is; `settle` it first."""
         while len(self._habits) <= cluster:
             self._habits.append(habits)
+            self._sleeps.append(False)
             for column in self.joules.values():
                 column.append(0.0)
         self._habits[cluster] = habits
+        self._sleeps[cluster] = habits.sleeps
         while len(self._state) <= m:
             self._cluster.append(cluster)
             self._state.append(GONE)
@@ -71,17 +75,13 @@ class EnergyBook:
 
     def enter(self, m: int, state: int, now: float) -> None:
         """The part of the machine that runs no job enters a state."""
-        if now > self._since[m]:
-            self.settle(m, now)
+        self.settle(m, now)
         self._state[m] = state
         if state == IDLING:
-            self._begin_idling(m, now)
-
-    def _begin_idling(self, m: int, now: float) -> None:
-        habits = self._habits[self._cluster[m]]
-        if habits.sleeps:
-            now += habits.sleep_after_s(self._local_time.week_second(now))
-            self._sleeps_at[m] = now
+            cluster = self._cluster[m]
+            if self._sleeps[cluster]:
+                week_second = self._local_time.week_second(now)
+                self._sleeps_at[m] = now + self._habits[cluster].sleep_after_s(week_second)
 
     def settle(self, m: int, now: float) -> None:
         """Book the time since the last change."""
@@ -89,14 +89,15 @@ class EnergyBook:
         if now <= since:
             return
         self._since[m] = now
-        share_s = self._rest[m] * (now - since)
-        if not share_s:
+        rest = self._rest[m]
+        if not rest:
             return
+        share_s = rest * (now - since)
         state, cluster = self._state[m], self._cluster[m]
         if state == IDLING:
             sleeps_at = self._sleeps_at[m]
-            if now > sleeps_at:
-                asleep_s = self._rest[m] * (now - (max(since, sleeps_at)))
+            if now > sleeps_at and rest > _ALL_RESTS:  # no CPU keeps it awake
+                asleep_s = share_s if since > sleeps_at else rest * (now - sleeps_at)
                 self.joules[SLEEP][cluster] += asleep_s * self._sleep_w[m]
                 share_s -= asleep_s
             self.joules[IDLE][cluster] += share_s * self._idle_w[m]
@@ -115,8 +116,7 @@ class EnergyBook:
         self.settle(m, now)
         self._rest[m] += cpus / self._cpus[m]
         if self._state[m] in (IDLING, ASLEEP):
-            self._state[m] = IDLING
-            self._begin_idling(m, now)
+            self.enter(m, IDLING, now)
 
     def run_j(self, m: int, cpus: int, run_s: float) -> float:
         """Joules of a run: its share of the machine's active watts."""
@@ -137,7 +137,7 @@ class EnergyBook:
         """Whether it sleeps now: by an event, or by its cluster's habit."""
         state = self._state[m]
         return state == ASLEEP or (
-            state == IDLING and self._rest[m] >= 1.0 and now >= self._sleeps_at[m]
+            state == IDLING and self._rest[m] > _ALL_RESTS and now >= self._sleeps_at[m]
         )
 
     def state(self, m: int) -> int:

@@ -171,7 +171,7 @@ class Engine:
             accounting.run_wasted(job, run_s, cluster, reason)
             if run_s > job.consumed_s:
                 job.consumed_s = run_s
-        accounting.run_closed(job, run_s, site.now)
+        accounting.run_closed(job, time_s, site.now)
         site.give_back(job.machine, job.cpus)
         if not self.silent:
             for seat in self.seats:
@@ -233,7 +233,9 @@ class Engine:
         self._want_round()
 
     def _changed(self, time_s: float, subject: int, extra: JobSpec) -> None:
-        self.site.jobs[subject].spec = extra
+        job = self.site.jobs[subject]
+        self.accounting.job_changed(job, extra, self.site.now)
+        job.spec = extra
 
     # -- machines -----------------------------------------------------------------------------
 
@@ -245,7 +247,7 @@ class Engine:
         cluster = site.machine_cluster[subject]
         energy.join(subject, extra, cluster, site.cluster_specs[cluster])
         energy.enter(subject, OWNED if site.owner[subject] else IDLING, site.now)
-        if extra.usable:
+        if extra.usable and not site.owner[subject]:
             self._usable(time_s, subject, None)
 
     def _left(self, time_s: float, subject: int, extra: None) -> None:

@@ -39,9 +39,8 @@ class Fairness:
         self._number: dict[str, int] = {}
         self._done: list[float] = []
         self._running: list[int] = []
-        self._since_sum: list[float] = []
+        self._at: list[float] = []
         self._recent: list[float] = []
-        self._recent_at: list[float] = []
         self._at_submission: tuple[float, list[float], list[int], list[float]] | None = None
         self._sum = 0.0
         self._samples = 0
@@ -53,52 +52,52 @@ class Fairness:
             self._number[vo] = len(self._number)
             self._done.append(0.0)
             self._running.append(0)
-            self._since_sum.append(0.0)
+            self._at.append(0.0)
             self._recent.append(0.0)
-            self._recent_at.append(0.0)
         return self._number[vo]
 
     def submitted(self, vo: str, now: float) -> None:
         """A job came: remember the service delivered at this moment."""
         if vo not in self._number:
             self.number(vo)
-        self._at_submission = (now, self._done.copy(), self._running.copy(), self._since_sum.copy())
+        self._at_submission = (now, self._done.copy(), self._running.copy(), self._at.copy())
 
-    def started(self, vo: str, now: float, cpus: int) -> None:
-        """A run began on so many CPUs."""
-        if self._next_sample is None or now >= self._next_sample:
-            self._sample(now)
-        k = self.number(vo)
-        self._decay(k, now)
+    def started(self, vo: str, time_s: float, now: float, cpus: int) -> None:
+        """A run began, or went on, on so many CPUs; `time_s` is before `now` if told late."""
+        k = self._advance(vo, now)
         self._running[k] += cpus
-        self._since_sum[k] += cpus * now
+        self._done[k] += cpus * (now - time_s)
 
-    def ended(self, vo: str, start: float, now: float, cpus: int, run_s: float) -> None:
-        """A run ended; `run_s` of it was work."""
+    def ended(self, vo: str, time_s: float, now: float, cpus: int) -> None:
+        """A run ended, or was suspended."""
+        k = self._advance(vo, now)
+        self._running[k] -= cpus
+        self._done[k] -= cpus * (now - time_s)
+
+    def _advance(self, vo: str, now: float) -> int:
+        """Deliver what ran until now; returns the VO's position."""
         if self._next_sample is None or now >= self._next_sample:
             self._sample(now)
         k = self.number(vo)
         self._decay(k, now)
-        self._running[k] -= cpus
-        self._since_sum[k] -= cpus * start
-        self._done[k] += cpus * run_s
+        return k
 
     def _decay(self, k: int, now: float) -> None:
-        if now == self._recent_at[k]:
+        passed_s = now - self._at[k]
+        if passed_s <= 0:
             return
-        keep = 0.5 ** ((now - self._recent_at[k]) / self.half_life_s)
+        keep = 0.5 ** (passed_s / self.half_life_s)
         gain = self._running[k] * self.half_life_s / _LN2
         self._recent[k] = self._recent[k] * keep + gain * (1.0 - keep)
-        self._recent_at[k] = now
+        self._done[k] += self._running[k] * passed_s
+        self._at[k] = now
 
     def _sample(self, now: float) -> None:
         """F at every full hour since the last one; exact, for nothing changed in between."""
         if self._next_sample is None:
             self._next_sample = (now // SAMPLE_S + 1) * SAMPLE_S
         while self._next_sample <= now:
-            delivered = self._delivered(
-                self._next_sample, self._done, self._running, self._since_sum
-            )
+            delivered = self._delivered(self._next_sample, self._done, self._running, self._at)
             utility = self._utility(delivered)
             if utility is not None:
                 self._sum += utility
@@ -107,9 +106,9 @@ class Fairness:
 
     @staticmethod
     def _delivered(
-        now: float, done: list[float], running: list[int], since_sum: list[float]
+        now: float, done: list[float], running: list[int], at: list[float]
     ) -> list[float]:
-        return [d + r * now - s for d, r, s in zip(done, running, since_sum, strict=True)]
+        return [d + r * (now - t) for d, r, t in zip(done, running, at, strict=True)]
 
     def target(self, vo: str) -> float:
         """The share owed to a VO; 0 for one without a target."""
@@ -126,11 +125,13 @@ class Fairness:
 
     def report(self, now: float) -> dict[str, Any]:
         """The ``fairness`` object of FORMATS; None for what has no value yet."""
-        delivered = self._delivered(now, self._done, self._running, self._since_sum)
+        if self._next_sample is not None:
+            self._sample(now)
+        delivered = self._delivered(now, self._done, self._running, self._at)
         total = sum(delivered)
         recent = []
         for k in range(len(self._number)):
-            self._decay(k, max(now, self._recent_at[k]))
+            self._decay(k, now)
             recent.append(self._recent[k])
         utility = None
         if self._at_submission is not None:
@@ -151,9 +152,8 @@ class Fairness:
             "vos": list(self._number),
             "done": self._done,
             "running": self._running,
-            "since_sum": self._since_sum,
+            "at": self._at,
             "recent": self._recent,
-            "recent_at": self._recent_at,
             "at_submission": self._at_submission,
             "sum": self._sum,
             "samples": self._samples,
@@ -165,9 +165,8 @@ class Fairness:
         self._number = {vo: k for k, vo in enumerate(saved["vos"])}
         self._done = list(saved["done"])
         self._running = list(saved["running"])
-        self._since_sum = list(saved["since_sum"])
+        self._at = list(saved["at"])
         self._recent = list(saved["recent"])
-        self._recent_at = list(saved["recent_at"])
         at = saved["at_submission"]
         self._at_submission = None if at is None else (at[0], list(at[1]), list(at[2]), list(at[3]))
         self._sum, self._samples = saved["sum"], saved["samples"]

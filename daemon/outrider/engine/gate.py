@@ -67,7 +67,7 @@ class Gate:
         starts = self._starts
         while starts and starts[0] <= now_s - 60.0:
             starts.popleft()
-        if len(starts) >= self.budget.starts_per_minute:
+        if len(starts) + 1 > self.budget.starts_per_minute:
             return BUDGET
         starts.append(now_s)
         return ACT

@@ -9,6 +9,7 @@ journal again gives the same stream.
 import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from math import inf, nextafter
 from typing import Any
 
 from outrider.engine.tracker import Tracker
@@ -33,7 +34,8 @@ class Intake:
         self.duplicates: Counter[str] = Counter()
         self.late = 0
         self._seen = dict.fromkeys(self.counts, _LONGEST_AGO)
-        self._waiting: list[tuple[float, int, str, NamedEvent]] = []
+        self._waiting: list[tuple[float, int, int, str, NamedEvent]] = []
+        self._rank = {label: n for n, label in enumerate(self.counts)}
         self._arrivals = 0
         self._wakes: list[float] = []
         self._tick_due = False
@@ -56,7 +58,8 @@ class Intake:
         """Events came; they wait for the watermark."""
         for event in events:
             self._arrivals += 1
-            heapq.heappush(self._waiting, (event[0], self._arrivals, source, event))
+            entry = (event[0], self._rank[source], self._arrivals, source, event)
+            heapq.heappush(self._waiting, entry)
 
     def seen(self, source: str, until_s: float) -> Iterator[Event]:
         """A source has been seen up to a time: yields what may enter the engine now.
@@ -64,11 +67,39 @@ class Intake:
         The generator must be consumed by the engine itself (`Engine.feed`): ticks depend on what
         the engine asked for while it handled the events before.
         """
+        self._hear(source, until_s)
+        yield from self.advance(self._mark_s())
+
+    def hear(self, source: str, until_s: float) -> float | None:
+        """A source has been seen up to a time: where the watermark, `advance`, should go now.
+
+        None if that would bring nothing forth, neither an event nor a tick.
+        """
+        self._hear(source, until_s)
+        mark_s = self._mark_s()
+        moves = (
+            (bool(self._waiting) and self._waiting[0][0] <= mark_s)
+            or (bool(self._wakes) and self._wakes[0] <= mark_s)
+            or (self._tick_due and self.now <= mark_s)
+        )
+        return mark_s if moves else None
+
+    def _hear(self, source: str, until_s: float) -> None:
         self._seen[source] = max(self._seen.get(source, _LONGEST_AGO), until_s)
-        mark_s = min(self._seen.values())
+
+    def _mark_s(self) -> float:
+        """Every source has been seen up to here."""
+        return min(self._seen.values(), default=_LONGEST_AGO)
+
+    def excuse(self, source: str) -> None:
+        """A source is away: until it is heard again the others do not wait for it."""
+        self._seen.pop(source, None)
+
+    def advance(self, mark_s: float) -> Iterator[Event]:
+        """Yield what may enter the engine once every source was seen up to `mark_s`; as `seen`."""
         waiting = self._waiting
         while waiting and waiting[0][0] <= mark_s:
-            time_s, _, origin, event = heapq.heappop(waiting)
+            time_s, _, _, origin, event = heapq.heappop(waiting)
             yield from self._ticks(time_s)
             if event[1] == STARTED and self._tick_due:
                 # a start is the batch system's own decision: candidates decide before it, on
@@ -81,24 +112,14 @@ class Intake:
                 self.now = time_s
             yield from self._translate(origin, event)
         if mark_s > _LONGEST_AGO:
-            yield from self._ticks(mark_s + 1e-9)
-
-    def would_move(self, source: str, until_s: float) -> bool:
-        """Whether `seen` would bring anything forth: an event, or a tick."""
-        others = [seen for label, seen in self._seen.items() if label != source]
-        mark_s = min([max(self._seen.get(source, _LONGEST_AGO), until_s), *others])
-        return (
-            (bool(self._waiting) and self._waiting[0][0] <= mark_s)
-            or (bool(self._wakes) and self._wakes[0] <= mark_s)
-            or (self._tick_due and self.now <= mark_s)
-        )
+            yield from self._ticks(nextafter(mark_s, inf))
 
     def _translate(self, origin: str, event: NamedEvent) -> Iterator[Event]:
         steps = self.tracker.translate(event)
         if steps is None:
             self.duplicates[origin] += 1
             return
-        self.counts[origin][KIND_NAMES[event[1]]] += 1
+        self.counts.setdefault(origin, Counter())[KIND_NAMES[event[1]]] += 1
         yield from steps
 
     def _ticks(self, before_s: float) -> Iterator[Event]:
@@ -112,6 +133,14 @@ class Intake:
                 self._tick_due = True
             else:
                 return
+
+    def begin(self) -> None:
+        """The past is told: count from now on."""
+        for counts in self.counts.values():
+            counts.clear()
+        self.duplicates.clear()
+        self.tracker.repairs.clear()
+        self.late = 0
 
     def waiting_n(self) -> int:
         """Events that have arrived and wait for the watermark."""
@@ -128,7 +157,10 @@ class Intake:
             "duplicates": dict(self.duplicates),
             "late": self.late,
             "seen": {k: None if v == _LONGEST_AGO else v for k, v in self._seen.items()},
-            "waiting": sorted(self._waiting, key=lambda entry: entry[:2]),
+            "waiting": [
+                [time_s, n, label, event]
+                for time_s, _, n, label, event in sorted(self._waiting, key=lambda e: e[:3])
+            ],
             "arrivals": self._arrivals,
             "wakes": sorted(self._wakes),
             "tick_due": self._tick_due,
@@ -138,14 +170,16 @@ class Intake:
         """Go on from what `save` gave; `revive` rebuilds an event from plain data."""
         self.tracker.restore(saved["tracker"])
         self.now = _LONGEST_AGO if saved["now"] is None else saved["now"]
-        for label, counts in saved["counts"].items():
-            self.counts[label] = Counter(counts)
+        self.counts |= {label: Counter(counts) for label, counts in saved["counts"].items()}
         self.duplicates = Counter(saved["duplicates"])
         self.late = saved["late"]
         for label, seen in saved["seen"].items():
-            if label in self._seen and seen is not None:
+            if label in self._seen and seen is not None:  # who is gone holds nobody up
                 self._seen[label] = seen
-        self._waiting = [(t, n, label, revive(event)) for t, n, label, event in saved["waiting"]]
+        self._waiting = [
+            (t, self._rank.get(label, len(self._rank)), n, label, revive(event))
+            for t, n, label, event in saved["waiting"]
+        ]
         heapq.heapify(self._waiting)
         self._arrivals = saved["arrivals"]
         self._wakes = list(saved["wakes"])

@@ -81,7 +81,9 @@ class Seat:
         self.disagreed = 0
         self.reward_sum = 0.0
         self.reward_n = 0
-        self.learns = type(policy).observe is not Policy.observe
+        kind = type(policy)
+        self.learns = kind.observe is not Policy.observe
+        self._appraises = kind.appraise is not Policy.appraise
         self.longest_hold_s = 0.0
         self._stamps = 0
         self._held: deque[tuple[float, int, int]] = deque()
@@ -100,7 +102,9 @@ class Seat:
     def withdraw(self, number: int, now: float) -> Standing | None:
         """A job no longer waits. Returns what stood for it."""
         standing = self.waiting.pop(number, None)
-        if standing is not None and (standing.held_s or standing.hold_since_s is not None):
+        if standing is None:
+            return None
+        if standing.held_s or standing.hold_since_s is not None:
             standing.end_hold(now)
             self.longest_hold_s = max(self.longest_hold_s, standing.held_s)
         return standing
@@ -239,22 +243,23 @@ class Seat:
         record: Record,
     ) -> None:  # fmt: skip
         appraisals: dict[Hashable, Any] = {}
-        blocked, fresh = self.blocked, self.fresh
+        blocked, fresh, waiting = self.blocked, self.fresh, self.waiting
         while blocked and site.free_total:
             number, stamp = blocked.popleft()
-            if self._stands(number, stamp):
-                self._decide(number, site, appraisals, reserved, start, record)
+            standing = waiting.get(number)
+            if standing is not None and standing.stamp == stamp:
+                self._decide(number, standing, site, appraisals, reserved, start, record)
         self.fresh = []
         for number, stamp in fresh:
-            if not self._stands(number, stamp):
+            standing = waiting.get(number)
+            if standing is None or standing.stamp != stamp:
                 continue  # it started or left since it got in line
             if site.free_total:
-                self._decide(number, site, appraisals, reserved, start, record)
+                self._decide(number, standing, site, appraisals, reserved, start, record)
             else:
-                self._block(number, site.now, record)
+                self._block(number, standing, site.now, record)
 
-    def _block(self, number: int, now: float, record: Record) -> None:
-        standing = self.waiting[number]
+    def _block(self, number: int, standing: Standing, now: float, record: Record) -> None:
         standing.end_hold(now)
         self.blocked.append((number, standing.stamp))
         if standing.action != KEEP or standing.reason != NO_MACHINE:
@@ -266,19 +271,21 @@ class Seat:
     def _decide(
         self,
         number: int,
+        standing: Standing,
         site: Site,
         appraisals: dict[Hashable, Any],
         reserved: list[int],
         start: Callable[[int, int], None] | None,
         record: Record,
     ) -> None:
-        standing = self.waiting[number]
         job, policy, now = site.jobs[number], self.policy, site.now
-        key = policy.alike(job, site)
-        if key in appraisals:
-            appraisal = appraisals[key]
-        else:
-            appraisal = appraisals[key] = policy.appraise(key, site)
+        appraisal = None
+        if self._appraises:
+            key = policy.alike(job, site)
+            if key in appraisals:
+                appraisal = appraisals[key]
+            else:
+                appraisal = appraisals[key] = policy.appraise(key, site)
         left_s = policy.max_hold_s - standing.held_s
         if standing.hold_since_s is not None:
             left_s -= now - standing.hold_since_s
@@ -290,7 +297,7 @@ class Seat:
         if choice.machine == NOWHERE:
             self._keep(number, standing, choice, left_s, now, record)
         else:
-            self._start(number, standing, choice, site, reserved, start, record)
+            self._start(job, standing, choice, site, reserved, start, record)
 
     def _keep(
         self, number: int, standing: Standing, choice: Choice, left_s: float, now: float,
@@ -308,12 +315,13 @@ class Seat:
             record(self, number, KEEP, NOWHERE, 0, choice.reason, choice)
 
     def _start(
-        self, number: int, standing: Standing, choice: Choice, site: Site, reserved: list[int],
+        self, job: Job, standing: Standing, choice: Choice, site: Site, reserved: list[int],
         start: Callable[[int, int], None] | None, record: Record,
     ) -> None:  # fmt: skip
-        machine = choice.machine
+        number, machine = job.number, choice.machine
         cluster = site.machine_cluster[machine]
-        standing.end_hold(site.now)
+        if standing.hold_since_s is not None:
+            standing.end_hold(site.now)
         site.reserve(machine)
         reserved.append(machine)
         again = standing.action == START and standing.cluster == cluster
@@ -326,7 +334,7 @@ class Seat:
                 return
         self.decisions += 1
         self.starts += 1
-        record(self, number, START, machine, site.jobs[number].cpus, choice.reason, choice)
+        record(self, number, START, machine, job.cpus, choice.reason, choice)
 
     # -- snapshots ----------------------------------------------------------------------------
 

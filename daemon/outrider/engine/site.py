@@ -50,8 +50,8 @@ class Site:
         self.usable = bytearray()
         self.free = bytearray()
         self.owner = bytearray()
-        self.free_since: list[float] = []
         self.intervals = FreeIntervals()
+        self.free_since = self.intervals.open_since
         for cluster in clusters:
             self._add_cluster(cluster)
 
@@ -81,7 +81,6 @@ class Site:
             self.usable.append(0)
             self.free.append(0)
             self.owner.append(0)
-            self.free_since.append(0.0)
         if self.specs[machine] is not None:
             self.shut(machine)
             self.members[self.machine_cluster[machine]].remove(machine)
@@ -137,14 +136,13 @@ class Site:
         self.free[machine] = FREE
         self.free_n[self.machine_cluster[machine]] += 1
         self.free_total += 1
-        self.free_since[machine] = self.now
         self.intervals.opened(machine, self.now)
 
     def _set_taken(self, machine: int) -> None:
         self.free[machine] = TAKEN
         self.free_n[self.machine_cluster[machine]] -= 1
         self.free_total -= 1
-        self.intervals.closed(self.free_since[machine], self.now)
+        self.intervals.closed(self.free_since.pop(machine), self.now)
 
     def reserve(self, machine: int) -> None:
         """Within a round: the next job must not choose it too. Undone by `unreserve`."""
@@ -199,7 +197,7 @@ class Site:
         """The machine that has been free the longest. Raises `LookupError` if none is free."""
         if not self.free_total:
             raise LookupError("no machine is free")
-        return self.intervals.oldest_open(self.free, self.free_since)[1]
+        return self.intervals.oldest_open(self.free)[1]
 
     def was_free_through(self, start_s: float, end_s: float) -> bool:
         """Whether some machine, free at `start_s`, was seen to stay free until `end_s`."""
@@ -207,7 +205,7 @@ class Site:
             return True
         if end_s > self.now or not self.free_total:
             return False
-        return self.intervals.oldest_open(self.free, self.free_since)[0] <= start_s
+        return self.intervals.oldest_open(self.free)[0] <= start_s
 
     # -- snapshots --------------------------------------------------------------------------
 
@@ -218,12 +216,12 @@ class Site:
             "jobs": [job.save() for job in self.jobs.values()],
             "clusters": self.cluster_names,
             "machines": [None if s is None else _spec_as_dict(s) for s in self.specs],
+            "machine_cluster": self.machine_cluster,
             "members": self.members,
             "busy": self.busy,
             "usable": bytes(self.usable),
             "owner": bytes(self.owner),
             "free": bytes(self.free),
-            "free_since": self.free_since,
             "intervals": self.intervals.save(),
         }
 
@@ -232,7 +230,8 @@ class Site:
         for name in saved["clusters"]:
             self.cluster_number(name)
         for machine, spec in enumerate(saved["machines"]):
-            self.join(machine, MachineSpec(**(spec or {"cluster": saved["clusters"][0]})))
+            name = saved["clusters"][saved["machine_cluster"][machine]]
+            self.join(machine, MachineSpec(**(spec or {"cluster": name})))
             if spec is None:
                 self.leave(machine)
         self.now = saved["now"]
@@ -244,7 +243,6 @@ class Site:
         self.usable = bytearray(saved["usable"])
         self.owner = bytearray(saved["owner"])
         self.free = bytearray(saved["free"])
-        self.free_since = list(saved["free_since"])
         self.intervals.restore(saved["intervals"])
         self.free_n = [sum(self.free[m] for m in members) for members in self.members]
         self.free_total = sum(self.free_n)

@@ -19,6 +19,7 @@ from outrider.model.jobs import UNSEEN_JOB, JobSpec
 from outrider.model.machines import MachineSpec
 
 _ENDED_REMEMBERED = 200_000
+_MACHINE_EVENTS_REMEMBERED = 20_000
 
 
 class Tracker:
@@ -41,6 +42,7 @@ class Tracker:
         self._closed: set[int] = set()
         self._owned: set[int] = set()
         self._next_job = 0
+        self._told: OrderedDict[tuple[str, int, int, str], None] = OrderedDict()
 
     def translate(self, event: NamedEvent) -> list[Event] | None:
         """The events that `event` means, in order; None if it was heard before."""
@@ -136,6 +138,9 @@ class Tracker:
     def _arrive(self, time_s: float, track: Track, machine: str, cpus: int) -> list[Event]:
         out: list[Event] = []
         m = self._machine(machine, time_s, out)
+        if self.specs[m] is None:  # it had left
+            self.repairs["unseen_machine"] += 1
+            out.append(self._join(time_s, m, self._describe(machine)))
         spec = self.specs[m]
         self._busy[m] += cpus
         if spec is not None and spec.inferred and self._busy[m] > spec.cpus:
@@ -196,6 +201,17 @@ class Tracker:
         return (time_s, ev.JOINED, m, spec)
 
     def _machine_event(self, time_s: float, kind: int, name: str, extra: Any) -> list[Event] | None:
+        mark = (name, kind, round(time_s * 1000), repr(extra))
+        if mark in self._told:
+            return None
+        self._told[mark] = None
+        if len(self._told) > _MACHINE_EVENTS_REMEMBERED:
+            self._told.popitem(last=False)
+        return self._new_machine_event(time_s, kind, name, extra)
+
+    def _new_machine_event(
+        self, time_s: float, kind: int, name: str, extra: Any
+    ) -> list[Event] | None:
         m = self.machines.get(name, -1)
         if kind == ev.JOINED:
             if m >= 0 and self.specs[m] == extra:
@@ -208,9 +224,13 @@ class Tracker:
             if self.specs[m] is None:
                 out.append(self._join(time_s, m, self._describe(name)))
             self.repairs["unseen_machine"] += 1
-            return out + (self._machine_event(time_s, kind, name, extra) or [])
+            return out + (self._new_machine_event(time_s, kind, name, extra) or [])
         if not self._changes(kind, m):
             return None
+        if kind == ev.USABLE and m in self._owned:
+            self._owned.discard(m)
+            went: Event = (time_s, ev.OWNER_WENT, m, None)
+            return self._mended("log_out_unseen", [went, (time_s, kind, m, extra)])
         return [(time_s, kind, m, extra)]
 
     def _changes(self, kind: int, m: int) -> bool:
@@ -242,6 +262,7 @@ class Tracker:
             "owned": sorted(self._owned),
             "repairs": dict(self.repairs),
             "next_job": self._next_job,
+            "told": [list(mark) for mark in self._told],
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
@@ -259,6 +280,7 @@ class Tracker:
         self._closed, self._owned = set(saved["closed"]), set(saved["owned"])
         self.repairs = Counter(saved["repairs"])
         self._next_job = saved["next_job"]
+        self._told = OrderedDict.fromkeys((n, k, ms, x) for n, k, ms, x in saved["told"])
 
 
 _TAKEN_AWAY = frozenset({"owner", "unknown", "preempted", "drained", "reboot"})

@@ -6,6 +6,8 @@ depends on decisions (starts and ends of runs) is merged in later, by `outrider.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import inf, nextafter
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +19,16 @@ from outrider.model.events import (
     REMOVED,
     SUBMITTED,
     USABLE,
+    Event,
 )
+from outrider.model.jobs import JobSpec
 from outrider.model.localtime import DAY_S, TraceTime
 from outrider.virtual.campus import Campus, Floats, Ints
 
 _CHUNK = 16_384
+
+END: Final = 127
+"""Beyond every kind of event: the trace ends here."""
 
 
 @dataclass(slots=True)
@@ -65,36 +72,63 @@ def reboot_times(campus: Campus) -> Floats:
 
 @dataclass(slots=True)
 class Stream:
-    """The certain events in columns, by time, then in the order of kinds, then of the files."""
+    """The certain events in columns, by time, then in the order of kinds, then of the files.
+
+    Attributes:
+        time_s, kind, subject: the columns.
+        specs: each distinct specification of a job.
+        job_spec: (jobs,) index into `specs`.
+        until_s: what comes later is left out.
+    """
 
     time_s: Floats
     kind: NDArray[np.int8]
     subject: Ints
+    specs: NDArray[np.object_]
+    job_spec: NDArray[np.int64]
+    until_s: float
 
-    def chunks(self) -> Iterator[Iterable[tuple[float, int, int]]]:
-        """Rows as plain tuples, a chunk at a time."""
+    def chunks(self) -> Iterator[Iterable[Event]]:
+        """Events, a chunk at a time; the last is of kind `END`, just after `until_s`."""
         for at in range(0, len(self.time_s), _CHUNK):
             part = slice(at, at + _CHUNK)
+            kind, subject = self.kind[part], self.subject[part]
             yield zip(
                 self.time_s[part].tolist(),
-                self.kind[part].tolist(),
-                self.subject[part].tolist(),
+                kind.tolist(),
+                subject.tolist(),
+                self._extras(kind, subject),
                 strict=True,
             )
+        yield ((nextafter(self.until_s, inf), END, 0, None),)
+
+    def _extras(self, kind: NDArray[np.int8], subject: Ints) -> list[Any]:
+        extras = np.full(len(kind), None)
+        submitted = kind == SUBMITTED
+        extras[submitted] = self.specs[self.job_spec[subject[submitted]]]
+        extras[kind == REMOVED] = "killed"
+        found: list[Any] = extras.tolist()
+        return found
 
 
-def certain_events(campus: Campus, stretches: OwnerStretches) -> Stream:
-    """All events that do not depend on decisions."""
+def certain_events(campus: Campus, stretches: OwnerStretches, until_s: float) -> Stream:
+    """All events up to `until_s` that do not depend on decisions."""
     reboot_machine, reboot_s = _reboots(campus, stretches)
     killed = np.flatnonzero(~np.isnan(campus.kill_s)).astype(np.int32)
     jobs = np.arange(len(campus.job_names), dtype=np.int32)
+    stayed = stretches.went_s > stretches.came_s
+    left, left_s = stretches.machine[stayed], stretches.went_s[stayed]
+    blink, blink_s = stretches.machine[~stayed], stretches.went_s[~stayed]
     by_kind: list[tuple[int, Ints, Floats]] = [
-        (OWNER_WENT, stretches.machine, stretches.went_s),
-        (USABLE, *_usable(campus, stretches, stretches.machine, stretches.went_s)),
+        (OWNER_WENT, left, left_s),
+        (USABLE, *_usable(campus, stretches, left, left_s)),
         (REBOOTED, reboot_machine, reboot_s),
         # a reboot opens the machine at once where there is no delay: after itself, not before
         (USABLE, *_usable(campus, stretches, reboot_machine, reboot_s)),
         (OWNER_CAME, stretches.machine, stretches.came_s),
+        # a visit of no length ends after it began, not before
+        (OWNER_WENT, blink, blink_s),
+        (USABLE, *_usable(campus, stretches, blink, blink_s, "right")),
         (SUBMITTED, jobs, campus.submit_s),
         (REMOVED, killed, campus.kill_s[killed]),
     ]
@@ -102,7 +136,18 @@ def certain_events(campus: Campus, stretches: OwnerStretches) -> Stream:
     kind = np.concatenate([np.full(len(times), k, dtype=np.int8) for k, _, times in by_kind])
     subject = np.concatenate([subjects for _, subjects, _ in by_kind]).astype(np.int32)
     order = np.argsort(time_s, kind="stable")
-    return Stream(time_s[order], kind[order], subject[order])
+    order = order[: np.searchsorted(time_s, until_s, side="right", sorter=order)]
+    return Stream(time_s[order], kind[order], subject[order], *_job_specs(campus), until_s)
+
+
+def _job_specs(campus: Campus) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+    """One specification for all jobs of a user and VO: they never differ in anything else."""
+    vos_n = max(1, len(campus.vo_names))
+    pairs, job_spec = np.unique(campus.user * np.int64(vos_n) + campus.vo, return_inverse=True)
+    specs = np.empty(len(pairs), dtype=object)
+    for at, (user, vo) in enumerate(divmod(pair, vos_n) for pair in pairs.tolist()):
+        specs[at] = JobSpec(user=campus.user_names[user], vo=campus.vo_names[vo])
+    return specs, job_spec
 
 
 def _reboots(campus: Campus, stretches: OwnerStretches) -> tuple[Ints, Floats]:
@@ -119,7 +164,11 @@ def _reboots(campus: Campus, stretches: OwnerStretches) -> tuple[Ints, Floats]:
 
 
 def _usable(
-    campus: Campus, stretches: OwnerStretches, machine: Ints, since: Floats
+    campus: Campus,
+    stretches: OwnerStretches,
+    machine: Ints,
+    since: Floats,
+    side: Literal["left", "right"] = "left",
 ) -> tuple[Ints, Floats]:
     """When idle machines open to jobs, unless an owner or a reboot comes before."""
     clock = TraceTime(campus.start)
@@ -131,7 +180,7 @@ def _usable(
 
     apart = np.float64(max(campus.span_s, 1.0) * 2.0)
     keys = np.append(stretches.came_s + stretches.machine * apart, np.inf)
-    following = keys[np.searchsorted(keys, since + machine * apart)] - machine * apart
+    following = keys[np.searchsorted(keys, since + machine * apart, side)] - machine * apart
     reboots = np.append(reboot_times(campus), np.inf)
     next_reboot = reboots[np.searchsorted(reboots, since, side="right")]
     kept = (usable_s < following) & (usable_s < next_reboot)

@@ -1,0 +1,199 @@
+"""How long one decision round takes, and that it does not grow with the number of alike jobs.
+
+A shadow engine as the daemon has it: a bandit that keeps scores for explaining, 100 clusters,
+300 groups of alike jobs waiting. Before each round a fixed number of jobs changes: some leave,
+as many come; machines free and fill. Only the round itself (the tick) is timed. ``all_due_ms`` is
+the one round in which the whole backlog's decision epoch has passed at once.
+
+    python bench/round.py [--rounds 300] [--changed 500] [--seed 1] [--json]
+"""
+
+import argparse
+import json
+import random
+import resource
+import statistics
+import time
+from typing import Any
+
+from calibration import calibration_s
+
+from outrider.api import Job, JobSpec, MachineSpec, SiteView
+from outrider.api.chance import stream
+from outrider.engine import Engine, Seat
+from outrider.engine.accounting import Accounting
+from outrider.engine.site import Site
+from outrider.model import events as ev
+from outrider.model.decisions import Choice
+from outrider.model.localtime import ZoneTime
+from outrider_policies.bandit import Bandit, BanditSettings
+
+CLUSTERS, MACHINES_EACH, GROUPS = 100, 30, 300
+BEGIN_S = 1_795_231_020.0
+ROUND_S = 2.0
+EPOCH_S = 3600.0
+BUDGET_MS = 10.0
+
+
+class Nowhere:
+    """Neither starts jobs nor wakes the engine: the benchmark ticks by itself."""
+
+    def start(self, job: int, machine: int) -> None:
+        """Shadow."""
+
+    def wake_at(self, time_s: float) -> None:
+        """Ticks are given."""
+
+
+class Kept:
+    """Keeps the last row of every job, as ``explain`` needs it."""
+
+    def __init__(self) -> None:
+        self.last: dict[int, tuple[str, str, Choice | None]] = {}
+        self.rows = 0
+
+    def decided(
+        self, seat: Seat, job: int, action: str, machine: int, cpus: int, reason: str,
+        choice: Choice | None,
+    ) -> None:  # fmt: skip
+        self.last[job] = (action, reason, choice)
+        self.rows += 1
+
+    def ended(
+        self, seat: Seat, job: Job, ending: str, reason: str, run_s: float, reward: float | None,
+        on_policy: bool,
+    ) -> None:  # fmt: skip
+        self.rows += 1
+
+
+class Grouped(Bandit):
+    """The bandit with as many groups of alike jobs as the budget speaks of."""
+
+    def alike(self, job: Job, view: SiteView) -> int:
+        return job.number % GROUPS
+
+
+class Bench:
+    """A site with so many waiting jobs, and the changes between two rounds."""
+
+    def __init__(self, waiting: int, changed: int, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.changed = changed
+        clock = ZoneTime("UTC")
+        self.site = Site(clock, [])
+        policy = Grouped(BanditSettings(), stream(seed, "policy:bandit"))
+        policy.wants_scores = True
+        self.kept = Kept()
+        self.seat = Seat(policy, False, EPOCH_S)
+        accounting = Accounting(clock)
+        self.engine = Engine(self.site, accounting, [self.seat], Nowhere(), self.kept)
+        self.now = BEGIN_S
+        machines = CLUSTERS * MACHINES_EACH
+        self.engine.feed(
+            (BEGIN_S, ev.JOINED, m, MachineSpec(cluster=f"c{m % CLUSTERS}", active_w=50.0 + m % 97))
+            for m in range(machines)
+        )
+        self.jobs = list(range(waiting))
+        self.next_job = waiting
+        self.fill()
+
+    def fill(self) -> None:
+        """The backlog comes in slices, and rounds pass until every job has a decision."""
+        for at in range(0, len(self.jobs), 500):
+            slice_ = self.jobs[at : at + 500]
+            self.engine.feed((self.now, ev.SUBMITTED, job, JobSpec()) for job in slice_)
+            self.tick()
+        while self.seat.blocked:
+            self.tick()
+
+    def change(self) -> None:
+        """Jobs leave and come; every tenth runs a little first, so that there is learning."""
+        rng, now = self.rng, self.now
+        for n in range(self.changed):
+            at = rng.randrange(len(self.jobs))
+            job, self.jobs[at] = self.jobs[at], self.next_job
+            if n % 10 == 0:
+                machine = rng.randrange(CLUSTERS * MACHINES_EACH)
+                ending = ev.COMPLETED if rng.random() < 0.7 else ev.REMOVED
+                self.engine.feed(
+                    [(now, ev.STARTED, job, (machine, 1)), (now + 1.0, ending, job, "killed")]
+                )
+            else:
+                self.engine.feed([(now, ev.REMOVED, job, "removed")])
+            self.engine.feed([(now + 1.0, ev.SUBMITTED, self.next_job, JobSpec())])
+            self.kept.last.pop(job, None)
+            self.next_job += 1
+
+    def tick(self, after_s: float = ROUND_S) -> float:
+        """One round; seconds it took."""
+        self.now += after_s
+        start_s = time.perf_counter()
+        self.engine.feed([(self.now, ev.TICK, 0, None)])
+        return time.perf_counter() - start_s
+
+
+def measure(waiting: int, changed: int, rounds: int, seed: int) -> dict[str, Any]:
+    """Times of rounds in which so many of the waiting jobs are new since the last."""
+    bench = Bench(waiting, changed, seed)
+    rows = bench.kept.rows
+    taken_ms: list[float] = []
+    cpu_ms: list[float] = []
+    for _ in range(rounds):
+        bench.change()
+        cpu_s = time.process_time()
+        taken_ms.append(1000.0 * bench.tick())
+        cpu_ms.append(1000.0 * (time.process_time() - cpu_s))
+    rows = bench.kept.rows - rows
+    all_due_ms = 1000.0 * bench.tick(EPOCH_S)
+    ranked = statistics.quantiles(taken_ms, n=100, method="inclusive")
+    return {
+        "waiting": waiting,
+        "p50_ms": round(statistics.median(taken_ms), 3),
+        "p99_ms": round(ranked[98], 3),
+        "cpu_p99_ms": round(statistics.quantiles(cpu_ms, n=100, method="inclusive")[98], 3),
+        "max_ms": round(max(taken_ms), 3),
+        "rows_a_round": round(rows / rounds, 1),
+        "all_due_ms": round(all_due_ms, 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=300)
+    parser.add_argument(
+        "--changed", type=int, default=500, help="jobs a round that are new (as many leave): 5 %%"
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    given = parser.parse_args()
+    unit_s = calibration_s()
+    found = [
+        measure(waiting, given.changed, given.rounds, given.seed)
+        for waiting in (10_000, 20_000, 50_000)
+    ]
+    for row in found:
+        row["p50_calibrations"] = round(row["p50_ms"] / 1000.0 / unit_s, 4)
+        row["p99_calibrations"] = round(row["p99_ms"] / 1000.0 / unit_s, 4)
+    result = {
+        "clusters": CLUSTERS,
+        "groups": GROUPS,
+        "changed": given.changed,
+        "rounds": given.rounds,
+        "calibration_s": round(unit_s, 4),
+        "sizes": found,
+        "p99_within_budget": found[0]["p99_ms"] < BUDGET_MS,
+        "p50_of_50000_over_10000": round(found[2]["p50_ms"] / found[0]["p50_ms"], 2),
+        "max_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+    }
+    if given.json:
+        print(json.dumps(result))
+        return
+    for row in found:
+        print("  ".join(f"{name} {value}" for name, value in row.items()))
+    for name, value in result.items():
+        if name != "sizes":
+            print(f"{name:24} {value}")
+
+
+if __name__ == "__main__":
+    main()

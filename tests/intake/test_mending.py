@@ -1,0 +1,209 @@
+"""What cannot have happened is mended and counted; what was heard before changes nothing."""
+
+import pytest
+from hypothesis import given, settings
+
+from intake.streams import Live, any_events, run_of
+from outrider.model import events as ev
+from outrider.model.events import NamedEvent
+from outrider.model.jobs import JobSpec
+from outrider.model.machines import MachineSpec
+
+thorough = settings(max_examples=300, deadline=None, derandomize=True)
+
+
+@thorough
+@given(events=any_events)
+def test_no_sequence_of_events_raises_and_no_job_is_lost(events: list[NamedEvent]) -> None:
+    live = Live()
+    live.tell("log", events)
+    live.seen("log", 100.0)
+    report = live.told()["report"]
+    jobs = report["jobs"]
+    assert jobs["submitted"] == jobs["completed"] + jobs["removed"] + jobs["unfinished"]
+    running = sum(1 for job in live.site.jobs.values() if job.machine >= 0)
+    assert report["starts"] == jobs["completed"] + sum(report["evictions"].values()) + running
+    assert sum(live.site.busy) == sum(j.cpus for j in live.site.jobs.values() if j.machine >= 0)
+    told = sum(live.intake.counts["log"].values())
+    assert told + live.intake.duplicates["log"] == len(events)
+
+
+@thorough
+@given(events=any_events)
+def test_machines_are_free_only_while_nobody_keeps_jobs_away(events: list[NamedEvent]) -> None:
+    live = Live()
+    live.tell("log", events)
+    live.seen("log", 100.0)
+    site = live.site
+    for machine, free in enumerate(site.free):
+        allowed = site.usable[machine] and site.specs[machine] is not None
+        assert not (site.usable[machine] and site.owner[machine])
+        assert bool(free) == bool(allowed and site.busy[machine] < site.cpus[machine])
+    assert site.free_total == sum(site.free_n) == sum(1 for free in site.free if free)
+
+
+def log() -> list[NamedEvent]:
+    """Two jobs; one is evicted and starts anew, one is held and released."""
+    return [
+        *run_of("1.0", "a1", 0.0, 10.0, 100.0),
+        (1.0, ev.SUBMITTED, "1.1", JobSpec()),
+        (11.0, ev.STARTED, "1.1", ("a2", 1)),
+        (20.0, ev.EVICTED, "1.1", "unknown"),
+        (21.0, ev.HELD, "1.1", None),
+        (30.0, ev.RELEASED, "1.1", None),
+        (40.0, ev.STARTED, "1.1", ("a1", 1)),
+        (90.0, ev.COMPLETED, "1.1", None),
+    ]
+
+
+def test_a_log_of_jobs_read_twice_counts_once() -> None:
+    once, twice = Live(), Live()
+    once.all_at_once("log", log())
+    twice.all_at_once("log", log())
+    twice.all_at_once("log", log())
+    assert twice.told() == once.told()
+    assert twice.intake.counts == once.intake.counts
+    assert twice.intake.duplicates["log"] == len(log())
+
+
+def test_a_log_of_machines_read_twice_counts_once() -> None:
+    machines: list[NamedEvent] = [
+        (0.0, ev.JOINED, "a1", MachineSpec(cluster="a", active_w=90.0, idle_w=30.0)),
+        (5.0, ev.OWNER_CAME, "a1", None),
+        (9.0, ev.OWNER_WENT, "a1", None),
+        (12.0, ev.USABLE, "a1", None),
+        (15.0, ev.REBOOTED, "a1", None),
+        (16.0, ev.USABLE, "a1", None),
+    ]
+    once, twice = Live(), Live()
+    once.all_at_once("log", machines)
+    twice.all_at_once("log", machines)
+    twice.all_at_once("log", machines)
+    assert twice.intake.counts == once.intake.counts
+    assert twice.told() == once.told()
+
+
+def test_a_second_source_with_a_coarser_clock_tells_nothing_new() -> None:
+    live = Live(["fine", "coarse"])
+    live.tell("fine", run_of("1.0", "a1", 0.25, 10.75, 99.5))
+    live.tell("coarse", run_of("1.0", "a1", 0.0, 10.0, 99.0))
+    for source in ("fine", "coarse"):
+        live.seen(source, 200.0)
+    report = live.told()["report"]
+    assert (report["starts"], report["jobs"]["completed"]) == (1, 1)
+    assert sum(live.intake.duplicates.values()) == 3
+    assert not live.intake.tracker.repairs
+
+
+@pytest.mark.parametrize(
+    ("events", "repairs", "counts"),
+    [
+        ([(5.0, ev.STARTED, "1.0", ("a1", 1))], {"unseen_submission": 1}, (1, 1, 0, 0)),
+        ([(5.0, ev.COMPLETED, "1.0", None)], {"unseen_submission": 1, "run_unseen": 1},
+         (1, 0, 0, 1)),
+        ([(0.0, ev.SUBMITTED, "1.0", JobSpec()), (5.0, ev.STARTED, "1.0", ("a1", 1)),
+          (50.0, ev.STARTED, "1.0", ("a2", 1))], {"end_unseen": 1}, (1, 2, 0, 0)),
+        ([(0.0, ev.SUBMITTED, "1.0", JobSpec()), (5.0, ev.HELD, "1.0", None),
+          (50.0, ev.STARTED, "1.0", ("a2", 1))], {"release_unseen": 1}, (1, 1, 0, 0)),
+        ([*run_of("1.0", "a1", 0.0, 1.0, 2.0), (50.0, ev.EVICTED, "1.0", "owner")],
+         {"after_end": 1}, (1, 1, 1, 0)),
+        ([(0.0, ev.SUBMITTED, "1.0", JobSpec()), (50.0, ev.RESUMED, "1.0", None)],
+         {"resumed_impossible": 1}, (1, 0, 0, 0)),
+    ],
+)  # fmt: skip
+def test_gaps_are_mended_and_counted(
+    events: list[NamedEvent], repairs: dict[str, int], counts: tuple[int, ...]
+) -> None:
+    live = Live()
+    live.all_at_once("log", events)
+    report = live.told()["report"]
+    jobs = report["jobs"]
+    assert dict(live.intake.tracker.repairs) == repairs
+    assert (jobs["submitted"], report["starts"], jobs["completed"], jobs["removed"]) == counts
+
+
+def test_suspended_time_is_neither_goodput_nor_badput_nor_a_share() -> None:
+    live = Live()
+    told: list[NamedEvent] = [
+        (0.0, ev.SUBMITTED, "1.0", JobSpec(vo="bio")), (0.0, ev.STARTED, "1.0", ("a1", 1)),
+        (0.0, ev.SUBMITTED, "1.1", JobSpec(vo="phys")), (0.0, ev.STARTED, "1.1", ("a2", 1)),
+        (10.0, ev.SUSPENDED, "1.0", None), (60.0, ev.RESUMED, "1.0", None),
+        (100.0, ev.COMPLETED, "1.0", None), (100.0, ev.EVICTED, "1.1", "owner"),
+    ]  # fmt: skip
+    live.all_at_once("log", told)
+    report = live.told()["report"]
+    assert report["goodput_s"] == 50.0
+    assert report["badput_s"] == 100.0
+    assert report["fairness"]["share"] == pytest.approx({"bio": 1 / 3, "phys": 2 / 3})
+
+
+def test_a_job_suspended_now_gets_no_more_of_its_share() -> None:
+    live = Live()
+    told: list[NamedEvent] = [
+        (0.0, ev.SUBMITTED, "1.0", JobSpec(vo="bio")), (0.0, ev.STARTED, "1.0", ("a1", 1)),
+        (0.0, ev.SUBMITTED, "1.1", JobSpec(vo="phys")), (0.0, ev.STARTED, "1.1", ("a2", 1)),
+        (10.0, ev.SUSPENDED, "1.0", None), (90.0, ev.SUBMITTED, "2.0", JobSpec(vo="phys")),
+    ]  # fmt: skip
+    live.all_at_once("log", told)
+    live.engine.finish(90.0)
+    share = live.told()["report"]["fairness"]["share"]
+    assert share == pytest.approx({"bio": 0.1, "phys": 0.9})
+
+
+def test_a_job_that_changes_its_vo_while_it_runs_does_not_run_for_ever() -> None:
+    live = Live()
+    told: list[NamedEvent] = [
+        (0.0, ev.SUBMITTED, "1.0", JobSpec(vo="bio")), (0.0, ev.STARTED, "1.0", ("a1", 1)),
+        (50.0, ev.CHANGED, "1.0", {"vo": "phys"}), (100.0, ev.COMPLETED, "1.0", None),
+        (10_000.0, ev.SUBMITTED, "2.0", JobSpec(vo="bio")),
+    ]  # fmt: skip
+    live.all_at_once("log", told)
+    share = live.told()["report"]["fairness"]["share"]
+    assert sum(share.values()) == pytest.approx(1.0)
+    assert all(0.0 <= part <= 1.0 for part in share.values()), share
+
+
+def test_a_machine_that_tells_anew_what_it_is_stays_closed_while_its_owner_sits_there() -> None:
+    live = Live()
+    told: list[NamedEvent] = [
+        (0.0, ev.JOINED, "a1", MachineSpec(cluster="a")),
+        (5.0, ev.OWNER_CAME, "a1", None),
+        (9.0, ev.JOINED, "a1", MachineSpec(cluster="a", active_w=90.0)),
+    ]
+    live.all_at_once("log", told)
+    assert live.site.free_total == 0
+
+
+def test_a_usable_machine_has_no_owner_whatever_was_left_out() -> None:
+    """A usable after a log-in means that the log-out was never told."""
+    live = Live()
+    told: list[NamedEvent] = [
+        (0.0, ev.JOINED, "a1", MachineSpec(cluster="a")),
+        (5.0, ev.OWNER_CAME, "a1", None),
+        (9.0, ev.USABLE, "a1", None),
+    ]
+    live.all_at_once("log", told)
+    assert not (live.site.free[0] and live.site.owner[0])
+
+
+def test_a_held_job_is_not_decided_until_it_is_released() -> None:
+    live = Live()
+    told: list[NamedEvent] = [
+        (0.0, ev.JOINED, "a1", MachineSpec(cluster="a")),
+        (5.0, ev.SUBMITTED, "1.0", JobSpec()),
+        (5.0, ev.HELD, "1.0", None),
+        (50.0, ev.RELEASED, "1.0", None),
+    ]
+    live.all_at_once("log", told)
+    assert [row[0] for row in live.recorder.rows] == [50.0]
+
+
+def test_a_machine_that_left_and_runs_a_job_again_has_joined_again() -> None:
+    live = Live()
+    told: list[NamedEvent] = [
+        (0.0, ev.JOINED, "a1", MachineSpec(cluster="a")),
+        (5.0, ev.LEFT, "a1", None),
+        *run_of("1.0", "a1", 6.0, 7.0, 9.0),
+    ]
+    live.all_at_once("log", told)
+    assert live.site.specs[0] is not None

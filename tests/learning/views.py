@@ -1,0 +1,66 @@
+"""A site view made by hand, and outcomes: what a policy learns from, without an engine."""
+
+import random
+from collections.abc import Sequence
+
+from outrider.api import COMPLETED_RUN, Job, JobSpec, Outcome
+
+
+class HandView:
+    """A `SiteView` whose every answer is set by the test; machine c * 100 stands in cluster c."""
+
+    def __init__(self, free_n: Sequence[int], watts: Sequence[float | None]) -> None:
+        self.now = 0.0
+        self.free_n = list(free_n)
+        self.active_w = list(watts)
+        self.cluster_names = [f"c{c}" for c in range(len(free_n))]
+        self.stays: list[tuple[float, float]] = []
+
+    @property
+    def free_total(self) -> int:
+        """All free machines."""
+        return sum(self.free_n)
+
+    def hour_of_day(self) -> int:
+        """Event time counts from a midnight."""
+        return int(self.now) // 3600 % 24
+
+    def draw(self, rng: random.Random) -> int:
+        """Not asked for by a bandit."""
+        raise AssertionError("a cluster is chosen, never the whole site")
+
+    def draw_in(self, cluster: int, rng: random.Random) -> int:
+        """The cluster's only known machine."""
+        assert self.free_n[cluster], "a full cluster was chosen"
+        return cluster * 100
+
+    def longest_free(self) -> int:
+        """Not asked for by a bandit."""
+        raise AssertionError
+
+    def was_free_through(self, start_s: float, end_s: float) -> bool:
+        """Whether one of `stays` covers the stretch."""
+        return any(start <= start_s and end_s <= end for start, end in self.stays)
+
+    def watts_span(self) -> tuple[float, float]:
+        """Least and most known watts."""
+        known = [w for w in self.active_w if w is not None]
+        return (min(known), max(known)) if known else (0.0, 0.0)
+
+    def cluster_of(self, machine: int) -> int:
+        """Machine c * 100 stands in cluster c."""
+        return machine // 100
+
+
+def waiting_job(number: int = 1, lost_s: float = 0.0) -> Job:
+    """A job in the queue."""
+    job = Job(number, JobSpec(), 0.0)
+    job.consumed_s = lost_s
+    return job
+
+
+def outcome(
+    cluster: int, ending: str = COMPLETED_RUN, key: object = 0, job: int = 1, run_s: float = 100.0
+) -> Outcome:
+    """The end of a run on a machine of a cluster."""
+    return Outcome(job, key, cluster * 100, cluster, 0.0, run_s, run_s, ending)
