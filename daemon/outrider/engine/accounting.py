@@ -71,14 +71,13 @@ class Accounting:
     def run_started(self, job: Job, machine: int, time_s: float, now: float) -> None:
         """A run began; `job.first_start_s` is set if it is the first."""
         self.starts += 1
-        if job.runs == 1 and job.submit_s is not None:
-            spec = job.spec
-            eligible_s = job.submit_s if spec.eligible_s is None else spec.eligible_s
-            key = (spec.job_class, spec.vo)
+        wait_s = job.wait_s(time_s) if job.runs == 1 else None
+        if wait_s is not None:
+            key = (job.spec.job_class, job.spec.vo)
             waits = self.waits.get(key)
             if waits is None:
                 waits = self.waits[key] = Distribution(self.exact)
-            waits.add(max(0.0, time_s - max(eligible_s, job.submit_s)))
+            waits.add(wait_s)
         self.energy.work(machine, job.cpus, now)
         self.fairness.started(job.spec.vo, time_s, now, job.cpus)
 
@@ -110,11 +109,11 @@ class Accounting:
         self.completed += 1
         self.goodput_s += run_s * job.cpus
         self.energy.joules[GOODPUT][cluster] += self.energy.run_j(job.machine, job.cpus, run_s)
-        if job.submit_s is None:
+        first_s = job.start_s if job.first_start_s is None else job.first_start_s
+        wait_s = job.wait_s(first_s)
+        if wait_s is None or job.submit_s is None:
             return
         self.overhead.add(max(0.0, time_s - job.submit_s - run_s))
-        first = job.start_s if job.first_start_s is None else job.first_start_s
-        wait_s = max(0.0, first - job.submit_s)
         self.slowdown.add(max(1.0, (wait_s + run_s) / max(run_s, _SHORTEST_RUN_S)))
 
     def run_wasted(self, job: Job, run_s: float, cluster: int, reason: str) -> None:

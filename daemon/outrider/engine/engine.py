@@ -77,7 +77,7 @@ class Engine:
         self.seats = list(seats)
         self.events = 0
         self.silent = False
-        self.clamped = 0
+        self._listening = self.seats
         self._sink = sink
         self._recorder = recorder
         self._round_due = False
@@ -128,9 +128,19 @@ class Engine:
             self._wake_s = wake_s
             self._sink.wake_at(wake_s)
 
+    def be_silent(self) -> None:
+        """What follows is history: build state from it, but let nothing count or be decided."""
+        self.silent = True
+        self._listening = []
+
     def begin(self, now: float) -> None:
         """End of silent history: from here on everything counts and is decided."""
         self.silent = False
+        self._listening = self.seats
+        for job in self.site.jobs.values():
+            if job.state == QUEUED:
+                for seat in self.seats:
+                    seat.enter(job.number)
         self.site.now = max(self.site.now, now)
         self.accounting.restart(self.site.now if self.events else None)
         if self.site.jobs:
@@ -142,7 +152,7 @@ class Engine:
         submit_s = time_s if extra.seen_submit else None
         job = self.site.jobs[subject] = Job(subject, extra, submit_s)
         self.accounting.job_submitted(job, time_s)
-        for seat in self.seats:
+        for seat in self._listening:
             seat.enter(subject)
         self._want_round()
 
@@ -155,7 +165,7 @@ class Engine:
         job.runs += 1
         if job.first_start_s is None:
             job.first_start_s = time_s
-        for seat in self.seats:
+        for seat in self._listening:
             seat.started(job, site)
         site.take(machine, cpus)
         self.accounting.run_started(job, machine, time_s, site.now)
@@ -173,12 +183,11 @@ class Engine:
                 job.consumed_s = run_s
         accounting.run_closed(job, time_s, site.now)
         site.give_back(job.machine, job.cpus)
-        if not self.silent:
-            for seat in self.seats:
-                if seat.learns:
-                    on_policy = seat.running.get(job.number, (None, False))[1]
-                    reward = seat.ended(job, ending, reason, run_s, site)
-                    self._recorder.ended(seat, job, ending, reason, run_s, reward, on_policy)
+        for seat in self._listening:
+            if seat.learns:
+                on_policy = seat.running.get(job.number, (None, False))[1]
+                reward = seat.ended(job, ending, reason, run_s, site)
+                self._recorder.ended(seat, job, ending, reason, run_s, reward, on_policy)
         if self._line and site.free_total:
             self._want_round()
 
@@ -190,7 +199,7 @@ class Engine:
         job = self.site.jobs[subject]
         self._end_run(job, time_s, EVICTED_RUN, extra)
         job.state, job.machine = QUEUED, -1
-        for seat in self.seats:
+        for seat in self._listening:
             seat.enter(subject)
         self._want_round()
 
@@ -200,11 +209,7 @@ class Engine:
         if job.state in (RUNNING, SUSPENDED_STATE):
             self._end_run(job, time_s, REMOVED_RUN, extra)
             return
-        if self.silent:
-            for seat in self.seats:
-                seat.withdraw(subject, self.site.now)
-            return
-        for seat in self.seats:
+        for seat in self._listening:
             reward = seat.removed(job, extra, self.site, self._recorder.decided)
             if seat.learns:
                 self._recorder.ended(seat, job, REMOVED_RUN, extra, 0.0, reward, True)
@@ -223,12 +228,12 @@ class Engine:
     def _held(self, time_s: float, subject: int, extra: None) -> None:
         job = self.site.jobs[subject]
         job.state = HELD_STATE
-        for seat in self.seats:
+        for seat in self._listening:
             seat.withdraw(subject, self.site.now)
 
     def _released(self, time_s: float, subject: int, extra: None) -> None:
         self.site.jobs[subject].state = QUEUED
-        for seat in self.seats:
+        for seat in self._listening:
             seat.enter(subject)
         self._want_round()
 
@@ -330,6 +335,7 @@ class Engine:
                         seat.enter(number)
         self.events = saved["events"]
         self.silent = saved["silent"]
+        self._listening = [] if self.silent else self.seats
         self._round_due = saved["round_due"]
         self._line = saved["line"]
         self._wake_s = NEVER if saved["wake_s"] is None else saved["wake_s"]

@@ -55,14 +55,12 @@ class Job:
         runs: runs started.
         pause_s: seconds of the present run spent suspended (complete stretches).
         suspended_at_s: start of the present suspension.
-        hold_since_s: when a policy first chose to keep it queued since its last run, or None.
     """
 
     __slots__ = (
         "consumed_s",
         "cpus",
         "first_start_s",
-        "hold_since_s",
         "machine",
         "number",
         "pause_s",
@@ -87,7 +85,13 @@ class Job:
         self.runs = 0
         self.pause_s = 0.0
         self.suspended_at_s = 0.0
-        self.hold_since_s: float | None = None
+
+    def wait_s(self, start_s: float) -> float | None:
+        """Wait until a first start, from when it was eligible; None if nobody saw it come."""
+        if self.submit_s is None:
+            return None
+        eligible_s = self.submit_s if self.spec.eligible_s is None else self.spec.eligible_s
+        return max(0.0, start_s - max(eligible_s, self.submit_s))
 
     def run_s(self, now: float) -> float:
         """Seconds of work in the present run until `now`, without suspended time."""
