@@ -103,7 +103,7 @@ class Bench:
             slice_ = self.jobs[at : at + 500]
             self.engine.feed((self.now, ev.SUBMITTED, job, JobSpec()) for job in slice_)
             self.tick()
-        while self.seat.blocked:
+        while self.seat.line.blocked:
             self.tick()
 
     def change(self) -> None:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from outrider.engine.accounting import Accounting
-from outrider.engine.energy import ASLEEP, GONE, IDLING, OWNED
-from outrider.engine.seat import NEVER, Seat
+from outrider.engine.line import NEVER
+from outrider.engine.machine_events import MachineEvents
+from outrider.engine.seat import Seat
 from outrider.engine.site import Site
 from outrider.model.decisions import Choice
 from outrider.model.events import KIND_NAMES, Event
@@ -84,8 +85,9 @@ class Engine:
         self._line = False
         self._wake_s = NEVER
         self._acting = next((seat for seat in seats if seat.acting), None)
+        machines = MachineEvents(site, accounting.energy, self._decide_if_free)
         self._handlers: list[Callable[[float, int, Any], None]] = [
-            getattr(self, f"_{name}") for name in KIND_NAMES
+            getattr(self, f"_{name}", None) or getattr(machines, name) for name in KIND_NAMES
         ]
 
     def feed(self, events: Iterable[Event]) -> int:
@@ -107,6 +109,11 @@ class Engine:
             self._round_due = True
             self._sink.wake_at(self.site.now)
 
+    def _decide_if_free(self) -> None:
+        """Somebody in line may get a machine now."""
+        if self._line and self.site.free_total:
+            self._want_round()
+
     def _tick(self, time_s: float, subject: int, extra: Any) -> None:
         site = self.site
         if site.now >= self._wake_s:
@@ -120,8 +127,8 @@ class Engine:
             self._time_round(True)
         for seat in self.seats:
             seat.round(site, self._sink.start if seat.acting else None, self._recorder.decided)
-            self._line = self._line or bool(seat.blocked)
-            wake_s = min(wake_s, seat.next_wake_s())
+            self._line = self._line or bool(seat.line.blocked)
+            wake_s = min(wake_s, seat.line.next_due_s())
         if self._time_round is not None:
             self._time_round(False)
         if wake_s < self._wake_s:
@@ -188,8 +195,7 @@ class Engine:
                 on_policy = seat.running.get(job.number, (None, False))[1]
                 reward = seat.ended(job, ending, reason, run_s, site)
                 self._recorder.ended(seat, job, ending, reason, run_s, reward, on_policy)
-        if self._line and site.free_total:
-            self._want_round()
+        self._decide_if_free()
 
     def _completed(self, time_s: float, subject: int, extra: None) -> None:
         job = self.site.jobs.pop(subject)
@@ -242,58 +248,6 @@ class Engine:
         self.accounting.job_changed(job, extra, self.site.now)
         job.spec = extra
 
-    # -- machines -----------------------------------------------------------------------------
-
-    def _joined(self, time_s: float, subject: int, extra: MachineSpec) -> None:
-        site, energy = self.site, self.accounting.energy
-        if subject < len(site.specs):
-            energy.settle(subject, site.now)
-        site.join(subject, extra)
-        cluster = site.machine_cluster[subject]
-        energy.join(subject, extra, cluster, site.cluster_specs[cluster])
-        energy.enter(subject, OWNED if site.owner[subject] else IDLING, site.now)
-        if extra.usable and not site.owner[subject]:
-            self._usable(time_s, subject, None)
-
-    def _left(self, time_s: float, subject: int, extra: None) -> None:
-        self.accounting.energy.enter(subject, GONE, self.site.now)
-        self.site.leave(subject)
-
-    def _usable(self, time_s: float, subject: int, extra: None) -> None:
-        self.site.open_machine(subject)
-        if self._line and self.site.free_total:
-            self._want_round()
-
-    def _owner_came(self, time_s: float, subject: int, extra: None) -> None:
-        site = self.site
-        site.owner[subject] = 1
-        site.shut(subject)
-        self.accounting.energy.enter(subject, OWNED, site.now)
-
-    def _owner_went(self, time_s: float, subject: int, extra: None) -> None:
-        site = self.site
-        site.owner[subject] = 0
-        self.accounting.energy.enter(subject, IDLING, site.now)
-
-    def _rebooted(self, time_s: float, subject: int, extra: None) -> None:
-        site = self.site
-        if site.owner[subject]:
-            return
-        site.shut(subject)
-        self.accounting.energy.enter(subject, IDLING, site.now)
-
-    def _asleep(self, time_s: float, subject: int, extra: None) -> None:
-        self.accounting.energy.enter(subject, ASLEEP, self.site.now)
-
-    def _woken(self, time_s: float, subject: int, extra: None) -> None:
-        self.accounting.energy.enter(subject, IDLING, self.site.now)
-
-    def _drained(self, time_s: float, subject: int, extra: None) -> None:
-        self.site.shut(subject)
-
-    def _power(self, time_s: float, subject: int, extra: float) -> None:
-        """Measured watts are booked by a later room; today they only count as events."""
-
     def finish(self, now: float) -> None:
         """The trace ends here: time runs to `now`, and machines' states are settled."""
         self.site.now = max(self.site.now, now)
@@ -340,8 +294,3 @@ class Engine:
         self._line = saved["line"]
         self._wake_s = NEVER if saved["wake_s"] is None else saved["wake_s"]
         return [seat.name for seat in self.seats if seat.name not in known]
-
-    def pending_wakes(self) -> list[float]:
-        """The ticks asked for and not yet delivered: a feeder that restarts asks for these."""
-        wakes = [self.site.now] if self._round_due else []
-        return wakes + ([self._wake_s] if self._wake_s < NEVER else [])

@@ -56,9 +56,10 @@ class Intake:
 
     def arrive(self, source: str, events: Iterable[NamedEvent]) -> None:
         """Events came; they wait for the watermark."""
+        rank = self._rank.setdefault(source, len(self._rank))
         for event in events:
             self._arrivals += 1
-            entry = (event[0], self._rank[source], self._arrivals, source, event)
+            entry = (event[0], rank, self._arrivals, source, event)
             heapq.heappush(self._waiting, entry)
 
     def seen(self, source: str, until_s: float) -> Iterator[Event]:
@@ -104,8 +105,7 @@ class Intake:
             if event[1] == STARTED and self._tick_due:
                 # a start is the batch system's own decision: candidates decide before it, on
                 # what it had before its eyes
-                self._tick_due = False
-                yield self.now, TICK, 0, None
+                yield self._tick()
             if time_s < self.now:
                 self.late += 1
             else:
@@ -126,13 +126,19 @@ class Intake:
         """Ticks that fall before a time: one due now, then those asked for earlier."""
         while True:
             if self._tick_due and self.now < before_s:
-                self._tick_due = False
-                yield self.now, TICK, 0, None
+                yield self._tick()
             elif self._wakes and self._wakes[0] < before_s:
                 self.now = max(self.now, heapq.heappop(self._wakes))
                 self._tick_due = True
             else:
                 return
+
+    def _tick(self) -> Event:
+        """One tick serves all that is due at this moment, as on the virtual site."""
+        self._tick_due = False
+        while self._wakes and self._wakes[0] <= self.now:
+            heapq.heappop(self._wakes)
+        return self.now, TICK, 0, None
 
     def begin(self) -> None:
         """The past is told: count from now on."""

@@ -110,7 +110,7 @@ def _longest_hold_s(site: Site, seat: Seat | None) -> float | None:
     if seat is None:
         return None
     longest = seat.longest_hold_s
-    for standing in seat.waiting.values():
+    for standing in seat.line.waiting.values():
         held_s = standing.held_s
         if standing.hold_since_s is not None:
             held_s += site.now - standing.hold_since_s

@@ -6,12 +6,11 @@ when one frees; if the policy *chose* to keep one queued, it is decided again a 
 (`reconsider_s`) later, per job, and not merely because a machine frees.
 """
 
-import heapq
-from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Any
 
 from outrider.api.policy import Policy
+from outrider.engine.line import Line, Standing
 from outrider.engine.site import Site
 from outrider.model.decisions import KEEP, NOWHERE, START, Choice
 from outrider.model.errors import PolicyError
@@ -21,33 +20,9 @@ from outrider.model.outcomes import REMOVED_RUN, Outcome
 NO_MACHINE = "no_machine"
 GUARD = "guard"
 SHORTEST_HOLD_S = 1.0
-NEVER = float("inf")
 
 Record = Callable[["Seat", int, str, int, int, str, Choice | None], None]
 """Called for every ledger row: seat, job, action, machine, cpus, reason, choice."""
-
-
-class Standing:
-    """What the seat last decided for a waiting job, and how long it has held it by choice."""
-
-    __slots__ = (
-        "action", "cluster", "decided_s", "held_s", "hold_since_s", "reason", "stamp",
-    )  # fmt: skip
-
-    def __init__(self, stamp: int) -> None:
-        self.stamp = stamp
-        self.action = ""
-        self.reason = ""
-        self.cluster = NOWHERE
-        self.decided_s: float | None = None
-        self.hold_since_s: float | None = None
-        self.held_s = 0.0
-
-    def end_hold(self, now: float) -> None:
-        """Kept by choice until now, but no longer."""
-        if self.hold_since_s is not None:
-            self.held_s += now - self.hold_since_s
-            self.hold_since_s = None
 
 
 class Seat:
@@ -71,9 +46,7 @@ class Seat:
         self.acting = acting
         own = policy.reconsider_s
         self.reconsider_s = reconsider_s if own is None else own
-        self.waiting: dict[int, Standing] = {}
-        self.fresh: list[tuple[int, int]] = []
-        self.blocked: deque[tuple[int, int]] = deque()
+        self.line = Line()
         self.running: dict[int, tuple[Hashable, bool]] = {}
         self.decisions = 0
         self.starts = 0
@@ -85,23 +58,17 @@ class Seat:
         self.learns = kind.observe is not Policy.observe
         self._appraises = kind.appraise is not Policy.appraise
         self.longest_hold_s = 0.0
-        self._stamps = 0
-        self._held: deque[tuple[float, int, int]] = deque()
-        self._overdue: list[tuple[float, int, int]] = []
 
     # -- what happens to jobs -----------------------------------------------------------------
 
     def enter(self, number: int) -> None:
         """A job waits and must be decided: submitted, evicted or released."""
-        if self.broken:
-            return
-        self._stamps += 1
-        self.waiting[number] = Standing(self._stamps)
-        self.fresh.append((number, self._stamps))
+        if not self.broken:
+            self.line.enter(number)
 
     def withdraw(self, number: int, now: float) -> Standing | None:
         """A job no longer waits. Returns what stood for it."""
-        standing = self.waiting.pop(number, None)
+        standing = self.line.waiting.pop(number, None)
         if standing is None:
             return None
         if standing.held_s or standing.hold_since_s is not None:
@@ -174,30 +141,14 @@ class Seat:
         if self.strict:
             raise PolicyError(text) from error
         self.broken = text
-        self.waiting.clear()
+        self.line.clear()
         self.running.clear()
-        self.fresh.clear()
-        self.blocked.clear()
-        self._held.clear()
-        self._overdue.clear()
 
     # -- a round ------------------------------------------------------------------------------
 
-    def next_wake_s(self) -> float:
-        """When a job kept by choice must be decided again; infinity if none is kept."""
-        wake = NEVER
-        if not self._held and not self._overdue:
-            return wake
-        for line, drop in ((self._held, self._held.popleft), (self._overdue, self._drop_overdue)):
-            while line and not self._stands(line[0][1], line[0][2]):
-                drop()
-            if line:
-                wake = min(wake, line[0][0])
-        return wake
-
     def next_look_s(self, number: int) -> float | None:
         """When a waiting job is decided again; None: as soon as a machine frees, or never."""
-        standing = self.waiting.get(number)
+        standing = self.line.waiting.get(number)
         if standing is None or standing.decided_s is None or standing.reason == NO_MACHINE:
             return None
         due_s = standing.decided_s + self.reconsider_s
@@ -205,20 +156,6 @@ class Seat:
             guard_s = standing.hold_since_s + self.policy.max_hold_s - standing.held_s
             due_s = min(due_s, guard_s)
         return due_s
-
-    def _drop_overdue(self) -> tuple[float, int, int]:
-        return heapq.heappop(self._overdue)
-
-    def _stands(self, number: int, stamp: int) -> bool:
-        standing = self.waiting.get(number)
-        return standing is not None and standing.stamp == stamp
-
-    def _release_due(self, now: float) -> None:
-        for line, drop in ((self._held, self._held.popleft), (self._overdue, self._drop_overdue)):
-            while line and line[0][0] <= now:
-                _, number, stamp = drop()
-                if self._stands(number, stamp):
-                    self.fresh.append((number, stamp))
 
     def round(self, site: Site, start: Callable[[int, int], None] | None, record: Record) -> None:
         """Decide every job that is due, in line order.
@@ -228,8 +165,7 @@ class Seat:
             start: carries a start out (job, machine); None in shadow.
             record: writes a ledger row.
         """
-        if self._held or self._overdue:
-            self._release_due(site.now)
+        self.line.release(site.now)
         reserved: list[int] = []
         try:
             self._decide_all(site, reserved, start, record)
@@ -243,13 +179,14 @@ class Seat:
         record: Record,
     ) -> None:  # fmt: skip
         appraisals: dict[Hashable, Any] = {}
-        blocked, fresh, waiting = self.blocked, self.fresh, self.waiting
+        line = self.line
+        blocked, fresh, waiting = line.blocked, line.fresh, line.waiting
         while blocked and site.free_total:
             number, stamp = blocked.popleft()
             standing = waiting.get(number)
             if standing is not None and standing.stamp == stamp:
                 self._decide(number, standing, site, appraisals, reserved, start, record)
-        self.fresh = []
+        line.fresh = []
         for number, stamp in fresh:
             standing = waiting.get(number)
             if standing is None or standing.stamp != stamp:
@@ -261,7 +198,7 @@ class Seat:
 
     def _block(self, number: int, standing: Standing, now: float, record: Record) -> None:
         standing.end_hold(now)
-        self.blocked.append((number, standing.stamp))
+        self.line.block(number, standing)
         if standing.action != KEEP or standing.reason != NO_MACHINE:
             standing.action, standing.reason, standing.cluster = KEEP, NO_MACHINE, NOWHERE
             standing.decided_s = now
@@ -306,9 +243,9 @@ class Seat:
         if standing.hold_since_s is None:
             standing.hold_since_s = now
         if left_s < self.reconsider_s:
-            heapq.heappush(self._overdue, (now + left_s, number, standing.stamp))
+            self.line.hold_shorter(number, standing, now + left_s)
         else:
-            self._held.append((now + self.reconsider_s, number, standing.stamp))
+            self.line.hold(number, standing, now + self.reconsider_s)
         if standing.action != KEEP or standing.reason != choice.reason:
             standing.action, standing.reason, standing.cluster = KEEP, choice.reason, NOWHERE
             self.decisions += 1
@@ -329,7 +266,7 @@ class Seat:
         if start is not None:
             start(number, machine)
         else:  # nobody carries it out: while the job still waits it is decided anew every epoch
-            self._held.append((site.now + self.reconsider_s, number, standing.stamp))
+            self.line.hold(number, standing, site.now + self.reconsider_s)
             if again:
                 return
         self.decisions += 1
@@ -344,24 +281,7 @@ class Seat:
         return {
             "policy": self.policy.save(site),
             "rng": [state[0], list(state[1]), state[2]],
-            "waiting": [
-                [
-                    number,
-                    s.stamp,
-                    s.action,
-                    s.reason,
-                    s.cluster,
-                    s.decided_s,
-                    s.hold_since_s,
-                    s.held_s,
-                ]
-                for number, s in self.waiting.items()
-            ],
-            "stamps": self._stamps,
-            "fresh": [list(f) for f in self.fresh],
-            "blocked": [list(b) for b in self.blocked],
-            "held": [list(h) for h in self._held],
-            "overdue": [list(h) for h in self._overdue],
+            "line": self.line.save(),
             "running": [[number, key, on] for number, (key, on) in self.running.items()],
             "broken": self.broken,
             "counts": [self.decisions, self.starts, self.agreed, self.disagreed, self.reward_n],
@@ -373,17 +293,7 @@ class Seat:
         self.policy.restore(saved["policy"], site)
         version, numbers, gauss = saved["rng"]
         self.policy.rng.setstate((version, tuple(numbers), gauss))
-        self.waiting = {}
-        for number, stamp, action, reason, cluster, *times in saved["waiting"]:
-            s = self.waiting[number] = Standing(stamp)
-            s.action, s.reason = action, reason
-            s.cluster = cluster if cluster == NOWHERE else clusters[cluster]
-            s.decided_s, s.hold_since_s, s.held_s = times
-        self._stamps = saved["stamps"]
-        self.fresh = [(number, stamp) for number, stamp in saved["fresh"]]
-        self.blocked = deque((number, stamp) for number, stamp in saved["blocked"])
-        self._held = deque((t, number, stamp) for t, number, stamp in saved["held"])
-        self._overdue = [(t, number, stamp) for t, number, stamp in saved["overdue"]]
+        self.line.restore(saved["line"], clusters)
         self.running = {number: (_hashable(key), on) for number, key, on in saved["running"]}
         self.broken = saved["broken"]
         self.decisions, self.starts, self.agreed, self.disagreed, self.reward_n = saved["counts"]

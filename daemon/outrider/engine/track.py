@@ -78,19 +78,24 @@ class Track:
             for k, m, d in self._history
         )
 
-    def save(self) -> list[Any]:
-        """Everything as plain data."""
-        spec = msgspec.to_builtins(self.spec)
-        history = [list(mark) for mark in self._history]
-        return [self.number, self.state, self.machine, self.cpus, spec, history, self._retold]
+    def pack(self) -> bytes:
+        """Everything in a few bytes: to be remembered by the hundred thousand, or saved."""
+        return _ENCODER.encode(
+            (self.number, self.state, self.machine, self.cpus, self.spec, self._history,
+             self._retold)
+        )  # fmt: skip
 
     @classmethod
-    def restore(cls, saved: list[Any]) -> "Track":
-        """Rebuild what `save` described."""
-        number, state, machine, cpus, spec, history, retold = saved
-        track = cls(number, msgspec.convert(spec, JobSpec))
+    def unpack(cls, packed: bytes) -> "Track":
+        """Rebuild what `pack` gave. Raises `ValueError` if it is something else."""
+        number, state, machine, cpus, spec, history, retold = _DECODER.decode(packed)
+        track = cls(number, spec)
         track.state, track.machine, track.cpus = state, machine, cpus
-        track._history = [(kind, ms, detail) for kind, ms, detail in history]
-        track._heard = set(track._history)
+        track._history = history
+        track._heard = set(history)
         track._retold = retold
         return track
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(tuple[int, int, int, int, JobSpec, list[Mark], int])

@@ -37,7 +37,8 @@ class Tracker:
         self.machine_names: list[str] = []
         self.specs: list[MachineSpec | None] = []
         self.repairs: Counter[str] = Counter()
-        self._ended: OrderedDict[str, Track] = OrderedDict()
+        # packed: a Track takes a kilobyte, and hundreds of thousands end in a busy week
+        self._ended: OrderedDict[str, bytes] = OrderedDict()
         self._busy: list[int] = []
         self._closed: set[int] = set()
         self._owned: set[int] = set()
@@ -55,12 +56,14 @@ class Tracker:
 
     def _job_event(self, time_s: float, kind: int, name: str, extra: Any) -> list[Event] | None:
         mark = _mark(time_s, kind, extra)
-        track = self.jobs.get(name) or self._ended.get(name)
+        track = self.jobs.get(name)
         if track is not None:
             if track.was_told(mark, _is_possible(kind, track.state)):
                 return None
-            if track.state == GONE and kind != ev.SUBMITTED:
-                track.add(mark)
+        elif name in self._ended:
+            if self._was_told_of_ended(name, kind, mark):
+                return None
+            if kind != ev.SUBMITTED:
                 return self._mended("after_end", [])
         if kind == ev.SUBMITTED:
             return self._submitted(time_s, name, track, extra, mark)
@@ -76,7 +79,7 @@ class Tracker:
         self, time_s: float, name: str, track: Track | None, extra: JobSpec, mark: Mark
     ) -> list[Event]:
         before: list[Event] = []
-        if track is not None and track.state != GONE:
+        if track is not None:
             if not track.spec.seen_submit:
                 track.add(mark)
                 return self._mended("late_submission", [])
@@ -85,10 +88,19 @@ class Tracker:
         track.add(mark)
         return [*before, (time_s, ev.SUBMITTED, track.number, extra)]
 
+    def _was_told_of_ended(self, name: str, kind: int, mark: Mark) -> bool:
+        """Whether this was told before of a job that has ended; from now on it was."""
+        track = Track.unpack(self._ended[name])
+        told = track.was_told(mark, _is_possible(kind, GONE))
+        if not told:
+            track.add(mark)
+        self._ended[name] = track.pack()
+        return told
+
     def _new(self, name: str, spec: JobSpec) -> Track:
         before = self._ended.pop(name, None)
         if before is not None:  # the batch system began to count anew
-            self.job_names.pop(before.number, None)
+            self.job_names.pop(Track.unpack(before).number, None)
         track = self.jobs[name] = Track(self._next_job, spec)
         self.job_names[self._next_job] = name
         self._next_job += 1
@@ -174,10 +186,10 @@ class Tracker:
             self._busy[track.machine] -= track.cpus
         track.state, track.machine = GONE, -1
         self.jobs.pop(name, None)
-        self._ended[name] = track
+        self._ended[name] = track.pack()
         if len(self._ended) > _ENDED_REMEMBERED:
             _, oldest = self._ended.popitem(last=False)
-            self.job_names.pop(oldest.number, None)
+            self.job_names.pop(Track.unpack(oldest).number, None)
         return [(time_s, kind, track.number, extra)]
 
     # -- machines -----------------------------------------------------------------------------
@@ -253,8 +265,8 @@ class Tracker:
     def save(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
-            "jobs": [[name, track.save()] for name, track in self.jobs.items()],
-            "ended": [[name, track.save()] for name, track in self._ended.items()],
+            "jobs": [[name, track.pack()] for name, track in self.jobs.items()],
+            "ended": list(self._ended.items()),
             "machines": self.machine_names,
             "specs": [None if s is None else msgspec.to_builtins(s) for s in self.specs],
             "busy": self._busy,
@@ -267,10 +279,11 @@ class Tracker:
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
-        self.jobs = {name: Track.restore(track) for name, track in saved["jobs"]}
-        self._ended = OrderedDict((name, Track.restore(t)) for name, t in saved["ended"])
-        both = [*self.jobs.items(), *self._ended.items()]
-        self.job_names = {track.number: name for name, track in both}
+        self.jobs = {name: Track.unpack(packed) for name, packed in saved["jobs"]}
+        self._ended = OrderedDict((name, packed) for name, packed in saved["ended"])
+        self.job_names = {track.number: name for name, track in self.jobs.items()}
+        for name, packed in self._ended.items():
+            self.job_names[Track.unpack(packed).number] = name
         self.machine_names = list(saved["machines"])
         self.machines = {name: m for m, name in enumerate(self.machine_names)}
         self.specs = [

@@ -59,7 +59,7 @@ def explain_from_rows(mode: str, name: str, rows: list[dict[str, Any]]) -> dict[
 
 
 def _standing(core: Core, seat: Seat, job: Job, row: dict[str, Any]) -> dict[str, Any]:
-    standing = seat.waiting.get(job.number)
+    standing = seat.line.waiting.get(job.number)
     place = NOWHERE if standing is None else standing.cluster
     return {
         "name": seat.name,

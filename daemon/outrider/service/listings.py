@@ -43,7 +43,7 @@ def _job_row(core: Core, name: str, job: Job) -> dict[str, Any]:
         "standing": {
             seat.name: {"action": standing.action, "reason": standing.reason}
             for seat in core.seats
-            if (standing := seat.waiting.get(job.number)) is not None
+            if (standing := seat.line.waiting.get(job.number)) is not None
         },
     }
 

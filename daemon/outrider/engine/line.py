@@ -1,0 +1,143 @@
+"""The line of jobs that wait for one policy: who is due now, who waits for a machine, who is held.
+
+A job stands in line once, with a stamp. Entries in the queues below name job and stamp, so that
+a job that started, left or came back makes its old entries void without anybody searching them.
+"""
+
+import heapq
+from collections import deque
+from typing import Any, Final
+
+from outrider.model.decisions import NOWHERE
+
+NEVER: Final = float("inf")
+
+
+class Standing:
+    """What was last decided for a waiting job, and how long it has been held by choice.
+
+    Attributes:
+        stamp: makes this place in line different from every other.
+        action, reason: of the decision that stands; empty before the first.
+        cluster: where it would start, or `NOWHERE`.
+        decided_s: when it was last decided.
+        hold_since_s: since when it is kept by choice, or None.
+        held_s: how long it was kept by choice before that.
+    """
+
+    __slots__ = (
+        "action", "cluster", "decided_s", "held_s", "hold_since_s", "reason", "stamp",
+    )  # fmt: skip
+
+    def __init__(self, stamp: int) -> None:
+        self.stamp = stamp
+        self.action = ""
+        self.reason = ""
+        self.cluster = NOWHERE
+        self.decided_s: float | None = None
+        self.hold_since_s: float | None = None
+        self.held_s = 0.0
+
+    def end_hold(self, now: float) -> None:
+        """Kept by choice until now, but no longer."""
+        if self.hold_since_s is not None:
+            self.held_s += now - self.hold_since_s
+            self.hold_since_s = None
+
+
+class Line:
+    """Waiting jobs of one seat.
+
+    Attributes:
+        waiting: what stands for each job, by number.
+        fresh: (job, stamp) to be decided in the next round, in order.
+        blocked: (job, stamp) for which no machine was free, in order.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: dict[int, Standing] = {}
+        self.fresh: list[tuple[int, int]] = []
+        self.blocked: deque[tuple[int, int]] = deque()
+        self._stamps = 0
+        # holds of one decision epoch end in the order in which they began; only those that the
+        # starvation guard cuts short need sorting
+        self._held: deque[tuple[float, int, int]] = deque()
+        self._cut_short: list[tuple[float, int, int]] = []
+
+    def enter(self, number: int) -> None:
+        """A job gets in line and is due."""
+        self._stamps += 1
+        self.waiting[number] = Standing(self._stamps)
+        self.fresh.append((number, self._stamps))
+
+    def block(self, number: int, standing: Standing) -> None:
+        """It waits until a machine frees."""
+        self.blocked.append((number, standing.stamp))
+
+    def hold(self, number: int, standing: Standing, until_s: float) -> None:
+        """It is due again at `until_s`, one decision epoch from now."""
+        self._held.append((until_s, number, standing.stamp))
+
+    def hold_shorter(self, number: int, standing: Standing, until_s: float) -> None:
+        """It is due again at `until_s`, before the epoch ends."""
+        heapq.heappush(self._cut_short, (until_s, number, standing.stamp))
+
+    def release(self, now: float) -> None:
+        """Those held until now are due."""
+        held, cut_short = self._held, self._cut_short
+        while held and held[0][0] <= now:
+            self._make_due(*held.popleft())
+        while cut_short and cut_short[0][0] <= now:
+            self._make_due(*heapq.heappop(cut_short))
+
+    def _make_due(self, until_s: float, number: int, stamp: int) -> None:
+        if self._stands(number, stamp):
+            self.fresh.append((number, stamp))
+
+    def _stands(self, number: int, stamp: int) -> bool:
+        standing = self.waiting.get(number)
+        return standing is not None and standing.stamp == stamp
+
+    def next_due_s(self) -> float:
+        """When the next held job is due; `NEVER` if none is held."""
+        held, cut_short = self._held, self._cut_short
+        while held and not self._stands(*held[0][1:]):
+            held.popleft()
+        while cut_short and not self._stands(*cut_short[0][1:]):
+            heapq.heappop(cut_short)
+        due_s = held[0][0] if held else NEVER
+        return min(due_s, cut_short[0][0]) if cut_short else due_s
+
+    def clear(self) -> None:
+        """Everybody goes."""
+        for queue in (self.waiting, self.fresh, self.blocked, self._held, self._cut_short):
+            queue.clear()
+
+    def save(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "waiting": [
+                [n, *(getattr(standing, name) for name in Standing.__slots__)]
+                for n, standing in self.waiting.items()
+            ],
+            "stamps": self._stamps,
+            "fresh": [list(entry) for entry in self.fresh],
+            "blocked": [list(entry) for entry in self.blocked],
+            "held": [list(entry) for entry in self._held],
+            "cut_short": [list(entry) for entry in self._cut_short],
+        }
+
+    def restore(self, saved: dict[str, Any], clusters: list[int]) -> None:
+        """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i."""
+        self.clear()
+        for number, *values in saved["waiting"]:
+            standing = self.waiting[number] = Standing(0)
+            for name, value in zip(Standing.__slots__, values, strict=True):
+                setattr(standing, name, value)
+            if standing.cluster != NOWHERE:
+                standing.cluster = clusters[standing.cluster]
+        self._stamps = saved["stamps"]
+        self.fresh += [(number, stamp) for number, stamp in saved["fresh"]]
+        self.blocked.extend((number, stamp) for number, stamp in saved["blocked"])
+        self._held.extend((due_s, number, stamp) for due_s, number, stamp in saved["held"])
+        self._cut_short += [(due_s, number, stamp) for due_s, number, stamp in saved["cut_short"]]
