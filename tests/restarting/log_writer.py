@@ -47,7 +47,9 @@ class LogWriter:
             job = self._queued.pop(0)
             machine = self._chance.choice(free)
             self._running[machine] = job
-            return self._told("001", "started", job, f"Job executing on host: <10.0.0.{machine}:9618>")
+            return self._told(
+                "001", "started", job, f"Job executing on host: <10.0.0.{machine}:9618>"
+            )
         if self._running and (not submit or self._chance.random() < 0.55):
             machine = self._chance.choice(list(self._running))
             job = self._running.pop(machine)

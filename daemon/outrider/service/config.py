@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Meta
 
 from outrider.api.make import make_policy
-from outrider.api.plugins import ADAPTERS, find, load_adapter
+from outrider.api.plugins import ADAPTERS, POLICIES, find, load
 from outrider.engine.fairness import check_targets
 from outrider.model.clusters import ClusterSpec
-from outrider.model.errors import ConfigurationError
+from outrider.model.errors import ConfigurationError, PluginError
 from outrider.model.machines import MachineSpec
 from outrider.model.opening import OpeningHours
 from outrider.model.settings import build
@@ -115,11 +115,16 @@ class Config(msgspec.Struct, frozen=True):
     ] = {}
 
 
+DEFAULT_POLICIES: Mapping[str, dict[str, Any]] = {"bandit": {}}
+
+
 class LoadedConfig(msgspec.Struct, frozen=True):
     """A configuration that has been checked whole, and where it came from."""
 
     config: Config
     source: str
+    broken: dict[str, str] = {}
+    """Plugins that it names and that cannot be loaded, by table, and why: the rest can start."""
 
     def cluster_specs(self) -> list[ClusterSpec]:
         """The declared clusters."""
@@ -147,7 +152,7 @@ def load_config(path: Path) -> LoadedConfig:
 
     Raises:
         ConfigurationError: the file is missing or wrong; names file, place and value.
-        PluginError: an adapter or policy it names cannot be loaded.
+        PluginError: not one adapter that it names can be loaded.
     """
     try:
         with path.open("rb") as file:
@@ -165,9 +170,12 @@ def check_config(given: Mapping[str, Any], source: str) -> LoadedConfig:
     Raises:
         ConfigurationError, PluginError: as `load_config`.
     """
-    for name, settings in given.get("clusters", {}).items():
+    clusters = given.get("clusters")
+    for name, settings in clusters.items() if isinstance(clusters, dict) else ():
         if isinstance(settings, dict):
-            build(ClusterSettings, settings, f"{source} [clusters.{name}]")
+            _check_cluster(
+                build(ClusterSettings, settings, f"{source} [clusters.{name}]"), source, name
+            )
     config = build(Config, given, source)
     loaded = LoadedConfig(config, source)
     try:
@@ -178,28 +186,70 @@ def check_config(given: Mapping[str, Any], source: str) -> LoadedConfig:
             'right would be a name like "Europe/Berlin"'
         ) from error
     check_targets(config.shares, f"{source} [shares]")
-    loaded.cluster_specs()
     if not config.adapters:
         known = ", ".join(find(ADAPTERS))
         raise ConfigurationError(f"{source}: no adapter; add [adapters.NAME], known: {known}")
-    own_clocks = 0
-    for label, settings in config.adapters.items():
-        kind, options = adapter_of(label, settings)
-        adapter = load_adapter(kind)
-        build(adapter.settings_type, options, f"{source} [adapters.{label}]")
-        own_clocks += adapter.own_clock
-    if own_clocks and len(config.adapters) > 1:
-        raise ConfigurationError(
-            f"{source}: a simulated site runs on a clock of its own and must be the only adapter"
-        )
-    for name, settings in config.policies.items():
-        where = f"{source} [policies.{name}]"
-        options = dict(settings)
-        policy = make_policy(name, options, config.seed, where, options.pop("preset", None))
-        if policy.needs_oracle:
-            raise ConfigurationError(f"{where}: needs the true run times; only replay has them")
+    _check_adapters(loaded)
+    _check_policies(loaded)
     check_listen(config, source)
     return loaded
+
+
+def _check_cluster(settings: ClusterSettings, source: str, name: str) -> None:
+    try:
+        OpeningHours(settings.open)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{source} [clusters.{name}]: {error}") from error
+
+
+def _check_adapters(loaded: LoadedConfig) -> None:
+    own_clocks = []
+    for label, settings in loaded.config.adapters.items():
+        kind, options = adapter_of(label, settings)
+        adapter = _plugin(loaded, ADAPTERS, kind, f"adapters.{label}")
+        if adapter is None:
+            continue
+        build(adapter.settings_type, options, f"{loaded.source} [adapters.{label}]")
+        if adapter.own_clock:
+            own_clocks.append(label)
+    if own_clocks and len(loaded.config.adapters) > 1:
+        raise ConfigurationError(
+            f"{loaded.source} [adapters.{own_clocks[0]}]: a simulated site runs on a clock of its "
+            "own and must be the only adapter"
+        )
+    if len(loaded.broken) == len(loaded.config.adapters):
+        raise PluginError(f"{loaded.source}: {'; '.join(loaded.broken.values())}")
+
+
+def _check_policies(loaded: LoadedConfig) -> None:
+    for name, settings in policies_of(loaded.config).items():
+        if _plugin(loaded, POLICIES, name, f"policies.{name}") is None:
+            continue
+        where = f"{loaded.source} [policies.{name}]"
+        options = dict(settings)
+        policy = make_policy(name, options, loaded.config.seed, where, options.pop("preset", None))
+        if policy.needs_oracle:
+            raise ConfigurationError(f"{where}: needs the true run times; only replay has them")
+
+
+def _plugin(loaded: LoadedConfig, group: str, name: str, table: str) -> Any:
+    """The class of a plugin, or None if it is broken: then that is noted and the rest goes on.
+
+    Raises:
+        ConfigurationError: there is no plugin of that name.
+    """
+    try:
+        return load(group, name)
+    except PluginError as error:
+        if name not in find(group):
+            raise ConfigurationError(f"{loaded.source} [{table}]: {error}") from error
+        loaded.broken[table] = str(error)
+        return None
+
+
+def policies_of(config: Config) -> Mapping[str, dict[str, Any]]:
+    """The policies with their settings; the default one where none is configured."""
+    return config.policies or DEFAULT_POLICIES
 
 
 def adapter_of(label: str, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -220,7 +270,10 @@ def listen_address(config: Config) -> tuple[str, int]:
 
 def check_listen(config: Config, source: str) -> None:
     """Refuse to be seen beyond loopback without TLS and a token. Raises `ConfigurationError`."""
-    host, _ = listen_address(config)
+    try:
+        host, _ = listen_address(config)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{source}: {error}") from error
     if host in ("127.0.0.1", "::1", "localhost"):
         return
     missing = [key for key in ("tls_cert", "tls_key", "token_file") if not getattr(config, key)]

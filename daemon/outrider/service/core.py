@@ -6,7 +6,7 @@ journal, ends in the same state: that is how a restart works, and how it is test
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -24,12 +24,14 @@ from outrider.model.decisions import NOWHERE, START, Choice, Decision
 from outrider.model.events import TICK, Event, NamedEvent
 from outrider.model.jobs import Job
 from outrider.model.localtime import ZoneTime
-from outrider.service.config import Config, LoadedConfig
+from outrider.service.config import Config, LoadedConfig, policies_of
+from outrider.service.malformed import is_well_formed
 from outrider.service.metrics.declarations import DECISION_BOUNDS_S
 from outrider.service.pseudonyms import Pseudonyms
 
 STATE_VERSION = 1
-DEFAULT_POLICIES: Mapping[str, dict[str, Any]] = {"bandit": {}}
+MALFORMED = "malformed"
+"""Why an event that no adapter should have made is rejected."""
 
 
 def make_seats(loaded: LoadedConfig) -> list[Seat]:
@@ -38,7 +40,9 @@ def make_seats(loaded: LoadedConfig) -> list[Seat]:
     if config.mode == "observe":
         return []
     seats = []
-    for name, given in (config.policies or DEFAULT_POLICIES).items():
+    for name, given in policies_of(config).items():
+        if f"policies.{name}" in loaded.broken:
+            continue
         options = dict(given)
         where = f"{loaded.source} [policies.{name}]"
         policy = make_policy(name, options, config.seed, where, options.pop("preset", None))
@@ -59,6 +63,7 @@ class SourceState:
         self.note = ""
         self.rejected: Counter[str] = Counter()
         self.ignored: Counter[str] = Counter()
+        self.recorded: list[dict[str, int]] = [{}, {}]
 
 
 class Core:
@@ -82,7 +87,6 @@ class Core:
         self.config = config
         self.sources = {source.label: source for source in sources}
         self.input = "inferred" if any(s.inferred for s in self.sources.values()) else "full"
-        self.input_age_s = 0.0
         self.replaying = False
         clock = ZoneTime(config.timezone)
         declared = {spec.name: spec for spec in [*clusters, *loaded.cluster_specs()]}
@@ -100,6 +104,11 @@ class Core:
         self._inputs: list[tuple[str, NamedEvent]] = []
         self._decisions: list[Decision] = []
         self._outcomes: list[OutcomeRecord] = []
+
+    @property
+    def input_age_s(self) -> float:
+        """How old the newest information of the source that is furthest behind is."""
+        return max((source.age_s for source in self.sources.values()), default=0.0)
 
     def _time_round(self, begins: bool) -> None:
         if begins:
@@ -122,21 +131,26 @@ class Core:
         source.up = batch.age_s <= self.config.stale_after_s
         source.rejected.update(batch.rejected)
         source.ignored.update(batch.ignored)
-        self.input_age_s = max(s.age_s for s in self.sources.values())
         events = batch.events
+        malformed = len(events) - sum(map(is_well_formed, events))
+        if malformed:
+            source.rejected[MALFORMED] += malformed
+            events = [event for event in events if is_well_formed(event)]
         if self._pseudonyms is not None:
             events = [self._pseudonyms.hide(event) for event in events]
         if events:
             self._inputs.extend((label, event) for event in events)
             self._arrive(label, events)
-        if until_s is None or not self.intake.would_move(label, until_s):
-            return iter(())
-        self._inputs.append((label, (until_s, TICK, label, None)))
-        return self.intake.seen(label, until_s)
+        mark_s = None if until_s is None else self.intake.hear(label, until_s)
+        return iter(()) if mark_s is None else self._advance(label, mark_s)
+
+    def _advance(self, label: str, mark_s: float) -> Iterator[Event]:
+        self._inputs.append((label, (mark_s, TICK, label, None)))
+        return self.intake.advance(mark_s)
 
     def _arrive(self, label: str, events: Sequence[NamedEvent]) -> None:
         if self.accounting.begin_s is None:
-            self.accounting.begin_s = events[0][0]
+            self.accounting.begin_s = min(event[0] for event in events)
         self.intake.arrive(label, events)
 
     def step(self, stream: Iterator[Event], most: int) -> bool:
@@ -145,19 +159,25 @@ class Core:
 
     def entry(self, label: str, batch: Batch) -> Entry | None:
         """Everything since the last entry, to be recorded as one; None if there is nothing."""
-        counted = batch.rejected or batch.ignored
+        source = self.sources[label]
+        counts = [dict(source.rejected), dict(source.ignored)]
+        counted = counts != source.recorded
         if not (self._inputs or self._decisions or self._outcomes or counted):
             return None
-        source = self.sources[label]
+        source.recorded = counts
         made = Entry(
             inputs=self._inputs,
             decisions=self._decisions,
             outcomes=self._outcomes,
             cursors={label: batch.cursor},
-            meta={f"records:{label}": [dict(source.rejected), dict(source.ignored)]},
+            meta={f"records:{label}": counts},
         )
         self._inputs, self._decisions, self._outcomes = [], [], []
         return made
+
+    def past(self, until_s: float) -> Iterator[Event]:
+        """What is left of the past once every source has told it; hand it to `step`."""
+        return self.intake.advance(until_s)
 
     def begin(self) -> None:
         """The past is told: from now on everything counts and is decided.
@@ -165,6 +185,10 @@ class Core:
         Nothing of the past is recorded; a snapshot must follow, or a restart tells it again.
         """
         self.engine.begin(self.site.now)
+        self.intake.begin()
+        for source in self.sources.values():
+            source.rejected.clear()
+            source.ignored.clear()
         self._inputs, self._decisions, self._outcomes = [], [], []
 
     # -- the recorder -------------------------------------------------------------------------
@@ -227,7 +251,7 @@ class Core:
         for _, label, event in rows:
             n += 1
             if event[1] == TICK:
-                self.engine.feed(self.intake.seen(label, event[0]))
+                self.engine.feed(self.intake.advance(event[0]))
             else:
                 self._arrive(label, (event,))
         self.replaying = False
@@ -236,8 +260,9 @@ class Core:
     def recall_records(self, label: str, counted: list[dict[str, int]] | None) -> None:
         """Rejected and ignored records are no inputs: their counts come from the journal's meta."""
         if counted is not None and label in self.sources:
-            self.sources[label].rejected = Counter(counted[0])
-            self.sources[label].ignored = Counter(counted[1])
+            source = self.sources[label]
+            source.rejected, source.ignored = Counter(counted[0]), Counter(counted[1])
+            source.recorded = counted
 
     def save(self) -> dict[str, Any]:
         """The whole state as plain data."""
@@ -256,14 +281,27 @@ class Core:
     def restore(self, saved: dict[str, Any]) -> list[str]:
         """Go on from what `save` gave. Returns the names of policies that start afresh.
 
+        A policy that had failed is among these: it gets another chance.
+
         Raises:
-            ValueError: it was saved by another version of the state.
+            ValueError: it was saved by another version of the state, or does not fit a policy.
         """
         if saved.get("version") != STATE_VERSION:
             raise ValueError(f"state version {saved.get('version')}, known: {STATE_VERSION}")
         self.intake.restore(saved["intake"], _revive)
         self.gate.restore(saved["gate"])
-        return self.engine.restore(saved["engine"])
+        engine = saved["engine"]
+        sound = [[name, seat] for name, seat in engine["seats"] if not seat["broken"]]
+        return self.engine.restore({**engine, "seats": sound})
+
+    def succeed(self, old: "Core", kept: Iterable[str]) -> None:
+        """Take over from a core what `save` does not hold; `kept` are the unchanged sources."""
+        self.rounds = old.rounds
+        self.sources |= {label: old.sources[label] for label in kept}
+        for label in self.sources.keys() & old.sources.keys():
+            source, before = self.sources[label], old.sources[label]
+            source.rejected, source.ignored = before.rejected, before.ignored
+            source.recorded = before.recorded
 
 
 def _revive(event: list[Any]) -> NamedEvent:

@@ -1,6 +1,7 @@
 """``outrider run``: everything together, from a checked configuration to a clean end."""
 
 import asyncio
+import math
 import os
 import signal
 import sys
@@ -19,6 +20,8 @@ from outrider.service.sdnotify import ServiceManager
 from outrider.service.supervisor import Supervisor
 
 _STOP_S = 4.5
+_WORK_STOPS_S = 2.5
+"""Of that, for the sources and the last snapshot; what is left is the writer's and the page's."""
 _STATUS_EVERY_S = 10.0
 
 log = structlog.get_logger()
@@ -50,6 +53,7 @@ class _Daemon:
         self._service = ServiceManager()
         self._stop = asyncio.Event()
         self._reload = asyncio.Event()
+        self._stop_by = math.inf
 
     async def live(self) -> int:
         """Start, serve until told to stop, and stop within `_STOP_S`."""
@@ -68,7 +72,7 @@ class _Daemon:
             async with serve(app, host, port, cert, key) as bound:
                 return await self._serve(supervisor, host, bound)
         finally:
-            await asyncio.to_thread(recording.close)
+            await asyncio.to_thread(recording.close, max(0.5, self._stop_by - loop.time()))
 
     async def _serve(self, supervisor: Supervisor, host: str, port: int) -> int:
         scheme = "https" if self.loaded.config.tls_cert else "http"
@@ -86,11 +90,12 @@ class _Daemon:
             await self._stop.wait()
             log.info("stop_daemon", reason="told to stop")
             self._service.stopping("told to stop")
+            self._stop_by = asyncio.get_running_loop().time() + _STOP_S
             for task in [*tellers, work]:
                 task.cancel()
-            done, _ = await asyncio.wait([work], timeout=_STOP_S)
+            done, _ = await asyncio.wait([work], timeout=_WORK_STOPS_S)
             if not done:
-                log.error("abandon_work", after_s=_STOP_S)
+                log.error("abandon_work", after_s=_WORK_STOPS_S)
                 sys.stderr.flush()
                 os._exit(1)
         return 0
@@ -110,7 +115,7 @@ class _Daemon:
                 await supervisor.reload(loaded)
             except OutriderError as error:
                 log.error("keep_configuration", reason=str(error))
-                supervisor.answers.notes.append(f"reload refused: {error}")
+                supervisor.answers.note_refusal(str(error))
                 told = f"kept the old configuration: {error}"
             else:
                 self.loaded = loaded

@@ -2,9 +2,10 @@
 
 import asyncio
 import fcntl
+import gc
 import time
 from collections import Counter
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,6 +17,8 @@ from outrider.service.core import Core
 
 JOURNAL_NAME = "journal.sqlite"
 SNAPSHOTS_NAME = "snapshots"
+ROWS_KEY = "rows"
+_NO_ROWS = {"inputs": 0, "decisions": 0, "outcomes": 0}
 _RETRY_S = 2.0
 _STOP_S = 3.0
 _DAY_S = 86_400.0
@@ -39,13 +42,13 @@ class Recording:
         self.path = folder / JOURNAL_NAME
         journal = Journal(self.path)
         self.last_seq = journal.last_seq()
+        self.rows: Counter[str] = Counter(journal.meta(ROWS_KEY, _NO_ROWS))
         self._writer = Writer(journal)
         self.snapshots = SnapshotStore(folder / SNAPSHOTS_NAME)
-        self.rows: Counter[str] = Counter(inputs=0, decisions=0, outcomes=0)
+        self._saver = ThreadPoolExecutor(1, thread_name_prefix="snapshots")
         self.failures = 0
         self.fed = 0
         self.snapshot_at: float | None = None
-        self._last: Future[int] | None = None
         self._waiting_since: float | None = None
 
     # -- start --------------------------------------------------------------------------------
@@ -62,16 +65,28 @@ class Recording:
         notes += self.snapshots.notes
         if snapshot is not None:
             seq, state = snapshot
-            fresh = core.restore(state)
+            try:
+                fresh = core.restore(state)
+            except ValueError as error:
+                raise LedgerError(
+                    f"{self.snapshots.folder}: what was learned does not fit this configuration: "
+                    f"{error}; right would be the settings it was learned with"
+                ) from error
             if fresh:
                 notes.append(f"policies that start afresh: {', '.join(fresh)}")
         with Journal(self.path, read_only=True) as journal:
             self.fed = core.refeed(journal.inputs_after(seq))
-            cursors = {label: journal.cursor(label) for label in core.sources}
+            # without a snapshot or a row the past was never told to its end: it is told again
+            cursors = {} if self.is_new else {n: journal.cursor(n) for n in core.sources}
             for label in core.sources:
                 core.recall_records(label, journal.meta(f"records:{label}"))
         log.info("recall_state", snapshot_seq=seq, inputs_fed=self.fed, last_seq=self.last_seq)
         return cursors, notes
+
+    def cursor(self, label: str) -> Any:
+        """From where an adapter resumes, or None if it never reported."""
+        with Journal(self.path, read_only=True) as journal:
+            return journal.cursor(label)
 
     @property
     def is_new(self) -> bool:
@@ -87,18 +102,21 @@ class Recording:
 
     async def submit(self, entry: Entry) -> None:
         """Hand an entry to the writer; waits only while it has no room (the disk is full)."""
+        self.rows["inputs"] += len(entry.inputs)
+        self.rows["decisions"] += len(entry.decisions)
+        self.rows["outcomes"] += len(entry.outcomes)
+        entry.meta[ROWS_KEY] = dict(self.rows)
+        told = False
         while True:
             try:
                 future = self._writer.submit(entry)
                 break
             except LedgerError as error:
-                log.error("hold_input", reason=str(error))
+                if not told:
+                    log.error("hold_input", reason=str(error))
+                told = True
                 await asyncio.sleep(_RETRY_S)
-        self._last = future
         future.add_done_callback(self._note_outcome)
-        self.rows["inputs"] += len(entry.inputs)
-        self.rows["decisions"] += len(entry.decisions)
-        self.rows["outcomes"] += len(entry.outcomes)
 
     def _note_outcome(self, future: "Future[int]") -> None:
         if future.exception() is None:
@@ -129,19 +147,32 @@ class Recording:
             except LedgerError:
                 continue
 
-    async def snapshot(self, core: Core) -> None:
-        """Write the state beside the journal. The caller keeps the core from changing."""
-        state = await asyncio.to_thread(core.save)
+    async def snapshot(self, core: Core) -> bool:
+        """Write the state beside the journal; whether that went well.
+
+        The caller keeps the core from changing, and has submitted everything that led to it.
+        """
         try:
-            if self._last is not None:
-                await asyncio.wrap_future(self._last)
-            await asyncio.wrap_future(self._writer.run(Journal.sync))
-            await asyncio.to_thread(self.snapshots.save, self.last_seq, state)
-        except (LedgerError, OSError) as error:
+            # the writer seals after all that was submitted before, and not while it has failed
+            self.last_seq = await asyncio.wrap_future(self._writer.run(_seal))
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self._saver, self._save, core)
+        except LedgerError as error:
             self.failures += 1
             log.error("skip_snapshot", reason=str(error))
-        else:
-            self.snapshot_at = time.monotonic()
+            return False
+        self.snapshot_at = time.monotonic()
+        return True
+
+    def _save(self, core: Core) -> None:
+        """Runs in the thread of the snapshots."""
+        collects = gc.isenabled()
+        gc.disable()  # a hundred thousand small lists would set off collections that hold up all
+        try:
+            self.snapshots.save(self.last_seq, core.save())
+        finally:
+            if collects:
+                gc.enable()
 
     async def prune(self, before_s: float) -> None:
         """Forget what is older than the retention allows."""
@@ -171,14 +202,21 @@ class Recording:
             else time.monotonic() - self.snapshot_at,
         }
 
-    def close(self) -> None:
+    def close(self, within_s: float = _STOP_S) -> None:
         """Record what waits and let go of the state directory. Logs what could not be kept."""
         try:
-            self._writer.stop(_STOP_S)
+            self._writer.stop(min(within_s, _STOP_S))
         except LedgerError as error:
             log.critical("lose_entries", reason=str(error))
         finally:
+            self._saver.shutdown(cancel_futures=True)
             self._lock.close()
+
+
+def _seal(journal: Journal) -> int:
+    """Make everything recorded so far safe; returns its last sequence number."""
+    journal.sync()
+    return journal.last_seq()
 
 
 def _lock(folder: Path) -> TextIO:

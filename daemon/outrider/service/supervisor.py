@@ -7,18 +7,23 @@ ends the daemon.
 """
 
 import asyncio
+import math
 import time
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
 
 import structlog
 
 from outrider.api.adapter import Adapter, Batch
 from outrider.api.plugins import load_adapter
 from outrider.ledger import Entry
-from outrider.model.errors import OutriderError, PluginError
+from outrider.model.errors import ConfigurationError, OutriderError, PluginError
 from outrider.model.settings import build
 from outrider.service.answers import Answers
-from outrider.service.config import LoadedConfig, adapter_of
+from outrider.service.config import Config, LoadedConfig, adapter_of
 from outrider.service.core import Core, SourceState
+from outrider.service.malformed import is_well_formed
 from outrider.service.pseudonyms import Pseudonyms, load_key
 from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
@@ -30,29 +35,42 @@ _LAG_EVERY_S = 0.5
 _PRUNE_EVERY_S = 6 * 3600.0
 _DAY_S = 86_400.0
 _MANY_FED = 5_000
+_CLOSING_S = 5.0
+_FIRST_SNAPSHOT_S = 10.0
+"""How soon a snapshot is tried again that failed."""
+_FIXED: Final = (
+    "state_dir", "listen", "tls_cert", "tls_key", "token_file", "log_format",
+)  # fmt: skip
 
 log = structlog.get_logger()
 
 
-def make_adapters(loaded: LoadedConfig) -> tuple[dict[str, Adapter], list[str]]:
-    """The adapters of a configuration, and notes on those that could not be made.
+def make_adapters(loaded: LoadedConfig, kept: Mapping[str, Adapter]) -> dict[str, Adapter]:
+    """The adapters of a configuration: those of `kept`, the others made anew.
 
     Raises:
-        PluginError: not one of them could be made.
+        ConfigurationError: one refuses its settings.
+        PluginError: one fails while it is made.
     """
     adapters: dict[str, Adapter] = {}
-    broken: list[str] = []
     for label, given in loaded.config.adapters.items():
-        kind, options = adapter_of(label, given)
-        try:
-            adapter = load_adapter(kind)
-            where = f"{loaded.source} [adapters.{label}]"
-            adapters[label] = adapter(label, build(adapter.settings_type, options, where))
-        except PluginError as error:
-            broken.append(str(error))
-    if not adapters:
-        raise PluginError("; ".join(broken) or "no adapter is configured")
-    return adapters, broken
+        if f"adapters.{label}" in loaded.broken:
+            continue
+        adapters[label] = kept.get(label) or _make_adapter(loaded, label, given)
+    return adapters
+
+
+def _make_adapter(loaded: LoadedConfig, label: str, given: Mapping[str, Any]) -> Adapter:
+    kind, options = adapter_of(label, given)
+    where = f"{loaded.source} [adapters.{label}]"
+    plugin = load_adapter(kind)
+    settings = build(plugin.settings_type, options, where)
+    try:
+        return plugin(label, settings)
+    except OutriderError:
+        raise
+    except Exception as error:
+        raise PluginError(f"{where}: {kind} fails: {type(error).__name__}: {error}") from error
 
 
 def make_core(loaded: LoadedConfig, adapters: dict[str, Adapter], recording: Recording) -> Core:
@@ -81,21 +99,25 @@ class Supervisor:
         self.loaded = loaded
         self.recording = recording
         self._service = service
-        self.adapters, notes = make_adapters(loaded)
+        self.adapters = make_adapters(loaded, {})
         self.core = make_core(loaded, self.adapters, recording)
-        self.cursors, recalled = recording.recall(self.core)
+        self.cursors, notes = recording.recall(self.core)
         self.answers = Answers(self.core, recording)
-        self.answers.notes = notes + recalled
+        self.answers.notes = [*loaded.broken.values(), *notes]
+        for note in self.answers.notes:
+            log.warning("note_problem", reason=note)
         self.answers.own_clock = any(a.own_clock for a in self.adapters.values())
         self._lock = asyncio.Lock()
         self._told: set[str] = set()
         self._past_told = asyncio.Event()
         self._pumps: dict[str, asyncio.Task[None]] = {}
+        self._at_hand: str | None = None
+        """Whose batch is in the core but not yet in the ledger's hands."""
 
     async def run(self) -> None:
         """Pump every source and keep house, until cancelled; then write a last snapshot."""
         if self.recording.is_new:
-            self.core.engine.silent = True
+            self.core.engine.be_silent()
         else:
             self._past_told.set()
         try:
@@ -114,7 +136,13 @@ class Supervisor:
         finally:
             self.answers.is_ready = False
             async with self._lock:
-                await self.recording.snapshot(self.core)
+                await self._snapshot()
+
+    async def _snapshot(self) -> bool:
+        """Write a snapshot, unless a restart must not find the core as it is now."""
+        if self._at_hand is not None or not self._past_told.is_set():
+            return False
+        return await self.recording.snapshot(self.core)
 
     def _start_pump(self, label: str) -> None:
         adapter = self.adapters[label]
@@ -129,19 +157,22 @@ class Supervisor:
         backoff_s = _FIRST_BACKOFF_S
         while True:
             try:
-                async with adapter:
-                    log.info("open_source", adapter=label, resumes=label in self.cursors)
-                    async for batch in adapter.batches(self.cursors.get(label)):
+                log.info("open_source", adapter=label, resumes=self.cursors.get(label) is not None)
+                async with _opened(adapter, self.cursors.get(label)) as batches:
+                    async for batch in batches:
                         await self._process(label, adapter, batch)
                         backoff_s = _FIRST_BACKOFF_S
                 problem = "the source ended"
-            except OutriderError as error:
-                problem = str(error)
             except Exception as error:  # a plugin's fault must not end the daemon
-                log.exception("fail_source", adapter=label)
-                problem = f"{type(error).__name__}: {error}"
+                if self._at_hand == label:
+                    raise  # but this is one of our own, and the core is in doubt
+                problem = str(error)
+                if not isinstance(error, OutriderError):
+                    log.exception("fail_source", adapter=label)
+                    problem = f"{type(error).__name__}: {error}"
             source = self.core.sources[label]
             source.up, source.note = False, problem
+            self.core.intake.excuse(label)
             log.warning("close_source", adapter=label, reason=problem, again_in_s=backoff_s)
             await self._tell_past(label)
             opened = time.monotonic()
@@ -155,28 +186,49 @@ class Supervisor:
             await self._tell_past(label)
         async with self._lock:
             core = self.core
+            if batch.history and not core.engine.silent:
+                await self._pass_over(label, batch)
+                return
+            self._at_hand = label  # and remains so, should this be cut short
             stream = core.take(label, batch, _seen_until(adapter, batch))
             while core.step(stream, _SLICE_EVENTS):  # noqa: ASYNC110 - it waits for nobody,
                 await asyncio.sleep(0)  # others get their turn between slices
             self.cursors[label] = batch.cursor
-            if batch.history and core.engine.silent:
-                return
-            entry = core.entry(label, batch)
+            entry = None if core.engine.silent else core.entry(label, batch)
             if entry is not None:
                 await self.recording.submit(entry)
+            self._at_hand = None
+
+    async def _pass_over(self, label: str, batch: Batch) -> None:
+        """The past of a source that came while we already count: its totals are not ours."""
+        note = f"{label}: added while running; what it held by then is passed over"
+        if note not in self.answers.notes:
+            log.warning("pass_over_history", adapter=label)
+            self.answers.notes = [*self.answers.notes, note]
+        self.cursors[label] = batch.cursor
+        await self.recording.submit(Entry(cursors={label: batch.cursor}))
 
     async def _tell_past(self, label: str) -> None:
         """Wait until every source has told its past; the last one begins the present."""
-        self._told.add(label)
-        if self._past_told.is_set() or self._told < set(self.adapters):
+        if not self._past_told.is_set():
+            self._told.add(label)
+            self.core.intake.excuse(label)  # the pasts of the others need not pile up meanwhile
+            await self._begin_if_told()
             await self._past_told.wait()
-            return
+
+    async def _begin_if_told(self) -> None:
         async with self._lock:
-            if not self._past_told.is_set():
-                self.core.begin()
-                await self.recording.snapshot(self.core)
-                await self.recording.submit(Entry(cursors=dict(self.cursors)))
-                self._past_told.set()
+            if self._past_told.is_set() or not self._told.issuperset(self.adapters):
+                return
+            past = self.core.past(time.time())
+            while self.core.step(past, _SLICE_EVENTS):  # noqa: ASYNC110 - as in `_process`
+                await asyncio.sleep(0)
+            self.core.begin()
+            self.answers.show(self.core)  # metrics that count from now on
+            # a restart that finds no snapshot after this tells the past again
+            await self.recording.submit(Entry(cursors=dict(self.cursors)))
+            self._past_told.set()
+            await self._snapshot()
 
     # -- reload -------------------------------------------------------------------------------
 
@@ -186,40 +238,50 @@ class Supervisor:
         Raises:
             OutriderError: the new configuration cannot be put in place; nothing has changed.
         """
-        fixed = [
-            key
-            for key in ("state_dir", "listen", "tls_cert", "tls_key", "token_file", "log_format")
-            if getattr(loaded.config, key) != getattr(self.loaded.config, key)
-        ]
-        adapters, notes = make_adapters(loaded)
+        before = self.loaded.config.adapters
+        same = {
+            n: a for n, a in self.adapters.items() if before[n] == loaded.config.adapters.get(n)
+        }
+        adapters = await asyncio.to_thread(make_adapters, loaded, same)
         async with self._lock:
-            core = make_core(loaded, adapters, self.recording)
-            state = await asyncio.to_thread(self.core.save)
-            fresh = core.restore(state)
-            for label, source in core.sources.items():
-                if label in self.core.sources:
-                    old = self.core.sources[label]
-                    source.rejected, source.ignored = old.rejected, old.ignored
-            changed = {
-                label
-                for label in {*adapters, *self.adapters}
-                if loaded.config.adapters.get(label) != self.loaded.config.adapters.get(label)
-            }
-            kept = {n: a for n, a in self.adapters.items() if n not in changed}
-            self.core, self.loaded = core, loaded
-            self.adapters = {label: kept.get(label, new) for label, new in adapters.items()}
-            self.answers.show(core)
+            core, fresh = await asyncio.to_thread(self._successor, loaded, adapters, same)
+            notes = list(loaded.broken.values())
             if fresh:
                 notes.append(f"policies that start afresh: {', '.join(fresh)}")
-            if fixed:
+            if left := {s.name for s in self.core.seats} - {s.name for s in core.seats}:
+                notes.append(f"policies that left with what they learned: {', '.join(left)}")
+            if fixed := _needs_restart(self.loaded.config, loaded.config):
                 notes.append(f"needs a restart to change: {', '.join(fixed)}")
+            gone = [self._pumps.pop(label) for label in self.adapters.keys() - same.keys()]
+            for pump in gone:
+                pump.cancel()
+            self.core, self.loaded, self.adapters = core, loaded, adapters
+            self._told.intersection_update(same)
+            self.answers.show(core)
             self.answers.notes = notes
-            await self.recording.snapshot(core)
-        for label in changed:
-            if label in self._pumps:
-                self._pumps.pop(label).cancel()
-            if label in self.adapters:
-                self._start_pump(label)
+            self.answers.own_clock = any(a.own_clock for a in adapters.values())
+            await self._snapshot()
+        if gone:
+            await asyncio.wait(gone, timeout=_CLOSING_S)
+        for label in adapters.keys() - same.keys():
+            if label not in self.cursors:
+                self.cursors[label] = await asyncio.to_thread(self.recording.cursor, label)
+            self._start_pump(label)
+        await self._begin_if_told()  # the one that was waited for may be gone
+
+    def _successor(
+        self, loaded: LoadedConfig, adapters: dict[str, Adapter], same: Iterable[str]
+    ) -> tuple[Core, list[str]]:
+        """A core for another configuration in the state of ours, and who starts afresh in it."""
+        core = make_core(loaded, adapters, self.recording)
+        try:
+            fresh = core.restore(self.core.save())
+        except ValueError as error:
+            raise ConfigurationError(
+                f"{loaded.source}: what was learned does not fit: {error}"
+            ) from error
+        core.succeed(self.core, same)
+        return core, fresh
 
     # -- house --------------------------------------------------------------------------------
 
@@ -227,12 +289,12 @@ class Supervisor:
         """Snapshots and retention, for ever."""
         pruned = time.monotonic()
         # what had to be fed again must not be fed a third time, should we be killed soon
-        pause_s = 0.0 if self.recording.fed > _MANY_FED else self.loaded.config.snapshot_every_s
+        pause_s = 0.0 if self.recording.fed > _MANY_FED else _FIRST_SNAPSHOT_S
         while True:
-            await asyncio.sleep(pause_s)
-            pause_s = self.loaded.config.snapshot_every_s
+            await asyncio.sleep(min(pause_s, self.loaded.config.snapshot_every_s))
             async with self._lock:
-                await self.recording.snapshot(self.core)
+                went_well = await self._snapshot()
+            pause_s = math.inf if went_well else _FIRST_SNAPSHOT_S
             if time.monotonic() - pruned > _PRUNE_EVERY_S:
                 pruned = time.monotonic()
                 before_s = self.core.site.now - self.loaded.config.retention_days * _DAY_S
@@ -252,13 +314,31 @@ class Supervisor:
             await asyncio.sleep(every_s)
 
 
+@asynccontextmanager
+async def _opened(adapter: Adapter, cursor: Any) -> AsyncIterator[AsyncIterator[Batch]]:
+    """The batches of an adapter, which end before the adapter is closed."""
+    async with adapter:
+        batches = adapter.batches(cursor)
+        try:
+            yield batches
+        finally:
+            if isinstance(batches, AsyncGenerator):
+                await batches.aclose()
+
+
+def _needs_restart(old: Config, new: Config) -> list[str]:
+    """Settings that differ and that a reload cannot change."""
+    return [key for key in _FIXED if getattr(old, key) != getattr(new, key)]
+
+
 def _seen_until(adapter: Adapter, batch: Batch) -> float | None:
     """Up to which event time the source has been seen, less what may still come late."""
     if batch.seen_until_s is not None:
         return batch.seen_until_s - adapter.lateness_s
-    if batch.events:
-        return max(event[0] for event in batch.events) - adapter.lateness_s
+    latest_s = max((event[0] for event in batch.events if is_well_formed(event)), default=None)
     if adapter.own_clock:
-        return None
-    # it cannot say, and the others must not wait for it: what it tells later is counted as late
-    return time.time() - adapter.lateness_s
+        return None if latest_s is None else latest_s - adapter.lateness_s
+    # Nothing is seen beyond the present, whatever a garbled date says. Without events it cannot
+    # say, and the others must not wait for it: what it tells later is counted as late.
+    now_s = time.time()
+    return (now_s if latest_s is None else min(latest_s, now_s)) - adapter.lateness_s

@@ -160,7 +160,7 @@ export function drawWaits(s) {
     ["longest", all.max],
   ].filter(([, value]) => known(value));
   const never = all.censored_n
-    ? `; ${plural(all.censored_n, "job has", "jobs have")} not started yet`
+    ? `; ${plural(all.censored_n, "job", "jobs")} never started, still waiting or removed`
     : "";
   const words = [["mean", all.mean], ...more]
     .map(([name, value]) => `${name} ${duration(value)}`)

@@ -1,0 +1,44 @@
+"""The shape an event must have before it may enter the engine: an adapter is a stranger's code."""
+
+from math import isfinite
+from typing import Any
+
+from outrider.model import events as ev
+from outrider.model.jobs import JobSpec
+from outrider.model.machines import MachineSpec
+
+
+def is_well_formed(event: Any) -> bool:
+    """Whether this is a `NamedEvent` as `outrider.model.events` declares it."""
+    try:
+        time_s, kind, subject, extra = event
+        return (
+            isfinite(time_s)
+            and kind in _CHECKED
+            and type(subject) is str
+            and subject != ""
+            and (extra is None if (check := _EXTRA.get(kind)) is None else check(extra))
+        )
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_start(extra: Any) -> bool:
+    machine, cpus = extra
+    return type(machine) is str and machine != "" and type(cpus) is int and cpus > 0
+
+
+def _is_change(extra: Any) -> bool:
+    return type(extra) is dict and extra.keys() <= set(JobSpec.__struct_fields__)
+
+
+_CHECKED = frozenset(range(len(ev.KIND_NAMES))) - {ev.TICK}
+_EXTRA = {
+    ev.SUBMITTED: lambda extra: isinstance(extra, JobSpec),
+    ev.STARTED: _is_start,
+    ev.EVICTED: lambda extra: extra in ev.EVICTION_REASONS,
+    ev.REMOVED: lambda extra: type(extra) is str,
+    ev.CHANGED: _is_change,
+    ev.JOINED: lambda extra: isinstance(extra, MachineSpec),
+    ev.POWER: isfinite,
+}

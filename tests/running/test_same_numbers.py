@@ -1,0 +1,106 @@
+"""Same run, same numbers: what replay reports is what the daemon and its metrics show."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from outrider.api.make import make_policy
+from outrider.api.plugins import load_adapter
+from outrider.model.settings import build
+from outrider.replay.run import CampusRun
+from outrider.service.config import check_config
+from outrider.service.core import Core, SourceState
+from outrider.service.faces import status
+from outrider.service.mirror import Mirror
+from running.small_site import SAMPLE
+
+CAMPUS = {"machines": 30, "clusters": 3, "weeks": 1.0, "seed": 5, "speed": 0.0, "batch_s": 0.001}
+RECORDING = {
+    "rows": {}, "failures": 0, "lag_s": 0.0, "size_bytes": 0, "last_seq": 0, "snapshot_age_s": None,
+}  # fmt: skip
+CLOSE = 1e-9
+"""Relative: the campus's clock counts from 0, the daemon's from 1970."""
+
+
+async def watched(mode: str) -> Core:
+    """The core of a daemon that has watched a simulated campus from its first to its last event."""
+    given = {"mode": mode, "adapters": {"campus": {"type": "simulated", **CAMPUS}}}
+    loaded = check_config(given, "test")
+    plugin = load_adapter("simulated")
+    adapter = plugin("campus", build(plugin.settings_type, CAMPUS, "test"))
+    source = SourceState("campus", "simulated", False, 0.0)
+    core = Core(loaded, [source], adapter.clusters())
+    async with adapter:
+        batches: Any = adapter.batches(None)
+        async for batch in batches:
+            stream = core.take("campus", batch, batch.seen_until_s)
+            while core.step(stream, 1_000):
+                pass
+            core.entry("campus", batch)
+            if not batch.events:
+                break
+        await batches.aclose()
+    return core
+
+
+def replayed() -> dict[str, Any]:
+    """The report of the same campus under the same incumbent."""
+    adapter: Any = load_adapter("simulated")
+    campus = adapter("campus", build(adapter.settings_type, CAMPUS, "test"))._campus
+    policy = make_policy("random_match", {}, CAMPUS["seed"], "test")
+    return CampusRun(campus, [policy], lambda *_: None, exact=False).run()
+
+
+@pytest.mark.parametrize("mode", ["observe", "shadow"])
+def test_the_daemon_reports_what_a_replay_of_the_same_campus_reports(mode: str) -> None:
+    core, report = asyncio.run(watched(mode)), replayed()
+    core.engine.finish(core.site.now)  # settle the machines, as the end of a replay does
+    shown = status(core, {})
+    assert report["starts"] > 100
+    assert sum(report["evictions"].values()) > 10
+    for key in ("submitted", "completed", "removed"):
+        assert shown["jobs"][key] == report["jobs"][key]
+    assert shown["starts"] == report["starts"]
+    assert shown["evictions"] == report["evictions"]
+    for key in ("goodput_s", "badput_s"):
+        assert shown[key] == pytest.approx(report[key], rel=CLOSE)
+    for key in ("mean", "n", "censored_n"):
+        assert shown["wait_s"]["all"][key] == pytest.approx(report["wait_s"]["all"][key], rel=1e-6)
+    assert shown["energy_wh"] == pytest.approx(report["energy_wh"], rel=1e-6)
+    for key in ("utility", "time_mean", "windowed"):
+        assert shown["fairness"][key] == pytest.approx(report["fairness"][key], rel=1e-6)
+
+
+def test_the_metrics_show_what_the_status_shows() -> None:
+    core = asyncio.run(watched("shadow"))
+    shown = status(core, {})
+    text, _ = Mirror(core).page("text/plain", RECORDING, 0.0)
+    metrics = {name: float(value) for name, value in SAMPLE.findall(text.decode())}
+
+    def summed(name: str, *parts: str) -> float:
+        return sum(
+            value
+            for key, value in metrics.items()
+            if key.partition("{")[0] == f"outrider_{name}" and all(part in key for part in parts)
+        )
+
+    assert summed("goodput_seconds_total") == shown["goodput_s"]
+    assert summed("badput_seconds_total") == shown["badput_s"]
+    for reason, n in shown["evictions"].items():
+        assert summed("evictions_total", f'reason="{reason}"') == n
+    for purpose in ("goodput", "badput", "idle", "sleep", "owner"):
+        joules = summed("energy_joules_total", f'purpose="{purpose}"')
+        assert joules == pytest.approx(shown["energy_wh"][purpose] * 3_600.0)
+    waits = shown["wait_s"]["all"]
+    assert summed("job_wait_seconds_count") == waits["n"]
+    assert summed("job_wait_seconds_sum") == pytest.approx(waits["mean"] * waits["n"])
+    bandit = shown["policies"][0]
+    for action, n in bandit["by_action"].items():
+        assert summed("decisions_total", f'action="{action}"') == n > 0
+    assert summed("agreement_total", 'agrees="true"') == bandit["agreed"] > 0
+    assert summed("fairness_utility_ratio") == shown["fairness"]["utility"]
+    for state, n in shown["machines"].items():
+        assert summed("machines", f'state="{state}"') == n
+    for kind, n in shown["adapters"][0]["events"].items():
+        assert summed("events_total", f'kind="{kind}"') == n
