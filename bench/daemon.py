@@ -66,7 +66,7 @@ class Daemon:
     def start(self) -> None:
         """Start it and wait until it is ready; `ready_s` says how long that took."""
         began_s = time.perf_counter()
-        command = [OUTRIDER, "run", "--config", self.config]
+        command: list[str | Path] = [OUTRIDER, "run", "--config", self.config]
         with self.said.open("wb") as said:
             self.process = subprocess.Popen(command, stdout=said, stderr=said)
         while (found := URL.search(self.said.read_text(errors="replace"))) is None:
@@ -217,7 +217,9 @@ def _probe(daemon: Daemon, seconds: float) -> dict[str, float]:
             began_s = time.perf_counter()
             page = daemon.text("/metrics")
             scrapes.append(time.perf_counter() - began_s)
-            lags.append(float(re.findall(r"^outrider_loop_lag_seconds (\S+)", page, re.M)[0]))
+            lags.append(
+                float(re.findall(r"^outrider_loop_lag_seconds (\S+)", page, re.MULTILINE)[0])
+            )
             began_s = time.perf_counter()
             daemon.text("/api/v1/status")
             statuses.append(time.perf_counter() - began_s)

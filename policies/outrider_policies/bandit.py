@@ -228,7 +228,7 @@ class Bandit(Policy):
         return {
             "clusters": list(view.cluster_names),
             "rows": [[key, row.save()] for key, row in self._rows.items()],
-            "kept": [[job, [list(k) for k in kept]] for job, kept in self._kept.items()],
+            "kept": [[job, list(kept)] for job, kept in self._kept.items()],
         }
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:

@@ -31,6 +31,16 @@ class Untaught(Late):
         raise ZeroDivisionError("nothing learned")
 
 
+class Forgetful(Untaught):
+    name = "forgetful"
+
+    def observe(self, outcome, view, on_policy):
+        return [1.0]
+
+    def save(self, view):
+        raise OSError("cannot remember")
+
+
 class Garbler(Adapter):
     """Yields what is no event."""
 
@@ -49,6 +59,16 @@ class Garbler(Adapter):
             yield Batch(events=[], cursor=1, seen_until_s=time.time())
 
 
+class Unmade(Adapter):
+    """Cannot even be made."""
+
+    name = "unmade"
+    description = "raises while it is made"
+
+    def __init__(self, label, settings):
+        raise LookupError("no such pool")
+
+
 class Raiser(Adapter):
     """Cannot hold a source open."""
 
@@ -65,9 +85,11 @@ ENTRY_POINTS = """\
 broken_adapter = broken_plugins_import:Anything
 garbler = broken_plugins:Garbler
 raiser = broken_plugins:Raiser
+unmade = broken_plugins:Unmade
 
 [outrider.policies]
 broken_policy = broken_plugins_import:Anything
+forgetful = broken_plugins:Forgetful
 late_failure = broken_plugins:Late
 untaught = broken_plugins:Untaught
 """

@@ -53,8 +53,9 @@ def test_it_is_listed_by_name_among_those_that_load(environ: dict[str, str]) -> 
 def test_the_rest_start_without_it_and_say_so(tmp_path: Path, environ: dict[str, str]) -> None:
     tables = (
         LOG_TABLE
-        + "[adapters.broken_adapter]\n[adapters.garbler]\n[adapters.raiser]\n"
-        + "[policies.broken_policy]\n[policies.fifo]\n[policies.late_failure]\n[policies.untaught]\n"
+        + "[adapters.broken_adapter]\n[adapters.garbler]\n[adapters.raiser]\n[adapters.unmade]\n"
+        + "[policies.broken_policy]\n[policies.fifo]\n"
+        + "[policies.late_failure]\n[policies.untaught]\n"
     )
     site = SmallSite(tmp_path, tables=tables, environ=environ)
     site.log.run(range(1, 11))
@@ -63,6 +64,8 @@ def test_the_rest_start_without_it_and_say_so(tmp_path: Path, environ: dict[str,
         notes = [note for note in status["notes"] if WHY in note]
         assert any('adapter "broken_adapter"' in note for note in notes)
         assert any('policy "broken_policy"' in note for note in notes)
+
+        assert any("unmade fails: LookupError: no such pool" in note for note in status["notes"])
 
         told = policies(status)
         assert set(told) == {"fifo", "late_failure", "untaught"}
@@ -113,6 +116,22 @@ def test_the_others_decide_as_they_would_without_it(
                 ]
             )
     assert decided[0] == decided[1] != []
+
+
+def test_one_that_cannot_be_saved_costs_the_snapshots_but_not_the_daemon(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    tables = LOG_TABLE + "[policies.forgetful]\n"
+    site = SmallSite(tmp_path, head="snapshot_every_s = 0.2\n", tables=tables, environ=environ)
+    site.log.run([1, 2])
+    with site.daemon as daemon:
+        site.wait_until_applied()
+        assert "skip_snapshot" in site.log_text()
+        assert "OSError: cannot remember" in site.log_text()
+        assert daemon.status()["ledger"]["snapshot_age_s"] is None
+        assert site.metrics()["outrider_ledger_failures_total"] > 0
+        assert daemon.stop() == 0
+    assert site.recorded() == site.log.counts
 
 
 def test_a_restart_gives_a_failed_policy_another_chance(

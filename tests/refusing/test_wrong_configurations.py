@@ -1,4 +1,4 @@
-"""A configuration that is wrong is refused: exit code 2, naming file, place, value and what is right."""
+"""A wrong configuration is refused: exit code 2, naming file, place, value and what is right."""
 
 import subprocess
 from pathlib import Path

@@ -3,7 +3,7 @@
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -32,7 +32,7 @@ def mounted(folder: Path, *arguments: object) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", folder], check=True)
 
 
-def small_disk(folder: Path, megabytes: int) -> "contextmanager[Path]":  # type: ignore[valid-type]
+def small_disk(folder: Path, megabytes: int) -> AbstractContextManager[Path]:
     """A real file system of so many megabytes."""
     return mounted(folder, "-t", "tmpfs", "-o", f"size={megabytes}m", "none")
 

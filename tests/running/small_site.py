@@ -20,6 +20,7 @@ type = "logtail"
 paths = ["{log}"]
 start_at = "beginning"
 poll_s = 0.1
+settle_s = 0.1
 """
 SAMPLE = re.compile(r"^(outrider_[a-z_]+(?:\{[^}]*\})?) (\S+)$", re.MULTILINE)
 

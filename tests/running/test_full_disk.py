@@ -139,7 +139,7 @@ def test_a_disk_that_becomes_read_only_is_treated_like_a_full_one(tmp_path: Path
     image = tmp_path / "image"
     with image.open("wb") as file:
         file.truncate(24 << 20)
-    words = ["mkfs.ext4", "-q", "-e", "remount-ro", image]
+    words = ["mkfs.ext4", "-q", "-e", "remount-ro", str(image)]
     try:
         subprocess.run(words, check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:

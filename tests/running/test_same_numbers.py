@@ -10,12 +10,16 @@ from outrider.api.plugins import load_adapter
 from outrider.model.settings import build
 from outrider.replay.run import CampusRun
 from outrider.service.config import check_config
-from outrider.service.core import Core, SourceState
+from outrider.service.core import Core
 from outrider.service.faces import status
 from outrider.service.mirror import Mirror
+from outrider.service.sources import SourceState
 from running.small_site import SAMPLE
 
-CAMPUS = {"machines": 30, "clusters": 3, "weeks": 1.0, "seed": 5, "speed": 0.0, "batch_s": 0.001}
+SEED = 5
+CAMPUS = {
+    "machines": 30, "clusters": 3, "weeks": 1.0, "seed": SEED, "speed": 0.0, "batch_s": 0.001,
+}  # fmt: skip
 RECORDING = {
     "rows": {}, "failures": 0, "lag_s": 0.0, "size_bytes": 0, "last_seq": 0, "snapshot_age_s": None,
 }  # fmt: skip
@@ -48,7 +52,7 @@ def replayed() -> dict[str, Any]:
     """The report of the same campus under the same incumbent."""
     adapter: Any = load_adapter("simulated")
     campus = adapter("campus", build(adapter.settings_type, CAMPUS, "test"))._campus
-    policy = make_policy("random_match", {}, CAMPUS["seed"], "test")
+    policy = make_policy("random_match", {}, SEED, "test")
     return CampusRun(campus, [policy], lambda *_: None, exact=False).run()
 
 

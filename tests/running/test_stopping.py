@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -68,16 +69,17 @@ def test_the_service_manager_hears_of_start_reload_watchdog_and_stop(
         first = manager.wait_for("READY")
         assert first["STATUS"] == "shadow: watching log"
         assert daemon.get("/healthz") == {"ok": True}  # it was ready when it said so
+        status = manager.wait_for("STATUS")["STATUS"]
+        assert status.startswith("shadow since ")
+        assert status.endswith("saving: not estimated yet")
         assert daemon.process is not None
         daemon.process.send_signal(signal.SIGHUP)
         assert int(manager.wait_for("RELOADING")["MONOTONIC_USEC"]) > 0
         assert manager.wait_for("READY")["STATUS"] == "shadow: configuration reloaded"
-        status = manager.wait_for("STATUS")["STATUS"]
-        assert status.startswith("shadow since ")
-        assert status.endswith("saving: not estimated yet")
+        manager.listen(3 * WATCHDOG_S)
         alive = [at_s for at_s, facts in manager.heard if "WATCHDOG" in facts]
-        gaps = [late - early for early, late in zip(alive, alive[1:], strict=False)]
-        assert len(gaps) >= 10
+        gaps = [late - early for early, late in pairwise(alive)]
+        assert len(gaps) >= 4
         assert max(gaps) < WATCHDOG_S
         assert daemon.stop() == 0
         assert manager.wait_for("STOPPING")["STATUS"] == "told to stop"
@@ -115,7 +117,7 @@ def test_a_loop_that_is_blocked_no_longer_feeds_the_watchdog(
         site.log.submit(2)  # a machine is known by now: this one has to be decided
         manager.listen(3.5)
         last_s = max(at_s for at_s, facts in manager.heard if "WATCHDOG" in facts)
-        assert time.monotonic() - last_s > 2 * WATCHDOG_S / 2
+        assert time.monotonic() - last_s > WATCHDOG_S
 
 
 def test_it_stops_in_time_under_load_and_the_next_start_resumes(tmp_path: Path) -> None:
@@ -126,7 +128,7 @@ def test_it_stops_in_time_under_load_and_the_next_start_resumes(tmp_path: Path) 
     writer = subprocess.Popen([str(word) for word in words])
     try:
         with site.daemon as daemon:
-            for _ in range(3):
+            for _ in range(2):
                 time.sleep(1.0)
                 began = time.monotonic()
                 assert daemon.stop() == 0

@@ -11,10 +11,10 @@ from outrider.api import Batch
 from outrider.api.plugins import load_adapter
 from outrider.model.events import COMPLETED, STARTED, SUBMITTED, TICK, NamedEvent
 from outrider.model.jobs import JobSpec
-from outrider.service import supervisor
 from outrider.service.config import check_config
-from outrider.service.core import Core, SourceState
+from outrider.service.core import Core
 from outrider.service.faces import status
+from outrider.service.sources import SourceState, seen_until
 from running.event_log import EventLog
 
 HOUR_S = 3_600.0
@@ -89,7 +89,7 @@ def test_two_sources_wait_for_each_other_and_for_nobody_who_is_away() -> None:
 def test_what_was_taken_in_can_be_fed_again_from_its_inputs_alone() -> None:
     """The watermark in the journal is of all sources: also where they are others by then."""
     core = core_of("a", "b")
-    inputs = []
+    inputs: list[tuple[str, NamedEvent]] = []
     for n in range(20):
         for label, ahead_s in (("a", 0.0), ("b", 7.0)):
             batch = Batch(events=run_of(f"{label}{n}", T + 10 * n + ahead_s), cursor=n)
@@ -117,10 +117,9 @@ class SteppedClock:
 
 @pytest.mark.parametrize("steps", [(HOUR_S, -HOUR_S), (-HOUR_S, HOUR_S)])
 async def test_a_clock_that_steps_an_hour_forth_and_back_loses_nothing(
-    steps: tuple[float, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    steps: tuple[float, float], tmp_path: Path
 ) -> None:
     clock = SteppedClock()
-    monkeypatch.setattr(supervisor.time, "time", clock)
     log = EventLog(tmp_path / "EventLog")
     plugin: Any = load_adapter("logtail")
     settings = plugin.settings_type(
@@ -142,7 +141,7 @@ async def test_a_clock_that_steps_an_hour_forth_and_back_loses_nothing(
         clock.now_s += 6.0
         while True:
             batch = await asyncio.wait_for(anext(batches), 5.0)
-            stream = core.take("log", batch, supervisor._seen_until(adapter, batch))
+            stream = core.take("log", batch, seen_until(adapter, batch, clock()))
             while core.step(stream, 100):
                 pass
             core.entry("log", batch)

@@ -8,6 +8,7 @@ import heapq
 from collections import deque
 from typing import Any, Final
 
+from outrider.engine.packing import pack, unpack
 from outrider.model.decisions import NOWHERE
 
 NEVER: Final = float("inf")
@@ -116,21 +117,21 @@ class Line:
     def save(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
-            "waiting": [
+            "waiting": pack(
                 [n, *(getattr(standing, name) for name in Standing.__slots__)]
                 for n, standing in self.waiting.items()
-            ],
+            ),
             "stamps": self._stamps,
             "fresh": [list(entry) for entry in self.fresh],
-            "blocked": [list(entry) for entry in self.blocked],
-            "held": [list(entry) for entry in self._held],
+            "blocked": pack(self.blocked),
+            "held": pack(self._held),
             "cut_short": [list(entry) for entry in self._cut_short],
         }
 
     def restore(self, saved: dict[str, Any], clusters: list[int]) -> None:
         """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i."""
         self.clear()
-        for number, *values in saved["waiting"]:
+        for number, *values in unpack(saved["waiting"]):
             standing = self.waiting[number] = Standing(0)
             for name, value in zip(Standing.__slots__, values, strict=True):
                 setattr(standing, name, value)
@@ -138,6 +139,6 @@ class Line:
                 standing.cluster = clusters[standing.cluster]
         self._stamps = saved["stamps"]
         self.fresh += [(number, stamp) for number, stamp in saved["fresh"]]
-        self.blocked.extend((number, stamp) for number, stamp in saved["blocked"])
-        self._held.extend((due_s, number, stamp) for due_s, number, stamp in saved["held"])
+        self.blocked.extend((number, stamp) for number, stamp in unpack(saved["blocked"]))
+        self._held.extend((due_s, number, stamp) for due_s, number, stamp in unpack(saved["held"]))
         self._cut_short += [(due_s, number, stamp) for due_s, number, stamp in saved["cut_short"]]

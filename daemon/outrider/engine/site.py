@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.engine.free_intervals import FREE, RESERVED, TAKEN, FreeIntervals
+from outrider.engine.packing import pack, unpack
 from outrider.model.clusters import ClusterSpec
 from outrider.model.jobs import Job
 from outrider.model.localtime import LocalTime
@@ -213,7 +214,7 @@ class Site:
         """Everything that changes, as plain data."""
         return {
             "now": self.now,
-            "jobs": [job.save() for job in self.jobs.values()],
+            "jobs": pack(job.save() for job in self.jobs.values()),
             "clusters": self.cluster_names,
             "machines": [None if s is None else _spec_as_dict(s) for s in self.specs],
             "machine_cluster": self.machine_cluster,
@@ -235,7 +236,7 @@ class Site:
             if spec is None:
                 self.leave(machine)
         self.now = saved["now"]
-        self.jobs = {job["number"]: Job.restore(job) for job in saved["jobs"]}
+        self.jobs = {job["number"]: Job.restore(job) for job in unpack(saved["jobs"])}
         names = [self.cluster_number(name) for name in saved["clusters"]]
         for cluster, members in zip(names, saved["members"], strict=True):
             self.members[cluster] = list(members)

@@ -36,7 +36,7 @@ class Track:
         cpus: CPUs of the present run.
     """
 
-    __slots__ = ("_heard", "_history", "_retold", "cpus", "machine", "number", "spec", "state")
+    __slots__ = ("_history", "_retold", "cpus", "machine", "number", "spec", "state")
 
     def __init__(self, number: int, spec: JobSpec) -> None:
         self.number = number
@@ -45,7 +45,6 @@ class Track:
         self.machine = -1
         self.cpus = 1
         self._history: list[Mark] = []
-        self._heard: set[Mark] = set()
         self._retold = 0
 
     def add(self, mark: Mark) -> None:
@@ -53,7 +52,6 @@ class Track:
         if self._retold == len(self._history):
             self._retold += 1
         self._history.append(mark)
-        self._heard.add(mark)
 
     def was_told(self, mark: Mark, possible: bool) -> bool:
         """Whether this was told before; `possible`: it could happen in the present state."""
@@ -61,7 +59,7 @@ class Track:
         if not history:
             return False
         passed = mark[1] < history[-1][1]
-        if mark not in self._heard:
+        if mark not in history:  # a dozen entries: a set beside them would double the memory
             return (passed or not possible) and self._is_near(mark)
         if self._retold < len(history) and mark in history[self._retold :]:
             self._retold = history.index(mark, self._retold) + 1
@@ -92,7 +90,6 @@ class Track:
         track = cls(number, spec)
         track.state, track.machine, track.cpus = state, machine, cpus
         track._history = history
-        track._heard = set(history)
         track._retold = retold
         return track
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from outrider.engine.packing import pack, unpack
 from outrider.engine.track import GONE, HELD, QUEUED, RUNNING, SUSPENDED, Mark, Track
 from outrider.model import events as ev
 from outrider.model.events import Event, NamedEvent
@@ -265,8 +266,8 @@ class Tracker:
     def save(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
-            "jobs": [[name, track.pack()] for name, track in self.jobs.items()],
-            "ended": list(self._ended.items()),
+            "jobs": pack((name, track.pack()) for name, track in self.jobs.items()),
+            "ended": pack(self._ended.items()),
             "machines": self.machine_names,
             "specs": [None if s is None else msgspec.to_builtins(s) for s in self.specs],
             "busy": self._busy,
@@ -279,8 +280,8 @@ class Tracker:
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
-        self.jobs = {name: Track.unpack(packed) for name, packed in saved["jobs"]}
-        self._ended = OrderedDict((name, packed) for name, packed in saved["ended"])
+        self.jobs = {name: Track.unpack(packed) for name, packed in unpack(saved["jobs"])}
+        self._ended = OrderedDict((name, packed) for name, packed in unpack(saved["ended"]))
         self.job_names = {track.number: name for name, track in self.jobs.items()}
         for name, packed in self._ended.items():
             self.job_names[Track.unpack(packed).number] = name

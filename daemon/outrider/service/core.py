@@ -28,6 +28,7 @@ from outrider.service.config import Config, LoadedConfig, policies_of
 from outrider.service.malformed import is_well_formed
 from outrider.service.metrics.declarations import DECISION_BOUNDS_S
 from outrider.service.pseudonyms import Pseudonyms
+from outrider.service.sources import SourceState
 
 STATE_VERSION = 1
 MALFORMED = "malformed"
@@ -48,22 +49,6 @@ def make_seats(loaded: LoadedConfig) -> list[Seat]:
         policy = make_policy(name, options, config.seed, where, options.pop("preset", None))
         seats.append(Seat(policy, False, config.reconsider_s, strict=False))
     return seats
-
-
-class SourceState:
-    """What is known of one adapter, for status and metrics."""
-
-    def __init__(self, label: str, kind: str, inferred: bool, lateness_s: float) -> None:
-        self.label = label
-        self.kind = kind
-        self.inferred = inferred
-        self.lateness_s = lateness_s
-        self.up = False
-        self.age_s = 0.0
-        self.note = ""
-        self.rejected: Counter[str] = Counter()
-        self.ignored: Counter[str] = Counter()
-        self.recorded: list[dict[str, int]] = [{}, {}]
 
 
 class Core:

@@ -1,6 +1,7 @@
 """``outrider run``: everything together, from a checked configuration to a clean end."""
 
 import asyncio
+import gc
 import math
 import os
 import signal
@@ -66,6 +67,7 @@ class _Daemon:
         recording = Recording(state_folder(self.loaded))
         try:
             supervisor = Supervisor(self.loaded, recording, self._service)
+            gc.freeze()  # what was built until now stays: no collection need look at it again
             host, port = listen_address(config)
             app = make_app(supervisor.answers, token)
             cert, key = (None if f is None else Path(f) for f in (config.tls_cert, config.tls_key))
@@ -102,8 +104,8 @@ class _Daemon:
 
     async def _tell_status(self, supervisor: Supervisor) -> None:
         while True:
-            await asyncio.sleep(_STATUS_EVERY_S)
             self._service.status(supervisor.answers.status()["sentence"])
+            await asyncio.sleep(_STATUS_EVERY_S)
 
     async def _reload_on_request(self, supervisor: Supervisor) -> None:
         while True:
@@ -111,7 +113,7 @@ class _Daemon:
             self._reload.clear()
             self._service.reloading()
             try:
-                loaded = load_config(Path(self.loaded.source))
+                loaded = await asyncio.to_thread(load_config, Path(self.loaded.source))
                 await supervisor.reload(loaded)
             except OutriderError as error:
                 log.error("keep_configuration", reason=str(error))

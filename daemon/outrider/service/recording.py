@@ -157,9 +157,10 @@ class Recording:
             self.last_seq = await asyncio.wrap_future(self._writer.run(_seal))
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(self._saver, self._save, core)
-        except LedgerError as error:
+        except Exception as error:  # noqa: BLE001 - a policy's `save` is a stranger's code
             self.failures += 1
-            log.error("skip_snapshot", reason=str(error))
+            named = "" if isinstance(error, LedgerError) else f"{type(error).__name__}: "
+            log.error("skip_snapshot", reason=f"{named}{error}")
             return False
         self.snapshot_at = time.monotonic()
         return True

@@ -9,24 +9,21 @@ ends the daemon.
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 import structlog
 
 from outrider.api.adapter import Adapter, Batch
-from outrider.api.plugins import load_adapter
 from outrider.ledger import Entry
-from outrider.model.errors import ConfigurationError, OutriderError, PluginError
-from outrider.model.settings import build
+from outrider.model.errors import ConfigurationError, OutriderError
 from outrider.service.answers import Answers
-from outrider.service.config import Config, LoadedConfig, adapter_of
-from outrider.service.core import Core, SourceState
-from outrider.service.malformed import is_well_formed
+from outrider.service.config import Config, LoadedConfig
+from outrider.service.core import Core
 from outrider.service.pseudonyms import Pseudonyms, load_key
 from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
+from outrider.service.sources import SourceState, make_adapters, opened, seen_until
 
 _SLICE_EVENTS = 100
 _FIRST_BACKOFF_S = 1.0
@@ -43,34 +40,6 @@ _FIXED: Final = (
 )  # fmt: skip
 
 log = structlog.get_logger()
-
-
-def make_adapters(loaded: LoadedConfig, kept: Mapping[str, Adapter]) -> dict[str, Adapter]:
-    """The adapters of a configuration: those of `kept`, the others made anew.
-
-    Raises:
-        ConfigurationError: one refuses its settings.
-        PluginError: one fails while it is made.
-    """
-    adapters: dict[str, Adapter] = {}
-    for label, given in loaded.config.adapters.items():
-        if f"adapters.{label}" in loaded.broken:
-            continue
-        adapters[label] = kept.get(label) or _make_adapter(loaded, label, given)
-    return adapters
-
-
-def _make_adapter(loaded: LoadedConfig, label: str, given: Mapping[str, Any]) -> Adapter:
-    kind, options = adapter_of(label, given)
-    where = f"{loaded.source} [adapters.{label}]"
-    plugin = load_adapter(kind)
-    settings = build(plugin.settings_type, options, where)
-    try:
-        return plugin(label, settings)
-    except OutriderError:
-        raise
-    except Exception as error:
-        raise PluginError(f"{where}: {kind} fails: {type(error).__name__}: {error}") from error
 
 
 def make_core(loaded: LoadedConfig, adapters: dict[str, Adapter], recording: Recording) -> Core:
@@ -133,6 +102,9 @@ class Supervisor:
                         self._feed_watchdog(self._service.watchdog_every_s), name="feed-watchdog"
                     )
                 self.answers.is_ready = True
+        except Exception:
+            log.critical("fail_daemon", exc_info=True)
+            raise
         finally:
             self.answers.is_ready = False
             async with self._lock:
@@ -158,7 +130,7 @@ class Supervisor:
         while True:
             try:
                 log.info("open_source", adapter=label, resumes=self.cursors.get(label) is not None)
-                async with _opened(adapter, self.cursors.get(label)) as batches:
+                async with opened(adapter, self.cursors.get(label)) as batches:
                     async for batch in batches:
                         await self._process(label, adapter, batch)
                         backoff_s = _FIRST_BACKOFF_S
@@ -175,9 +147,9 @@ class Supervisor:
             self.core.intake.excuse(label)
             log.warning("close_source", adapter=label, reason=problem, again_in_s=backoff_s)
             await self._tell_past(label)
-            opened = time.monotonic()
+            closed_s = time.monotonic()
             await asyncio.sleep(backoff_s)
-            source.age_s += time.monotonic() - opened
+            source.age_s += time.monotonic() - closed_s
             backoff_s = min(2 * backoff_s, _LONGEST_BACKOFF_S)
 
     async def _process(self, label: str, adapter: Adapter, batch: Batch) -> None:
@@ -190,7 +162,7 @@ class Supervisor:
                 await self._pass_over(label, batch)
                 return
             self._at_hand = label  # and remains so, should this be cut short
-            stream = core.take(label, batch, _seen_until(adapter, batch))
+            stream = core.take(label, batch, seen_until(adapter, batch, time.time()))
             while core.step(stream, _SLICE_EVENTS):  # noqa: ASYNC110 - it waits for nobody,
                 await asyncio.sleep(0)  # others get their turn between slices
             self.cursors[label] = batch.cursor
@@ -276,9 +248,9 @@ class Supervisor:
         core = make_core(loaded, adapters, self.recording)
         try:
             fresh = core.restore(self.core.save())
-        except ValueError as error:
+        except Exception as error:  # policies save and restore: a stranger's code
             raise ConfigurationError(
-                f"{loaded.source}: what was learned does not fit: {error}"
+                f"{loaded.source}: what was learned does not fit: {type(error).__name__}: {error}"
             ) from error
         core.succeed(self.core, same)
         return core, fresh
@@ -314,31 +286,6 @@ class Supervisor:
             await asyncio.sleep(every_s)
 
 
-@asynccontextmanager
-async def _opened(adapter: Adapter, cursor: Any) -> AsyncIterator[AsyncIterator[Batch]]:
-    """The batches of an adapter, which end before the adapter is closed."""
-    async with adapter:
-        batches = adapter.batches(cursor)
-        try:
-            yield batches
-        finally:
-            if isinstance(batches, AsyncGenerator):
-                await batches.aclose()
-
-
 def _needs_restart(old: Config, new: Config) -> list[str]:
     """Settings that differ and that a reload cannot change."""
     return [key for key in _FIXED if getattr(old, key) != getattr(new, key)]
-
-
-def _seen_until(adapter: Adapter, batch: Batch) -> float | None:
-    """Up to which event time the source has been seen, less what may still come late."""
-    if batch.seen_until_s is not None:
-        return batch.seen_until_s - adapter.lateness_s
-    latest_s = max((event[0] for event in batch.events if is_well_formed(event)), default=None)
-    if adapter.own_clock:
-        return None if latest_s is None else latest_s - adapter.lateness_s
-    # Nothing is seen beyond the present, whatever a garbled date says. Without events it cannot
-    # say, and the others must not wait for it: what it tells later is counted as late.
-    now_s = time.time()
-    return (now_s if latest_s is None else min(latest_s, now_s)) - adapter.lateness_s
