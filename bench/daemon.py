@@ -246,11 +246,9 @@ def measure_version(rounds: int = 9) -> dict[str, float]:
     """``outrider --version`` beside ``python -c pass``; they take turns."""
     version: list[float] = []
     nothing: list[float] = []
+    turns = (([str(OUTRIDER), "--version"], version), ([sys.executable, "-c", "pass"], nothing))
     for _ in range(rounds):
-        for command, spent in (
-            ([OUTRIDER, "--version"], version),
-            ([sys.executable, "-c", "pass"], nothing),
-        ):
+        for command, spent in turns:
             began_s = time.perf_counter()
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             spent.append(time.perf_counter() - began_s)

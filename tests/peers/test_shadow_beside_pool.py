@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.api import Reading, ReaderOptions
+from outrider.api import ReaderOptions, Reading
 from outrider.api.plugins import load_reader
 from outrider.ledger import Journal
 from outrider.model.events import KIND_NAMES, TICK, NamedEvent
@@ -49,7 +49,9 @@ def counted(log: Path, clusters: set[int]) -> Counter[str]:
     """Events of these job clusters in a text event log, by a scanner that knows nothing else."""
     heads = re.findall(r"^(\d{3}) \((\d+)\.\d+\.\d+\) ", log.read_text(), re.MULTILINE)
     return Counter(
-        KINDS[int(code)] for code, cluster in heads if int(code) in KINDS and int(cluster) in clusters
+        KINDS[int(code)]
+        for code, cluster in heads
+        if int(code) in KINDS and int(cluster) in clusters
     )
 
 
@@ -120,9 +122,7 @@ def test_outrider_sees_every_event_of_a_real_pool_once_and_prometheus_sees_outri
             assert explained["source"] == "ledger"
 
             for kind, n in expected.items():
-                prometheus.wait_for(
-                    f'outrider_events_total{{adapter="pool",kind="{kind}"}} == {n}'
-                )
+                prometheus.wait_for(f'outrider_events_total{{adapter="pool",kind="{kind}"}} == {n}')
             prometheus.wait_for('outrider_mode{outrider_mode="shadow"} == 1')
             assert daemon.stop() == 0
 

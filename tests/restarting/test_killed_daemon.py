@@ -81,7 +81,7 @@ def last_state(folder: Path) -> bytes:
 @pytest.mark.timeout(600)
 def test_fifty_kills_under_load_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
     seed = int(os.environ.get("OUTRIDER_TEST_SEED", random.SystemRandom().randrange(10**6)))
-    print(f"seed {seed}: OUTRIDER_TEST_SEED={seed} repeats it")
+    print(f"seed {seed}: OUTRIDER_TEST_SEED={seed} repeats it")  # noqa: T201 - to repeat a failure
     chance = random.Random(seed)
     log, counts = tmp_path / "EventLog", tmp_path / "counts.json"
     log.touch()

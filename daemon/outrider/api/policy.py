@@ -165,4 +165,9 @@ class Policy:
         return {}
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
-        """Go on from what `save` gave. Raises `ValueError` if it does not fit."""
+        """Go on from what `save` gave.
+
+        Raises:
+            ValueError: it does not fit (other settings, another version); nothing has changed,
+                and the policy starts afresh.
+        """

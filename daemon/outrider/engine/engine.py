@@ -144,10 +144,8 @@ class Engine:
         """End of silent history: from here on everything counts and is decided."""
         self.silent = False
         self._listening = self.seats
-        for job in self.site.jobs.values():
-            if job.state == QUEUED:
-                for seat in self.seats:
-                    seat.enter(job.number)
+        for seat in self.seats:
+            self._seat_waiting(seat)
         self.site.now = max(self.site.now, now)
         self.accounting.restart(self.site.now if self.events else None)
         if self.site.jobs:
@@ -248,6 +246,12 @@ class Engine:
         self.accounting.job_changed(job, extra, self.site.now)
         job.spec = extra
 
+    def _seat_waiting(self, seat: Seat) -> None:
+        """The jobs that wait already get in line at a seat that is new."""
+        for job in self.site.jobs.values():
+            if job.state == QUEUED:
+                seat.enter(job.number)
+
     def finish(self, now: float) -> None:
         """The trace ends here: time runs to `now`, and machines' states are settled."""
         self.site.now = max(self.site.now, now)
@@ -270,7 +274,11 @@ class Engine:
         }
 
     def restore(self, saved: dict[str, Any]) -> list[str]:
-        """Go on from what `save` gave. Returns the names of seats that were not in it."""
+        """Go on from what `save` gave. Returns the names of seats that start afresh.
+
+        Those are the ones that were not there then, and those whose policy finds that what it
+        learned does not fit its settings any more.
+        """
         self.site.restore(saved["site"])
         clusters = [self.site.cluster_number(name) for name in saved["site"]["clusters"]]
         energy = self.accounting.energy
@@ -280,17 +288,17 @@ class Engine:
             energy.join(machine, spec or MachineSpec(), cluster, habits)
         self.accounting.restore(saved["accounting"], clusters)
         known = dict(saved["seats"])
-        for seat in self.seats:
-            if seat.name in known:
-                seat.restore(known[seat.name], clusters, self.site)
-            else:
-                for number, job in self.site.jobs.items():
-                    if job.state == QUEUED:
-                        seat.enter(number)
+        fresh = [
+            seat
+            for seat in self.seats
+            if seat.name not in known or not seat.restore(known[seat.name], clusters, self.site)
+        ]
+        for seat in fresh:
+            self._seat_waiting(seat)
         self.events = saved["events"]
         self.silent = saved["silent"]
         self._listening = [] if self.silent else self.seats
         self._round_due = saved["round_due"]
         self._line = saved["line"]
         self._wake_s = NEVER if saved["wake_s"] is None else saved["wake_s"]
-        return [seat.name for seat in self.seats if seat.name not in known]
+        return [seat.name for seat in fresh]

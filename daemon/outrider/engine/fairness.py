@@ -5,7 +5,8 @@ Perez et al. 2008, section IV.B: with target shares w and delivered shares S, th
 ``F = 1 - D / M`` (equation 4).
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from outrider.model.errors import ConfigurationError
@@ -86,23 +87,34 @@ class Fairness:
         passed_s = now - self._at[k]
         if passed_s <= 0:
             return
-        keep = 0.5 ** (passed_s / self.half_life_s)
-        gain = self._running[k] * self.half_life_s / _LN2
-        self._recent[k] = self._recent[k] * keep + gain * (1.0 - keep)
+        self._recent[k] = self._recent_service(k, now)
         self._done[k] += self._running[k] * passed_s
         self._at[k] = now
 
+    def _recent_service(self, k: int, now: float) -> float:
+        """CPU-seconds of a VO until now, older ones fading by half-life."""
+        keep = math.pow(0.5, max(0.0, now - self._at[k]) / self.half_life_s)
+        gain = self._running[k] * self.half_life_s / _LN2
+        return self._recent[k] * keep + gain * (1.0 - keep)
+
     def _sample(self, now: float) -> None:
-        """F at every full hour since the last one; exact, for nothing changed in between."""
+        """Take F at every full hour since the last one."""
         if self._next_sample is None:
             self._next_sample = (now // SAMPLE_S + 1) * SAMPLE_S
-        while self._next_sample <= now:
-            delivered = self._delivered(self._next_sample, self._done, self._running, self._at)
-            utility = self._utility(delivered)
+        for utility in self._hourly(self._next_sample, now):
+            self._sum += utility
+            self._samples += 1
+        if now >= self._next_sample:
+            self._next_sample = (now // SAMPLE_S + 1) * SAMPLE_S
+
+    def _hourly(self, first_s: float, now: float) -> Iterator[float]:
+        """F at full hours; exact, for nothing has changed in between."""
+        hours = int((now - first_s) // SAMPLE_S) + 1 if now >= first_s else 0
+        for hour in range(hours):
+            at_s = first_s + hour * SAMPLE_S
+            utility = self._utility(self._delivered(at_s, self._done, self._running, self._at))
             if utility is not None:
-                self._sum += utility
-                self._samples += 1
-            self._next_sample += SAMPLE_S
+                yield utility
 
     @staticmethod
     def _delivered(
@@ -124,15 +136,12 @@ class Fairness:
         return 1.0 - max(0.0, deficit) / max(owed.values())
 
     def report(self, now: float) -> dict[str, Any]:
-        """The ``fairness`` object of FORMATS; None for what has no value yet."""
-        if self._next_sample is not None:
-            self._sample(now)
+        """The ``fairness`` object of FORMATS; None for what has no value yet. Changes nothing."""
         delivered = self._delivered(now, self._done, self._running, self._at)
         total = sum(delivered)
-        recent = []
-        for k in range(len(self._number)):
-            self._decay(k, now)
-            recent.append(self._recent[k])
+        recent = [self._recent_service(k, now) for k in range(len(self._number))]
+        hourly = [] if self._next_sample is None else list(self._hourly(self._next_sample, now))
+        samples = self._samples + len(hourly)
         utility = None
         if self._at_submission is not None:
             utility = self._utility(self._delivered(*self._at_submission))
@@ -140,7 +149,7 @@ class Fairness:
         got = {vo: delivered[k] / total for vo, k in self._number.items()} if total > 0 else {}
         return {
             "utility": utility,
-            "time_mean": self._sum / self._samples if self._samples else None,
+            "time_mean": (self._sum + sum(hourly)) / samples if samples else None,
             "windowed": self._utility(recent),
             "share": {vo: got.get(vo, 0.0) if got else None for vo in listed},
             "target": {vo: self.target(vo) for vo in listed},

@@ -288,9 +288,15 @@ class Seat:
             "sums": [self.reward_sum, self.longest_hold_s],
         }
 
-    def restore(self, saved: dict[str, Any], clusters: list[int], site: Site) -> None:
-        """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i."""
-        self.policy.restore(saved["policy"], site)
+    def restore(self, saved: dict[str, Any], clusters: list[int], site: Site) -> bool:
+        """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i.
+
+        False, and nothing is changed, if the policy says that what it learned does not fit.
+        """
+        try:
+            self.policy.restore(saved["policy"], site)
+        except ValueError:
+            return False
         version, numbers, gauss = saved["rng"]
         self.policy.rng.setstate((version, tuple(numbers), gauss))
         self.line.restore(saved["line"], clusters)
@@ -298,6 +304,7 @@ class Seat:
         self.broken = saved["broken"]
         self.decisions, self.starts, self.agreed, self.disagreed, self.reward_n = saved["counts"]
         self.reward_sum, self.longest_hold_s = saved["sums"]
+        return True
 
 
 def _hashable(key: Any) -> Hashable:

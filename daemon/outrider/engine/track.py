@@ -56,8 +56,8 @@ class Track:
     def was_told(self, mark: Mark, possible: bool) -> bool:
         """Whether this was told before; `possible`: it could happen in the present state."""
         history = self._history
-        if not history:
-            return False
+        if not history or (possible and mark[1] > history[-1][1]):
+            return False  # by far the most common: the next thing, later than all before
         passed = mark[1] < history[-1][1]
         if mark not in history:  # a dozen entries: a set beside them would double the memory
             return (passed or not possible) and self._is_near(mark)
