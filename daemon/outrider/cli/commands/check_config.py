@@ -7,7 +7,7 @@ import click
 
 from outrider.cli.options import file_path, json_option
 from outrider.cli.printing import print_json, shown
-from outrider.model.errors import ConfigurationError, OutriderError
+from outrider.model.errors import ConfigurationError, OutriderError, PluginError
 
 if TYPE_CHECKING:
     from outrider.service.config import LoadedConfig
@@ -41,6 +41,8 @@ def command(file: Path | None, example: bool, as_json: bool) -> None:
 
     try:
         loaded = load(file)
+        if loaded.broken:  # the daemon would start without them; who asks wants to know
+            raise PluginError("; ".join(loaded.broken.values()))
     except OutriderError as error:
         if as_json:
             print_json({"ok": False, "file": shown(file), "error": str(error)})
