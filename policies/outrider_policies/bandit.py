@@ -197,13 +197,13 @@ class Bandit(Policy):
 
     def _top(self, row: Arms, view: SiteView) -> dict[str, float]:
         """The queue and the best few open clusters: what the choice was between."""
-        names = view.cluster_names
-        ranked = sorted(
-            ((row.values[arm], arm) for arm, free in enumerate(view.free_n, 1) if free),
-            reverse=True,
-        )
+        names, free_n = view.cluster_names, view.free_n
         top = {"queue": row.values[_QUEUE]}
-        top.update((names[arm - 1], value) for value, arm in ranked[:_SHOWN])
+        for arm in row.ranked():
+            if arm != _QUEUE and free_n[arm - 1]:
+                top[names[arm - 1]] = row.values[arm]
+                if len(top) > _SHOWN:
+                    break
         return top
 
     def explain(self, job: Job, view: SiteView) -> str:

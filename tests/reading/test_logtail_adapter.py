@@ -231,3 +231,17 @@ def test_an_unknown_format_is_refused_with_the_nearest_one(tmp_path: Path) -> No
 
 def test_every_setting_says_why_one_would_change_it() -> None:
     assert all(setting.doc for setting in describe(LogtailSettings))
+
+
+async def test_a_log_that_the_settings_name_no_more_is_left_alone(tmp_path: Path) -> None:
+    kept, dropped = tmp_path / "kept", tmp_path / "dropped"
+    append(kept, job_records(1, 2))
+    append(dropped, job_records(11, 12))
+    async with LogtailAdapter("pool", settings(kept, dropped)) as adapter:
+        cursor = (await until(adapter.batches(None), at_least(4)))[-1].cursor
+    append(dropped, job_records(13, 14))
+    append(kept, job_records(3, 4))
+    async with LogtailAdapter("pool", settings(kept)) as adapter:
+        seen = await until(adapter.batches(cursor), at_least(2))
+    assert jobs(seen) == names(3, 4)
+    assert [Path(file["path"]) for file in seen[-1].cursor["files"]] == [kept]

@@ -1,5 +1,6 @@
 """Following several logs and patterns of logs as one."""
 
+import fnmatch
 import glob
 from collections.abc import Callable
 from pathlib import Path
@@ -45,13 +46,18 @@ class Tails:
         try:
             saved = {} if cursor is None else {entry["path"]: entry for entry in cursor["files"]}
             self._lives |= set(saved)
-            for path in [*self._paths(), *saved]:
+            for path in [*self._paths(), *filter(self._is_named, saved)]:
                 if path not in self._tails:
                     self._add(path, history)
                     if path in saved:
                         self._tails[path].restore(saved[path])
         except (KeyError, TypeError, msgspec.ValidationError) as error:
             raise ValueError(f"no cursor of the logtail adapter: {error}") from error
+
+    def _is_named(self, path: str) -> bool:
+        """Whether the settings (still) name a log, be it there or away."""
+        named = self._settings.paths
+        return path in named or any(fnmatch.fnmatchcase(path, pattern) for pattern in named)
 
     def save(self) -> dict[str, Any]:
         """The cursor: where every log stands."""

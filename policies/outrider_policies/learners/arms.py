@@ -11,12 +11,13 @@ class Arms:
     worse than any that proved good. `values` is kept so that choosing needs no division.
     """
 
-    __slots__ = ("counts", "sums", "values")
+    __slots__ = ("_ranked", "counts", "sums", "values")
 
     def __init__(self, n: int) -> None:
         self.sums = [0.0] * n
         self.counts = [0] * n
         self.values = [0.0] * n
+        self._ranked: list[int] | None = None
 
     def grow(self, n: int) -> None:
         """New arms have appeared; they are untried."""
@@ -24,12 +25,25 @@ class Arms:
         self.sums.extend([0.0] * more)
         self.counts.extend([0] * more)
         self.values.extend([0.0] * more)
+        self._ranked = None
 
     def learn(self, arm: int, reward: float) -> None:
         """Take one more reward into the mean."""
         self.sums[arm] += reward
         self.counts[arm] += 1
         self.values[arm] = self.sums[arm] / self.counts[arm]
+        self._ranked = None
+
+    def ranked(self) -> list[int]:
+        """All arms, the best first.
+
+        Kept until something is learned: many alike jobs are decided in between.
+        """
+        if self._ranked is None:
+            values = self.values
+            last_first = range(len(values) - 1, -1, -1)
+            self._ranked = sorted(last_first, key=values.__getitem__, reverse=True)
+        return self._ranked
 
     def save(self) -> list[list[float]]:
         """Sums and counts, as plain data."""
