@@ -1,7 +1,6 @@
 """``outrider run``: everything together, from a checked configuration to a clean end."""
 
 import asyncio
-import gc
 import math
 import os
 import signal
@@ -13,6 +12,7 @@ import structlog
 
 from outrider import __version__
 from outrider.model.errors import OutriderError
+from outrider.service.collector import calm_collector
 from outrider.service.config import LoadedConfig, listen_address, load_config
 from outrider.service.http import make_app, read_token, serve
 from outrider.service.logs import Mode, set_up_logs
@@ -67,7 +67,7 @@ class _Daemon:
         recording = Recording(state_folder(self.loaded))
         try:
             supervisor = Supervisor(self.loaded, recording, self._service)
-            gc.freeze()  # what was built until now stays: no collection need look at it again
+            calm_collector()
             host, port = listen_address(config)
             app = make_app(supervisor.answers, token)
             cert, key = (None if f is None else Path(f) for f in (config.tls_cert, config.tls_key))

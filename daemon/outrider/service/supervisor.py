@@ -25,7 +25,7 @@ from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
 from outrider.service.sources import SourceState, make_adapters, opened, seen_until
 
-_SLICE_EVENTS = 100
+_SLICE_EVENTS = 50
 _FIRST_BACKOFF_S = 1.0
 _LONGEST_BACKOFF_S = 60.0
 _LAG_EVERY_S = 0.5
