@@ -25,8 +25,7 @@ def run(words: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        # Python flushes once more at exit, and would complain there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         return READER_GONE
     except click.ClickException as error:
         error.show()
@@ -34,6 +33,11 @@ def run(words: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the last place where it can be told in words
         return _told(error)
     return code
+
+
+def _give_up_output() -> None:
+    """Python flushes once more at exit, and would complain there."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _invoke(words: list[str]) -> int:
@@ -53,6 +57,8 @@ def _told(error: Exception) -> int:
         click.echo(f"outrider: {error}", err=True)
         return error.exit_code
     if isinstance(error, OSError) and (error.filename or error.errno in _DISK_SAYS_NO):
+        if not error.filename:
+            _give_up_output()
         place = error.filename or "the output"
         click.echo(f"outrider: {place}: {error.strerror}", err=True)
         return BAD_USE
