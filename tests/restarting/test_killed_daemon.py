@@ -49,6 +49,18 @@ def kinds_in(journal: Journal) -> Counter[str]:
     return Counter(KIND_NAMES[event[1]] for event in rows if event[1] != TICK)
 
 
+def wait_until_recorded(folder: Path, events: int, within_s: float = 30.0) -> None:
+    """Wait until that many events stand in the journal: the core is a batch ahead of it."""
+    deadline_s = time.monotonic() + within_s
+    while True:
+        with Journal(folder / "state" / "journal.sqlite", read_only=True) as journal:
+            found = sum(kinds_in(journal).values())
+        if found >= events:
+            return
+        assert time.monotonic() < deadline_s, f"{found} of {events} events were recorded"
+        time.sleep(0.2)
+
+
 def decided(journal: Journal) -> list[tuple[Any, ...]]:
     """Every decision in a journal, without what the wall clock says of it."""
     return [
@@ -112,6 +124,7 @@ def test_fifty_kills_under_load_lose_nothing_and_double_nothing(tmp_path: Path) 
                 lambda s: s["jobs"]["completed"] == written["completed"],
                 within_s=120,
             )
+            wait_until_recorded(daemon.config.parent, total)
             assert daemon.stop() == 0
 
     with (
