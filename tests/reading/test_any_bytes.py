@@ -20,7 +20,7 @@ WHOLE = {
 }
 
 
-def read_all(data: bytes, cut: int) -> None:
+def check_reading(data: bytes, cut: int) -> None:
     reader = HTCondorLogReader(ReaderOptions(year=2026))
     first = reader.read(data[:cut])
     second = reader.read(data[first.consumed :], final=True)
@@ -34,7 +34,7 @@ def read_all(data: bytes, cut: int) -> None:
 @pytest.mark.parametrize("form", BEGINNINGS)
 @given(data=st.binary(max_size=400), cut=st.integers(0, 400))
 def test_arbitrary_bytes_after_a_record_never_raise(form: str, data: bytes, cut: int) -> None:
-    read_all(BEGINNINGS[form] + data, cut)
+    check_reading(BEGINNINGS[form] + data, cut)
 
 
 @pytest.mark.parametrize("form", WHOLE)
@@ -51,7 +51,7 @@ def test_a_damaged_log_never_raises(
     for where, size, put in changes:
         at = int(where * len(data))
         data = data[:at] + put + data[at + size :]
-    read_all(data, min(cut, len(data)))
+    check_reading(data, min(cut, len(data)))
 
 
 @pytest.mark.parametrize("form", ["text", "json", "xml"])
@@ -62,4 +62,4 @@ def test_a_damaged_log_never_raises(
     )
 )
 def test_what_looks_almost_like_a_record_never_raises(form: str, line: str) -> None:
-    read_all(BEGINNINGS[form] + line.encode() + WHOLE[form], 100)
+    check_reading(BEGINNINGS[form] + line.encode() + WHOLE[form], 100)
