@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from outrider.engine.packing import pack, unpack
+from outrider.engine.roster import Roster
 from outrider.engine.track import GONE, HELD, QUEUED, RUNNING, SUSPENDED, Mark, Track
 from outrider.model import events as ev
 from outrider.model.events import Event, NamedEvent
@@ -20,7 +21,6 @@ from outrider.model.jobs import UNSEEN_JOB, JobSpec
 from outrider.model.machines import MachineSpec
 
 _ENDED_REMEMBERED = 200_000
-_MACHINE_EVENTS_REMEMBERED = 20_000
 
 
 class Tracker:
@@ -31,27 +31,25 @@ class Tracker:
     """
 
     def __init__(self, describe: Callable[[str], MachineSpec]) -> None:
-        self._describe = describe
         self.jobs: dict[str, Track] = {}
         self.job_names: dict[int, str] = {}
-        self.machines: dict[str, int] = {}
-        self.machine_names: list[str] = []
-        self.specs: list[MachineSpec | None] = []
         self.repairs: Counter[str] = Counter()
         # packed: a Track takes a kilobyte, and hundreds of thousands end in a busy week
         self._ended: OrderedDict[str, bytes] = OrderedDict()
-        self._busy: list[int] = []
-        self._closed: set[int] = set()
-        self._owned: set[int] = set()
         self._next_job = 0
-        self._told: OrderedDict[tuple[str, int, int, str], None] = OrderedDict()
+        self._roster = Roster(describe, self.repairs)
+
+    @property
+    def machine_names(self) -> list[str]:
+        """Names of the machines, by number."""
+        return self._roster.names
 
     def translate(self, event: NamedEvent) -> list[Event] | None:
         """The events that `event` means, in order; None if it was heard before."""
         time_s, kind, subject, extra = event
         if kind in ev.JOB_KINDS:
             return self._job_event(time_s, kind, subject, extra)
-        return self._machine_event(time_s, kind, subject, extra)
+        return self._roster.translate(time_s, kind, subject, extra)
 
     # -- jobs ---------------------------------------------------------------------------------
 
@@ -149,34 +147,15 @@ class Tracker:
         return [(time_s, kind, n, extra)]
 
     def _arrive(self, time_s: float, track: Track, machine: str, cpus: int) -> list[Event]:
-        out: list[Event] = []
-        m = self._machine(machine, time_s, out)
-        if self.specs[m] is None:  # it had left
-            self.repairs["unseen_machine"] += 1
-            out.append(self._join(time_s, m, self._describe(machine)))
-        spec = self.specs[m]
-        self._busy[m] += cpus
-        if spec is not None and spec.inferred and self._busy[m] > spec.cpus:
-            out.append(self._join(time_s, m, msgspec.structs.replace(spec, cpus=self._busy[m])))
-        if spec is not None and spec.inferred and m in self._closed:
-            self._closed.discard(m)
-            out.append((time_s, ev.USABLE, m, None))
+        m, before = self._roster.begin_run(machine, cpus, time_s)
         track.state, track.machine, track.cpus = RUNNING, m, cpus
-        out.append((time_s, ev.STARTED, track.number, (m, cpus)))
-        return out
+        return [*before, (time_s, ev.STARTED, track.number, (m, cpus))]
 
-    def _leave(self, time_s: float, track: Track, kind: int, extra: Any) -> list[Event]:
+    def _leave(self, time_s: float, track: Track, kind: int, reason: str) -> list[Event]:
         """A run ends before its job is done."""
-        m = track.machine
-        self._busy[m] -= track.cpus
+        after = self._roster.end_run(track.machine, track.cpus, time_s, reason)
         track.state, track.machine = QUEUED, -1
-        out: list[Event] = [(time_s, kind, track.number, extra)]
-        spec = self.specs[m]
-        if spec is not None and spec.inferred and extra in _TAKEN_AWAY and m not in self._closed:
-            # nobody told why: the machine is not presumed free until the system uses it again
-            self._closed.add(m)
-            out.append((time_s, ev.DRAINED, m, None))
-        return out
+        return [(time_s, kind, track.number, reason), *after]
 
     def _end(
         self, name: str, track: Track, time_s: float, kind: int = ev.REMOVED,
@@ -184,7 +163,7 @@ class Tracker:
     ) -> list[Event]:  # fmt: skip
         """The job is gone."""
         if track.machine >= 0:
-            self._busy[track.machine] -= track.cpus
+            self._roster.end_run(track.machine, track.cpus, time_s)
         track.state, track.machine = GONE, -1
         self.jobs.pop(name, None)
         self._ended[name] = track.pack()
@@ -192,70 +171,6 @@ class Tracker:
             _, oldest = self._ended.popitem(last=False)
             self.job_names.pop(Track.unpack(oldest).number, None)
         return [(time_s, kind, track.number, extra)]
-
-    # -- machines -----------------------------------------------------------------------------
-
-    def _machine(self, name: str, time_s: float, out: list[Event]) -> int:
-        m = self.machines.get(name)
-        if m is None:
-            m = self._number(name)
-            out.append(self._join(time_s, m, self._describe(name)))
-        return m
-
-    def _number(self, name: str) -> int:
-        m = self.machines[name] = len(self.machine_names)
-        self.machine_names.append(name)
-        self.specs.append(None)
-        self._busy.append(0)
-        return m
-
-    def _join(self, time_s: float, m: int, spec: MachineSpec) -> Event:
-        self.specs[m] = spec
-        return (time_s, ev.JOINED, m, spec)
-
-    def _machine_event(self, time_s: float, kind: int, name: str, extra: Any) -> list[Event] | None:
-        mark = (name, kind, round(time_s * 1000), repr(extra))
-        if mark in self._told:
-            return None
-        self._told[mark] = None
-        if len(self._told) > _MACHINE_EVENTS_REMEMBERED:
-            self._told.popitem(last=False)
-        return self._new_machine_event(time_s, kind, name, extra)
-
-    def _new_machine_event(
-        self, time_s: float, kind: int, name: str, extra: Any
-    ) -> list[Event] | None:
-        m = self.machines.get(name, -1)
-        if kind == ev.JOINED:
-            if m >= 0 and self.specs[m] == extra:
-                return None
-            m = m if m >= 0 else self._number(name)
-            return [self._join(time_s, m, extra)]
-        if m < 0 or self.specs[m] is None:
-            out: list[Event] = []
-            m = self._machine(name, time_s, out) if m < 0 else m
-            if self.specs[m] is None:
-                out.append(self._join(time_s, m, self._describe(name)))
-            self.repairs["unseen_machine"] += 1
-            return out + (self._new_machine_event(time_s, kind, name, extra) or [])
-        if not self._changes(kind, m):
-            return None
-        if kind == ev.USABLE and m in self._owned:
-            self._owned.discard(m)
-            went: Event = (time_s, ev.OWNER_WENT, m, None)
-            return self._mended("log_out_unseen", [went, (time_s, kind, m, extra)])
-        return [(time_s, kind, m, extra)]
-
-    def _changes(self, kind: int, m: int) -> bool:
-        """Remember the machine's state; False if the event tells nothing new."""
-        if kind == ev.LEFT:
-            self.specs[m] = None
-        elif kind in (ev.OWNER_CAME, ev.OWNER_WENT):
-            here = kind == ev.OWNER_CAME
-            if (m in self._owned) == here:
-                return False
-            (self._owned.add if here else self._owned.discard)(m)
-        return True
 
     # -- snapshots ----------------------------------------------------------------------------
 
@@ -268,14 +183,9 @@ class Tracker:
         return {
             "jobs": pack((name, track.pack()) for name, track in self.jobs.items()),
             "ended": pack(self._ended.items()),
-            "machines": self.machine_names,
-            "specs": [None if s is None else msgspec.to_builtins(s) for s in self.specs],
-            "busy": self._busy,
-            "closed": sorted(self._closed),
-            "owned": sorted(self._owned),
+            "machines": self._roster.save(),
             "repairs": dict(self.repairs),
             "next_job": self._next_job,
-            "told": [list(mark) for mark in self._told],
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
@@ -285,19 +195,12 @@ class Tracker:
         self.job_names = {track.number: name for name, track in self.jobs.items()}
         for name, packed in self._ended.items():
             self.job_names[Track.unpack(packed).number] = name
-        self.machine_names = list(saved["machines"])
-        self.machines = {name: m for m, name in enumerate(self.machine_names)}
-        self.specs = [
-            None if s is None else msgspec.convert(s, MachineSpec) for s in saved["specs"]
-        ]
-        self._busy = list(saved["busy"])
-        self._closed, self._owned = set(saved["closed"]), set(saved["owned"])
-        self.repairs = Counter(saved["repairs"])
+        self._roster.restore(saved["machines"])
+        self.repairs.clear()
+        self.repairs.update(saved["repairs"])
         self._next_job = saved["next_job"]
-        self._told = OrderedDict.fromkeys((n, k, ms, x) for n, k, ms, x in saved["told"])
 
 
-_TAKEN_AWAY = frozenset({"owner", "unknown", "preempted", "drained", "reboot"})
 _AFTER = {ev.SUSPENDED: SUSPENDED, ev.RESUMED: RUNNING, ev.HELD: HELD, ev.RELEASED: QUEUED}
 _POSSIBLE = {
     ev.SUBMITTED: (),

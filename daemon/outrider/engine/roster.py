@@ -1,0 +1,151 @@
+"""The machines that sources have named: their numbers, what is known of them, who uses them."""
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from outrider.model import events as ev
+from outrider.model.events import Event
+from outrider.model.machines import MachineSpec
+
+_EVENTS_REMEMBERED = 20_000
+_TAKEN_AWAY = frozenset({"owner", "unknown", "preempted", "drained", "reboot"})
+
+
+class Roster:
+    """Machine names to numbers; doubles out, gaps mended, as `Tracker` does for jobs.
+
+    Args:
+        describe: the specification of a machine that is only known because a job ran there.
+        repairs: counts what had to be mended; shared with the tracker.
+
+    Attributes:
+        names: by machine number.
+    """
+
+    def __init__(self, describe: Callable[[str], MachineSpec], repairs: Counter[str]) -> None:
+        self.names: list[str] = []
+        self._describe = describe
+        self._repairs = repairs
+        self._numbers: dict[str, int] = {}
+        self._specs: list[MachineSpec | None] = []
+        self._busy: list[int] = []
+        self._closed: set[int] = set()
+        self._owned: set[int] = set()
+        self._told: OrderedDict[tuple[str, int, int, str], None] = OrderedDict()
+
+    # -- runs ---------------------------------------------------------------------------------
+
+    def begin_run(self, name: str, cpus: int, time_s: float) -> tuple[int, list[Event]]:
+        """A run begins: the machine's number, and what must have happened before."""
+        out: list[Event] = []
+        m = self._known(name, time_s, out)
+        spec = self._specs[m]
+        self._busy[m] += cpus
+        if spec is not None and spec.inferred:
+            if self._busy[m] > spec.cpus:
+                out.append(self._join(time_s, m, msgspec.structs.replace(spec, cpus=self._busy[m])))
+            if m in self._closed:
+                self._closed.discard(m)
+                out.append((time_s, ev.USABLE, m, None))
+        return m, out
+
+    def end_run(self, m: int, cpus: int, time_s: float, reason: str = "") -> list[Event]:
+        """A run ended; `reason` if it was taken away. Returns what follows for the machine."""
+        self._busy[m] -= cpus
+        spec = self._specs[m]
+        if spec is None or not spec.inferred or reason not in _TAKEN_AWAY or m in self._closed:
+            return []
+        # nobody told why: the machine is not presumed free until the system uses it again
+        self._closed.add(m)
+        return [(time_s, ev.DRAINED, m, None)]
+
+    # -- events of machines -------------------------------------------------------------------
+
+    def translate(self, time_s: float, kind: int, name: str, extra: Any) -> list[Event] | None:
+        """The events that a machine's event means, in order; None if it tells nothing new."""
+        mark = (name, kind, round(time_s * 1000), repr(extra))
+        if mark in self._told:
+            return None
+        self._told[mark] = None
+        if len(self._told) > _EVENTS_REMEMBERED:
+            self._told.popitem(last=False)
+        if kind == ev.JOINED:
+            return self._joined(time_s, name, extra)
+        out: list[Event] = []
+        if name not in self._numbers:
+            self._repairs["unseen_machine"] += 1
+        m = self._known(name, time_s, out)
+        if not self._changes(kind, m):
+            return out or None
+        if kind == ev.USABLE and m in self._owned:
+            self._owned.discard(m)
+            self._repairs["log_out_unseen"] += 1
+            out.append((time_s, ev.OWNER_WENT, m, None))
+        return [*out, (time_s, kind, m, extra)]
+
+    def _joined(self, time_s: float, name: str, spec: MachineSpec) -> list[Event] | None:
+        if name in self._numbers and self._specs[self._numbers[name]] == spec:
+            return None
+        return [self._join(time_s, self._number(name), spec)]
+
+    def _changes(self, kind: int, m: int) -> bool:
+        """Remember the machine's state; False if the event tells nothing new."""
+        if kind == ev.LEFT:
+            self._specs[m] = None
+        elif kind in (ev.OWNER_CAME, ev.OWNER_WENT):
+            here = kind == ev.OWNER_CAME
+            if (m in self._owned) == here:
+                return False
+            (self._owned.add if here else self._owned.discard)(m)
+        return True
+
+    # -- names --------------------------------------------------------------------------------
+
+    def _known(self, name: str, time_s: float, out: list[Event]) -> int:
+        """The machine's number; one never heard of, or that had left, joins first."""
+        had_left = name in self._numbers
+        m = self._number(name)
+        if self._specs[m] is None:
+            if had_left:
+                self._repairs["unseen_machine"] += 1
+            out.append(self._join(time_s, m, self._describe(name)))
+        return m
+
+    def _number(self, name: str) -> int:
+        if name not in self._numbers:
+            self._numbers[name] = len(self.names)
+            self.names.append(name)
+            self._specs.append(None)
+            self._busy.append(0)
+        return self._numbers[name]
+
+    def _join(self, time_s: float, m: int, spec: MachineSpec) -> Event:
+        self._specs[m] = spec
+        return (time_s, ev.JOINED, m, spec)
+
+    # -- snapshots ----------------------------------------------------------------------------
+
+    def save(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "names": self.names,
+            "specs": [None if s is None else msgspec.to_builtins(s) for s in self._specs],
+            "busy": self._busy,
+            "closed": sorted(self._closed),
+            "owned": sorted(self._owned),
+            "told": [list(mark) for mark in self._told],
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        self.names = list(saved["names"])
+        self._numbers = {name: m for m, name in enumerate(self.names)}
+        self._specs = [
+            None if s is None else msgspec.convert(s, MachineSpec) for s in saved["specs"]
+        ]
+        self._busy = list(saved["busy"])
+        self._closed, self._owned = set(saved["closed"]), set(saved["owned"])
+        self._told = OrderedDict.fromkeys((n, k, ms, x) for n, k, ms, x in saved["told"])
