@@ -1,20 +1,30 @@
-"""The event loop is never held up for long, also with 10,000 jobs known."""
+"""How long the daemon holds up its own event loop, with 10,000 jobs known and as many ended.
 
+Run: python bench/loop.py [--json]; exit code 1 where the budget of 20 ms is missed.
+"""
+
+import argparse
 import asyncio
+import json
+import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+
+from calibration import calibration_s
 
 from outrider.api import Batch
 from outrider.model.events import COMPLETED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.service.answers import Answers
+from outrider.service.collector import calm_collector
 from outrider.service.config import check_config
 from outrider.service.core import Core
 from outrider.service.recording import Recording
 from outrider.service.sources import SourceState
 
-LONGEST_S = 0.020
+BUDGET_MS = 20.0
 T = 1_700_000_000.0
 WAITING, RUNNING, ENDED = 9_500, 500, 10_000
 TRIES = 4
@@ -63,29 +73,47 @@ async def longest_delay_s(work: Callable[[], Awaitable[object]]) -> float:
     return min(tries)
 
 
-async def test_a_snapshot_of_ten_thousand_jobs_holds_up_nobody(tmp_path: Path) -> None:
-    core, recording = full_core(), Recording(tmp_path / "state")
-    try:
-        assert await longest_delay_s(lambda: recording.snapshot(core)) < LONGEST_S
-        assert recording.failures == 0
-    finally:
-        recording.close()
-
-
-async def test_status_and_metrics_of_ten_thousand_jobs_hold_up_nobody(tmp_path: Path) -> None:
-    core, recording = full_core(), Recording(tmp_path / "state")
+async def measure(folder: Path) -> dict[str, float]:
+    """Milliseconds by what the daemon does."""
+    core, recording = full_core(), Recording(folder)
     answers = Answers(core, recording)
 
     async def ask() -> None:
-        assert answers.status()["jobs"]["queued"] == WAITING
-        await asyncio.sleep(0)
-        assert b"outrider_jobs" in answers.metrics("")[0]
-        await asyncio.sleep(0)
-        assert answers.machines(1_000)["total"] == 500
-        await asyncio.sleep(0)
-        assert answers.jobs(500, "queued")["total"] == WAITING
+        for answer in (
+            answers.status,
+            lambda: answers.metrics(""),
+            lambda: answers.machines(1_000),
+            lambda: answers.jobs(500, "queued"),
+        ):
+            answer()
+            await asyncio.sleep(0)
 
     try:
-        assert await longest_delay_s(ask) < LONGEST_S
+        return {
+            "snapshot_ms": 1000 * await longest_delay_s(lambda: recording.snapshot(core)),
+            "answers_ms": 1000 * await longest_delay_s(ask),
+        }
     finally:
         recording.close()
+
+
+def main() -> int:
+    """Measure, print, and say whether the budget was kept."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    given = parser.parse_args()
+    calm_collector()
+    with tempfile.TemporaryDirectory() as folder:
+        found = asyncio.run(measure(Path(folder) / "state"))
+    result = {name: round(ms, 1) for name, ms in found.items()}
+    result |= {"budget_ms": BUDGET_MS, "calibration_s": round(calibration_s(), 4)}
+    if given.json:
+        print(json.dumps(result))
+    else:
+        for name, value in result.items():
+            print(f"{name:16} {value}")
+    return 0 if max(found.values()) < BUDGET_MS else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
