@@ -53,6 +53,7 @@ class Garbler(Adapter):
 
         now = time.time() - 10
         wrong = [(now, 99, "1", None), (float("nan"), 6, "1", None), (now, 9, "1", "m"), None, 7]
+        wrong += [(now, 7, "1", "a reason of its own")]
         yield Batch(events=wrong, cursor=1, seen_until_s=now)
         while True:
             await asyncio.sleep(1)

@@ -79,7 +79,7 @@ def test_the_rest_start_without_it_and_say_so(tmp_path: Path, environ: dict[str,
             assert metrics[f'outrider_policy_failures_total{{policy="{name}"}}'] == n
 
         adapters = {adapter["label"]: adapter for adapter in status["adapters"]}
-        assert adapters["garbler"]["rejected"] == {"malformed": 5}
+        assert adapters["garbler"]["rejected"] == {"malformed": 6}
         assert not adapters["raiser"]["up"]
         assert adapters["raiser"]["note"] == "KeyError: 'lost my place'"
         assert adapters["log"]["up"]

@@ -84,7 +84,6 @@ class Engine:
         self._round_due = False
         self._line = False
         self._wake_s = NEVER
-        self._acting = next((seat for seat in seats if seat.acting), None)
         machines = MachineEvents(site, accounting.energy, self._decide_if_free)
         self._handlers: list[Callable[[float, int, Any], None]] = [
             getattr(self, f"_{name}", None) or getattr(machines, name) for name in KIND_NAMES

@@ -7,7 +7,7 @@ The engine behind it sees a world without contradictions.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -173,10 +173,6 @@ class Tracker:
         return [(time_s, kind, track.number, extra)]
 
     # -- snapshots ----------------------------------------------------------------------------
-
-    def names(self) -> Iterator[tuple[str, Track]]:
-        """Every job that is alive, by name."""
-        return iter(self.jobs.items())
 
     def save(self) -> dict[str, Any]:
         """Everything as plain data."""

@@ -37,7 +37,7 @@ _EXTRA = {
     ev.SUBMITTED: lambda extra: isinstance(extra, JobSpec),
     ev.STARTED: _is_start,
     ev.EVICTED: lambda extra: extra in ev.EVICTION_REASONS,
-    ev.REMOVED: lambda extra: type(extra) is str,
+    ev.REMOVED: lambda extra: extra in ev.EVICTION_REASONS,  # it may end a run, and is counted so
     ev.CHANGED: _is_change,
     ev.JOINED: lambda extra: isinstance(extra, MachineSpec),
     ev.POWER: isfinite,
