@@ -6,11 +6,12 @@ Adapters subclass `Adapter`, policies subclass `Policy`; both build their settin
 """
 
 from outrider.api.adapter import Adapter, AdapterSettings, Batch
+from outrider.api.broker import BrokerSettings, acknowledge_message, backoff, connected
 from outrider.api.policy import API_VERSION, Policy, PolicySettings, SiteView
 from outrider.api.reader import LogReader, ReaderOptions, Reading
 from outrider.model import events
 from outrider.model.clusters import ClusterSpec
-from outrider.model.decisions import NOWHERE, Choice
+from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice
 from outrider.model.errors import (
     ConfigurationError,
     OutriderError,
@@ -31,10 +32,12 @@ __all__ = [
     "COMPLETED_RUN",
     "EVICTED_RUN",
     "NOWHERE",
+    "NO_MACHINE",
     "REMOVED_RUN",
     "Adapter",
     "AdapterSettings",
     "Batch",
+    "BrokerSettings",
     "Choice",
     "ClusterSpec",
     "ConfigurationError",
@@ -54,7 +57,10 @@ __all__ = [
     "Reading",
     "SiteView",
     "TraceError",
+    "acknowledge_message",
+    "backoff",
     "build",
+    "connected",
     "describe",
     "events",
     "nearest",

@@ -58,6 +58,14 @@ class SiteView(Protocol):
         """A free machine of a cluster, uniformly. Raises `LookupError` if none is free."""
         ...
 
+    def is_free(self, machine: int) -> bool:
+        """Whether a job may start on a machine now."""
+        ...
+
+    def fitting(self, cpus: int) -> Sequence[int]:
+        """Free machines with at least so many CPUs left, those with the fewest left last."""
+        ...
+
     def longest_free(self) -> int:
         """The machine that has been free the longest. Raises `LookupError` if none is free."""
         ...
@@ -115,6 +123,14 @@ class Policy:
     def alike(self, job: Job, view: SiteView) -> Hashable:
         """The key of the jobs that look like this one now. Equal keys are decided alike."""
         return ()
+
+    def order(self, job: Job, view: SiteView) -> float:
+        """The job's place in line: the least comes first, equals as they got in line.
+
+        Asked when a job gets in line (submitted, evicted, released) or is due again. A policy that
+        does not override it decides jobs in the order in which they got in line.
+        """
+        return 0.0
 
     def appraise(self, key: Hashable, view: SiteView) -> Any:
         """What is worth computing once for all jobs alike in a round; handed to `choose`."""

@@ -56,10 +56,14 @@ class LogReader:
     Class variables:
         name: the word for ``--format``.
         description: one line.
+        in_order: False where a record may tell of what happened long before it was written (a
+            record of a job's end tells of its start too): ``outrider ingest`` then puts the
+            events of the whole file in order before it counts.
     """
 
     name: ClassVar[str]
     description: ClassVar[str]
+    in_order: ClassVar[bool] = True
 
     def __init__(self, options: ReaderOptions) -> None:
         self.options = options

@@ -44,10 +44,13 @@ class Recorder(Protocol):
         ...
 
     def ended(
-        self, seat: Seat, job: Job, ending: str, reason: str, run_s: float, reward: float | None,
-        on_policy: bool,
+        self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,
+        reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
-        """A run ended, or a job left, and the seat's policy was told."""
+        """A run ended, or a job left, and the seat's policy was told.
+
+        Of an eviction that no seat learns from, told once, with None for the seat.
+        """
         ...
 
 
@@ -126,7 +129,7 @@ class Engine:
             self._time_round(True)
         for seat in self.seats:
             seat.round(site, self._sink.start if seat.acting else None, self._recorder.decided)
-            self._line = self._line or bool(seat.line.blocked)
+            self._line = self._line or seat.line.somebody_waits
             wake_s = min(wake_s, seat.line.next_due_s())
         if self._time_round is not None:
             self._time_round(False)
@@ -183,15 +186,18 @@ class Engine:
             accounting.run_completed(job, run_s, cluster, time_s)
         else:
             accounting.run_wasted(job, run_s, cluster, reason)
+            job.lost_s += run_s
             if run_s > job.consumed_s:
                 job.consumed_s = run_s
         accounting.run_closed(job, time_s, site.now)
         site.give_back(job.machine, job.cpus)
-        for seat in self._listening:
-            if seat.learns:
-                on_policy = seat.running.get(job.number, (None, False))[1]
-                reward = seat.ended(job, ending, reason, run_s, site)
-                self._recorder.ended(seat, job, ending, reason, run_s, reward, on_policy)
+        learners = [seat for seat in self._listening if seat.learns]
+        for seat in learners:
+            on_policy = seat.running.get(job.number, (None, False))[1]
+            reward = seat.ended(job, ending, reason, run_s, site)
+            self._recorder.ended(seat, job, ending, reason, run_s, reward, on_policy)
+        if ending is EVICTED_RUN and not learners and not self.silent:
+            self._recorder.ended(None, job, ending, reason, run_s, None, False)
         self._decide_if_free()
 
     def _completed(self, time_s: float, subject: int, extra: None) -> None:

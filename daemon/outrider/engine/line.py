@@ -6,6 +6,7 @@ a job that started, left or came back makes its old entries void without anybody
 
 import heapq
 from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from outrider.engine.packing import pack, unpack
@@ -53,12 +54,14 @@ class Line:
         waiting: what stands for each job, by number.
         fresh: (job, stamp) to be decided in the next round, in order.
         blocked: (job, stamp) for which no machine was free, in order.
+        ranked: (order, stamp, job) of those, a heap, where the policy has an order of its own.
     """
 
     def __init__(self) -> None:
         self.waiting: dict[int, Standing] = {}
         self.fresh: list[tuple[int, int]] = []
         self.blocked: deque[tuple[int, int]] = deque()
+        self.ranked: list[tuple[float, int, int]] = []
         self._stamps = 0
         # holds of one decision epoch end in the order in which they began; only those that the
         # starvation guard cuts short need sorting
@@ -71,9 +74,43 @@ class Line:
         self.waiting[number] = Standing(self._stamps)
         self.fresh.append((number, self._stamps))
 
+    @property
+    def somebody_waits(self) -> bool:
+        """Whether a machine that frees concerns anybody here."""
+        return bool(self.blocked) or bool(self.ranked)
+
     def block(self, number: int, standing: Standing) -> None:
         """It waits until a machine frees."""
         self.blocked.append((number, standing.stamp))
+
+    def rank(self, order: float, number: int, standing: Standing) -> None:
+        """It waits until a machine frees, in the policy's own order."""
+        heapq.heappush(self.ranked, (order, standing.stamp, number))
+
+    def pop_ranked(self) -> tuple[int, Standing] | None:
+        """The first in the policy's order leaves the line; None if nobody waits there."""
+        while self.ranked:
+            _, stamp, number = heapq.heappop(self.ranked)
+            standing = self.waiting.get(number)
+            if standing is not None and standing.stamp == stamp:
+                return number, standing
+        return None
+
+    def take_fresh(self) -> Iterator[tuple[int, Standing]]:
+        """Those due now, as they got in line; who started or left since is passed over."""
+        fresh, self.fresh = self.fresh, []
+        return self._standing(fresh)
+
+    def take_blocked(self) -> Iterator[tuple[int, Standing]]:
+        """Those for which no machine was free, as they were blocked."""
+        blocked, self.blocked = self.blocked, deque()
+        return self._standing(blocked)
+
+    def _standing(self, entries: Iterable[tuple[int, int]]) -> Iterator[tuple[int, Standing]]:
+        for number, stamp in entries:
+            standing = self.waiting.get(number)
+            if standing is not None and standing.stamp == stamp:
+                yield number, standing
 
     def hold(self, number: int, standing: Standing, until_s: float) -> None:
         """It is due again at `until_s`, one decision epoch from now."""
@@ -111,7 +148,8 @@ class Line:
 
     def clear(self) -> None:
         """Everybody goes."""
-        for queue in (self.waiting, self.fresh, self.blocked, self._held, self._cut_short):
+        queues = (self.fresh, self.blocked, self.ranked, self._held, self._cut_short)
+        for queue in (self.waiting, *queues):
             queue.clear()
 
     def save(self) -> dict[str, Any]:
@@ -124,6 +162,7 @@ class Line:
             "stamps": self._stamps,
             "fresh": [list(entry) for entry in self.fresh],
             "blocked": pack(self.blocked),
+            "ranked": pack(self.ranked),
             "held": pack(self._held),
             "cut_short": [list(entry) for entry in self._cut_short],
         }
@@ -140,5 +179,6 @@ class Line:
         self._stamps = saved["stamps"]
         self.fresh += [(number, stamp) for number, stamp in saved["fresh"]]
         self.blocked.extend((number, stamp) for number, stamp in unpack(saved["blocked"]))
+        self.ranked += [(order, stamp, n) for order, stamp, n in unpack(saved["ranked"])]
         self._held.extend((due_s, number, stamp) for due_s, number, stamp in unpack(saved["held"]))
         self._cut_short += [(due_s, number, stamp) for due_s, number, stamp in saved["cut_short"]]

@@ -1,28 +1,19 @@
 """A seat at the engine: one policy, acting or in shadow, with its own memory and chance.
 
-Every seat decides the same waiting jobs on the same view of the site. Jobs are decided at
-submission and at once after an eviction. If no machine is free they wait in line and are decided
-when one frees; if the policy *chose* to keep one queued, it is decided again a decision epoch
-(`reconsider_s`) later, per job, and not merely because a machine frees.
+Every seat decides the same waiting jobs on the same view of the site: see `Round`.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any
 
 from outrider.api.policy import Policy
 from outrider.engine.line import Line, Standing
+from outrider.engine.round import Record, Round, Start
 from outrider.engine.site import Site
-from outrider.model.decisions import KEEP, NOWHERE, START, Choice
+from outrider.model.decisions import KEEP, NO_MACHINE, NOWHERE, START
 from outrider.model.errors import PolicyError
 from outrider.model.jobs import Job
 from outrider.model.outcomes import REMOVED_RUN, Outcome
-
-NO_MACHINE = "no_machine"
-GUARD = "guard"
-SHORTEST_HOLD_S = 1.0
-
-Record = Callable[["Seat", int, str, int, int, str, Choice | None], None]
-"""Called for every ledger row: seat, job, action, machine, cpus, reason, choice."""
 
 
 class Seat:
@@ -56,8 +47,8 @@ class Seat:
         self.reward_n = 0
         kind = type(policy)
         self.learns = kind.observe is not Policy.observe
-        self._appraises = kind.appraise is not Policy.appraise
         self.longest_hold_s = 0.0
+        self._round = Round(self)
 
     # -- what happens to jobs -----------------------------------------------------------------
 
@@ -157,7 +148,7 @@ class Seat:
             due_s = min(due_s, guard_s)
         return due_s
 
-    def round(self, site: Site, start: Callable[[int, int], None] | None, record: Record) -> None:
+    def round(self, site: Site, start: Start | None, record: Record) -> None:
         """Decide every job that is due, in line order.
 
         Args:
@@ -168,110 +159,11 @@ class Seat:
         self.line.release(site.now)
         reserved: list[int] = []
         try:
-            self._decide_all(site, reserved, start, record)
+            self._round.decide_due(site, reserved, start, record)
         except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
             self._fail(error)
         for machine in reserved:
             site.unreserve(machine)
-
-    def _decide_all(
-        self, site: Site, reserved: list[int], start: Callable[[int, int], None] | None,
-        record: Record,
-    ) -> None:  # fmt: skip
-        appraisals: dict[Hashable, Any] = {}
-        line = self.line
-        blocked, fresh, waiting = line.blocked, line.fresh, line.waiting
-        while blocked and site.free_total:
-            number, stamp = blocked.popleft()
-            standing = waiting.get(number)
-            if standing is not None and standing.stamp == stamp:
-                self._decide(number, standing, site, appraisals, reserved, start, record)
-        line.fresh = []
-        for number, stamp in fresh:
-            standing = waiting.get(number)
-            if standing is None or standing.stamp != stamp:
-                continue  # it started or left since it got in line
-            if site.free_total:
-                self._decide(number, standing, site, appraisals, reserved, start, record)
-            else:
-                self._block(number, standing, site.now, record)
-
-    def _block(self, number: int, standing: Standing, now: float, record: Record) -> None:
-        standing.end_hold(now)
-        self.line.block(number, standing)
-        if standing.action != KEEP or standing.reason != NO_MACHINE:
-            standing.action, standing.reason, standing.cluster = KEEP, NO_MACHINE, NOWHERE
-            standing.decided_s = now
-            self.decisions += 1
-            record(self, number, KEEP, NOWHERE, 0, NO_MACHINE, None)
-
-    def _decide(
-        self,
-        number: int,
-        standing: Standing,
-        site: Site,
-        appraisals: dict[Hashable, Any],
-        reserved: list[int],
-        start: Callable[[int, int], None] | None,
-        record: Record,
-    ) -> None:
-        job, policy, now = site.jobs[number], self.policy, site.now
-        appraisal = None
-        if self._appraises:
-            key = policy.alike(job, site)
-            if key in appraisals:
-                appraisal = appraisals[key]
-            else:
-                appraisal = appraisals[key] = policy.appraise(key, site)
-        left_s = policy.max_hold_s - standing.held_s
-        if standing.hold_since_s is not None:
-            left_s -= now - standing.hold_since_s
-        may_keep = left_s >= SHORTEST_HOLD_S
-        choice = policy.choose(job, appraisal, site, may_keep)
-        if choice.machine == NOWHERE and not may_keep:
-            choice = Choice(site.draw(policy.rng), GUARD)
-        standing.decided_s = now
-        if choice.machine == NOWHERE:
-            self._keep(number, standing, choice, left_s, now, record)
-        else:
-            self._start(job, standing, choice, site, reserved, start, record)
-
-    def _keep(
-        self, number: int, standing: Standing, choice: Choice, left_s: float, now: float,
-        record: Record,
-    ) -> None:  # fmt: skip
-        if standing.hold_since_s is None:
-            standing.hold_since_s = now
-        if left_s < self.reconsider_s:
-            self.line.hold_shorter(number, standing, now + left_s)
-        else:
-            self.line.hold(number, standing, now + self.reconsider_s)
-        if standing.action != KEEP or standing.reason != choice.reason:
-            standing.action, standing.reason, standing.cluster = KEEP, choice.reason, NOWHERE
-            self.decisions += 1
-            record(self, number, KEEP, NOWHERE, 0, choice.reason, choice)
-
-    def _start(
-        self, job: Job, standing: Standing, choice: Choice, site: Site, reserved: list[int],
-        start: Callable[[int, int], None] | None, record: Record,
-    ) -> None:  # fmt: skip
-        number, machine = job.number, choice.machine
-        cluster = site.machine_cluster[machine]
-        if standing.hold_since_s is not None:
-            standing.end_hold(site.now)
-        site.reserve(machine)
-        reserved.append(machine)
-        again = standing.action == START and standing.cluster == cluster
-        standing.action, standing.reason, standing.cluster = START, choice.reason, cluster
-        if start is not None:
-            start(number, machine)
-        else:  # nobody carries it out: while the job still waits it is decided anew every epoch
-            self.line.hold(number, standing, site.now + self.reconsider_s)
-            if again:
-                return
-        self.decisions += 1
-        self.starts += 1
-        record(self, number, START, machine, job.cpus, choice.reason, choice)
 
     # -- snapshots ----------------------------------------------------------------------------
 

@@ -194,6 +194,20 @@ class Site:
                 return machine
         return _pick([m for m in members if free[m] == FREE], rng)
 
+    def is_free(self, machine: int) -> bool:
+        """Whether a job may start on a machine now."""
+        return self.free[machine] == FREE
+
+    def fitting(self, cpus: int) -> list[int]:
+        """Free machines with at least so many CPUs left, those with the fewest left last.
+
+        Equals stand in the order of their numbers, the lowest last.
+        """
+        left = [
+            (self.cpus[m] - self.busy[m], m) for m, free in enumerate(self.free) if free == FREE
+        ]
+        return [m for n, m in sorted(left, reverse=True) if n >= cpus]
+
     def longest_free(self) -> int:
         """The machine that has been free the longest. Raises `LookupError` if none is free."""
         if not self.free_total:

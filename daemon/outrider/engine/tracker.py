@@ -56,6 +56,8 @@ class Tracker:
     def _job_event(self, time_s: float, kind: int, name: str, extra: Any) -> list[Event] | None:
         mark = _mark(time_s, kind, extra)
         track = self.jobs.get(name)
+        if kind == ev.SUBMITTED and extra.recalled and (track is not None or name in self._ended):
+            return None
         if track is not None:
             if track.was_told(mark, _is_possible(kind, track.state)):
                 return None

@@ -10,13 +10,16 @@ ACTIONS: Final = ("start", "keep", "preempt", "resume", "squeeze", "wake", "slee
 MODES: Final = ("observe", "shadow", "canary", "active")
 
 NOWHERE: Final = -1
+NO_MACHINE: Final = "no_machine"
+"""Reason of a `keep` that nobody chose: no free machine can take the job."""
 
 
 class Choice:
     """What a policy answers when it is asked where a job should run.
 
     Attributes:
-        machine: number of the machine to start on, or `NOWHERE` to keep the job queued.
+        machine: number of the machine to start on, or `NOWHERE` to keep the job queued: by choice,
+            or, with the reason `NO_MACHINE`, because it fits on none that is free.
         reason: a word or two from a small closed set of the policy's own: ``explore``, ``best``.
         propensity: probability with which the policy would have chosen this cluster (or the
             queue) in this situation; 1.0 for a deterministic rule, None when it is not known.

@@ -23,6 +23,8 @@ class JobSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         estimate_s: estimated run time in seconds, or None where nobody said.
         eligible_s: when it could first have run (a dependency was met), or None for at once.
         seen_submit: False where the source began after its submission: its wait is unknown.
+        recalled: True where a record of the job's end tells of its submission: no news of a job
+            that is known already, however its time was rounded.
     """
 
     user: str = ""
@@ -32,6 +34,7 @@ class JobSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     estimate_s: float | None = None
     eligible_s: float | None = None
     seen_submit: bool = True
+    recalled: bool = False
 
 
 UNSEEN_JOB: Final = JobSpec(seen_submit=False)
@@ -52,6 +55,7 @@ class Job:
         first_start_s: start of its first run, None before.
         consumed_s: longest run that was thrown away so far (McGough and Forshaw, section 4.1:
             "the maximum number of hours consumed on previous evicted executions").
+        lost_s: seconds of all runs that were thrown away so far.
         runs: runs started.
         pause_s: seconds of the present run spent suspended (complete stretches).
         suspended_at_s: start of the present suspension.
@@ -61,6 +65,7 @@ class Job:
         "consumed_s",
         "cpus",
         "first_start_s",
+        "lost_s",
         "machine",
         "number",
         "pause_s",
@@ -82,6 +87,7 @@ class Job:
         self.cpus = spec.cpus
         self.first_start_s: float | None = None
         self.consumed_s = 0.0
+        self.lost_s = 0.0
         self.runs = 0
         self.pause_s = 0.0
         self.suspended_at_s = 0.0

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from outrider.engine.seat import NO_MACHINE, Seat
-from outrider.model.decisions import KEEP, NOWHERE
+from outrider.engine.seat import Seat
+from outrider.model.decisions import KEEP, NO_MACHINE, NOWHERE
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.core import Core
 from outrider.service.faces import moment

@@ -7,9 +7,9 @@ from typing import Any
 
 from outrider.api.policy import Policy
 from outrider.engine.free_intervals import FREE
-from outrider.engine.seat import GUARD, NO_MACHINE
+from outrider.engine.round import GUARD
 from outrider.engine.site import Site
-from outrider.model.decisions import NOWHERE, Choice
+from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice
 from outrider.model.jobs import Job
 from outrider.model.outcomes import Outcome
 from outrider.testing.verdict import expect
