@@ -126,12 +126,13 @@ class ShadowRecorder:
         )
 
     def ended(
-        self, seat: Seat, job: Job, ending: str, reason: str, run_s: float, reward: float | None,
-        on_policy: bool,
+        self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,
+        reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
         """A run ended."""
+        name = "" if seat is None else seat.name
         self.ends.append(
-            (self._site.now, seat.name, job.number, ending, reason, run_s, reward, on_policy)
+            (self._site.now, name, job.number, ending, reason, run_s, reward, on_policy)
         )
 
 

@@ -1,7 +1,8 @@
 """A site view made by hand, and outcomes: what a policy learns from, without an engine."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import inf
 
 from outrider.api import COMPLETED_RUN, Job, JobSpec, Outcome
 
@@ -24,6 +25,32 @@ class HandView:
     def hour_of_day(self) -> int:
         """Event time counts from a midnight."""
         return int(self.now) // 3600 % 24
+
+    def week_second(self) -> float:
+        """Event time counts from a Monday."""
+        return self.now % 604_800.0
+
+    def next_reboot_s(self) -> float:
+        """No reboots."""
+        return inf
+
+    def is_free(self, machine: int) -> bool:
+        """As long as its cluster has one."""
+        return self.free_n[machine // 100] > 0
+
+    def fitting(self, cpus: int) -> Sequence[int]:
+        """Every machine has one CPU."""
+        return [c * 100 for c, n in enumerate(self.free_n) if n and cpus == 1]
+
+    @property
+    def members(self) -> Sequence[Sequence[int]]:
+        """One known machine a cluster."""
+        return [[c * 100] for c in range(len(self.free_n))]
+
+    @property
+    def free_since(self) -> Mapping[int, float]:
+        """Free since the beginning."""
+        return {c * 100: 0.0 for c, n in enumerate(self.free_n) if n}
 
     def draw(self, rng: random.Random) -> int:
         """Not asked for by a bandit."""

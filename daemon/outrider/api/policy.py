@@ -6,7 +6,7 @@ never sees a true run time, the next log-in or anything else that has not happen
 """
 
 import random
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 import msgspec
@@ -46,9 +46,28 @@ class SiteView(Protocol):
         """Names of the clusters, by number."""
         ...
 
+    @property
+    def members(self) -> Sequence[Sequence[int]]:
+        """The machines of each cluster, by cluster number."""
+        ...
+
+    @property
+    def free_since(self) -> Mapping[int, float]:
+        """Free machines, and since when each has been free (event time)."""
+        ...
+
     def hour_of_day(self) -> int:
         """Local hour of `now`, 0 to 23."""
         ...
+
+    def week_second(self) -> float:
+        """Seconds since Monday 00:00 local time."""
+        ...
+
+    def next_reboot_s(self) -> float:
+        """When the nightly reboot comes next, event time; infinite where a site has none."""
+        ...
+
 
     def draw(self, rng: random.Random) -> int:
         """A free machine, uniformly over all. Raises `LookupError` if none is free."""
@@ -83,6 +102,18 @@ class SiteView(Protocol):
         ...
 
 
+class Oracle(Protocol):
+    """The truth about a trace. Bounds for judging ask it; nothing that runs live can."""
+
+    def run_s(self, job: int) -> float:
+        """Seconds of work until the job ends by itself; nan if it never does."""
+        ...
+
+    def next_login_s(self, machine: int, after_s: float) -> float:
+        """When an owner next sits down at the machine; infinite if nobody does any more."""
+        ...
+
+
 class PolicySettings(msgspec.Struct, frozen=True):
     """A policy without settings of its own."""
 
@@ -113,6 +144,8 @@ class Policy:
     """Decision epoch: a job kept queued by choice is decided again after this. None: the site's."""
     max_hold_s: float = float("inf")
     """Starvation guard: a job kept queued by choice this long must be started."""
+    oracle: "Oracle | None" = None
+    """The truth, for policies that declare `needs_oracle`; set by replay before the run."""
     wants_scores: bool = True
     """Set by the engine: False where nobody will read the scores of a `Choice`."""
 
@@ -123,6 +156,13 @@ class Policy:
     def alike(self, job: Job, view: SiteView) -> Hashable:
         """The key of the jobs that look like this one now. Equal keys are decided alike."""
         return ()
+
+    def notice(self, kind: int, machine: int, view: SiteView) -> None:
+        """Something happened to a machine; override it to learn the habits of owners.
+
+        Called for every event about a machine (`outrider.api.events`) after the site has taken
+        it in, so it should do no more than note what it needs.
+        """
 
     def order(self, job: Job, view: SiteView) -> float:
         """The job's place in line: the least comes first, equals as they got in line.

@@ -15,7 +15,7 @@ from outrider.engine.machine_events import MachineEvents
 from outrider.engine.seat import Seat
 from outrider.engine.site import Site
 from outrider.model.decisions import Choice
-from outrider.model.events import KIND_NAMES, Event
+from outrider.model.events import KIND_NAMES, MACHINE_KINDS, Event
 from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE, Job, JobSpec
 from outrider.model.machines import MachineSpec
 from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN
@@ -54,6 +54,10 @@ class Recorder(Protocol):
         ...
 
 
+Handler = Callable[[float, int, Any], None]
+"""Takes what happened: time_s, subject, extra."""
+
+
 class Engine:
     """Site state, accounting and the seats around the table.
 
@@ -88,9 +92,12 @@ class Engine:
         self._line = False
         self._wake_s = NEVER
         machines = MachineEvents(site, accounting.energy, self._decide_if_free)
-        self._handlers: list[Callable[[float, int, Any], None]] = [
+        self._handlers: list[Handler] = [
             getattr(self, f"_{name}", None) or getattr(machines, name) for name in KIND_NAMES
         ]
+        if any(seat.notices for seat in self.seats):
+            for kind in MACHINE_KINDS:
+                self._handlers[kind] = self._noticed(kind, self._handlers[kind])
 
     def feed(self, events: Iterable[Event]) -> int:
         """Apply events in their order; returns how many. Batch borders mean nothing."""
@@ -103,6 +110,16 @@ class Engine:
             n += 1
         self.events += n
         return n
+
+    def _noticed(self, kind: int, handle: Handler) -> Handler:
+        """The handler of an event about a machine, where policies want to hear of it."""
+
+        def handle_and_tell(time_s: float, subject: int, extra: Any) -> None:
+            handle(time_s, subject, extra)
+            for seat in self.seats:
+                seat.notice(kind, subject, self.site)
+
+        return handle_and_tell
 
     # -- rounds -------------------------------------------------------------------------------
 

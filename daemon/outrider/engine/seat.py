@@ -47,6 +47,7 @@ class Seat:
         self.reward_n = 0
         kind = type(policy)
         self.learns = kind.observe is not Policy.observe
+        self.notices = kind.notice is not Policy.notice
         self.longest_hold_s = 0.0
         self._round = Round(self)
 
@@ -110,6 +111,15 @@ class Seat:
             job.number, (), NOWHERE, NOWHERE, now, now, 0.0, REMOVED_RUN, reason
         )  # fmt: skip
         return self._learn(outcome, site, on_policy=True)
+
+    def notice(self, kind: int, machine: int, site: Site) -> None:
+        """Something happened to a machine: tell the policy, if it wants to know."""
+        if not self.notices or self.broken:
+            return
+        try:
+            self.policy.notice(kind, machine, site)
+        except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+            self._fail(error)
 
     def _learn(self, outcome: Outcome, site: Site, on_policy: bool) -> float | None:
         if self.broken:

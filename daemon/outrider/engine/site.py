@@ -8,6 +8,7 @@ is drawn by rejection: never from a list of all free machines, which would have 
 
 import random
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from outrider.engine.free_intervals import FREE, RESERVED, TAKEN, FreeIntervals
 from outrider.engine.packing import pack, unpack
 from outrider.model.clusters import ClusterSpec
 from outrider.model.jobs import Job
-from outrider.model.localtime import LocalTime
+from outrider.model.localtime import DAY_S, LocalTime
 from outrider.model.machines import MachineSpec
 
 _TRIES = 32
@@ -29,11 +30,18 @@ class Site:
     Args:
         local_time: the site's wall clock, for the hour of day.
         clusters: declared clusters; others appear with the first machine that names them.
+        reboot_day_s: second of the day of the nightly reboot; None for none.
     """
 
-    def __init__(self, local_time: LocalTime, clusters: list[ClusterSpec]) -> None:
+    def __init__(
+        self,
+        local_time: LocalTime,
+        clusters: list[ClusterSpec],
+        reboot_day_s: float | None = None,
+    ) -> None:
         self.now = 0.0
         self.local_time = local_time
+        self._reboot_day_s = reboot_day_s
         self.jobs: dict[int, Job] = {}
 
         self.cluster_specs: list[ClusterSpec] = []
@@ -166,6 +174,13 @@ class Site:
     def week_second(self) -> float:
         """Seconds since Monday 00:00 local time."""
         return self.local_time.week_second(self.now)
+
+    def next_reboot_s(self) -> float:
+        """When the nightly reboot comes next, event time; infinite where there is none."""
+        if self._reboot_day_s is None:
+            return inf
+        ahead_s = (self._reboot_day_s - self.week_second()) % DAY_S
+        return self.now + (ahead_s or DAY_S)
 
     def watts_span(self) -> tuple[float, float]:
         """The least and most active watts of any cluster; (0, 0) where none is known."""

@@ -74,6 +74,9 @@ JOB_KINDS: Final = frozenset(
 )
 """Kinds whose subject is a job; the subject of the rest (but tick) is a machine."""
 
+MACHINE_KINDS: Final = frozenset(KIND_NUMBERS.values()) - JOB_KINDS - {TICK}
+"""Kinds whose subject is a machine."""
+
 EVICTION_REASONS: Final = (
     "owner", "reboot", "preempted", "drained", "failed_start", "removed", "held", "killed",
     "unknown",

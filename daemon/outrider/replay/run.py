@@ -38,8 +38,8 @@ class ReplayRecorder:
         self._keep(self._site.now, self._jobs[job], action, place, cpus, reason, seat.name, choice)
 
     def ended(
-        self, seat: Seat, job: Job, ending: str, reason: str, run_s: float, reward: float | None,
-        on_policy: bool,
+        self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,
+        reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
         """Outcomes are in the report; a replay's ledger holds decisions only."""
 
@@ -72,7 +72,10 @@ class CampusRun:
         clock = TraceTime(campus.start)
         self.campus = campus
         self.virtual = VirtualSite(campus, until_s)
-        self.site = Site(clock, campus.clusters)
+        self.site = Site(clock, campus.clusters, campus.reboot_s)
+        for policy in policies:
+            if policy.needs_oracle:
+                policy.oracle = self.virtual
         self.accounting = Accounting(clock, shares or {}, exact)
         self.seats = [Seat(p, n == 0, campus.reconsider_s) for n, p in enumerate(policies)]
         recorder = ReplayRecorder(campus, self.site, keep)

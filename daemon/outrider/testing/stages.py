@@ -140,8 +140,8 @@ class Shadow:
         self.rows.append(Row(self.site.now, tracker.job_names[job], action, place, reason))
 
     def ended(
-        self, seat: Seat, job: Job, ending: str, reason: str, run_s: float, reward: float | None,
-        on_policy: bool,
+        self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,
+        reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
         """Outcomes are watched where the policy is told of them."""
 

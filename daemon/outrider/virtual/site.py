@@ -7,7 +7,7 @@ site looks up which comes first, its end, the next log-in or the reboot.
 """
 
 import heapq
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from math import inf, isnan
 from typing import Any
@@ -42,10 +42,10 @@ class VirtualSite:
         stretches = owner_stretches(campus)
         self._stream = certain_events(campus, stretches, self.until_s)
         self._first = stretches.first.tolist()
-        self._came = stretches.came_s.tolist()
+        self._came: list[float] = stretches.came_s.tolist()
         self._reboots = [*reboot_times(campus).tolist(), inf]
         self._next_reboot = 0
-        self._run_s = campus.run_s.tolist()
+        self._run_s: list[float] = campus.run_s.tolist()
         self._has_job = bytearray(len(campus.machine_names))
         self._run: dict[int, tuple[int, int]] = {}  # job -> (machine, run number)
         self._queued: set[int] = set()
@@ -89,6 +89,18 @@ class VirtualSite:
             self._tick_due = True
         else:
             heapq.heappush(self._heap, (time_s, TICK, 0, 0, None))
+
+    # -- the oracle ---------------------------------------------------------------------------
+
+    def run_s(self, job: int) -> float:
+        """The truth: seconds until the job ends by itself; nan if it never does."""
+        return self._run_s[job]
+
+    def next_login_s(self, machine: int, after_s: float) -> float:
+        """The truth: when an owner next sits down at the machine, at or after a moment."""
+        after = self._first[machine + 1]
+        at = bisect_left(self._came, after_s, self._first[machine], after)
+        return self._came[at] if at < after else inf
 
     def unfinished_run_s(self) -> Iterator[tuple[int, float]]:
         """The truth about jobs still there: (job, run time), those that would have ended."""
