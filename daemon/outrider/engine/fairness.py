@@ -7,12 +7,14 @@ Perez et al. 2008, section IV.B: with target shares w and delivered shares S, th
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from outrider.model.errors import ConfigurationError
 
-_LN2 = 0.6931471805599453
-SAMPLE_S = 3600.0
+_LN2: Final = 0.6931471805599453
+_MOST_DOUBLINGS: Final = 400.0
+_NEVER_YET: Final = -math.inf
+SAMPLE_S: Final = 3600.0
 
 
 def check_targets(targets: Mapping[str, float], where: str) -> None:
@@ -38,89 +40,87 @@ class Fairness:
         self.targets = dict(targets)
         self.half_life_s = half_life_s
         self._number: dict[str, int] = {}
-        self._done: list[float] = []
         self._running: list[int] = []
-        self._at: list[float] = []
-        self._recent: list[float] = []
-        self._at_submission: tuple[float, list[float], list[int], list[float]] | None = None
+        # Service delivered until t is `_base[k] + _running[k] * t`: a start subtracts its moment,
+        # an end adds its own, and nothing needs to be brought forward in between.
+        self._base: list[float] = []
+        # The same for fading service, in a measure that doubles every half-life.
+        self._faded: list[float] = []
+        self._fade_from_s = 0.0
+        self._at_submission: tuple[float, list[float], list[int]] | None = None
         self._sum = 0.0
         self._samples = 0
-        self._next_sample: float | None = None
+        self._next_sample_s = _NEVER_YET
 
     def number(self, vo: str) -> int:
         """The position of a VO in the lists; a new VO gets one."""
         if vo not in self._number:
             self._number[vo] = len(self._number)
-            self._done.append(0.0)
             self._running.append(0)
-            self._at.append(0.0)
-            self._recent.append(0.0)
+            self._base.append(0.0)
+            self._faded.append(0.0)
         return self._number[vo]
 
     def submitted(self, vo: str, now: float) -> None:
         """A job came: remember the service delivered at this moment."""
         if vo not in self._number:
             self.number(vo)
-        self._at_submission = (now, self._done.copy(), self._running.copy(), self._at.copy())
+        self._at_submission = (now, self._base.copy(), self._running.copy())
 
     def started(self, vo: str, time_s: float, now: float, cpus: int) -> None:
         """A run began, or went on, on so many CPUs; `time_s` is before `now` if told late."""
-        k = self._advance(vo, now)
-        self._running[k] += cpus
-        self._done[k] += cpus * (now - time_s)
+        self._change(vo, time_s, now, cpus)
 
     def ended(self, vo: str, time_s: float, now: float, cpus: int) -> None:
         """A run ended, or was suspended."""
-        k = self._advance(vo, now)
-        self._running[k] -= cpus
-        self._done[k] -= cpus * (now - time_s)
+        self._change(vo, time_s, now, -cpus)
 
-    def _advance(self, vo: str, now: float) -> int:
-        """Deliver what ran until now; returns the VO's position."""
-        if self._next_sample is None or now >= self._next_sample:
+    def _change(self, vo: str, time_s: float, now: float, cpus: int) -> None:
+        if now >= self._next_sample_s:
             self._sample(now)
-        k = self.number(vo)
-        self._decay(k, now)
-        return k
+        k = self._number[vo] if vo in self._number else self.number(vo)
+        self._running[k] += cpus
+        self._base[k] -= cpus * time_s
+        age = (now - self._fade_from_s) / self.half_life_s
+        if age > _MOST_DOUBLINGS:
+            age = self._fade_from(now)
+        self._faded[k] -= cpus * math.exp2(age)
 
-    def _decay(self, k: int, now: float) -> None:
-        passed_s = now - self._at[k]
-        if passed_s <= 0:
-            return
-        self._recent[k] = self._recent_service(k, now)
-        self._done[k] += self._running[k] * passed_s
-        self._at[k] = now
+    def _fade_from(self, now: float) -> float:
+        """The doubling clock begins anew; what it measured so far shrinks by as much."""
+        shrink = math.exp2(max(-1000.0, (self._fade_from_s - now) / self.half_life_s))
+        self._faded = [swollen * shrink for swollen in self._faded]
+        self._fade_from_s = now
+        return 0.0
 
     def _recent_service(self, k: int, now: float) -> float:
         """CPU-seconds of a VO until now, older ones fading by half-life."""
-        keep = math.pow(0.5, max(0.0, now - self._at[k]) / self.half_life_s)
-        gain = self._running[k] * self.half_life_s / _LN2
-        return self._recent[k] * keep + gain * (1.0 - keep)
+        age = min((now - self._fade_from_s) / self.half_life_s, 2 * _MOST_DOUBLINGS)
+        return (self._faded[k] / math.exp2(age) + self._running[k]) * self.half_life_s / _LN2
 
     def _sample(self, now: float) -> None:
         """Take F at every full hour since the last one."""
-        if self._next_sample is None:
-            self._next_sample = (now // SAMPLE_S + 1) * SAMPLE_S
-        for utility in self._hourly(self._next_sample, now):
+        if self._next_sample_s == _NEVER_YET:
+            self._next_sample_s = (now // SAMPLE_S + 1) * SAMPLE_S
+            self._fade_from_s = now
+        for utility in self._hourly(self._next_sample_s, now):
             self._sum += utility
             self._samples += 1
-        if now >= self._next_sample:
-            self._next_sample = (now // SAMPLE_S + 1) * SAMPLE_S
+        if now >= self._next_sample_s:
+            self._next_sample_s = (now // SAMPLE_S + 1) * SAMPLE_S
 
     def _hourly(self, first_s: float, now: float) -> Iterator[float]:
         """F at full hours; exact, for nothing has changed in between."""
-        hours = int((now - first_s) // SAMPLE_S) + 1 if now >= first_s else 0
+        hours = int((now - first_s) // SAMPLE_S) + 1 if now >= first_s > _NEVER_YET else 0
         for hour in range(hours):
             at_s = first_s + hour * SAMPLE_S
-            utility = self._utility(self._delivered(at_s, self._done, self._running, self._at))
+            utility = self._utility(self._delivered(at_s, self._base, self._running))
             if utility is not None:
                 yield utility
 
     @staticmethod
-    def _delivered(
-        now: float, done: list[float], running: list[int], at: list[float]
-    ) -> list[float]:
-        return [d + r * (now - t) for d, r, t in zip(done, running, at, strict=True)]
+    def _delivered(now: float, base: list[float], running: list[int]) -> list[float]:
+        return [b + r * now for b, r in zip(base, running, strict=True)]
 
     def target(self, vo: str) -> float:
         """The share owed to a VO; 0 for one without a target."""
@@ -137,10 +137,10 @@ class Fairness:
 
     def report(self, now: float) -> dict[str, Any]:
         """The ``fairness`` object of FORMATS; None for what has no value yet. Changes nothing."""
-        delivered = self._delivered(now, self._done, self._running, self._at)
+        delivered = self._delivered(now, self._base, self._running)
         total = sum(delivered)
         recent = [self._recent_service(k, now) for k in range(len(self._number))]
-        hourly = [] if self._next_sample is None else list(self._hourly(self._next_sample, now))
+        hourly = list(self._hourly(self._next_sample_s, now))
         samples = self._samples + len(hourly)
         utility = None
         if self._at_submission is not None:
@@ -159,24 +159,24 @@ class Fairness:
         """Everything that changes, as plain data."""
         return {
             "vos": list(self._number),
-            "done": self._done,
             "running": self._running,
-            "at": self._at,
-            "recent": self._recent,
+            "base": self._base,
+            "faded": self._faded,
+            "fade_from_s": self._fade_from_s,
             "at_submission": self._at_submission,
             "sum": self._sum,
             "samples": self._samples,
-            "next_sample": self._next_sample,
+            "next_sample_s": None if self._next_sample_s == _NEVER_YET else self._next_sample_s,
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
         self._number = {vo: k for k, vo in enumerate(saved["vos"])}
-        self._done = list(saved["done"])
         self._running = list(saved["running"])
-        self._at = list(saved["at"])
-        self._recent = list(saved["recent"])
+        self._base, self._faded = list(saved["base"]), list(saved["faded"])
+        self._fade_from_s = saved["fade_from_s"]
         at = saved["at_submission"]
-        self._at_submission = None if at is None else (at[0], list(at[1]), list(at[2]), list(at[3]))
+        self._at_submission = None if at is None else (at[0], list(at[1]), list(at[2]))
         self._sum, self._samples = saved["sum"], saved["samples"]
-        self._next_sample = saved["next_sample"]
+        next_s = saved["next_sample_s"]
+        self._next_sample_s = _NEVER_YET if next_s is None else next_s
