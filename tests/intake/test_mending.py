@@ -207,3 +207,38 @@ def test_a_machine_that_left_and_runs_a_job_again_has_joined_again() -> None:
     ]
     live.all_at_once("log", told)
     assert live.site.specs[0] is not None
+
+
+def test_a_submission_recalled_at_the_end_tells_nothing_new_though_its_time_was_rounded() -> None:
+    live = Live(["records"])
+    live.tell("records", [*run_of("7", "n1", 0.4, 10.0, 100.0)])
+    live.tell("records", [(0.0, ev.SUBMITTED, "8", JobSpec(recalled=True, vo="physics"))])
+    live.seen("records", 200.0)
+    live.tell("records", [(0.0, ev.SUBMITTED, "7", JobSpec(recalled=True))])
+    live.tell("records", [(10.0, ev.STARTED, "8", ("n1", 2)), (90.0, ev.COMPLETED, "8", None)])
+    live.seen("records", 300.0)
+    report = live.told()["report"]
+    assert report["jobs"]["submitted"] == report["jobs"]["completed"] == 2
+    assert live.intake.duplicates["records"] == 1
+    assert not live.intake.tracker.repairs
+    assert report["work_s"]["by_vo"]["physics"] == {"goodput": 160.0, "badput": 0.0}
+
+
+def test_what_the_record_of_the_end_says_more_is_told_before_the_jobs_next_event() -> None:
+    live = Live(["records"])
+    live.tell("records", [(0.0, ev.SUBMITTED, "7", JobSpec()), (9.0, ev.STARTED, "7", ("n", 2))])
+    fuller = JobSpec(user="ann", vo="bio", cpus=2, recalled=True)
+    live.tell("records", [(0.0, ev.SUBMITTED, "7", fuller), (59.0, ev.COMPLETED, "7", None)])
+    live.seen("records", 100.0)
+    report = live.told()["report"]
+    assert report["work_s"]["by_vo"] == {"bio": {"goodput": 100.0, "badput": 0.0}}
+    assert list(report["wait_s"]["by_vo"]) == ["bio"]
+    assert dict(live.intake.counts["records"]) == {"submitted": 1, "started": 1, "completed": 1}
+
+
+def test_a_duplicate_that_comes_late_is_no_late_event() -> None:
+    live = Live(["records"])
+    live.all_at_once("records", run_of("7", "n1", 0.0, 10.0, 100.0))
+    live.all_at_once("records", run_of("7", "n1", 0.0, 10.0, 100.0))
+    assert live.intake.late == 0
+    assert live.intake.duplicates["records"] == 3

@@ -106,21 +106,23 @@ class Intake:
                 # a start is the batch system's own decision: candidates decide before it, on
                 # what it had before its eyes
                 yield self._tick()
-            if time_s < self.now:
-                self.late += 1
-            else:
+            steps = self._translate(origin, event)
+            if time_s >= self.now:
                 self.now = time_s
-            yield from self._translate(origin, event)
+            elif steps is not None:
+                self.late += 1
+            yield from steps or ()
         if mark_s > _LONGEST_AGO:
             yield from self._ticks(nextafter(mark_s, inf))
 
-    def _translate(self, origin: str, event: NamedEvent) -> Iterator[Event]:
+    def _translate(self, origin: str, event: NamedEvent) -> list[Event] | None:
+        """The steps that an event means, counted; None for a duplicate."""
         steps = self.tracker.translate(event)
         if steps is None:
             self.duplicates[origin] += 1
-            return
-        self.counts.setdefault(origin, Counter())[KIND_NAMES[event[1]]] += 1
-        yield from steps
+        else:
+            self.counts.setdefault(origin, Counter())[KIND_NAMES[event[1]]] += 1
+        return steps
 
     def _ticks(self, before_s: float) -> Iterator[Event]:
         """Ticks that fall before a time: one due now, then those asked for earlier."""

@@ -37,6 +37,7 @@ class Tracker:
         # packed: a Track takes a kilobyte, and hundreds of thousands end in a busy week
         self._ended: OrderedDict[str, bytes] = OrderedDict()
         self._next_job = 0
+        self._fuller: set[str] = set()
         self._roster = Roster(describe, self.repairs)
 
     @property
@@ -57,6 +58,7 @@ class Tracker:
         mark = _mark(time_s, kind, extra)
         track = self.jobs.get(name)
         if kind == ev.SUBMITTED and extra.recalled and (track is not None or name in self._ended):
+            self._recall(name, track, extra)
             return None
         if track is not None:
             if track.was_told(mark, _is_possible(kind, track.state)):
@@ -74,7 +76,19 @@ class Tracker:
             self.repairs["unseen_submission"] += 1
             before = [(time_s, ev.SUBMITTED, track.number, UNSEEN_JOB)]
         track.add(mark)
+        if name in self._fuller:
+            self._fuller.discard(name)
+            before.append((time_s, ev.CHANGED, track.number, track.spec))
         return before + self._transition(time_s, kind, name, track, extra)
+
+    def _recall(self, name: str, track: Track | None, spec: JobSpec) -> None:
+        """Keep what the record of a job's end says more than the first did (Torque: user, VO).
+
+        It is told with the job's next event: by itself it is nothing that happened.
+        """
+        if track is not None and spec.user and not track.spec.user:
+            track.spec = msgspec.structs.replace(spec, seen_submit=track.spec.seen_submit)
+            self._fuller.add(name)
 
     def _submitted(
         self, time_s: float, name: str, track: Track | None, extra: JobSpec, mark: Mark
@@ -168,6 +182,7 @@ class Tracker:
             self._roster.end_run(track.machine, track.cpus, time_s)
         track.state, track.machine = GONE, -1
         self.jobs.pop(name, None)
+        self._fuller.discard(name)
         self._ended[name] = track.pack()
         if len(self._ended) > _ENDED_REMEMBERED:
             _, oldest = self._ended.popitem(last=False)
@@ -184,6 +199,7 @@ class Tracker:
             "machines": self._roster.save(),
             "repairs": dict(self.repairs),
             "next_job": self._next_job,
+            "fuller": sorted(self._fuller),
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
@@ -197,6 +213,7 @@ class Tracker:
         self.repairs.clear()
         self.repairs.update(saved["repairs"])
         self._next_job = saved["next_job"]
+        self._fuller = set(saved["fuller"])
 
 
 _AFTER = {ev.SUSPENDED: SUSPENDED, ev.RESUMED: RUNNING, ev.HELD: HELD, ev.RELEASED: QUEUED}

@@ -16,7 +16,7 @@ usable        machine    None; from now on jobs may start here
 rebooted      machine    None; idle again (machines with an owner are spared)
 owner_came    machine    None; closed to jobs
 submitted     job        `JobSpec`
-removed       job        reason: ``removed`` or ``killed``
+removed       job        why, one of `EVICTION_REASONS`
 tick          0          None; decisions fall now
 started       job        (machine, cpus)
 suspended     job        None

@@ -6,8 +6,9 @@ Nobody decides here and nothing is acted on: it is the accounting alone, on what
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import floor, inf
+from operator import itemgetter
 from typing import Any, Final
 
 from outrider.engine import Engine, Intake, Seat
@@ -36,8 +37,8 @@ class NoRecorder:
         """No seat, no decision."""
 
     def ended(
-        self, seat: Seat, job: Job, ending: str, reason: str, run_s: float, reward: float | None,
-        on_policy: bool,
+        self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,
+        reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
         """No seat, nobody to tell."""
 
@@ -135,7 +136,7 @@ class Ingestion:
             TraceError: a file cannot be read to its end.
         """
         seen_s = dict.fromkeys(self._files, -inf)
-        chunks = {label: file.chunks() for label, file in self._files.items()}
+        chunks = {label: _in_order(file) for label, file in self._files.items()}
         while chunks:
             label = min(chunks, key=seen_s.__getitem__)
             events = next(chunks[label], None)
@@ -160,7 +161,7 @@ class Ingestion:
         tallies = [file.tally for file in self._files.values()]
         formats = sorted({file.format_name for file in self._files.values() if file.format_name})
         measured = report(self.site, self.accounting, None)
-        kept = ("jobs", "wait_s", "goodput_s", "badput_s", "starts", "evictions")
+        kept = ("jobs", "wait_s", "goodput_s", "badput_s", "work_s", "starts", "evictions")
         return {
             "files": [str(file.path) for file in self._files.values()],
             "format": ",".join(formats) or None,
@@ -182,6 +183,15 @@ class Ingestion:
             ],
             "events_sha256": self.hash.hexdigest(),
         }
+
+
+def _in_order(file: LogFile) -> Iterator[list[NamedEvent]]:
+    """Its events by the time at which they happened, equal times in the order of the file."""
+    if file.in_order:
+        return file.chunks()
+    events = [event for chunk in file.chunks() for event in chunk]
+    events.sort(key=itemgetter(0))
+    return iter([events])
 
 
 def ingest(

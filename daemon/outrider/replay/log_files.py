@@ -49,6 +49,7 @@ class LogFile:
 
     Attributes:
         format_name: the reader that was found; None for an empty file nobody need understand.
+        in_order: whether its events come in the order of time (see `outrider.api.LogReader`).
         tally: what `chunks` has seen so far.
 
     Raises:
@@ -77,6 +78,7 @@ class LogFile:
         kind = self._recognise() if format_name == AUTO else load_reader(format_name)
         self.format_name = None if kind is None else kind.name
         self._reader = None if kind is None else kind(options)
+        self.in_order = kind is None or kind.in_order
 
     def chunks(self) -> Iterator[list[NamedEvent]]:
         """The events in the order of the file, some thousands at a time.

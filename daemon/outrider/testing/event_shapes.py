@@ -65,7 +65,7 @@ _EXTRAS: dict[int, _Shape] = {
     ev.SUBMITTED: (lambda extra: isinstance(extra, JobSpec), "a JobSpec"),
     ev.STARTED: (_is_start, "(name of the machine, CPUs >= 1)"),
     ev.EVICTED: (_is_reason, f"one of {', '.join(ev.EVICTION_REASONS)}"),
-    ev.REMOVED: (lambda extra: extra in ("removed", "killed"), "'removed' or 'killed'"),
+    ev.REMOVED: (_is_reason, f"one of {', '.join(ev.EVICTION_REASONS)}"),
     ev.CHANGED: (_is_change, "a dict of changed JobSpec fields"),
     ev.JOINED: (lambda extra: isinstance(extra, MachineSpec), "a MachineSpec"),
     ev.POWER: (_is_watts, "watts, finite and not below 0"),

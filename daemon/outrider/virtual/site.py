@@ -7,7 +7,7 @@ site looks up which comes first, its end, the next log-in or the reboot.
 """
 
 import heapq
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator
 from math import inf, isnan
 from typing import Any
@@ -43,6 +43,7 @@ class VirtualSite:
         self._stream = certain_events(campus, stretches, self.until_s)
         self._first = stretches.first.tolist()
         self._came: list[float] = stretches.came_s.tolist()
+        self._at = self._first[:-1]  # the next stretch of each machine, not yet begun
         self._reboots = [*reboot_times(campus).tolist(), inf]
         self._next_reboot = 0
         self._run_s: list[float] = campus.run_s.tolist()
@@ -61,9 +62,7 @@ class VirtualSite:
         if job not in self._queued or self._has_job[machine]:
             raise ValueError(f"job {job} cannot start on machine {machine} at {self.now:g} s")
         now = self.now
-        after = self._first[machine + 1]
-        at = bisect_right(self._came, now, self._first[machine], after)
-        login = self._came[at] if at < after else inf
+        login = self._next_login(machine, now)
         while self._reboots[self._next_reboot] <= now:
             self._next_reboot += 1
         reboot = self._reboots[self._next_reboot]
@@ -82,6 +81,14 @@ class VirtualSite:
         self._has_job[machine] = 1
         self._run[job] = (machine, run)
         self._started.append((now, STARTED, job, (machine, 1)))
+
+    def _next_login(self, machine: int, now: float) -> float:
+        """When an owner comes next. Time only goes on, so the search does too."""
+        came, at, after = self._came, self._at[machine], self._first[machine + 1]
+        while at < after and came[at] <= now:
+            at += 1
+        self._at[machine] = at
+        return came[at] if at < after else inf
 
     def wake_at(self, time_s: float) -> None:
         """Deliver a tick at `time_s`, after all other events of that moment."""
