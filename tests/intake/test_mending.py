@@ -242,3 +242,17 @@ def test_a_duplicate_that_comes_late_is_no_late_event() -> None:
     live.all_at_once("records", run_of("7", "n1", 0.0, 10.0, 100.0))
     assert live.intake.late == 0
     assert live.intake.duplicates["records"] == 3
+
+
+def test_a_recalled_submission_after_the_end_of_a_namesake_is_of_a_new_job() -> None:
+    live = Live(["records"])
+
+    def recall(submit_s: float) -> list[NamedEvent]:
+        _, *run = run_of("1001", "n1", submit_s, submit_s + 5.0, submit_s + 50.0)
+        return [(submit_s, ev.SUBMITTED, "1001", JobSpec(user="ann", recalled=True)), *run]
+
+    for submit_s in (0.0, 0.0, 1000.0, 1000.0):  # each record comes twice
+        live.all_at_once("records", recall(submit_s))
+    assert live.told()["report"]["jobs"]["completed"] == 2
+    assert live.intake.duplicates["records"] == 6
+    assert not live.intake.tracker.repairs

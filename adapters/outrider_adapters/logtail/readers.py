@@ -10,7 +10,12 @@ from outrider.api import ConfigurationError, LogReader, PluginError, ReaderOptio
 GROUP: Final = "outrider.readers"
 AUTO: Final = "auto"
 HEAD_BYTES: Final = 64 * 1024
-_SHIPPED: Final = {"htcondor": "outrider_adapters.htcondor_log:HTCondorLogReader"}
+_SHIPPED: Final = {
+    "htcondor": "outrider_adapters.htcondor_log:HTCondorLogReader",
+    "pbs": "outrider_adapters.pbs_log:PBSAccountingReader",
+    "slurm-sacct": "outrider_adapters.slurm_log:SacctReader",
+    "slurm-jobcomp": "outrider_adapters.slurm_log:JobcompReader",
+}
 
 ReaderType: TypeAlias = type[LogReader]
 

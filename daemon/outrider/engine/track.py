@@ -53,6 +53,10 @@ class Track:
             self._retold += 1
         self._history.append(mark)
 
+    def is_past(self, mark: Mark) -> bool:
+        """Whether everything known of the job had happened by then, and not this."""
+        return mark[1] >= self._history[-1][1] and mark not in self._history
+
     def was_told(self, mark: Mark, possible: bool) -> bool:
         """Whether this was told before; `possible`: it could happen in the present state."""
         history = self._history

@@ -57,7 +57,7 @@ class Tracker:
     def _job_event(self, time_s: float, kind: int, name: str, extra: Any) -> list[Event] | None:
         mark = _mark(time_s, kind, extra)
         track = self.jobs.get(name)
-        if kind == ev.SUBMITTED and extra.recalled and (track is not None or name in self._ended):
+        if kind == ev.SUBMITTED and extra.recalled and self._is_known(name, mark):
             self._recall(name, track, extra)
             return None
         if track is not None:
@@ -80,6 +80,12 @@ class Tracker:
             self._fuller.discard(name)
             before.append((time_s, ev.CHANGED, track.number, track.spec))
         return before + self._transition(time_s, kind, name, track, extra)
+
+    def _is_known(self, name: str, mark: Mark) -> bool:
+        """Whether a recalled submission is of a job already known, not of a later namesake."""
+        if name in self.jobs:
+            return True
+        return name in self._ended and not Track.unpack(self._ended[name]).is_past(mark)
 
     def _recall(self, name: str, track: Track | None, spec: JobSpec) -> None:
         """Keep what the record of a job's end says more than the first did (Torque: user, VO).
