@@ -1,4 +1,4 @@
-"""Records written when a job ends, which tell its whole life: PBS `E`, sacct rows, jobcomp lines."""
+"""Records of a job's end, which tell its whole life: PBS `E`, sacct rows, jobcomp lines."""
 
 from typing import Final
 

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from deciding.campuses import HOUR_S, Rules, Session, Work, campuses, make_campus
 from deciding.plays import MAKERS, Play
 from deciding.truth import Run, Truth, runs_of
-from outrider.engine.energy import IDLING, EnergyBook
+from outrider.engine.energy import EnergyBook
+from outrider.engine.machine_power import IDLING
 from outrider.model.clusters import ClusterSpec
 from outrider.model.localtime import TraceTime
 from outrider.model.machines import MachineSpec
@@ -96,7 +97,7 @@ def book(cpus: int, habits: ClusterSpec) -> EnergyBook:
 
 def test_a_machine_with_a_job_on_one_of_its_cpus_is_not_asleep_on_the_other() -> None:
     made = book(2, ClusterSpec("c", sleep_after_open_s=900.0, sleep_after_closed_s=900.0))
-    made.work(0, 1, 0.0)
+    made.work(0, 7, 1, 0.0)
     made.settle(0, 3600.0)
     assert made.joules["sleep"] == [0.0]
     assert made.joules["idle"] == [50.0 * 3600.0 / 2]
@@ -104,8 +105,8 @@ def test_a_machine_with_a_job_on_one_of_its_cpus_is_not_asleep_on_the_other() ->
 
 def test_a_machine_whose_cpus_all_came_back_sleeps_again() -> None:
     made = book(3, ClusterSpec("c", sleep_after_open_s=900.0, sleep_after_closed_s=900.0))
-    for _ in range(3):
-        made.work(0, 1, 0.0)
+    for job in range(3):
+        made.work(0, job, 1, 0.0)
     for _ in range(3):
         made.rest(0, 1, 100.0)
     assert not made.is_asleep(0, 999.0)
@@ -118,4 +119,4 @@ def test_unknown_watts_stay_unknown_in_every_sum_they_enter() -> None:
     made.enter(1, IDLING, 0.0)
     made.settle(1, 10.0)
     assert isnan(made.joules["idle"][0])
-    assert isnan(made.run_j(1, 1, 10.0))
+    assert isnan(made.machine(1).table_j(1, 10.0))

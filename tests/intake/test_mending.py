@@ -256,3 +256,21 @@ def test_a_recalled_submission_after_the_end_of_a_namesake_is_of_a_new_job() -> 
     assert live.told()["report"]["jobs"]["completed"] == 2
     assert live.intake.duplicates["records"] == 6
     assert not live.intake.tracker.repairs
+
+
+def test_a_meter_makes_no_machine() -> None:
+    live = Live()
+    live.all_at_once("log", [(1.0, ev.POWER, "fridge", 90.0), *run_of("1", "a1", 2.0, 3.0, 9.0)])
+    live.all_at_once("log", [(20.0, ev.LEFT, "a1", None), (21.0, ev.POWER, "a1", 80.0)])
+    assert live.intake.tracker.machine_names == ["a1"]
+    assert live.site.free_total == 0
+    assert live.intake.tracker.repairs["reading_of_no_machine"] == 2
+
+
+def test_a_reading_told_again_or_overtaken_by_a_later_one_is_a_duplicate() -> None:
+    live = Live()
+    live.all_at_once("log", [(0.0, ev.JOINED, "a1", MachineSpec()), (5.0, ev.POWER, "a1", 80.0)])
+    live.all_at_once("log", [(5.0, ev.POWER, "a1", 80.0), (9.0, ev.POWER, "a1", 60.0)])
+    live.all_at_once("log", [(7.0, ev.POWER, "a1", 70.0)])
+    assert live.intake.counts["log"]["power"] == 2
+    assert live.intake.duplicates["log"] == 2

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Fetches the real programs that the tests run against, through this machine's own apt. Idempotent.
 # What cannot be had is named with its reason and is no error here: the tests that need it skip
-# with a reason, or fail where CI=true. Prometheus and HTCondor stay below $OUTRIDER_PEERS, so
-# that no service starts on this machine because of us.
+# with a reason, or fail where CI=true. What would be a service if it were installed stays below
+# $OUTRIDER_PEERS, so that none starts on this machine because of us.
 set -uo pipefail
 
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -18,15 +18,18 @@ reason_against_apt() {
     [ "$(id -u)" = 0 ] || echo "not root (uid $(id -u)), so apt may install nothing"
 }
 
+refreshed_lists() {
+    [ $lists_are_fresh = no ] || return 0
+    lists_are_fresh=yes
+    apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2 update >/dev/null 2>&1
+}
+
 # Runs apt-get quietly; on failure `reason` says why.
 quiet_apt() {
     local said
     reason=$(reason_against_apt)
     [ -z "$reason" ] || return 1
-    if [ $lists_are_fresh = no ]; then
-        lists_are_fresh=yes
-        apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2 update >/dev/null 2>&1
-    fi
+    refreshed_lists
     said=$(apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2 "$@" 2>&1) && return
     reason=$(grep -m1 '^E:' <<<"$said" || tail -n 1 <<<"$said")
     return 1
@@ -43,26 +46,46 @@ installed() {
     fi
 }
 
-# Prometheus would start as a service if it were installed; unpacked, it is only a program.
-fetched_prometheus() {
-    local folder=$OUTRIDER_PEERS/prometheus reason
-    local program=$folder/usr/bin/prometheus
-    if [ ! -x "$program" ] && ! program=$(command -v prometheus); then
-        program=$folder/usr/bin/prometheus
-        unpacked "$folder" || { say Prometheus "not here: $reason" && return 1; }
+# These would start as services if they were installed; unpacked, they are only programs.
+fetched() {
+    local name=$1 package=$2 reason
+    local folder=$OUTRIDER_PEERS/$package
+    local program=$folder/usr/bin/$package
+    if [ ! -x "$program" ] && ! program=$(PATH=$PATH:/usr/sbin command -v "$package"); then
+        program=$folder/usr/bin/$package
+        { has_libraries "$package" && unpacked "$folder"; } ||
+            { say "$name" "not here: $reason" && return 1; }
     fi
-    say Prometheus "$program"
+    say "$name" "$program"
 }
 
-# unpacked FOLDER: Debian's package named like the folder, whole or not at all.
+# The libraries a package depends on start nothing: they go into the system.
+has_libraries() {
+    local libraries
+    reason=$(reason_against_apt)
+    [ -z "$reason" ] || return 1
+    refreshed_lists
+    mapfile -t libraries < <(apt-cache depends "$1" | awk '$1 == "Depends:" && $2 ~ /^lib/ { print $2 }')
+    [ "${#libraries[@]}" = 0 ] || quiet_apt install --no-install-recommends "${libraries[@]}"
+}
+
+# unpacked FOLDER: Debian's package named like the folder, whole or not at all. Its program is then
+# in usr/bin, where tests look, also if Debian has it in usr/sbin.
 unpacked() {
     local folder=$1
+    local package
+    package=$(basename "$folder")
     rm -rf "$folder.new"
     mkdir -p "$folder.new" || { reason="cannot write below $OUTRIDER_PEERS" && return 1; }
     pushd "$folder.new" >/dev/null || return 1
-    if quiet_apt -o APT::Sandbox::User=root download "$(basename "$folder")"; then
-        dpkg-deb -x ./*.deb . && rm ./*.deb && mv "$folder.new" "$folder" ||
+    if quiet_apt -o APT::Sandbox::User=root download "$package"; then
+        if ! dpkg-deb -x ./*.deb . || ! rm ./*.deb; then
             reason="its package could not be unpacked"
+        else
+            [ -x "usr/bin/$package" ] || ln -s "../sbin/$package" "usr/bin/$package"
+            rm -rf "$folder"
+            mv "$folder.new" "$folder" || reason="cannot write below $OUTRIDER_PEERS"
+        fi
     fi
     popd >/dev/null || return 1
     [ -z "$reason" ]
@@ -79,6 +102,8 @@ bootstrapped_htcondor() {
 
 installed systemd systemd-analyze systemd
 installed Chromium chromium chromium
-fetched_prometheus
+fetched Prometheus prometheus
+fetched Alertmanager prometheus-alertmanager
+fetched Mosquitto mosquitto && installed "its clients" mosquitto_pub mosquitto-clients
 installed mmdebstrap mmdebstrap mmdebstrap && bootstrapped_htcondor
 exit 0 # what is missing was said; the tests decide what it means

@@ -167,6 +167,8 @@ class HTCondorPool:
             text=True,
             timeout=within_s,
             check=False,
+            # HTCondor's Python bindings, once imported, point this at a configuration of their own
+            env={name: v for name, v in os.environ.items() if name != "CONDOR_CONFIG"},
         )
         if done.returncode != 0:
             raise RuntimeError(f"{verb} {' '.join(words)}: {done.stderr.strip() or done.stdout}")

@@ -7,6 +7,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,11 +16,19 @@ CONFIG = """\
 global:
   scrape_interval: 1s
   scrape_timeout: 1s
+  evaluation_interval: 1s
 scrape_configs:
   - job_name: outrider
     metrics_path: {path}
     static_configs:
       - targets: ["{target}"]
+"""
+RULES = """\
+rule_files: {rules}
+alerting:
+  alertmanagers:
+    - static_configs:
+        - targets: ["{alertmanager}"]
 """
 READY_WITHIN_S = 30.0
 STOPPED_WITHIN_S = 10.0
@@ -32,24 +41,22 @@ def free_port() -> int:
     return port
 
 
-class Prometheus:
-    """One running Prometheus on the loopback address, ended by `stop` or a `with` block."""
+class Server:
+    """One running program of Prometheus' family on the loopback address.
 
-    def __init__(self, program: Path, run_dir: Path, target: str, path: str = "/metrics") -> None:
-        """Prepare, start nothing yet.
+    Ended by `stop` or a ``with`` block.
 
-        Args:
-            program: The prometheus executable.
-            run_dir: Folder for its configuration, data and log.
-            target: What it scrapes, as "host:port".
-            path: Where the target serves its metrics.
-        """
+    Args:
+        program: the executable.
+        run_dir: folder for its configuration, data and log.
+    """
+
+    def __init__(self, program: Path, run_dir: Path) -> None:
         self.run_dir = run_dir
-        self.log = run_dir / "prometheus.log"
-        self._program = program
-        self._config = CONFIG.format(target=target, path=path)
-        self._process: subprocess.Popen[bytes] | None = None
+        self.log = run_dir / f"{program.name}.log"
         self.url = ""
+        self._program = program
+        self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -63,6 +70,10 @@ class Prometheus:
     ) -> None:
         self.stop()
 
+    def arguments(self, address: str) -> list[str]:
+        """Write what it reads and return how it is called, to serve at this host and port."""
+        raise NotImplementedError
+
     def start(self) -> None:
         """Start it and return when it answers.
 
@@ -70,28 +81,19 @@ class Prometheus:
             RuntimeError: It ended or did not answer in time; the message holds its log's end.
         """
         self.run_dir.mkdir(parents=True, exist_ok=True)
-        config = self.run_dir / "prometheus.yml"
-        config.write_text(self._config)
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
+        address = f"127.0.0.1:{free_port()}"
+        self.url = f"http://{address}"
+        command = [str(self._program), *self.arguments(address), "--log.level=warn"]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                [
-                    str(self._program),
-                    f"--config.file={config}",
-                    f"--storage.tsdb.path={self.run_dir / 'data'}",
-                    f"--web.listen-address=127.0.0.1:{port}",
-                    "--log.level=warn",
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
             )
         deadline_s = time.monotonic() + READY_WITHIN_S
         while not self._is_ready():
             if self._process.poll() is not None or time.monotonic() > deadline_s:
                 self.stop()
-                raise RuntimeError(f"Prometheus did not start: {self.log.read_text()[-1500:]}")
+                said = self.log.read_text()[-1500:]
+                raise RuntimeError(f"{self._program.name} did not start: {said}")
             time.sleep(0.1)
 
     def stop(self) -> None:
@@ -106,6 +108,56 @@ class Prometheus:
             self._process.wait()
         self._process = None
 
+    def _is_ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=2) as answer:
+                return bool(answer.status == 200)
+        except urllib.error.HTTPError as not_yet:  # 503 while it replays its write-ahead log
+            not_yet.close()
+            return False
+        except urllib.error.URLError:
+            return False
+
+
+class Prometheus(Server):
+    """A Prometheus that scrapes one target and, if told so, raises alerts."""
+
+    def __init__(
+        self,
+        program: Path,
+        run_dir: Path,
+        target: str,
+        path: str = "/metrics",
+        *,
+        rules: Iterable[Path] = (),
+        alertmanager: str = "",
+    ) -> None:
+        """Prepare, start nothing yet.
+
+        Args:
+            program: The prometheus executable.
+            run_dir: Folder for its configuration, data and log.
+            target: What it scrapes, as "host:port".
+            path: Where the target serves its metrics.
+            rules: Files of alerting rules, which it evaluates each second.
+            alertmanager: Where it sends the alerts of these rules, as "host:port".
+        """
+        super().__init__(program, run_dir)
+        self._config = CONFIG.format(target=target, path=path)
+        files = [str(file) for file in rules]
+        if files:
+            self._config += RULES.format(rules=json.dumps(files), alertmanager=alertmanager)
+
+    def arguments(self, address: str) -> list[str]:
+        """Write the configuration; return how Prometheus is called."""
+        config = self.run_dir / "prometheus.yml"
+        config.write_text(self._config)
+        return [
+            f"--config.file={config}",
+            f"--storage.tsdb.path={self.run_dir / 'data'}",
+            f"--web.listen-address={address}",
+        ]
+
     def query(self, expression: str) -> list[tuple[dict[str, str], float]]:
         """Ask for an instant vector or scalar now; return (labels, value) of each series.
 
@@ -116,6 +168,25 @@ class Prometheus:
         if data["resultType"] == "scalar":
             return [({}, float(data["result"][1]))]
         return [(row["metric"], float(row["value"][1])) for row in data["result"]]
+
+    def query_range(
+        self, expression: str, start_s: float, end_s: float, step_s: float
+    ) -> list[tuple[dict[str, str], list[float]]]:
+        """Ask for a matrix, as a chart does; return (labels, values) of each series.
+
+        Raises:
+            ValueError: Prometheus refused the expression; the message is its own.
+        """
+        span = {"start": str(start_s), "end": str(end_s), "step": str(step_s)}
+        data = self._get("query_range", query=expression, **span)
+        return [
+            (row["metric"], [float(value) for _, value in row["values"]]) for row in data["result"]
+        ]
+
+    def label_values(self, metric: str, label: str) -> list[str]:
+        """Return the values that a label of a metric has."""
+        values: list[str] = self._ask(f"label/{label}/values", **{"match[]": metric})
+        return values
 
     def wait_for(
         self, expression: str, within_s: float = 15.0
@@ -141,22 +212,15 @@ class Prometheus:
         targets: list[dict[str, Any]] = self._get("targets")["activeTargets"]
         return targets[0] if targets else {}
 
-    def _is_ready(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=2) as answer:
-                return bool(answer.status == 200)
-        except urllib.error.HTTPError as not_yet:  # 503 while it replays its write-ahead log
-            not_yet.close()
-            return False
-        except urllib.error.URLError:
-            return False
-
     def _get(self, call: str, **parameters: str) -> dict[str, Any]:
+        data: dict[str, Any] = self._ask(call, **parameters)
+        return data
+
+    def _ask(self, call: str, **parameters: str) -> Any:
         url = f"{self.url}/api/v1/{call}?{urllib.parse.urlencode(parameters)}"
         try:
             with urllib.request.urlopen(url, timeout=10) as answer:
-                data: dict[str, Any] = json.load(answer)["data"]
+                return json.load(answer)["data"]
         except urllib.error.HTTPError as refused:
             with refused:
                 raise ValueError(f"{call} {parameters}: {refused.read().decode()}") from refused
-        return data

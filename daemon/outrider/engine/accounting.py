@@ -38,6 +38,7 @@ class Accounting:
         self.fairness = Fairness(targets or {}, half_life_s)
         self.energy = EnergyBook(local_time)
         self.begin_s: float | None = None
+        self._ending = ("", -1, 0.0)
         self._clear()
 
     def _clear(self) -> None:
@@ -48,8 +49,8 @@ class Accounting:
         self.waits: dict[tuple[str, str], Distribution] = {}
         self.overhead = Distribution(self.exact)
         self.slowdown = Distribution(self.exact)
-        self.goodput_s = 0.0
-        self.badput_s = 0.0
+        self.goodput: dict[tuple[str, str], float] = {}
+        self.badput: dict[tuple[str, str], float] = {}
         self.evictions: dict[tuple[str, int], int] = {}
         self.never_started: dict[tuple[str, str], int] = {}
 
@@ -62,6 +63,16 @@ class Accounting:
         self.begin_s = now
         if now is not None:
             self.energy.restart(now)
+
+    @property
+    def goodput_s(self) -> float:
+        """CPU-seconds of runs that completed their job."""
+        return sum(self.goodput.values())
+
+    @property
+    def badput_s(self) -> float:
+        """CPU-seconds of runs that were thrown away."""
+        return sum(self.badput.values())
 
     def job_submitted(self, job: Job, time_s: float) -> None:
         """A job entered the queue."""
@@ -78,7 +89,7 @@ class Accounting:
             if waits is None:
                 waits = self.waits[key] = Distribution(self.exact)
             waits.add(wait_s)
-        self.energy.work(machine, job.cpus, now)
+        self.energy.work(machine, job.number, job.cpus, now)
         self.fairness.started(job.spec.vo, time_s, now, job.cpus)
 
     def job_changed(self, job: Job, spec: JobSpec, now: float) -> None:
@@ -96,19 +107,19 @@ class Accounting:
 
     def run_paused(self, job: Job, now: float) -> None:
         """A running job is suspended: neither goodput nor badput, and no energy of its own."""
-        self.energy.rest(job.machine, job.cpus, now)
+        self.energy.pause(job.machine, job.number, job.cpus, now)
         self.fairness.ended(job.spec.vo, now, now, job.cpus)
 
     def run_resumed(self, job: Job, now: float) -> None:
         """A suspended job works again."""
-        self.energy.work(job.machine, job.cpus, now)
+        self.energy.work(job.machine, job.number, job.cpus, now)
         self.fairness.started(job.spec.vo, now, now, job.cpus)
 
     def run_completed(self, job: Job, run_s: float, cluster: int, time_s: float) -> None:
         """The run finished its job: goodput, and the job's overhead and slowdown."""
         self.completed += 1
-        self.goodput_s += run_s * job.cpus
-        self.energy.joules[GOODPUT][cluster] += self.energy.run_j(job.machine, job.cpus, run_s)
+        _add(self.goodput, job.spec, run_s * job.cpus)
+        self._ending = (GOODPUT, cluster, run_s)
         first_s = job.start_s if job.first_start_s is None else job.first_start_s
         wait_s = job.wait_s(first_s)
         if wait_s is None or job.submit_s is None:
@@ -118,13 +129,14 @@ class Accounting:
 
     def run_wasted(self, job: Job, run_s: float, cluster: int, reason: str) -> None:
         """The run was thrown away: badput."""
-        self.badput_s += run_s * job.cpus
-        self.energy.joules[BADPUT][cluster] += self.energy.run_j(job.machine, job.cpus, run_s)
+        _add(self.badput, job.spec, run_s * job.cpus)
+        self._ending = (BADPUT, cluster, run_s)
         key = (reason, cluster)
         self.evictions[key] = self.evictions.get(key, 0) + 1
 
     def run_closed(self, job: Job, time_s: float, now: float) -> None:
-        """After either: the machine rests and the VO's meter stops."""
+        """After either: its energy is booked, the machine rests and the VO's meter stops."""
+        self.energy.end_run(*self._ending, job, now)
         if job.state == RUNNING:  # a suspended run rests already
             self.energy.rest(job.machine, job.cpus, now)
             self.fairness.ended(job.spec.vo, time_s, now, job.cpus)
@@ -143,8 +155,8 @@ class Accounting:
             "waits": [[*key, waits.save()] for key, waits in self.waits.items()],
             "overhead": self.overhead.save(),
             "slowdown": self.slowdown.save(),
-            "goodput_s": self.goodput_s,
-            "badput_s": self.badput_s,
+            "goodput": [[*key, cpu_s] for key, cpu_s in self.goodput.items()],
+            "badput": [[*key, cpu_s] for key, cpu_s in self.badput.items()],
             "evictions": [[*key, n] for key, n in self.evictions.items()],
             "never_started": [[*key, n] for key, n in self.never_started.items()],
             "begin_s": self.begin_s,
@@ -158,9 +170,16 @@ class Accounting:
         self.waits = {(c, vo): Distribution.restore(w) for c, vo, w in saved["waits"]}
         self.overhead = Distribution.restore(saved["overhead"])
         self.slowdown = Distribution.restore(saved["slowdown"])
-        self.goodput_s, self.badput_s = saved["goodput_s"], saved["badput_s"]
+        self.goodput = {(c, vo): cpu_s for c, vo, cpu_s in saved["goodput"]}
+        self.badput = {(c, vo): cpu_s for c, vo, cpu_s in saved["badput"]}
         self.evictions = {(reason, clusters[c]): n for reason, c, n in saved["evictions"]}
         self.never_started = {(c, vo): n for c, vo, n in saved["never_started"]}
         self.begin_s = saved["begin_s"]
         self.fairness.restore(saved["fairness"])
         self.energy.restore(saved["energy"], clusters)
+
+
+def _add(work: dict[tuple[str, str], float], spec: JobSpec, cpu_s: float) -> None:
+    """CPU-seconds of one run, under its job's class and VO."""
+    key = (spec.job_class, spec.vo)
+    work[key] = work.get(key, 0.0) + cpu_s

@@ -1,27 +1,34 @@
-"""Where the energy goes: joules by purpose and cluster, from machine states and table watts.
+"""Where the energy goes: joules by purpose and cluster, from meters, states and table watts.
 
 A machine's CPUs that run jobs draw their share of its active watts; the rest of it draws what
 its state asks for (owner: active, idle, asleep). So the purposes never count a second twice and
-their sum is the integral of power, also on machines with many CPUs. Unknown watts are nan, and
-stay nan in every sum they enter: missing is not zero.
+their sum is the integral of power, also on machines with many CPUs. While a meter's reading of
+a machine holds, the measured watts stand for the table's, and are split as the table's would be.
+Unknown watts are nan, and stay nan in every sum they enter: missing is not zero.
 """
 
 from typing import Any, Final
 
-from outrider.model.clusters import NEVER_S, ClusterSpec
+from outrider.engine.machine_power import (
+    ALL_RESTS,
+    ASLEEP,
+    GONE,
+    IDLE,
+    IDLING,
+    OWNED,
+    OWNER,
+    SLEEP,
+    MachinePower,
+)
+from outrider.engine.meters import METER_VALID_S, Meter
+from outrider.model.clusters import ClusterSpec
+from outrider.model.jobs import Job
 from outrider.model.localtime import LocalTime
 from outrider.model.machines import MachineSpec
 
 GOODPUT: Final = "goodput"
 BADPUT: Final = "badput"
-OWNER: Final = "owner"
-IDLE: Final = "idle"
-SLEEP: Final = "sleep"
 PURPOSES: Final = (GOODPUT, BADPUT, "open", IDLE, SLEEP, OWNER)
-
-NAN: Final = float("nan")
-GONE, IDLING, OWNED, ASLEEP = range(4)
-_ALL_RESTS: Final = 1.0 - 1e-9
 
 
 class EnergyBook:
@@ -29,148 +36,170 @@ class EnergyBook:
 
     An idle machine falls asleep by its cluster's declared habit (`ClusterSpec`), so that no
     feeder has to send an event for it; one that says so by an event of its own may.
+
+    Attributes:
+        joules: by purpose and cluster number, measured or from the table.
+        measured: the part of `joules` that meters measured.
     """
 
     def __init__(self, local_time: LocalTime) -> None:
         self._local_time = local_time
         self.joules: dict[str, list[float]] = {p: [] for p in PURPOSES if p != "open"}
+        self.measured: dict[str, list[float]] = {p: [] for p in self.joules}
         self._habits: list[ClusterSpec] = []
         self._sleeps: list[bool] = []
-        self._cluster: list[int] = []
-        self._state: list[int] = []
-        self._since: list[float] = []
-        self._sleeps_at: list[float] = []
-        self._cpus: list[int] = []
-        self._rest: list[float] = []
-        self._active_w: list[float] = []
-        self._idle_w: list[float] = []
-        self._sleep_w: list[float] = []
+        self._machines: list[MachinePower] = []
+
+    def machine(self, m: int) -> MachinePower:
+        """What a machine does and draws, to be looked at."""
+        return self._machines[m]
+
+    def is_asleep(self, m: int, now: float) -> bool:
+        """Whether a machine sleeps now: by an event, or by its cluster's habit."""
+        return self._machines[m].is_asleep(now)
+
+    # -- machines -----------------------------------------------------------------------------
 
     def join(self, m: int, spec: MachineSpec, cluster: int, habits: ClusterSpec) -> None:
         """A machine joins, idle, or tells anew what it is; `settle` it first."""
         while len(self._habits) <= cluster:
             self._habits.append(habits)
             self._sleeps.append(False)
-            for column in self.joules.values():
+            for column in (*self.joules.values(), *self.measured.values()):
                 column.append(0.0)
         self._habits[cluster] = habits
         self._sleeps[cluster] = habits.sleeps
-        while len(self._state) <= m:
-            self._cluster.append(cluster)
-            self._state.append(GONE)
-            self._since.append(0.0)
-            self._sleeps_at.append(NEVER_S)
-            self._cpus.append(1)
-            self._rest.append(1.0)
-            for watts in (self._active_w, self._idle_w, self._sleep_w):
-                watts.append(NAN)
-        busy = (1.0 - self._rest[m]) * self._cpus[m]
-        self._cluster[m] = cluster
-        self._cpus[m] = max(1, spec.cpus)
-        self._rest[m] = 1.0 - busy / self._cpus[m]
-        self._active_w[m] = NAN if spec.active_w is None else spec.active_w
-        unseen = spec.inferred
-        self._idle_w[m] = NAN if spec.idle_w is None or unseen else spec.idle_w
-        self._sleep_w[m] = NAN if spec.sleep_w is None or unseen else spec.sleep_w
+        while len(self._machines) <= m:
+            self._machines.append(MachinePower())
+        self._machines[m].describe(spec, cluster)
 
     def enter(self, m: int, state: int, now: float) -> None:
         """The part of the machine that runs no job enters a state."""
         self.settle(m, now)
-        self._state[m] = state
+        machine = self._machines[m]
+        machine.state = state
         if state == IDLING:
-            cluster = self._cluster[m]
+            cluster = machine.cluster
             if self._sleeps[cluster]:
                 week_second = self._local_time.week_second(now)
-                self._sleeps_at[m] = now + self._habits[cluster].sleep_after_s(week_second)
+                machine.sleeps_at = now + self._habits[cluster].sleep_after_s(week_second)
+
+    def leave(self, m: int, now: float) -> None:
+        """The machine is gone, and the last reading of its meter with it."""
+        self.enter(m, GONE, now)
+        meter = self._machines[m].meter
+        if meter is not None:
+            meter.until_s = min(meter.until_s, now)
+
+    def read_meter(self, m: int, watts: float, time_s: float) -> None:
+        """A machine's meter was read: these watts hold from now on, at most `METER_VALID_S`.
+
+        What is booked already stays, should the reading come late.
+        """
+        self.settle(m, time_s)
+        machine = self._machines[m]
+        if machine.meter is None:
+            machine.meter = Meter(time_s, watts, time_s + METER_VALID_S)
+        else:
+            machine.meter.read(watts, time_s)
 
     def settle(self, m: int, now: float) -> None:
         """Book the time since the last change."""
-        since = self._since[m]
+        machine = self._machines[m]
+        since = machine.since
         if now <= since:
             return
-        self._since[m] = now
-        rest = self._rest[m]
-        if not rest:
+        if machine.meter is not None:
+            since = self._book_measured(machine, machine.meter, now)
+        machine.since = now
+        rest = machine.rest
+        if not rest or since >= now:
             return
         share_s = rest * (now - since)
-        state, cluster = self._state[m], self._cluster[m]
+        state, cluster = machine.state, machine.cluster
         if state == IDLING:
-            sleeps_at = self._sleeps_at[m]
-            if now > sleeps_at and rest > _ALL_RESTS:  # no CPU keeps it awake
+            sleeps_at = machine.sleeps_at
+            if now > sleeps_at and rest > ALL_RESTS:  # no CPU keeps it awake
                 asleep_s = share_s if since > sleeps_at else rest * (now - sleeps_at)
-                self.joules[SLEEP][cluster] += asleep_s * self._sleep_w[m]
+                self.joules[SLEEP][cluster] += asleep_s * machine.sleep_w
                 share_s -= asleep_s
-            self.joules[IDLE][cluster] += share_s * self._idle_w[m]
+            self.joules[IDLE][cluster] += share_s * machine.idle_w
         elif state == OWNED:
-            self.joules[OWNER][cluster] += share_s * self._active_w[m]
+            self.joules[OWNER][cluster] += share_s * machine.active_w
         elif state == ASLEEP:
-            self.joules[SLEEP][cluster] += share_s * self._sleep_w[m]
+            self.joules[SLEEP][cluster] += share_s * machine.sleep_w
 
-    def work(self, m: int, cpus: int, now: float) -> None:
+    def _book_measured(self, machine: MachinePower, meter: Meter, now: float) -> float:
+        """Book what the meter measured; returns since when the table must tell."""
+        cluster = machine.cluster
+        for stretch in machine.measured(now):
+            self.joules[stretch.purpose][cluster] += stretch.rest_j
+            self.measured[stretch.purpose][cluster] += stretch.rest_j
+            meter.count(stretch)
+        return max(machine.since, min(now, meter.until_s))
+
+    # -- runs ---------------------------------------------------------------------------------
+
+    def work(self, m: int, job: int, cpus: int, now: float) -> None:
         """CPUs begin to work for a job (a start, a resume)."""
         self.settle(m, now)
-        self._rest[m] -= cpus / self._cpus[m]
+        machine = self._machines[m]
+        machine.rest -= cpus / machine.cpus
+        if machine.meter is not None:
+            machine.meter.run_works(job)
 
     def rest(self, m: int, cpus: int, now: float) -> None:
         """CPUs stop working for a job; an idle machine begins to idle anew."""
         self.settle(m, now)
-        self._rest[m] += cpus / self._cpus[m]
-        if self._state[m] in (IDLING, ASLEEP):
+        machine = self._machines[m]
+        machine.rest += cpus / machine.cpus
+        if machine.state in (IDLING, ASLEEP):
             self.enter(m, IDLING, now)
 
-    def run_j(self, m: int, cpus: int, run_s: float) -> float:
-        """Joules of a run: its share of the machine's active watts."""
-        return self._active_w[m] * run_s * cpus / self._cpus[m]
+    def pause(self, m: int, job: int, cpus: int, now: float) -> None:
+        """CPUs rest while their job is suspended."""
+        self.rest(m, cpus, now)
+        meter = self._machines[m].meter
+        if meter is not None:
+            meter.run_pauses(job)
 
-    def power_w(self, m: int, cpus: int, now: float) -> float:
-        """Watts of a machine now, with so many CPUs at work; nan where they are unknown."""
-        state = self._state[m]
-        if state == GONE:
-            return 0.0
-        share = min(1.0, cpus / self._cpus[m])
-        if state == OWNED or share >= 1.0:
-            return self._active_w[m]
-        rest_w = self._sleep_w[m] if self.is_asleep(m, now) else self._idle_w[m]
-        return share * self._active_w[m] + (1.0 - share) * rest_w if share else rest_w
+    def end_run(self, purpose: str, cluster: int, run_s: float, job: Job, now: float) -> None:
+        """Book a run that ended, for a purpose; its CPUs `rest` after it."""
+        machine = self._machines[job.machine]
+        if machine.meter is None:
+            self.joules[purpose][cluster] += machine.table_j(job.cpus, run_s)
+            return
+        joules, measured_j = machine.run_j(job, run_s, now)
+        self.joules[purpose][cluster] += joules
+        self.measured[purpose][cluster] += measured_j
+        machine.meter.runs.pop(job.number, None)
 
-    def is_asleep(self, m: int, now: float) -> bool:
-        """Whether it sleeps now: by an event, or by its cluster's habit."""
-        state = self._state[m]
-        return state == ASLEEP or (
-            state == IDLING and self._rest[m] > _ALL_RESTS and now >= self._sleeps_at[m]
-        )
-
-    def state(self, m: int) -> int:
-        """The state of the part that runs no job."""
-        return self._state[m]
+    # -- the whole ----------------------------------------------------------------------------
 
     def restart(self, now: float) -> None:
         """Forget the joules so far and count from `now` on."""
-        for m in range(len(self._state)):
+        for m, machine in enumerate(self._machines):
             self.settle(m, now)
-            self._since[m] = max(now, self._since[m])
-        for column in self.joules.values():
+            machine.since = max(now, machine.since)
+        for column in (*self.joules.values(), *self.measured.values()):
             column[:] = [0.0] * len(column)
 
     def save(self) -> dict[str, Any]:
         """What changes, as plain data; watts and habits come again with the machines."""
         return {
             "joules": self.joules,
-            "state": self._state,
-            "since": self._since,
-            "sleeps_at": [None if s == NEVER_S else s for s in self._sleeps_at],
-            "rest": self._rest,
+            "measured": self.measured,
+            "machines": [machine.save() for machine in self._machines],
         }
 
     def restore(self, saved: dict[str, Any], clusters: list[int]) -> None:
         """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i."""
-        for purpose, column in saved["joules"].items():
-            fresh = self.joules[purpose]
-            fresh[:] = [0.0] * len(fresh)
-            for old, joules in zip(clusters, column, strict=False):
-                if old < len(fresh):
-                    fresh[old] = joules
-        self._state = list(saved["state"])
-        self._since = list(saved["since"])
-        self._sleeps_at = [NEVER_S if s is None else s for s in saved["sleeps_at"]]
-        self._rest = list(saved["rest"])
+        for book, name in ((self.joules, "joules"), (self.measured, "measured")):
+            for purpose, column in saved[name].items():
+                fresh = book[purpose]
+                fresh[:] = [0.0] * len(fresh)
+                for old, joules in zip(clusters, column, strict=False):
+                    if old < len(fresh):
+                        fresh[old] = joules
+        for machine, told in zip(self._machines, saved["machines"], strict=True):
+            machine.restore(told)

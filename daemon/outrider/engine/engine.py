@@ -49,7 +49,7 @@ class Recorder(Protocol):
     ) -> None:  # fmt: skip
         """A run ended, or a job left, and the seat's policy was told.
 
-        Of an eviction that no seat learns from, told once, with None for the seat.
+        Of a run that was thrown away and that no seat learns from, told once, with None.
         """
         ...
 
@@ -213,7 +213,7 @@ class Engine:
             on_policy = seat.running.get(job.number, (None, False))[1]
             reward = seat.ended(job, ending, reason, run_s, site)
             self._recorder.ended(seat, job, ending, reason, run_s, reward, on_policy)
-        if ending is EVICTED_RUN and not learners and not self.silent:
+        if ending is not COMPLETED_RUN and not learners and not self.silent:
             self._recorder.ended(None, job, ending, reason, run_s, None, False)
         self._decide_if_free()
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from math import inf, nextafter
 from typing import Any
 
+from outrider.engine.roster import Complete, Describe, as_told
 from outrider.engine.tracker import Tracker
 from outrider.model.events import KIND_NAMES, STARTED, TICK, Event, NamedEvent
-from outrider.model.machines import MachineSpec
 
 _LONGEST_AGO = float("-inf")
 
@@ -24,11 +24,13 @@ class Intake:
 
     Args:
         sources: labels of the adapters; the slowest of them holds the watermark.
-        describe: the specification of a machine only known because a job ran there.
+        describe, complete: what the site knows of machines; see `outrider.engine.roster.Roster`.
     """
 
-    def __init__(self, sources: Iterable[str], describe: Callable[[str], MachineSpec]) -> None:
-        self.tracker = Tracker(describe)
+    def __init__(
+        self, sources: Iterable[str], describe: Describe, complete: Complete = as_told
+    ) -> None:
+        self.tracker = Tracker(describe, complete)
         self.now = _LONGEST_AGO
         self.counts: dict[str, Counter[str]] = {label: Counter() for label in sources}
         self.duplicates: Counter[str] = Counter()

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from outrider.engine.energy import ASLEEP, GONE, IDLING, OWNED, EnergyBook
+from outrider.engine.energy import EnergyBook
+from outrider.engine.machine_power import ASLEEP, IDLING, OWNED
 from outrider.engine.site import Site
 from outrider.model.machines import MachineSpec
 
@@ -35,7 +36,7 @@ class MachineEvents:
 
     def left(self, time_s: float, machine: int, extra: None) -> None:
         """It is gone; jobs that ran there are told of by events of their own."""
-        self._energy.enter(machine, GONE, self._site.now)
+        self._energy.leave(machine, self._site.now)
         self._site.leave(machine)
 
     def usable(self, time_s: float, machine: int, extra: None) -> None:
@@ -76,4 +77,5 @@ class MachineEvents:
         self._site.shut(machine)
 
     def power(self, time_s: float, machine: int, extra: float) -> None:
-        """Measured watts are not booked yet; they count as events."""
+        """Its meter was read: these watts hold for a while in place of the table's."""
+        self._energy.read_meter(machine, extra, time_s)

@@ -31,23 +31,36 @@ def add_unfinished_overhead(
             accounting.overhead.add(max(0.0, end_s - job.submit_s - seconds))
 
 
-def open_energy_j(accounting: Accounting, site: Site) -> dict[int, float]:
-    """Joules spent so far by runs that are still going, by cluster number."""
+def open_energy_j(accounting: Accounting, site: Site) -> dict[int, tuple[float, float]]:
+    """Joules spent so far by runs that are still going, by cluster number.
+
+    Returns:
+        (all, of it measured by meters) of each cluster that has such runs.
+    """
     energy = accounting.energy
-    joules: dict[int, float] = {}
+    joules: dict[int, tuple[float, float]] = {}
     for job in site.jobs.values():
         if job.state in (RUNNING, SUSPENDED_STATE):
             cluster = site.machine_cluster[job.machine]
-            spent = energy.run_j(job.machine, job.cpus, job.run_s(site.now))
-            joules[cluster] = joules.get(cluster, 0.0) + spent
+            before, before_measured = joules.get(cluster, (0.0, 0.0))
+            spent, measured = energy.machine(job.machine).run_j(job, job.run_s(site.now), site.now)
+            joules[cluster] = before + spent, before_measured + measured
     return joules
 
 
 def energy_wh(accounting: Accounting, site: Site) -> dict[str, float | None]:
     """Watt-hours by purpose; None where watts or machine states are unknown."""
     joules = {purpose: sum(by_cluster) for purpose, by_cluster in accounting.energy.joules.items()}
-    joules["open"] = sum(open_energy_j(accounting, site).values())
+    joules["open"] = sum(spent for spent, _ in open_energy_j(accounting, site).values())
     return {p: None if isnan(joules[p]) else joules[p] / _J_PER_WH for p in PURPOSES}
+
+
+def energy_measured_wh(accounting: Accounting, site: Site) -> dict[str, float]:
+    """Watt-hours by purpose that meters measured: the part of `energy_wh` that is no table's."""
+    measured = accounting.energy.measured
+    joules = {purpose: sum(by_cluster) for purpose, by_cluster in measured.items()}
+    joules["open"] = sum(spent for _, spent in open_energy_j(accounting, site).values())
+    return {p: joules[p] / _J_PER_WH for p in PURPOSES}
 
 
 def _never_started(site: Site, accounting: Accounting) -> dict[tuple[str, str], int]:
@@ -82,6 +95,18 @@ def _waits(accounting: Accounting, site: Site) -> dict[str, Any]:
     }
 
 
+def _work(accounting: Accounting) -> dict[str, Any]:
+    """Goodput and badput, CPU-seconds, of each class and of each VO."""
+    good, bad = accounting.goodput, accounting.badput
+    parts: dict[str, dict[str, dict[str, float]]] = {"by_class": {}, "by_vo": {}}
+    for key in sorted(good.keys() | bad.keys()):
+        for part, name in zip(parts.values(), key, strict=True):
+            sums = part.setdefault(name, {"goodput": 0.0, "badput": 0.0})
+            sums["goodput"] += good.get(key, 0.0)
+            sums["badput"] += bad.get(key, 0.0)
+    return parts
+
+
 def report(site: Site, accounting: Accounting, seat: Seat | None) -> dict[str, Any]:
     """The measured part of one run's object in ``outrider replay --json``."""
     unfinished = len(site.jobs)
@@ -98,8 +123,10 @@ def report(site: Site, accounting: Accounting, seat: Seat | None) -> dict[str, A
         "bounded_slowdown": {"all": summary([accounting.slowdown])},
         "hold_s": {"max": _longest_hold_s(site, seat)},
         "energy_wh": energy_wh(accounting, site),
+        "energy_measured_wh": energy_measured_wh(accounting, site),
         "goodput_s": accounting.goodput_s,
         "badput_s": accounting.badput_s,
+        "work_s": _work(accounting),
         "starts": accounting.starts,
         "evictions": accounting.evictions_by_reason(),
         "fairness": accounting.fairness.report(site.now),

@@ -11,7 +11,17 @@ from outrider.model.events import Event
 from outrider.model.machines import MachineSpec
 
 _EVENTS_REMEMBERED = 20_000
+_NEVER_YET = float("-inf")
 _TAKEN_AWAY = frozenset({"owner", "unknown", "preempted", "drained", "reboot"})
+
+
+Describe = Callable[[str], MachineSpec]
+Complete = Callable[[MachineSpec], MachineSpec]
+
+
+def as_told(spec: MachineSpec) -> MachineSpec:
+    """Nothing is known beyond what a source told."""
+    return spec
 
 
 class Roster:
@@ -19,21 +29,24 @@ class Roster:
 
     Args:
         describe: the specification of a machine that is only known because a job ran there.
+        complete: adds what the site knows of a machine beyond what a source told of it.
         repairs: counts what had to be mended; shared with the tracker.
 
     Attributes:
         names: by machine number.
     """
 
-    def __init__(self, describe: Callable[[str], MachineSpec], repairs: Counter[str]) -> None:
+    def __init__(self, describe: Describe, complete: Complete, repairs: Counter[str]) -> None:
         self.names: list[str] = []
         self._describe = describe
+        self._complete = complete
         self._repairs = repairs
         self._numbers: dict[str, int] = {}
         self._specs: list[MachineSpec | None] = []
         self._busy: list[int] = []
         self._closed: set[int] = set()
         self._owned: set[int] = set()
+        self._read_s: dict[int, float] = {}
         self._told: OrderedDict[tuple[str, int, int, str], None] = OrderedDict()
 
     # -- runs ---------------------------------------------------------------------------------
@@ -66,6 +79,8 @@ class Roster:
 
     def translate(self, time_s: float, kind: int, name: str, extra: Any) -> list[Event] | None:
         """The events that a machine's event means, in order; None if it tells nothing new."""
+        if kind == ev.POWER:
+            return self._reading(time_s, name, extra)
         mark = (name, kind, round(time_s * 1000), repr(extra))
         if mark in self._told:
             return None
@@ -86,7 +101,19 @@ class Roster:
             out.append((time_s, ev.OWNER_WENT, m, None))
         return [*out, (time_s, kind, m, extra)]
 
-    def _joined(self, time_s: float, name: str, spec: MachineSpec) -> list[Event] | None:
+    def _reading(self, time_s: float, name: str, watts: float) -> list[Event] | None:
+        """A meter's reading; a plug that nobody declared is no machine because it has a meter."""
+        m = self._numbers.get(name)
+        if m is None or self._specs[m] is None:
+            self._repairs["reading_of_no_machine"] += 1
+            return []
+        if time_s <= self._read_s.get(m, _NEVER_YET):
+            return None  # told again, or overtaken by a later one
+        self._read_s[m] = time_s
+        return [(time_s, ev.POWER, m, watts)]
+
+    def _joined(self, time_s: float, name: str, told: MachineSpec) -> list[Event] | None:
+        spec = self._complete(told)
         if name in self._numbers and self._specs[self._numbers[name]] == spec:
             return None
         return [self._join(time_s, self._number(name), spec)]
@@ -136,6 +163,7 @@ class Roster:
             "busy": self._busy,
             "closed": sorted(self._closed),
             "owned": sorted(self._owned),
+            "read_s": list(self._read_s.items()),
             "told": [list(mark) for mark in self._told],
         }
 
@@ -148,4 +176,5 @@ class Roster:
         ]
         self._busy = list(saved["busy"])
         self._closed, self._owned = set(saved["closed"]), set(saved["owned"])
+        self._read_s = dict(saved["read_s"])
         self._told = OrderedDict.fromkeys((n, k, ms, x) for n, k, ms, x in saved["told"])

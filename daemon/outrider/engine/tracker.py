@@ -7,18 +7,16 @@ The engine behind it sees a world without contradictions.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from outrider.engine.packing import pack, unpack
-from outrider.engine.roster import Roster
+from outrider.engine.roster import Complete, Describe, Roster, as_told
 from outrider.engine.track import GONE, HELD, QUEUED, RUNNING, SUSPENDED, Mark, Track
 from outrider.model import events as ev
 from outrider.model.events import Event, NamedEvent
 from outrider.model.jobs import UNSEEN_JOB, JobSpec
-from outrider.model.machines import MachineSpec
 
 _ENDED_REMEMBERED = 200_000
 
@@ -27,10 +25,10 @@ class Tracker:
     """Turns named events into numbered ones that are possible.
 
     Args:
-        describe: the specification of a machine that is only known because a job ran there.
+        describe, complete: see `Roster`.
     """
 
-    def __init__(self, describe: Callable[[str], MachineSpec]) -> None:
+    def __init__(self, describe: Describe, complete: Complete = as_told) -> None:
         self.jobs: dict[str, Track] = {}
         self.job_names: dict[int, str] = {}
         self.repairs: Counter[str] = Counter()
@@ -38,7 +36,7 @@ class Tracker:
         self._ended: OrderedDict[str, bytes] = OrderedDict()
         self._next_job = 0
         self._fuller: set[str] = set()
-        self._roster = Roster(describe, self.repairs)
+        self._roster = Roster(describe, complete, self.repairs)
 
     @property
     def machine_names(self) -> list[str]:

@@ -182,6 +182,10 @@ class Journal:
         """The sequence number of the last decision that is kept, or 0."""
         return int(self._fetch("SELECT coalesce(max(seq), 0) FROM decisions")[0][0])
 
+    def pruned_seq(self) -> int:
+        """Decisions and outcomes up to this sequence number were pruned; 0: none yet."""
+        return int(self._fetch("SELECT pruned_seq FROM counter")[0][0])
+
     def cursor(self, adapter: str) -> Any:
         """Where an adapter resumes, or None if it never said."""
         rows = self._fetch("SELECT cursor FROM cursors WHERE adapter = :a", {"a": adapter})

@@ -33,7 +33,7 @@ class OutcomeRecord(msgspec.Struct, gc=False):
         ending: ``completed``, ``evicted`` or ``removed``.
         reason: one of `outrider.model.events.EVICTION_REASONS`, or empty when completed.
         run_s: seconds of work in the run.
-        policy: who was told.
+        policy: who was told; empty for a run thrown away from which nobody learns.
         reward: what that policy made of it, or None.
         on_policy: whether the run was where that policy wanted it.
     """

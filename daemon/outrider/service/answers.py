@@ -7,6 +7,7 @@ from outrider.ledger import Journal
 from outrider.service import explaining, faces, listings
 from outrider.service.core import Core
 from outrider.service.mirror import Mirror
+from outrider.service.publishing.publisher import Publisher
 from outrider.service.recording import Recording
 
 _EXPLAINED_ROWS = 50
@@ -19,14 +20,16 @@ class Answers:
     Args:
         core: replaced by `show` when a reload has built another.
         recording: the ledger.
+        publisher: tells a broker of it.
     """
 
-    def __init__(self, core: Core, recording: Recording) -> None:
+    def __init__(self, core: Core, recording: Recording, publisher: Publisher) -> None:
         self.notes: list[str] = []
         self.loop_lag_s = 0.0
         self.is_ready = False
         self.own_clock = False
         self._recording = recording
+        self._publisher = publisher
         self.show(core)
 
     def show(self, core: Core) -> None:
@@ -46,7 +49,11 @@ class Answers:
             key: figures[key]
             for key in ("recording", "failure", "last_seq", "size_bytes", "snapshot_age_s")
         } | {"rows": sum(figures["rows"].values())}
-        extra = {"own_clock": self.own_clock, "ledger": ledger, "notes": list(self.notes)}
+        mqtt = self._publisher.figures()
+        notes = list(self.notes)
+        if mqtt is not None and mqtt["failure"]:
+            notes.append(f"not publishing: {mqtt['failure']}")
+        extra = {"own_clock": self.own_clock, "ledger": ledger, "mqtt": mqtt, "notes": notes}
         return faces.status(self._core, extra)
 
     def jobs(self, limit: int, state: str | None) -> dict[str, Any]:
@@ -85,7 +92,8 @@ class Answers:
     def metrics(self, accept: str) -> tuple[bytes, str]:
         """``/metrics``."""
         lag_s, self.loop_lag_s = self.loop_lag_s, 0.0
-        return self._mirror.page(accept, self._recording.figures(), lag_s)
+        figures = self._recording.figures()
+        return self._mirror.page(accept, figures, lag_s, self._publisher.figures())
 
     def _rows(self, limit: int, job: str | None, after: int | None) -> list[dict[str, Any]]:
         with Journal(self._recording.path, read_only=True) as journal:

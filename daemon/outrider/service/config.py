@@ -18,6 +18,7 @@ from outrider.model.errors import ConfigurationError, PluginError
 from outrider.model.machines import MachineSpec
 from outrider.model.opening import OpeningHours
 from outrider.model.settings import build
+from outrider.service.publishing.settings import PublishSettings
 
 
 class ClusterSettings(msgspec.Struct, frozen=True):
@@ -105,6 +106,10 @@ class Config(msgspec.Struct, frozen=True):
         dict[str, ClusterSettings],
         Meta(description="Clusters by name: which machines they hold and what those draw."),
     ] = {}
+    mqtt: Annotated[
+        PublishSettings | None,
+        Meta(description="Broker to publish to: see `[mqtt]`. Unset: nothing is published."),
+    ] = None
     adapters: Annotated[
         dict[str, dict[str, Any]],
         Meta(description="Adapters by label; `type` names the plugin (default: the label)."),
@@ -146,6 +151,18 @@ class LoadedConfig(msgspec.Struct, frozen=True):
                 )
         return MachineSpec(inferred=True)
 
+    def complete_machine(self, told: MachineSpec) -> MachineSpec:
+        """A machine that an adapter told of, with its cluster's watts where it told none."""
+        cluster = self.config.clusters.get(told.cluster)
+        if cluster is None:
+            return told
+        known = {
+            name: getattr(cluster, name)
+            for name in ("active_w", "idle_w", "sleep_w")
+            if getattr(told, name) is None
+        }
+        return msgspec.structs.replace(told, **known)
+
 
 def load_config(path: Path) -> LoadedConfig:
     """Read and check a configuration file.
@@ -176,6 +193,8 @@ def check_config(given: Mapping[str, Any], source: str) -> LoadedConfig:
             _check_cluster(
                 build(ClusterSettings, settings, f"{source} [clusters.{name}]"), source, name
             )
+    if isinstance(given.get("mqtt"), dict):
+        build(PublishSettings, given["mqtt"], f"{source} [mqtt]")
     config = build(Config, given, source)
     loaded = LoadedConfig(config, source)
     try:

@@ -12,6 +12,7 @@ import msgspec
 from outrider.api.plugins import ADAPTERS, POLICIES, load_adapter, load_policy
 from outrider.service.config import ClusterSettings, Config
 from outrider.service.example_config import example_toml, plugin_names
+from outrider.service.publishing.settings import PublishSettings
 from outrider.service.setting_words import SettingWords, settings_of
 
 PAGE: Final = Path("docs/reference/configuration.md")
@@ -36,6 +37,7 @@ def configuration_page() -> str:
 def _sections() -> Iterator[str]:
     yield from _section("The daemon", "", Config)
     yield from _section("`[clusters.NAME]`", _doc(ClusterSettings), ClusterSettings)
+    yield from _section("`[mqtt]`", _doc(PublishSettings), PublishSettings)
     for name in plugin_names(ADAPTERS, shipped_only=True):
         adapter = load_adapter(name)
         text = f'{_sentence(adapter.description)} `type = "{name}"`, or the label itself.'

@@ -30,7 +30,7 @@ from outrider.service.metrics.declarations import DECISION_BOUNDS_S
 from outrider.service.pseudonyms import Pseudonyms
 from outrider.service.sources import SourceState
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 MALFORMED = "malformed"
 """Why an event that no adapter should have made is rejected."""
 
@@ -78,7 +78,7 @@ class Core:
         self.site = Site(clock, list(declared.values()))
         self.accounting = Accounting(clock, config.shares, exact=False)
         self.seats = make_seats(loaded)
-        self.intake = Intake(self.sources, loaded.describe_machine)
+        self.intake = Intake(self.sources, loaded.describe_machine, loaded.complete_machine)
         self.rounds = Distribution(exact=False, bounds=DECISION_BOUNDS_S)
         self._round_began_s = 0.0
         self.engine = Engine(
@@ -206,8 +206,8 @@ class Core:
         )
 
     def ended(
-        self, seat: Seat, job: Job, ending: str, reason: str, run_s: float, reward: float | None,
-        on_policy: bool,
+        self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,
+        reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
         """A run ended, or a job left (`outrider.engine.Recorder`)."""
         if self.replaying:
@@ -221,7 +221,7 @@ class Core:
                 ending=ending,
                 reason=reason,
                 run_s=run_s,
-                policy=seat.name,
+                policy="" if seat is None else seat.name,
                 reward=reward,
                 on_policy=on_policy,
             )

@@ -4,16 +4,26 @@ import os
 import signal
 import tempfile
 import threading
+from contextlib import ExitStack
+from typing import Any
 
 from outrider.service.config import check_config
 from outrider.service.daemon import run
+from outrider.service.demo_broker import demo_broker
 
 _HEAD_START_S = 14 * 86_400.0
 """The first screen shows two weeks of a campus, not an empty queue."""
 
 
 def run_demo(
-    *, port: int, machines: int, weeks: float, speed: float, seed: int, for_s: float | None
+    *,
+    port: int,
+    machines: int,
+    weeks: float,
+    speed: float,
+    seed: int,
+    for_s: float | None,
+    mqtt: bool = False,
 ) -> int:
     """Run the daemon beside a generated campus until it is stopped; returns the exit code.
 
@@ -24,10 +34,20 @@ def run_demo(
         speed: virtual seconds a real second.
         seed: of the campus.
         for_s: stop by itself after so many seconds, or None.
+        mqtt: publish to a broker inside this process, on a free port of 127.0.0.1.
+
+    Raises:
+        ConfigurationError: `mqtt`, and the extra `broker` is not installed.
     """
-    with tempfile.TemporaryDirectory(prefix="outrider-demo-") as folder:
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="outrider-demo-"))
+        publish: dict[str, Any] = {}
+        if mqtt:
+            broker_port = stack.enter_context(demo_broker())
+            publish["mqtt"] = {"host": "127.0.0.1", "port": broker_port, "site": "demo"}
         loaded = check_config(
-            {
+            publish
+            | {
                 "mode": "shadow",
                 "state_dir": folder,
                 "listen": f"127.0.0.1:{port}",
@@ -49,8 +69,14 @@ def run_demo(
             timer = threading.Timer(for_s, os.kill, (os.getpid(), signal.SIGTERM))
             timer.daemon = True
             timer.start()
-        return run(loaded, announce=_announce)
+
+        def announce(url: str) -> None:
+            _print(url)
+            if (settings := loaded.config.mqtt) is not None:
+                _print(f"mqtt://{settings.address} topics {settings.base}/#")
+
+        return run(loaded, announce)
 
 
-def _announce(url: str) -> None:
-    print(url, flush=True)  # noqa: T201 - what the command is for: others wait for this line
+def _print(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 - what the command is for: others wait for these lines

@@ -10,10 +10,11 @@ from typing import Final
 
 from outrider.api.plugins import ADAPTERS, POLICIES, find, load_adapter, load_policy
 from outrider.service.config import ClusterSettings, Config
+from outrider.service.publishing.settings import PublishSettings
 from outrider.service.setting_words import SettingWords, settings_of, toml_text
 
 OWN_DISTRIBUTION: Final = "outrider"
-_TABLES: Final = ("clusters", "adapters", "policies")
+_TABLES: Final = ("clusters", "mqtt", "adapters", "policies")
 _WIDTH: Final = 98
 _FIRST_ADAPTER: Final = "logtail"
 _FIRST_POLICY: Final = "bandit"
@@ -55,6 +56,13 @@ def example_toml(shipped_only: bool = False) -> str:
         "",
         "#[clusters.library]",
         *_settings(settings_of(ClusterSettings)),
+        *_prose(
+            "Publishing over MQTT: mode and health, every decision and every eviction. Without "
+            "this table nothing is published.",
+        ),
+        "",
+        "# [mqtt]",
+        *(_as_prose(line) for line in _settings(settings_of(PublishSettings))),
         *_adapters(shipped_only),
         *_policies(shipped_only),
     ]

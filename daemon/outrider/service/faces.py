@@ -17,6 +17,7 @@ from outrider.service.core import Core
 from outrider.service.machines_shown import machine_state
 
 NOT_ESTIMATED = "not estimated yet"
+_ALL_MEASURED = 1.0 - 1e-9
 
 
 def job_counts(core: Core) -> dict[str, int]:
@@ -64,7 +65,9 @@ def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
         "machines": {s: machines[s] for s in ("busy", "free", "owner", "asleep", "closed")},
         "clusters": _clusters(core),
         "energy_wh": figures["energy_wh"],
-        "power_source": "table" if figures["energy_wh"]["goodput"] is not None else "unknown",
+        "energy_measured_wh": figures["energy_measured_wh"],
+        "energy_measured_ratio": measured_ratio(figures),
+        "power_source": _power_source(figures),
         **{k: figures[k] for k in ("goodput_s", "badput_s", "starts", "evictions", "fairness")},
         "policies": [_policy(core, seat) for seat in core.seats],
         "saving": {"text": NOT_ESTIMATED, "wh": None},
@@ -76,6 +79,25 @@ def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
     return {**shown, "sentence": sentence(core, figures), **extra}
 
 
+def measured_ratio(figures: dict[str, Any]) -> float | None:
+    """How much of the energy that is known was measured by meters; None if none is known."""
+    known_wh = {p: wh for p, wh in figures["energy_wh"].items() if wh is not None}
+    total_wh = sum(known_wh.values())
+    if not total_wh:
+        return None
+    return float(sum(figures["energy_measured_wh"][p] for p in known_wh) / total_wh)
+
+
+def _power_source(figures: dict[str, Any]) -> str:
+    """Where the energy of jobs comes from: ``table``, ``measured``, ``mixed`` or ``unknown``."""
+    if figures["energy_wh"]["goodput"] is None:
+        return "unknown"
+    ratio = measured_ratio(figures)
+    if not ratio:
+        return "table"
+    return "measured" if ratio > _ALL_MEASURED else "mixed"
+
+
 def sentence(core: Core, figures: dict[str, Any]) -> str:
     """What Outrider saw and thinks, in one sentence."""
     accounting = core.accounting
@@ -84,13 +106,15 @@ def sentence(core: Core, figures: dict[str, Any]) -> str:
     wait_s = figures["wait_s"]["all"]["mean"]
     wait = "no job started yet" if wait_s is None else f"mean wait {_duration(wait_s)}"
     energy = figures["energy_wh"]
-    if energy["goodput"] is None:
+    if energy["goodput"] is None or energy["badput"] is None:
         power = "energy unknown (no watts configured)"
     else:
         power = (
             f"{energy['goodput'] / 1000:,.1f} kWh useful and "
             f"{energy['badput'] / 1000:,.1f} kWh wasted"
         )
+        if measured := measured_ratio(figures):
+            power += f" (of it measured: {measured:.0%})"
     views = "; ".join(_agreement(seat) for seat in core.seats) or "no policy is asked"
     return (
         f"{core.config.mode} since {since}: {accounting.submitted:,} jobs seen, {wait}, {power}; "

@@ -28,6 +28,10 @@ def _is_start(extra: Any) -> bool:
     return type(machine) is str and machine != "" and type(cpus) is int and cpus > 0
 
 
+def _is_watts(extra: Any) -> bool:
+    return isfinite(extra) and bool(extra >= 0)
+
+
 def _is_change(extra: Any) -> bool:
     return type(extra) is dict and extra.keys() <= set(JobSpec.__struct_fields__)
 
@@ -40,5 +44,5 @@ _EXTRA = {
     ev.REMOVED: lambda extra: extra in ev.EVICTION_REASONS,  # it may end a run, and is counted so
     ev.CHANGED: _is_change,
     ev.JOINED: lambda extra: isinstance(extra, MachineSpec),
-    ev.POWER: isfinite,
+    ev.POWER: _is_watts,
 }

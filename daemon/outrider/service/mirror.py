@@ -49,7 +49,11 @@ class Mirror:
         self.registry.choose_state("mode", config.mode)
 
     def page(
-        self, accept: str, recording: Mapping[str, Any], loop_lag_s: float
+        self,
+        accept: str,
+        recording: Mapping[str, Any],
+        loop_lag_s: float,
+        publishing: Mapping[str, Any] | None = None,
     ) -> tuple[bytes, str]:
         """The exposition and its content type.
 
@@ -58,6 +62,8 @@ class Mirror:
             recording: ``rows``, ``failures``, ``lag_s``, ``size_bytes``, ``last_seq`` and
                 ``snapshot_age_s`` of the ledger.
             loop_lag_s: longest delay of the event loop since the last scrape.
+            publishing: ``connected``, ``published``, ``behind`` and ``lost`` of the publisher;
+                None where nothing is published.
         """
         self._site()
         self._totals()
@@ -72,6 +78,8 @@ class Mirror:
         number("ledger_last_seq").set(recording["last_seq"])
         age_s = recording["snapshot_age_s"]
         number("ledger_snapshot_age_seconds").set(math.nan if age_s is None else age_s)
+        if publishing is not None:
+            self._publishing(publishing)
         number("loop_lag_seconds").set(loop_lag_s)
         self._process()
         style = negotiate(accept)
@@ -86,7 +94,9 @@ class Mirror:
         for cluster, name in enumerate(names):
             for state in MACHINE_STATES:
                 number("machines", state, name).set(counts.get((state, cluster), 0))
-        number("power_watts", "table").set(_power_w(core))
+        table_w, measured_w = _power_w(core)
+        number("power_watts", "table").set(table_w)
+        number("power_watts", "measured").set(measured_w)
 
     def _totals(self) -> None:
         core, number = self._core, self.registry.number
@@ -101,9 +111,11 @@ class Mirror:
         for purpose in PURPOSES:
             for cluster, joules in enumerate(accounting.energy.joules.get(purpose, ())):
                 number("energy_joules_total", purpose, names[cluster]).set(joules)
+            for cluster, joules in enumerate(accounting.energy.measured.get(purpose, ())):
+                number("energy_measured_joules_total", purpose, names[cluster]).set(joules)
         open_j = open_energy_j(accounting, core.site)
         for cluster, name in enumerate(names):
-            number("energy_open_joules", name).set(open_j.get(cluster, 0.0))
+            number("energy_open_joules", name).set(open_j.get(cluster, (0.0, 0.0))[0])
         rounds = core.rounds
         self.registry.spread("decision_seconds").set(rounds.buckets, rounds.total)
         fairness = accounting.fairness.report(core.site.now)
@@ -138,6 +150,14 @@ class Mirror:
         for kind, n in core.intake.tracker.repairs.items():
             number("repairs_total", kind).set(n)
 
+    def _publishing(self, figures: Mapping[str, Any]) -> None:
+        number = self.registry.number
+        number("mqtt_connected").set(1 if figures["connected"] else 0)
+        for kind, n in figures["published"].items():
+            number("mqtt_published_total", kind).set(n)
+        number("mqtt_behind_rows").set(figures["behind"])
+        number("mqtt_lost_rows_total").set(figures["lost"])
+
     def _process(self) -> None:
         number = self.registry.number
         number("process_cpu_seconds_total").set(time.process_time())
@@ -157,15 +177,26 @@ def _known(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _power_w(core: Core) -> float:
-    """Watts by the table for what every machine does now; nan where one is unknown."""
+def _power_w(core: Core) -> tuple[float, float]:
+    """Watts of all machines now, in two parts that add up.
+
+    Returns:
+        by the table, of machines without a reading that holds (nan where one is unknown), and
+        measured, of the others.
+    """
     energy, site = core.accounting.energy, core.site
     working = [0] * len(site.specs)
     for job in site.jobs.values():
         if job.state == RUNNING:
             working[job.machine] += job.cpus
-    return sum(
-        energy.power_w(m, working[m], site.now)
-        for m, spec in enumerate(site.specs)
-        if spec is not None
-    )
+    table_w = measured_w = 0.0
+    for m, spec in enumerate(site.specs):
+        if spec is None:
+            continue
+        power = energy.machine(m)
+        watts = power.measured_w(site.now)
+        if watts is None:
+            table_w += power.table_w(working[m], site.now)
+        else:
+            measured_w += watts
+    return table_w, measured_w

@@ -97,6 +97,8 @@ def _kind(hint: Any) -> str:
         return f"list of {_kind(parts[0])}s" if parts else "list"
     if origin is dict or plain is dict:
         return "table"
+    if isinstance(plain, type) and issubclass(plain, msgspec.Struct):
+        return "table"
     names = {bool: "true or false", int: "whole number", float: "number", str: "text"}
     return names.get(plain, "value")
 

@@ -21,6 +21,7 @@ from outrider.service.answers import Answers
 from outrider.service.config import Config, LoadedConfig
 from outrider.service.core import Core
 from outrider.service.pseudonyms import Pseudonyms, load_key
+from outrider.service.publishing.publisher import Publisher
 from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
 from outrider.service.sources import SourceState, make_adapters, opened, seen_until
@@ -71,7 +72,9 @@ class Supervisor:
         self.adapters = make_adapters(loaded, {})
         self.core = make_core(loaded, self.adapters, recording)
         self.cursors, notes = recording.recall(self.core)
-        self.answers = Answers(self.core, recording)
+        self.publisher = Publisher(recording, lambda: self.core)
+        self.publisher.follow(loaded.config)
+        self.answers = Answers(self.core, recording, self.publisher)
         self.answers.notes = [*loaded.broken.values(), *notes]
         for note in self.answers.notes:
             log.warning("note_problem", reason=note)
@@ -95,6 +98,7 @@ class Supervisor:
                 for label in self.adapters:
                     self._start_pump(label)
                 tasks.create_task(self.recording.mend(), name="mend-recording")
+                tasks.create_task(self.publisher.run(), name="publish")
                 tasks.create_task(self._keep_house(), name="keep-house")
                 tasks.create_task(self._watch_loop(), name="watch-loop")
                 if self._service.watchdog_every_s is not None:
@@ -229,6 +233,7 @@ class Supervisor:
                 pump.cancel()
             self.core, self.loaded, self.adapters = core, loaded, adapters
             self._told.intersection_update(same)
+            self.publisher.follow(loaded.config)
             self.answers.show(core)
             self.answers.notes = notes
             self.answers.own_clock = any(a.own_clock for a in adapters.values())

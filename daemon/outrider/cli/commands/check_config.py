@@ -83,6 +83,9 @@ def meaning(loaded: "LoadedConfig") -> dict[str, Any]:
             }
             for seat in seats
         },
+        "publishes": None
+        if config.mqtt is None
+        else {"broker": config.mqtt.address, "topics": f"{config.mqtt.base}/#"},
         "config": {k: v for k, v in values.items() if k not in ("adapters", "policies")},
     }
 
@@ -103,6 +106,8 @@ def _lines(file: str, told: dict[str, Any]) -> list[str]:
     for name, cluster in config["clusters"].items():
         watts = "watts unknown" if cluster["active_w"] is None else f"{cluster['active_w']:g} W"
         lines.append(f"cluster    {name}: {', '.join(cluster['match']) or 'no machines'}; {watts}")
+    if (mqtt := told["publishes"]) is not None:
+        lines.append(f"publishes  {mqtt['topics']} at {mqtt['broker']}")
     tls = "TLS and a token" if config["tls_cert"] else "no TLS"
     lines += [
         f"listens    {config['listen']} ({tls})",

@@ -28,19 +28,26 @@ import click
     "--for", "for_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
     help="Stop by itself after so many real seconds.",
 )  # fmt: skip
+@click.option(
+    "--mqtt", is_flag=True,
+    help="Publish to an MQTT broker inside this process too (pip install 'outrider[broker]').",
+)  # fmt: skip
 def command(
-    port: int, machines: int, weeks: float, speed: float, seed: int, for_s: float | None
+    port: int, machines: int, weeks: float, speed: float, seed: int, for_s: float | None, mqtt: bool
 ) -> int:
     """Run the daemon in shadow beside a simulated campus.
 
     Use it for a first look: it needs no batch system, no configuration and no data. The campus has
     owners who come and go and a scheduler of its own that starts jobs as HTCondor would; Outrider
     watches, learns and says what it would have done. The address of the live page is the first
-    line printed. Stop it with Ctrl-C.
+    line printed. With --mqtt, the second is where the decisions are published: any MQTT client can
+    subscribe there. Stop it with Ctrl-C.
 
     Example:
       outrider demo --machines 300 --speed 3600
     """
     from outrider.service.demo import run_demo
 
-    return run_demo(port=port, machines=machines, weeks=weeks, speed=speed, seed=seed, for_s=for_s)
+    return run_demo(
+        port=port, machines=machines, weeks=weeks, speed=speed, seed=seed, for_s=for_s, mqtt=mqtt
+    )

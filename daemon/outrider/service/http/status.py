@@ -166,6 +166,19 @@ class LedgerStatus(Struct):
     snapshot_age_s: Unknown
 
 
+class Publishing(Struct):
+    """What was published over MQTT, and whether the broker is there."""
+
+    broker: str
+    topic: Annotated[str, Meta(description="What every topic begins with.")]
+    connected: bool
+    failure: str | None
+    published: Annotated[Counts, Meta(description="Rows the broker confirmed, by topic.")]
+    last_seq: Annotated[Count, Meta(description="Everything up to here is published.")]
+    behind: Annotated[Count, Meta(description="Sequence numbers not looked through yet.")]
+    lost: Annotated[Count, Meta(description="Of those, how many retention removed before.")]
+
+
 class Status(Struct):
     """Everything the status page shows."""
 
@@ -184,7 +197,10 @@ class Status(Struct):
     machines: MachineCounts
     clusters: list[Cluster]
     energy_wh: Energy
-    power_source: Literal["table", "measured", "unknown"]
+    power_source: Annotated[
+        Literal["table", "measured", "mixed", "unknown"],
+        Meta(description="Where jobs' energy comes from: the watts declared, meters, both."),
+    ]
     goodput_s: float
     badput_s: float
     starts: Count
@@ -199,3 +215,10 @@ class Status(Struct):
     ledger: LedgerStatus
     notes: list[str]
     timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
+    mqtt: Annotated[Publishing | None, Meta(description="Null: nothing is published.")] = None
+    energy_measured_wh: Annotated[
+        Energy | None, Meta(description="The part of `energy_wh` that meters measured.")
+    ] = None
+    energy_measured_ratio: Annotated[
+        Unknown, Meta(description="How much of the energy that is known was measured, 0 to 1.")
+    ] = None

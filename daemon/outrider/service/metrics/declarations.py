@@ -121,8 +121,15 @@ METRICS: Final[tuple[Metric, ...]] = (
     # -- energy -------------------------------------------------------------------------------
     _counter(
         "energy_joules_total",
-        "Joules used, each counted for one purpose; NaN where a machine's watts are unknown.",
+        "Joules used, measured or by the table, each for one purpose; NaN where a machine's "
+        "watts are unknown.",
         _UNKNOWN,
+        purpose=ENERGY_PURPOSES,
+        cluster=SITE,
+    ),
+    _counter(
+        "energy_measured_joules_total",
+        "The part of energy_joules_total that meters measured, in joules.",
         purpose=ENERGY_PURPOSES,
         cluster=SITE,
     ),
@@ -133,7 +140,8 @@ METRICS: Final[tuple[Metric, ...]] = (
     ),
     _gauge(
         "power_watts",
-        "Watts drawn now, computed from the machines' table or measured by meters.",
+        "Watts drawn now: measured, of machines whose meter's reading holds; table, of all others. "
+        "The two add up to the site's.",
         source=("table", "measured"),
     ),
     # -- fairness -----------------------------------------------------------------------------
@@ -204,6 +212,18 @@ METRICS: Final[tuple[Metric, ...]] = (
     _gauge("ledger_size_bytes", "Bytes of the journal on disk."),
     _gauge("ledger_last_seq", "Last sequence number in the journal."),
     _gauge("ledger_snapshot_age_seconds", "Seconds since the last good snapshot."),
+    # -- publishing ---------------------------------------------------------------------------
+    _gauge("mqtt_connected", "Whether the MQTT broker is connected: 1 or 0; NaN without [mqtt]."),
+    _counter(
+        "mqtt_published_total",
+        "Rows of the journal that the MQTT broker confirmed.",
+        kind=("decisions", "evictions"),
+    ),
+    _gauge("mqtt_behind_rows", "Rows of the journal that wait to be looked through and published."),
+    _counter(
+        "mqtt_lost_rows_total",
+        "Rows of the journal, at most, that retention removed before they could be published.",
+    ),
     # -- the daemon itself --------------------------------------------------------------------
     Metric(
         "mode",

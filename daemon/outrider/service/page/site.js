@@ -238,14 +238,23 @@ export function drawEnergy(s) {
         known(energy[purpose]) && total > 0 ? `${number((100 * energy[purpose]) / total)} %` : "",
     })),
   );
+  setText(at("energy-source"), sourceOf(s));
+  const amount = known(s.saving.wh) ? ` (${kwh(s.saving.wh)})` : "";
+  setText(at("saving"), `Saving: ${s.saving.text}${amount}.`);
+}
+
+// Where the energy figures come from: declared watts, meters, or both.
+function sourceOf(s) {
+  const measured = sum(Object.values(s.energy_measured_wh ?? {}));
   const sources = {
     table: "Computed from the watts declared for each cluster.",
     measured: "Measured by meters.",
+    mixed: `Of it measured by meters: ${percent(s.energy_measured_ratio)}. The rest is computed from the watts declared for each cluster.`,
     unknown: "No watts are declared for these machines, so their energy is unknown, not 0.",
   };
-  setText(at("energy-source"), sources[s.power_source] ?? "");
-  const amount = known(s.saving.wh) ? ` (${kwh(s.saving.wh)})` : "";
-  setText(at("saving"), `Saving: ${s.saving.text}${amount}.`);
+  const source = sources[s.power_source] ?? "";
+  const seen = s.power_source === "unknown" && measured > 0;
+  return seen ? `${source} Meters measured ${kwh(measured)}.` : source;
 }
 
 export function drawEvictions(s) {

@@ -1,0 +1,138 @@
+"""The calls to an HTCondor pool that Outrider makes: those of ``htcondor2``, and no others.
+
+Whatever offers them can be watched: ``htcondor2.Schedd`` and ``htcondor2.Collector`` themselves,
+or the mock pool's. They block, for as long as the pool takes to answer.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+Ad: TypeAlias = Mapping[str, Any]
+"""A ClassAd: attributes by name. Plain values as Python's, the rest as expressions."""
+
+
+class ScheddCalls(Protocol):
+    """The queue of a schedd."""
+
+    def query(self, constraint: str = ..., projection: list[str] = ...) -> Sequence[Any]:
+        """The ads of the jobs in the queue for which the constraint holds."""
+        ...
+
+    def history(self, constraint: str, projection: list[str], match: int = ...) -> Sequence[Any]:
+        """The ads of jobs that have left the queue, at most `match` of them (-1: all)."""
+        ...
+
+    def edit(self, job_spec: list[str], attr: str, value: str) -> int:
+        """Set an attribute of jobs, one transaction; the number that it reports is no proof.
+
+        An edit of somebody else's job raises, or is reported as done and changes nothing. Where
+        it raises, none of the jobs is changed: one that has left the queue is enough.
+        """
+        ...
+
+    def act(self, action: Any, job_spec: list[str], reason: str = ...) -> Ad:
+        """Hold, release, remove, vacate jobs. A refusal is counted in the answer, not raised."""
+        ...
+
+
+class CollectorCalls(Protocol):
+    """The collector's memory of who is in the pool."""
+
+    def query(self, ad_type: Any, constraint: str = ..., projection: list[str] = ...) -> Any:
+        """The ads of a type for which the constraint holds."""
+        ...
+
+
+class PoolCalls(NamedTuple):
+    """The pool that is watched.
+
+    Attributes:
+        schedd, collector: whom to ask.
+        slot_ads: what the collector calls the ads of slots (``htcondor2.AdType.Startd``).
+        failure: what every call raises when nobody answers (``htcondor2.HTCondorException``).
+    """
+
+    schedd: ScheddCalls
+    collector: CollectorCalls
+    slot_ads: Any
+    failure: type[Exception]
+
+
+def edit_and_read_back(
+    pool: PoolCalls, jobs: Sequence[str], attribute: str, value: str
+) -> dict[str, str]:
+    """Set an attribute of jobs and ask the queue whether it is so now.
+
+    Args:
+        pool: whose queue.
+        jobs: their ids, ``"cluster.proc"``.
+        attribute: its name.
+        value: the new value, a ClassAd expression.
+
+    Returns:
+        the jobs that do not have the new value, and why: they belong to somebody else, the
+        attribute is protected, or they have left the queue.
+
+    Raises:
+        HTCondorException: nobody answers (`PoolCalls.failure`).
+    """
+    from classad2 import ExprTree  # here, for whoever only watches need not have the bindings
+
+    complaints = _edit(pool, jobs, attribute, value)
+    found = _read(pool, jobs, attribute)
+    wanted = str(ExprTree(value))
+    refused: dict[str, str] = {}
+    for job in jobs:
+        if job not in found:
+            refused[job] = "it has left the queue"
+        elif found[job] != wanted:
+            silently = f"reported as done, but {attribute} is {found[job]}"
+            refused[job] = complaints.get(job, silently)
+    return refused
+
+
+def _edit(pool: PoolCalls, jobs: Sequence[str], attribute: str, value: str) -> dict[str, str]:
+    """Edit in one transaction; where one job spoils it for all, the rest one by one.
+
+    Returns:
+        what the schedd said of jobs that it refused aloud.
+    """
+    try:
+        pool.schedd.edit(list(jobs), attribute, value)
+    except pool.failure:
+        pass
+    else:
+        return {}
+    complaints: dict[str, str] = {}
+    for job in _read(pool, jobs, attribute):
+        try:
+            pool.schedd.edit([job], attribute, value)
+        except pool.failure as error:
+            complaints[job] = str(error)
+    return complaints
+
+
+def _read(pool: PoolCalls, jobs: Sequence[str], attribute: str) -> dict[str, str]:
+    """The attribute as the queue has it, of those jobs that are in the queue."""
+    ads = pool.schedd.query(in_clusters(jobs), ["ClusterId", "ProcId", attribute])
+    values = {job_id(ad): str(ad.lookup(attribute)) if attribute in ad else "" for ad in ads}
+    return {job: values[job] for job in jobs if job in values}
+
+
+def job_id(ad: Ad) -> str:
+    """A job's id as the event log's reader spells it.
+
+    >>> job_id({"ClusterId": 12, "ProcId": 0})
+    '12.0'
+    """
+    return f"{ad['ClusterId']}.{ad['ProcId']}"
+
+
+def in_clusters(jobs: Iterable[str]) -> str:
+    """The constraint for the job clusters of some jobs: short, whatever their number.
+
+    >>> in_clusters(["12.0", "12.1", "9.0"])
+    'member(ClusterId, {9,12})'
+    """
+    clusters = sorted({int(job.partition(".")[0]) for job in jobs})
+    return f"member(ClusterId, {{{','.join(map(str, clusters))}}})"

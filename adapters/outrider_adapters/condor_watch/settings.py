@@ -1,0 +1,58 @@
+"""What every adapter that watches an HTCondor pool lets its site choose."""
+
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from outrider.api import AdapterSettings
+
+
+class WatchSettings(AdapterSettings, frozen=True, kw_only=True):
+    """How an HTCondor pool is watched."""
+
+    cluster_attribute: Annotated[
+        str,
+        Meta(min_length=1, description="Attribute of the slot ads that names a machine's cluster."),
+    ] = "MachineCluster"
+    machine_clusters: Annotated[
+        dict[str, str],
+        Meta(
+            description="Clusters of machines whose ads name none: pattern of the machine's name "
+            '(as in a shell) to cluster, such as "lab-*" = "labs". Else "default".'
+        ),
+    ] = field(default_factory=dict)
+    estimate_attribute: Annotated[
+        str | None,
+        Meta(
+            description="Attribute of the job ads with the user's estimate of the run time, "
+            "seconds. Unset: estimates are not known."
+        ),
+    ] = None
+    left_after_s: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="How long a machine's ads must be missing before it counts as gone. A "
+            "collector that restarts knows none until the next update (300 s by default).",
+        ),
+    ] = 600.0
+    ads_fresh_s: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="Up to this age the newest slot ad counts as fresh: startds tell the "
+            "collector anew every UPDATE_INTERVAL (300 s by default). An older one is stale input.",
+        ),
+    ] = 400.0
+    snapshot_s: Annotated[
+        float,
+        Meta(gt=0, description="From one look at the whole queue to the next, to mend gaps."),
+    ] = 300.0
+    repair_after_s: Annotated[
+        float,
+        Meta(
+            ge=5,
+            description="For how long the queue must say otherwise than the event log before it "
+            "is believed; the log may be written late.",
+        ),
+    ] = 60.0

@@ -1,0 +1,6 @@
+"""A mock HTCondor pool, and the `mock_condor` adapter that watches it as it would a real one."""
+
+from outrider_adapters.mock_condor.adapter import MockCondorAdapter
+from outrider_adapters.mock_condor.settings import MockCondorSettings
+
+__all__ = ["MockCondorAdapter", "MockCondorSettings"]

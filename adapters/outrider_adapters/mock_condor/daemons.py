@@ -1,0 +1,44 @@
+"""The ads of the daemons that a client can locate: the schedd and the negotiator."""
+
+from typing import Final
+
+from outrider_adapters.mock_condor.bindings import AdType, ClassAd
+from outrider_adapters.mock_condor.matchmaking import Cycle
+from outrider_adapters.mock_condor.queue import JobQueue
+
+_VERSION: Final = "$CondorVersion: 25.14.1 2026-09-24 BuildID: MockPool $"
+
+
+def daemon_ads(domain: str, queue: JobQueue, cycle: Cycle, now_s: float) -> dict[AdType, ClassAd]:
+    """One ad each, always fresh.
+
+    Args:
+        domain: the pool's, also the host of both.
+        queue: the schedd's.
+        cycle: the negotiator's last.
+        now_s: the pool's clock.
+    """
+    common = {
+        "Machine": domain,
+        "MyAddress": "<127.0.0.1:0?sock=mock>",
+        "CondorVersion": _VERSION,
+        "MyCurrentTime": int(now_s),
+        "LastHeardFrom": int(now_s),
+    }
+    schedd = {
+        "MyType": "Scheduler",
+        "Name": f"schedd@{domain}",
+        **{f"Total{state}Jobs": count for state, count in queue.count().items()},
+    }
+    negotiator = {
+        "MyType": "Negotiator",
+        "Name": f"negotiator@{domain}",
+        "LastNegotiationCycleEnd0": int(cycle.end_s),
+        "LastNegotiationCycleCandidateSlots0": cycle.slots,
+        "LastNegotiationCycleNumIdleJobs0": cycle.considered,
+        "LastNegotiationCycleMatches0": cycle.matches,
+    }
+    return {
+        AdType.Schedd: ClassAd({**common, **schedd}),
+        AdType.Negotiator: ClassAd({**common, **negotiator}),
+    }

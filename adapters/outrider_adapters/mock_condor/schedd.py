@@ -1,0 +1,225 @@
+"""The client of the schedd."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from outrider_adapters.mock_condor.actions import SUCCESS
+from outrider_adapters.mock_condor.ads import at_time, holds, projected
+from outrider_adapters.mock_condor.bindings import (
+    ClassAd,
+    ClassAdException,
+    ExprTree,
+    HTCondorException,
+    JobAction,
+    SubmitResult,
+)
+from outrider_adapters.mock_condor.job_specs import JobSpec, meant
+from outrider_adapters.mock_condor.queue import QueuedJob
+
+if TYPE_CHECKING:
+    from outrider_adapters.mock_condor.pool import MockPool
+
+_IMMUTABLE: Final = frozenset(
+    {"clusterid", "procid", "globaljobid", "owner", "user", "qdate", "jobstatus", "mytype"}
+)
+_COUNTERS: Final = (
+    "TotalError",
+    SUCCESS,
+    "TotalNotFound",
+    "TotalBadStatus",
+    "TotalAlreadyDone",
+    "TotalPermissionDenied",
+)
+
+
+class Schedd:
+    """A client with the calls of ``htcondor2.Schedd``, and the identity of one user.
+
+    Calls that change jobs fare as those of 25.14 against 23.9 did: an edit of somebody else's job
+    is reported as done and changes nothing, so read back every edit; `act` does not raise where it
+    may not act, so look at its counters.
+
+    Raises (every call):
+        HTCondorException: the schedd does not answer.
+    """
+
+    def __init__(self, pool: "MockPool", user: str) -> None:
+        self._pool = pool
+        self._user = user
+
+    def query(
+        self,
+        constraint: str | ExprTree = "True",
+        projection: list[str] | None = None,
+        callback: Callable[[ClassAd], Any] | None = None,
+        limit: int = -1,
+    ) -> list[Any]:
+        """Ads of jobs in the queue.
+
+        Args:
+            constraint: which jobs; all by default.
+            projection: attributes to return; None or empty: all, and ``ServerTime``.
+            callback: replaces each ad by what it returns; None leaves it out.
+            limit: the most ads; negative: all.
+
+        Raises:
+            HTCondorException: the constraint is no expression.
+        """
+        self._pool.wire.call("Failed to fetch ads from schedd, errmsg=CEDAR:6001:Failed to connect")
+        condition = self._condition(constraint)
+        found: list[Any] = []
+        for job in self._pool.queue.jobs.values():
+            if limit >= 0 and len(found) >= limit:
+                break
+            if condition is None or holds(condition, job.ad):
+                found.append(self._answer(job.ad, projection))
+        found = self._pool.wire.answer(found)
+        if callback is None:
+            return found
+        return [answer for answer in map(callback, found) if answer is not None]
+
+    def history(
+        self,
+        constraint: str | ExprTree | None = None,
+        projection: list[str] | None = None,
+        match: int = -1,
+        since: int | str | ExprTree | None = None,
+    ) -> list[ClassAd]:
+        """Ads of jobs that have left, the last first.
+
+        Args:
+            constraint: which jobs; None: all.
+            projection: attributes to return; None or empty: all.
+            match: the most ads; negative: all.
+            since: stop before the first job of this cluster (int or ``"cluster"``), this id
+                (``"cluster.proc"``) or for which this expression is true.
+
+        Raises:
+            HTCondorException: an expression is none.
+        """
+        self._pool.wire.call("Failed to connect to schedd.")
+        condition = self._condition("true" if constraint is None else constraint)
+        stop = None if since is None else self._condition(_since(since))
+        found: list[ClassAd] = []
+        for ad in reversed(self._pool.queue.history):
+            if 0 <= match <= len(found) or (stop is not None and holds(stop, ad)):
+                break
+            if condition is None or holds(condition, ad):
+                found.append(projected(ad, projection or ()))
+        return self._pool.wire.answer(found)
+
+    def edit(self, job_spec: JobSpec, attr: str, value: str | ExprTree, flags: int = 0) -> int:
+        """Set an attribute of jobs to an expression.
+
+        Returns:
+            how many jobs it was asked for. Those of other users are counted and not changed,
+            unless this user is a superuser.
+
+        Raises:
+            HTCondorException: no such job, a constraint that is true of none, a value that is no
+                expression, or an attribute that nobody may change.
+        """
+        self._pool.wire.call("Failed to connect to schedd.")
+        text = repr(value) if isinstance(value, ExprTree) else str(value)
+        try:
+            expression = ExprTree(text)
+        except ClassAdException as error:
+            raise HTCondorException(f'Unable to edit jobs: "{text}" is no expression') from error
+        jobs, missing = meant(self._pool.queue, job_spec, self._pool.now_s)
+        if missing or not jobs:
+            raise HTCondorException(f"Unable to edit jobs: nonexistent job {', '.join(missing)}")
+        for job in jobs:
+            if self._may_change(job) and not self._pool.wire.loses_edit():
+                if attr.lower() in _IMMUTABLE:
+                    raise HTCondorException(f"Unable to edit jobs: {attr} is immutable")
+                self._pool.set_job_attribute(job, attr, expression)
+        return len(jobs)
+
+    def act(
+        self, action: JobAction, job_spec: JobSpec, reason: str | tuple[str, int] | None = None
+    ) -> ClassAd:
+        """Hold, release, remove, vacate, suspend or continue jobs.
+
+        Args:
+            action: what to do.
+            job_spec: which jobs.
+            reason: goes to the job's ad only as a tuple with a code: a plain text is lost, as it
+                is in 25.14.
+
+        Returns:
+            how many fared how: TotalSuccess, TotalPermissionDenied, TotalNotFound, TotalBadStatus,
+            TotalAlreadyDone, TotalError; TotalJobAds; TotalChangedAds is 1 if any succeeded.
+        """
+        if not isinstance(action, JobAction):
+            raise TypeError("action must be a JobAction")
+        self._pool.wire.call("Error when performing action on the schedd.")
+        if reason is None:
+            words = f"Python-initiated action (by user {self._user})"
+        else:
+            words = reason[0] if isinstance(reason, tuple) else ""
+        totals = dict.fromkeys(_COUNTERS, 0)
+        job_ads = len(self._pool.queue.jobs)
+        jobs, missing = meant(self._pool.queue, job_spec, self._pool.now_s)
+        totals["TotalNotFound"] = len(missing)
+        for job in jobs:
+            if self._may_change(job):
+                totals[self._pool.actions.act(action, job, words, self._pool.now_s)] += 1
+            else:
+                totals["TotalPermissionDenied"] += 1
+        self._pool.log.flush()
+        changed = int(totals[SUCCESS] > 0)
+        return ClassAd({**totals, "TotalJobAds": job_ads, "TotalChangedAds": changed})
+
+    def submit(self, description: Mapping[str, str], count: int = 0) -> SubmitResult:
+        """Submit jobs that sleep: the run time is the argument of ``sleep``.
+
+        Args:
+            description: an ``htcondor2.Submit`` or a plain mapping of submit commands.
+            count: how many; 0: as the queue statement of the description says, else one.
+
+        Raises:
+            HTCondorException: for what the mock pool does not know (see `submitting.job_ad`), and
+                where the job is no ``sleep SECONDS``.
+        """
+        self._pool.wire.call("Failed to connect to schedd.")
+        return self._pool.submit(self._user, description, None, count or _queued(description))
+
+    def reschedule(self) -> None:
+        """Ask for a negotiation cycle: it takes place when the pool's time next passes."""
+        self._pool.wire.call("Failed to connect to schedd.")
+        self._pool.ask_for_cycle()
+
+    def _may_change(self, job: QueuedJob) -> bool:
+        return self._user in (job.ad["Owner"], *self._pool.config.superusers)
+
+    def _condition(self, constraint: str | ExprTree) -> ExprTree | None:
+        text = at_time(str(constraint).strip(), self._pool.now_s)
+        if text.lower() in ("true", ""):
+            return None
+        try:
+            return ExprTree(text)
+        except ClassAdException as error:
+            raise HTCondorException(f'Failed to parse constraint "{constraint}"') from error
+
+    def _answer(self, ad: ClassAd, projection: list[str] | None) -> ClassAd:
+        answer = projected(ad, projection or ())
+        if not projection or "ServerTime" in projection:
+            answer["ServerTime"] = int(self._pool.now_s)
+        return answer
+
+
+def _since(since: int | str | ExprTree) -> str:
+    text = str(since)
+    cluster, dot, proc = text.partition(".")
+    if cluster.isdigit() and (not dot or proc.isdigit()):
+        return f"ClusterId == {cluster}" + (f" && ProcId == {proc}" if dot else "")
+    return text
+
+
+def _queued(description: Mapping[str, str]) -> int:
+    arguments = description.getQArgs().strip() if hasattr(description, "getQArgs") else ""
+    if arguments and not arguments.isdigit():
+        raise HTCondorException(
+            f'submit: "queue {arguments}"; the mock pool understands "queue" and "queue NUMBER"'
+        )
+    return int(arguments or 1)

@@ -1,0 +1,82 @@
+"""The settings of the `mock_condor` adapter, and the campus that they ask for."""
+
+import datetime as dt
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from outrider.api import ConfigurationError
+from outrider.virtual.campus import Campus
+from outrider.virtual.campus_files import read_campus
+from outrider.virtual.generate import generate_campus
+from outrider_adapters.condor_watch import WatchSettings
+
+
+class MockCondorSettings(WatchSettings, frozen=True, kw_only=True):
+    """A mock pool: what lives in it, and how fast."""
+
+    pool: Annotated[
+        str | None,
+        Meta(description="TOML file with machines, jobs and owners by hand. Unset: a campus."),
+    ] = None
+    campus: Annotated[
+        str | None,
+        Meta(description="Folder of a campus whose owners and users live there. Unset: made up."),
+    ] = None
+    machines: Annotated[int, Meta(ge=1, description="Machines of a made-up campus.")] = 40
+    clusters: Annotated[int, Meta(ge=1, description="Clusters of a made-up campus.")] = 4
+    weeks: Annotated[float, Meta(gt=0, description="Length of a made-up campus, weeks.")] = 4.0
+    start: Annotated[
+        str,
+        Meta(description="First day of a made-up campus or of a pool by hand, YYYY-MM-DD."),
+    ] = "2010-02-01"
+    seed: Annotated[int, Meta(ge=0, description="Seed of campus, matchmaking and faults.")] = 1
+    speed: Annotated[float, Meta(gt=0, description="Pool seconds a real second.")] = 60.0
+    head_start_s: Annotated[
+        float, Meta(ge=0, description="Pool seconds lived through at once at the beginning.")
+    ] = 0.0
+    look_s: Annotated[
+        float, Meta(gt=0, description="Pool seconds between two looks at the pool.")
+    ] = 60.0
+    negotiator_interval_s: Annotated[
+        float, Meta(gt=0, description="Pool seconds between two negotiation cycles.")
+    ] = 60.0
+    faults: Annotated[
+        dict[str, float],
+        Meta(description="What goes wrong between the adapter and the pool: see the page on it."),
+    ] = field(default_factory=dict)
+
+
+def campus_and_start(settings: MockCondorSettings) -> tuple[Campus | None, float]:
+    """The campus, unless the pool is by hand, and second 0 of either.
+
+    Returns:
+        the campus or None, and Unix seconds: a site's own wall clock is read as UTC.
+
+    Raises:
+        ConfigurationError: the settings exclude each other or name no day.
+        TraceError: the folder of the campus cannot be read.
+    """
+    if settings.pool is not None and settings.campus is not None:
+        raise ConfigurationError('"pool" and "campus" exclude each other: right would be one')
+    if settings.campus is not None:
+        campus = read_campus(Path(settings.campus))
+        return campus, campus.start.replace(tzinfo=dt.UTC).timestamp()
+    try:
+        day = dt.date.fromisoformat(settings.start)
+    except ValueError as error:
+        raise ConfigurationError(
+            f'"start" = {settings.start!r}: right would be a date like "2010-02-01"'
+        ) from error
+    start_s = dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC).timestamp()
+    if settings.pool is not None:
+        return None, start_s
+    campus = generate_campus(
+        settings.seed,
+        weeks=settings.weeks,
+        machines=settings.machines,
+        clusters=settings.clusters,
+        start=day,
+    )
+    return campus, start_s

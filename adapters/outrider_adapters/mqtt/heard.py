@@ -1,0 +1,107 @@
+"""What was heard of each machine, so that nothing counts twice and old news does not win."""
+
+import datetime as dt
+import re
+from typing import Final, NamedTuple
+
+from outrider_adapters.mqtt.messages import NoNews, Refused
+
+LATENESS_S: Final = 5.0
+"""Messages about one machine may overtake each other by so much; the intake puts them in order."""
+
+AHEAD_S: Final = 10.0
+"""How much a publisher's clock may be ahead of ours."""
+
+OLDEST_S: Final = 7 * 86_400.0
+"""What is dated earlier comes from a clock that was never set."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:-]{0,127}")
+_REMEMBERED: Final = 32
+
+
+class Message(NamedTuple):
+    """What came over the connection, and when (Unix seconds, our clock)."""
+
+    topic: str
+    payload: bytes
+    retained: bool
+    arrived_s: float
+
+
+class _Topic:
+    """What was heard on one topic: the newest time, and the last messages."""
+
+    __slots__ = ("_last", "newest_s")
+
+    def __init__(self) -> None:
+        self.newest_s = float("-inf")
+        self._last: dict[tuple[float, int], None] = {}
+
+    def has_told(self, time_s: float, payload: bytes) -> bool:
+        """Whether this message came before; from now on it did."""
+        mark = time_s, hash(payload)  # not the payload itself: a hostile one is long
+        if mark in self._last:
+            return True
+        self._last[mark] = None
+        if len(self._last) > _REMEMBERED:
+            del self._last[next(iter(self._last))]
+        self.newest_s = max(self.newest_s, time_s)
+        return False
+
+
+class Heard:
+    """What was heard of each machine since the adapter was opened.
+
+    Args:
+        max_machines: how many names there may be.
+    """
+
+    def __init__(self, max_machines: int) -> None:
+        self._max_machines = max_machines
+        self._topics: dict[str, dict[str, _Topic]] = {}
+
+    def meet(self, machine: str) -> dict[str, _Topic]:
+        """The topics of a machine, perhaps of a new one.
+
+        Raises:
+            Refused: that is no name of a machine, or there are too many.
+        """
+        known = self._topics.get(machine)
+        if known is None:
+            if not _NAME.fullmatch(machine):
+                raise Refused("machine_name", "right would be letters, digits, . _ - @ :, max. 128")
+            if len(self._topics) >= self._max_machines:
+                raise Refused("too_many_machines", f"max_machines is {self._max_machines}")
+            known = self._topics[machine] = {}
+        return known
+
+    def time_of(
+        self, machine: str, what: str, message: Message, time: float | dt.datetime | None
+    ) -> float:
+        """When that happened, in Unix seconds; without a time of its own, on arrival.
+
+        A retained message tells what holds, not what happens: it counts from its arrival. It
+        comes again with every connection, so it is news only if it is newer than what was heard.
+
+        Raises:
+            NoNews: it was told before, or something newer is known.
+            Refused: the machine has no good name, or its clock is wrong.
+        """
+        own_s = time.timestamp() if isinstance(time, dt.datetime) else time
+        at_s = message.arrived_s if own_s is None else own_s
+        if at_s > message.arrived_s + AHEAD_S:
+            ahead_s = at_s - message.arrived_s
+            raise Refused("from_the_future", f"{ahead_s:.0f} s ahead; is its clock right?")
+        if at_s < message.arrived_s - OLDEST_S and not message.retained:
+            raise Refused("too_old", "dated more than a week ago; is its clock right?")
+        known = self.meet(machine)
+        topic = known.get(what)
+        if topic is None:
+            topic = known[what] = _Topic()
+        elif message.retained and (own_s is None or own_s <= topic.newest_s):
+            raise NoNews("told_before")
+        if at_s < topic.newest_s - LATENESS_S:
+            raise NoNews("older_than_known")
+        if topic.has_told(at_s, message.payload):
+            raise NoNews("told_before")
+        return message.arrived_s if message.retained else at_s

@@ -1,0 +1,101 @@
+"""The documented messages: one JSON object for each of our topics, and why one is refused."""
+
+import datetime as dt
+from typing import Annotated, Any, Final, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+MOST_BYTES: Final = 64 * 1024
+MOST_WATTS: Final = 100_000.0
+"""No machine takes more; who reports more has sent another quantity."""
+
+T = TypeVar("T")
+_Watts = Annotated[float, Meta(ge=0, le=MOST_WATTS)]
+_Time = float | Annotated[dt.datetime, Meta(tz=True)] | None
+
+
+class Refused(Exception):  # noqa: N818 - a message is refused; nothing is in error
+    """A message that is none.
+
+    Attributes:
+        reason: one of a closed list of words, by which it is counted.
+        why: for the person on call; holds no part of the payload, which may name people.
+    """
+
+    def __init__(self, reason: str, why: str) -> None:
+        super().__init__(why)
+        self.reason = reason
+        self.why = why
+
+
+class NoNews(Exception):  # noqa: N818 - as above
+    """A good message that is no event for us; it is told by one of a closed list of words."""
+
+
+class OwnerMessage(msgspec.Struct, frozen=True):
+    """Somebody logged in or out. Who it was is never read, even if it is sent.
+
+    Attributes:
+        present: whether anybody is logged in now.
+        usable: after a log-out, whether jobs may start at once; else a state ``usable`` follows.
+        time: when that began: Unix seconds, or ISO 8601 with a zone. None: on arrival.
+    """
+
+    present: bool
+    usable: bool = True
+    time: _Time = None
+
+
+class StateMessage(msgspec.Struct, frozen=True):
+    """What became of a machine, in one of the words of `outrider_adapters.mqtt.meaning`."""
+
+    state: str
+    time: _Time = None
+
+
+class PowerMessage(msgspec.Struct, frozen=True):
+    """A meter was read: watts."""
+
+    watts: float
+    time: _Time = None
+
+
+class MachineMessage(msgspec.Struct, frozen=True):
+    """What a machine is, as `outrider.api.MachineSpec`; usually retained."""
+
+    cluster: Annotated[str, Meta(min_length=1, max_length=128)] = "default"
+    cpus: Annotated[int, Meta(ge=1, le=65536)] = 1
+    active_w: _Watts | None = None
+    idle_w: _Watts | None = None
+    sleep_w: _Watts | None = None
+
+
+OWNER: Final = msgspec.json.Decoder(OwnerMessage)
+STATE: Final = msgspec.json.Decoder(StateMessage)
+POWER: Final = msgspec.json.Decoder(float | PowerMessage)
+MACHINE: Final = msgspec.json.Decoder(MachineMessage)
+ANYTHING: Final = msgspec.json.Decoder(Any)
+
+
+def decoded(decoder: "msgspec.json.Decoder[T]", payload: bytes) -> T:
+    """What a payload says. Raises `Refused`: ``too_long``, ``wrong_form`` or ``not_json``."""
+    if len(payload) > MOST_BYTES:
+        raise Refused("too_long", f"{len(payload)} bytes; at most {MOST_BYTES}")
+    try:
+        return decoder.decode(payload)
+    except msgspec.ValidationError as error:
+        raise Refused("wrong_form", str(error)) from error
+    except RecursionError as error:
+        raise Refused("not_json", "nested too deeply") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Refused("not_json", "not JSON in UTF-8") from error
+
+
+def watts_of(value: object) -> float:
+    """A reading in watts. Raises `Refused`: ``wrong_watts``."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise Refused("wrong_watts", f"watts are a {type(value).__name__}, not a number")
+    if not 0 <= value <= MOST_WATTS:  # also true of what is not a number
+        raise Refused("wrong_watts", f"{value:g} W; right would be 0 to {MOST_WATTS:g}")
+    return float(value)

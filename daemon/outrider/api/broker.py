@@ -1,0 +1,277 @@
+"""The connection to an MQTT broker that adapters and outputs share: settings, TLS, clear errors.
+
+The MQTT client is imported when a connection is made, not before: commands that talk to no
+broker start without it.
+"""
+
+import asyncio
+import logging
+import random
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta
+
+from outrider.model.errors import PeerError
+
+if TYPE_CHECKING:
+    import aiomqtt
+
+PLAIN_PORT: Final = 1883
+TLS_PORT: Final = 8883
+_ANSWER_WITHIN_S: Final = 10.0
+_REFUSALS: Final = {133: "client identifier", 134: "password", 135: "password"}
+"""Reason codes of MQTT 5, in which paho tells a refusal of MQTT 3.1.1 too."""
+
+
+_SILENT: Final = logging.getLogger("outrider.mqtt")
+_SILENT.setLevel(logging.CRITICAL)  # what the client would log comes as an error, with its reason
+
+
+class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the broker is, and who we are there."""
+
+    host: Annotated[str, Meta(min_length=1, description="Name or address of the MQTT broker.")] = (
+        "localhost"
+    )
+    port: (
+        Annotated[int, Meta(ge=1, le=65535, description="Its port. Unset: 1883, or 8883 with tls.")]
+        | None
+    ) = None
+    username: (
+        Annotated[str, Meta(min_length=1, description="The user to log in as. Unset: nobody.")]
+        | None
+    ) = None
+    password_file: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                description="File whose first line is the user's password; readable by Outrider "
+                "alone (chmod 600). Read at each connection, so it may change at any time.",
+            ),
+        ]
+        | None
+    ) = None
+    tls: Annotated[
+        bool,
+        Meta(
+            description="Encrypt, and check that the broker's certificate is valid for host. Turn "
+            "it on wherever the connection leaves this machine: the password travels with it."
+        ),
+    ] = False
+    ca_file: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                description="PEM file of the authority that signed the broker's certificate. "
+                "Unset: those the system trusts.",
+            ),
+        ]
+        | None
+    ) = None
+    cert_file: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                description="PEM file of our own certificate, where the broker asks for one.",
+            ),
+        ]
+        | None
+    ) = None
+    key_file: (
+        Annotated[
+            str,
+            Meta(min_length=1, description="PEM file of its key. Unset: it is in cert_file."),
+        ]
+        | None
+    ) = None
+    client_id: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=64,
+            description="The first part of our client identifiers. A broker closes the older of "
+            "two connections with one identifier, so two Outriders on one broker need two.",
+        ),
+    ] = "outrider"
+    keepalive_s: Annotated[
+        int,
+        Meta(
+            ge=5,
+            le=3600,
+            description="Seconds of silence after which either side asks whether the other is "
+            "there. A broker that vanishes without a word is noticed after at most twice as long.",
+        ),
+    ] = 30
+
+    def __post_init__(self) -> None:
+        if self.password_file and not self.username:
+            raise ValueError("password_file is set, but username is not: whose password is it?")
+        if self.key_file and not self.cert_file:
+            raise ValueError("key_file is set, but cert_file is not: which certificate is it for?")
+        if not self.tls and (self.ca_file or self.cert_file):
+            raise ValueError("ca_file and cert_file need tls = true")
+
+    @property
+    def address(self) -> str:
+        """Host and port, as errors name them."""
+        return f"{self.host}:{self.port or (TLS_PORT if self.tls else PLAIN_PORT)}"
+
+
+@asynccontextmanager
+async def connected(
+    settings: BrokerSettings,
+    identifier: str,
+    will: "aiomqtt.Will | None" = None,
+    clean_session: bool = True,
+    acknowledge: bool = True,
+) -> "AsyncIterator[aiomqtt.Client]":
+    """A connection to the broker, until the context is left.
+
+    It is made once and never again by itself: when it is lost, whatever uses it inside the
+    context ends with an error, and the caller decides when to try again (`backoff`).
+
+    Args:
+        settings: the broker, and who we are.
+        identifier: the second part of the client identifier; different for each connection.
+        will: what the broker publishes for us if we vanish.
+        clean_session: False keeps subscriptions and messages of QoS 1 for the next connection of
+            the same identifier.
+        acknowledge: False leaves messages of QoS 1 unacknowledged until `acknowledge_message`.
+
+    Raises:
+        PeerError: the broker cannot be reached, refuses us or is lost; names address and reason.
+            Not `transient` where only a person can mend it: password, certificate, files.
+    """
+    import aiomqtt
+
+    password = await asyncio.to_thread(_password, settings)
+    context = await asyncio.to_thread(_tls_context, settings)
+    host, _, port = settings.address.rpartition(":")
+    client = aiomqtt.Client(
+        host,
+        int(port),
+        username=settings.username,
+        password=password,
+        identifier=f"{settings.client_id}-{identifier}",
+        will=will,
+        clean_session=clean_session,
+        keepalive=settings.keepalive_s,
+        timeout=_ANSWER_WITHIN_S,
+        tls_context=context,
+        logger=_SILENT,
+    )
+    if not acknowledge:
+        client._client.manual_ack_set(True)  # aiomqtt has no name for it; paho's own is public
+    entered = False
+    try:
+        async with client:
+            entered = True
+            yield client
+    except aiomqtt.MqttError as error:
+        raise _explained(error, settings) from error
+    finally:
+        if not entered:
+            _hang_up(client)
+        elif client._disconnected.done():
+            client._disconnected.exception()  # was told by then; asyncio would log it once more
+
+
+def acknowledge_message(client: "aiomqtt.Client", message: "aiomqtt.Message") -> None:
+    """Tell the broker that it may forget a message (one of QoS 0 it has forgotten already).
+
+    For connections made with ``acknowledge=False``. If the connection is lost meanwhile, the
+    broker sends the message again over the next one.
+    """
+    client._client.ack(message.mid, message.qos)
+
+
+def backoff(rng: random.Random, first_s: float = 1.0, longest_s: float = 60.0) -> Iterator[float]:
+    """For ever longer pauses between tries, in seconds.
+
+    Each is drawn from the upper half of a span that doubles up to `longest_s`: many clients of a
+    broker that restarts must not come back at one moment.
+    """
+    span_s = first_s
+    while True:
+        yield span_s * (0.5 + 0.5 * rng.random())
+        span_s = min(2 * span_s, longest_s)
+
+
+def _hang_up(client: "aiomqtt.Client") -> None:
+    """Close what a refused or cancelled attempt leaves open: aiomqtt keeps its socket and task."""
+    paho = client._client
+    paho.on_socket_open = paho.on_disconnect = None
+    paho._sock_close()
+
+
+class _ClosingSocket(ssl.SSLSocket):
+    """Paho forgets a socket whose handshake fails, and the collector would close it some day."""
+
+    def do_handshake(self, block: bool = False) -> None:
+        """As its base does."""
+        try:
+            super().do_handshake(block)
+        except OSError:
+            self.close()
+            raise
+
+
+def _password(settings: BrokerSettings) -> str | None:
+    if settings.password_file is None:
+        return None
+    path = Path(settings.password_file)
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        raise PeerError(
+            f"password_file {path}: cannot be read: {error}", transient=False
+        ) from error
+    if not lines or not lines[0]:
+        raise PeerError(f"password_file {path}: its first line is empty", transient=False)
+    return lines[0]
+
+
+def _tls_context(settings: BrokerSettings) -> ssl.SSLContext | None:
+    if not settings.tls:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=settings.ca_file)
+    except OSError as error:  # also ssl.SSLError: not a PEM file
+        raise PeerError(f"ca_file {settings.ca_file}: {error}", transient=False) from error
+    context.sslsocket_class = _ClosingSocket
+    if settings.cert_file is not None:
+        try:
+            context.load_cert_chain(settings.cert_file, settings.key_file)
+        except OSError as error:
+            files = " with key_file ".join(filter(None, (settings.cert_file, settings.key_file)))
+            raise PeerError(f"cert_file {files}: {error}", transient=False) from error
+    return context
+
+
+def _explained(error: Exception, settings: BrokerSettings) -> PeerError:
+    """What went wrong, in words for the person on call."""
+    place = f"MQTT broker {settings.address}"
+    cause: Any = error.__context__  # aiomqtt hides the socket's own error behind `from None`
+    code = getattr(getattr(error, "rc", None), "value", None)
+    if code in _REFUSALS:
+        who = settings.username or "nobody (no username is set)"
+        return PeerError(f"{place}: refuses the {_REFUSALS[code]} of {who}", transient=False)
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        why = cause.verify_message
+        return PeerError(f"{place}: its certificate is not trusted: {why}", transient=False)
+    if isinstance(cause, ssl.SSLError):
+        return PeerError(f"{place}: no TLS: {cause}; is that its TLS port?", transient=False)
+    if isinstance(cause, OSError):
+        return PeerError(f"{place}: cannot be reached: {cause}")
+    if "timed out" in str(error):
+        hint = "" if settings.tls else "; if that is a TLS port, set tls = true"
+        return PeerError(f"{place}: does not answer{hint}")
+    return PeerError(f"{place}: {error}")

@@ -1,0 +1,74 @@
+"""An MQTT broker inside the demonstration's own process; a site runs a real one."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from outrider.model.errors import ConfigurationError, PeerError
+
+_WITHIN_S: Final = 10.0
+_LISTENER: Final = "default"
+
+
+@contextmanager
+def demo_broker() -> Iterator[int]:
+    """A broker without passwords on a free port of 127.0.0.1, in a thread of its own.
+
+    Yields:
+        The port.
+
+    Raises:
+        ConfigurationError: amqtt is not installed.
+        PeerError: it did not start.
+    """
+    try:
+        from amqtt.broker import Broker
+    except ImportError as error:
+        raise ConfigurationError(
+            "--mqtt: the demonstration's broker is not installed; right would be "
+            "pip install 'outrider[broker]'"
+        ) from error
+    logging.getLogger("amqtt").setLevel(logging.ERROR)  # it tells of every client that comes
+    logging.getLogger("transitions").setLevel(logging.ERROR)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="demo-broker", daemon=True)
+    thread.start()
+    try:
+        broker = _in(loop, _start(Broker))
+        try:
+            yield _port(broker)
+        finally:
+            _in(loop, broker.shutdown())
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(_WITHIN_S)
+        loop.close()
+
+
+async def _start(kind: Any) -> Any:
+    """A started broker; made inside its loop, to which it ties itself."""
+    broker = kind(
+        {
+            "listeners": {_LISTENER: {"type": "tcp", "bind": "127.0.0.1:0"}},
+            "plugins": {
+                "amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}
+            },
+        }
+    )
+    await broker.start()
+    return broker
+
+
+def _port(broker: Any) -> int:
+    return int(broker._servers[_LISTENER].instance.sockets[0].getsockname()[1])
+
+
+def _in(loop: asyncio.AbstractEventLoop, coroutine: Any) -> Any:
+    """The result of a coroutine that runs in another thread's loop."""
+    try:
+        return asyncio.run_coroutine_threadsafe(coroutine, loop).result(_WITHIN_S)
+    except Exception as error:
+        raise PeerError(f"the demonstration's MQTT broker: {error!r}") from error

@@ -1,0 +1,93 @@
+"""The messages themselves: topics and JSON. Docs: ``docs/mqtt-publishing.md``."""
+
+import datetime as dt
+import time
+from typing import Final
+
+import msgspec
+
+from outrider import __version__
+from outrider.ledger import OutcomeRecord
+from outrider.model.decisions import Decision
+from outrider.service.core import Core
+from outrider.service.faces import job_counts
+
+STATUS: Final = "status"
+HEALTH: Final = "health"
+DECISIONS: Final = "decisions"
+EVICTIONS: Final = "evictions"
+KINDS: Final = (DECISIONS, EVICTIONS)
+"""What is published row by row; the topic's last part."""
+
+_JOB_STATES: Final = ("queued", "running", "suspended", "held")
+_encode = msgspec.json.Encoder().encode
+
+
+def presence(state: str, mode: str, since_s: float | None) -> bytes:
+    """The message of `status`: who we are, and whether we are there.
+
+    Args:
+        state: ``online`` or ``offline``.
+        mode: the daemon's.
+        since_s: Unix seconds since when; None where the broker says it for us and cannot know.
+    """
+    since = None if since_s is None else _utc(since_s)
+    return _encode({"state": state, "mode": mode, "version": __version__, "since": since})
+
+
+def health(core: Core, recording_failure: str | None) -> bytes:
+    """The message of `health`: whether what comes in is fresh and what is decided is kept."""
+    jobs = job_counts(core)
+    stale_after_s = core.config.stale_after_s
+    return _encode(
+        {
+            "time_s": time.time(),
+            "mode": core.config.mode,
+            "stale": core.input_age_s > stale_after_s or not all(_up(core)),
+            "adapters": {
+                label: {"up": source.up, "input_age_s": source.age_s}
+                for label, source in core.sources.items()
+            },
+            "recording": recording_failure is None,
+            "recording_failure": recording_failure,
+            "jobs": {state: jobs[state] for state in _JOB_STATES},
+        }
+    )
+
+
+def _up(core: Core) -> list[bool]:
+    return [source.up for source in core.sources.values()]
+
+
+def row_kind(row: Decision | OutcomeRecord) -> str:
+    """On which topic a row of the journal is published."""
+    return DECISIONS if isinstance(row, Decision) else EVICTIONS
+
+
+def row_message(seq: int, row: Decision | OutcomeRecord, core: Core) -> bytes:
+    """A decision as the ledger exports it, or an eviction. Both have `seq`, which never repeats."""
+    if isinstance(row, Decision):
+        return _encode({**row.as_row(seq), "would": row.mode == "shadow"})
+    return _encode(
+        {
+            "time_s": row.time_s,
+            "seq": seq,
+            "job": row.job,
+            "machine": row.machine,
+            "cluster": _cluster(core, row.machine),
+            "reason": row.reason,
+            "run_s": row.run_s,
+        }
+    )
+
+
+def _cluster(core: Core, machine: str | None) -> str | None:
+    """Where a machine stands; None if it is known no more."""
+    names = core.intake.tracker.machine_names
+    if machine not in names:
+        return None
+    return core.site.cluster_names[core.site.machine_cluster[names.index(machine)]]
+
+
+def _utc(time_s: float) -> str:
+    return dt.datetime.fromtimestamp(time_s, dt.UTC).isoformat(timespec="seconds")[:-6] + "Z"

@@ -1,0 +1,87 @@
+"""What makes a dashboard wrong that Grafana would load without a word."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from dashboards import promql
+
+BUILT_IN = frozenset({"__rate_interval", "__interval", "__range"})
+COLUMNS = 24
+_VARIABLE = re.compile(r"\$\{?(\w+)")
+_LEGEND = re.compile(r"\{\{(\w+)\}\}")
+
+Panel = dict[str, Any]
+
+
+def panels_of(dashboard: dict[str, Any]) -> list[Panel]:
+    """The panels that show something: rows are headings."""
+    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+
+
+def problems(dashboard: dict[str, Any]) -> list[str]:
+    """Everything wrong with a dashboard, each with the panel's title."""
+    known = BUILT_IN | {variable["name"] for variable in dashboard["templating"]["list"]}
+    found = list(_places(dashboard["panels"]))
+    for what in ("id", "title"):
+        counts = Counter(panel.get(what) for panel in dashboard["panels"])
+        found += [f"{what} {value!r} is there {n} times" for value, n in counts.items() if n > 1]
+    for panel in panels_of(dashboard):
+        title = panel.get("title", "")
+        told = [*_frame(panel), *_targets(panel, known)]
+        found += [f"{title}: {problem}" for problem in told]
+    return found
+
+
+def _frame(panel: Panel) -> Iterator[str]:
+    for what in ("title", "description"):
+        if not panel.get(what):
+            yield f"no {what}"
+    defaults = panel["fieldConfig"]["defaults"]
+    if not defaults.get("unit"):
+        yield "no unit"
+    if not defaults.get("thresholds", {}).get("steps"):
+        yield "no thresholds: Grafana would show red from 80 on"
+    if not panel.get("targets"):
+        yield "no query"
+
+
+def _targets(panel: Panel, known: frozenset[str] | set[str]) -> Iterator[str]:
+    targets = panel.get("targets", [])
+    refs = Counter(target.get("refId", "") for target in targets)
+    if "" in refs:
+        yield "a query without refId"
+    yield from (f"refId {ref} is there {n} times" for ref, n in refs.items() if n > 1)
+    for target in targets:
+        yield from promql.errors(target["expr"])
+        if target.get("datasource", {}).get("uid") != "${datasource}":
+            yield f"query {target.get('refId')} does not ask the chosen data source"
+        for variable in _VARIABLE.findall(target["expr"]):
+            if variable not in known:
+                yield f"there is no variable ${variable}"
+        if not target.get("legendFormat"):
+            yield f"query {target.get('refId')} has no legend"
+        labels = frozenset[str]().union(
+            *(promql.DECLARED[u.name].labels for u in promql.uses(target["expr"])
+              if u.name in promql.DECLARED)
+        )  # fmt: skip
+        for label in _LEGEND.findall(target.get("legendFormat", "")):
+            if label not in labels:
+                yield f"the legend names {label}, which no metric of the query has"
+
+
+def _places(panels: list[Panel]) -> Iterator[str]:
+    taken: dict[tuple[int, int], str] = {}
+    for panel in panels:
+        at = panel["gridPos"]
+        if at["x"] + at["w"] > COLUMNS:
+            yield f"{panel['title']}: beyond the right edge"
+        cells = [
+            (x, y)
+            for x in range(at["x"], at["x"] + at["w"])
+            for y in range(at["y"], at["y"] + at["h"])
+        ]
+        for title in sorted({taken[cell] for cell in cells if cell in taken}):
+            yield f"{panel['title']}: lies on {title}"
+        taken.update((cell, panel["title"]) for cell in cells)

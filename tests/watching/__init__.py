@@ -1,0 +1,1 @@
+"""Watching an HTCondor pool by its calls: the mock pool, from real ClassAds."""
