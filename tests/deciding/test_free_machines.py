@@ -63,7 +63,7 @@ def test_free_through_is_what_a_list_of_all_free_intervals_says(
 def test_an_interval_of_no_length_answers_nothing() -> None:
     intervals = FreeIntervals()
     intervals.opened(0, 5.0)
-    intervals.closed(5.0, 5.0)
+    intervals.closed(0, 5.0)
     assert not intervals.reaches(5.0, 5.0)
 
 

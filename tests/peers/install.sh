@@ -53,10 +53,23 @@ fetched() {
     local program=$folder/usr/bin/$package
     if [ ! -x "$program" ] && ! program=$(PATH=$PATH:/usr/sbin command -v "$package"); then
         program=$folder/usr/bin/$package
-        { has_libraries "$package" && unpacked "$folder"; } ||
+        { has_libraries "$package" && unpacked "$folder" "$package"; } ||
             { say "$name" "not here: $reason" && return 1; }
     fi
     say "$name" "$program"
+}
+
+# Slurm's programs and plugins come in several packages that look for each other.
+fetched_slurm() {
+    local reason="" package folder=$OUTRIDER_PEERS/slurm
+    local packages=(slurmctld slurmd slurm-client slurm-wlm-basic-plugins)
+    if [ ! -x "$folder/usr/sbin/slurmctld-wlm" ]; then
+        for package in "${packages[@]}"; do
+            has_libraries "$package" || { say Slurm "not here: $reason" && return 1; }
+        done
+        unpacked "$folder" "${packages[@]}" || { say Slurm "not here: $reason" && return 1; }
+    fi
+    say Slurm "$folder"
 }
 
 # The libraries a package depends on start nothing: they go into the system.
@@ -69,20 +82,23 @@ has_libraries() {
     [ "${#libraries[@]}" = 0 ] || quiet_apt install --no-install-recommends "${libraries[@]}"
 }
 
-# unpacked FOLDER: Debian's package named like the folder, whole or not at all. Its program is then
-# in usr/bin, where tests look, also if Debian has it in usr/sbin.
+# unpacked FOLDER PACKAGE...: Debian's packages, all of them whole or none at all. Their programs
+# are then in usr/bin, where tests look, also those that Debian has in usr/sbin.
 unpacked() {
-    local folder=$1
-    local package
-    package=$(basename "$folder")
+    local folder=$1 package
+    shift
     rm -rf "$folder.new"
-    mkdir -p "$folder.new" || { reason="cannot write below $OUTRIDER_PEERS" && return 1; }
+    mkdir -p "$folder.new/usr/bin" || { reason="cannot write below $OUTRIDER_PEERS" && return 1; }
     pushd "$folder.new" >/dev/null || return 1
-    if quiet_apt -o APT::Sandbox::User=root download "$package"; then
-        if ! dpkg-deb -x ./*.deb . || ! rm ./*.deb; then
-            reason="its package could not be unpacked"
-        else
-            [ -x "usr/bin/$package" ] || ln -s "../sbin/$package" "usr/bin/$package"
+    if quiet_apt -o APT::Sandbox::User=root download "$@"; then
+        for package in ./*.deb; do
+            dpkg-deb -x "$package" . && rm "$package" || reason="$package could not be unpacked"
+        done
+        for package in "$@"; do
+            [ -x "usr/bin/$package" ] || [ ! -x "usr/sbin/$package" ] ||
+                ln -s "../sbin/$package" "usr/bin/$package"
+        done
+        if [ -z "$reason" ]; then
             rm -rf "$folder"
             mv "$folder.new" "$folder" || reason="cannot write below $OUTRIDER_PEERS"
         fi
@@ -105,5 +121,6 @@ installed Chromium chromium chromium
 fetched Prometheus prometheus
 fetched Alertmanager prometheus-alertmanager
 fetched Mosquitto mosquitto && installed "its clients" mosquitto_pub mosquitto-clients
+fetched_slurm
 installed mmdebstrap mmdebstrap mmdebstrap && bootstrapped_htcondor
 exit 0 # what is missing was said; the tests decide what it means

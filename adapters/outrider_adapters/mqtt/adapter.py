@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from paho.mqtt.reasoncodes import ReasonCode
 
 HEARTBEAT_S: Final = 2.0
-BATCH_MESSAGES: Final = 2000
+BATCH_MESSAGES: Final = 500
 PAUSE_S: Final = 0.005
 """A batch ends when nothing came for so long. A broker sends only so many messages that are not
 acknowledged yet, by default 20, so longer waiting makes a busy stream slower, not thicker."""

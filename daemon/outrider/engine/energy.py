@@ -46,8 +46,7 @@ class EnergyBook:
         self._local_time = local_time
         self.joules: dict[str, list[float]] = {p: [] for p in PURPOSES if p != "open"}
         self.measured: dict[str, list[float]] = {p: [] for p in self.joules}
-        self._habits: list[ClusterSpec] = []
-        self._sleeps: list[bool] = []
+        self._habits: list[ClusterSpec | None] = []
         self._machines: list[MachinePower] = []
 
     def machine(self, m: int) -> MachinePower:
@@ -63,26 +62,29 @@ class EnergyBook:
     def join(self, m: int, spec: MachineSpec, cluster: int, habits: ClusterSpec) -> None:
         """A machine joins, idle, or tells anew what it is; `settle` it first."""
         while len(self._habits) <= cluster:
-            self._habits.append(habits)
-            self._sleeps.append(False)
+            self._habits.append(None)
             for column in (*self.joules.values(), *self.measured.values()):
                 column.append(0.0)
-        self._habits[cluster] = habits
-        self._sleeps[cluster] = habits.sleeps
+        self._habits[cluster] = habits if habits.sleeps else None
         while len(self._machines) <= m:
             self._machines.append(MachinePower())
         self._machines[m].describe(spec, cluster)
 
     def enter(self, m: int, state: int, now: float) -> None:
         """The part of the machine that runs no job enters a state."""
-        self.settle(m, now)
         machine = self._machines[m]
+        if now > machine.since:
+            self._settle(machine, now)
         machine.state = state
         if state == IDLING:
-            cluster = machine.cluster
-            if self._sleeps[cluster]:
-                week_second = self._local_time.week_second(now)
-                machine.sleeps_at = now + self._habits[cluster].sleep_after_s(week_second)
+            self._begin_to_idle(machine, now)
+
+    def _begin_to_idle(self, machine: MachinePower, now: float) -> None:
+        """From now on nobody uses the part that runs no job; in a while it sleeps."""
+        habits = self._habits[machine.cluster]
+        if habits is not None:
+            week_second = self._local_time.week_second(now)
+            machine.sleeps_at = now + habits.sleep_after_s(week_second)
 
     def leave(self, m: int, now: float) -> None:
         """The machine is gone, and the last reading of its meter with it."""
@@ -106,9 +108,11 @@ class EnergyBook:
     def settle(self, m: int, now: float) -> None:
         """Book the time since the last change."""
         machine = self._machines[m]
+        if now > machine.since:
+            self._settle(machine, now)
+
+    def _settle(self, machine: MachinePower, now: float) -> None:
         since = machine.since
-        if now <= since:
-            return
         if machine.meter is not None:
             since = self._book_measured(machine, machine.meter, now)
         machine.since = now
@@ -142,19 +146,22 @@ class EnergyBook:
 
     def work(self, m: int, job: int, cpus: int, now: float) -> None:
         """CPUs begin to work for a job (a start, a resume)."""
-        self.settle(m, now)
         machine = self._machines[m]
+        if now > machine.since:
+            self._settle(machine, now)
         machine.rest -= cpus / machine.cpus
         if machine.meter is not None:
             machine.meter.run_works(job)
 
     def rest(self, m: int, cpus: int, now: float) -> None:
         """CPUs stop working for a job; an idle machine begins to idle anew."""
-        self.settle(m, now)
         machine = self._machines[m]
+        if now > machine.since:
+            self._settle(machine, now)
         machine.rest += cpus / machine.cpus
-        if machine.state in (IDLING, ASLEEP):
-            self.enter(m, IDLING, now)
+        if machine.state == IDLING or machine.state == ASLEEP:
+            machine.state = IDLING
+            self._begin_to_idle(machine, now)
 
     def pause(self, m: int, job: int, cpus: int, now: float) -> None:
         """CPUs rest while their job is suspended."""

@@ -43,10 +43,11 @@ class FreeIntervals:
         """A machine became free. Calls come in the order of time."""
         self.open_since[machine] = now
 
-    def closed(self, since: float, now: float) -> None:
-        """A machine that was free since `since` is free no longer, and gone from `open_since`."""
-        self._pending.append((since, now))
-        if len(self._pending) > _MOST_PENDING:
+    def closed(self, machine: int, now: float) -> None:
+        """A machine that was free is free no longer."""
+        pending = self._pending
+        pending.append((self.open_since.pop(machine), now))
+        if len(pending) > _MOST_PENDING:
             self._build()
 
     def _build(self) -> None:

@@ -151,7 +151,7 @@ class Site:
         self.free[machine] = TAKEN
         self.free_n[self.machine_cluster[machine]] -= 1
         self.free_total -= 1
-        self.intervals.closed(self.free_since.pop(machine), self.now)
+        self.intervals.closed(machine, self.now)
 
     def reserve(self, machine: int) -> None:
         """Within a round: the next job must not choose it too. Undone by `unreserve`."""

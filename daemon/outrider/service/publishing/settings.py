@@ -45,6 +45,11 @@ class PublishSettings(BrokerSettings, frozen=True, kw_only=True):
                     f"{key} = {value!r}: a topic's part has none of {' '.join(forbidden)} and no "
                     'space around it; right would be a name like "north-campus"'
                 )
+        if self.site == "in":
+            raise ValueError(
+                'site = "in": machines tell Outrider what happens below that name; right would be '
+                'a name like "north-campus"'
+            )
         if self.topic.startswith(("$", "/")) or self.topic.endswith("/"):
             raise ValueError(
                 f"topic = {self.topic!r}: must not begin with $ or /, nor end with /; right would "
