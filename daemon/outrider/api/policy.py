@@ -68,7 +68,6 @@ class SiteView(Protocol):
         """When the nightly reboot comes next, event time; infinite where a site has none."""
         ...
 
-
     def draw(self, rng: random.Random) -> int:
         """A free machine, uniformly over all. Raises `LookupError` if none is free."""
         ...

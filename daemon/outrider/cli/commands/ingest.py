@@ -1,5 +1,6 @@
 """``outrider ingest``: what the logs of a batch system tell."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def command(
       outrider ingest /var/log/condor/EventLog /var/log/condor/EventLog.old
 
     Waits are seconds in --json; goodput and badput are CPU-seconds of runs that completed, and of
-    all others.
+    all others (`work_s` has them by class and by VO).
     """
     from outrider.replay.ingestion import ingest
     from outrider.replay.log_files import LogFile
@@ -95,3 +96,23 @@ def _show(told: dict[str, Any]) -> None:
         ("events_sha256", told["events_sha256"][:12]),
     ]
     print_table(title, ("", ""), rows)
+    for part, word in (("by_class", "class"), ("by_vo", "VO")):
+        columns = (word, "started", "wait, mean", "wait, p95", "goodput", "badput")
+        if told["wait_s"][part]:
+            print_table(f"by {word}; goodput and badput in CPU hours", columns, _parts(told, part))
+
+
+def _parts(told: dict[str, Any], part: str) -> Iterator[tuple[str, ...]]:
+    """Waits and work of each class or VO, most work first."""
+    waits, work = told["wait_s"][part], told["work_s"][part]
+    nothing = {"goodput": 0.0, "badput": 0.0}
+    for name in sorted(waits, key=lambda name: -sum(work.get(name, nothing).values())):
+        wait, done = waits[name], work.get(name, nothing)
+        yield (
+            name,
+            count(wait["n"]),
+            duration(wait["mean"]),
+            duration(wait["p95"]),
+            figure(done["goodput"], 3600),
+            figure(done["badput"], 3600),
+        )
