@@ -2,12 +2,13 @@
 
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from commands.running import COMMAND, WITHIN_S, outrider
+from commands.running import COMMAND, WITHIN_S, get, outrider
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +23,14 @@ def campus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def _wait_for_jobs(url: str) -> None:
+    """The page answers before the two weeks that the demo begins with have been told."""
+    deadline = time.monotonic() + WITHIN_S
+    while not get(f"{url}/api/v1/status")["jobs"]["submitted"]:
+        assert time.monotonic() < deadline, "no job was seen"
+        time.sleep(0.05)
+
+
 @pytest.fixture(scope="module")
 def demo_url() -> Iterator[str]:
     """The address of a running `outrider demo`: a real daemon beside a simulated campus."""
@@ -32,7 +41,9 @@ def demo_url() -> Iterator[str]:
     with demo:
         assert demo.stdout is not None
         try:
-            yield demo.stdout.readline().strip()
+            url = demo.stdout.readline().strip()
+            _wait_for_jobs(url)
+            yield url
         finally:
             demo.send_signal(signal.SIGTERM)
             demo.wait(WITHIN_S)

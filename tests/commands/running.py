@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import urllib.request
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,3 +53,9 @@ def shell(*words: object, **environment: str) -> Done:
         env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr)
+
+
+def get(url: str) -> Any:
+    """The JSON that a daemon answers."""
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return json.load(answer)

@@ -1,23 +1,16 @@
 """`outrider status` and `outrider explain`: of a running daemon, of its ledger, of nobody."""
 
 import json
-import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import pytest
 
-from commands.running import outrider
+from commands.running import get, outrider
 
 NOBODY = "http://127.0.0.1:9"  # the discard port: nobody listens
-
-
-def get(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        return json.load(answer)
 
 
 @pytest.fixture
