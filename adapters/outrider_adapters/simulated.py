@@ -75,7 +75,7 @@ class SimulatedAdapter(Adapter):
     settings_type = SimulatedSettings
     sees = (
         "joined", "owner_came", "owner_went", "usable", "rebooted", "submitted", "started",
-        "evicted", "completed", "removed",
+        "evicted", "completed", "removed", "suspended", "resumed",
     )  # fmt: skip
     lateness_s = 0.0
     own_clock = True

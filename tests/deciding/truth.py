@@ -4,7 +4,15 @@ from typing import NamedTuple
 
 from deciding.campuses import DAY_S, HOUR_S, WEEKDAYS
 from outrider.model.clusters import ClusterSpec
-from outrider.model.events import COMPLETED, EVICTED, REMOVED, STARTED, Event
+from outrider.model.events import (
+    COMPLETED,
+    EVICTED,
+    REMOVED,
+    RESUMED,
+    STARTED,
+    SUSPENDED,
+    Event,
+)
 from outrider.virtual.campus import Campus
 
 
@@ -81,6 +89,77 @@ class Truth:
         ends += [(float(kill_s), 3, "removed")] if kill_s == kill_s else []
         time_s, _, ending = min(ends, default=(float("inf"), 9, "open"))
         return float(time_s), ending
+
+    def sleeps(self, machine: int, time_s: float, run_ended_s: float) -> bool:
+        """Whether an idle machine sleeps, given when the last run there ended."""
+        since = max(self.idle_since(machine, time_s) or 0.0, run_ended_s)
+        spec: ClusterSpec = self.campus.clusters[int(self.campus.machine_cluster[machine])]
+        is_open = self.is_open(machine, since)
+        return time_s >= since + (spec.sleep_after_open_s if is_open else spec.sleep_after_closed_s)
+
+    def leaves(self, machine: int, time_s: float) -> float:
+        """When nobody sits at the machine any more who came until a moment."""
+        until = time_s
+        while later := [o for i, o in self.stays[machine] if i <= until < o]:
+            until = max(later)
+        return until
+
+    def expected_turns(
+        self, job: int, machine: int, start_s: float, setup_s: float, saved_s: float
+    ) -> tuple[list[tuple[float, str]], float]:
+        """All turns of a run under the campus's rules, the last its end; and seconds worked."""
+        run_s, kill_s = float(self.campus.run_s[job]), float(self.campus.kill_s[job])
+        kill_s = kill_s if kill_s == kill_s else float("inf")
+        patience_s = self.campus.run_rules.suspend_s
+        left_s = setup_s + run_s - saved_s if run_s == run_s else float("inf")
+        now, busy_s, turns = start_s, 0.0, list[tuple[float, str]]()
+        while True:
+            login = min((i for i, _ in self.stays[machine] if i > now), default=float("inf"))
+            reboot = min((r for r in self.reboots(machine) if r > now), default=float("inf"))
+            ends = [(now + left_s, 0, "completed"), (reboot, 1, "reboot"), (kill_s, 3, "removed")]
+            ends.append((login, 4, "suspended") if patience_s else (login, 2, "owner"))
+            time_s, _, what = min(ends)
+            turns.append((time_s, what if time_s < float("inf") else "open"))
+            busy_s, left_s = busy_s + time_s - now, left_s - (time_s - now)
+            if what != "suspended" or time_s == float("inf"):
+                return turns, max(0.0, busy_s - setup_s)
+            leaves = self.leaves(machine, time_s)
+            rests = [(time_s + patience_s, 1, "owner"), (kill_s, 3, "removed")]
+            if leaves <= time_s + patience_s:
+                is_night = leaves in self.nights
+                rests[0] = (leaves, 1, "reboot") if is_night else (leaves, 4, "resumed")
+            now, _, what = min(rests)
+            turns.append((now, what))
+            if what != "resumed":
+                return turns, max(0.0, busy_s - setup_s)
+
+
+TURNS = {COMPLETED: "completed", REMOVED: "removed", SUSPENDED: "suspended", RESUMED: "resumed"}
+
+
+class LongRun(NamedTuple):
+    """One run of a job with all its turns; the last is its end, missing where it is open."""
+
+    job: int
+    machine: int
+    start_s: float
+    turns: list[tuple[float, str]]
+
+
+def long_runs_of(told: list[Event]) -> list[LongRun]:
+    """The runs in a recorded stream, by start, with their suspensions."""
+    going: dict[int, LongRun] = {}
+    runs = []
+    for time_s, kind, subject, extra in told:
+        if kind == STARTED:
+            assert subject not in going, "a job runs twice at once"
+            going[subject] = LongRun(subject, extra[0], time_s, [])
+            runs.append(going[subject])
+        elif subject in going and (kind in TURNS or kind == EVICTED):
+            going[subject].turns.append((time_s, TURNS.get(kind, str(extra))))
+            if kind in (COMPLETED, EVICTED, REMOVED):
+                del going[subject]
+    return runs
 
 
 def runs_of(told: list[Event], end_s: float) -> list[Run]:

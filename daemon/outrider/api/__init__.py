@@ -8,6 +8,7 @@ Adapters subclass `Adapter`, policies subclass `Policy`; both build their settin
 from outrider.api.adapter import Adapter, AdapterSettings, Batch
 from outrider.api.broker import BrokerSettings, acknowledge_message, backoff, connected
 from outrider.api.policy import API_VERSION, Policy, PolicySettings, SiteView
+from outrider.api.prediction import Prediction
 from outrider.api.reader import LogReader, ReaderOptions, Reading
 from outrider.model import events
 from outrider.model.clusters import ClusterSpec
@@ -53,6 +54,7 @@ __all__ = [
     "PluginError",
     "Policy",
     "PolicySettings",
+    "Prediction",
     "ReaderOptions",
     "Reading",
     "SiteView",

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 import msgspec
 
+from outrider.api.prediction import Prediction
 from outrider.model.decisions import Choice
 from outrider.model.jobs import Job
 from outrider.model.outcomes import Outcome
@@ -185,6 +186,15 @@ class Policy:
             may_keep: False when the starvation guard demands a start.
         """
         raise NotImplementedError
+
+    def predict(self, job: Job, machine: int, view: SiteView) -> Prediction | None:
+        """What to expect of a run that begins now; scored against what happens to it.
+
+        Asked of every run, whoever chose the machine (in shadow the batch system), before the
+        machine counts as taken. It is a question only: nothing may be learned or drawn from it.
+        A policy that does not override it predicts nothing.
+        """
+        return None
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
         """Learn from the end of a run or of a job; return the rewards that it settled.

@@ -7,52 +7,18 @@ feeds it delivers the tick after all other events of that time stamp.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from outrider.engine.accounting import Accounting
+from outrider.engine.job_events import JobEvents
 from outrider.engine.line import NEVER
 from outrider.engine.machine_events import MachineEvents
 from outrider.engine.seat import Seat
 from outrider.engine.site import Site
-from outrider.model.decisions import Choice
-from outrider.model.events import KIND_NAMES, MACHINE_KINDS, Event
-from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE, Job, JobSpec
+from outrider.engine.wires import Recorder, Sink
+from outrider.model.events import JOB_KINDS, KIND_NAMES, MACHINE_KINDS, TICK, Event
+from outrider.model.jobs import QUEUED
 from outrider.model.machines import MachineSpec
-from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN
-
-
-class Sink(Protocol):
-    """What carries decisions out: the virtual site in replay, the gate in the daemon."""
-
-    def start(self, job: int, machine: int) -> None:
-        """Start a job on a machine, now."""
-        ...
-
-    def wake_at(self, time_s: float) -> None:
-        """Deliver a tick at `time_s`, after all other events of that moment."""
-        ...
-
-
-class Recorder(Protocol):
-    """What writes the ledger."""
-
-    def decided(
-        self, seat: Seat, job: int, action: str, machine: int, cpus: int, reason: str,
-        choice: Choice | None,
-    ) -> None:  # fmt: skip
-        """A decision was made, to be acted on or not."""
-        ...
-
-    def ended(
-        self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,
-        reward: float | None, on_policy: bool,
-    ) -> None:  # fmt: skip
-        """A run ended, or a job left, and the seat's policy was told.
-
-        Of a run that was thrown away and that no seat learns from, told once, with None.
-        """
-        ...
-
 
 Handler = Callable[[float, int, Any], None]
 """Takes what happened: time_s, subject, extra."""
@@ -84,16 +50,20 @@ class Engine:
         self.accounting = accounting
         self.seats = list(seats)
         self.events = 0
-        self.silent = False
-        self._listening = self.seats
         self._sink = sink
         self._recorder = recorder
         self._round_due = False
         self._line = False
         self._wake_s = NEVER
         machines = MachineEvents(site, accounting.energy, self._decide_if_free)
+        self._jobs = JobEvents(
+            site, accounting, self.seats, recorder, self._want_round, self._decide_if_free
+        )
         self._handlers: list[Handler] = [
-            getattr(self, f"_{name}", None) or getattr(machines, name) for name in KIND_NAMES
+            self._tick
+            if kind == TICK
+            else getattr(self._jobs if kind in JOB_KINDS else machines, name)
+            for kind, name in enumerate(KIND_NAMES)
         ]
         if any(seat.notices for seat in self.seats):
             for kind in MACHINE_KINDS:
@@ -154,119 +124,28 @@ class Engine:
             self._wake_s = wake_s
             self._sink.wake_at(wake_s)
 
+    @property
+    def silent(self) -> bool:
+        """Whether history is being told."""
+        return self._jobs.silent
+
+    def _listen(self, *, silent: bool) -> None:
+        self._jobs.silent = silent
+        self._jobs.listening = [] if silent else self.seats
+
     def be_silent(self) -> None:
         """What follows is history: build state from it, but let nothing count or be decided."""
-        self.silent = True
-        self._listening = []
+        self._listen(silent=True)
 
     def begin(self, now: float) -> None:
         """End of silent history: from here on everything counts and is decided."""
-        self.silent = False
-        self._listening = self.seats
+        self._listen(silent=False)
         for seat in self.seats:
             self._seat_waiting(seat)
         self.site.now = max(self.site.now, now)
         self.accounting.restart(self.site.now if self.events else None)
         if self.site.jobs:
             self._want_round()
-
-    # -- jobs ---------------------------------------------------------------------------------
-
-    def _submitted(self, time_s: float, subject: int, extra: JobSpec) -> None:
-        submit_s = time_s if extra.seen_submit else None
-        job = self.site.jobs[subject] = Job(subject, extra, submit_s)
-        self.accounting.job_submitted(job, time_s)
-        for seat in self._listening:
-            seat.enter(subject)
-        self._want_round()
-
-    def _started(self, time_s: float, subject: int, extra: tuple[int, int]) -> None:
-        site = self.site
-        job = site.jobs[subject]
-        machine, cpus = extra
-        job.state, job.machine, job.cpus, job.start_s = RUNNING, machine, cpus, time_s
-        job.pause_s = 0.0
-        job.runs += 1
-        if job.first_start_s is None:
-            job.first_start_s = time_s
-        for seat in self._listening:
-            seat.started(job, site)
-        site.take(machine, cpus)
-        self.accounting.run_started(job, machine, time_s, site.now)
-
-    def _end_run(self, job: Job, time_s: float, ending: str, reason: str) -> None:
-        """Common end of every run: books, machine, outcome to every seat."""
-        site, accounting = self.site, self.accounting
-        run_s = job.run_s(time_s)
-        cluster = site.machine_cluster[job.machine]
-        if ending is COMPLETED_RUN:
-            accounting.run_completed(job, run_s, cluster, time_s)
-        else:
-            accounting.run_wasted(job, run_s, cluster, reason)
-            job.lost_s += run_s
-            if run_s > job.consumed_s:
-                job.consumed_s = run_s
-        accounting.run_closed(job, time_s, site.now)
-        site.give_back(job.machine, job.cpus)
-        learners = [seat for seat in self._listening if seat.learns]
-        for seat in learners:
-            on_policy = seat.running.get(job.number, (None, False))[1]
-            reward = seat.ended(job, ending, reason, run_s, site)
-            self._recorder.ended(seat, job, ending, reason, run_s, reward, on_policy)
-        if ending is not COMPLETED_RUN and not learners and not self.silent:
-            self._recorder.ended(None, job, ending, reason, run_s, None, False)
-        self._decide_if_free()
-
-    def _completed(self, time_s: float, subject: int, extra: None) -> None:
-        job = self.site.jobs.pop(subject)
-        self._end_run(job, time_s, COMPLETED_RUN, "")
-
-    def _evicted(self, time_s: float, subject: int, extra: str) -> None:
-        job = self.site.jobs[subject]
-        self._end_run(job, time_s, EVICTED_RUN, extra)
-        job.state, job.machine = QUEUED, -1
-        for seat in self._listening:
-            seat.enter(subject)
-        self._want_round()
-
-    def _removed(self, time_s: float, subject: int, extra: str) -> None:
-        job = self.site.jobs.pop(subject)
-        self.accounting.job_removed(job)
-        if job.state in (RUNNING, SUSPENDED_STATE):
-            self._end_run(job, time_s, REMOVED_RUN, extra)
-            return
-        for seat in self._listening:
-            reward = seat.removed(job, extra, self.site, self._recorder.decided)
-            if seat.learns:
-                self._recorder.ended(seat, job, REMOVED_RUN, extra, 0.0, reward, True)
-
-    def _suspended(self, time_s: float, subject: int, extra: None) -> None:
-        job = self.site.jobs[subject]
-        self.accounting.run_paused(job, self.site.now)
-        job.state, job.suspended_at_s = SUSPENDED_STATE, time_s
-
-    def _resumed(self, time_s: float, subject: int, extra: None) -> None:
-        job = self.site.jobs[subject]
-        job.pause_s += max(0.0, time_s - job.suspended_at_s)
-        job.state = RUNNING
-        self.accounting.run_resumed(job, self.site.now)
-
-    def _held(self, time_s: float, subject: int, extra: None) -> None:
-        job = self.site.jobs[subject]
-        job.state = HELD_STATE
-        for seat in self._listening:
-            seat.withdraw(subject, self.site.now)
-
-    def _released(self, time_s: float, subject: int, extra: None) -> None:
-        self.site.jobs[subject].state = QUEUED
-        for seat in self._listening:
-            seat.enter(subject)
-        self._want_round()
-
-    def _changed(self, time_s: float, subject: int, extra: JobSpec) -> None:
-        job = self.site.jobs[subject]
-        self.accounting.job_changed(job, extra, self.site.now)
-        job.spec = extra
 
     def _seat_waiting(self, seat: Seat) -> None:
         """The jobs that wait already get in line at a seat that is new."""
@@ -318,8 +197,7 @@ class Engine:
         for seat in fresh:
             self._seat_waiting(seat)
         self.events = saved["events"]
-        self.silent = saved["silent"]
-        self._listening = [] if self.silent else self.seats
+        self._listen(silent=saved["silent"])
         self._round_due = saved["round_due"]
         self._line = saved["line"]
         self._wake_s = NEVER if saved["wake_s"] is None else saved["wake_s"]

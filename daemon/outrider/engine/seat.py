@@ -7,13 +7,15 @@ from collections.abc import Hashable
 from typing import Any
 
 from outrider.api.policy import Policy
+from outrider.engine.holds import Holds
 from outrider.engine.line import Line, Standing
+from outrider.engine.predictions import Predictions
 from outrider.engine.round import Record, Round, Start
 from outrider.engine.site import Site
 from outrider.model.decisions import KEEP, NO_MACHINE, NOWHERE, START
 from outrider.model.errors import PolicyError
 from outrider.model.jobs import Job
-from outrider.model.outcomes import REMOVED_RUN, Outcome
+from outrider.model.outcomes import EVICTED_RUN, REMOVED_RUN, Outcome
 
 
 class Seat:
@@ -25,10 +27,16 @@ class Seat:
         reconsider_s: decision epoch where the policy has none of its own.
         strict: an error in the policy is raised (replay). Otherwise it is noted in `broken`, and
             the seat stays empty from then on while the others go on (the daemon).
+        exact: remember each job that was held, for a report that knows the truth (replay).
     """
 
     def __init__(
-        self, policy: Policy, acting: bool, reconsider_s: float, strict: bool = True
+        self,
+        policy: Policy,
+        acting: bool,
+        reconsider_s: float,
+        strict: bool = True,
+        exact: bool = False,
     ) -> None:
         self.strict = strict
         self.broken = ""
@@ -48,6 +56,8 @@ class Seat:
         kind = type(policy)
         self.learns = kind.observe is not Policy.observe
         self.notices = kind.notice is not Policy.notice
+        self.predictions = Predictions() if kind.predict is not Policy.predict else None
+        self.holds = Holds(self.reconsider_s, exact)
         self.longest_hold_s = 0.0
         self._round = Round(self)
 
@@ -66,6 +76,7 @@ class Seat:
         if standing.held_s or standing.hold_since_s is not None:
             standing.end_hold(now)
             self.longest_hold_s = max(self.longest_hold_s, standing.held_s)
+            self.holds.add(number, standing.held_s)
         return standing
 
     def started(self, job: Job, site: Site) -> None:
@@ -78,6 +89,8 @@ class Seat:
             if standing.reason != NO_MACHINE:
                 self.agreed += on_policy
                 self.disagreed += not on_policy
+                if standing.action == KEEP:
+                    self.holds.cut_short(job.number)
         if self.learns and not self.broken:
             try:
                 key = self.policy.alike(job, site)
@@ -85,6 +98,22 @@ class Seat:
                 self._fail(error)
             else:
                 self.running[job.number] = (key, on_policy)
+        if self.predictions is not None and not self.broken:
+            try:
+                self.predictions.keep(job.number, self.policy.predict(job, job.machine, site))
+            except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+                self._fail(error)
+
+    def judge(self, job: Job, ending: str, reason: str, run_s: float, now: float) -> None:
+        """A run ended: hold what was predicted, and a hold before it, against what happened."""
+        if self.predictions is not None:
+            self.predictions.score(job.number, ending, reason, run_s, now)
+        if ending is not EVICTED_RUN:
+            self.holds.end(job.number, ending)
+
+    def calibration(self, now: float) -> dict[str, Any] | None:
+        """How true its predictions were until now; None where the policy predicts nothing."""
+        return None if self.predictions is None else self.predictions.report(now)
 
     def ended(self, job: Job, ending: str, reason: str, run_s: float, site: Site) -> float | None:
         """A run ended: let the policy learn from it. Returns the reward, if it has one."""
@@ -104,6 +133,7 @@ class Seat:
         if standing is not None and standing.action == KEEP:
             self.decisions += 1
             record(self, job.number, KEEP, NOWHERE, 0, f"ended_{reason}", None)
+        self.holds.end(job.number, REMOVED_RUN)
         if not self.learns:
             return None
         now = site.now
@@ -144,6 +174,8 @@ class Seat:
         self.broken = text
         self.line.clear()
         self.running.clear()
+        if self.predictions is not None:
+            self.predictions.open.clear()
 
     # -- a round ------------------------------------------------------------------------------
 
@@ -185,6 +217,8 @@ class Seat:
             "rng": [state[0], list(state[1]), state[2]],
             "line": self.line.save(),
             "running": [[number, key, on] for number, (key, on) in self.running.items()],
+            "predictions": None if self.predictions is None else self.predictions.save(),
+            "holds": self.holds.save(),
             "broken": self.broken,
             "counts": [self.decisions, self.starts, self.agreed, self.disagreed, self.reward_n],
             "sums": [self.reward_sum, self.longest_hold_s],
@@ -203,6 +237,9 @@ class Seat:
         self.policy.rng.setstate((version, tuple(numbers), gauss))
         self.line.restore(saved["line"], clusters)
         self.running = {number: (_hashable(key), on) for number, key, on in saved["running"]}
+        if self.predictions is not None and saved["predictions"] is not None:
+            self.predictions.restore(saved["predictions"])
+        self.holds.restore(saved["holds"])
         self.broken = saved["broken"]
         self.decisions, self.starts, self.agreed, self.disagreed, self.reward_n = saved["counts"]
         self.reward_sum, self.longest_hold_s = saved["sums"]

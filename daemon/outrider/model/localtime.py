@@ -1,12 +1,27 @@
 """The site's wall clock: which hour of day and of week an event time falls in."""
 
 import datetime as dt
+import re
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
 DAY_S = 86_400
 WEEK_S = 7 * DAY_S
+_CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
 _EPOCH_WEEKDAY = 3  # 1970-01-01 was a Thursday; Monday is 0
+
+
+def day_second(clock: str) -> float:
+    """Seconds since midnight of a time of day, ``HH:MM`` or ``HH:MM:SS``.
+
+    Raises:
+        ValueError: it is no time of day.
+    """
+    match = _CLOCK.fullmatch(clock)
+    hour, minute, second = (int(part or 0) for part in match.groups()) if match else (99, 0, 0)
+    if hour > 23 or minute > 59 or second > 59:
+        raise ValueError(f'"{clock}" is no time of day; right would be "03:00"')
+    return float(hour * 3600 + minute * 60 + second)
 
 
 class LocalTime(Protocol):

@@ -130,7 +130,17 @@ class Ingestion:
         self.hash.add(event)
 
     def run(self, progress: Callable[[float], None] | None = None) -> None:
-        """Read all files to their ends, always the one that is furthest behind.
+        """Read all files to their ends and account for what they tell.
+
+        Raises:
+            TraceError: a file cannot be read to its end.
+        """
+        self.engine.feed(self.events(progress))
+        if self.last_s > -inf:
+            self.engine.finish(self.last_s)
+
+    def events(self, progress: Callable[[float], None] | None = None) -> Iterator[Event]:
+        """What the files tell, read to their ends, always the one that is furthest behind.
 
         Raises:
             TraceError: a file cannot be read to its end.
@@ -149,9 +159,7 @@ class Ingestion:
                 self.intake.arrive(label, events)
                 newest_s = max((event[0] for event in events), default=-inf)
                 seen_s[label] = max(seen_s[label], newest_s - LATENESS_S)
-            self.engine.feed(self.intake.seen(label, seen_s[label]))
-        if self.last_s > -inf:
-            self.engine.finish(self.last_s)
+            yield from self.intake.seen(label, seen_s[label])
 
     def report(self) -> dict[str, Any]:
         """The object of ``outrider ingest --json``, but for its ``cpu_s``."""

@@ -5,17 +5,21 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from outrider.api.policy import Policy
 from outrider.engine import Engine, Seat
 from outrider.engine.accounting import Accounting
+from outrider.engine.holds import judge
 from outrider.engine.report import add_unfinished_overhead, report
 from outrider.engine.site import Site
 from outrider.model.decisions import NOWHERE, Choice
 from outrider.model.events import Event
 from outrider.model.jobs import Job
 from outrider.model.localtime import TraceTime
+from outrider.replay.saved_work import SavedWorkAccounting
 from outrider.virtual.campus import Campus
-from outrider.virtual.site import VirtualSite
+from outrider.virtual.detailed_site import DetailedSite, site_of
 
 _PROGRESS_EVERY = 1 << 16
 
@@ -71,13 +75,20 @@ class CampusRun:
     ) -> None:
         clock = TraceTime(campus.start)
         self.campus = campus
-        self.virtual = VirtualSite(campus, until_s)
+        self.virtual = site_of(campus, until_s)
         self.site = Site(clock, campus.clusters, campus.reboot_s)
         for policy in policies:
             if policy.needs_oracle:
                 policy.oracle = self.virtual
-        self.accounting = Accounting(clock, shares or {}, exact)
-        self.seats = [Seat(p, n == 0, campus.reconsider_s) for n, p in enumerate(policies)]
+        if isinstance(self.virtual, DetailedSite):
+            self.accounting: Accounting = SavedWorkAccounting(
+                clock, shares or {}, exact, self.virtual
+            )
+        else:
+            self.accounting = Accounting(clock, shares or {}, exact)
+        self.seats = [
+            Seat(p, n == 0, campus.reconsider_s, exact=n == 0) for n, p in enumerate(policies)
+        ]
         recorder = ReplayRecorder(campus, self.site, keep)
         self.engine = Engine(self.site, self.accounting, self.seats, self.virtual, recorder)
 
@@ -103,6 +114,8 @@ class CampusRun:
         add_unfinished_overhead(self.accounting, self.site, end_s, self.virtual.unfinished_run_s())
         seat = self.seats[0] if self.seats else None
         out = report(self.site, self.accounting, seat)
+        if isinstance(self.accounting, SavedWorkAccounting):
+            self.accounting.add_open(out["energy_wh"])
         out["jobs"]["skipped"] = dict(self.campus.skipped)
         work_s = sum(v for v in (out["goodput_s"], out["badput_s"]))
         machines = len(self.campus.machine_names)
@@ -112,12 +125,19 @@ class CampusRun:
             "span_s": end_s,
             "utility": {"total": None, "per_step": None},
             "utilisation_ratio": work_s / (machines * end_s) if machines and end_s else None,
+            "holds": None if seat is None else self._judged_holds(seat, end_s),
+            "calibration": None if seat is None else seat.calibration(end_s),
             "decisions": seat.decisions if seat else 0,
             "events": self.engine.events,
             "wall_s": time.perf_counter() - wall,
             "cpu_s": time.process_time() - cpu,
             "max_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         }
+
+    def _judged_holds(self, seat: Seat, end_s: float) -> dict[str, Any]:
+        """What the truth says of the jobs that were held: known to the report, to no policy."""
+        bad = np.isnan(self.campus.run_s[self.campus.submit_s <= end_s])
+        return judge(seat.holds.by_job(seat.line.waiting, end_s), bad)
 
     def _reporting(
         self, events: Iterable[Event], progress: Callable[[float], None]

@@ -15,6 +15,7 @@ from outrider.api.plugins import ADAPTERS, POLICIES, find, load
 from outrider.engine.fairness import check_targets
 from outrider.model.clusters import ClusterSpec
 from outrider.model.errors import ConfigurationError, PluginError
+from outrider.model.localtime import day_second
 from outrider.model.machines import MachineSpec
 from outrider.model.opening import OpeningHours
 from outrider.model.settings import build
@@ -78,6 +79,16 @@ class Config(msgspec.Struct, frozen=True):
             "after this, where the policy sets none of its own.",
         ),
     ] = 3600.0
+    reboot: (
+        Annotated[
+            str,
+            Meta(
+                description="Local time of a nightly reboot, HH:MM. Policies that know it start "
+                "nothing that it would cut off. Unset: there is none.",
+            ),
+        ]
+        | None
+    ) = None
     stale_after_s: Annotated[
         float, Meta(gt=0, description="Input older than this is called stale; nothing acts on it.")
     ] = 300.0
@@ -137,6 +148,10 @@ class LoadedConfig(msgspec.Struct, frozen=True):
             ClusterSpec(name, OpeningHours(settings.open))
             for name, settings in self.config.clusters.items()
         ]
+
+    def reboot_day_s(self) -> float | None:
+        """Second of the day of the nightly reboot, or None. Raises `ValueError`."""
+        return None if self.config.reboot is None else day_second(self.config.reboot)
 
     def describe_machine(self, name: str) -> MachineSpec:
         """What is known of a machine that is only known because a job ran there."""
@@ -204,6 +219,10 @@ def check_config(given: Mapping[str, Any], source: str) -> LoadedConfig:
             f'{source}: "timezone" = {config.timezone!r}: no such zone; '
             'right would be a name like "Europe/Berlin"'
         ) from error
+    try:
+        loaded.reboot_day_s()
+    except ValueError as error:
+        raise ConfigurationError(f'{source}: "reboot" = {error}') from error
     check_targets(config.shares, f"{source} [shares]")
     if not config.adapters:
         known = ", ".join(find(ADAPTERS))

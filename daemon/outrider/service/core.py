@@ -30,7 +30,7 @@ from outrider.service.metrics.declarations import DECISION_BOUNDS_S
 from outrider.service.pseudonyms import Pseudonyms
 from outrider.service.sources import SourceState
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 MALFORMED = "malformed"
 """Why an event that no adapter should have made is rejected."""
 
@@ -75,7 +75,7 @@ class Core:
         self.replaying = False
         clock = ZoneTime(config.timezone)
         declared = {spec.name: spec for spec in [*clusters, *loaded.cluster_specs()]}
-        self.site = Site(clock, list(declared.values()))
+        self.site = Site(clock, list(declared.values()), loaded.reboot_day_s())
         self.accounting = Accounting(clock, config.shares, exact=False)
         self.seats = make_seats(loaded)
         self.intake = Intake(self.sources, loaded.describe_machine, loaded.complete_machine)

@@ -167,6 +167,8 @@ def _policy(core: Core, seat: Seat) -> dict[str, Any]:
         "reconsider_s": seat.reconsider_s,
         "broken": seat.broken or None,
         "learned": None if seat.broken else seat.policy.learned(core.site),
+        "calibration": seat.calibration(core.site.now),
+        "held": seat.holds.report(),
     }
 
 

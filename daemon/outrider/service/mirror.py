@@ -12,15 +12,18 @@ from typing import Any
 
 from outrider import __version__
 from outrider.engine.energy import PURPOSES
+from outrider.engine.holds import LATER
+from outrider.engine.predictions import CHANCE_BINS, WINDOWS, Predictions
 from outrider.engine.report import open_energy_j
 from outrider.model.events import KIND_NAMES
 from outrider.model.jobs import RUNNING
 from outrider.service.core import Core
 from outrider.service.faces import job_counts, machine_counts
-from outrider.service.metrics.declarations import MACHINE_STATES
+from outrider.service.metrics.declarations import MACHINE_STATES, METRICS
 from outrider.service.metrics.registry import Registry
 from outrider.service.metrics.render import negotiate, render
 
+_PREDICTION_METRICS = [m.name for m in METRICS if m.name.startswith("prediction_")]
 _PAGE_BYTES = resource.getpagesize()
 _STARTED_S = time.time()
 
@@ -47,6 +50,10 @@ class Mirror:
             }
         )
         self.registry.choose_state("mode", config.mode)
+        for seat in core.seats:
+            if seat.predictions is None:
+                for name in _PREDICTION_METRICS:
+                    self.registry.numbers(name).leave_out("policy", seat.name)
 
     def page(
         self,
@@ -134,6 +141,26 @@ class Mirror:
             number("agreement_total", seat.name, "false").set(seat.disagreed)
             self.registry.spread("reward", seat.name).set((seat.reward_n,), seat.reward_sum)
             number("policy_failures_total", seat.name).set(1 if seat.broken else 0)
+            for later in LATER:
+                number("held_jobs_total", seat.name, later).set(seat.holds.jobs[later])
+                number("hold_seconds_total", seat.name, later).set(seat.holds.seconds[later])
+            if seat.predictions is not None:
+                self._predictions(seat.name, seat.predictions)
+
+    def _predictions(self, policy: str, predictions: Predictions) -> None:
+        number, chances = self.registry.number, predictions.evictions.all
+        for k, name in enumerate(CHANCE_BINS):
+            evicted = chances.observed[k]
+            number("prediction_runs_total", policy, name, "completed").set(chances.n[k] - evicted)
+            number("prediction_runs_total", policy, name, "evicted").set(evicted)
+            number("prediction_expected_evictions_total", policy, name).set(chances.predicted[k])
+        report = predictions.report(self._core.site.now)
+        for window in WINDOWS:
+            evictions = report["evictions"][window]
+            number("prediction_brier_ratio", policy, window).set(evictions["brier"])
+            number("prediction_skill_ratio", policy, window).set(evictions["skill"])
+            error_s = report["run_s"][window]["mean_absolute_error"]
+            number("prediction_run_error_seconds", policy, window).set(error_s)
 
     def _sources(self) -> None:
         core, number = self._core, self.registry.number

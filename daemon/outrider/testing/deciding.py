@@ -15,7 +15,7 @@ from outrider.testing.candidate import Candidate
 from outrider.testing.declarations import check_identity, check_settings
 from outrider.testing.stages import act, before, incumbent, seen_from_outside
 from outrider.testing.verdict import expect
-from outrider.testing.witness import Witness, check_scores, check_sentence
+from outrider.testing.witness import Witness, check_prediction, check_scores, check_sentence
 
 FORK_S: Final = 1.5 * DAY_S
 
@@ -93,6 +93,19 @@ class DecidesSoundly(Candidate):
         act(tiny_campus(), policy, until_s=DAY_S)
         Witness(policy := self.make(), look=look)
         act(tiny_campus(), policy)
+
+    def test_it_predicts_what_can_be_and_predicting_changes_nothing(self) -> None:
+        """`predict` gives a probability and a length, and may be asked at any time."""
+
+        def look(job: Job, site: Site) -> None:
+            machine = site.longest_free()
+            check_prediction(policy.predict(job, machine, site), f"at {site.now:g} s")
+
+        campus = tiny_campus()
+        plain = act(campus, self.make())
+        policy = self.make()
+        Witness(policy, look=look)
+        _expect_same(act(campus, policy), plain, "a run in which predictions were asked for")
 
     def test_it_cannot_see_the_future(self) -> None:
         """Two campuses that are alike until a moment are decided alike until then."""

@@ -6,6 +6,7 @@ from math import isfinite
 from typing import Any
 
 from outrider.api.policy import Policy
+from outrider.api.prediction import Prediction
 from outrider.engine.free_intervals import FREE
 from outrider.engine.round import GUARD
 from outrider.engine.site import Site
@@ -62,7 +63,7 @@ class Witness:
         where = f"choice {self.asked}, at {site.now:g} s"
         expect(_picture(site) == before, f"{where}: choose() changed the site; it may only look")
         check_choice(choice, site, may_keep, where)
-        self.kept += choice.machine == NOWHERE
+        self.kept += choice.machine == NOWHERE and choice.reason != NO_MACHINE
         if self._look is not None:
             self._look(job, site)
         return choice
@@ -78,6 +79,8 @@ def check_choice(choice: Any, site: Site, may_keep: bool, where: str) -> None:
     """A `Choice` of a free machine, or of none where that is allowed, with sound numbers."""
     expect(isinstance(choice, Choice), f"{where}: choose() must return a Choice: {choice!r}")
     machine, propensity = choice.machine, choice.propensity
+    if machine == NOWHERE and choice.reason == NO_MACHINE:
+        return  # it fits nowhere: nobody chose that
     if machine == NOWHERE:
         expect(may_keep, f"{where}: kept the job queued although may_keep is False")
     else:
@@ -120,6 +123,22 @@ def check_rewards(rewards: Any, where: str) -> None:
             isinstance(reward, (int, float)) and isfinite(reward),
             f"{where}: a reward must be a finite number: {reward!r}",
         )
+
+
+def check_prediction(prediction: Any, where: str) -> None:
+    """A probability and a length, or no opinion."""
+    if prediction is None:
+        return
+    expect(isinstance(prediction, Prediction), f"{where}: predict() gave {prediction!r}")
+    chance, run_s = prediction
+    expect(
+        chance is None or 0.0 <= chance <= 1.0,
+        f"{where}: eviction_probability {chance!r}; right would be 0 to 1, or None",
+    )
+    expect(
+        run_s is None or (isfinite(run_s) and run_s >= 0.0),
+        f"{where}: run_s {run_s!r}; right would be seconds from 0, or None",
+    )
 
 
 def check_sentence(said: Any, where: str) -> None:

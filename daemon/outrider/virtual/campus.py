@@ -2,6 +2,8 @@
 
 import datetime as dt
 from dataclasses import dataclass, field
+from math import inf
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,33 @@ from outrider.model.clusters import ClusterSpec
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
+
+
+LATEST_S: Final = 1e9
+"""No trace is longer: 31 years. What is later is a mistake, most often a Unix time."""
+
+
+class RunRules(NamedTuple):
+    """What a run costs beside its work, and what is left of one when an owner comes.
+
+    The defaults are those of McGough and Forshaw: nothing, and nothing.
+
+    Attributes:
+        wake_s: seconds a job waits on its machine if it had to be woken.
+        wake_j: joules of waking a machine for a job.
+        transfer_s: seconds a job copies its data at every start, before it works.
+        suspend_s: a job is suspended when the owner comes, and evicted if he stays longer.
+        checkpoint_every_s: seconds of work after which a run saves what it has done.
+    """
+
+    wake_s: float = 0.0
+    wake_j: float = 0.0
+    transfer_s: float = 0.0
+    suspend_s: float = 0.0
+    checkpoint_every_s: float = inf
+
+
+PLAIN_RUNS: Final = RunRules()
 
 
 @dataclass(slots=True)
@@ -28,7 +57,7 @@ class Campus:
         clusters: in the order of ``site.toml``, then those only machines name.
         machine_names: one name a machine.
         machine_cluster: (machines,) cluster number.
-        active_w, idle_w, sleep_w: (machines,) watts.
+        active_w, idle_w, sleep_w: (machines,) watts; nan where nobody knows.
         session_machine, login_s, logout_s: (sessions,) owner sessions, by log-in.
         job_names: one name a job, by submission.
         submit_s: (jobs,) seconds.
@@ -36,6 +65,8 @@ class Campus:
         kill_s: (jobs,) absolute second at which somebody kills it, nan = nobody.
         user, vo: (jobs,) index into `user_names`, `vo_names`.
         skipped: rows left out under ``--skip-bad``, by reason.
+        run_rules: what runs cost and what evictions leave.
+        end_s: the trace lasts at least until then.
     """
 
     name: str
@@ -62,11 +93,13 @@ class Campus:
     user_names: list[str]
     vo_names: list[str]
     skipped: dict[str, int] = field(default_factory=dict)
+    run_rules: RunRules = PLAIN_RUNS
+    end_s: float = 0.0
 
     @property
     def span_s(self) -> float:
         """Seconds from 0 to the last thing the trace knows of: its end."""
-        last = [0.0]
+        last = [self.end_s]
         for column in (self.logout_s, self.submit_s, self.kill_s):
             known = column[~np.isnan(column)]
             if known.size:

@@ -98,6 +98,8 @@ def read_campus(folder: Path, *, skip_bad: bool = False) -> Campus:
         user_names=users,
         vo_names=vos,
         skipped=dict(skipped or {}),
+        run_rules=site.table.run_rules,
+        end_s=site.table.end_s,
     )
 
 
@@ -127,10 +129,12 @@ def write_campus(campus: Campus, folder: Path, *, gz: bool = False) -> None:
         idle_before_job_open_s=campus.idle_before_job_open_s,
         idle_before_job_closed_s=campus.idle_before_job_closed_s,
         reconsider_s=campus.reconsider_s,
+        end_s=campus.end_s,
+        **campus.run_rules._asdict(),
     )
     (folder / SITE_FILE).write_text(site_text(table, campus.clusters), encoding="utf-8")
     clusters = [campus.clusters[number].name for number in campus.machine_cluster]
-    watts = (campus.active_w.tolist(), campus.idle_w.tolist(), campus.sleep_w.tolist())
+    watts = [_with_gaps(column) for column in (campus.active_w, campus.idle_w, campus.sleep_w)]
     with _table(folder, MACHINES, gz) as file:
         _write(file, MACHINE_COLUMNS, zip(campus.machine_names, clusters, *watts, strict=True))
     machines = [campus.machine_names[number] for number in campus.session_machine]

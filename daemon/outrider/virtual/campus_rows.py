@@ -3,25 +3,31 @@
 Each rule stands twice: over whole columns for speed, and for one row to name its fault.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
 from outrider.model.errors import nearest
-from outrider.virtual.campus import Floats
+from outrider.virtual.campus import LATEST_S, Floats
 from outrider.virtual.campus_table import Column, Columns, Fault, Row, TableKind
 
 MACHINES: Final = "machines.csv"
 OWNERS: Final = "owners.csv"
 JOBS: Final = "jobs.csv"
 
+_SECONDS: Final = "seconds since the start of the trace (no Unix time)"
+
+WATTS: Final = ("active_w", "idle_w", "sleep_w")
+MOST_W: Final = 1e6
+"""No desktop draws a megawatt; what does is a mistake."""
+
 MACHINE_COLUMNS: Final = (
     Column("machine"),
     Column("cluster"),
-    Column("active_w", number=True),
-    Column("idle_w", number=True),
-    Column("sleep_w", number=True),
+    Column("active_w", number=True, may_be_empty=True),
+    Column("idle_w", number=True, may_be_empty=True),
+    Column("sleep_w", number=True, may_be_empty=True),
 )
 OWNER_COLUMNS: Final = (
     Column("machine"),
@@ -47,7 +53,7 @@ def machine_table() -> TableKind:
             len(set(names)) == len(names)
             and all(names)
             and all(columns["cluster"])
-            and all(_not_negative(columns[name]) for name in ("active_w", "idle_w", "sleep_w"))
+            and all(_lies_within(columns[name], MOST_W) for name in WATTS)
         )
 
     def new_check() -> Callable[[Row], Fault | None]:
@@ -58,7 +64,7 @@ def machine_table() -> TableKind:
                 return fault
             if not row["cluster"]:
                 return Fault("empty name", "cluster", "the name of the machine's cluster")
-            if fault := _negative(row, "active_w", "idle_w", "sleep_w"):
+            if fault := _beyond(row, WATTS, MOST_W, "watts"):
                 return fault
             seen.add(row["machine"])
             return None
@@ -73,9 +79,9 @@ def owner_table(index: Mapping[str, int]) -> TableKind:
 
     def is_sound(columns: Columns) -> bool:
         return (
-            _not_negative(columns["login_s"])
-            and _not_negative(columns["logout_s"])
-            and bool((columns["logout_s"] >= columns["login_s"]).all())
+            _lies_within(columns["login_s"], LATEST_S)
+            and _lies_within(columns["logout_s"], LATEST_S)
+            and bool((columns["logout_s"] >= columns["login_s"]).all())  # also refuses a nan
             and index.keys() >= set(columns["machine"])
         )
 
@@ -83,7 +89,7 @@ def owner_table(index: Mapping[str, int]) -> TableKind:
         if row["machine"] not in index:
             near = nearest(row["machine"], index) if len(index) < 20_000 else "see machines.csv"
             return Fault("unknown machine", "machine", f"a machine of {MACHINES}; {near}")
-        if fault := _negative(row, "login_s", "logout_s"):
+        if fault := _beyond(row, ("login_s", "logout_s"), LATEST_S, _SECONDS):
             return fault
         if row["logout_s"] < row["login_s"]:
             return Fault(
@@ -102,9 +108,11 @@ def job_table() -> TableKind:
         return (
             len(set(names)) == len(names)
             and all(names)
-            and _not_negative(submit_s)
-            and not bool((columns["run_s"] < 0).any() or np.isinf(columns["run_s"]).any())
-            and not bool((kill_s < submit_s).any() or np.isinf(kill_s).any())
+            and _lies_within(submit_s, LATEST_S)
+            and not bool(np.isnan(submit_s).any())  # a "nan" that was written out
+            and _lies_within(columns["run_s"], LATEST_S)
+            and _lies_within(kill_s, LATEST_S)
+            and not bool((kill_s < submit_s).any())
         )
 
     def new_check() -> Callable[[Row], Fault | None]:
@@ -113,7 +121,7 @@ def job_table() -> TableKind:
         def check(row: Row) -> Fault | None:
             if fault := _fault_of_name(row, "job", seen):
                 return fault
-            if fault := _negative(row, "submit_s", "run_s"):
+            if fault := _beyond(row, ("submit_s", "run_s", "kill_s"), LATEST_S, _SECONDS):
                 return fault
             if row["kill_s"] < row["submit_s"]:
                 return Fault(
@@ -128,8 +136,9 @@ def job_table() -> TableKind:
     return TableKind(JOBS, JOB_COLUMNS, is_sound, new_check)
 
 
-def _not_negative(values: Floats) -> bool:
-    return bool(((values >= 0) & (values < np.inf)).all())
+def _lies_within(values: Floats, most: float) -> bool:
+    """Whether all are from 0 to `most`, or nothing."""
+    return not bool(((values < 0) | (values > most)).any())
 
 
 def _fault_of_name(row: Row, column: str, seen: set[str]) -> Fault | None:
@@ -140,8 +149,10 @@ def _fault_of_name(row: Row, column: str, seen: set[str]) -> Fault | None:
     return None
 
 
-def _negative(row: Row, *columns: str) -> Fault | None:
+def _beyond(row: Row, columns: Sequence[str], most: float, unit: str) -> Fault | None:
     for column in columns:
         if row[column] < 0:
             return Fault("negative", column, "0 or more")
+        if row[column] > most:
+            return Fault("too large", column, f"{unit}, at most {most:.0e}")
     return None

@@ -14,15 +14,17 @@ import msgspec
 
 from outrider.model.clusters import ClusterSpec
 from outrider.model.errors import ConfigurationError, TraceError
+from outrider.model.localtime import day_second
 from outrider.model.opening import OpeningHours
 from outrider.model.settings import build
+from outrider.virtual.campus import LATEST_S, PLAIN_RUNS, RunRules
 from outrider.virtual.campus_table import load
 
 SITE_FILE: Final = "site.toml"
 NO_REBOOT: Final = "never"
 
 Delay = Annotated[float, msgspec.Meta(ge=0)]
-_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
+Cost = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -44,7 +46,21 @@ class SiteTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sleep_after_open_s: Delay = 3600.0
     sleep_after_closed_s: Delay = 900.0
     reconsider_s: Annotated[float, msgspec.Meta(gt=0)] = 3600.0
+    end_s: Annotated[float, msgspec.Meta(ge=0, le=LATEST_S)] = 0.0
+    wake_s: Cost = PLAIN_RUNS.wake_s
+    wake_j: Cost = PLAIN_RUNS.wake_j
+    transfer_s: Cost = PLAIN_RUNS.transfer_s
+    suspend_s: Delay = PLAIN_RUNS.suspend_s
+    checkpoint_every_s: Annotated[float, msgspec.Meta(gt=0)] = PLAIN_RUNS.checkpoint_every_s
     clusters: dict[str, dict[str, Any]] = {}
+
+    @property
+    def run_rules(self) -> RunRules:
+        """What runs cost and what evictions leave."""
+        return RunRules(*(getattr(self, name) for name in RunRules._fields))
+
+
+_DEFAULTS: Final = SiteTable()
 
 
 class SiteFile(NamedTuple):
@@ -55,13 +71,13 @@ class SiteFile(NamedTuple):
     clusters: list[ClusterSpec]
 
 
-def read_site(folder: Path) -> SiteFile:
-    """Read ``site.toml``.
+def read_site(folder: Path, name: str = SITE_FILE) -> SiteFile:
+    """Read ``site.toml``, or a file of another name that says the same things.
 
     Raises:
         TraceError: no such file, no TOML, an unknown key (names the nearest), a wrong value.
     """
-    path, data = load(folder, SITE_FILE)
+    path, data = load(folder, name)
     try:
         given = tomllib.loads(data.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -103,6 +119,11 @@ def site_text(table: SiteTable, clusters: Sequence[ClusterSpec]) -> str:
         f"sleep_after_closed_s = {_toml(usual[1])}",
         f"reconsider_s = {_toml(table.reconsider_s)}",
     ]
+    lines += [
+        f"{name} = {_toml(getattr(table, name))}"
+        for name in ("end_s", *RunRules._fields)
+        if getattr(table, name) != getattr(_DEFAULTS, name)
+    ]
     for spec in clusters:
         name = spec.name if _BARE_KEY.fullmatch(spec.name) else _quoted(spec.name)
         lines += [f"[clusters.{name}]", f"open = {_quoted(spec.hours.text)}"]
@@ -132,11 +153,10 @@ def clock_text(second: float | None) -> str:
 def _reboot_s(text: str, path: Path) -> float | None:
     if text == NO_REBOOT:
         return None
-    match = _CLOCK.fullmatch(text)
-    hour, minute, second = (int(part or 0) for part in match.groups()) if match else (99, 0, 0)
-    if hour > 23 or minute > 59 or second > 59:
-        raise TraceError(f'{path}: "reboot" = "{text}"; right would be "03:00" or "{NO_REBOOT}"')
-    return float(hour * 3600 + minute * 60 + second)
+    try:
+        return day_second(text)
+    except ValueError as error:
+        raise TraceError(f'{path}: "reboot" = {error} or "{NO_REBOOT}"') from error
 
 
 def _cluster(name: str, values: dict[str, Any], table: SiteTable, path: Path) -> ClusterSpec:

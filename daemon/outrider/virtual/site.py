@@ -143,9 +143,7 @@ class VirtualSite:
                     _, kind, job, run, extra = heapq.heappop(heap)
                     if kind == TICK:
                         self._tick_due = True
-                    elif self._end_run(job, run):
-                        if kind == EVICTED:
-                            queued.add(job)
+                    elif self._turn(kind, job, run):
                         yield time_s, kind, job, extra
                 kind = event[1]
                 if kind == SUBMITTED:
@@ -160,19 +158,21 @@ class VirtualSite:
         for machine in range(len(campus.machine_names)):
             spec = MachineSpec(
                 cluster=campus.clusters[campus.machine_cluster[machine]].name,
-                active_w=float(campus.active_w[machine]),
-                idle_w=float(campus.idle_w[machine]),
-                sleep_w=float(campus.sleep_w[machine]),
+                active_w=_known_w(campus.active_w[machine]),
+                idle_w=_known_w(campus.idle_w[machine]),
+                sleep_w=_known_w(campus.sleep_w[machine]),
             )
             yield 0.0, JOINED, machine, spec
 
-    def _end_run(self, job: int, run: int) -> bool:
-        """A run ends. False if it was cut short before."""
+    def _turn(self, kind: int, job: int, run: int) -> bool:
+        """A run takes a turn, here always its end. False if it was cut short before."""
         place = self._run.get(job)
         if place is None or place[1] != run:
             return False
         del self._run[job]
         self._has_job[place[0]] = 0
+        if kind == EVICTED:
+            self._queued.add(job)
         return True
 
     def _forget(self, job: int) -> bool:
@@ -181,4 +181,8 @@ class VirtualSite:
             self._queued.discard(job)
             return True
         place = self._run.get(job)
-        return place is not None and self._end_run(job, place[1])
+        return place is not None and self._turn(REMOVED, job, place[1])
+
+
+def _known_w(watts: float) -> float | None:
+    return None if isnan(watts) else float(watts)

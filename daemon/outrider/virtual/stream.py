@@ -7,7 +7,7 @@ depends on decisions (starts and ends of runs) is merged in later, by `outrider.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import inf, nextafter
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from outrider.model.events import (
 )
 from outrider.model.jobs import JobSpec
 from outrider.model.localtime import DAY_S, TraceTime
+from outrider.model.opening import MINUTES_A_WEEK
 from outrider.virtual.campus import Campus, Floats, Ints
 
 _CHUNK = 16_384
@@ -49,15 +50,30 @@ def owner_stretches(campus: Campus) -> OwnerStretches:
     order = np.lexsort((campus.login_s, campus.session_machine))
     machine = campus.session_machine[order]
     login, logout = campus.login_s[order], campus.logout_s[order]
-    apart = np.float64(max(campus.span_s, 1.0) * 2.0)
-    reach = np.maximum.accumulate(logout + machine * apart)
     begins = np.ones(len(machine), dtype=bool)
-    begins[1:] = (login + machine * apart)[1:] > reach[:-1]
+    begins[1:] = (machine[1:] != machine[:-1]) | (login[1:] > logout[:-1])
+    if not begins.all():
+        begins = _begins_of_merged(machine, login, logout)
     at = np.flatnonzero(begins)
     went = np.maximum.reduceat(logout, at) if at.size else logout[:0]
     machines = machine[at]
     first = np.searchsorted(machines, np.arange(len(campus.machine_names) + 1))
     return OwnerStretches(machines, login[at], went, first)
+
+
+def _begins_of_merged(machine: Ints, login: Floats, logout: Floats) -> NDArray[np.bool_]:
+    """Which sessions begin a stretch where some overlap: nobody before sits there still.
+
+    Compared by the ranks of times, machine after machine: whole numbers, so that neither a
+    large pool nor a long trace costs a digit.
+    """
+    times, rank = np.unique(np.concatenate([login, logout]), return_inverse=True)
+    came, went = rank[: len(login)], rank[len(login) :]
+    offset = machine.astype(np.int64) * (len(times) + 1)
+    reach = np.maximum.accumulate(went + offset)
+    begins = np.ones(len(machine), dtype=bool)
+    begins[1:] = (came + offset)[1:] > reach[:-1]
+    return begins
 
 
 def reboot_times(campus: Campus) -> Floats:
@@ -113,7 +129,8 @@ class Stream:
 
 def certain_events(campus: Campus, stretches: OwnerStretches, until_s: float) -> Stream:
     """All events up to `until_s` that do not depend on decisions."""
-    reboot_machine, reboot_s = _reboots(campus, stretches)
+    reboot_machine, reboot_s, reboot_login = _reboots(campus, stretches)
+    next_login = _next_logins(stretches)
     killed = np.flatnonzero(~np.isnan(campus.kill_s)).astype(np.int32)
     jobs = np.arange(len(campus.job_names), dtype=np.int32)
     stayed = stretches.went_s > stretches.came_s
@@ -121,14 +138,14 @@ def certain_events(campus: Campus, stretches: OwnerStretches, until_s: float) ->
     blink, blink_s = stretches.machine[~stayed], stretches.went_s[~stayed]
     by_kind: list[tuple[int, Ints, Floats]] = [
         (OWNER_WENT, left, left_s),
-        (USABLE, *_usable(campus, stretches, left, left_s)),
+        (USABLE, *_usable(campus, left, left_s, next_login[stayed])),
         (REBOOTED, reboot_machine, reboot_s),
         # a reboot opens the machine at once where there is no delay: after itself, not before
-        (USABLE, *_usable(campus, stretches, reboot_machine, reboot_s)),
+        (USABLE, *_usable(campus, reboot_machine, reboot_s, reboot_login)),
         (OWNER_CAME, stretches.machine, stretches.came_s),
         # a visit of no length ends after it began, not before
         (OWNER_WENT, blink, blink_s),
-        (USABLE, *_usable(campus, stretches, blink, blink_s, "right")),
+        (USABLE, *_usable(campus, blink, blink_s, next_login[~stayed])),
         (SUBMITTED, jobs, campus.submit_s),
         (REMOVED, killed, campus.kill_s[killed]),
     ]
@@ -150,38 +167,61 @@ def _job_specs(campus: Campus) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
     return specs, job_spec
 
 
-def _reboots(campus: Campus, stretches: OwnerStretches) -> tuple[Ints, Floats]:
-    """Which machine reboots when: every night, but not while its owner sits there."""
-    reboots = reboot_times(campus)
-    rebooted = np.ones((len(reboots), len(campus.machine_names)), dtype=bool)
-    low = np.searchsorted(reboots, stretches.came_s, side="right")
-    high = np.searchsorted(reboots, stretches.went_s, side="left")
+def _reboots(campus: Campus, stretches: OwnerStretches) -> tuple[Ints, Floats, Floats]:
+    """Which machine reboots when: every night, but not while its owner sits there.
+
+    Returns:
+        (reboots,) machine, second, and the second at which an owner comes to it next, or inf.
+    """
+    nights = reboot_times(campus)
+    rebooted = np.ones((len(nights), len(campus.machine_names)), dtype=bool)
+    came_night = np.searchsorted(nights, stretches.came_s, side="right")
+    low = came_night
+    high = np.searchsorted(nights, stretches.went_s, side="left")
     while (inside := low < high).any():
         rebooted[low[inside], stretches.machine[inside]] = False
         low = low + 1
-    at, machine = np.nonzero(rebooted)
-    return machine.astype(np.int32), reboots[at]
+    night, machine = np.nonzero(rebooted)
+    # stretches in order of machine and of the night after which they begin, as whole numbers
+    place = len(nights) + 1
+    keys = stretches.machine.astype(np.int64) * place + came_night
+    following = np.searchsorted(keys, machine * place + night + 1)
+    return machine.astype(np.int32), nights[night], _came_at(stretches, following, machine)
+
+
+def _next_logins(stretches: OwnerStretches) -> Floats:
+    """(stretches,) when the next one of the same machine begins; inf after its last."""
+    return _came_at(stretches, np.arange(1, len(stretches.machine) + 1), stretches.machine)
+
+
+def _came_at(
+    stretches: OwnerStretches, at: NDArray[np.int64], machine: NDArray[np.integer[Any]]
+) -> Floats:
+    """When the stretches at these places begin; inf where they are of another machine."""
+    machines = np.append(stretches.machine, -1)
+    came = np.append(stretches.came_s, np.inf)
+    return np.where(machines[at] == machine, came[at], np.inf)
 
 
 def _usable(
-    campus: Campus,
-    stretches: OwnerStretches,
-    machine: Ints,
-    since: Floats,
-    side: Literal["left", "right"] = "left",
+    campus: Campus, machine: Ints, since: Floats, next_login: Floats
 ) -> tuple[Ints, Floats]:
-    """When idle machines open to jobs, unless an owner or a reboot comes before."""
+    """When idle machines open to jobs, unless an owner or a reboot comes before.
+
+    Args:
+        campus: whose delays and opening hours hold.
+        machine: which is idle.
+        since: from when on.
+        next_login: when an owner comes to it next; inf for never.
+    """
     clock = TraceTime(campus.start)
-    minute = ((since + clock.offset_s) // 60 % (7 * 1440)).astype(np.int64)
-    weeks = np.array([np.frombuffer(c.hours.minutes, dtype=np.uint8) for c in campus.clusters])
-    is_open = weeks[campus.machine_cluster[machine], minute] == 1
+    minute = ((since + clock.offset_s) // 60 % MINUTES_A_WEEK).astype(np.int64)
+    weeks = np.frombuffer(b"".join(c.hours.minutes for c in campus.clusters), dtype=np.uint8)
+    week = campus.machine_cluster[machine].astype(np.int64) * MINUTES_A_WEEK
+    is_open = weeks[week + minute] == 1
     delay = np.where(is_open, campus.idle_before_job_open_s, campus.idle_before_job_closed_s)
     usable_s = since + delay
-
-    apart = np.float64(max(campus.span_s, 1.0) * 2.0)
-    keys = np.append(stretches.came_s + stretches.machine * apart, np.inf)
-    following = keys[np.searchsorted(keys, since + machine * apart, side)] - machine * apart
     reboots = np.append(reboot_times(campus), np.inf)
     next_reboot = reboots[np.searchsorted(reboots, since, side="right")]
-    kept = (usable_s < following) & (usable_s < next_reboot)
+    kept = (usable_s < next_login) & (usable_s < next_reboot)
     return machine[kept], usable_s[kept]

@@ -181,7 +181,7 @@ def _show(runs: list[dict[str, Any]]) -> None:
 def _column(run: dict[str, Any]) -> dict[str, str]:
     """One run as the table shows it: label with its unit, and the figure."""
     wait, overhead = run["wait_s"]["all"], run["overhead_s"]["all"]
-    energy, jobs = run["energy_wh"], run["jobs"]
+    energy, jobs, holds = run["energy_wh"], run["jobs"], run["holds"]
     out = {f"wait, {k} [min]": figure(wait[k], _MINUTE_S) for k in ("mean", "p95", "max")}
     out |= {
         f"overhead, {k} [min]": figure(overhead[k], _MINUTE_S)
@@ -196,6 +196,7 @@ def _column(run: dict[str, Any]) -> dict[str, str]:
         "jobs unfinished": count(jobs["unfinished"]),
         "jobs removed": count(jobs["removed"]),
         "longest hold [h]": figure(run["hold_s"]["max"], 3600.0),
+        "jobs held, bad / good": f"{count(holds['held_bad'])} / {count(holds['held_good'])}",
         "time taken [s]": figure(run["wall_s"]),
         "ledger_sha256": run["ledger_sha256"][:12],
     }

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from outrider.service.http.calibration import Calibration, HeldJobs
 from outrider.service.http.values import Count, Counts, Mode, Unknown
 
 
@@ -121,6 +122,10 @@ class PolicyStatus(Struct):
     broken: Annotated[
         str | None, Meta(description="The error after which it was not asked again.")
     ] = None
+    calibration: Annotated[
+        Calibration | None, Meta(description="Null: the policy predicts nothing.")
+    ] = None
+    held: HeldJobs | None = None
 
 
 class Saving(Struct):

@@ -12,6 +12,8 @@ import msgspec
 
 from outrider.engine.distribution import WAIT_BOUNDS_S
 from outrider.engine.energy import PURPOSES
+from outrider.engine.holds import LATER
+from outrider.engine.predictions import CHANCE_BINS, WINDOWS
 from outrider.model.decisions import ACTIONS, MODES
 from outrider.model.events import EVICTION_REASONS, KIND_NAMES
 from outrider.model.jobs import JOB_STATE_NAMES
@@ -179,6 +181,51 @@ METRICS: Final[tuple[Metric, ...]] = (
     ),
     _counter(
         "policy_failures_total", "Errors raised by a policy; its turn was skipped.", policy=SITE
+    ),
+    # -- predictions and holds, judged afterwards ---------------------------------------------
+    _counter(
+        "prediction_runs_total",
+        "Runs whose eviction a policy predicted, by the probability it gave and by their end.",
+        policy=SITE,
+        bin=CHANCE_BINS,
+        ending=("completed", "evicted"),
+    ),
+    _counter(
+        "prediction_expected_evictions_total",
+        "Evictions to be expected of those runs: the sum of the probabilities that were predicted.",
+        policy=SITE,
+        bin=CHANCE_BINS,
+    ),
+    _gauge(
+        "prediction_brier_ratio",
+        "Brier score of predicted evictions, 0 is best (ratio): of all runs, or recent ones, "
+        "older runs fading by half in two weeks.",
+        policy=SITE,
+        window=WINDOWS,
+    ),
+    _gauge(
+        "prediction_skill_ratio",
+        "How much better the Brier score is than that of always saying the observed rate (ratio).",
+        policy=SITE,
+        window=WINDOWS,
+    ),
+    _gauge(
+        "prediction_run_error_seconds",
+        "Mean absolute error in seconds of the predicted length of runs that completed.",
+        policy=SITE,
+        window=WINDOWS,
+    ),
+    _counter(
+        "held_jobs_total",
+        "Jobs that a policy kept queued by choice, or in shadow would have, by how they ended.",
+        policy=SITE,
+        later=LATER,
+    ),
+    _counter(
+        "hold_seconds_total",
+        "Seconds for which those jobs were kept queued by choice.",
+        policy=SITE,
+        later=LATER,
     ),
     # -- what comes in ------------------------------------------------------------------------
     _gauge(

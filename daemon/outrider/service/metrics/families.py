@@ -45,6 +45,11 @@ class Family(Generic[S]):
         for combination in itertools.product(*columns):
             self._series[combination] = self._make(combination)
 
+    def leave_out(self, label: str, value: str) -> None:
+        """Take away the series with a label value of which this metric has nothing to tell."""
+        place = list(self.metric.labels).index(label)
+        self._series = {key: s for key, s in self._series.items() if key[place] != value}
+
     def series(self, *values: str) -> S:
         """The series with these label values. Hold on to it where it is set often.
 

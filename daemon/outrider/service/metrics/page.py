@@ -13,7 +13,8 @@ _HEAD = """\
 <!-- Made from outrider/service/metrics/declarations.py; see outrider/service/metrics/page.py. -->
 
 `GET /metrics` gives the classic text format, or OpenMetrics to those who ask for it. Every series
-below exists from the start, for all label values known then. Counters go on after a restart.
+below exists from the start, for all label values known then; those of predictions only for the
+policies that predict. Counters go on after a restart.
 Unknown is `NaN`, never 0. Where OpenMetrics forbids a value (a counter that is NaN, a negative
 sum of rewards), that metric is of type `unknown` there, under the same sample names.
 

@@ -26,6 +26,7 @@ export function drawPolicies(s) {
     "Same cluster as was done",
     "Mean reward",
     "Longest hold",
+    "Jobs held, later",
     "Looks again after",
   ];
   keyed(
@@ -86,6 +87,7 @@ export function drawPolicies(s) {
           ? `${known(policy.reward_mean) ? significant(policy.reward_mean) : UNKNOWN} over ${number(policy.reward_n)}`
           : "none yet",
         duration(policy.longest_hold_s),
+        policy.held ? list(policy.held.jobs) : UNKNOWN,
         duration(policy.reconsider_s),
       ];
       while (row.children.length > cells.length + 1) row.lastChild.remove();

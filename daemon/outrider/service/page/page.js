@@ -15,6 +15,7 @@ import {
   drawWaits,
 } from "./site.js";
 import { drawAdapters, drawLearned, drawLedger, drawPolicies } from "./deciding.js";
+import { drawCalibration } from "./calibration.js";
 import { NoAnswer, Question } from "./asking.js";
 import { showExamples } from "./explain.js";
 
@@ -34,6 +35,7 @@ function draw(s) {
     drawFairness,
     drawPolicies,
     drawLearned,
+    drawCalibration,
     drawAdapters,
     drawLedger,
   ])

@@ -1,0 +1,132 @@
+"""``outrider export``: what was recorded of a site, as a trace to replay."""
+
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import click
+
+from outrider.cli.options import file_path, json_option
+from outrider.cli.printing import count, figure, print_json, shown
+from outrider.cli.progress import progress_bar
+from outrider.model.errors import ConfigurationError
+
+
+@click.group("export", short_help="Make a trace of what was recorded.")
+def command() -> None:
+    """Make a trace of what was recorded of a site, to replay it under any policy.
+
+    Example:
+      outrider export campus --ledger /var/lib/outrider/journal.sqlite --out campus
+    """
+
+
+@command.command("campus", short_help="A campus: machines, owner sessions and jobs.")
+@click.option(
+    "--ledger", metavar="FILE", type=file_path(exists=True, dir_okay=False),
+    help="The journal of a daemon, even while it runs.",
+)  # fmt: skip
+@click.option(
+    "--log", "logs", metavar="FILE", multiple=True, type=file_path(exists=True, dir_okay=False),
+    help="A log of a batch system, instead; may be given several times.",
+)  # fmt: skip
+@click.option(
+    "--format", "format_name", default="auto", show_default=True, metavar="NAME",
+    help="Which reader understands the logs; auto looks at each.",
+)  # fmt: skip
+@click.option(
+    "--fields", default="", metavar="A,B,C", help="Column names of a log without a header."
+)
+@click.option(
+    "--year", metavar="Y", type=click.IntRange(1970, 9998),
+    help="Year of the last event of each log, for dates without one.",
+)  # fmt: skip
+@click.option(
+    "--out", type=file_path(file_okay=False), required=True, metavar="DIR",
+    help="Folder to write; made if it is not there.",
+)  # fmt: skip
+@click.option(
+    "--site", metavar="FILE", type=file_path(exists=True, dir_okay=False),
+    help="A site.toml with what nobody records: opening hours, sleep, delays, reboot.",
+)  # fmt: skip
+@click.option(
+    "--timezone", "zone_name", metavar="NAME", default="UTC", show_default=True,
+    help="Zone of the site's wall clock, as Europe/Berlin.",
+)  # fmt: skip
+@click.option("--gz/--no-gz", default=False, help="Gzip the tables. [default: no]")
+@json_option
+def campus(
+    ledger: Path | None,
+    logs: tuple[Path, ...],
+    format_name: str,
+    fields: str,
+    year: int | None,
+    out: Path,
+    site: Path | None,
+    zone_name: str,
+    gz: bool,
+    as_json: bool,
+) -> None:
+    """Make a campus of what a daemon or a batch system recorded.
+
+    Use it to ask what another policy would have done with your own jobs and owners. The folder can
+    be given to `outrider replay`. Arrivals and owner sessions are those that were seen; a job's
+    run time is that of the run that completed it. What a record cannot tell is said in notes.
+    Seconds count from a midnight of the site's wall clock before the first event.
+
+    Example:
+      outrider export campus --ledger journal.sqlite --site site.toml --out campus
+      outrider export campus --log /var/log/condor/EventLog --timezone Europe/London --out campus
+    """
+    from outrider.replay.log_files import LogFile
+    from outrider.replay.record_notes import notes_on
+    from outrider.replay.record_sources import record_of_ledger, record_of_logs
+    from outrider.replay.recorded_campus import recorded_campus
+    from outrider.virtual.campus_files import write_campus
+    from outrider.virtual.campus_site import read_site
+
+    zone = _zone(zone_name)
+    habits = None if site is None else read_site(site.parent, site.name)
+    if (ledger is None) == (not logs):
+        raise click.UsageError("right would be either --ledger FILE or --log FILE")
+    with progress_bar("reading") as progress:
+        if ledger is not None:
+            record = record_of_ledger(ledger)
+        else:
+            columns = tuple(name.strip() for name in fields.split(",")) if fields else ()
+            files = [
+                LogFile(log, format_name, year=year, timezone=zone_name, fields=columns)
+                for log in dict.fromkeys(logs)
+            ]
+            record = record_of_logs(files, progress)
+    made = recorded_campus(record, out.resolve().name, zone, habits)
+    write_campus(made, out, gz=gz)
+    facts: dict[str, Any] = {
+        "out": shown(out),
+        "start": made.start.isoformat(),
+        "machines": len(made.machine_names),
+        "clusters": len(made.clusters),
+        "owner_sessions": len(made.login_s),
+        "jobs": len(made.submit_s),
+        "span_s": made.span_s,
+        "notes": list(notes_on(record, made, zone, declared=site is not None)),
+    }
+    if as_json:
+        print_json(facts)
+        return
+    click.echo(
+        f"{facts['out']}: {count(facts['machines'])} machines in {count(facts['clusters'])} "
+        f"clusters, {count(facts['owner_sessions'])} owner sessions, {count(facts['jobs'])} jobs, "
+        f"{figure(made.span_s, 86_400)} days"
+    )
+    for note in facts["notes"]:
+        click.echo(f"note: {note}", err=True)
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ConfigurationError(
+            f'--timezone "{name}": no such zone; right would be a name like Europe/Berlin'
+        ) from error

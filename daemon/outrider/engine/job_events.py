@@ -1,0 +1,153 @@
+"""What events about jobs do: to the site, to the books, and to every seat that listens."""
+
+from collections.abc import Callable, Sequence
+
+from outrider.engine.accounting import Accounting
+from outrider.engine.seat import Seat
+from outrider.engine.site import Site
+from outrider.engine.wires import Recorder
+from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE, Job, JobSpec
+from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN
+
+
+class JobEvents:
+    """Handlers named like the event kinds; each takes (time_s, job, extra).
+
+    Args:
+        site: whose jobs they are.
+        accounting: totals by the definitions.
+        seats: who is told of them.
+        recorder: writes what seats made of the end of a run.
+        wanted: called when a job has become decidable.
+        opened: called when a machine may have become free.
+
+    Attributes:
+        listening: the seats that are told; none while history is told silently.
+        silent: history is told: nothing is recorded.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        accounting: Accounting,
+        seats: Sequence[Seat],
+        recorder: Recorder,
+        wanted: Callable[[], None],
+        opened: Callable[[], None],
+    ) -> None:
+        self.listening = seats
+        self.silent = False
+        self._site = site
+        self._accounting = accounting
+        self._recorder = recorder
+        self._wanted = wanted
+        self._opened = opened
+
+    def submitted(self, time_s: float, subject: int, extra: JobSpec) -> None:
+        """It enters the queue."""
+        submit_s = time_s if extra.seen_submit else None
+        job = self._site.jobs[subject] = Job(subject, extra, submit_s)
+        self._accounting.job_submitted(job, time_s)
+        for seat in self.listening:
+            seat.enter(subject)
+        self._wanted()
+
+    def started(self, time_s: float, subject: int, extra: tuple[int, int]) -> None:
+        """A run of it begins."""
+        site = self._site
+        job = site.jobs[subject]
+        machine, cpus = extra
+        job.state, job.machine, job.cpus, job.start_s = RUNNING, machine, cpus, time_s
+        job.pause_s = 0.0
+        job.runs += 1
+        if job.first_start_s is None:
+            job.first_start_s = time_s
+        for seat in self.listening:
+            seat.started(job, site)
+        site.take(machine, cpus)
+        self._accounting.run_started(job, machine, time_s, site.now)
+
+    def _end_run(self, job: Job, time_s: float, ending: str, reason: str) -> None:
+        """Common end of every run: books, machine, outcome to every seat."""
+        site, accounting = self._site, self._accounting
+        run_s = job.run_s(time_s)
+        cluster = site.machine_cluster[job.machine]
+        if ending is COMPLETED_RUN:
+            accounting.run_completed(job, run_s, cluster, time_s)
+        else:
+            accounting.run_wasted(job, run_s, cluster, reason)
+            job.lost_s += run_s
+            if run_s > job.consumed_s:
+                job.consumed_s = run_s
+        accounting.run_closed(job, time_s, site.now)
+        site.give_back(job.machine, job.cpus)
+        told = self.silent
+        for seat in self.listening:
+            seat.judge(job, ending, reason, run_s, site.now)
+            if seat.learns:
+                told = True
+                on_policy = seat.running.get(job.number, (None, False))[1]
+                reward = seat.ended(job, ending, reason, run_s, site)
+                self._recorder.ended(seat, job, ending, reason, run_s, reward, on_policy)
+        if not told and ending is not COMPLETED_RUN:
+            self._recorder.ended(None, job, ending, reason, run_s, None, False)
+        self._opened()
+
+    def completed(self, time_s: float, subject: int, extra: None) -> None:
+        """It is done."""
+        job = self._site.jobs.pop(subject)
+        self._end_run(job, time_s, COMPLETED_RUN, "")
+
+    def evicted(self, time_s: float, subject: int, extra: str) -> None:
+        """Its run is thrown away, and it is queued again."""
+        job = self._site.jobs[subject]
+        self._end_run(job, time_s, EVICTED_RUN, extra)
+        job.state, job.machine = QUEUED, -1
+        for seat in self.listening:
+            seat.enter(subject)
+        self._wanted()
+
+    def removed(self, time_s: float, subject: int, extra: str) -> None:
+        """It is gone without completing."""
+        job = self._site.jobs.pop(subject)
+        self._accounting.job_removed(job)
+        if job.state in (RUNNING, SUSPENDED_STATE):
+            self._end_run(job, time_s, REMOVED_RUN, extra)
+            return
+        for seat in self.listening:
+            reward = seat.removed(job, extra, self._site, self._recorder.decided)
+            if seat.learns:
+                self._recorder.ended(seat, job, REMOVED_RUN, extra, 0.0, reward, True)
+
+    def suspended(self, time_s: float, subject: int, extra: None) -> None:
+        """Its run pauses."""
+        job = self._site.jobs[subject]
+        self._accounting.run_paused(job, self._site.now)
+        job.state, job.suspended_at_s = SUSPENDED_STATE, time_s
+
+    def resumed(self, time_s: float, subject: int, extra: None) -> None:
+        """Its run goes on."""
+        job = self._site.jobs[subject]
+        job.pause_s += max(0.0, time_s - job.suspended_at_s)
+        job.state = RUNNING
+        self._accounting.run_resumed(job, self._site.now)
+
+    def held(self, time_s: float, subject: int, extra: None) -> None:
+        """It waits, but may not start."""
+        job = self._site.jobs[subject]
+        job.state = HELD_STATE
+        for seat in self.listening:
+            seat.withdraw(subject, self._site.now)
+
+    def released(self, time_s: float, subject: int, extra: None) -> None:
+        """It may start again."""
+        self._site.jobs[subject].state = QUEUED
+        for seat in self.listening:
+            seat.enter(subject)
+        self._wanted()
+
+    def changed(self, time_s: float, subject: int, extra: JobSpec) -> None:
+        """It is declared anew."""
+        job = self._site.jobs[subject]
+        self._accounting.job_changed(job, extra, self._site.now)
+        job.spec = extra

@@ -1,0 +1,90 @@
+"""What has to be known about a campus that was made of a record: what it could not tell."""
+
+import datetime as dt
+from collections.abc import Iterator
+
+import numpy as np
+
+from outrider.model.localtime import DAY_S
+from outrider.replay.recorded_campus import habits_seen, utc_offset_s
+from outrider.replay.site_record import SiteRecord
+from outrider.virtual.campus import Campus
+from outrider.virtual.campus_site import clock_text
+
+
+def notes_on(
+    record: SiteRecord, campus: Campus, zone: dt.tzinfo, *, declared: bool
+) -> Iterator[str]:
+    """One sentence for each thing the campus assumes or leaves out.
+
+    Args:
+        record: of the site.
+        campus: made of it.
+        zone: of the site.
+        declared: whether the site's habits were given, not guessed from the record.
+    """
+    yield from record.warnings
+    if not declared:
+        yield from _notes_on_habits(record, utc_offset_s(record.first_s, zone))
+    yield from _notes_on_machines(record)
+    killed = int((~np.isnan(campus.kill_s)).sum())
+    if killed:
+        yield (
+            f"{killed} jobs were removed before they completed: how long they would have run is "
+            "unknown; in the campus they never end and are killed when they were"
+        )
+    if unfinished := record.unfinished_n():
+        yield f"{unfinished} jobs had not ended when the record did; in the campus they never end"
+    for what, n in record.left_out.items():
+        yield f"{n} {what}: a campus has no place for that"
+    for what, n in record.repairs.items():
+        yield f"{n} gaps in the record were mended: {what}"
+    for day, hours in _clock_changes(record, zone):
+        yield (
+            f"clocks changed by {hours:+g} h on {day}: a campus counts elapsed seconds, so after "
+            f"that its opening hours and reboot fall {abs(hours):g} h "
+            f"{'late' if hours > 0 else 'early'} by the site's wall clock"
+        )
+
+
+def _notes_on_habits(record: SiteRecord, offset_s: float) -> Iterator[str]:
+    seen = habits_seen(record, offset_s)
+    yield (
+        "opening hours and sleep are not recorded: clusters never close and machines never sleep; "
+        "--site names a file that knows them"
+    )
+    delay_s, delays = seen.table.idle_before_job_open_s, record.delays
+    yield (
+        f"idle before job {delay_s:g} s: {delays[round(delay_s)]} of {delays.total()} log-outs and "
+        "reboots show it"
+    )
+    total = record.reboots.total()
+    yield f"reboot {clock_text(seen.reboot_s)}: at the commonest time of {total} reboots"
+
+
+def _notes_on_machines(record: SiteRecord) -> Iterator[str]:
+    machines = record.machines.values()
+    if inferred := sum(machine.spec.inferred for machine in machines):
+        yield (
+            f"{inferred} machines are known from their jobs alone: no watts, and no owner sessions "
+            "(that a job was evicted does not say who came, nor for how long)"
+        )
+    if wide := sum(
+        (machine.most_jobs if machine.spec.inferred else machine.spec.cpus) > 1
+        for machine in machines
+    ):
+        yield (
+            f"{wide} machines take several jobs: each became one campus machine a job, with its "
+            "share of the watts and all of the owner's sessions"
+        )
+
+
+def _clock_changes(record: SiteRecord, zone: dt.tzinfo) -> Iterator[tuple[dt.date, float]]:
+    """Days on which the zone's offset changes within the record, and by how many hours."""
+    before_s = utc_offset_s(record.first_s, zone)
+    for time_s in (*np.arange(record.first_s, record.last_s, DAY_S).tolist(), record.last_s):
+        offset_s = utc_offset_s(time_s, zone)
+        if offset_s != before_s:
+            day = dt.datetime.fromtimestamp(time_s, zone).date()
+            yield day, (offset_s - before_s) / 3600
+        before_s = offset_s

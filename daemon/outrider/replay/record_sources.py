@@ -1,0 +1,64 @@
+"""Where a record of a site comes from: the journal of a daemon, or the logs of a batch system."""
+
+from collections.abc import Callable, Sequence
+from math import inf
+from pathlib import Path
+
+from outrider.engine import Intake
+from outrider.ledger import Journal
+from outrider.model.errors import TraceError
+from outrider.model.events import TICK
+from outrider.replay.ingestion import Ingestion, inferred_machine
+from outrider.replay.log_files import LogFile
+from outrider.replay.site_record import SiteRecord
+
+
+def record_of_ledger(path: Path) -> SiteRecord:
+    """What a daemon saw: the inputs of its journal, through an intake like its own.
+
+    Raises:
+        LedgerError: the file cannot be read.
+        TraceError: it holds no events.
+    """
+    intake = Intake((), inferred_machine)
+    record = SiteRecord(intake.tracker)
+    seen_s = -inf
+    with Journal(path, read_only=True) as journal:
+        for _, label, event in journal.inputs_after(0):
+            if event[1] == TICK:
+                seen_s = max(seen_s, event[0])
+                record.take_all(intake.advance(seen_s))
+            else:
+                intake.arrive(label, (event,))
+    record.take_all(intake.advance(inf))
+    if not record.machines and not record.jobs:
+        raise TraceError(
+            f"{path}: holds no events of a site; right would be the journal of a daemon (what a "
+            "replay writes are decisions only)"
+        )
+    record.close(seen_s)
+    return record
+
+
+def record_of_logs(
+    files: Sequence[LogFile], progress: Callable[[float], None] | None = None
+) -> SiteRecord:
+    """What a batch system wrote in its logs, merged by time.
+
+    Raises:
+        TraceError: a file cannot be read to its end, or there is no job in any.
+    """
+    ingestion = Ingestion(files)
+    record = SiteRecord(ingestion.intake.tracker)
+    record.take_all(ingestion.events(progress))
+    if not record.jobs:
+        names = ", ".join(str(file.path) for file in files)
+        raise TraceError(f"{names}: no job is told of; right would be a log of a batch system")
+    record.close()
+    for file in files:
+        record.warnings += [f"{file.path}: {text}" for text in dict.fromkeys(file.tally.warnings)]
+        record.warnings += [
+            f"{file.path}: {n} records were rejected: {reason}"
+            for reason, n in file.tally.rejected.items()
+        ]
+    return record
