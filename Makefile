@@ -1,5 +1,5 @@
 # All of this runs on a fresh machine that has Python 3.11 (or newer) and make.
-# Real peers (HTCondor, Prometheus, Mosquitto, systemd, Chromium) come on top where apt and root allow.
+# Real peers (HTCondor, Slurm, Prometheus, Mosquitto, systemd, Chromium) come on top where apt and root allow.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -42,7 +42,7 @@ $(VENV)/.htcondor: $(VENV)/.ready
 	@if said=$$($(BIN)/pip install --quiet --editable '.[htcondor]' 2>&1); then touch $@; \
 	    else printf '  %-12s not here: %s\n' htcondor2 "$$(tail -n 1 <<<"$$said")"; fi
 
-peers: $(VENV)/.htcondor  ## fetch real HTCondor, Prometheus, Mosquitto, systemd, Chromium to test against
+peers: $(VENV)/.htcondor  ## fetch real HTCondor, Slurm, Prometheus, Mosquitto, systemd, Chromium to test against
 	$(call say,"peers")
 	@tests/peers/install.sh
 

@@ -1,0 +1,1 @@
+"""The lab: many runs side by side, and what they say about the papers' claims."""

@@ -1,0 +1,142 @@
+"""Charts as SVG text, by matplotlib: every axis has its unit, every chart its legend."""
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from io import StringIO
+from typing import Any, Final, NamedTuple
+
+from outrider.model.errors import ConfigurationError
+
+_INCHES: Final = (7.2, 4.2)
+_MARKERS: Final = "osD^vPX*<>ph"
+_COLOURS: Final = (
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999933",
+    "#882255", "#44aa99", "#661100", "#888888",
+)  # fmt: skip
+"""Told apart also by those who see fewer colours (Okabe and Ito, then Tol)."""
+_MOST_MARKERS: Final = 20
+"""Along a longer line they hide each other."""
+_MOST_LEVEL_NAMES: Final = 6
+"""More names below bars would run into each other."""
+_STYLE: Final[dict[Any, Any]] = {
+    "svg.fonttype": "none",  # text stays text: it can be read, searched and tested
+    "svg.hashsalt": "outrider",  # the same figures give the same bytes
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "font.size": 9,
+}
+
+
+class Series(NamedTuple):
+    """Points of one name; `error` is a standard error each, None where there is none."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    error: Sequence[float | None] | None = None
+
+
+def require_matplotlib(wanted_by: str) -> None:
+    """Raises `ConfigurationError` where charts cannot be drawn."""
+    if find_spec("matplotlib") is None:
+        raise ConfigurationError(
+            f"{wanted_by}: needs matplotlib, which is not installed; "
+            "pip install 'outrider[reports]' brings it"
+        )
+
+
+def line_chart(
+    x_label: str,
+    y_label: str,
+    series: Sequence[Series],
+    *,
+    joined: bool = True,
+    log_x: bool = False,
+    level: tuple[str, float] | None = None,
+) -> str:
+    """Lines, or points that are not `joined`.
+
+    Args:
+        x_label: with its unit.
+        y_label: with its unit.
+        series: in the order of the legend.
+        joined: draw the lines.
+        log_x: logarithmic x axis.
+        level: (label, y) of a horizontal line to compare with.
+    """
+    axes = _axes(x_label, y_label)
+    for number, one in enumerate(series):
+        error = None
+        if one.error is not None:
+            error = [0.0 if e is None else e for e in one.error]
+        marker = _MARKERS[number % len(_MARKERS)] if len(one.x) <= _MOST_MARKERS else ""
+        axes.errorbar(
+            one.x, one.y, yerr=error, label=one.label, capsize=2, markersize=5,
+            marker=marker, color=_COLOURS[number % len(_COLOURS)],
+            linestyle="-" if joined else "none",
+        )  # fmt: skip
+    if level is not None:
+        axes.axhline(level[1], label=level[0], color="#555555", linestyle="--")
+    if log_x:
+        axes.set_xscale("log")
+    return _svg(axes)
+
+
+def bar_chart(
+    x_label: str,
+    y_label: str,
+    groups: Sequence[str],
+    bars: Mapping[str, Sequence[float]],
+    *,
+    stacked: bool = False,
+    level: tuple[str, float] | None = None,
+) -> str:
+    """Bars by group, beside each other or stacked.
+
+    Args:
+        x_label: with its unit.
+        y_label: with its unit.
+        groups: names below the bars.
+        bars: (groups,) heights by label.
+        stacked: one on the other.
+        level: (label, y) of a horizontal line to compare with.
+    """
+    axes = _axes(x_label, y_label)
+    width = 0.8 if stacked else 0.8 / max(1, len(bars))
+    base = [0.0] * len(groups)
+    for number, (label, heights) in enumerate(bars.items()):
+        left = 0.0 if stacked else (number - (len(bars) - 1) / 2) * width
+        places = [at + left for at in range(len(groups))]
+        colour = _COLOURS[number % len(_COLOURS)]
+        axes.bar(places, heights, width, bottom=base, label=label, color=colour)
+        if stacked:
+            base = [below + height for below, height in zip(base, heights, strict=True)]
+    tilt = {"rotation": 60, "ha": "right"} if len(groups) > _MOST_LEVEL_NAMES else {}
+    axes.set_xticks(range(len(groups)), groups, **tilt)
+    if level is not None:
+        axes.axhline(level[1], label=level[0], color="#555555", linestyle="--")
+    return _svg(axes)
+
+
+def _axes(x_label: str, y_label: str) -> Any:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(_STYLE):
+        axes = Figure(_INCHES, layout="constrained").add_subplot()
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
+        axes.set_axisbelow(True)
+    return axes
+
+
+def _svg(axes: Any) -> str:
+    """The drawing as one element, without the head of an XML file, to stand in a page."""
+    import matplotlib as mpl
+
+    text = StringIO()
+    with mpl.rc_context(_STYLE):
+        if axes.get_legend_handles_labels()[1]:
+            axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        axes.figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    return text.getvalue()[text.getvalue().index("<svg") :]

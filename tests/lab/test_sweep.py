@@ -1,0 +1,240 @@
+"""`outrider sweep` on this machine: every cell's row, in any order, and after any ending."""
+
+import fcntl
+import json
+import subprocess
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from commands.running import COMMAND, WITHIN_S, outrider, shell
+from lab.swept import (
+    ONE_TRACE,
+    SMALL,
+    SMALL_CELLS,
+    install_policies,
+    measured,
+    on_path,
+    rows_of,
+    write_sweep,
+)
+from outrider.lab.cells import run_cell
+from outrider.lab.sweep_file import read_sweep
+from outrider.lab.sweep_results import read_rows
+
+
+def test_each_cell_has_a_row_with_every_scalar_of_its_run(tmp_path: Path) -> None:
+    file, out = write_sweep(tmp_path), tmp_path / "results.json"
+    told = outrider("sweep", file, "--out", out, "--workers", 1, "--json").json()
+    assert told == {"out": str(out), "cells": SMALL_CELLS, "kept": 0, "failed": []}
+    swept, rows = read_sweep(file).cells, rows_of(out)
+    assert [row["cell"] for row in rows] == [cell.key for cell in swept]
+    report = run_cell(swept[4].cell)
+    row = rows[4]
+    assert row["trace"] == swept[4].trace
+    assert (row["policy"], row["settings.epsilon"], row["seed"]) == ("bandit", 0.2, 0)
+    assert row["ledger_sha256"] == report["ledger_sha256"]
+    assert row["jobs.completed"] == report["jobs"]["completed"] > 0
+    assert row["wait_s.by_class.batch.p99"] == report["wait_s"]["by_class"]["batch"]["p99"]
+    assert row["energy_wh.badput"] == report["energy_wh"]["badput"]
+    assert row["evictions.owner"] == report["evictions"]["owner"]
+    assert {tuple(row) for row in rows} == {tuple(rows[0])}, "not every row has every column"
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["results.json", "sweep.toml"]
+
+
+def test_results_depend_neither_on_the_workers_nor_on_the_format(tmp_path: Path) -> None:
+    file = write_sweep(tmp_path)
+    one, two = tmp_path / "one.json", tmp_path / "two.parquet"
+    assert outrider("sweep", file, "--out", one, "--workers", 1).code == 0
+    assert outrider("sweep", file, "--out", two, "--workers", 2).code == 0
+    assert measured(read_rows(two)) == measured(rows_of(one))
+
+
+def test_columns_of_parquet_have_types(tmp_path: Path) -> None:
+    out = tmp_path / "results.parquet"
+    text = ONE_TRACE + '[[policies]]\nname = "bandit"\nsettings.max_hold_s = [60, inf]\n'
+    assert outrider("sweep", write_sweep(tmp_path, text), "--out", out).code == 0
+    with duckdb.connect() as connection:
+        (found,) = connection.execute(
+            'SELECT typeof(seed), typeof("wait_s.all.mean"), typeof(ledger_sha256), '
+            '  typeof("settings.offer_full"), max("settings.max_hold_s") = \'inf\' '
+            "FROM read_parquet(?) GROUP BY ALL", [str(out)],
+        ).fetchall()  # fmt: skip
+    assert found == ("BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN", True)
+    again = outrider("sweep", tmp_path / "sweep.toml", "--out", out, "--resume", "--json").json()
+    assert again["kept"] == 2
+    assert [row["settings.max_hold_s"] for row in read_rows(out)] == [60.0, "inf"]
+
+
+# -- endings ------------------------------------------------------------------------------------
+
+
+def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
+    file, out = write_sweep(tmp_path), tmp_path / "results.json"
+    journal = tmp_path / "results.json.journal"
+    with subprocess.Popen([COMMAND, "sweep", file, "--out", out, "--workers", "1"]) as sweep:
+        deadline_s = time.monotonic() + WITHIN_S
+        while not journal.exists() or journal.read_bytes().count(b"\n") < 2:
+            assert time.monotonic() < deadline_s, "no cell was journaled"
+            time.sleep(0.001)
+        sweep.kill()
+    done = journal.read_bytes().count(b"\n")
+    assert not out.exists(), "the sweep ended before it could be killed"
+    journal.write_bytes(journal.read_bytes() + b'{"cell": "torn')
+    told = outrider("sweep", file, "--out", out, "--resume", "--json").json()
+    assert told["kept"] == done
+    assert not journal.exists()
+    outrider("sweep", file, "--out", tmp_path / "whole.json")
+    assert measured(rows_of(out)) == measured(rows_of(tmp_path / "whole.json"))
+
+
+def test_a_finished_sweep_resumed_runs_nothing_and_one_that_grew_only_the_rest(
+    tmp_path: Path,
+) -> None:
+    file, out = write_sweep(tmp_path), tmp_path / "results.json"
+    outrider("sweep", file, "--out", out)
+    before = out.read_bytes()
+    assert outrider("sweep", file, "--out", out, "--resume", "--json").json()["kept"] == SMALL_CELLS
+    assert out.read_bytes() == before
+    write_sweep(tmp_path, SMALL.replace("[0.05, 0.2]", "[0.05, 0.1, 0.2]"))
+    grown = outrider("sweep", file, "--out", out, "--resume", "--json").json()
+    assert (grown["cells"], grown["kept"]) == (SMALL_CELLS + 4, SMALL_CELLS)
+    kept = [row for row in measured(rows_of(out)) if row["settings.epsilon"] != 0.1]
+    assert kept == measured(json.loads(before))
+
+
+def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
+    file, out = write_sweep(tmp_path), tmp_path / "results.json"
+    outrider("sweep", file, "--out", out)
+    again = outrider("sweep", file, "--out", out)
+    assert again.code == 2
+    assert "results.json: there already; --resume goes on with it" in again.err
+    write_sweep(tmp_path, SMALL.replace("[0.05, 0.2]", "[0.05]"))
+    shrunk = outrider("sweep", file, "--out", out, "--resume")
+    assert shrunk.code == 2
+    assert "has a row of bandit, seed 0, on generated-1" in shrunk.err
+    assert len(rows_of(out)) == SMALL_CELLS
+
+
+def test_rows_of_another_version_are_not_mixed_in(tmp_path: Path) -> None:
+    file, out = write_sweep(tmp_path), tmp_path / "results.json"
+    outrider("sweep", file, "--out", out)
+    rows = rows_of(out)
+    rows[3]["version"] = "0.0.9"
+    out.write_text(json.dumps(rows))
+    done = outrider("sweep", file, "--out", out, "--resume")
+    assert done.code == 2
+    assert "was made by Outrider 0.0.9" in done.err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("{", "no results of a sweep"), ('[{"cell": "1"}]', "results.json row 1: no row of a sweep")],
+)
+def test_a_file_of_something_else_is_refused_and_kept(
+    content: str, message: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "results.json"
+    out.write_text(content)
+    done = outrider("sweep", write_sweep(tmp_path), "--out", out, "--resume")
+    assert done.code == 2
+    assert message in done.err
+    assert out.read_text() == content
+
+
+# -- failures -----------------------------------------------------------------------------------
+
+
+def test_a_failed_cell_is_named_tried_again_and_listed_with_its_error(tmp_path: Path) -> None:
+    environment = install_policies(tmp_path / "plugins")
+    both = '[[policies]]\nname = "clueless"\n[[policies]]\nname = "fifo"\n'
+    file, out = write_sweep(tmp_path, ONE_TRACE + both), tmp_path / "results.json"
+    done = shell("sweep", file, "--out", out, "--retries", 2, "--json", **environment)
+    assert done.code == 1
+    (failed,) = json.loads(done.out)["failed"]
+    assert failed["policy"] == "clueless"
+    assert "out of ideas" in failed["error"]
+    assert done.err.count("clueless, seed 0, on generated-1 ") == 3
+    assert "failed, attempt 3" in done.err
+    bad, good = rows_of(out)
+    assert (bad["policy"], bad["attempts"], bad["ledger_sha256"]) == ("clueless", 3, None)
+    assert bad["error"] == failed["error"]
+    assert (good["error"], good["attempts"]) == (None, 1)
+    again = shell("sweep", file, "--out", out, "--retries", 0, "--resume", "--json", **environment)
+    assert again.code == 1
+    assert json.loads(again.out)["kept"] == 1
+
+
+def test_a_cell_that_fails_once_is_done_at_its_second_attempt(tmp_path: Path) -> None:
+    environment = install_policies(tmp_path / "plugins")
+    text = ONE_TRACE + '[[policies]]\nname = "moody"\n'
+    file, out = write_sweep(tmp_path, text), tmp_path / "results.json"
+    done = shell("sweep", file, "--out", out, **environment)
+    assert done.code == 0, done
+    assert "not now" in done.err
+    (row,) = rows_of(out)
+    assert (row["error"], row["attempts"]) == (None, 2)
+    assert row["jobs.completed"] > 0
+
+
+def test_a_cell_whose_process_dies_is_named_and_the_others_go_on(tmp_path: Path) -> None:
+    environment = install_policies(tmp_path / "plugins")
+    both = '[[policies]]\nname = "deadly"\n[[policies]]\nname = "fifo"\n'
+    file, out = write_sweep(tmp_path, ONE_TRACE + both), tmp_path / "results.json"
+    done = shell("sweep", file, "--out", out, "--retries", 0, **environment)
+    assert done.code == 1
+    assert "deadly, seed 0, on generated-1 " in done.err
+    assert [row["error"] for row in rows_of(out)] == ["its process ended with exit code -9", None]
+
+
+# -- refusals -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--out", "results.csv"), "right would end in .json or .parquet"),
+        (("--out", "nowhere/results.json"), "there is no folder nowhere"),
+        (("--out", "r.json", "--jobs", 3), "--jobs: without a batch system right would be --work"),
+        (("--out", "r.json", "--cluster", "slurm", "--workers", 3), "right would be --jobs"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_once(
+    words: tuple[object, ...], message: str, tmp_path: Path
+) -> None:
+    done = outrider("sweep", write_sweep(tmp_path), *words)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_two_sweeps_do_not_write_to_one_journal(tmp_path: Path) -> None:
+    file, out = write_sweep(tmp_path), tmp_path / "results.json"
+    with (tmp_path / "results.json.journal").open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = outrider("sweep", file, "--out", out, "--resume")
+    assert done.code == 2
+    assert "another sweep is writing to it" in done.err
+
+
+@pytest.mark.parametrize(
+    ("module", "words", "extra"),
+    [
+        ("duckdb", ("--out", "results.parquet"), "outrider[reports]"),
+        ("distributed", ("--out", "results.json", "--cluster", "slurm"), "outrider[sweeps]"),
+        ("dask_jobqueue", ("--out", "results.json", "--cluster", "pbs"), "outrider[sweeps]"),
+    ],
+)
+def test_what_is_not_installed_is_named_with_the_extra_that_brings_it(
+    module: str, words: tuple[str, ...], extra: str, tmp_path: Path
+) -> None:
+    (tmp_path / "absent").mkdir()
+    (tmp_path / "absent" / f"{module}.py").write_text(f"raise ImportError('no {module} here')\n")
+    file = write_sweep(tmp_path)
+    words = (words[0], str(tmp_path / words[1]), *words[2:])
+    done = shell("sweep", file, *words, **on_path(tmp_path / "absent"))
+    assert done.code == 2
+    assert module in done.err
+    assert f"pip install '{extra}'" in done.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["absent", "sweep.toml"]

@@ -1,0 +1,202 @@
+"""A real Slurm for a test: one controller and a few nodes of one core each, on the loopback."""
+
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from peers.presence import PEERS_DIR
+from peers.prometheus import free_port
+
+CONFIG = """\
+ClusterName=outrider
+SlurmctldHost=localhost(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser=root
+SlurmdUser=root
+PluginDir={plugins}
+# Nobody else is on this Slurm: nobody has to prove who he is, so no munged is needed.
+AuthType=auth/none
+CredType=cred/none
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny,DisableIPv6
+StateSaveLocation={run_dir}/state
+SlurmctldPidFile={run_dir}/slurmctld.pid
+SlurmdPidFile={run_dir}/slurmd-%n.pid
+SlurmdSpoolDir={run_dir}/spool-%n
+SlurmctldLogFile={run_dir}/slurmctld.log
+SlurmdLogFile={run_dir}/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+MpiDefault=none
+SwitchType=switch/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,bf_interval=2
+# A node may claim more than this machine has.
+SlurmdParameters=config_overrides
+PropagateResourceLimits=NONE
+ReturnToService=2
+KillWait=2
+MinJobAge=300
+"""
+NODE = (
+    "NodeName=n{n} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port} "
+    "CPUs=1 RealMemory=4000 State=UNKNOWN"
+)
+START_WITHIN_S: Final = 30.0
+COMMAND_WITHIN_S: Final = 60.0
+
+
+def slurm_root() -> Path | None:
+    """The folder below which Slurm is installed or was unpacked, or None."""
+    roots = (PEERS_DIR / "slurm", Path("/"))
+    return next((root for root in roots if (root / "usr/sbin/slurmctld-wlm").exists()), None)
+
+
+def missing_reason() -> str | None:
+    """Why no Slurm can be started on this machine, or None when one can."""
+    if os.geteuid() != 0:
+        return "slurmd needs root to run jobs as their users"
+    if slurm_root() is None:
+        return f"neither {PEERS_DIR / 'slurm'} nor this system holds slurmctld"
+    return None
+
+
+class Slurm:
+    """One running Slurm, ended by `stop` or at the end of a `with` block.
+
+    Attributes:
+        environment: what a process needs beside its own environment to use it.
+    """
+
+    def __init__(self, run_dir: Path, nodes: int = 2) -> None:
+        """Write its configuration into a new folder; start nothing yet."""
+        root = slurm_root()
+        assert root is not None, "ask missing_reason first"
+        (plugins,) = root.glob("usr/lib/*/slurm-wlm")
+        (run_dir / "state").mkdir(parents=True)
+        self.run_dir = run_dir
+        self.nodes = tuple(f"n{n}" for n in range(1, nodes + 1))
+        self._config = run_dir / "slurm.conf"
+        self._programs = root / "usr/sbin"
+        self._processes: list[subprocess.Popen[bytes]] = []
+        names = ",".join(self.nodes)
+        self._config.write_text(
+            CONFIG.format(port=free_port(), plugins=plugins, run_dir=run_dir)
+            + "".join(NODE.format(n=n, port=free_port()) + "\n" for n in range(1, nodes + 1))
+            + f"PartitionName=batch Nodes={names} Default=YES MaxTime=1:00:00 State=UP\n"
+        )
+        self.environment = {
+            "SLURM_CONF": str(self._config),
+            "LD_LIBRARY_PATH": str(plugins),  # where Slurm's programs look was fixed at their build
+            "PATH": f"{root / 'usr/bin'}:{os.environ['PATH']}",
+        }
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start controller and nodes; return when every node takes jobs.
+
+        Raises:
+            RuntimeError: They did not become ready; the message holds the end of the logs.
+        """
+        self._spawn("slurmctld-wlm", "-D", "-i")
+        for node in self.nodes:
+            stepd = self._programs / "slurmstepd-wlm"
+            self._spawn("slurmd-wlm", "-D", "-N", node, "-d", str(stepd))
+        try:
+            self.wait_until(f"{len(self.nodes)} idle nodes", self._all_idle, START_WITHIN_S)
+        except TimeoutError as error:
+            self.stop()
+            raise RuntimeError(f"Slurm did not start: {error}") from error
+
+    def stop(self) -> None:
+        """End jobs and daemons, these and no others."""
+        if not self._processes:
+            return
+        try:  # a job would outlive its slurmd
+            self._end_jobs()
+        finally:
+            for process in reversed(self._processes):
+                process.terminate()
+            for process in self._processes:
+                try:
+                    process.wait(10)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+            self._processes.clear()
+
+    def run(self, *command: str) -> str:
+        """Run one of Slurm's commands; return what it printed."""
+        done = subprocess.run(
+            command, env={**os.environ, **self.environment}, capture_output=True, text=True,
+            timeout=COMMAND_WITHIN_S, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip() or done.stdout}")
+        return done.stdout
+
+    def jobs(self, *states: str) -> list[str]:
+        """Ids of the jobs in these states, as squeue spells them (R, PD, CA, CD, ...)."""
+        wanted = ",".join(states) if states else "all"
+        return self.run("squeue", "--noheader", "--format", "%A", "--states", wanted).split()
+
+    def wait_until(self, what: str, holds: Callable[[], bool], within_s: float = 60.0) -> None:
+        """Wait until a condition holds, looking ten times a second.
+
+        Raises:
+            TimeoutError: It did not come to hold in time; the message holds the end of the logs.
+        """
+        deadline_s = time.monotonic() + within_s
+        while not holds():
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(f"no {what} within {within_s:g} s; {self._said()}")
+            time.sleep(0.1)
+
+    def _spawn(self, program: str, *words: str) -> None:
+        with (self.run_dir / "daemons.out").open("ab") as out:
+            self._processes.append(
+                subprocess.Popen(
+                    [str(self._programs / program), "-f", str(self._config), *words],
+                    env={**os.environ, **self.environment},
+                    stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                )
+            )  # fmt: skip
+
+    def _all_idle(self) -> bool:
+        if any(process.poll() is not None for process in self._processes):
+            raise TimeoutError(f"one of its daemons ended; {self._said()}")
+        try:
+            states = self.run("sinfo", "--noheader", "--Node", "--format", "%t").split()
+        except RuntimeError:
+            return False  # the controller does not listen yet
+        return states == ["idle"] * len(self.nodes)
+
+    def _end_jobs(self) -> None:
+        try:
+            for job in self.jobs("R", "PD", "CF"):
+                self.run("scancel", job)
+            self.wait_until("end of the jobs", lambda: not self.jobs("R", "PD", "CF", "CG"), 20.0)
+        except (RuntimeError, TimeoutError):
+            pass  # its controller is gone, or a job will not end: the daemons end all the same
+
+    def _said(self) -> str:
+        logs = [*sorted(self.run_dir.glob("*.log")), self.run_dir / "daemons.out"]
+        ends = [f"{log.name}:\n{log.read_text()[-800:]}" for log in logs if log.exists()]
+        return "\n".join(ends) or "no logs"
