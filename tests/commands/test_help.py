@@ -60,7 +60,11 @@ def test_a_shell_can_complete_commands_and_policies() -> None:
     script = outrider("completion", "bash")
     assert script.code == 0
     assert "_OUTRIDER_COMPLETE=bash_complete" in script.out
-    asked = {"_OUTRIDER_COMPLETE": "bash_complete", "COMP_WORDS": "outrider rep", "COMP_CWORD": "1"}
+    asked = {
+        "_OUTRIDER_COMPLETE": "bash_complete",
+        "COMP_WORDS": "outrider repl",
+        "COMP_CWORD": "1",
+    }
     assert shell(**asked).out == "plain,replay\n"
     asked |= {"COMP_WORDS": "outrider replay --policy ran", "COMP_CWORD": "3"}
     assert shell(**asked).out == "plain,random_match\n"

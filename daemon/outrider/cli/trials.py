@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from math import isinf
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from outrider.api.make import make_policy
 from outrider.api.policy import Policy
+from outrider.lab.cells import effective_settings
 from outrider.ledger import LedgerFile, LedgerHash
 from outrider.model.decisions import Choice
 from outrider.replay.run import CampusRun, Keep
@@ -86,17 +84,6 @@ def run_trial(
             ledger.meta |= about
     place = None if trial.ledger is None else str(trial.ledger)
     return about | measured | {"ledger_sha256": digest.hexdigest(), "ledger": place}
-
-
-def effective_settings(policy: Policy, reconsider_s: float) -> dict[str, Any]:
-    """Every setting as it took effect; an infinite one is the text ``inf``, for JSON has none."""
-    settings: dict[str, Any] = msgspec.to_builtins(policy.settings)
-    if "reconsider_s" in settings:
-        settings["reconsider_s"] = reconsider_s
-    return {
-        name: "inf" if isinstance(value, float) and isinf(value) else value
-        for name, value in settings.items()
-    }
 
 
 def hashed(digest: LedgerHash) -> Keep:

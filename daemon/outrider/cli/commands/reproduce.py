@@ -15,7 +15,7 @@ _QUICK_SEEDS = "1-2"
 
 @click.group("reproduce", short_help="Run a paper's experiments again and judge its claims.")
 def command() -> None:
-    """Run a paper's experiments again, and judge its claims by what is measured.
+    """Run a paper's experiments again and judge its claims.
 
     Example:
       outrider reproduce mcgough --quick --report report
