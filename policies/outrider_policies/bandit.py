@@ -1,240 +1,193 @@
-"""The cluster bandit of McGough and Forshaw (2015): dodge evictions, waste less energy.
+"""The epsilon-greedy bandits of McGough and Forshaw (2015): dodge evictions, waste less energy.
 
 Forshaw, McGough: "Reduction of wasted energy in a volunteer computing system through
-Reinforcement Learning", CS-TR-1451, Newcastle University 2015; section 4.2. An n-armed bandit
-per state; the state is the hour of the day and the hours a job has lost on earlier, evicted runs
-(24 x 24), the arms are the clusters and leaving the job in the queue.
+Reinforcement Learning", CS-TR-1451, Newcastle University 2015, section 4.
 """
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
-from outrider.api import (
-    COMPLETED_RUN,
-    EVICTED_RUN,
-    NOWHERE,
-    Choice,
-    Job,
-    Outcome,
-    Policy,
-    PolicySettings,
-    SiteView,
+from outrider.api import SiteView
+from outrider_policies.learners.arms import (
+    Arms,
+    MeanArms,
+    RecentArms,
+    gaussian_weights,
+    plain_weights,
 )
-from outrider_policies.learners.arms import Arms
+from outrider_policies.learners.eviction_bandit import EvictionBandit, Selection
+from outrider_policies.learners.eviction_bandit_settings import EvictionBanditSettings
+from outrider_policies.learners.exploration import Exploration, ExplorationRate
+from outrider_policies.learners.full_offered import FullOffered
+from outrider_policies.learners.levels import QUEUE, Level
 
-_QUEUE = 0
-_MOST_HOURS = 23
-_SHOWN = 4
 
-
-class BanditSettings(PolicySettings, frozen=True):
-    """Settings of the cluster bandit."""
+class BanditSettings(EvictionBanditSettings, frozen=True):
+    """Settings of the epsilon-greedy bandit; defaults are what the paper found best."""
 
     epsilon: Annotated[
         float,
         Meta(ge=0, le=1, description="Ratio of decisions drawn at random to explore (eq. 6)."),
     ] = 0.1
-    sigma: Annotated[
-        float,
-        Meta(ge=0, le=1, description="Weight of energy against not being evicted (eq. 4)."),
-    ] = 0.8
-    reconsider_s: (
+    history_n: (
         Annotated[
-            float,
+            int,
             Meta(
                 gt=0,
-                description="Decision epoch: a job kept queued is decided again after this. "
-                "Epsilon is spent per decision, so a shorter epoch explores more per hour. "
-                "Unset: the site's own.",
+                description="Last rewards of an arm that count, to follow a site that changes "
+                "(section 4.4.1). Unset: all of them. Below 20 it hurts.",
             ),
         ]
         | None
     ) = None
-    max_hold_s: Annotated[
+    history_weights: Annotated[
+        Literal["plain", "gaussian"],
+        Meta(
+            description="Whether the `history_n` last rewards count alike or the later ones more "
+            "(eq. 7 and 8). The paper found plain ones better.",
+        ),
+    ] = "plain"
+    untried_reward: Annotated[
         float,
         Meta(
-            gt=0,
-            description="Starvation guard: longest time a job stays queued by choice. The plain "
-            "method holds single jobs for weeks.",
+            ge=-1,
+            le=1,
+            description="Value of an arm never tried (section 4.4.3). At 0 it is preferred to "
+            "those that only disappointed; at -1 only exploration finds it.",
         ),
-    ] = 604_800.0
+    ] = 0.0
+    first_n: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Rewards of a state during which `first_epsilon` holds (section 4.4.2).",
+        ),
+    ] = 0
+    first_epsilon: Annotated[
+        float, Meta(ge=0, le=1, description="Epsilon for a state's first `first_n` rewards.")
+    ] = 1.0
+    divergence_ratio: (
+        Annotated[
+            float,
+            Meta(
+                ge=0,
+                le=1,
+                description="Explore more in a state whose last rewards are in the mean below this "
+                "ratio of the best seen there (section 4.4.2). Unset: never.",
+            ),
+        ]
+        | None
+    ) = None
+    divergence_n: Annotated[
+        int, Meta(gt=0, description="Last rewards of a state for `divergence_ratio`.")
+    ] = 50
+    divergence_epsilon: Annotated[
+        float, Meta(ge=0, le=1, description="Added to epsilon while rewards diverge.")
+    ] = 0.1
+    offer_full: Annotated[
+        bool,
+        Meta(
+            description="Offer full clusters and computers, too: a job sent to one waits an epoch "
+            "(section 4.4.3 removes them).",
+        ),
+    ] = False
+
+    def __post_init__(self) -> None:
+        if self.history_weights == "gaussian" and self.history_n is None:
+            raise ValueError(
+                'history_weights = "gaussian" needs history_n: equation 8 divides by n'
+            )
 
 
-class Bandit(Policy):
-    """Epsilon-greedy choice of a cluster, or of the queue, from mean observed rewards.
+class Bandit(EvictionBandit[Arms]):
+    """Takes the arm of highest mean reward, and an arm at random with probability epsilon (eq. 6).
 
-    Rewards (eq. 4), with E_a = (e_a - e_b) / (e_w - e_b) in [0, 1] (eq. 5; the paper says [-1, 1],
-    but e_b <= e_a <= e_w) from the active watts of the cluster, the best and the worst:
-
-    - completed on a: ``1 - sigma E_a``
-    - evicted or killed on a: ``-1 + sigma (1 - E_a)``
-    - kept queued although some machine, free then, stayed free long enough to run it: ``-1``
-    - kept queued and no machine did: ``+1``
-
-    A queue decision is judged when the job ends, from what was seen of the machines until then.
-    A job that never completes was rightly kept. Full clusters are no arms (A' of eq. 6), equal
-    values are drawn between, an untried arm is worth 0. In shadow it learns from the batch
-    system's runs, and from its own queue decisions, which observation can judge; a start that
-    was not carried out teaches nothing.
+    States and arms: `outrider_policies.learners.levels`. Rewards (equation 4):
+    `outrider_policies.learners.eviction_rewards`. Values: `outrider_policies.learners.arms`.
+    Full clusters are no arms (A' of eq. 6), equal values are drawn between. See docs/bandits.md.
     """
 
     name = "bandit"
     description = "learns which cluster, at which hour, lets a job finish on few watts"
     settings_type = BanditSettings
-    presets: ClassVar = {"literal": {"max_hold_s": float("inf")}}
-    features = ("hour of day", "hours lost on evicted runs")
+    presets: ClassVar = {
+        "literal": {"max_hold_s": float("inf")},
+        "reboot": {"avoid_reboot": True},
+        "least_energy": {"epsilon": 0.01},
+    }
 
     def __init__(self, settings: BanditSettings, rng: Any) -> None:
         super().__init__(settings, rng)
-        self.reconsider_s = settings.reconsider_s
-        self.max_hold_s = settings.max_hold_s
-        self._epsilon = settings.epsilon
-        self._sigma = settings.sigma
-        self._rows: dict[int, Arms] = {}
-        self._kept: dict[int, list[tuple[float, int]]] = {}
-
-    def alike(self, job: Job, view: SiteView) -> int:
-        """The state s: hour of day x 24 + hours lost on evicted runs."""
-        return view.hour_of_day() * 24 + min(_MOST_HOURS, int(job.consumed_s // 3600.0))
-
-    def appraise(self, key: Any, view: SiteView) -> Arms:
-        """The row of the state: arm 0 is the queue, arm c + 1 is cluster c."""
-        n = len(view.free_n) + 1
-        row = self._rows.get(key)
-        if row is None:
-            row = self._rows[key] = Arms(n)
-        elif len(row.values) < n:
-            row.grow(n)
-        return row
-
-    def choose(self, job: Job, appraisal: Arms, view: SiteView, may_keep: bool) -> Choice:
-        """Epsilon-greedy over the clusters with a free machine and the queue (eq. 6)."""
-        is_open = [may_keep, *view.free_n]
-        open_n = len(is_open) - is_open.count(0)
-        best = float("-inf")
-        ties: list[int] = []
-        for arm, value in enumerate(appraisal.values):
-            if value >= best and is_open[arm]:
-                if value > best:
-                    best, ties = value, [arm]
-                else:
-                    ties.append(arm)
-        rng, epsilon = self.rng, self._epsilon
-        if rng.random() < epsilon:
-            reason = "explore"
-            arms = [arm for arm, free in enumerate(is_open) if free]
-            if may_keep:
-                arms.append(arms.pop(0))  # the queue is drawn last
-            arm = arms[int(rng.random() * open_n)]
-        else:
-            reason = "best"
-            arm = ties[0] if len(ties) == 1 else ties[int(rng.random() * len(ties))]
-        propensity = epsilon / open_n + ((1.0 - epsilon) / len(ties) if arm in ties else 0.0)
-        scores = self._top(appraisal, view) if self.wants_scores else None
-        if arm == _QUEUE:
-            self._kept.setdefault(job.number, []).append((view.now, self.alike(job, view)))
-            return Choice(NOWHERE, "hold", propensity, scores)
-        return Choice(view.draw_in(arm - 1, rng), reason, propensity, scores)
-
-    def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> list[float]:
-        """Equation 4 for the run, and for every queue decision that can now be judged."""
-        rewards: list[float] = []
-        if outcome.machine != NOWHERE:
-            energy = self._energy(outcome.cluster, view)
-            reward = -1.0 + self._sigma * (1.0 - energy)
-            if outcome.ending is COMPLETED_RUN:
-                reward = 1.0 - self._sigma * energy
-            self.appraise(outcome.key, view).learn(outcome.cluster + 1, reward)
-            rewards.append(reward)
-        if outcome.ending is not EVICTED_RUN:
-            rewards += self._judge_keeps(outcome, view)
-        return rewards
-
-    def _judge_keeps(self, outcome: Outcome, view: SiteView) -> list[float]:
-        """The job is gone: was it right to keep it, each time it was kept?"""
-        rewards = []
-        completed = outcome.ending is COMPLETED_RUN
-        for kept_s, key in self._kept.pop(outcome.job, ()):
-            could_run = completed and view.was_free_through(kept_s, kept_s + outcome.run_s)
-            reward = -1.0 if could_run else 1.0
-            self.appraise(key, view).learn(_QUEUE, reward)
-            rewards.append(reward)
-        return rewards
-
-    def _energy(self, cluster: int, view: SiteView) -> float:
-        """E_a of equation 5; 0 where watts are unknown or all alike."""
-        least, most = view.watts_span()
-        watts = view.active_w[cluster]
-        return 0.0 if watts is None or most <= least else (watts - least) / (most - least)
-
-    # -- explaining and remembering -----------------------------------------------------------
-
-    def scores(self, key: Any, view: SiteView) -> dict[str, float]:
-        """Mean reward of every arm in this state."""
-        row = self.appraise(key, view)
-        return dict(zip(("queue", *view.cluster_names), row.values, strict=True))
-
-    def learned(self, view: SiteView) -> dict[str, Any]:
-        """Value of the best cluster by hour of day and hours lost: when is a start worth it?"""
-        rows = []
-        for lost_h in range(24):
-            values = [self._best_cluster(hour * 24 + lost_h) for hour in range(24)]
-            if any(value is not None for value in values):
-                rows.append({"label": f"{lost_h} h lost", "values": values})
-        return {
-            "title": "mean reward of the best cluster tried, by hour of day and hours lost",
-            "columns": [f"{hour:02d}" for hour in range(24)],
-            "rows": rows,
-        }
-
-    def _best_cluster(self, key: int) -> float | None:
-        row = self._rows.get(key)
-        if row is None:
-            return None
-        tried = [v for v, n in zip(row.values[1:], row.counts[1:], strict=True) if n]
-        return max(tried, default=None)
-
-    def _top(self, row: Arms, view: SiteView) -> dict[str, float]:
-        """The queue and the best few open clusters: what the choice was between."""
-        names, free_n = view.cluster_names, view.free_n
-        top = {"queue": row.values[_QUEUE]}
-        for arm in row.ranked():
-            if arm != _QUEUE and free_n[arm - 1]:
-                top[names[arm - 1]] = row.values[arm]
-                if len(top) > _SHOWN:
-                    break
-        return top
-
-    def explain(self, job: Job, view: SiteView) -> str:
-        """What the job's state has taught so far, in words."""
-        key = self.alike(job, view)
-        row = self.appraise(key, view)
-        seen = sum(row.counts)
-        state = f"at {key // 24:02d} h with {key % 24} h lost on evicted runs"
-        if not seen:
-            return f"{state}: nothing observed yet, every choice is worth the same"
-        scores = self.scores(key, view)
-        name = max(scores, key=lambda arm: scores[arm])
-        return (
-            f"{state}: {seen} outcomes observed; best is {name} ({scores[name]:+.2f}), "
-            f"the queue is worth {scores['queue']:+.2f}; {self._epsilon:.0%} of choices explore"
+        self.untried_reward = settings.untried_reward
+        self._weights: list[float] | None = None
+        if settings.history_n is not None:
+            gaussian = settings.history_weights == "gaussian"
+            self._weights = (gaussian_weights if gaussian else plain_weights)(settings.history_n)
+        self._rate = ExplorationRate(
+            Exploration(
+                settings.epsilon,
+                settings.first_epsilon,
+                settings.first_n,
+                settings.divergence_ratio,
+                settings.divergence_n,
+                settings.divergence_epsilon,
+            )
         )
+        if settings.offer_full:
+            self.offered = FullOffered(self.level)
+
+    def new_row(self) -> Arms:
+        """Means of all rewards, or of the last ones."""
+        return MeanArms() if self._weights is None else RecentArms(self._weights)
+
+    def appraise(self, key: Any, view: SiteView) -> tuple[Arms, float]:
+        """The row of the state, and epsilon in it."""
+        return self.row(key), self._rate.epsilon(key)
+
+    def select(
+        self, appraisal: tuple[Arms, float], level: Level, view: SiteView, may_keep: bool
+    ) -> Selection:
+        """Epsilon-greedy over the open places and the queue (eq. 6)."""
+        row, epsilon = appraisal
+        rng = self.rng
+        ties = self._best(row, level, view, may_keep)
+        if rng.random() < epsilon:
+            return level.draw(view, rng, may_keep), "explore", ties, epsilon
+        arm = ties[0] if len(ties) == 1 else ties[int(rng.random() * len(ties))]
+        return arm, "best", ties, epsilon
+
+    def _best(self, row: Arms, level: Level, view: SiteView, may_keep: bool) -> list[int]:
+        """The open arms of highest value, untried ones among them if they have it."""
+        value, arms = row.best(level.is_open(view, may_keep))
+        untried = self.untried_reward
+        if value > untried:
+            return arms
+        fresh = [arm for arm in level.open_arms(view) if arm not in row.values]
+        if may_keep and QUEUE not in row.values:
+            fresh.append(QUEUE)
+        if not fresh:
+            return arms
+        return arms + fresh if value == untried else fresh
+
+    def saw(self, state: int, reward: float) -> None:
+        """Epsilon may depend on it."""
+        if self._rate.varies:
+            self._rate.saw(state, reward)
+
+    def rule(self, state: int) -> str:
+        """For `explain`."""
+        return f"{self._rate.epsilon(state):.0%} of choices explore"
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """Rows and unjudged queue decisions."""
-        for row in self._rows.values():
-            row.grow(len(view.free_n) + 1)
-        return {
-            "clusters": list(view.cluster_names),
-            "rows": [[key, row.save()] for key, row in self._rows.items()],
-            "kept": [[job, list(kept)] for job, kept in self._kept.items()],
-        }
+        """Also what epsilon depends on."""
+        return super().save(view) | {"seen": self._rate.save()}
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
-        """Go on from what `save` gave; clusters are found again by name."""
-        names = list(view.cluster_names)
-        arms = [_QUEUE] + [names.index(name) + 1 for name in saved["clusters"]]
-        n = len(names) + 1
-        self._rows = {key: Arms.restore(row, arms, n) for key, row in saved["rows"]}
-        self._kept = {job: [(t, key) for t, key in kept] for job, kept in saved["kept"]}
+        """Go on from what `save` gave.
+
+        Raises:
+            ValueError: it was saved at another level or with another kind of history.
+        """
+        super().restore(saved, view)
+        self._rate.restore(saved.get("seen", []))

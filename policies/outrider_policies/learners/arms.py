@@ -1,59 +1,162 @@
-"""Sample-average values of the arms of a bandit, one row per state."""
+"""Values of the arms of a bandit, one object per state; only arms that were tried take room."""
 
-from collections.abc import Sequence
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from math import exp, inf
+from operator import mul
 from typing import Any
 
 
 class Arms:
-    """Mean reward of each arm in one state: q(s, a) of McGough and Forshaw, equation 3.
+    """What was learned of the arms in one state. Arms are integers; untried ones are not held.
 
-    Untried arms are valued 0 (their section 4.4.3): better than any that only disappointed,
-    worse than any that proved good. `values` is kept so that choosing needs no division.
+    The tried arms are kept in the order of their values, so that the best that is open now is
+    found in a step or two, be there two arms or thousands.
+
+    Attributes:
+        values: q(s, a), the value of each arm that was tried.
     """
 
-    __slots__ = ("_ranked", "counts", "sums", "values")
+    __slots__ = ("_ranked", "values")
 
-    def __init__(self, n: int) -> None:
-        self.sums = [0.0] * n
-        self.counts = [0] * n
-        self.values = [0.0] * n
-        self._ranked: list[int] | None = None
-
-    def grow(self, n: int) -> None:
-        """New arms have appeared; they are untried."""
-        more = n - len(self.values)
-        self.sums.extend([0.0] * more)
-        self.counts.extend([0] * more)
-        self.values.extend([0.0] * more)
-        self._ranked = None
+    def __init__(self) -> None:
+        self.values: dict[int, float] = {}
+        self._ranked: list[tuple[float, int]] = []
 
     def learn(self, arm: int, reward: float) -> None:
-        """Take one more reward into the mean."""
-        self.sums[arm] += reward
-        self.counts[arm] += 1
-        self.values[arm] = self.sums[arm] / self.counts[arm]
-        self._ranked = None
+        """Take one more reward into the value of an arm."""
+        old = self.values.get(arm)
+        if old is not None:
+            del self._ranked[bisect_left(self._ranked, (old, arm))]
+        value = self.values[arm] = self._take(arm, reward)
+        insort(self._ranked, (value, arm))
 
-    def ranked(self) -> list[int]:
-        """All arms, the best first.
+    def _take(self, arm: int, reward: float) -> float:
+        """Remember the reward; returns the arm's new value."""
+        raise NotImplementedError
 
-        Kept until something is learned: many alike jobs are decided in between.
+    def _set(self, arm: int, value: float) -> None:
+        self.values[arm] = value
+        insort(self._ranked, (value, arm))
+
+    def best(self, is_open: Callable[[int], int]) -> tuple[float, list[int]]:
+        """The highest value among tried arms that are open, and all arms that have it.
+
+        ``(-inf, [])`` if no tried arm is open.
         """
-        if self._ranked is None:
-            values = self.values
-            last_first = range(len(values) - 1, -1, -1)
-            self._ranked = sorted(last_first, key=values.__getitem__, reverse=True)
-        return self._ranked
+        best, arms = -inf, list[int]()
+        for value, arm in reversed(self._ranked):
+            if value < best:
+                break
+            if is_open(arm):
+                best = value
+                arms.append(arm)
+        return best, arms
 
-    def save(self) -> list[list[float]]:
-        """Sums and counts, as plain data."""
-        return [self.sums, [float(n) for n in self.counts]]
+    def ranked(self) -> Iterator[int]:
+        """Tried arms, the best first."""
+        return (arm for _, arm in reversed(self._ranked))
 
-    @classmethod
-    def restore(cls, saved: Sequence[Sequence[Any]], arms: Sequence[int], n: int) -> "Arms":
-        """Rebuild from `save`; `arms[i]` is today's position of saved arm i, of `n` in all."""
-        made = cls(n)
+    def seen_n(self) -> int:
+        """Rewards that the values rest on."""
+        raise NotImplementedError
+
+    def save(self, arms: Sequence[int]) -> list[list[Any]]:
+        """What is known of these arms, in their order, as plain data."""
+        raise NotImplementedError
+
+    def restore(self, saved: Sequence[Sequence[Any]], arms: Sequence[int]) -> None:
+        """Fill an empty row from `save`; `arms[i]` is today's number of saved arm i."""
+        raise NotImplementedError
+
+
+class MeanArms(Arms):
+    """Values are means of all rewards: equation 3 of McGough and Forshaw."""
+
+    __slots__ = ("_counts", "_sums")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sums: dict[int, float] = {}
+        self._counts: dict[int, int] = {}
+
+    def _take(self, arm: int, reward: float) -> float:
+        total = self._sums[arm] = self._sums.get(arm, 0.0) + reward
+        count = self._counts[arm] = self._counts.get(arm, 0) + 1
+        return total / count
+
+    def evidence(self, arm: int) -> tuple[float, int]:
+        """Sum and number of an arm's rewards."""
+        return self._sums.get(arm, 0.0), self._counts.get(arm, 0)
+
+    def seen_n(self) -> int:
+        """Rewards that the values rest on."""
+        return sum(self._counts.values())
+
+    def save(self, arms: Sequence[int]) -> list[list[Any]]:
+        """Sums and counts; the whole number 0 (one byte) where an arm was not tried."""
+        return [[known.get(arm, 0) for arm in arms] for known in (self._sums, self._counts)]
+
+    def restore(self, saved: Sequence[Sequence[Any]], arms: Sequence[int]) -> None:
+        """Fill an empty row from `save`; `arms[i]` is today's number of saved arm i."""
         for arm, total, count in zip(arms, *saved, strict=True):
-            made.sums[arm], made.counts[arm] = float(total), int(count)
-            made.values[arm] = made.sums[arm] / made.counts[arm] if count else 0.0
-        return made
+            if count:
+                self._sums[arm], self._counts[arm] = float(total), int(count)
+                self._set(arm, self._sums[arm] / self._counts[arm])
+
+
+class RecentArms(Arms):
+    """Values are weighted means of an arm's last rewards (section 4.4.1, equation 7).
+
+    Args:
+        weights: of an arm's rewards, that of the most recent last; their number is the length of
+            the history. See `plain_weights` and `gaussian_weights`.
+    """
+
+    __slots__ = ("_recent", "_weights")
+
+    def __init__(self, weights: Sequence[float]) -> None:
+        super().__init__()
+        self._weights = weights
+        self._recent: dict[int, deque[float]] = {}
+
+    def _take(self, arm: int, reward: float) -> float:
+        recent = self._recent.get(arm)
+        if recent is None:
+            recent = self._recent[arm] = deque(maxlen=len(self._weights))
+        recent.append(reward)
+        return self._mean(recent)
+
+    def _mean(self, recent: Sequence[float]) -> float:
+        weights = self._weights[-len(recent) :]
+        total: float = sum(map(mul, weights, recent))
+        return total / sum(weights)
+
+    def seen_n(self) -> int:
+        """Rewards that the values rest on."""
+        return sum(map(len, self._recent.values()))
+
+    def save(self, arms: Sequence[int]) -> list[list[Any]]:
+        """The last rewards of each arm, the oldest first."""
+        return [list(self._recent.get(arm, ())) for arm in arms]
+
+    def restore(self, saved: Sequence[Sequence[Any]], arms: Sequence[int]) -> None:
+        """Fill an empty row from `save`; `arms[i]` is today's number of saved arm i."""
+        for arm, rewards in zip(arms, saved, strict=True):
+            if rewards:
+                self._recent[arm] = deque(map(float, rewards), maxlen=len(self._weights))
+                self._set(arm, self._mean(self._recent[arm]))
+
+
+def plain_weights(n: int) -> list[float]:
+    """The last n rewards count alike."""
+    return [1.0] * n
+
+
+def gaussian_weights(n: int) -> list[float]:
+    """Equation 8 as printed: ``exp(-8 (n - i) / n)`` for i = 1 to n, 1 for the most recent.
+
+    The paper calls it Gaussian; without a square in the exponent it is an exponential.
+    """
+    return [exp(-8.0 * (n - i) / n) for i in range(1, n + 1)]

@@ -1,0 +1,83 @@
+"""Rewards for dodging evictions and saving energy: equations 4 and 5 of McGough and Forshaw."""
+
+from typing import Any
+
+from outrider.api import COMPLETED_RUN, Outcome, SiteView
+from outrider_policies.learners.left_alone import LeftAlone
+
+RIGHTLY_KEPT = 1.0
+WRONGLY_KEPT = -1.0
+
+
+def run_reward(outcome: Outcome, sigma: float, view: SiteView) -> float:
+    """The reward of a run, in [-1, 1] (equation 4).
+
+    ``1 - sigma E`` if it completed, ``-1 + sigma (1 - E)`` if it was evicted or killed.
+
+    Args:
+        outcome: the end of a run.
+        sigma: weight of energy against not being evicted, in [0, 1].
+        view: the site.
+    """
+    energy = relative_watts(outcome.cluster, view)
+    if outcome.ending is COMPLETED_RUN:
+        return 1.0 - sigma * energy
+    return -1.0 + sigma * (1.0 - energy)
+
+
+def relative_watts(cluster: int, view: SiteView) -> float:
+    """``E = (e - e_b) / (e_w - e_b)`` from active watts: 0 for the best cluster, 1 for the worst.
+
+    Equation 5 as printed. The paper's text puts E into [-1, 1], but e_b <= e <= e_w leaves
+    [0, 1], and only so do rewards stay in [-1, 1]. 0 where watts are unknown or all alike.
+    """
+    least, most = view.watts_span()
+    watts = view.active_w[cluster]
+    return 0.0 if watts is None or most <= least else (watts - least) / (most - least)
+
+
+class KeptJobs:
+    """Decisions to keep a job queued, until they can be judged.
+
+    That is when the job is gone: its run time is known then, and what became of the machines has
+    been seen. It was wrong to keep it if some machine could have run it to completion, that is, if
+    owners and reboots left one alone for so long. A job that another machine was given later does
+    not speak for keeping this one: it would not have been there. A job that never completed was
+    rightly kept.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, list[tuple[float, int]]] = {}
+        self._left_alone = LeftAlone()
+        self.notice = self._left_alone.notice
+
+    def add(self, job: int, now: float, state: int) -> None:
+        """A job was kept, in this state."""
+        self._kept.setdefault(job, []).append((now, state))
+
+    def judge(self, outcome: Outcome, view: SiteView) -> list[tuple[int, float]]:
+        """The job is gone: the state and the reward of each decision to keep it."""
+        kept = self._kept.pop(outcome.job, ())
+        if outcome.ending is not COMPLETED_RUN:
+            return [(state, RIGHTLY_KEPT) for _, state in kept]
+        return [
+            (state, WRONGLY_KEPT if self._could_run(at, outcome.run_s, view) else RIGHTLY_KEPT)
+            for at, state in kept
+        ]
+
+    def _could_run(self, kept_s: float, run_s: float, view: SiteView) -> bool:
+        """The site knows of machines that stayed free, since before this policy sat down."""
+        end_s = kept_s + run_s
+        lasted = self._left_alone.lasted(kept_s, end_s, view.now)
+        return lasted or view.was_free_through(kept_s, end_s)
+
+    def save(self) -> dict[str, Any]:
+        """Everything, as plain data."""
+        kept = [[job, list(decisions)] for job, decisions in self._kept.items()]
+        return {"kept": kept, "left_alone": self._left_alone.save()}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave; version 0.1 told of the decisions only."""
+        self._kept = {job: [(at, state) for at, state in kept] for job, kept in saved["kept"]}
+        if "left_alone" in saved:
+            self._left_alone.restore(saved["left_alone"])

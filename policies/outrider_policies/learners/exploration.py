@@ -1,0 +1,97 @@
+"""How often a bandit explores: equation 6's epsilon, which may vary (section 4.4.2)."""
+
+from collections import deque
+from typing import Any, NamedTuple
+
+
+class Exploration(NamedTuple):
+    """When to explore more than usual.
+
+    Attributes:
+        epsilon: ratio of decisions drawn at random.
+        first_epsilon: the same for a state's first rewards.
+        first_n: how many rewards these are.
+        divergence_ratio: explore more in a state whose last rewards fell, in the mean, below this
+            ratio of the best reward seen there; None: never.
+        divergence_n: how many rewards the last ones are.
+        divergence_epsilon: added to epsilon then.
+    """
+
+    epsilon: float
+    first_epsilon: float
+    first_n: int
+    divergence_ratio: float | None
+    divergence_n: int
+    divergence_epsilon: float
+
+    @property
+    def varies(self) -> bool:
+        """Whether epsilon is anything but a constant."""
+        return self.first_n > 0 or self.divergence_ratio is not None
+
+
+class ExplorationRate:
+    """Epsilon of each state.
+
+    Args:
+        exploration: when to explore more.
+
+    Attributes:
+        varies: whether epsilon is anything but a constant.
+    """
+
+    def __init__(self, exploration: Exploration) -> None:
+        self._terms = exploration
+        self.varies = exploration.varies
+        self._seen: dict[int, _Seen] = {}
+
+    def epsilon(self, state: int) -> float:
+        """Ratio of decisions to draw at random in a state."""
+        terms = self._terms
+        if not self.varies:
+            return terms.epsilon
+        seen = self._seen.get(state)
+        if (0 if seen is None else seen.n) < terms.first_n:
+            return terms.first_epsilon
+        if seen is not None and self._diverges(seen):
+            return min(1.0, terms.epsilon + terms.divergence_epsilon)
+        return terms.epsilon
+
+    def _diverges(self, seen: "_Seen") -> bool:
+        """No ratio can be taken to a best reward that was no good: then nothing diverges."""
+        ratio, best = self._terms.divergence_ratio, seen.best
+        if ratio is None or best <= 0 or len(seen.last) < self._terms.divergence_n:
+            return False
+        return sum(seen.last) / len(seen.last) < ratio * best
+
+    def saw(self, state: int, reward: float) -> None:
+        """A reward was observed in a state. Need not be told unless epsilon `varies`."""
+        seen = self._seen.get(state)
+        if seen is None:
+            seen = self._seen[state] = _Seen(self._terms.divergence_n)
+        seen.n += 1
+        seen.best = max(seen.best, reward)
+        seen.last.append(reward)
+
+    def save(self) -> list[Any]:
+        """Everything, as plain data."""
+        return [[state, s.n, s.best, list(s.last)] for state, s in self._seen.items()]
+
+    def restore(self, saved: list[Any]) -> None:
+        """Go on from what `save` gave."""
+        self._seen = {}
+        for state, n, best, last in saved:
+            seen = self._seen[state] = _Seen(self._terms.divergence_n)
+            seen.n, seen.best = n, best
+            seen.last.extend(last)
+
+
+class _Seen:
+    """Rewards of one state: how many, the best, and the last few."""
+
+    __slots__ = ("best", "last", "n")
+
+    def __init__(self, last_n: int) -> None:
+        self.n = 0
+        self.best = -1.0
+        self.last: deque[float] = deque(maxlen=last_n)
