@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from outrider.engine.free_intervals import FreeIntervals
+from outrider.engine.left_alone import LeftAlone
 from outrider.engine.site import Site
 from outrider.model.localtime import TraceTime
 from outrider.model.machines import MachineSpec
@@ -29,7 +29,7 @@ steps = st.lists(st.tuples(st.integers(0, 3), st.integers(0, MACHINES - 1)), max
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(steps=steps, asked=st.lists(st.tuples(st.integers(0, 90), st.integers(0, 40)), max_size=20))
-def test_free_through_is_what_a_list_of_all_free_intervals_says(
+def test_left_alone_is_what_a_list_of_all_stretches_says(
     steps: list[tuple[int, int]], asked: list[tuple[int, int]]
 ) -> None:
     """Times step by 0 to 3; every step opens a shut machine or shuts an open one."""
@@ -52,7 +52,7 @@ def test_free_through_is_what_a_list_of_all_free_intervals_says(
         if end > now:
             continue
         expected = any(left <= start and end <= right for left, right in whole)
-        assert site.was_free_through(start, end) == expected, (start, end, whole)
+        assert site.was_left_alone(start, end) == expected, (start, end, whole)
     if since:
         assert site.free_since[site.longest_free()] == min(since.values())
     else:
@@ -60,11 +60,24 @@ def test_free_through_is_what_a_list_of_all_free_intervals_says(
             site.longest_free()
 
 
-def test_an_interval_of_no_length_answers_nothing() -> None:
-    intervals = FreeIntervals()
-    intervals.opened(0, 5.0)
-    intervals.closed(0, 5.0)
-    assert not intervals.reaches(5.0, 5.0)
+def test_a_stretch_of_no_length_answers_nothing() -> None:
+    seen = LeftAlone()
+    seen.begin(0, 5.0)
+    seen.end(0, 5.0)
+    assert not seen.lasted(5.0, 5.0, 6.0)
+
+
+def test_jobs_on_a_machine_do_not_end_the_stretch_in_which_it_is_left_alone() -> None:
+    site = make_site(["c"])
+    site.open_machine(0)
+    site.now = 10.0
+    site.take(0, 1)
+    site.now = 20.0
+    site.give_back(0, 1)
+    site.now = 30.0
+    site.shut(0)
+    assert site.was_left_alone(0.0, 30.0)
+    assert not site.was_left_alone(0.0, 30.5)
 
 
 def chi_square(counts: Counter[int], arms: list[int], draws: int) -> float:

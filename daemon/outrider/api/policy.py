@@ -89,8 +89,11 @@ class SiteView(Protocol):
         """The machine that has been free the longest. Raises `LookupError` if none is free."""
         ...
 
-    def was_free_through(self, start_s: float, end_s: float) -> bool:
-        """Whether some machine, free at `start_s`, was seen to stay free until `end_s` (<= now)."""
+    def was_left_alone(self, start_s: float, end_s: float) -> bool:
+        """Whether some machine was open to jobs from `start_s` to `end_s` (<= now).
+
+        No owner, reboot or administrator kept jobs away from it; jobs may have run there.
+        """
         ...
 
     def watts_span(self) -> tuple[float, float]:

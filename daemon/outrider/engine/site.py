@@ -7,6 +7,7 @@ is drawn by rejection: never from a list of all free machines, which would have 
 """
 
 import random
+from collections import OrderedDict
 from collections.abc import Sequence
 from math import inf
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.engine.free_intervals import FREE, RESERVED, TAKEN, FreeIntervals
+from outrider.engine.left_alone import LeftAlone
 from outrider.engine.packing import pack, unpack
 from outrider.model.clusters import ClusterSpec
 from outrider.model.jobs import Job
@@ -22,6 +23,8 @@ from outrider.model.localtime import DAY_S, LocalTime
 from outrider.model.machines import MachineSpec
 
 _TRIES = 32
+
+TAKEN, FREE, RESERVED = range(3)
 
 
 class Site:
@@ -59,8 +62,8 @@ class Site:
         self.usable = bytearray()
         self.free = bytearray()
         self.owner = bytearray()
-        self.intervals = FreeIntervals()
-        self.free_since = self.intervals.open_since
+        self.free_since: OrderedDict[int, float] = OrderedDict()
+        self.left_alone = LeftAlone()
         for cluster in clusters:
             self._add_cluster(cluster)
 
@@ -119,13 +122,17 @@ class Site:
 
     def open_machine(self, machine: int) -> None:
         """Jobs may start on it from now on."""
-        self.usable[machine] = 1
+        if not self.usable[machine]:
+            self.usable[machine] = 1
+            self.left_alone.begin(machine, self.now)
         if not self.free[machine] and self.busy[machine] < self.cpus[machine]:
             self._set_free(machine)
 
     def shut(self, machine: int) -> None:
         """No job may start on it from now on; what runs there is told by events of its own."""
-        self.usable[machine] = 0
+        if self.usable[machine]:
+            self.usable[machine] = 0
+            self.left_alone.end(machine, self.now)
         if self.free[machine]:
             self._set_taken(machine)
 
@@ -145,13 +152,13 @@ class Site:
         self.free[machine] = FREE
         self.free_n[self.machine_cluster[machine]] += 1
         self.free_total += 1
-        self.intervals.opened(machine, self.now)
+        self.free_since[machine] = self.now
 
     def _set_taken(self, machine: int) -> None:
         self.free[machine] = TAKEN
         self.free_n[self.machine_cluster[machine]] -= 1
         self.free_total -= 1
-        self.intervals.closed(machine, self.now)
+        del self.free_since[machine]
 
     def reserve(self, machine: int) -> None:
         """Within a round: the next job must not choose it too. Undone by `unreserve`."""
@@ -227,15 +234,11 @@ class Site:
         """The machine that has been free the longest. Raises `LookupError` if none is free."""
         if not self.free_total:
             raise LookupError("no machine is free")
-        return self.intervals.oldest_open(self.free)[1]
+        return next(machine for machine in self.free_since if self.free[machine] == FREE)
 
-    def was_free_through(self, start_s: float, end_s: float) -> bool:
-        """Whether some machine, free at `start_s`, was seen to stay free until `end_s`."""
-        if self.intervals.reaches(start_s, end_s):
-            return True
-        if end_s > self.now or not self.free_total:
-            return False
-        return self.intervals.oldest_open(self.free)[0] <= start_s
+    def was_left_alone(self, start_s: float, end_s: float) -> bool:
+        """Whether some machine was open to jobs from start to end (<= now), whoever used it."""
+        return self.left_alone.lasted(start_s, end_s, self.now)
 
     # -- snapshots --------------------------------------------------------------------------
 
@@ -252,7 +255,8 @@ class Site:
             "usable": bytes(self.usable),
             "owner": bytes(self.owner),
             "free": bytes(self.free),
-            "intervals": self.intervals.save(),
+            "left_alone": self.left_alone.save(),
+            "free_since": list(self.free_since.items()),
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
@@ -273,7 +277,9 @@ class Site:
         self.usable = bytearray(saved["usable"])
         self.owner = bytearray(saved["owner"])
         self.free = bytearray(saved["free"])
-        self.intervals.restore(saved["intervals"])
+        self.left_alone.restore(saved["left_alone"])
+        self.free_since.clear()
+        self.free_since.update(saved["free_since"])
         self.free_n = [sum(self.free[m] for m in members) for members in self.members]
         self.free_total = sum(self.free_n)
 

@@ -130,10 +130,6 @@ class EvictionBandit(Policy, Generic[Row]):
 
     # -- learning -----------------------------------------------------------------------------
 
-    def notice(self, kind: int, machine: int, view: SiteView) -> None:
-        """Whether machines are left alone is what queue decisions are judged by."""
-        self._kept.notice(kind, machine, view)
-
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> list[float]:
         """Equation 4 for the run, and for every queue decision that can now be judged."""
         rewards: list[float] = []

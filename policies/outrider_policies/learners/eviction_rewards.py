@@ -3,7 +3,6 @@
 from typing import Any
 
 from outrider.api import COMPLETED_RUN, Outcome, SiteView
-from outrider_policies.learners.left_alone import LeftAlone
 
 RIGHTLY_KEPT = 1.0
 WRONGLY_KEPT = -1.0
@@ -48,8 +47,6 @@ class KeptJobs:
 
     def __init__(self) -> None:
         self._kept: dict[int, list[tuple[float, int]]] = {}
-        self._left_alone = LeftAlone()
-        self.notice = self._left_alone.notice
 
     def add(self, job: int, now: float, state: int) -> None:
         """A job was kept, in this state."""
@@ -60,24 +57,16 @@ class KeptJobs:
         kept = self._kept.pop(outcome.job, ())
         if outcome.ending is not COMPLETED_RUN:
             return [(state, RIGHTLY_KEPT) for _, state in kept]
+        run_s = outcome.run_s
         return [
-            (state, WRONGLY_KEPT if self._could_run(at, outcome.run_s, view) else RIGHTLY_KEPT)
+            (state, WRONGLY_KEPT if view.was_left_alone(at, at + run_s) else RIGHTLY_KEPT)
             for at, state in kept
         ]
 
-    def _could_run(self, kept_s: float, run_s: float, view: SiteView) -> bool:
-        """The site knows of machines that stayed free, since before this policy sat down."""
-        end_s = kept_s + run_s
-        lasted = self._left_alone.lasted(kept_s, end_s, view.now)
-        return lasted or view.was_free_through(kept_s, end_s)
-
     def save(self) -> dict[str, Any]:
         """Everything, as plain data."""
-        kept = [[job, list(decisions)] for job, decisions in self._kept.items()]
-        return {"kept": kept, "left_alone": self._left_alone.save()}
+        return {"kept": [[job, list(decisions)] for job, decisions in self._kept.items()]}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave; version 0.1 told of the decisions only."""
+        """Go on from what `save` gave."""
         self._kept = {job: [(at, state) for at, state in kept] for job, kept in saved["kept"]}
-        if "left_alone" in saved:
-            self._left_alone.restore(saved["left_alone"])

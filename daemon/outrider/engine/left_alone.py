@@ -1,0 +1,83 @@
+"""How long did owners, reboots and administrators leave a machine alone, whatever jobs ran there?
+
+McGough and Forshaw judge the choice to keep a job queued afterwards: it was bad if some machine
+could have run the job to its end (equation 4, second case). That other jobs were given to the
+machine later does not make it good. Keeping every stretch of every machine would cost memory
+without end. But stretches end in the order of time, so one that ends now reaches further than
+every one that ended before: for all moments inside it, it is the answer. What remains is a short
+staircase of break points.
+"""
+
+from bisect import bisect_right
+from collections import OrderedDict
+from math import inf
+from typing import Any
+
+_MOST_STEPS = 65_536
+_MOST_PENDING = 1_024
+
+
+class LeftAlone:
+    """The furthest-reaching stretch over any past moment, kept as a staircase.
+
+    For moments in ``[starts[i], starts[i + 1])`` the machine that lasted longest was left alone
+    until ``ends[i]``; an answer before the moment itself means that there was none.
+
+    Owners come far more often than anybody asks: a stretch that ends is only noted, and the
+    staircase is built from the notes when it is needed.
+    """
+
+    def __init__(self) -> None:
+        self._since: OrderedDict[int, float] = OrderedDict()  # the longest first
+        self._starts: list[float] = []
+        self._ends: list[float] = []
+        self._pending: list[tuple[float, float]] = []
+
+    def begin(self, machine: int, now: float) -> None:
+        """A stretch begins. Calls come in the order of time."""
+        self._since[machine] = now
+
+    def end(self, machine: int, now: float) -> None:
+        """The machine's stretch is over."""
+        pending = self._pending
+        pending.append((self._since.pop(machine), now))
+        if len(pending) > _MOST_PENDING:
+            self._build()
+
+    def _build(self) -> None:
+        starts, ends = self._starts, self._ends
+        for since, until in self._pending:
+            if until <= since:
+                continue
+            while starts and starts[-1] >= since:
+                starts.pop()
+                ends.pop()
+            starts.append(since)
+            ends.append(until)
+        self._pending.clear()
+        if len(starts) > _MOST_STEPS:
+            del starts[: _MOST_STEPS // 2]
+            del ends[: _MOST_STEPS // 2]
+
+    def lasted(self, start_s: float, end_s: float, now: float) -> bool:
+        """Whether one stretch was seen to cover the time from start to end."""
+        self._build()
+        at = bisect_right(self._starts, start_s) - 1
+        if at >= 0 and self._ends[at] >= end_s:
+            return True
+        longest = next(iter(self._since.values()), inf)
+        return end_s <= now and longest <= start_s
+
+    def save(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        self._build()
+        since = [[since, machine] for machine, since in self._since.items()]
+        return {"starts": self._starts, "ends": self._ends, "since": since}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        self._starts = list(saved["starts"])
+        self._ends = list(saved["ends"])
+        self._pending.clear()
+        self._since.clear()
+        self._since.update((machine, since) for since, machine in saved["since"])
