@@ -13,6 +13,7 @@ import msgspec
 
 from outrider.api.prediction import Prediction
 from outrider.model.decisions import Choice
+from outrider.model.events import MACHINE_KINDS
 from outrider.model.jobs import Job
 from outrider.model.outcomes import Outcome
 
@@ -132,6 +133,7 @@ class Policy:
         features: what makes two jobs alike to this policy; names only, for people. `alike`
             computes the key itself.
         api_version: the contract it was written against.
+        hears: kinds of events about machines (`outrider.api.events`) that `notice` is told of.
         needs_oracle: needs the true run times; replay grants it, the daemon refuses.
     """
 
@@ -141,6 +143,7 @@ class Policy:
     presets: ClassVar[dict[str, dict[str, Any]]] = {}
     features: ClassVar[tuple[str, ...]] = ()
     api_version: ClassVar[int] = API_VERSION
+    hears: ClassVar[frozenset[int]] = MACHINE_KINDS
     needs_oracle: ClassVar[bool] = False
 
     reconsider_s: float | None = None
@@ -163,8 +166,8 @@ class Policy:
     def notice(self, kind: int, machine: int, view: SiteView) -> None:
         """Something happened to a machine; override it to learn the habits of owners.
 
-        Called for every event about a machine (`outrider.api.events`) after the site has taken
-        it in, so it should do no more than note what it needs.
+        Called for every event about a machine of a kind in `hears`, after the site has taken it
+        in: there are millions, so it should do no more than note what it needs.
         """
 
     def order(self, job: Job, view: SiteView) -> float:

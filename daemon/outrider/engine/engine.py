@@ -65,9 +65,10 @@ class Engine:
             else getattr(self._jobs if kind in JOB_KINDS else machines, name)
             for kind, name in enumerate(KIND_NAMES)
         ]
-        if any(seat.notices for seat in self.seats):
-            for kind in MACHINE_KINDS:
-                self._handlers[kind] = self._noticed(kind, self._handlers[kind])
+        for kind in MACHINE_KINDS:
+            hearers = [seat.notice for seat in self.seats if kind in seat.hears]
+            if hearers:
+                self._handlers[kind] = self._noticed(kind, self._handlers[kind], hearers)
 
     def feed(self, events: Iterable[Event]) -> int:
         """Apply events in their order; returns how many. Batch borders mean nothing."""
@@ -81,13 +82,16 @@ class Engine:
         self.events += n
         return n
 
-    def _noticed(self, kind: int, handle: Handler) -> Handler:
+    def _noticed(
+        self, kind: int, handle: Handler, hearers: Sequence[Callable[[int, int, Site], None]]
+    ) -> Handler:
         """The handler of an event about a machine, where policies want to hear of it."""
+        site = self.site
 
         def handle_and_tell(time_s: float, subject: int, extra: Any) -> None:
             handle(time_s, subject, extra)
-            for seat in self.seats:
-                seat.notice(kind, subject, self.site)
+            for tell in hearers:
+                tell(kind, subject, site)
 
         return handle_and_tell
 

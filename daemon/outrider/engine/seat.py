@@ -55,7 +55,7 @@ class Seat:
         self.reward_n = 0
         kind = type(policy)
         self.learns = kind.observe is not Policy.observe
-        self.notices = kind.notice is not Policy.notice
+        self.hears = policy.hears if kind.notice is not Policy.notice else frozenset()
         self.predictions = Predictions() if kind.predict is not Policy.predict else None
         self.holds = Holds(self.reconsider_s, exact)
         self.longest_hold_s = 0.0
@@ -143,8 +143,8 @@ class Seat:
         return self._learn(outcome, site, on_policy=True)
 
     def notice(self, kind: int, machine: int, site: Site) -> None:
-        """Something happened to a machine: tell the policy, if it wants to know."""
-        if not self.notices or self.broken:
+        """Something happened to a machine, of a kind that the policy hears of."""
+        if self.broken:
             return
         try:
             self.policy.notice(kind, machine, site)
