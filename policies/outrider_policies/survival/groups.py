@@ -1,0 +1,57 @@
+"""Machines of one cluster that are interrupted about equally often."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+FRAILTY_STEPS: Final = np.array([0.35, 0.6, 1.0, 1.7, 4.0])
+"""Machines of one cluster whose frailties lie between two of these steps are taken for alike."""
+
+
+class Groups(NamedTuple):
+    """Machines taken for alike, group by group.
+
+    Attributes:
+        cluster: (groups,) where they stand.
+        clusters: the same as a list, for choices one at a time.
+        frailty: (groups,) mean of theirs.
+        machines: their numbers, the least frail first.
+        of_machine: the group of each machine, by machine number.
+    """
+
+    cluster: NDArray[np.intp]
+    clusters: list[int]
+    frailty: Floats
+    machines: list[list[int]]
+    of_machine: dict[int, int]
+
+
+def group(members: Sequence[Sequence[int]], frailties: Floats) -> Groups:
+    """Group the machines of each cluster by frailty.
+
+    Args:
+        members: machines of each cluster.
+        frailties: (machines,) by machine number.
+    """
+    machine = np.array([number for there in members for number in there], dtype=np.intp)
+    cluster = np.repeat(np.arange(len(members)), [len(there) for there in members])
+    order = np.lexsort((frailties[machine], cluster))
+    machine, cluster = machine[order], cluster[order]
+    frailty = frailties[machine]
+    step = np.searchsorted(FRAILTY_STEPS, frailty)
+    differs = (np.diff(step) != 0) | (np.diff(cluster) != 0)
+    begins = np.flatnonzero(np.append(True, differs)[: len(machine)])
+    ends = np.append(begins[1:], len(machine))[: len(begins)]
+    numbers = machine.tolist()
+    machines = [numbers[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
+    return Groups(
+        cluster[begins],
+        cluster[begins].tolist(),
+        np.add.reduceat(frailty, begins) / (ends - begins),
+        machines,
+        {number: at for at, there in enumerate(machines) for number in there},
+    )

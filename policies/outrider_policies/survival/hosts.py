@@ -1,0 +1,223 @@
+"""What is known of the machines: how soon each is likely to interrupt a run."""
+
+from collections.abc import Sequence
+from itertools import chain
+from math import inf
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.api import COMPLETED_RUN, Outcome, SiteView
+from outrider_policies.learners.absence import Absence
+from outrider_policies.learners.faults import Faults
+from outrider_policies.learners.frailty import Frailty
+from outrider_policies.learners.owner_return import WEEK_H, OwnerReturn
+from outrider_policies.survival.groups import group
+from outrider_policies.survival.prices import HOUR_S
+
+Floats = NDArray[np.float64]
+
+NOT_THE_MACHINES: Final = frozenset({"reboot", "preempted", "drained", "removed", "held", "killed"})
+"""Reasons of an end that say nothing about the machine."""
+
+
+class Hosts:
+    """Counts interruptions and exposure, and estimates hazards from them.
+
+    In a cluster whose owners are seen, log-ins are the interruptions, and every hour without an
+    owner is exposure, whether a job ran or not. Elsewhere (an event log alone) an eviction stands
+    for a log-in and only runs are exposure, which weighs as much as the machine is frail, as in the
+    likelihood of a frailty model. An eviction that no owner explains, or the second of a machine
+    within an hour, is a fault of the machine (`Faults`): it says nothing of the others, and counts
+    at once (`is_stale`), for a black hole would take the same job again within the minute.
+
+    Owners are counted an hour of the site's clock at a time. Estimates are made of all that was
+    counted only by `revise`, so that they are the same after a restart.
+
+    Attributes:
+        owners, frailty: the counts.
+        faults: of machines.
+        levels: (clusters, 168) hazard per hour by hour of the week, at the last revision.
+        frailties: (machines,) hazard of each against its cluster's, faults included, at the last
+            revision.
+        groups: machines taken for alike, at the last revision.
+        hour_ends_s: event time at which the present hour ends; minus infinity before the first.
+        is_stale: something was learned, or machines joined or left, that cannot wait.
+    """
+
+    def __init__(
+        self, forgetting: float, shrinkage_h: float, regime_h: float, frailty_shape: float
+    ) -> None:
+        self.owners = OwnerReturn(forgetting, shrinkage_h, regime_h)
+        self.frailty = Frailty(frailty_shape)
+        self.faults = Faults()
+        self.levels = self.owners.levels()
+        self.frailties = self.frailty.means()
+        self.groups = group([], self.frailties)
+        self.hour_ends_s = -inf
+        self.is_stale = True
+        self._hour = 0
+        self._forgetting_an_hour = forgetting ** (1.0 / WEEK_H)
+        self._absence = Absence()
+        self._evicted_this_hour: set[int] = set()
+        self._watched = np.zeros(0, dtype=bool)
+        self._cluster = np.zeros(0, dtype=np.intp)
+
+    def revise(self, members: Sequence[Sequence[int]], known: int = 0) -> None:
+        """Estimate anew from all that was counted, for at least `known` machines.
+
+        Some that were heard of may be no members any more.
+        """
+        self._meet(members, known)
+        self.levels = self.owners.levels()
+        self.frailties = self._hazard_ratios()
+        self.groups = group(members, self.frailties)
+        self.is_stale = False
+
+    def _hazard_ratios(self) -> Floats:
+        """(machines,) frailty, and faults as if they were log-ins beyond those of the cluster."""
+        usual = np.append(self.levels.mean(axis=1) * self.owners.regime(), 1.0)
+        ratios: Floats = self.frailty.means() + self.faults.rates() / usual[self._cluster]
+        return ratios
+
+    def _meet(self, members: Sequence[Sequence[int]], known: int) -> None:
+        """Which machine stands where; those that left stand in a cluster beyond the last."""
+        heard_of = chain(*members, self._absence.noted())
+        known = max(known, len(self._cluster), 1 + max(heard_of, default=-1))
+        self._cluster = np.full(known, len(members), dtype=np.intp)
+        for cluster, there in enumerate(members):
+            self._cluster[there] = cluster
+        self.owners.grow(len(members))
+        self.frailty.grow(len(self._cluster))
+        self.faults.grow(len(self._cluster))
+        self._watched = np.pad(self._watched, (0, len(members) - len(self._watched)))
+
+    # -- owners -------------------------------------------------------------------------------
+
+    def note(self, time_s: float, machine: int, came: bool) -> None:
+        """An owner came, or went. Hours that are over must have been closed."""
+        self._absence.note(time_s, machine, came)
+
+    def close_hours(self, view: SiteView) -> int:
+        """Count the hours that are over, and revise what is stale. Returns how many there were.
+
+        Of a silence of more than a week only the first counts: then nobody watched.
+        """
+        if self.is_stale:
+            self.revise(view.members)
+        hours = 0
+        while hours < WEEK_H and -inf < self.hour_ends_s <= view.now:
+            self._close_hour()
+            self._evicted_this_hour.clear()
+            self.hour_ends_s += HOUR_S
+            self._hour = (self._hour + 1) % WEEK_H
+            hours += 1
+        week_s = view.week_second()
+        self.hour_ends_s = view.now - week_s % HOUR_S + HOUR_S
+        self._hour = int(week_s // HOUR_S)
+        return hours
+
+    def _close_hour(self) -> None:
+        clusters, place = len(self._watched), self._cluster
+        noted = place[self._absence.noted()]
+        self._watched[noted[noted < clusters]] = True
+        logins, absent_h = self._absence.add_up(
+            self.hour_ends_s - HOUR_S, self.hour_ends_s, len(place)
+        )
+        at_risk = np.append(self._watched, False)[place]
+        logins, absent_h = logins * at_risk, absent_h * at_risk
+        level = self.levels[:, self._hour]
+        hazard = np.append(level * self.owners.regime(), 0.0)[place]
+        self.frailty.forget(self._forgetting_an_hour)
+        self.faults.fade()
+        self.frailty.interruptions += logins
+        self.frailty.expected += hazard * absent_h
+        self.owners.take(
+            self._hour,
+            np.bincount(place, logins, clusters + 1)[:clusters].astype(np.float64),
+            np.bincount(place, absent_h, clusters + 1)[:clusters].astype(np.float64),
+            level,
+        )
+
+    # -- runs ---------------------------------------------------------------------------------
+
+    def end_run(self, outcome: Outcome, view: SiteView) -> None:
+        """A run ended: what that says of its machine. Hours that are over must have been closed."""
+        machine, cluster = outcome.machine, outcome.cluster
+        if machine >= len(self._cluster) or cluster >= len(self._watched):
+            self.revise(view.members, machine + 1)  # it joined a moment ago
+        interrupted = outcome.ending is not COMPLETED_RUN and outcome.reason not in NOT_THE_MACHINES
+        faulty = False
+        if not self._watched[cluster]:
+            faulty = interrupted and machine in self._evicted_this_hour
+            self._learn_of_run(outcome, interrupted and not faulty)
+        elif interrupted and outcome.reason != "owner":
+            faulty = not self._absence.is_present(machine)
+        self.faults.end_run(machine, outcome.run_s / HOUR_S, faulty)
+        self.is_stale = self.is_stale or faulty
+
+    def _learn_of_run(self, outcome: Outcome, by_owner: bool) -> None:
+        """What a run says of owners where they are not seen."""
+        self._expose(outcome)
+        machine, cluster, hour = outcome.machine, outcome.cluster, self._hour
+        if by_owner:
+            self._evicted_this_hour.add(machine)
+            self.frailty.interruptions[machine] += 1.0
+            self.owners.came[cluster, hour] += 1.0
+            self.owners.seen[cluster] += 1.0
+            # a machine that evicts at once was at risk all the hour, however short the run
+            self.owners.exposed_h[cluster, hour] += 1.0
+            self.owners.expected[cluster] += float(self.levels[cluster, hour])
+        self.is_stale = True
+
+    def _expose(self, outcome: Outcome) -> None:
+        """The hours of a run are exposure where owners are not seen."""
+        machine, cluster = outcome.machine, outcome.cluster
+        regime = float(self.owners.regime()[cluster])
+        frailty = max(1.0, self.frailty.mean(machine))
+        begin_s, end_s, hour = self.hour_ends_s - HOUR_S, outcome.end_s, self._hour
+        while end_s > outcome.start_s:
+            begin_s = max(begin_s, outcome.start_s)
+            hours = (end_s - begin_s) / HOUR_S
+            expected = hours * float(self.levels[cluster, hour])
+            self.owners.exposed_h[cluster, hour] += hours * regime * frailty
+            self.owners.expected[cluster] += expected * frailty
+            self.frailty.expected[machine] += expected * regime
+            begin_s, end_s, hour = begin_s - HOUR_S, begin_s, (hour - 1) % WEEK_H
+
+    # -- remembering --------------------------------------------------------------------------
+
+    def save(self) -> dict[str, Any]:
+        """Counts and estimates as plain data, by cluster and machine number."""
+        return {
+            "owners": self.owners.save(),
+            "frailty": self.frailty.save(),
+            "faults": self.faults.save(),
+            "absence": self._absence.save(),
+            "watched": self._watched.tolist(),
+            "levels": self.levels.tolist(),
+            "frailties": self.frailties.tolist(),
+            "hour_ends_s": self.hour_ends_s,
+            "hour": self._hour,
+            "evicted_this_hour": sorted(self._evicted_this_hour),
+            "is_stale": self.is_stale,
+        }
+
+    def restore(self, saved: dict[str, Any], clusters: list[int], view: SiteView) -> None:
+        """Go on from `save`; `clusters[i]` is today's number of saved cluster i."""
+        n, known = len(view.cluster_names), clusters[: len(saved["watched"])]
+        self.owners.restore(saved["owners"], known, n)
+        self.frailty.restore(saved["frailty"])
+        self.faults.restore(saved["faults"])
+        self._absence.restore(saved["absence"])
+        self._watched = np.zeros(n, dtype=bool)
+        self._watched[known] = saved["watched"]
+        self.hour_ends_s, self._hour = saved["hour_ends_s"], saved["hour"]
+        self._cluster = np.zeros(len(saved["frailties"]), dtype=np.intp)
+        self.revise(view.members)
+        self.levels[known] = np.reshape(saved["levels"], (len(known), WEEK_H))
+        self.frailties[: len(saved["frailties"])] = saved["frailties"]
+        self.groups = group(view.members, self.frailties)
+        self._evicted_this_hour = set(saved["evicted_this_hour"])
+        self.is_stale = saved["is_stale"]

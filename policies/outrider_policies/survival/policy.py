@@ -1,0 +1,262 @@
+"""Where a completion is cheapest, and whether it is worth its price: a survival index."""
+
+from bisect import bisect_right
+from math import inf
+from typing import Any, Final
+
+import numpy as np
+
+from outrider.api import (
+    COMPLETED_RUN,
+    EVICTED_RUN,
+    NOWHERE,
+    Choice,
+    Job,
+    Outcome,
+    Policy,
+    Prediction,
+    SiteView,
+    events,
+)
+from outrider_policies.learners.job_length import BINS, EDGES_S, JobLength
+from outrider_policies.learners.owner_return import WEEK_H
+from outrider_policies.survival.hosts import Hosts
+from outrider_policies.survival.prices import HOUR_S, Offer, Prices
+from outrider_policies.survival.sentences import why
+from outrider_policies.survival.settings import SurvivalSettings
+
+REVISE_H: Final = 6
+"""Every so often estimates are made anew. Prices follow each hour, for the owners' hours change."""
+
+_CAME: Final = events.OWNER_CAME
+_OWNER_KINDS: Final = (events.OWNER_CAME, events.OWNER_WENT)
+_EDGES: Final = EDGES_S.tolist()
+_DAY_S: Final = 86_400.0
+_SHOWN: Final = 4
+
+
+class Survival(Policy):
+    """Starts a job where a completion is expected to cost least, if it is worth that price.
+
+    Learned are how long jobs run (`JobLength`), when owners come back and which machines are
+    interrupted more than others (`Hosts`); `Prices` says what follows from them. A completion
+    is worth `worth_ratio` times what a good job of mean length costs undisturbed on the thriftiest
+    machine, and more the longer the job has waited since its last run; if no free machine offers
+    it for that, the job is kept queued. So a job that lost long runs, and therefore is probably
+    one that never ends, waits until its owner has removed it or a quiet night makes a try cheap.
+
+    Nothing learned depends on who placed the jobs: in shadow it learns as much as when it acts.
+    While little is known, hazards are alike, jobs are believed to be long, and the rule is that of
+    lowest watts. Machines whose watts are unknown are taken for the hungriest that is known.
+    """
+
+    name = "survival"
+    description = "learns job lengths and owners' returns; starts where a completion costs least"
+    settings_type = SurvivalSettings
+    features = ("longest lost run", "age")
+
+    def __init__(self, settings: SurvivalSettings, rng: Any) -> None:
+        super().__init__(settings, rng)
+        self.max_hold_s = settings.max_hold_s
+        self._worth_ratio: float = settings.worth_ratio
+        self._patience_s = settings.patience_h * HOUR_S
+        self._hosts = Hosts(
+            settings.forgetting_ratio,
+            settings.shrinkage_h,
+            settings.regime_h,
+            settings.frailty_shape,
+        )
+        self._jobs = JobLength()
+        self._lengths = self._jobs.estimate()
+        self._completed_s: list[float] = []
+        self._removed_s: list[float] = []
+        self._submitted_s: dict[int, float] = {}
+        self._evicted_s: dict[int, float] = {}
+        self._hours_to_revision = 0
+        self._prices: Prices | None = None
+        self._prices_end_s = -inf
+        self._unit_wh = 0.0
+
+    # -- learning -----------------------------------------------------------------------------
+
+    def notice(self, kind: int, machine: int, view: SiteView) -> None:
+        """Note who comes and goes, and that machines joined or left."""
+        if kind in _OWNER_KINDS:
+            if view.now >= self._hosts.hour_ends_s:
+                self._close_hours(view)
+            self._hosts.note(view.now, machine, kind == _CAME)
+        elif kind == events.JOINED or kind == events.LEFT:
+            self._hosts.is_stale = True
+
+    def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> tuple[()]:
+        """Note how long a good job was, how old a removed one, and what became of the run."""
+        if view.now >= self._hosts.hour_ends_s:
+            self._close_hours(view)
+        if outcome.machine != NOWHERE:
+            self._hosts.end_run(outcome, view)
+        if outcome.ending is EVICTED_RUN:
+            self._evicted_s[outcome.job] = outcome.end_s
+            return ()
+        self._evicted_s.pop(outcome.job, None)
+        submitted_s = self._submitted_s.pop(outcome.job, None)
+        if outcome.ending is COMPLETED_RUN:
+            self._completed_s.append(outcome.run_s)
+        elif submitted_s is not None:
+            self._removed_s.append(view.now - submitted_s)
+        return ()
+
+    def _close_hours(self, view: SiteView) -> None:
+        self._hours_to_revision -= self._hosts.close_hours(view)
+        if self._hours_to_revision <= 0:
+            self._hours_to_revision = REVISE_H
+            self._hosts.is_stale = True
+            self._jobs.forget(self.settings.forgetting_ratio ** (REVISE_H / WEEK_H))
+            self._jobs.take(self._completed_s, self._removed_s)
+            self._lengths = self._jobs.estimate()
+            self._completed_s.clear()
+            self._removed_s.clear()
+
+    # -- deciding -----------------------------------------------------------------------------
+
+    def alike(self, job: Job, view: SiteView) -> int:
+        """The bin of the longest lost run x BINS + that of the age: the key of `Prices`."""
+        submitted_s = self._submitted_s.get(job.number)
+        if submitted_s is None:
+            submitted_s = view.now if job.submit_s is None else job.submit_s
+            self._submitted_s[job.number] = submitted_s
+        lost = bisect_right(_EDGES, job.consumed_s) - 1
+        age = bisect_right(_EDGES, view.now - submitted_s) - 1
+        return min(lost, BINS - 1) * BINS + min(age, BINS - 1)
+
+    def appraise(self, key: Any, view: SiteView) -> Offer:
+        """What the machines offer to jobs of a key, at this hour's prices."""
+        prices = self._prices
+        if prices is None or view.now >= self._prices_end_s or self._hosts.is_stale:
+            prices = self._prices = self._price(view)
+        return prices.offer(key)
+
+    def _price(self, view: SiteView) -> Prices:
+        """Prices for the middle of the hour, or of what the reboot leaves of it.
+
+        They do not depend on when in the hour they are asked for: a restart changes nothing.
+        """
+        hosts, now = self._hosts, view.now
+        if now >= hosts.hour_ends_s:
+            self._close_hours(view)
+        if hosts.is_stale:
+            hosts.revise(view.members)
+        reboot_s = view.next_reboot_s()
+        begin_s = max(hosts.hour_ends_s - HOUR_S, reboot_s - _DAY_S if reboot_s < inf else 0.0)
+        self._prices_end_s = min(hosts.hour_ends_s, reboot_s)
+        middle_s = (begin_s + self._prices_end_s) / 2.0
+        known = [w for w in view.active_w if w is not None]
+        most = max(known, default=1.0)
+        watts = np.array([most if w is None else w for w in view.active_w])
+        self._unit_wh = min(known, default=1.0) * self._lengths.mean_s / HOUR_S
+        return Prices(
+            hosts.groups,
+            watts[hosts.groups.cluster],
+            self._lengths,
+            hosts.levels,
+            hosts.owners.regime(),
+            (view.week_second() + middle_s - now) / HOUR_S % WEEK_H,
+            (reboot_s - middle_s) / HOUR_S,
+            self._unit_wh * self.settings.lost_run_ratio,
+        )
+
+    def worth_wh(self, job: Job, view: SiteView) -> float:
+        """What a completion of this job may cost now, watt-hours."""
+        number = job.number
+        since_s = self._evicted_s.get(number, self._submitted_s[number])
+        waited = (view.now - since_s) / self._patience_s
+        return self._unit_wh * self._worth_ratio * (1.0 + waited)
+
+    def choose(self, job: Job, appraisal: Offer, view: SiteView, may_keep: bool) -> Choice:
+        """The free machine where a completion costs least, or the queue if that is too much."""
+        worth_wh = self.worth_wh(job, view) if may_keep else inf
+        scores = self._top(appraisal, view) if self.wants_scores else None
+        if appraisal.bound_wh <= worth_wh:
+            free_n, was_free = view.free_n, view.free_since.__contains__
+            clusters, machines = appraisal.prices.groups.clusters, appraisal.prices.groups.machines
+            for price_wh, at in appraisal.ranked:
+                if price_wh > worth_wh:
+                    break
+                if free_n[clusters[at]]:
+                    for machine in filter(was_free, machines[at]):
+                        if view.is_free(machine):  # not reserved in this round
+                            return Choice(machine, "cheapest", 1.0, scores)
+        return Choice(NOWHERE, "too_dear", 1.0, scores)
+
+    # -- telling ------------------------------------------------------------------------------
+
+    def _top(self, offer: Offer, view: SiteView) -> dict[str, float]:
+        """Watt-hours per completion on the cheapest few clusters with a free machine."""
+        clusters = offer.prices.groups.clusters
+        top: dict[str, float] = {}
+        for price_wh, at in offer.ranked:
+            if view.free_n[clusters[at]]:
+                top.setdefault(view.cluster_names[clusters[at]], price_wh)
+                if len(top) == _SHOWN:
+                    break
+        return top
+
+    def scores(self, key: Any, view: SiteView) -> dict[str, float]:
+        """Watt-hours per completion, on the best machines of each cluster."""
+        offer = self.appraise(key, view)
+        clusters = offer.prices.groups.clusters
+        scores: dict[str, float] = {}
+        for price_wh, at in offer.ranked:
+            scores.setdefault(view.cluster_names[clusters[at]], price_wh)
+        return scores
+
+    def predict(self, job: Job, machine: int, view: SiteView) -> Prediction | None:
+        """What follows from the same hazards and lengths as its prices."""
+        offer = self.appraise(self.alike(job, view), view)
+        at = offer.prices.groups.of_machine.get(machine)
+        return None if at is None else Prediction(*offer.prices.predict(offer.key, at))
+
+    def explain(self, job: Job, view: SiteView) -> str:
+        """What it lost, what its chances are, and what a completion costs against its worth."""
+        offer = self.appraise(self.alike(job, view), view)
+        return why(job, offer, self.worth_wh(job, view), view)
+
+    def learned(self, view: SiteView) -> dict[str, Any]:
+        """Log-ins per machine and hour to be expected on a weekday, by cluster and hour."""
+        levels = self._hosts.levels * self._hosts.owners.regime()[:, None]
+        by_hour = levels[:, : 5 * 24].reshape(len(levels), 5, 24).mean(axis=1)
+        return {
+            "title": "owners' returns per machine and hour, weekdays, as busy as of late",
+            "columns": [f"{hour:02d}" for hour in range(24)],
+            "rows": [
+                {"label": name, "values": row.tolist()}
+                for name, row in zip(view.cluster_names, by_hour, strict=False)
+            ],
+        }
+
+    # -- remembering --------------------------------------------------------------------------
+
+    def save(self, view: SiteView) -> dict[str, Any]:
+        """Counts, estimates and what was noted since; clusters by name, machines by number."""
+        return {
+            "clusters": list(view.cluster_names),
+            "hosts": self._hosts.save(),
+            "jobs": self._jobs.save(),
+            "completed_s": list(self._completed_s),
+            "removed_s": list(self._removed_s),
+            "submitted_s": [list(met) for met in self._submitted_s.items()],
+            "evicted_s": [list(met) for met in self._evicted_s.items()],
+            "hours_to_revision": self._hours_to_revision,
+        }
+
+    def restore(self, saved: dict[str, Any], view: SiteView) -> None:
+        """Go on from what `save` gave; clusters are found again by name."""
+        self._jobs.restore(saved["jobs"])
+        names = list(view.cluster_names)
+        self._hosts.restore(saved["hosts"], [names.index(n) for n in saved["clusters"]], view)
+        self._lengths = self._jobs.estimate()
+        self._completed_s = list(saved["completed_s"])
+        self._removed_s = list(saved["removed_s"])
+        self._submitted_s = dict(saved["submitted_s"])
+        self._evicted_s = dict(saved["evicted_s"])
+        self._hours_to_revision = saved["hours_to_revision"]
+        self._prices = None
