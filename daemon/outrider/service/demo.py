@@ -61,7 +61,7 @@ def run_demo(
                         "head_start_s": _HEAD_START_S,
                     }
                 },
-                "policies": {"bandit": {}, "lowest_watts": {}},
+                "policies": {"bandit": {}, "survival": {}, "lowest_watts": {}},
             },
             "demo",
         )
