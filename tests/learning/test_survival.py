@@ -207,7 +207,7 @@ def test_an_owner_who_is_seen_and_evicts_is_counted_once() -> None:
 
 def test_a_prediction_is_asked_for_any_machine_and_teaches_nothing() -> None:
     hand = site_of({"a": (3, 57.0), "b": (2, 100.0)})
-    live_through(hand, 50, HOUR_S)
+    live_through(hand, 2000, HOUR_S)
     hand.submit(0)
     job, policy = hand.site.jobs[0], hand.policy
     assert policy.predict(job, 4, hand.site) is not None

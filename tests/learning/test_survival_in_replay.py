@@ -12,7 +12,7 @@ from outrider.virtual.generate import generate_campus
 from outrider_policies.lowest_watts import LowestWatts
 from outrider_policies.survival import Survival
 
-SEEDS = (3, 4)
+SEEDS = (3, 4, 5)
 
 
 def replay(campus: Campus, kind: type[Policy]) -> dict[str, Any]:
@@ -26,32 +26,33 @@ def spent_wh(run: dict[str, Any]) -> float:
     return float(energy["goodput"] + energy["badput"])
 
 
-@pytest.fixture(scope="module", params=SEEDS)
-def runs(request: pytest.FixtureRequest) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(lowest watts, survival) on 80 machines for 26 weeks."""
-    campus = generate_campus(request.param, machines=80, clusters=6, weeks=26)
-    return replay(campus, LowestWatts), replay(campus, Survival)
+@pytest.fixture(scope="module")
+def runs() -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """(lowest watts, survival) on small pools for 26 weeks."""
+    pools = [generate_campus(seed, machines=100, clusters=6, weeks=26) for seed in SEEDS]
+    return [(replay(pool, LowestWatts), replay(pool, Survival)) for pool in pools]
 
 
-def test_a_small_pool_is_not_hurt_by_a_learner_that_knows_little(
-    runs: tuple[dict[str, Any], dict[str, Any]],
+def test_small_pools_are_not_hurt_by_a_learner_that_knows_little(
+    runs: list[tuple[dict[str, Any], dict[str, Any]]],
 ) -> None:
-    plain, learner = runs
-    assert spent_wh(learner) <= 1.01 * spent_wh(plain)
-    mean = [run["overhead_s"]["all"]["mean"] for run in runs]
-    assert mean[1] <= 1.05 * mean[0]
+    for plain, learner in runs:
+        assert spent_wh(learner) <= 1.01 * spent_wh(plain)
+    means = [[run["overhead_s"]["all"]["mean"] for run in pair] for pair in runs]
+    assert sum(mean for _, mean in means) <= 1.05 * sum(mean for mean, _ in means), means
 
 
-def test_most_energy_that_is_wasted_need_not_be(
-    runs: tuple[dict[str, Any], dict[str, Any]],
+def test_much_of_the_energy_that_is_wasted_need_not_be(
+    runs: list[tuple[dict[str, Any], dict[str, Any]]],
 ) -> None:
-    plain, learner = (run["energy_wh"]["badput"] for run in runs)
-    assert learner < 0.6 * plain
+    for plain, learner in runs:
+        assert learner["energy_wh"]["badput"] < 0.6 * plain["energy_wh"]["badput"]
 
 
 def test_its_predictions_say_more_than_the_rate_of_evictions_alone(
-    runs: tuple[dict[str, Any], dict[str, Any]],
+    runs: list[tuple[dict[str, Any], dict[str, Any]]],
 ) -> None:
-    scored = runs[1]["calibration"]
-    assert scored is not None, "nothing was predicted"
-    print(scored)
+    for _, learner in runs:
+        scored = learner["calibration"]["evictions"]["all"]
+        assert scored["n"] > 10_000
+        assert scored["skill"] > 0.0

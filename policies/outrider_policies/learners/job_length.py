@@ -14,10 +14,11 @@ EDGES_S: Final = np.concatenate([[0.0], 60.0 * 2.0 ** (np.arange(BINS) / 2.0)])
 What is longer is counted in the last bin."""
 MIDDLES_S: Final = (EDGES_S[1:] + EDGES_S[:-1]) / 2.0
 
-PRIOR_COMPLETED: Final = 1.0
-PRIOR_REMOVED: Final = 0.1
-"""Jobs counted before any was seen, spread evenly over the bins: of every length, few bad. As
-the bins reach to a month, jobs are believed to be long until some have completed."""
+PRIOR_JOBS: Final = 1.0
+"""Completions, and removals, counted before any was seen, spread evenly over the bins."""
+DOUBTED_JOBS: Final = 40.0
+"""Completions that are added, in the same way, where a job is judged: as the bins reach to a month,
+jobs are believed to be long and good until many more than these have shown how long they are."""
 
 
 class Lengths(NamedTuple):
@@ -28,7 +29,7 @@ class Lengths(NamedTuple):
             longer than the edge of bin a.
         bad: (BINS, BINS); row A is that of the time until a bad job of the age of bin A is removed.
         odds: (BINS, BINS) bad to good, by bin of the longest lost run and by bin of the age.
-        mean_s: mean length of good jobs.
+        mean_s: mean length of good jobs, with doubt.
     """
 
     good: Floats
@@ -71,13 +72,14 @@ class JobLength:
 
     def estimate(self) -> Lengths:
         """All that follows from the counts and the priors."""
-        completed = self.completed + PRIOR_COMPLETED / BINS
-        removed = self.removed + PRIOR_REMOVED / BINS
+        completed = self.completed + PRIOR_JOBS / BINS
+        removed = self.removed + PRIOR_JOBS / BINS
+        doubted = self.completed + DOUBTED_JOBS / BINS
         return Lengths(
             good=_beyond(completed),
             bad=np.einsum("ak,akr->ar", _beyond(removed), _LAPSES),
-            odds=_tail(removed)[None, :] / _tail(completed)[:, None],
-            mean_s=float(completed @ MIDDLES_S / completed.sum()),
+            odds=_tail(removed)[None, :] / _tail(doubted)[:, None],
+            mean_s=float(doubted @ MIDDLES_S / doubted.sum()),
         )
 
     def save(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class SurvivalSettings(PolicySettings, frozen=True):
             description="Hours of waiting since the last run by which a completion may cost twice "
             "as much; it grows on at that rate.",
         ),
-    ] = 48.0
+    ] = 36.0
     lost_run_ratio: Annotated[
         float,
         Meta(

@@ -5,15 +5,15 @@ import math
 import msgspec
 import pytest
 
-from calibration.forecasters import (
+from deciding.campuses import HOUR_S, Session, Work, make_campus
+from deciding.plays import MAKERS, Play, Shadow, chance
+from judging.forecasters import (
     REASONS_OF_EVICTIONS,
     Forecast,
     Forecaster,
     forecaster,
     holder,
 )
-from deciding.campuses import HOUR_S, Session, Work, make_campus
-from deciding.plays import MAKERS, Play, Shadow, chance
 from outrider.api import Policy, PolicySettings, Prediction
 from outrider.engine import Seat
 from outrider.model import events as ev

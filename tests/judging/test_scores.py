@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import msgpack
 
-from calibration.forecasters import Forecast
+from judging.forecasters import Forecast
 from outrider.api import Prediction
 from outrider.engine.predictions import Predictions
 from outrider.engine.scores import HALF_LIFE_S

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from calibration.forecasters import Holder, forecaster, holder
+from judging.forecasters import Holder, forecaster, holder
 from outrider.api.make import make_policy
 from outrider.api.plugins import load_adapter
 from outrider.engine import Seat

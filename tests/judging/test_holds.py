@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from calibration.forecasters import Holder, holder
 from deciding.campuses import HOUR_S, Session, Work, make_campus
 from deciding.hand_site import HandSite
 from deciding.plays import MAKERS, Play
+from judging.forecasters import Holder, holder
 from outrider.engine.holds import judge
 from outrider.model import events as ev
 
