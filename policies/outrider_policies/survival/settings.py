@@ -18,7 +18,7 @@ class SurvivalSettings(PolicySettings, frozen=True):
             "good job of mean length costs on the thriftiest machine without an interruption. "
             "Less saves more energy and keeps more jobs queued.",
         ),
-    ] = 11.0
+    ] = 10.0
     patience_h: Annotated[
         float,
         Meta(
