@@ -218,9 +218,10 @@ class Policy:
         return {}
 
     def learned(self, view: SiteView) -> dict[str, Any] | None:
-        """A heat map of what was learned, or None: ``title``, ``columns``, ``rows``.
+        """A heat map of what was learned, or None: ``title``, ``columns``, ``rows``, ``unit``.
 
-        Each row has a ``label`` and ``values``, one number or None per column.
+        Each row has a ``label`` and ``values``, one number or None per column; without a unit
+        they are said to be in the policy's own reward.
         """
         return None
 

@@ -49,6 +49,7 @@ def run_demo(
             publish
             | {
                 "mode": "shadow",
+                "reboot": "03:00",
                 "state_dir": folder,
                 "listen": f"127.0.0.1:{port}",
                 "adapters": {

@@ -225,7 +225,8 @@ class Survival(Policy):
         levels = self._hosts.levels * self._hosts.owners.regime()[:, None]
         by_hour = levels[:, : 5 * 24].reshape(len(levels), 5, 24).mean(axis=1)
         return {
-            "title": "owners' returns per machine and hour, weekdays, as busy as of late",
+            "title": "owners' returns on weekdays, as busy as of late",
+            "unit": "log-ins per machine and hour",
             "columns": [f"{hour:02d}" for hour in range(24)],
             "rows": [
                 {"label": name, "values": row.tolist()}
