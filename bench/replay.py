@@ -27,12 +27,14 @@ from outrider_policies.bandit import Bandit, BanditSettings
 from outrider_policies.fifo import Fifo
 from outrider_policies.lowest_watts import LowestWatts
 from outrider_policies.random_match import RandomMatch
+from outrider_policies.survival import Survival, SurvivalSettings
 
 MAKERS: dict[str, Callable[[int], Policy]] = {
     "fifo": lambda seed: Fifo(PolicySettings(), stream(seed, "policy:fifo")),
     "random_match": lambda seed: RandomMatch(PolicySettings(), stream(seed, "policy:random_match")),
     "lowest_watts": lambda seed: LowestWatts(PolicySettings(), stream(seed, "policy:lowest_watts")),
     "bandit": lambda seed: Bandit(BanditSettings(), stream(seed, "policy:bandit")),
+    "survival": lambda seed: Survival(SurvivalSettings(), stream(seed, "policy:survival")),
 }
 
 
