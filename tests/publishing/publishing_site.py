@@ -3,7 +3,7 @@
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from outrider.ledger import AlikeDecision, Journal, OutcomeRecord
 from outrider.model.decisions import Decision
@@ -57,14 +57,24 @@ def recorded(site: SmallSite) -> dict[int, dict[str, Any]]:
     return rows
 
 
+_QUIET_LOOKS: Final = 8
+"""Looks, a quarter of a second apart: two seconds are a day of a campus on a fast clock."""
+
+
 def wait_until_all_is_heard(
     site: SmallSite, listener: Listener, at_least: int = 1, within_s: float = 90.0
 ) -> None:
-    """Wait until exactly the journal's decisions and evictions, so many rows, have been heard."""
+    """Wait until exactly the journal's decisions and evictions, so many rows, have been heard.
+
+    And until no more come: in the middle of a trace both may be equal for a moment.
+    """
     deadline_s = time.monotonic() + within_s
+    looks, before_n = 0, -1
     while True:
         heard, kept = set(listener.seqs("decisions", "evictions")), set(recorded(site))
-        if heard == kept and len(kept) >= at_least:
+        looks = looks + 1 if heard == kept and len(kept) == before_n else 0
+        before_n = len(kept)
+        if looks >= _QUIET_LOOKS and len(kept) >= at_least:
             return
         if time.monotonic() > deadline_s:
             missing, made_up = sorted(kept - heard), sorted(heard - kept)
