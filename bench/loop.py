@@ -19,8 +19,8 @@ from outrider.model.events import COMPLETED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.service.answers import Answers
 from outrider.service.collector import calm_collector
-from outrider.service.config import check_config
 from outrider.service.core import Core
+from outrider.service.loaded_config import check_config
 from outrider.service.recording import Recording
 from outrider.service.sources import SourceState
 

@@ -10,6 +10,7 @@ from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
 from outrider.service.core import Core
 from outrider.service.faces import status
+from outrider.service.listings import utility
 from outrider.service.mirror import Mirror
 from running.test_times import T, core_of, tell
 
@@ -64,6 +65,8 @@ def test_what_meters_measured_stands_beside_the_whole_in_every_figure() -> None:
     assert shown["energy_joules_total" + place] == pytest.approx(300 * 100.0 + 300 * 80.0)
     assert shown["energy_measured_joules_total" + place] == pytest.approx(300 * 80.0)
     said = status(core, {})
+    asked = utility(core)["site_utility"]
+    assert asked["energy_measured_wh"] == said["energy_measured_wh"]
     whole_wh, measured_wh = said["energy_wh"]["goodput"], said["energy_measured_wh"]["goodput"]
     assert (whole_wh, measured_wh) == pytest.approx((54_000 / 3600, 24_000 / 3600))
     assert said["energy_measured_ratio"] == pytest.approx(24_000 / 54_000)

@@ -9,8 +9,8 @@ from outrider.api.plugins import load_adapter
 from outrider.ledger import Entry, Journal
 from outrider.model.events import TICK, NamedEvent
 from outrider.model.settings import build
-from outrider.service.config import check_config
 from outrider.service.core import Core
+from outrider.service.loaded_config import check_config
 from outrider.service.sources import SourceState
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -9,6 +10,7 @@ from threading import Thread
 import pytest
 
 from commands.running import get, outrider
+from serving.small_answers import STATUS
 
 NOBODY = "http://127.0.0.1:9"  # the discard port: nobody listens
 
@@ -118,23 +120,52 @@ def test_neither_daemon_nor_ledger_is_a_peer_away(
 class Stranger(BaseHTTPRequestHandler):
     """Some other service on the port."""
 
+    says = b"<html>It works!</html>"
+
     def do_GET(self) -> None:
         self.send_response(200)
         self.end_headers()
-        self.wfile.write(b"<html>It works!</html>")
+        self.wfile.write(self.says)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's word
         """Say nothing."""
 
 
-@pytest.fixture
-def stranger() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Stranger) as server:
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """The address of a server that ends with the block."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def stranger() -> Iterator[str]:
+    with serving(Stranger) as url:
+        yield url
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("table", "12.3 kWh useful, 4.5 kWh wasted, by declared watts"),
+        ("mixed", "12.3 kWh useful, 4.5 kWh wasted, 44.0 % of all energy measured by meters"),
+        ("unknown", "unknown useful, unknown wasted, no watts are known"),
+    ],
+)
+def test_the_energy_says_where_its_watts_come_from(source: str, words: str) -> None:
+    answer = STATUS | {"power_source": source, "energy_measured_ratio": 0.44}
+    if source == "unknown":
+        answer["energy_wh"] = dict.fromkeys(answer["energy_wh"])
+
+    class Told(Stranger):
+        says = json.dumps(answer).encode()
+
+    with serving(Told) as url:
+        assert words in outrider("status", "--url", url).out
 
 
 def test_a_stranger_on_the_port_is_not_taken_for_a_daemon(stranger: str) -> None:

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from commands.running import outrider
-from outrider.service.config import Config, load_config
+from outrider.service.config import Config
 from outrider.service.configuration_page import EXAMPLE, PAGE, configuration_page
 from outrider.service.example_config import example_toml
+from outrider.service.loaded_config import load_config
 from outrider.service.setting_words import settings_of
 
 AGAIN = "write it again: python -m outrider.service.configuration_page"

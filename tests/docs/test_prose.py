@@ -14,7 +14,7 @@ from docs.pages import REPOSITORY, Block, anchors, blocks, links, name_of, pages
 from outrider.api.plugins import ADAPTERS, find
 from outrider.cli.root import LazyGroup
 from outrider.model import events
-from outrider.service.config import check_config
+from outrider.service.loaded_config import check_config
 
 ROOTS = (
     "adapters",

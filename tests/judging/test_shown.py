@@ -9,27 +9,19 @@ import pytest
 
 from judging.forecasters import Holder, forecaster, holder
 from outrider.api.make import make_policy
-from outrider.api.plugins import load_adapter
 from outrider.engine import Seat
-from outrider.model.settings import build
 from outrider.replay.run import CampusRun
-from outrider.service.config import check_config
 from outrider.service.core import Core
 from outrider.service.faces import status
 from outrider.service.http import answers as shapes
 from outrider.service.http.calibration import Calibration
 from outrider.service.mirror import Mirror
-from outrider.service.sources import SourceState
+from running.watched_campus import RECORDING, campus_of, small_campus, watched
 from serving.shapes import undeclared
 from serving.small_site import SmallSite, open_site
 
 SEED = 5
-CAMPUS = {
-    "machines": 20, "clusters": 3, "weeks": 1.0, "seed": SEED, "speed": 0.0, "batch_s": 0.001,
-}  # fmt: skip
-RECORDING = {
-    "rows": {}, "failures": 0, "lag_s": 0.0, "size_bytes": 0, "last_seq": 0, "snapshot_age_s": None,
-}  # fmt: skip
+CAMPUS = small_campus(20, SEED)
 SAMPLE = re.compile(r"^outrider_([a-z_]+)\{([^}]*)\} (\S+)$", re.MULTILINE)
 
 
@@ -46,31 +38,11 @@ def patient() -> Holder:
     return policy
 
 
-async def watch() -> Core:
-    """The core of a daemon that has watched a simulated campus from its first to its last event."""
-    given = {"mode": "shadow", "adapters": {"campus": {"type": "simulated", **CAMPUS}}}
-    loaded = check_config(given, "test")
-    plugin = load_adapter("simulated")
-    adapter = plugin("campus", build(plugin.settings_type, CAMPUS, "test"))
-    core = Core(loaded, [SourceState("campus", "simulated", False, 0.0)], adapter.clusters())
-    async with adapter:
-        batches: Any = adapter.batches(None)
-        async for batch in batches:
-            stream = core.take("campus", batch, batch.seen_until_s)
-            while core.step(stream, 1_000):
-                pass
-            core.entry("campus", batch)
-            if not batch.events:
-                break
-        await batches.aclose()
-    return core
-
-
 @pytest.fixture
 def core(monkeypatch: pytest.MonkeyPatch) -> Core:
     """Its policies are installed without a distribution of their own."""
     monkeypatch.setattr("outrider.service.core.make_seats", lambda loaded: seats())
-    return asyncio.run(watch())
+    return asyncio.run(watched(CAMPUS))
 
 
 def samples(core: Core) -> dict[tuple[str, str], float]:
@@ -80,10 +52,8 @@ def samples(core: Core) -> dict[tuple[str, str], float]:
 
 
 def test_the_status_has_the_calibration_that_a_replay_of_the_same_campus_has(core: Core) -> None:
-    adapter: Any = load_adapter("simulated")
-    campus = adapter("campus", build(adapter.settings_type, CAMPUS, "test"))._campus
     incumbent = make_policy("random_match", {}, SEED, "test")
-    run = CampusRun(campus, [incumbent, forecaster(), patient()], lambda *_: None)
+    run = CampusRun(campus_of(CAMPUS), [incumbent, forecaster(), patient()], lambda *_: None)
     run.run()
     live, held, silent = status(core, {})["policies"]
     replayed = run.seats[1].calibration(run.site.now)

@@ -72,6 +72,7 @@ def test_no_process_outlives_a_parent_that_was_killed(tmp_path: Path) -> None:
         parent.kill()
         parent.wait()
         until(lambda: not is_running(process), "the process ended")
+        assert not is_running(process)
     finally:
         parent.kill()
 

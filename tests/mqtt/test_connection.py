@@ -13,7 +13,7 @@ import pytest
 
 from outrider.api import BrokerSettings, PeerError, backoff, build, connected
 from peers.mosquitto import USERS, Mosquitto
-from peers.prometheus import free_port
+from peers.processes import free_port
 
 
 async def problem(**given: Any) -> PeerError:

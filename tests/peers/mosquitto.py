@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from peers.presence import program_path, require_program
-from peers.prometheus import free_port
+from peers.processes import end, free_port
 
 USERS: Final[Mapping[str, str]] = {"outrider": "0utr1der", "machine": "s3cret", "reader": "r3ader"}
 """Passwords by user: `outrider` may do everything below its topics, `machine` only publish what
@@ -159,15 +159,9 @@ class Mosquitto:
 
     def stop(self) -> None:
         """End it, this process and no other."""
-        if self._process is None:
-            return
-        self._process.terminate()
-        try:
-            self._process.wait(ANSWERS_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._process = None
+        if self._process is not None:
+            end(self._process)
+            self._process = None
 
     def _answers(self) -> bool:
         try:

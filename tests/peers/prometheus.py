@@ -1,7 +1,6 @@
 """A real Prometheus for a test: it scrapes one address each second and answers PromQL."""
 
 import json
-import socket
 import subprocess
 import time
 import urllib.error
@@ -11,6 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from peers.processes import end, free_port
 
 CONFIG = """\
 global:
@@ -31,14 +32,6 @@ alerting:
         - targets: ["{alertmanager}"]
 """
 READY_WITHIN_S = 30.0
-STOPPED_WITHIN_S = 10.0
-
-
-def free_port() -> int:
-    """Return a loopback port that nobody listens on at this moment."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-    return port
 
 
 class Server:
@@ -98,15 +91,9 @@ class Server:
 
     def stop(self) -> None:
         """End it, this process and no other."""
-        if self._process is None:
-            return
-        self._process.terminate()
-        try:
-            self._process.wait(STOPPED_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._process = None
+        if self._process is not None:
+            end(self._process)
+            self._process = None
 
     def _is_ready(self) -> bool:
         try:

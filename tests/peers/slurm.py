@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from peers.presence import PEERS_DIR
-from peers.prometheus import free_port
+from peers.processes import end, free_port
 
 CONFIG = """\
 ClusterName=outrider
@@ -132,14 +132,7 @@ class Slurm:
         try:  # a job would outlive its slurmd
             self._end_jobs()
         finally:
-            for process in reversed(self._processes):
-                process.terminate()
-            for process in self._processes:
-                try:
-                    process.wait(10)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
+            end(*self._processes)
             self._processes.clear()
 
     def run(self, *command: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from commands.running import outrider
 from outrider.model.errors import ConfigurationError
-from outrider.service.config import load_config
+from outrider.service.loaded_config import load_config
 from peers.mosquitto import Mosquitto
 from publishing.publishing_site import mqtt_table
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from outrider.model.errors import ConfigurationError
-from outrider.service.config import load_config
+from outrider.service.loaded_config import load_config
 from running.process import OUTRIDER
 
 RIGHT = '[adapters.log]\ntype = "logtail"\npaths = ["/var/log/condor/EventLog"]\n'

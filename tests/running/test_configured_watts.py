@@ -5,8 +5,8 @@ from typing import Any
 
 from outrider.model import events as ev
 from outrider.model.machines import MachineSpec
-from outrider.service.config import check_config
 from outrider.service.core import Core
+from outrider.service.loaded_config import check_config
 
 CONFIG: dict[str, Any] = {
     "adapters": {"logtail": {"paths": ["EventLog"]}},

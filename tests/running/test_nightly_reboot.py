@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from outrider.model.errors import ConfigurationError
-from outrider.service.config import check_config
 from outrider.service.core import Core
+from outrider.service.loaded_config import check_config
 
 ZONE = ZoneInfo("Europe/Berlin")
 

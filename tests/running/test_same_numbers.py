@@ -6,59 +6,27 @@ from typing import Any
 import pytest
 
 from outrider.api.make import make_policy
-from outrider.api.plugins import load_adapter
-from outrider.model.settings import build
 from outrider.replay.run import CampusRun
-from outrider.service.config import check_config
-from outrider.service.core import Core
 from outrider.service.faces import status
 from outrider.service.mirror import Mirror
-from outrider.service.sources import SourceState
 from running.small_site import SAMPLE
+from running.watched_campus import RECORDING, campus_of, small_campus, watched
 
 SEED = 5
-CAMPUS = {
-    "machines": 30, "clusters": 3, "weeks": 1.0, "seed": SEED, "speed": 0.0, "batch_s": 0.001,
-}  # fmt: skip
-RECORDING = {
-    "rows": {}, "failures": 0, "lag_s": 0.0, "size_bytes": 0, "last_seq": 0, "snapshot_age_s": None,
-}  # fmt: skip
+CAMPUS = small_campus(30, SEED)
 CLOSE = 1e-9
 """Relative: the campus's clock counts from 0, the daemon's from 1970."""
 
 
-async def watched(mode: str) -> Core:
-    """The core of a daemon that has watched a simulated campus from its first to its last event."""
-    given = {"mode": mode, "adapters": {"campus": {"type": "simulated", **CAMPUS}}}
-    loaded = check_config(given, "test")
-    plugin = load_adapter("simulated")
-    adapter = plugin("campus", build(plugin.settings_type, CAMPUS, "test"))
-    source = SourceState("campus", "simulated", False, 0.0)
-    core = Core(loaded, [source], adapter.clusters())
-    async with adapter:
-        batches: Any = adapter.batches(None)
-        async for batch in batches:
-            stream = core.take("campus", batch, batch.seen_until_s)
-            while core.step(stream, 1_000):
-                pass
-            core.entry("campus", batch)
-            if not batch.events:
-                break
-        await batches.aclose()
-    return core
-
-
 def replayed() -> dict[str, Any]:
     """The report of the same campus under the same incumbent."""
-    adapter: Any = load_adapter("simulated")
-    campus = adapter("campus", build(adapter.settings_type, CAMPUS, "test"))._campus
     policy = make_policy("random_match", {}, SEED, "test")
-    return CampusRun(campus, [policy], lambda *_: None, exact=False).run()
+    return CampusRun(campus_of(CAMPUS), [policy], lambda *_: None, exact=False).run()
 
 
 @pytest.mark.parametrize("mode", ["observe", "shadow"])
 def test_the_daemon_reports_what_a_replay_of_the_same_campus_reports(mode: str) -> None:
-    core, report = asyncio.run(watched(mode)), replayed()
+    core, report = asyncio.run(watched(CAMPUS, mode)), replayed()
     core.engine.finish(core.site.now)  # settle the machines, as the end of a replay does
     shown = status(core, {})
     assert report["starts"] > 100
@@ -77,7 +45,7 @@ def test_the_daemon_reports_what_a_replay_of_the_same_campus_reports(mode: str) 
 
 
 def test_the_metrics_show_what_the_status_shows() -> None:
-    core = asyncio.run(watched("shadow"))
+    core = asyncio.run(watched(CAMPUS))
     shown = status(core, {})
     text, _ = Mirror(core).page("text/plain", RECORDING, 0.0)
     metrics = {name: float(value) for name, value in SAMPLE.findall(text.decode())}

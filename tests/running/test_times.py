@@ -11,9 +11,9 @@ from outrider.api import Batch
 from outrider.api.plugins import load_adapter
 from outrider.model.events import COMPLETED, STARTED, SUBMITTED, TICK, NamedEvent
 from outrider.model.jobs import JobSpec
-from outrider.service.config import check_config
 from outrider.service.core import Core
 from outrider.service.faces import status
+from outrider.service.loaded_config import check_config
 from outrider.service.sources import SourceState, seen_until
 from running.event_log import EventLog
 

@@ -113,6 +113,10 @@ STATUS: dict[str, Any] = {
         "sleep": 310.0,
         "owner": None,
     },
+    "energy_measured_wh": dict.fromkeys(
+        ("goodput", "badput", "open", "idle", "sleep", "owner"), 0.0
+    ),
+    "energy_measured_ratio": 0.0,
     "power_source": "table",
     "goodput_s": 612_000.0,
     "badput_s": 148_000.0,

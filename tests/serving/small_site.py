@@ -127,7 +127,8 @@ class SmallSite:
             "mean_wait_s": 192.4,
             "fairness": math.inf,
         }
-        index["energy_wh"] = STATUS["energy_wh"]
+        for energy in ("energy_wh", "energy_measured_wh"):
+            index[energy] = STATUS[energy]
         return {"mode": "shadow", "now_s": NOW, "site_utility": index}
 
     def ready(self) -> tuple[bool, list[str]]:

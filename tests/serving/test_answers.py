@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from outrider.service.answers import Answers
-from outrider.service.config import check_config
 from outrider.service.http import answers as shapes
+from outrider.service.loaded_config import check_config
 from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
 from outrider.service.supervisor import Supervisor

@@ -75,6 +75,7 @@ async def test_infinity_becomes_null() -> None:
             "mean_wait_s": 192.4,
             "fairness": None,
             "energy_wh": STATUS["energy_wh"],
+            "energy_measured_wh": STATUS["energy_measured_wh"],
         }
 
 

@@ -16,7 +16,7 @@ from outrider.cli.printing import clock, duration, shown
 from outrider.model.errors import ConfigurationError, LedgerError, OutriderError, PeerError
 
 if TYPE_CHECKING:
-    from outrider.service.config import LoadedConfig
+    from outrider.service.loaded_config import LoadedConfig
 
 State: TypeAlias = Literal["ok", "warn", "fail"]
 

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 from outrider.model.errors import ConfigurationError, PeerError
 
 if TYPE_CHECKING:
-    from outrider.service.config import LoadedConfig
+    from outrider.service.loaded_config import LoadedConfig
 
 DEFAULT_URL: Final = "http://127.0.0.1:9690"
 TIMEOUT_S: Final = 5.0

@@ -16,7 +16,7 @@ from outrider.model.errors import OutriderError
 from outrider.model.settings import build
 
 if TYPE_CHECKING:
-    from outrider.service.config import LoadedConfig
+    from outrider.service.loaded_config import LoadedConfig
 
 PATIENCE_S: Final = 5.0
 MOST_BATCHES: Final = 20

@@ -24,7 +24,8 @@ from outrider.model.decisions import NOWHERE, START, Choice, Decision
 from outrider.model.events import TICK, Event, NamedEvent
 from outrider.model.jobs import Job
 from outrider.model.localtime import ZoneTime
-from outrider.service.config import Config, LoadedConfig, policies_of
+from outrider.service.config import Config, policies_of
+from outrider.service.loaded_config import LoadedConfig
 from outrider.service.malformed import is_well_formed
 from outrider.service.metrics.declarations import DECISION_BOUNDS_S
 from outrider.service.pseudonyms import Pseudonyms

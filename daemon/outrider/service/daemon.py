@@ -13,8 +13,9 @@ import structlog
 from outrider import __version__
 from outrider.model.errors import OutriderError
 from outrider.service.collector import calm_collector
-from outrider.service.config import LoadedConfig, listen_address, load_config
+from outrider.service.config import listen_address
 from outrider.service.http import make_app, read_token, serve
+from outrider.service.loaded_config import LoadedConfig, load_config
 from outrider.service.logs import Mode, set_up_logs
 from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from outrider.engine.report import energy_wh, report
+from outrider.engine.report import report
 from outrider.model.jobs import JOB_STATE_NAMES, Job
 from outrider.service.core import Core
 from outrider.service.faces import job_counts
@@ -83,6 +83,7 @@ def utility(core: Core) -> dict[str, Any]:
             "queued_jobs": job_counts(core)["queued"],
             "mean_wait_s": figures["wait_s"]["all"]["mean"],
             "fairness": figures["fairness"]["windowed"],
-            "energy_wh": energy_wh(core.accounting, core.site),
+            "energy_wh": figures["energy_wh"],
+            "energy_measured_wh": figures["energy_measured_wh"],
         },
     }

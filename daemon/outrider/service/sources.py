@@ -9,7 +9,8 @@ from outrider.api.adapter import Adapter, Batch
 from outrider.api.plugins import load_adapter
 from outrider.model.errors import OutriderError, PluginError
 from outrider.model.settings import build
-from outrider.service.config import LoadedConfig, adapter_of
+from outrider.service.config import adapter_of
+from outrider.service.loaded_config import LoadedConfig
 from outrider.service.malformed import is_well_formed
 
 

@@ -18,8 +18,9 @@ from outrider.api.adapter import Adapter, Batch
 from outrider.ledger import Entry
 from outrider.model.errors import ConfigurationError, OutriderError
 from outrider.service.answers import Answers
-from outrider.service.config import Config, LoadedConfig
+from outrider.service.config import Config
 from outrider.service.core import Core
+from outrider.service.loaded_config import LoadedConfig
 from outrider.service.pseudonyms import Pseudonyms, load_key
 from outrider.service.publishing.publisher import Publisher
 from outrider.service.recording import Recording

@@ -29,7 +29,7 @@ REVISE_H: Final = 6
 """Every so often estimates are made anew. Prices follow each hour, for the owners' hours change."""
 
 _CAME: Final = events.OWNER_CAME
-_OWNER_KINDS: Final = (events.OWNER_CAME, events.OWNER_WENT)
+_OWNER_KINDS: Final = frozenset({events.OWNER_CAME, events.OWNER_WENT})
 _EDGES: Final = EDGES_S.tolist()
 _DAY_S: Final = 86_400.0
 _SHOWN: Final = 4
@@ -54,6 +54,7 @@ class Survival(Policy):
     description = "learns job lengths and owners' returns; starts where a completion costs least"
     settings_type = SurvivalSettings
     features = ("longest lost run", "age")
+    hears = _OWNER_KINDS | {events.JOINED, events.LEFT}
 
     def __init__(self, settings: SurvivalSettings, rng: Any) -> None:
         super().__init__(settings, rng)
@@ -85,7 +86,7 @@ class Survival(Policy):
             if view.now >= self._hosts.hour_ends_s:
                 self._close_hours(view)
             self._hosts.note(view.now, machine, kind == _CAME)
-        elif kind == events.JOINED or kind == events.LEFT:
+        else:
             self._hosts.is_stale = True
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> tuple[()]:

@@ -10,7 +10,7 @@ from outrider.cli.printing import print_json, shown
 from outrider.model.errors import ConfigurationError, OutriderError, PluginError
 
 if TYPE_CHECKING:
-    from outrider.service.config import LoadedConfig
+    from outrider.service.loaded_config import LoadedConfig
 
 
 @click.command("check-config", short_help="Check a configuration file and say what it means.")

@@ -39,7 +39,7 @@ def command(url: str | None, config: Path | None, as_json: bool) -> None:
 def _lines(status: dict[str, Any]) -> list[str]:
     jobs, machines = status["jobs"], status["machines"]
     wait, fair = status["wait_s"]["all"], status["fairness"]
-    power = status["energy_wh"]
+    power, watts = status["energy_wh"], _where_watts_come_from(status)
     evicted = sum(status["evictions"].values())
     simulated = " on the simulated site's own clock" if status["own_clock"] else ""
     lines = [
@@ -49,7 +49,7 @@ def _lines(status: dict[str, Any]) -> list[str]:
         f"jobs seen  {_counts(jobs, ('submitted', 'completed', 'removed'))}",
         f"wait       mean {duration(wait['mean'])} over {count(wait['n'])} first starts",
         f"machines   {_counts(machines, tuple(machines))}",
-        f"energy     {energy(power['goodput'])} useful, {energy(power['badput'])} wasted",
+        f"energy     {energy(power['goodput'])} useful, {energy(power['badput'])} wasted, {watts}",
         f"evictions  {count(evicted)} of {count(status['starts'])} starts",
         f"fairness   {figure(fair['utility'], digits=3)} (1: every VO got its share)",
     ]
@@ -60,6 +60,16 @@ def _lines(status: dict[str, Any]) -> list[str]:
     lines.append(f"ledger     {state}, {count(ledger['last_seq'])} rows so far")
     lines.append(f"saving     {status['saving']['text']}")
     return lines + [f"note       {note}" for note in status["notes"]]
+
+
+def _where_watts_come_from(status: dict[str, Any]) -> str:
+    """What an energy is worth: declared watts are a guess, meters are not."""
+    source: str = status["power_source"]
+    if source == "unknown":
+        return "no watts are known"
+    if source == "table":
+        return "by declared watts"
+    return f"{ratio(status['energy_measured_ratio'])} of all energy measured by meters"
 
 
 def _counts(counts: dict[str, int], names: tuple[str, ...]) -> str:

@@ -143,6 +143,9 @@ class SiteUtility(Struct):
     mean_wait_s: Unknown
     fairness: Unknown
     energy_wh: Energy
+    energy_measured_wh: Annotated[
+        Energy, Meta(description="The part of `energy_wh` that meters measured.")
+    ]
 
 
 class Utility(Struct):

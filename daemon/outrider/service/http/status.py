@@ -202,6 +202,12 @@ class Status(Struct):
     machines: MachineCounts
     clusters: list[Cluster]
     energy_wh: Energy
+    energy_measured_wh: Annotated[
+        Energy, Meta(description="The part of `energy_wh` that meters measured.")
+    ]
+    energy_measured_ratio: Annotated[
+        Unknown, Meta(description="How much of the energy that is known was measured, 0 to 1.")
+    ]
     power_source: Annotated[
         Literal["table", "measured", "mixed", "unknown"],
         Meta(description="Where jobs' energy comes from: the watts declared, meters, both."),
@@ -221,9 +227,3 @@ class Status(Struct):
     notes: list[str]
     timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
     mqtt: Annotated[Publishing | None, Meta(description="Null: nothing is published.")] = None
-    energy_measured_wh: Annotated[
-        Energy | None, Meta(description="The part of `energy_wh` that meters measured.")
-    ] = None
-    energy_measured_ratio: Annotated[
-        Unknown, Meta(description="How much of the energy that is known was measured, 0 to 1.")
-    ] = None
