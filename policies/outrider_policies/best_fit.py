@@ -28,6 +28,8 @@ class BestFit(Policy):
 
     def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
         """The tightest machine that no other width took in this round."""
+        if appraisal is None:  # a site with a backfill rule asks about one job at a time
+            appraisal = self.appraise(job.spec.cpus, view)
         while appraisal:
             machine = appraisal.pop()
             if view.is_free(machine):

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from outrider.api import Choice, Job, Policy, PolicySettings, SiteView
+from outrider_policies.places import longest_free
 
 
 class EdfSettings(PolicySettings, frozen=True):
@@ -48,8 +49,8 @@ class EarliestDeadlineFirst(Policy):
         return eligible_s + promise_s + settings.stretch_ratio * (spec.estimate_s or 0.0)
 
     def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
-        """The longest-free machine; never keeps a job queued."""
-        return Choice(view.longest_free(), "deadline", 1.0)
+        """The longest-free machine that has its CPUs; never keeps a job queued by choice."""
+        return longest_free(job, view, "deadline")
 
     def explain(self, job: Job, view: SiteView) -> str:
         """How far away its deadline is."""

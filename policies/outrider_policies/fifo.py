@@ -1,8 +1,9 @@
-"""First in, first out: the oldest job goes to the machine that has been free the longest."""
+"""First in, first out (FCFS): the oldest job goes to the machine that has been free the longest."""
 
 from typing import Any
 
 from outrider.api import Choice, Job, Policy, SiteView
+from outrider_policies.places import longest_free
 
 
 class Fifo(Policy):
@@ -12,8 +13,8 @@ class Fifo(Policy):
     description = "oldest job first, on the machine that has been free the longest"
 
     def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
-        """The longest-free machine; never keeps a job queued."""
-        return Choice(view.longest_free(), "longest_free", 1.0)
+        """The longest-free machine that has its CPUs; never keeps a job queued by choice."""
+        return longest_free(job, view, "longest_free")
 
     def explain(self, job: Job, view: SiteView) -> str:
         """Why a job waits under this rule."""

@@ -3,8 +3,7 @@
 from typing import Any
 
 from outrider.api import Choice, Job, Policy, SiteView
-
-_LAST = float("inf")
+from outrider_policies.places import LAST, longest_free
 
 
 class ShortestJobFirst(Policy):
@@ -20,11 +19,11 @@ class ShortestJobFirst(Policy):
 
     def order(self, job: Job, view: SiteView) -> float:
         """Estimated run time, seconds."""
-        return _LAST if job.spec.estimate_s is None else job.spec.estimate_s
+        return LAST if job.spec.estimate_s is None else job.spec.estimate_s
 
     def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
-        """The longest-free machine; never keeps a job queued."""
-        return Choice(view.longest_free(), "shortest", 1.0)
+        """The longest-free machine that has its CPUs; never keeps a job queued by choice."""
+        return longest_free(job, view, "shortest")
 
     def explain(self, job: Job, view: SiteView) -> str:
         """What the job's place in line is made of."""

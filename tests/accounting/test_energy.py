@@ -119,4 +119,4 @@ def test_unknown_watts_stay_unknown_in_every_sum_they_enter() -> None:
     made.enter(1, IDLING, 0.0)
     made.settle(1, 10.0)
     assert isnan(made.joules["idle"][0])
-    assert isnan(made.machine(1).table_j(1, 10.0))
+    assert isnan(made.machine(1).table_j(10.0))

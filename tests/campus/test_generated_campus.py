@@ -11,6 +11,10 @@ from outrider.virtual.campus import Campus
 from outrider.virtual.generate import generate_campus
 
 DAY_S = 86_400
+REBOOT_H = 3
+PAPER_USEFUL_MWH = 37.4
+PAPER_WASTED_MWH = 83.6
+"""Of random matching, from section 7 of the paper."""
 STORM_DAY = 153  # 3 June 2010
 SMALL: dict[str, Any] = {"weeks": 4, "machines": 60, "clusters": 4, "start": dt.date(2010, 2, 1)}
 
@@ -110,6 +114,27 @@ def test_seats_of_one_room_are_not_equally_popular(year: Campus) -> None:
     assert high > 1.7
 
 
+def test_machines_stay_free_for_as_long_as_figure_4_says(year: Campus) -> None:
+    """An hour is safest between 3 and 8; long jobs that just end by the reboot at 3: about half."""
+    hours = np.arange(24)
+    start_h = np.arange(365)[:, None] * 24.0 + hours + 0.5
+    free = np.zeros(24)
+    an_hour, until_reboot = np.zeros(24), np.zeros(24)
+    order = np.lexsort((year.login_s, year.session_machine))
+    first = np.searchsorted(year.session_machine[order], np.arange(0, 1_360))
+    for machine in range(0, 1_359, 10):
+        mine = order[first[machine] : first[machine + 1]]
+        number = np.searchsorted(year.login_s[mine], start_h * 3600)
+        gone_h = np.append(-np.inf, year.logout_s[mine])[number] / 3600
+        back_h = np.append(year.login_s[mine], np.inf)[number] / 3600 - start_h
+        is_free = gone_h <= start_h
+        free += is_free.sum(0)
+        an_hour += (is_free & (back_h > 1)).sum(0)
+        until_reboot += (is_free & (back_h > (REBOOT_H - 0.5 - hours) % 24)).sum(0)
+    assert REBOOT_H <= (an_hour / free).argmax() < 8
+    assert until_reboot[4:13].sum() / free[4:13].sum() == pytest.approx(0.5, abs=0.1)
+
+
 def test_sessions_last_an_hour_on_average_and_half_of_them_under_45_minutes(year: Campus) -> None:
     stay_min = (year.logout_s - year.login_s) / 60
     assert 52 < stay_min.mean() < 66
@@ -119,9 +144,20 @@ def test_sessions_last_an_hour_on_average_and_half_of_them_under_45_minutes(year
 
 def test_most_good_jobs_end_within_three_hours_and_all_within_a_night(year: Campus) -> None:
     run_h = year.run_s[~np.isnan(year.run_s)] / 3600
-    assert 0.03 < (run_h > 3).mean() < 0.08
+    assert 0.8 < (run_h < 3).mean() < 1
     assert run_h.max() < 24
-    assert 400_000 < run_h.sum() < 460_000
+
+
+def test_good_jobs_need_the_papers_useful_energy_on_machines_drawn_at_random(year: Campus) -> None:
+    useful_mwh = np.nansum(year.run_s) / 3600 * year.active_w.mean() / 1e6
+    assert useful_mwh == pytest.approx(PAPER_USEFUL_MWH, rel=0.05)
+
+
+def test_bad_jobs_live_long_enough_to_waste_what_the_papers_did(year: Campus) -> None:
+    """Good jobs that are evicted make about a twelfth of the waste; a year varies by 5 %."""
+    bad = np.isnan(year.run_s)
+    wasted_mwh = (year.kill_s - year.submit_s)[bad].sum() / 3600 * year.active_w.mean() / 1e6
+    assert wasted_mwh == pytest.approx(11 / 12 * PAPER_WASTED_MWH, rel=0.15)
 
 
 def test_the_third_of_june_has_ninety_three_thousand_jobs_more(year: Campus) -> None:
@@ -139,7 +175,6 @@ def test_bad_jobs_are_killed_after_a_heavy_tailed_lag(year: Campus) -> None:
     median, p99 = np.quantile(lag_h, [0.5, 0.99])
     assert 0.5 < median < 1.5
     assert p99 > 50 * median
-    assert 600_000 < lag_h.sum() < 1_300_000
 
 
 def test_a_batch_is_killed_as_a_whole(year: Campus) -> None:
@@ -198,6 +233,16 @@ def test_a_small_pool_has_as_many_sessions_a_machine_as_a_large_one() -> None:
         len(generate_campus(seed, machines=100, clusters=5, jobs=0).login_s) for seed in (1, 2, 3)
     ]
     assert np.mean(counts) == pytest.approx(1_229_820 * 100 / 1_359, rel=0.03)
+
+
+def test_bad_jobs_live_as_long_in_a_small_pool_as_in_a_large_one() -> None:
+    lived_h = []
+    for seed in (1, 2, 3, 4):
+        campus = generate_campus(seed, machines=200, clusters=5)
+        lived_h.append(np.nansum(campus.kill_s - campus.submit_s) / 3600)
+    watts = (24 * 57 + 5 * 114 + 8 * 140) / 37  # of the large pool, on the average
+    wasted_mwh = np.mean(lived_h) * watts / 1e6 * 1_359 / 200
+    assert wasted_mwh == pytest.approx(11 / 12 * PAPER_WASTED_MWH, rel=0.2)
 
 
 @pytest.mark.parametrize(

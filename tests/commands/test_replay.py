@@ -187,14 +187,6 @@ def test_what_is_wrong_is_refused_with_what_would_be_right(
     assert done.out == ""
 
 
-def test_a_workload_file_is_refused_in_this_version(tmp_path: Path) -> None:
-    file = tmp_path / "kth.swf.gz"
-    file.touch()
-    done = outrider("replay", file, "--policy", "fifo")
-    assert done.code == 2
-    assert "cannot be replayed in this version yet" in done.err
-
-
 def test_a_bad_row_is_refused_or_left_out_and_counted(campus: Path, tmp_path: Path) -> None:
     for name in ("site.toml", "machines.csv", "owners.csv"):
         (tmp_path / name).write_bytes((campus / name).read_bytes())

@@ -119,13 +119,13 @@ def test_reserving_and_giving_back_restores_the_site_exactly(
     taken: list[int] = []
     while len(taken) < min(n, len(usable)):
         taken.append(site.draw(rng))
-        site.reserve(taken[-1])
+        site.reserve(taken[-1], 1)
         assert site.free_total == len(usable) - len(taken) == sum(site.free_n)
     assert len(set(taken)) == len(taken)
     if len(taken) == len(usable):
         with pytest.raises(LookupError):
             site.draw(rng)
     for machine in taken:
-        site.unreserve(machine)
+        site.unreserve(machine, 1)
     assert site.save() == before
     assert (site.free_n, site.free_total) == counts

@@ -7,12 +7,23 @@ Adapters subclass `Adapter`, policies subclass `Policy`; both build their settin
 
 from outrider.api.adapter import Adapter, AdapterSettings, Batch
 from outrider.api.broker import BrokerSettings, acknowledge_message, backoff, connected
+from outrider.api.estimator import RunTimeEstimate, RunTimeEstimator
 from outrider.api.policy import API_VERSION, Policy, PolicySettings, SiteView
 from outrider.api.prediction import Prediction
+from outrider.api.queue import Queue
 from outrider.api.reader import LogReader, ReaderOptions, Reading
 from outrider.model import events
 from outrider.model.clusters import ClusterSpec
-from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice
+from outrider.model.decisions import (
+    NO_MACHINE,
+    NOWHERE,
+    PREEMPT,
+    RESUME,
+    SQUEEZE,
+    START,
+    Choice,
+    Move,
+)
 from outrider.model.errors import (
     ConfigurationError,
     OutriderError,
@@ -22,11 +33,12 @@ from outrider.model.errors import (
     nearest,
 )
 from outrider.model.events import NamedEvent
-from outrider.model.jobs import Job, JobSpec
+from outrider.model.jobs import RUNNING, SUSPENDED_STATE, Job, JobSpec
 from outrider.model.machines import MachineSpec
 from outrider.model.opening import OpeningHours
 from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN, Outcome
 from outrider.model.settings import build, describe
+from outrider.model.utility import TimeUtility
 
 __all__ = [
     "API_VERSION",
@@ -34,7 +46,13 @@ __all__ = [
     "EVICTED_RUN",
     "NOWHERE",
     "NO_MACHINE",
+    "PREEMPT",
     "REMOVED_RUN",
+    "RESUME",
+    "RUNNING",
+    "SQUEEZE",
+    "START",
+    "SUSPENDED_STATE",
     "Adapter",
     "AdapterSettings",
     "Batch",
@@ -46,6 +64,7 @@ __all__ = [
     "JobSpec",
     "LogReader",
     "MachineSpec",
+    "Move",
     "NamedEvent",
     "OpeningHours",
     "Outcome",
@@ -55,9 +74,13 @@ __all__ = [
     "Policy",
     "PolicySettings",
     "Prediction",
+    "Queue",
     "ReaderOptions",
     "Reading",
+    "RunTimeEstimate",
+    "RunTimeEstimator",
     "SiteView",
+    "TimeUtility",
     "TraceError",
     "acknowledge_message",
     "backoff",

@@ -1,4 +1,4 @@
-"""Finding plugins: adapters, policies and log readers, by entry points, loaded when asked for.
+"""Finding plugins by entry points: adapters, policies, readers, estimators; loaded when asked for.
 
 A broken plugin is reported by its name while the rest go on: `find` never imports anything, and
 `load` turns whatever an import raises into a `PluginError`.
@@ -10,6 +10,7 @@ from typing import Any
 
 from outrider.api.adapter import API_VERSION as ADAPTER_API
 from outrider.api.adapter import Adapter
+from outrider.api.estimator import RunTimeEstimator
 from outrider.api.policy import API_VERSION as POLICY_API
 from outrider.api.policy import Policy
 from outrider.api.reader import LogReader
@@ -18,7 +19,13 @@ from outrider.model.errors import PluginError, nearest
 ADAPTERS = "outrider.adapters"
 POLICIES = "outrider.policies"
 READERS = "outrider.readers"
-_BASES: dict[str, type[Any]] = {ADAPTERS: Adapter, POLICIES: Policy, READERS: LogReader}
+ESTIMATORS = "outrider.estimators"
+_BASES: dict[str, type[Any]] = {
+    ADAPTERS: Adapter,
+    POLICIES: Policy,
+    READERS: LogReader,
+    ESTIMATORS: RunTimeEstimator,
+}
 _VERSIONS = {ADAPTERS: ADAPTER_API, POLICIES: POLICY_API}
 
 
@@ -72,3 +79,9 @@ def load_reader(name: str) -> type[LogReader]:
     """The class of a log reader. Raises `PluginError`."""
     reader: type[LogReader] = load(READERS, name)
     return reader
+
+
+def load_estimator(name: str) -> type[RunTimeEstimator]:
+    """The class of a run time estimator. Raises `PluginError`."""
+    estimator: type[RunTimeEstimator] = load(ESTIMATORS, name)
+    return estimator

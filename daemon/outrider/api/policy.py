@@ -6,18 +6,25 @@ never sees a true run time, the next log-in or anything else that has not happen
 """
 
 import random
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from outrider.api.prediction import Prediction
-from outrider.model.decisions import Choice
+from outrider.api.queue import Queue
+from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice, Move
 from outrider.model.events import MACHINE_KINDS
 from outrider.model.jobs import Job
 from outrider.model.outcomes import Outcome
+from outrider.model.utility import TimeUtility
 
 API_VERSION = 1
+
+FIRST = "first"
+"""Reason of a start that needed none but the job's place in line."""
 
 
 class SiteView(Protocol):
@@ -105,6 +112,47 @@ class SiteView(Protocol):
         """The number of a machine's cluster."""
         ...
 
+    @property
+    def machines_n(self) -> int:
+        """Machines ever seen: their numbers are below this. One that left has no CPUs."""
+        ...
+
+    def cpus_of(self, machine: int) -> int:
+        """CPUs jobs may use on a machine, free or not; 0 for one that left or is shut."""
+        ...
+
+    def cpus_left(self, machine: int) -> int:
+        """CPUs on which a job may start on a machine now; 0 if it is shut to jobs."""
+        ...
+
+    def speed_of(self, machine: int) -> float:
+        """Work a CPU of the machine does in a second; 1 where nobody said."""
+        ...
+
+    def tightest(self, cpus: int) -> int:
+        """The free machine with the fewest CPUs left that suffice, the lowest number of equals.
+
+        `NOWHERE` if there is none. Cheap where all machines have one CPU.
+        """
+        ...
+
+    def running_on(self, machine: int) -> Iterable[Job]:
+        """Jobs that run on a machine, in the order in which they started."""
+        ...
+
+    @property
+    def running(self) -> Iterable[Job]:
+        """All jobs that run. For policies that `rank` or `plan`; others are shown none."""
+        ...
+
+    def utility(self, job: Job) -> TimeUtility:
+        """The time utility function that the site declares for the job's class."""
+        ...
+
+    def vo_shares(self) -> Mapping[str, tuple[float, float]]:
+        """Each VO's share of the CPU-seconds delivered until now, and its target."""
+        ...
+
 
 class Oracle(Protocol):
     """The truth about a trace. Bounds for judging ask it; nothing that runs live can."""
@@ -154,6 +202,8 @@ class Policy:
     """The truth, for policies that declare `needs_oracle`; set by replay before the run."""
     wants_scores: bool = True
     """Set by the engine: False where nobody will read the scores of a `Choice`."""
+    ranks_anew: bool = False
+    """True: `rank` is asked again after each start of a round, for the site has changed."""
 
     def __init__(self, settings: Any, rng: random.Random) -> None:
         self.settings = settings
@@ -178,6 +228,31 @@ class Policy:
         """
         return 0.0
 
+    def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
+        """The place of every waiting job, by row of the queue: the least is decided first.
+
+        Override it where the order of the line changes while jobs wait. Asked in each round in
+        which a CPU is free; `choose` then says where the first of the line run, one after the
+        other, until one does not fit. Whether later ones may pass that one is the site's backfill
+        rule. Equals stand as they got in line; a job at nan is kept queued.
+        """
+        return queue.order
+
+    def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+        """A whole round at once: which jobs start, resume, are preempted or get other CPUs.
+
+        Override it where decisions about several jobs hang together; nothing else is asked then.
+        Called after every change of jobs or machines, also when no CPU is free. Preemptions come
+        before what needs their CPUs. The moves must be possible together, in their order.
+        """
+        raise NotImplementedError
+
+    def entered(self, job: Job, view: SiteView) -> None:
+        """A job got in line (submitted, evicted, released). For policies that `rank` or `plan`."""
+
+    def withdrew(self, job: Job, view: SiteView) -> None:
+        """A job is no longer in line: it started, left or was held."""
+
     def appraise(self, key: Hashable, view: SiteView) -> Any:
         """What is worth computing once for all jobs alike in a round; handed to `choose`."""
         return None
@@ -185,13 +260,16 @@ class Policy:
     def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
         """Where one job should run. At least one machine is free when this is called.
 
+        A policy that only ranks or orders need not override it: the tightest machine that suffices.
+
         Args:
             job: the job to decide.
             appraisal: what `appraise` gave for its key in this round.
             view: the site.
             may_keep: False when the starvation guard demands a start.
         """
-        raise NotImplementedError
+        machine = view.tightest(job.spec.cpus)
+        return Choice(machine, FIRST if machine != NOWHERE else NO_MACHINE, 1.0)
 
     def predict(self, job: Job, machine: int, view: SiteView) -> Prediction | None:
         """What to expect of a run that begins now; scored against what happens to it.

@@ -125,3 +125,40 @@ config_option = click.option(
     "--config", type=file_path(dir_okay=False), metavar="FILE",
     help="The daemon's configuration file; it says where the daemon listens.",
 )  # fmt: skip
+
+_OF_WORKLOADS = (
+    click.option(
+        "--machines", type=click.IntRange(min=1), metavar="N",
+        help="Workload files: one-CPU machines, or CPUs of the pool where jobs are parallel. "
+        "[default: MaxProcs of the header]",
+    ),
+    click.option(
+        "--interactive-below", type=click.FloatRange(min=0), metavar="S",
+        help="Workload files: jobs that ran strictly less are interactive. [default: 900]",
+    ),
+    click.option(
+        "--vo", type=click.Choice(["group", "user", "queue", "partition"]),
+        help="Workload files: the column that says which VO a job belongs to. [default: group]",
+    ),
+    click.option(
+        "--estimates", metavar="RULE",
+        help="Workload files: what policies are told of run times: exact, requested, "
+        "lognormal:SIGMA or learned. [default: exact]",
+    ),
+    click.option(
+        "--backfill", type=click.Choice(["none", "easy"]),
+        help="Workload files: whether jobs may pass one that does not fit. [default: none]",
+    ),
+    click.option(
+        "--utility", "utilities", multiple=True, metavar="CLASS=SHAPE[:K=V,...]",
+        help="Workload files: what completing a job of a class is worth, as "
+        "batch=linear:zero_at=3. [default: interactive=interactive, batch=batch]",
+    ),
+)  # fmt: skip
+
+
+def workload_options(command: F) -> F:
+    """A command with these options; they come as keywords for `outrider.cli.workload_terms`."""
+    for option in reversed(_OF_WORKLOADS):
+        command = option(command)
+    return command

@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "replay": Entry("Judge", "Run a trace under policies and compare what they would bring."),
     "generate": Entry("Judge", "Make a trace by chance."),
     "ingest": Entry("Judge", "Read the logs a batch system wrote and report what happened."),
+    "train": Entry("Judge", "Let a policy learn before it goes live."),
     "reproduce": Entry("Judge", "Run a paper's experiments again and judge its claims."),
     "sweep": Entry("Judge", "Run a grid of policies, settings and traces, here or on a cluster."),
     "export": Entry("Judge", "Make a trace of what was recorded."),

@@ -1,4 +1,4 @@
-"""Trials: a campus under one policy with one seed, and the run object that comes of it."""
+"""Trials: a trace under one policy with one seed, and the run object that comes of it."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -7,14 +7,25 @@ from typing import Any, NamedTuple
 
 from outrider.api.make import make_policy
 from outrider.api.policy import Policy
+from outrider.cli.traces import Trace
+from outrider.cli.workload_terms import WorkloadTerms
 from outrider.lab.cells import effective_settings
+from outrider.lab.comparison.running import learned_estimator
 from outrider.ledger import LedgerFile, LedgerHash
 from outrider.model.decisions import Choice
-from outrider.replay.run import CampusRun, Keep
+from outrider.model.errors import ConfigurationError
+from outrider.replay.grid_run import GridRun
+from outrider.replay.recorded_run import RECORDED, RecordedRun
+from outrider.replay.run import CampusRun, Keep, TraceRun
 from outrider.virtual.campus import Campus
+from outrider.virtual.estimates import LEARNED, LOGNORMAL, EstimateRule, estimated
+from outrider.virtual.recorded_site import jobs_with_waits
+from outrider.virtual.workload import Workload
 
 ACTING = "active"
 """The mode of a replay's ledger rows: the one policy of the run does act on the virtual site."""
+
+_NONE: Mapping[str, Any] = {}
 
 
 class Terms(NamedTuple):
@@ -25,16 +36,24 @@ class Terms(NamedTuple):
         presets: the preset asked for, by policy.
         until_s: stop after this second of the trace; None: at its end.
         shares: fair shares by VO; empty: equal.
+        workload: what is asked of traces that are workloads.
     """
 
     settings: Mapping[str, dict[str, Any]]
     presets: Mapping[str, str | None]
     until_s: float | None = None
-    shares: Mapping[str, float] = {}
+    shares: Mapping[str, float] = _NONE
+    workload: WorkloadTerms = WorkloadTerms()
 
-    def make(self, name: str, seed: int) -> Policy:
-        """A fresh policy. Raises `ConfigurationError`, `PluginError`."""
+    def make(self, name: str, seed: int) -> Policy | None:
+        """A fresh policy; None for `RECORDED`. Raises `ConfigurationError`, `PluginError`."""
         where = f"--set {name}"
+        if name == RECORDED:
+            if self.settings[name] or self.presets[name]:
+                raise ConfigurationError(
+                    f"{where}: it is what the trace's own scheduler did, and has no settings"
+                )
+            return None
         return make_policy(name, self.settings[name], seed, where, self.presets[name])
 
 
@@ -48,19 +67,22 @@ class Trial(NamedTuple):
 
 
 def run_trial(
-    trial: Trial, campus: Campus, terms: Terms, progress: Callable[[float], None] | None = None
+    trial: Trial, trace: Trace, terms: Terms, progress: Callable[[float], None] | None = None
 ) -> dict[str, Any]:
     """Run one trial.
 
     Returns:
-        FORMATS' run object, and beside it `preset`, `until_s` and `ledger`.
+        FORMATS' run object, and beside it `preset`, `until_s` and `ledger`; of a workload also
+        what of `Terms.workload` was in force.
 
     Raises:
         ConfigurationError, PluginError: the policy cannot be made.
+        TraceError: the trace does not record what its own scheduler did.
         LedgerError: the ledger cannot be written.
     """
     policy = terms.make(trial.policy, trial.seed)
-    policy.wants_scores = trial.ledger is not None
+    if policy is None and isinstance(trace, Workload):
+        jobs_with_waits(trace)  # refused before a ledger file is begun
     digest = LedgerHash()
     with ExitStack() as stack:
         keep: Keep = hashed(digest)
@@ -68,22 +90,66 @@ def run_trial(
         if trial.ledger is not None:
             ledger = stack.enter_context(LedgerFile(trial.ledger))
             keep = hashed_and_written(digest, ledger)
-        # A trace ends: whatever is asked beyond its end would be no part of it.
-        until_s = None if terms.until_s is None else min(terms.until_s, campus.span_s)
-        run = CampusRun(campus, [policy], keep, until_s, shares=dict(terms.shares))
+        run = _run_of(trial, trace, policy, terms, keep)
+        settings = {}
+        if policy is not None:
+            policy.wants_scores = trial.ledger is not None
+            settings = effective_settings(policy, run.seats[0].reconsider_s)
         about: dict[str, Any] = {
             "trace": trial.trace,
             "policy": trial.policy,
-            "settings": effective_settings(policy, run.seats[0].reconsider_s),
+            "settings": settings,
             "seed": trial.seed,
             "preset": terms.presets[trial.policy],
-            "until_s": until_s,
+            "until_s": _until_s(trace, terms),
         }
+        if isinstance(trace, Workload):
+            about |= _conditions(trace, terms.workload)
         measured = run.run(progress)
         if ledger is not None:
             ledger.meta |= about
     place = None if trial.ledger is None else str(trial.ledger)
     return about | measured | {"ledger_sha256": digest.hexdigest(), "ledger": place}
+
+
+def _run_of(
+    trial: Trial, trace: Trace, policy: Policy | None, terms: Terms, keep: Keep
+) -> TraceRun:
+    """The run of a trial, not yet begun."""
+    until_s, shares, asked = _until_s(trace, terms), dict(terms.shares), terms.workload
+    if isinstance(trace, Campus):
+        return CampusRun(trace, [policy] if policy else [], keep, until_s, shares=shares)
+    workload = estimated(trace, asked.estimates, trial.seed)
+    if policy is None:
+        return RecordedRun(workload, [], keep, until_s, shares=shares, utilities=asked.utilities)
+    learned = asked.estimates.kind == LEARNED
+    return GridRun(
+        workload, [policy], keep, until_s, shares=shares, utilities=asked.utilities,
+        backfill=asked.backfill, estimator=learned_estimator(trial.seed) if learned else None,
+    )  # fmt: skip
+
+
+def _until_s(trace: Trace, terms: Terms) -> float | None:
+    """A campus ends: whatever is asked beyond its end would be no part of it."""
+    if terms.until_s is None or isinstance(trace, Workload):
+        return terms.until_s
+    return min(terms.until_s, trace.span_s)
+
+
+def _conditions(workload: Workload, asked: WorkloadTerms) -> dict[str, Any]:
+    """What was in force, as the run object tells it."""
+    return {
+        "cpus": sum(machine.cpus for machine in workload.machines),
+        "estimates": _rule(asked.estimates),
+        "backfill": asked.backfill,
+        "interactive_below_s": asked.interactive_below_s,
+        "vo_column": asked.vo,
+        "utilities": list(asked.declared),
+    }
+
+
+def _rule(rule: EstimateRule) -> str:
+    return f"{rule.kind}:{rule.sigma:g}" if rule.kind == LOGNORMAL else rule.kind
 
 
 def hashed(digest: LedgerHash) -> Keep:

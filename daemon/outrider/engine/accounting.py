@@ -10,9 +10,11 @@ from typing import Any
 from outrider.engine.distribution import Distribution
 from outrider.engine.energy import BADPUT, GOODPUT, EnergyBook
 from outrider.engine.fairness import Fairness
+from outrider.engine.utility_book import UtilityBook
 from outrider.model.events import EVICTION_REASONS
 from outrider.model.jobs import RUNNING, Job, JobSpec
 from outrider.model.localtime import LocalTime
+from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
 
 _SHORTEST_RUN_S = 10.0
 
@@ -25,6 +27,7 @@ class Accounting:
         targets: fair shares by VO; empty: equal.
         exact: keep every wait, so that reports have exact percentiles (replay, ingest).
         half_life_s: of windowed fairness.
+        utilities: time utility functions by job class.
     """
 
     def __init__(
@@ -33,7 +36,9 @@ class Accounting:
         targets: Mapping[str, float] | None = None,
         exact: bool = False,
         half_life_s: float = 86_400.0,
+        utilities: Mapping[str, TimeUtility] = DEFAULT_UTILITIES,
     ) -> None:
+        self._utilities = utilities
         self.exact = exact
         self.fairness = Fairness(targets or {}, half_life_s)
         self.energy = EnergyBook(local_time)
@@ -49,6 +54,7 @@ class Accounting:
         self.waits: dict[tuple[str, str], Distribution] = {}
         self.overhead = Distribution(self.exact)
         self.slowdown = Distribution(self.exact)
+        self.utility = UtilityBook(self._utilities)
         self.goodput: dict[tuple[str, str], float] = {}
         self.badput: dict[tuple[str, str], float] = {}
         self.evictions: dict[tuple[str, int], int] = {}
@@ -118,7 +124,8 @@ class Accounting:
     def run_completed(self, job: Job, run_s: float, cluster: int, time_s: float) -> None:
         """The run finished its job: goodput, and the job's overhead and slowdown."""
         self.completed += 1
-        _add(self.goodput, job.spec, run_s * job.cpus)
+        cpu_s = job.run_cpu_s(run_s)
+        _add(self.goodput, job.spec, cpu_s)
         self._ending = (GOODPUT, cluster, run_s)
         first_s = job.start_s if job.first_start_s is None else job.first_start_s
         wait_s = job.wait_s(first_s)
@@ -126,10 +133,11 @@ class Accounting:
             return
         self.overhead.add(max(0.0, time_s - job.submit_s - run_s))
         self.slowdown.add(max(1.0, (wait_s + run_s) / max(run_s, _SHORTEST_RUN_S)))
+        self.utility.completed(job.spec, time_s - job.submit_s, cpu_s)
 
     def run_wasted(self, job: Job, run_s: float, cluster: int, reason: str) -> None:
         """The run was thrown away: badput."""
-        _add(self.badput, job.spec, run_s * job.cpus)
+        _add(self.badput, job.spec, job.run_cpu_s(run_s))
         self._ending = (BADPUT, cluster, run_s)
         key = (reason, cluster)
         self.evictions[key] = self.evictions.get(key, 0) + 1
@@ -155,6 +163,7 @@ class Accounting:
             "waits": [[*key, waits.save()] for key, waits in self.waits.items()],
             "overhead": self.overhead.save(),
             "slowdown": self.slowdown.save(),
+            "utility": self.utility.save(),
             "goodput": [[*key, cpu_s] for key, cpu_s in self.goodput.items()],
             "badput": [[*key, cpu_s] for key, cpu_s in self.badput.items()],
             "evictions": [[*key, n] for key, n in self.evictions.items()],
@@ -170,6 +179,8 @@ class Accounting:
         self.waits = {(c, vo): Distribution.restore(w) for c, vo, w in saved["waits"]}
         self.overhead = Distribution.restore(saved["overhead"])
         self.slowdown = Distribution.restore(saved["slowdown"])
+        if "utility" in saved:  # not in a snapshot from before it was counted
+            self.utility.restore(saved["utility"])
         self.goodput = {(c, vo): cpu_s for c, vo, cpu_s in saved["goodput"]}
         self.badput = {(c, vo): cpu_s for c, vo, cpu_s in saved["badput"]}
         self.evictions = {(reason, clusters[c]): n for reason, c, n in saved["evictions"]}

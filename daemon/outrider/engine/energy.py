@@ -174,7 +174,7 @@ class EnergyBook:
         """Book a run that ended, for a purpose; its CPUs `rest` after it."""
         machine = self._machines[job.machine]
         if machine.meter is None:
-            self.joules[purpose][cluster] += machine.table_j(job.cpus, run_s)
+            self.joules[purpose][cluster] += machine.table_j(job.run_cpu_s(run_s))
             return
         joules, measured_j = machine.run_j(job, run_s, now)
         self.joules[purpose][cluster] += joules

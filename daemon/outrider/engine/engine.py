@@ -9,6 +9,7 @@ feeds it delivers the tick after all other events of that time stamp.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from outrider.api.estimator import RunTimeEstimator
 from outrider.engine.accounting import Accounting
 from outrider.engine.job_events import JobEvents
 from outrider.engine.line import NEVER
@@ -34,6 +35,7 @@ class Engine:
         sink: carries starts and wake-ups out.
         recorder: writes ledger rows.
         time_round: told of each round's beginning and end, where somebody wants to know.
+        estimator: says how long a job will run, in place of its user; None: nobody does.
     """
 
     def __init__(
@@ -44,12 +46,18 @@ class Engine:
         sink: Sink,
         recorder: Recorder,
         time_round: Callable[[bool], None] | None = None,
+        estimator: RunTimeEstimator | None = None,
     ) -> None:
         self._time_round = time_round
         self.site = site
         self.accounting = accounting
         self.seats = list(seats)
         self.events = 0
+        self._estimator = estimator
+        self._plans = any(seat.plans for seat in self.seats)
+        site.fairness = accounting.fairness
+        if any(seat.looks_at_runs for seat in self.seats):
+            site.index_runs()
         self._sink = sink
         self._recorder = recorder
         self._round_due = False
@@ -57,8 +65,9 @@ class Engine:
         self._wake_s = NEVER
         machines = MachineEvents(site, accounting.energy, self._decide_if_free)
         self._jobs = JobEvents(
-            site, accounting, self.seats, recorder, self._want_round, self._decide_if_free
-        )
+            site, accounting, self.seats, recorder, self._want_round, self._decide_if_free,
+            estimator,
+        )  # fmt: skip
         self._handlers: list[Handler] = [
             self._tick
             if kind == TICK
@@ -104,7 +113,7 @@ class Engine:
 
     def _decide_if_free(self) -> None:
         """Somebody in line may get a machine now."""
-        if self._line and self.site.free_total:
+        if self._plans or (self._line and self.site.free_total):
             self._want_round()
 
     def _tick(self, time_s: float, subject: int, extra: Any) -> None:
@@ -119,8 +128,8 @@ class Engine:
         if self._time_round is not None:
             self._time_round(True)
         for seat in self.seats:
-            seat.round(site, self._sink.start if seat.acting else None, self._recorder.decided)
-            self._line = self._line or seat.line.somebody_waits
+            seat.round(site, self._sink if seat.acting else None, self._recorder.decided)
+            self._line = self._line or seat.somebody_waits
             wake_s = min(wake_s, seat.line.next_due_s())
         if self._time_round is not None:
             self._time_round(False)
@@ -171,6 +180,7 @@ class Engine:
             "site": self.site.save(),
             "accounting": self.accounting.save(),
             "seats": [[seat.name, seat.save(self.site)] for seat in self.seats],
+            "estimator": None if self._estimator is None else self._estimator.save(),
             "events": self.events,
             "silent": self.silent,
             "round_due": self._round_due,
@@ -200,6 +210,8 @@ class Engine:
         ]
         for seat in fresh:
             self._seat_waiting(seat)
+        if self._estimator is not None and saved.get("estimator") is not None:
+            self._estimator.restore(saved["estimator"])
         self.events = saved["events"]
         self._listen(silent=saved["silent"])
         self._round_due = saved["round_due"]

@@ -155,6 +155,15 @@ class Fairness:
             "target": {vo: self.target(vo) for vo in listed},
         }
 
+    def shares(self, now: float) -> dict[str, tuple[float, float]]:
+        """Share of what was delivered until now (0 before anything was), and target, by VO."""
+        delivered = self._delivered(now, self._base, self._running)
+        total = sum(delivered)
+        got = {vo: delivered[k] / total if total > 0 else 0.0 for vo, k in self._number.items()}
+        return {
+            vo: (got.get(vo, 0.0), self.target(vo)) for vo in dict.fromkeys((*got, *self.targets))
+        }
+
     def save(self) -> dict[str, Any]:
         """Everything that changes, as plain data."""
         return {

@@ -2,10 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
+from outrider.api.estimator import RunTimeEstimate, RunTimeEstimator
 from outrider.engine.accounting import Accounting
 from outrider.engine.seat import Seat
 from outrider.engine.site import Site
 from outrider.engine.wires import Recorder
+from outrider.model.events import CPUS_GIVEN_BACK
 from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE, Job, JobSpec
 from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN
 
@@ -20,6 +24,7 @@ class JobEvents:
         recorder: writes what seats made of the end of a run.
         wanted: called when a job has become decidable.
         opened: called when a machine may have become free.
+        estimator: says how long a job will run, in place of its user; None: nobody does.
 
     Attributes:
         listening: the seats that are told; none while history is told silently.
@@ -34,6 +39,7 @@ class JobEvents:
         recorder: Recorder,
         wanted: Callable[[], None],
         opened: Callable[[], None],
+        estimator: RunTimeEstimator | None = None,
     ) -> None:
         self.listening = seats
         self.silent = False
@@ -42,10 +48,13 @@ class JobEvents:
         self._recorder = recorder
         self._wanted = wanted
         self._opened = opened
+        self._estimator = estimator
 
     def submitted(self, time_s: float, subject: int, extra: JobSpec) -> None:
         """It enters the queue."""
         submit_s = time_s if extra.seen_submit else None
+        if self._estimator is not None:
+            extra = _estimated(extra, self._estimator.estimate(extra, time_s))
         job = self._site.jobs[subject] = Job(subject, extra, submit_s)
         self._accounting.job_submitted(job, time_s)
         for seat in self.listening:
@@ -58,13 +67,15 @@ class JobEvents:
         job = site.jobs[subject]
         machine, cpus = extra
         job.state, job.machine, job.cpus, job.start_s = RUNNING, machine, cpus, time_s
-        job.pause_s = 0.0
+        job.pause_s = job.cpu_s = job.counted_s = 0.0
         job.runs += 1
         if job.first_start_s is None:
             job.first_start_s = time_s
         for seat in self.listening:
             seat.started(job, site)
         site.take(machine, cpus)
+        if site.runs is not None:
+            site.runs.add(job, site.speed_of(machine), time_s)
         self._accounting.run_started(job, machine, time_s, site.now)
 
     def _end_run(self, job: Job, time_s: float, ending: str, reason: str) -> None:
@@ -80,7 +91,13 @@ class JobEvents:
             if run_s > job.consumed_s:
                 job.consumed_s = run_s
         accounting.run_closed(job, time_s, site.now)
-        site.give_back(job.machine, job.cpus)
+        if job.state == SUSPENDED_STATE and job.gave_back:
+            for seat in self.listening:
+                seat.withdraw(job.number, site)
+        else:
+            site.give_back(job.machine, job.cpus)
+        if site.runs is not None:
+            site.runs.drop(job)
         told = self.silent
         for seat in self.listening:
             seat.judge(job, ending, reason, run_s, site.now)
@@ -97,6 +114,8 @@ class JobEvents:
         """It is done."""
         job = self._site.jobs.pop(subject)
         self._end_run(job, time_s, COMPLETED_RUN, "")
+        if self._estimator is not None:
+            self._estimator.learn(job, job.work_s(time_s), time_s)
 
     def evicted(self, time_s: float, subject: int, extra: str) -> None:
         """Its run is thrown away, and it is queued again."""
@@ -119,25 +138,61 @@ class JobEvents:
             if seat.learns:
                 self._recorder.ended(seat, job, REMOVED_RUN, extra, 0.0, reward, True)
 
-    def suspended(self, time_s: float, subject: int, extra: None) -> None:
-        """Its run pauses."""
-        job = self._site.jobs[subject]
-        self._accounting.run_paused(job, self._site.now)
+    def suspended(self, time_s: float, subject: int, extra: str | None) -> None:
+        """Its run pauses; if it gives its CPUs back, it waits for some to be resumed on."""
+        site = self._site
+        job = site.jobs[subject]
+        self._accounting.run_paused(job, site.now)
         job.state, job.suspended_at_s = SUSPENDED_STATE, time_s
+        job.gave_back = extra == CPUS_GIVEN_BACK
+        if job.gave_back:
+            site.give_back(job.machine, job.cpus)
+            if site.runs is not None:
+                site.runs.drop(job)
+            for seat in self.listening:
+                if seat.plans:
+                    seat.enter(subject)
+            self._opened()
 
-    def resumed(self, time_s: float, subject: int, extra: None) -> None:
-        """Its run goes on."""
-        job = self._site.jobs[subject]
+    def resumed(self, time_s: float, subject: int, extra: tuple[int, int] | None) -> None:
+        """Its run goes on, where it was or on other CPUs."""
+        site = self._site
+        job = site.jobs[subject]
+        if extra is not None:
+            for seat in self.listening:
+                seat.withdraw(subject, site)
+            job.count_cpus(time_s)
+            job.machine, job.cpus = extra
+            site.take(*extra)
         job.pause_s += max(0.0, time_s - job.suspended_at_s)
         job.state = RUNNING
-        self._accounting.run_resumed(job, self._site.now)
+        if extra is not None and site.runs is not None:
+            site.runs.add(job, site.speed_of(job.machine), time_s)
+        self._accounting.run_resumed(job, site.now)
+
+    def resized(self, time_s: float, subject: int, extra: int) -> None:
+        """Its run has other CPUs from now on."""
+        site = self._site
+        job = site.jobs[subject]
+        if job.state == RUNNING:
+            self._accounting.run_paused(job, site.now)
+        job.count_cpus(time_s)
+        site.give_back(job.machine, job.cpus)
+        job.cpus = extra
+        site.take(job.machine, extra)
+        if site.runs is not None:
+            site.runs.drop(job)
+            site.runs.add(job, site.speed_of(job.machine), time_s)
+        if job.state == RUNNING:
+            self._accounting.run_resumed(job, site.now)
+        self._opened()
 
     def held(self, time_s: float, subject: int, extra: None) -> None:
         """It waits, but may not start."""
         job = self._site.jobs[subject]
         job.state = HELD_STATE
         for seat in self.listening:
-            seat.withdraw(subject, self._site.now)
+            seat.withdraw(subject, self._site)
 
     def released(self, time_s: float, subject: int, extra: None) -> None:
         """It may start again."""
@@ -151,3 +206,10 @@ class JobEvents:
         job = self._site.jobs[subject]
         self._accounting.job_changed(job, extra, self._site.now)
         job.spec = extra
+
+
+def _estimated(spec: JobSpec, estimate: RunTimeEstimate | None) -> JobSpec:
+    """What its user said of a job, but for the run time, if somebody knows better."""
+    if estimate is None:
+        return spec
+    return msgspec.structs.replace(spec, estimate_s=estimate.median_s)

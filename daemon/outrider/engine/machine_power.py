@@ -98,9 +98,9 @@ class MachinePower:
         rest_w = self.rests_as(now)[1]
         return share * self.active_w + (1.0 - share) * rest_w if share else rest_w
 
-    def table_j(self, cpus: int, seconds: float) -> float:
-        """Joules of so many CPUs at work: their share of the active watts."""
-        return self.active_w * seconds * cpus / self.cpus
+    def table_j(self, cpu_s: float) -> float:
+        """Joules of so many CPU-seconds of work: their share of the active watts."""
+        return self.active_w * cpu_s / self.cpus
 
     # -- by the meter -------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class MachinePower:
         The seconds of the run that no reading covered are the table's.
         """
         if self.meter is None:
-            return self.table_j(job.cpus, run_s), 0.0
+            return self.table_j(job.run_cpu_s(run_s)), 0.0
         working = job.state == RUNNING
         cpu_j, covered_s = self.meter.of_run(job.number, working)
         for stretch in self.measured(now) if working else ():
@@ -139,7 +139,7 @@ class MachinePower:
         measured_j, table_s = cpu_j * job.cpus, run_s - covered_s
         if table_s < _MOMENT_S:
             return measured_j, measured_j
-        return measured_j + self.table_j(job.cpus, table_s), measured_j
+        return measured_j + self.table_j(job.cpus * table_s), measured_j
 
     # -- snapshots ----------------------------------------------------------------------------
 

@@ -130,7 +130,14 @@ def report(site: Site, accounting: Accounting, seat: Seat | None) -> dict[str, A
         "starts": accounting.starts,
         "evictions": accounting.evictions_by_reason(),
         "fairness": accounting.fairness.report(site.now),
+        "utility": {"total": accounting.utility.total, "per_step": _per_step(site, accounting)},
     }
+
+
+def _per_step(site: Site, accounting: Accounting) -> float | None:
+    """Productivity: utility a second (Vengerov 2005, section 2); None before time has passed."""
+    span_s = site.now - (accounting.begin_s or 0.0)
+    return accounting.utility.total / span_s if span_s > 0 else None
 
 
 def _longest_hold_s(site: Site, seat: Seat | None) -> float | None:

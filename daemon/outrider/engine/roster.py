@@ -55,15 +55,20 @@ class Roster:
         """A run begins: the machine's number, and what must have happened before."""
         out: list[Event] = []
         m = self._known(name, time_s, out)
+        out += self.resize_run(m, cpus, time_s)
         spec = self._specs[m]
-        self._busy[m] += cpus
-        if spec is not None and spec.inferred:
-            if self._busy[m] > spec.cpus:
-                out.append(self._join(time_s, m, msgspec.structs.replace(spec, cpus=self._busy[m])))
-            if m in self._closed:
-                self._closed.discard(m)
-                out.append((time_s, ev.USABLE, m, None))
+        if spec is not None and spec.inferred and m in self._closed:
+            self._closed.discard(m)
+            out.append((time_s, ev.USABLE, m, None))
         return m, out
+
+    def resize_run(self, m: int, more_cpus: int, time_s: float) -> list[Event]:
+        """A run has so many CPUs more, or fewer; an inferred machine has at least those it uses."""
+        self._busy[m] += more_cpus
+        spec = self._specs[m]
+        if spec is None or not spec.inferred or self._busy[m] <= spec.cpus:
+            return []
+        return [self._join(time_s, m, msgspec.structs.replace(spec, cpus=self._busy[m]))]
 
     def end_run(self, m: int, cpus: int, time_s: float, reason: str = "") -> list[Event]:
         """A run ended; `reason` if it was taken away. Returns what follows for the machine."""

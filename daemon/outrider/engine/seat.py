@@ -3,15 +3,22 @@
 Every seat decides the same waiting jobs on the same view of the site: see `Round`.
 """
 
+from collections import Counter
 from collections.abc import Hashable
 from typing import Any
 
 from outrider.api.policy import Policy
+from outrider.engine.backfill import NONE
 from outrider.engine.holds import Holds
 from outrider.engine.line import Line, Standing
+from outrider.engine.line_round import LineRound
+from outrider.engine.plan_round import PlanRound
 from outrider.engine.predictions import Predictions
-from outrider.engine.round import Record, Round, Start
+from outrider.engine.queue_round import QueueRound
+from outrider.engine.queued_round import QueuedRound
+from outrider.engine.round import Record, Round
 from outrider.engine.site import Site
+from outrider.engine.wires import Sink
 from outrider.model.decisions import KEEP, NO_MACHINE, NOWHERE, START
 from outrider.model.errors import PolicyError
 from outrider.model.jobs import Job
@@ -28,6 +35,8 @@ class Seat:
         strict: an error in the policy is raised (replay). Otherwise it is noted in `broken`, and
             the seat stays empty from then on while the others go on (the daemon).
         exact: remember each job that was held, for a report that knows the truth (replay).
+        backfill: the rule by which jobs may pass one that does not fit (`engine.backfill`). None:
+            whoever fits may pass, unless the policy ranks the whole queue.
     """
 
     def __init__(
@@ -37,6 +46,7 @@ class Seat:
         reconsider_s: float,
         strict: bool = True,
         exact: bool = False,
+        backfill: str | None = None,
     ) -> None:
         self.strict = strict
         self.broken = ""
@@ -59,7 +69,19 @@ class Seat:
         self.predictions = Predictions() if kind.predict is not Policy.predict else None
         self.holds = Holds(self.reconsider_s, exact)
         self.longest_hold_s = 0.0
-        self._round = Round(self)
+        self.moves: Counter[str] = Counter()
+        self._round = self._round_of(backfill)
+        self.plans = isinstance(self._round, PlanRound)
+        self.looks_at_runs = isinstance(self._round, QueuedRound)
+
+    def _round_of(self, backfill: str | None) -> Round:
+        """As the policy decides: everything at once, the whole queue ranked, or job by job."""
+        kind = type(self.policy)
+        if kind.plan is not Policy.plan:
+            return PlanRound(self)
+        if backfill is not None or kind.rank is not Policy.rank:
+            return QueueRound(self, backfill or NONE)
+        return LineRound(self)
 
     # -- what happens to jobs -----------------------------------------------------------------
 
@@ -68,20 +90,34 @@ class Seat:
         if not self.broken:
             self.line.enter(number)
 
-    def withdraw(self, number: int, now: float) -> Standing | None:
+    @property
+    def somebody_waits(self) -> bool:
+        """Whether a machine that frees concerns anybody here."""
+        return self._round.somebody_waits
+
+    def withdraw(self, number: int, site: Site) -> Standing | None:
         """A job no longer waits. Returns what stood for it."""
         standing = self.line.waiting.pop(number, None)
         if standing is None:
             return None
+        if self.looks_at_runs:
+            self._withdrew(standing, site)
+        now = site.now
         if standing.held_s or standing.hold_since_s is not None:
             standing.end_hold(now)
             self.longest_hold_s = max(self.longest_hold_s, standing.held_s)
             self.holds.add(number, standing.held_s)
         return standing
 
+    def _withdrew(self, standing: Standing, site: Site) -> None:
+        try:
+            self._round.withdrew(standing, site)
+        except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+            self._fail(error)
+
     def started(self, job: Job, site: Site) -> None:
         """A run began, by this policy's choice or, in shadow, by the batch system's."""
-        standing = self.withdraw(job.number, site.now)
+        standing = self.withdraw(job.number, site)
         on_policy = self.acting
         if not self.acting and standing is not None and standing.action:
             cluster = site.machine_cluster[job.machine]
@@ -129,7 +165,7 @@ class Seat:
 
     def removed(self, job: Job, reason: str, site: Site, record: Record) -> float | None:
         """A job left the queue without running."""
-        standing = self.withdraw(job.number, site.now)
+        standing = self.withdraw(job.number, site)
         if standing is not None and standing.action == KEEP:
             self.decisions += 1
             record(self, job.number, KEEP, NOWHERE, 0, f"ended_{reason}", None)
@@ -173,6 +209,7 @@ class Seat:
             raise PolicyError(text) from error
         self.broken = text
         self.line.clear()
+        self._round.clear()
         self.running.clear()
         if self.predictions is not None:
             self.predictions.open.clear()
@@ -190,22 +227,22 @@ class Seat:
             due_s = min(due_s, guard_s)
         return due_s
 
-    def round(self, site: Site, start: Start | None, record: Record) -> None:
-        """Decide every job that is due, in line order.
+    def round(self, site: Site, sink: Sink | None, record: Record) -> None:
+        """Decide what is due.
 
         Args:
             site: the view.
-            start: carries a start out (job, machine); None in shadow.
+            sink: carries decisions out; None in shadow.
             record: writes a ledger row.
         """
         self.line.release(site.now)
-        reserved: list[int] = []
+        reserved: list[tuple[int, int]] = []
         try:
-            self._round.decide_due(site, reserved, start, record)
+            self._round.decide_due(site, reserved, sink, record)
         except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
             self._fail(error)
-        for machine in reserved:
-            site.unreserve(machine)
+        for machine, cpus in reserved:
+            site.unreserve(machine, cpus)
 
     # -- snapshots ----------------------------------------------------------------------------
 
@@ -216,6 +253,8 @@ class Seat:
             "policy": self.policy.save(site),
             "rng": [state[0], list(state[1]), state[2]],
             "line": self.line.save(),
+            "queue": self._round.save(),
+            "moves": dict(self.moves),
             "running": [[number, key, on] for number, (key, on) in self.running.items()],
             "predictions": None if self.predictions is None else self.predictions.save(),
             "holds": self.holds.save(),
@@ -236,6 +275,8 @@ class Seat:
         version, numbers, gauss = saved["rng"]
         self.policy.rng.setstate((version, tuple(numbers), gauss))
         self.line.restore(saved["line"], clusters)
+        self._round.restore(saved.get("queue") or {}, site)
+        self.moves = Counter(saved.get("moves", {}))
         self.running = {number: (_hashable(key), on) for number, key, on in saved["running"]}
         if self.predictions is not None and saved["predictions"] is not None:
             self.predictions.restore(saved["predictions"])

@@ -8,19 +8,23 @@ is drawn by rejection: never from a list of all free machines, which would have 
 
 import random
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from outrider.engine.fairness import Fairness
 from outrider.engine.left_alone import LeftAlone
 from outrider.engine.packing import pack, unpack
+from outrider.engine.runs import Runs
 from outrider.model.clusters import ClusterSpec
-from outrider.model.jobs import Job
+from outrider.model.decisions import NOWHERE
+from outrider.model.jobs import RUNNING, Job
 from outrider.model.localtime import DAY_S, LocalTime
 from outrider.model.machines import MachineSpec
+from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, utility_of
 
 _TRIES = 32
 
@@ -34,6 +38,11 @@ class Site:
         local_time: the site's wall clock, for the hour of day.
         clusters: declared clusters; others appear with the first machine that names them.
         reboot_day_s: second of the day of the nightly reboot; None for none.
+        utilities: time utility functions by job class.
+
+    Attributes:
+        runs: what runs where, if somebody looks at them; else None.
+        fairness: what VOs got and are owed; the engine hands it in.
     """
 
     def __init__(
@@ -41,11 +50,15 @@ class Site:
         local_time: LocalTime,
         clusters: list[ClusterSpec],
         reboot_day_s: float | None = None,
+        utilities: Mapping[str, TimeUtility] = DEFAULT_UTILITIES,
     ) -> None:
         self.now = 0.0
         self.local_time = local_time
         self._reboot_day_s = reboot_day_s
         self.jobs: dict[int, Job] = {}
+        self.runs: Runs | None = None
+        self.fairness: Fairness | None = None
+        self.utilities = utilities
 
         self.cluster_specs: list[ClusterSpec] = []
         self.cluster_names: list[str] = []
@@ -58,6 +71,7 @@ class Site:
         self.specs: list[MachineSpec | None] = []
         self.machine_cluster: list[int] = []
         self.cpus: list[int] = []
+        self.widest = 1
         self.busy: list[int] = []
         self.usable = bytearray()
         self.free = bytearray()
@@ -100,6 +114,7 @@ class Site:
         self.specs[machine] = spec
         self.machine_cluster[machine] = cluster
         self.cpus[machine] = max(1, spec.cpus)
+        self.widest = max(self.widest, spec.cpus)
         self.members[cluster].append(machine)
         self._refresh_watts(cluster)
 
@@ -160,17 +175,35 @@ class Site:
         self.free_total -= 1
         del self.free_since[machine]
 
-    def reserve(self, machine: int) -> None:
-        """Within a round: the next job must not choose it too. Undone by `unreserve`."""
-        self.free[machine] = RESERVED
-        self.free_n[self.machine_cluster[machine]] -= 1
-        self.free_total -= 1
+    def reserve(self, machine: int, cpus: int) -> int:
+        """Within a round: the next job must not choose these CPUs too. Undone by `unreserve`.
 
-    def unreserve(self, machine: int) -> None:
+        Returns how many are reserved: all of an inferred machine, for its CPUs are a guess.
+        """
+        spec = self.specs[machine]
+        if spec is not None and spec.inferred:
+            cpus = max(cpus, self.cpus[machine] - self.busy[machine])
+        busy = self.busy[machine] = self.busy[machine] + cpus
+        if busy >= self.cpus[machine] and self.free[machine] == FREE:
+            self.free[machine] = RESERVED
+            self.free_n[self.machine_cluster[machine]] -= 1
+            self.free_total -= 1
+        return cpus
+
+    def unreserve(self, machine: int, cpus: int) -> None:
         """The round is over."""
-        self.free[machine] = FREE
-        self.free_n[self.machine_cluster[machine]] += 1
-        self.free_total += 1
+        self.busy[machine] -= cpus
+        if self.free[machine] == RESERVED:
+            self.free[machine] = FREE
+            self.free_n[self.machine_cluster[machine]] += 1
+            self.free_total += 1
+
+    def index_runs(self) -> None:
+        """Begin to keep `runs`: some policy or rule looks at what runs where."""
+        self.runs = Runs()
+        for job in sorted(self.jobs.values(), key=lambda job: job.start_s):
+            if job.state == RUNNING:
+                self.runs.add(job, self.speed_of(job.machine), self.now)
 
     # -- the view of policies ---------------------------------------------------------------
 
@@ -230,6 +263,54 @@ class Site:
         ]
         return [m for n, m in sorted(left, reverse=True) if n >= cpus]
 
+    @property
+    def machines_n(self) -> int:
+        """Machines ever seen: their numbers are below this."""
+        return len(self.specs)
+
+    def cpus_of(self, machine: int) -> int:
+        """CPUs jobs may use on a machine, free or not; 0 for one that left or is shut."""
+        return self.cpus[machine] if self.usable[machine] else 0
+
+    def cpus_left(self, machine: int) -> int:
+        """CPUs on which a job may start on a machine now; 0 if it is shut to jobs."""
+        return self.cpus[machine] - self.busy[machine] if self.free[machine] == FREE else 0
+
+    def speed_of(self, machine: int) -> float:
+        """Work a CPU of the machine does in a second; 1 where nobody said."""
+        spec = self.specs[machine]
+        return 1.0 if spec is None else spec.speed
+
+    def tightest(self, cpus: int) -> int:
+        """The free machine with the fewest CPUs left that suffice, the lowest number of equals."""
+        if not self.free_total:
+            return NOWHERE
+        if self.widest == 1:  # every free machine is as tight as the next
+            return self.free.find(FREE) if cpus == 1 else NOWHERE
+        best, least = NOWHERE, inf
+        for machine in self.free_since:
+            left = self.cpus_left(machine)
+            if cpus <= left and (left < least or (left == least and machine < best)):
+                best, least = machine, left
+        return best
+
+    def running_on(self, machine: int) -> Iterable[Job]:
+        """Jobs that run on a machine, in the order in which they started."""
+        return () if self.runs is None else self.runs.on(machine).values()
+
+    @property
+    def running(self) -> Iterable[Job]:
+        """All jobs that run. For policies that `rank` or `plan`; others are shown none."""
+        return () if self.runs is None else self.runs
+
+    def utility(self, job: Job) -> TimeUtility:
+        """The time utility function that the site declares for the job's class."""
+        return utility_of(self.utilities, job.spec.job_class)
+
+    def vo_shares(self) -> Mapping[str, tuple[float, float]]:
+        """Each VO's share of the CPU-seconds delivered until now, and its target."""
+        return {} if self.fairness is None else self.fairness.shares(self.now)
+
     def longest_free(self) -> int:
         """The machine that has been free the longest. Raises `LookupError` if none is free."""
         if not self.free_total:
@@ -282,6 +363,8 @@ class Site:
         self.free_since.update(saved["free_since"])
         self.free_n = [sum(self.free[m] for m in members) for members in self.members]
         self.free_total = sum(self.free_n)
+        if self.runs is not None:
+            self.index_runs()
 
 
 def _spec_as_dict(spec: MachineSpec) -> dict[str, Any]:

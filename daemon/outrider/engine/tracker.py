@@ -163,6 +163,10 @@ class Tracker:
             return self._leave(time_s, track, kind, extra)
         if kind in (ev.COMPLETED, ev.REMOVED):
             return self._end(name, track, time_s, kind, extra)
+        if kind == ev.RESIZED:
+            before = self._roster.resize_run(track.machine, extra - track.cpus, time_s)
+            track.cpus = extra
+            return [*before, (time_s, kind, n, extra)]
         track.state = _AFTER[kind]
         return [(time_s, kind, n, extra)]
 
@@ -232,6 +236,7 @@ _POSSIBLE = {
     ev.HELD: (QUEUED,),
     ev.RELEASED: (HELD,),
     ev.CHANGED: (QUEUED, RUNNING, SUSPENDED, HELD),
+    ev.RESIZED: (RUNNING, SUSPENDED),
 }
 
 
@@ -244,7 +249,7 @@ def _mark(time_s: float, kind: int, extra: Any) -> Mark:
     detail = None
     if kind == ev.STARTED:
         detail = extra[0]
-    elif isinstance(extra, str):
+    elif isinstance(extra, (str, int)):
         detail = extra
     elif kind == ev.CHANGED:
         detail = repr(extra)

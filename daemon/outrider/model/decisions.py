@@ -6,6 +6,9 @@ import msgspec
 
 START: Final = "start"
 KEEP: Final = "keep"
+PREEMPT: Final = "preempt"
+RESUME: Final = "resume"
+SQUEEZE: Final = "squeeze"
 ACTIONS: Final = ("start", "keep", "preempt", "resume", "squeeze", "wake", "sleep")
 MODES: Final = ("observe", "shadow", "canary", "active")
 
@@ -39,6 +42,30 @@ class Choice:
         self.reason = reason
         self.propensity = propensity
         self.scores = scores
+
+
+class Move(msgspec.Struct, frozen=True, gc=False):
+    """One act of a policy that plans a whole round (`Policy.plan`).
+
+    Attributes:
+        action: `START` on all the CPUs asked for; `SQUEEZE`: start on fewer, or change the CPUs of
+            a run that goes on; `PREEMPT`: suspend a run, its CPUs are given back and its work is
+            kept; `RESUME` a suspended one, on `cpus`.
+        job: the job's number.
+        machine: where; of a `PREEMPT` where the run is.
+        cpus: CPUs from now on; of a `PREEMPT` 0.
+        reason: a word or two from a small closed set of the policy's own.
+        propensity: as of a `Choice`.
+        scores: as of a `Choice`.
+    """
+
+    action: str
+    job: int
+    machine: int
+    cpus: int
+    reason: str
+    propensity: float | None = None
+    scores: dict[str, float] | None = None
 
 
 class Decision(msgspec.Struct, gc=False):

@@ -19,8 +19,8 @@ submitted     job        `JobSpec`
 removed       job        why, one of `EVICTION_REASONS`
 tick          0          None; decisions fall now
 started       job        (machine, cpus)
-suspended     job        None
-resumed       job        None
+suspended     job        None; or `CPUS_GIVEN_BACK`: preempted, others may use its CPUs
+resumed       job        None; or (machine, cpus) where it had given back its CPUs
 held          job        None; by its user or the batch system, not by a policy
 released      job        None
 changed       job        dict of changed `JobSpec` fields
@@ -30,6 +30,7 @@ asleep        machine    None
 woken         machine    None
 drained       machine    None; closed to jobs by an administrator
 power         machine    watts, measured
+resized       job        CPUs of its run from now on
 ============  =========  ======================================================
 
 The numbers of the first nine kinds are their order at equal times in a replayed trace: job end,
@@ -59,19 +60,26 @@ ASLEEP: Final = 17
 WOKEN: Final = 18
 DRAINED: Final = 19
 POWER: Final = 20
+RESIZED: Final = 21
+
+CPUS_GIVEN_BACK: Final = "cpus_given_back"
+"""Extra of a `SUSPENDED` event whose job gives its CPUs to others until it is resumed."""
 
 KIND_NAMES: Final = (
     "completed", "evicted", "owner_went", "usable", "rebooted", "owner_came", "submitted",
     "removed", "tick", "started", "suspended", "resumed", "held", "released", "changed",
-    "joined", "left", "asleep", "woken", "drained", "power",
+    "joined", "left", "asleep", "woken", "drained", "power", "resized",
 )  # fmt: skip
 """Names of the kinds, by number: metrics, journal exports and reports use these."""
 
 KIND_NUMBERS: Final = {name: number for number, name in enumerate(KIND_NAMES)}
 
 JOB_KINDS: Final = frozenset(
-    {COMPLETED, EVICTED, SUBMITTED, REMOVED, STARTED, SUSPENDED, RESUMED, HELD, RELEASED, CHANGED}
-)
+    {
+        COMPLETED, EVICTED, SUBMITTED, REMOVED, STARTED, SUSPENDED, RESUMED, HELD, RELEASED,
+        CHANGED, RESIZED,
+    }
+)  # fmt: skip
 """Kinds whose subject is a job; the subject of the rest (but tick) is a machine."""
 
 MACHINE_KINDS: Final = frozenset(KIND_NUMBERS.values()) - JOB_KINDS - {TICK}

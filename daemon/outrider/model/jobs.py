@@ -59,12 +59,18 @@ class Job:
         runs: runs started.
         pause_s: seconds of the present run spent suspended (complete stretches).
         suspended_at_s: start of the present suspension.
+        cpu_s: CPU-seconds of the present run, as far as they are counted: until its CPUs changed.
+        counted_s: seconds of the present run that are in `cpu_s`.
+        gave_back: while suspended: others may use its CPUs until it is resumed.
     """
 
     __slots__ = (
         "consumed_s",
+        "counted_s",
+        "cpu_s",
         "cpus",
         "first_start_s",
+        "gave_back",
         "lost_s",
         "machine",
         "number",
@@ -91,6 +97,9 @@ class Job:
         self.runs = 0
         self.pause_s = 0.0
         self.suspended_at_s = 0.0
+        self.cpu_s = 0.0
+        self.counted_s = 0.0
+        self.gave_back = False
 
     def wait_s(self, start_s: float) -> float | None:
         """Wait until a first start, from when it was eligible; None if nobody saw it come."""
@@ -106,6 +115,20 @@ class Job:
             paused += now - self.suspended_at_s
         return max(0.0, now - self.start_s - paused)
 
+    def run_cpu_s(self, run_s: float) -> float:
+        """CPU-seconds of the present run, of which `run_s` seconds have passed."""
+        return self.cpu_s + (run_s - self.counted_s) * self.cpus
+
+    def work_s(self, now: float) -> float:
+        """Work done in the present run, in seconds on all the CPUs it asked for, at speed 1."""
+        return self.run_cpu_s(self.run_s(now)) / self.spec.cpus
+
+    def count_cpus(self, now: float) -> None:
+        """Count the CPU-seconds so far, for from now on it has other CPUs."""
+        run_s = self.run_s(now)
+        self.cpu_s = self.run_cpu_s(run_s)
+        self.counted_s = run_s
+
     def save(self) -> dict[str, Any]:
         """Everything as plain data, for a snapshot."""
         return {name: getattr(self, name) for name in self.__slots__ if name != "spec"} | {
@@ -117,6 +140,6 @@ class Job:
         """Rebuild the job that `save` described."""
         job = cls(saved["number"], msgspec.convert(saved["spec"], JobSpec), saved["submit_s"])
         for name in cls.__slots__:
-            if name != "spec":
+            if name != "spec" and name in saved:  # a snapshot may be older than the name
                 setattr(job, name, saved[name])
         return job

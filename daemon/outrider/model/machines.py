@@ -15,6 +15,7 @@ class MachineSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         inferred: True if the machine is only known because a job ran there: its owners, its
             capacity and its idle time are guesses, and every decision on it says so.
         usable: jobs may start on it from the moment it joins.
+        speed: work done per second and CPU, relative to the machine that run times are told of.
     """
 
     cluster: str = "default"
@@ -24,3 +25,4 @@ class MachineSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     sleep_w: float | None = None
     inferred: bool = False
     usable: bool = True
+    speed: float = 1.0

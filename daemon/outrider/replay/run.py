@@ -1,14 +1,15 @@
-"""One run of a trace under one acting policy: the engine joined to the virtual site."""
+"""One run of a trace under one acting policy: the engine joined to a virtual site."""
 
 import resource
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from outrider.api.policy import Policy
-from outrider.engine import Engine, Seat
+from outrider.api.estimator import RunTimeEstimator
+from outrider.api.policy import Oracle, Policy
+from outrider.engine import Engine, Recorder, Seat, Sink
 from outrider.engine.accounting import Accounting
 from outrider.engine.holds import judge
 from outrider.engine.report import add_unfinished_overhead, report
@@ -27,9 +28,11 @@ _PROGRESS_EVERY = 1 << 16
 class ReplayRecorder:
     """Hands every decision, with names for numbers, to whoever keeps it."""
 
-    def __init__(self, campus: Campus, site: Site, keep: "Keep") -> None:
-        self._jobs = campus.job_names
-        self._machines = campus.machine_names
+    def __init__(
+        self, job_names: Sequence[str], machine_names: Sequence[str], site: Site, keep: "Keep"
+    ) -> None:
+        self._jobs = job_names
+        self._machines = machine_names
         self._site = site
         self._keep = keep
 
@@ -52,8 +55,115 @@ Keep = Callable[[float, str, str, str | None, int, str, str, Choice | None], Non
 """Takes a row: time_s, job, action, machine, cpus, reason, policy, choice."""
 
 
-class CampusRun:
+class Truth(Sink, Oracle, Protocol):
+    """A virtual site: it carries decisions out, and knows what really happens."""
+
+    now: float
+    until_s: float
+
+    def events(self) -> Iterator[Event]:
+        """Everything that happens, in order, until the end."""
+        ...
+
+    def unfinished_run_s(self) -> Iterator[tuple[int, float]]:
+        """The truth about jobs still there: (job, run time), those that would have ended."""
+        ...
+
+
+class TraceRun:
     """The engine and the virtual site of one run, wired to each other.
+
+    Args:
+        virtual: what really happens.
+        site, accounting: of the engine.
+        seats: the first acts, the others are shadow candidates.
+        recorder: takes every decision of every seat.
+        estimator: says how long a job will run, in place of the trace; None: nobody does.
+    """
+
+    def __init__(
+        self,
+        virtual: Truth,
+        site: Site,
+        accounting: Accounting,
+        seats: Sequence[Seat],
+        recorder: Recorder,
+        estimator: RunTimeEstimator | None = None,
+    ) -> None:
+        self.virtual: Truth = virtual
+        self.site = site
+        self.accounting = accounting
+        self.seats = seats
+        for seat in seats:
+            if seat.policy.needs_oracle:
+                seat.policy.oracle = virtual
+        self.engine = Engine(site, accounting, seats, virtual, recorder, estimator=estimator)
+
+    def stream(self) -> Iterator[Event]:
+        """The run one event at a time, each yielded after the engine has handled it."""
+        for event in self.virtual.events():
+            self.engine.feed((event,))
+            yield event
+
+    def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
+        """Run to the end; returns the measured part of FORMATS' run object.
+
+        Args:
+            progress: called now and then with the ratio of trace time that has passed.
+        """
+        wall, cpu = time.perf_counter(), time.process_time()
+        events: Iterable[Event] = self.virtual.events()
+        if progress is not None:
+            events = self._reporting(events, progress)
+        self.engine.feed(events)
+        end_s = self.end_s
+        span_s = end_s - (self.accounting.begin_s or 0.0)
+        self.engine.finish(end_s)
+        add_unfinished_overhead(self.accounting, self.site, end_s, self.virtual.unfinished_run_s())
+        seat = self.seats[0] if self.seats else None
+        out = report(self.site, self.accounting, seat)
+        cpu_s = span_s * self._cpus()
+        facts = {
+            "span_s": span_s,
+            "utilisation_ratio": (out["goodput_s"] + out["badput_s"]) / cpu_s if cpu_s else None,
+            "calibration": None if seat is None else seat.calibration(end_s),
+            "decisions": seat.decisions if seat else 0,
+            "events": self.engine.events,
+            "wall_s": time.perf_counter() - wall,
+            "cpu_s": time.process_time() - cpu,
+            "max_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        }
+        return self._described(out, seat, end_s) | facts
+
+    @property
+    def end_s(self) -> float:
+        """When the trace ends, or the run stops."""
+        return self.virtual.until_s
+
+    def _cpus(self) -> int:
+        """CPUs there are."""
+        return sum(self.site.cpus)
+
+    def _described(self, out: dict[str, Any], seat: Seat | None, end_s: float) -> dict[str, Any]:
+        """The report, and what only this kind of trace has to say."""
+        raise NotImplementedError
+
+    def _reporting(
+        self, events: Iterable[Event], progress: Callable[[float], None]
+    ) -> Iterator[Event]:
+        span_s = max(self._expected_end_s(), 1.0)
+        for n, event in enumerate(events):
+            if n % _PROGRESS_EVERY == 0:
+                progress(min(1.0, event[0] / span_s))
+            yield event
+        progress(1.0)
+
+    def _expected_end_s(self) -> float:
+        return self.virtual.until_s
+
+
+class CampusRun(TraceRun):
+    """A run of a campus.
 
     Args:
         campus: the trace.
@@ -75,76 +185,30 @@ class CampusRun:
     ) -> None:
         clock = TraceTime(campus.start)
         self.campus = campus
-        self.virtual = site_of(campus, until_s)
-        self.site = Site(clock, campus.clusters, campus.reboot_s)
-        for policy in policies:
-            if policy.needs_oracle:
-                policy.oracle = self.virtual
-        if isinstance(self.virtual, DetailedSite):
-            self.accounting: Accounting = SavedWorkAccounting(
-                clock, shares or {}, exact, self.virtual
-            )
+        virtual = site_of(campus, until_s)
+        site = Site(clock, campus.clusters, campus.reboot_s)
+        if isinstance(virtual, DetailedSite):
+            accounting: Accounting = SavedWorkAccounting(clock, shares or {}, exact, virtual)
         else:
-            self.accounting = Accounting(clock, shares or {}, exact)
-        self.seats = [
-            Seat(p, n == 0, campus.reconsider_s, exact=n == 0) for n, p in enumerate(policies)
-        ]
-        recorder = ReplayRecorder(campus, self.site, keep)
-        self.engine = Engine(self.site, self.accounting, self.seats, self.virtual, recorder)
+            accounting = Accounting(clock, shares or {}, exact)
+        seats = [Seat(p, n == 0, campus.reconsider_s, exact=n == 0) for n, p in enumerate(policies)]
+        recorder = ReplayRecorder(campus.job_names, campus.machine_names, site, keep)
+        super().__init__(virtual, site, accounting, seats, recorder)
 
-    def stream(self) -> Iterator[Event]:
-        """The run one event at a time, each yielded after the engine has handled it."""
-        for event in self.virtual.events():
-            self.engine.feed((event,))
-            yield event
-
-    def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
-        """Run to the end; returns the measured part of FORMATS' run object.
-
-        Args:
-            progress: called now and then with the ratio of trace time that has passed.
-        """
-        wall, cpu = time.perf_counter(), time.process_time()
-        events: Iterable[Event] = self.virtual.events()
-        if progress is not None:
-            events = self._reporting(events, progress)
-        self.engine.feed(events)
-        end_s = self.virtual.until_s
-        self.engine.finish(end_s)
-        add_unfinished_overhead(self.accounting, self.site, end_s, self.virtual.unfinished_run_s())
-        seat = self.seats[0] if self.seats else None
-        out = report(self.site, self.accounting, seat)
+    def _described(self, out: dict[str, Any], seat: Seat | None, end_s: float) -> dict[str, Any]:
         if isinstance(self.accounting, SavedWorkAccounting):
             self.accounting.add_open(out["energy_wh"])
         out["jobs"]["skipped"] = dict(self.campus.skipped)
-        work_s = sum(v for v in (out["goodput_s"], out["badput_s"]))
-        machines = len(self.campus.machine_names)
         return out | {
-            "machines": machines,
+            "machines": len(self.campus.machine_names),
             "owner_sessions": len(self.campus.login_s),
-            "span_s": end_s,
-            "utility": {"total": None, "per_step": None},
-            "utilisation_ratio": work_s / (machines * end_s) if machines and end_s else None,
             "holds": None if seat is None else self._judged_holds(seat, end_s),
-            "calibration": None if seat is None else seat.calibration(end_s),
-            "decisions": seat.decisions if seat else 0,
-            "events": self.engine.events,
-            "wall_s": time.perf_counter() - wall,
-            "cpu_s": time.process_time() - cpu,
-            "max_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         }
+
+    def _cpus(self) -> int:
+        return len(self.campus.machine_names)
 
     def _judged_holds(self, seat: Seat, end_s: float) -> dict[str, Any]:
         """What the truth says of the jobs that were held: known to the report, to no policy."""
         bad = np.isnan(self.campus.run_s[self.campus.submit_s <= end_s])
         return judge(seat.holds.by_job(seat.line.waiting, end_s), bad)
-
-    def _reporting(
-        self, events: Iterable[Event], progress: Callable[[float], None]
-    ) -> Iterator[Event]:
-        end_s = max(self.virtual.until_s, 1.0)
-        for n, event in enumerate(events):
-            if n % _PROGRESS_EVERY == 0:
-                progress(event[0] / end_s)
-            yield event
-        progress(1.0)

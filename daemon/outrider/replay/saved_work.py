@@ -82,7 +82,7 @@ class SavedWorkAccounting(Accounting):
             self._settle_saved(job.number, BADPUT)
             saved_s = 0.0
         elif saved_s > 0.0:
-            joules = self.energy.machine(job.machine).table_j(job.cpus, saved_s)
+            joules = self.energy.machine(job.machine).table_j(job.cpus * saved_s)
             self._saved.setdefault(job.number, []).append(Saved(cluster, joules))
             self._saved_s[job.number] = total_s
         self._ending = (BADPUT, cluster, run_s - saved_s)

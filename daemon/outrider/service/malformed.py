@@ -28,6 +28,10 @@ def _is_start(extra: Any) -> bool:
     return type(machine) is str and machine != "" and type(cpus) is int and cpus > 0
 
 
+def _is_cpus(extra: Any) -> bool:
+    return type(extra) is int and extra > 0
+
+
 def _is_watts(extra: Any) -> bool:
     return isfinite(extra) and bool(extra >= 0)
 
@@ -45,4 +49,5 @@ _EXTRA = {
     ev.CHANGED: _is_change,
     ev.JOINED: lambda extra: isinstance(extra, MachineSpec),
     ev.POWER: _is_watts,
+    ev.RESIZED: _is_cpus,
 }

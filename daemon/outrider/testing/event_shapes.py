@@ -55,6 +55,10 @@ def _is_change(extra: Any) -> bool:
     return isinstance(extra, dict) and set(extra) <= _SPEC_FIELDS
 
 
+def _is_cpus(extra: Any) -> bool:
+    return isinstance(extra, int) and extra >= 1
+
+
 def _is_watts(extra: Any) -> bool:
     return isinstance(extra, (int, float)) and isfinite(extra) and extra >= 0
 
@@ -69,4 +73,5 @@ _EXTRAS: dict[int, _Shape] = {
     ev.CHANGED: (_is_change, "a dict of changed JobSpec fields"),
     ev.JOINED: (lambda extra: isinstance(extra, MachineSpec), "a MachineSpec"),
     ev.POWER: (_is_watts, "watts, finite and not below 0"),
+    ev.RESIZED: (_is_cpus, "CPUs >= 1"),
 }

@@ -8,6 +8,7 @@ import click
 
 from outrider.cli.options import file_path, json_option
 from outrider.cli.printing import count, figure, print_json, shown
+from outrider.model.errors import ConfigurationError
 
 
 @click.group("generate", short_help="Make a trace by chance.")
@@ -16,6 +17,7 @@ def command() -> None:
 
     Example:
       outrider generate campus --seed 1 --weeks 4 --machines 200 --out campus
+      outrider generate grid --row 0.2 --seed 1 --out grid.swf
     """
 
 
@@ -94,3 +96,134 @@ def campus(seed: int, out: Path, gz: bool, as_json: bool, **options: Any) -> Non
         f"clusters, {count(facts['owner_sessions'])} owner sessions, {count(facts['jobs'])} jobs, "
         f"{figure(made.span_s, 86_400)} days"
     )
+
+
+_OF_PAPER = {
+    "perez": ("row", "jobs", "machines", "load", "arrivals", "lengths"),
+    "vengerov": ("rate", "steps", "length"),
+}
+
+
+@command.command("grid", short_help="A grid: jobs of several VOs on plain machines.")
+@click.option(
+    "--seed", metavar="S", type=click.IntRange(min=0), required=True,
+    help="The same seed and options make the same jobs. Below 10000 to judge, from there to learn.",
+)  # fmt: skip
+@click.option(
+    "--like", default="perez", show_default=True, type=click.Choice(sorted(_OF_PAPER)),
+    help="Whose workload: one-CPU jobs of four VOs, or parallel jobs on one machine.",
+)  # fmt: skip
+@click.option(
+    "--row", metavar="R", type=float,
+    help="perez: share of interactive jobs; the rows of the paper's table I are 0.2, 0.4, 0.5.",
+)  # fmt: skip
+@click.option("--jobs", metavar="N", type=int, help="perez: jobs submitted. [default: 6000]")
+@click.option("--machines", metavar="M", type=int, help="perez: one-CPU machines. [default: 50]")
+@click.option(
+    "--load", metavar="RHO", type=float,
+    help="perez: work that comes over work that can be done. [default: 0.99]",
+)  # fmt: skip
+@click.option(
+    "--arrivals", type=click.Choice(["poisson", "uniform"]),
+    help="perez: how gaps between jobs are distributed. [default: poisson]",
+)  # fmt: skip
+@click.option(
+    "--lengths", type=click.Choice(["exponential", "uniform"]),
+    help="perez: how run times are distributed. [default: exponential]",
+)  # fmt: skip
+@click.option(
+    "--rate", metavar="R", type=float,
+    help="vengerov: jobs a step; a step is a second; the paper's is 0.1.",
+)  # fmt: skip
+@click.option(
+    "--steps", type=click.Choice(["integer", "continuous"]),
+    help="vengerov: whether times are whole steps. [default: integer]",
+)  # fmt: skip
+@click.option(
+    "--length", metavar="T", type=float, help="vengerov: jobs come for T steps. [default: 20000]"
+)
+@click.option(
+    "--out", type=file_path(dir_okay=False), required=True, metavar="FILE.swf",
+    help="File to write, gzipped if it ends in .gz.",
+)  # fmt: skip
+@json_option
+def grid(seed: int, like: str, out: Path, as_json: bool, **options: Any) -> None:
+    """Make a workload like that of a paper, as a file in Standard Workload Format.
+
+    perez: Poisson arrivals, exponential run times, 50 machines of one CPU, 6000 jobs; those under
+    15 minutes are interactive; the work of four VOs stands 70 : 20 : 5 : 5 in either class (Perez
+    et al. 2008, table I). vengerov: one machine of 24 CPUs, jobs that ask for 4 to 20 of them for
+    5 to 10 steps (Vengerov 2005). How to replay it stands in the header of the file.
+
+    Example:
+      outrider generate grid --row 0.2 --seed 1 --out grid.swf
+      outrider generate grid --like vengerov --rate 0.1 --seed 1 --out machine.swf.gz
+    """
+    from outrider.virtual.grids import perez_grid, vengerov_grid
+    from outrider.virtual.swf_writing import write_swf
+
+    given = _options_of(like, options)
+    notes = _notes(like, seed, given)
+    if "length" in given:
+        given["length_s"] = given.pop("length")
+    made = perez_grid(seed=seed, **given) if like == "perez" else vengerov_grid(seed=seed, **given)
+    try:
+        write_swf(made, out, {"Computer": "none: made by chance"}, notes)
+    except OSError as error:
+        raise ConfigurationError(f"{shown(out)}: cannot be written: {error.strerror}") from error
+    facts: dict[str, Any] = {
+        "out": shown(out),
+        "seed": seed,
+        "like": like,
+        "machines": len(made.machines),
+        "cpus": sum(machine.cpus for machine in made.machines),
+        "jobs": len(made.job_names),
+        "interactive": made.job_class.count("interactive"),
+        "work_s": float((made.run_s * made.cpus).sum()),
+        "span_s": float(made.submit_s.max(initial=0.0)),
+    }
+    if as_json:
+        print_json(facts)
+        return
+    click.echo(
+        f"{facts['out']}: {count(facts['jobs'])} jobs ({count(facts['interactive'])} interactive) "
+        f"in {figure(facts['span_s'], 3600)} h, {figure(facts['work_s'], 3600)} CPU hours of work; "
+        f"machines: {count(facts['machines'])}, CPUs: {count(facts['cpus'])}"
+    )
+
+
+def _options_of(like: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given, all of which must be of this workload."""
+    given = {name: value for name, value in options.items() if value is not None}
+    known = _OF_PAPER[like]
+    for name in given:
+        if name not in known:
+            raise ConfigurationError(
+                f"--{name}: is no option of --like {like}; right would be "
+                f"{', '.join(f'--{word}' for word in known)}"
+            )
+    if known[0] not in given:
+        raise ConfigurationError(f"--like {like} needs --{known[0]}")
+    return given
+
+
+def _notes(like: str, seed: int, given: dict[str, Any]) -> list[str]:
+    """What the header tells people: how the file was made, and how to replay it."""
+    from outrider import __version__
+    from outrider.virtual.grids.perez import FEASIBLE, INFEASIBLE
+
+    words = " ".join(f"--{name} {value}" for name, value in given.items())
+    made = f"outrider {__version__} generate grid --like {like} --seed {seed} {words}"
+    if like == "vengerov":
+        how = "replay with --interactive-below 0 --utility batch=linear; a step is a second"
+        return [f"made by {made}", how]
+    feasible, infeasible = (
+        ",".join(f"{vo}={share:g}" for vo, share in shares.items())
+        for shares in (FEASIBLE, INFEASIBLE)
+    )
+    return [
+        f"made by {made}",
+        "jobs that run less than 900 s are meant to be interactive",
+        f"VOs are groups; their work stands as --shares {feasible} in either class",
+        f"the infeasible targets of the paper: --shares {infeasible}",
+    ]

@@ -13,14 +13,11 @@ from outrider.cli.options import (
     seed_range,
     settings_by_policy,
     share_table,
+    workload_options,
 )
-from outrider.cli.printing import count, figure, print_json, print_table, shown
+from outrider.cli.printing import print_json, shown
 from outrider.cli.progress import progress_bar
-from outrider.model.errors import ConfigurationError, TraceError
-
-_RUNS_A_TABLE = 4
-_MINUTE_S = 60.0
-_KWH = 1000.0
+from outrider.model.errors import ConfigurationError
 
 
 @click.command("replay", short_help="Run a trace under policies and compare what they would bring.")
@@ -62,7 +59,7 @@ _KWH = 1000.0
 @click.option(
     "--skip-bad", is_flag=True, help="Leave out bad rows and count them, not refuse them."
 )
-@click.option("--machines", type=int, hidden=True)
+@workload_options
 @json_option
 def command(
     traces: tuple[Path, ...],
@@ -75,31 +72,32 @@ def command(
     shares: str,
     ledger: Path | None,
     skip_bad: bool,
-    machines: int | None,
     as_json: bool,
+    **of_workloads: Any,
 ) -> None:
     """Run a trace under policies and compare what they would bring.
 
     Use it before you let a policy near a site, and to choose its settings. Each TRACE is a campus
-    folder (site.toml, machines.csv, owners.csv, jobs.csv); each policy runs each trace by itself,
-    from an empty queue, and does act on the virtual site. The same trace, policy, settings and
-    seed give the same decisions: the same ledger_sha256.
+    folder (site.toml, machines.csv, owners.csv, jobs.csv) or a workload file in Standard Workload
+    Format (.swf, .swf.gz); each policy runs each trace by itself, from an empty queue, and does act
+    on the virtual site. The policy `recorded` is what the scheduler of a workload file did. The
+    same trace, policy, settings and seed give the same decisions: the same ledger_sha256.
 
     Example:
       outrider generate campus --seed 1 --weeks 4 --machines 200 --out campus
       outrider replay campus --policy random_match --policy bandit --set bandit.epsilon=0.05
+      outrider generate grid --row 0.2 --seed 1 --out grid.swf
+      outrider replay grid.swf --policy fifo --policy sjf --estimates lognormal:1.0
 
     Waits and overheads are shown in minutes (in --json: seconds), energies in kilowatt-hours (in
     --json: watt-hours).
     """
+    from outrider.cli.run_tables import show_runs
+    from outrider.cli.traces import check_traces, read_trace
     from outrider.cli.trials import Terms, plan, run_trial
+    from outrider.cli.workload_terms import workload_terms
 
     _refuse_repeats(policies, "--policy")
-    if machines is not None:
-        raise ConfigurationError(
-            "--machines: a campus names its machines in machines.csv; the option is for workload "
-            "files (.swf), which this version does not replay yet"
-        )
     if seed is not None and seeds is not None:
         raise ConfigurationError("--seed and --seeds: give one of them")
     seed_list = range(seed or 0, (seed or 0) + 1) if seeds is None else seed_range(seeds)
@@ -108,95 +106,28 @@ def command(
         preset_by_policy(presets, policies),
         until_s,
         share_table(shares),
+        workload_terms(of_workloads),
     )
+    check_traces(traces, policies, terms.workload)
     for name in policies:  # refuse what is wrong before a long run, not after it
-        _refuse_recorded(name)
         terms.make(name, 0)
     if ledger is not None:
         _refuse_repeats([trace.resolve().name for trace in traces], "--ledger: traces named")
     runs = []
-    for trace in traces:
-        campus = _read(trace, skip_bad)
-        for trial in plan(shown(trace), list(policies), seed_list, ledger, len(traces) > 1):
-            with progress_bar(f"{campus.name} {trial.policy} {trial.seed}") as progress:
-                runs.append(run_trial(trial, campus, terms, progress))
+    for path in traces:
+        trace = read_trace(path, terms.workload, skip_bad)
+        for note in getattr(trace, "notes", ()):
+            click.echo(f"outrider: warning: {shown(path)}: {note}", err=True)
+        for trial in plan(shown(path), list(policies), seed_list, ledger, len(traces) > 1):
+            with progress_bar(f"{trace.name} {trial.policy} {trial.seed}") as progress:
+                runs.append(run_trial(trial, trace, terms, progress))
     if as_json:
         print_json({"runs": runs})
     else:
-        _show(runs)
-
-
-def _read(trace: Path, skip_bad: bool) -> Any:
-    if not trace.is_dir() and (trace.is_file() or ".swf" in trace.suffixes):
-        raise TraceError(
-            f"{shown(trace)}: workload files (.swf) cannot be replayed in this version yet; "
-            "right would be a campus folder with a site.toml"
-        )
-    from outrider.virtual.campus_files import read_campus
-
-    return read_campus(trace, skip_bad=skip_bad)
-
-
-def _refuse_recorded(name: str) -> None:
-    if name == "recorded":
-        raise ConfigurationError(
-            "--policy recorded: that is what a trace's own scheduler did, and a campus has none; "
-            "random_match is the nearest"
-        )
+        show_runs(runs)
 
 
 def _refuse_repeats(words: Any, option: str) -> None:
     repeated = sorted({word for word in words if list(words).count(word) > 1})
     if repeated:
         raise ConfigurationError(f"{option} {repeated[0]}: given more than once")
-
-
-# -- for people ---------------------------------------------------------------------------------
-
-
-def _show(runs: list[dict[str, Any]]) -> None:
-    for trace in dict.fromkeys(run["trace"] for run in runs):
-        of_trace = [run for run in runs if run["trace"] == trace]
-        first = of_trace[0]
-        title = (
-            f"{trace}: {count(first['machines'])} machines, {count(first['owner_sessions'])} owner "
-            f"sessions, {count(first['jobs']['submitted'])} jobs, "
-            f"{figure(first['span_s'], 86_400)} days"
-        )
-        for start in range(0, len(of_trace), _RUNS_A_TABLE):
-            some = of_trace[start : start + _RUNS_A_TABLE]
-            names = [f"{run['policy']}\nseed {run['seed']}" for run in some]
-            columns = [_column(run) for run in some]
-            rows = [[label, *(column[label] for column in columns)] for label in columns[0]]
-            print_table(title, ["", *names], rows)
-        skipped = first["jobs"]["skipped"]
-        if skipped:
-            reasons = ", ".join(f"{n} {reason}" for reason, n in skipped.items())
-            click.echo(f"left out: {reasons}")
-    for run in runs:
-        if run["ledger"]:
-            click.echo(f"ledger of {run['policy']} (seed {run['seed']}): {run['ledger']}")
-
-
-def _column(run: dict[str, Any]) -> dict[str, str]:
-    """One run as the table shows it: label with its unit, and the figure."""
-    wait, overhead = run["wait_s"]["all"], run["overhead_s"]["all"]
-    energy, jobs, holds = run["energy_wh"], run["jobs"], run["holds"]
-    out = {f"wait, {k} [min]": figure(wait[k], _MINUTE_S) for k in ("mean", "p95", "max")}
-    out |= {
-        f"overhead, {k} [min]": figure(overhead[k], _MINUTE_S)
-        for k in ("mean", "p95", "p99", "max")
-    }
-    return out | {
-        "energy, useful [kWh]": figure(energy["goodput"], _KWH),
-        "energy, wasted [kWh]": figure(energy["badput"], _KWH),
-        "evictions": count(sum(run["evictions"].values())),
-        "starts": count(run["starts"]),
-        "jobs completed": count(jobs["completed"]),
-        "jobs unfinished": count(jobs["unfinished"]),
-        "jobs removed": count(jobs["removed"]),
-        "longest hold [h]": figure(run["hold_s"]["max"], 3600.0),
-        "jobs held, bad / good": f"{count(holds['held_bad'])} / {count(holds['held_good'])}",
-        "time taken [s]": figure(run["wall_s"]),
-        "ledger_sha256": run["ledger_sha256"][:12],
-    }

@@ -19,8 +19,8 @@ LONGEST_SPREAD_S: Final = 8 * 3600.0
 WEEKEND: Final = 0.40
 HOUR_PROFILE: Final = np.array(
     (
-        1.4, 1.4, 1.3, 1.4, 1.5, 2.0, 2.3, 3.1, 4.1, 5.4, 6.6, 7.4,
-        8.2, 8.5, 8.2, 7.7, 7.0, 5.8, 5.0, 3.5, 2.8, 2.0, 1.8, 1.6,
+        2.5, 2.5, 2.5, 2.5, 2.6, 3.0, 3.3, 3.8, 4.4, 5.0, 5.5, 5.8,
+        6.2, 6.3, 6.2, 6.0, 5.7, 5.2, 4.8, 4.0, 3.6, 3.0, 2.9, 2.7,
     )
 )  # fmt: skip
 """Batches by the hour of the day at which they begin, per cent."""

@@ -18,8 +18,8 @@ BROKEN_BATCH_SHARE: Final = 0.70
 FLAWED_SHARE: Final = 0.28
 """Bad share of a batch in which only some jobs are bad."""
 
-RUN_MEDIAN_S: Final = 68.8 * 60
-RUN_SPREAD_BETWEEN: Final = 0.57
+RUN_MEDIAN_S: Final = 73.0 * 60
+RUN_SPREAD_BETWEEN: Final = 0.47
 RUN_SPREAD_WITHIN: Final = 0.34
 LONGEST_RUN_S: Final = 16 * 3600.0
 STORM_RUN_MEDIAN_S: Final = 50.0
@@ -52,7 +52,8 @@ def draw_jobs(
     Args:
         counts: how many of each sort; met exactly.
         users: who submits.
-        size_ratio: machines relative to the paper's, which bounds the largest batch.
+        size_ratio: machines relative to the paper's, which bounds the largest batch and says how
+            soon it is noticed.
         day_of_week: weekday of day 0, Monday is 0.
         span_s: length of the trace; no submission or kill lies after it.
         storm_day: day number of the storm, None if it is not in the trace.
@@ -73,9 +74,12 @@ def draw_jobs(
     run_s = _run_times(sound, streams.run_times)
     run_s[is_bad] = np.nan
     parts = [
-        Jobs(sound.submit_s, run_s, _kills(sound, is_bad, span_s, streams.kills), sound.user),
-        _all_broken(spoilt, span_s, streams.broken_kills),
-    ]
+        Jobs(
+            sound.submit_s, run_s,
+            _kills(sound, is_bad, size_ratio, span_s, streams.kills), sound.user,
+        ),
+        _all_broken(spoilt, size_ratio, span_s, streams.broken_kills),
+    ]  # fmt: skip
     if storm_day is not None:
         parts.append(_storm(counts.storm, users.stormer, storm_day, span_s, streams.storm))
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
@@ -105,13 +109,15 @@ def _run_times(batches: Batches, rng: np.random.Generator) -> Floats:
 
 
 def _kills(
-    batches: Batches, is_bad: NDArray[np.bool_], span_s: float, rng: np.random.Generator
-) -> Floats:
+    batches: Batches, is_bad: NDArray[np.bool_], size_ratio: float, span_s: float,
+    rng: np.random.Generator,
+) -> Floats:  # fmt: skip
     """All bad jobs of a batch are killed together, some while after the last was submitted.
 
     The lag is log-normal with a heavy tail; a batch that keeps many machines busy is noticed
-    once it has used up about `NOTICED_JOB_HOURS`, at most `MOST_JOB_HOURS`. What outlives the
-    trace is killed at its end.
+    once it has used up about `NOTICED_JOB_HOURS`, at most `MOST_JOB_HOURS`, both scaled with the
+    square root of the pool: then pools of 60 to 3,000 machines waste about the same a machine.
+    What outlives the trace is killed at its end.
     """
     bad = np.bincount(batches.batch, is_bad, minlength=len(batches.size))
     last = np.zeros(len(batches.size))
@@ -119,16 +125,19 @@ def _kills(
     normal = rng.standard_normal((2, len(batches.size)))
     lag_s = LAG_MEDIAN_S * np.exp(LAG_SPREAD * normal[0])
     job_hours = np.minimum(NOTICED_JOB_HOURS * np.exp(NOTICED_SPREAD * normal[1]), MOST_JOB_HOURS)
-    noticed_s = 3600 * job_hours / np.maximum(bad, 1)
+    noticed_s = 3600 * size_ratio**0.5 * job_hours / np.maximum(bad, 1)
     lag_s = np.minimum(np.minimum(lag_s, noticed_s), LONGEST_LAG_S)
     kill_s = np.round(np.minimum(last + lag_s, span_s), 1)
     return np.where(is_bad, kill_s[batches.batch], np.nan)
 
 
-def _all_broken(batches: Batches, span_s: float, rng: np.random.Generator) -> Jobs:
+def _all_broken(
+    batches: Batches, size_ratio: float, span_s: float, rng: np.random.Generator
+) -> Jobs:
     is_bad = np.ones(len(batches.batch), dtype=bool)
     never = np.full(len(batches.batch), np.nan)
-    return Jobs(batches.submit_s, never, _kills(batches, is_bad, span_s, rng), batches.user)
+    kill_s = _kills(batches, is_bad, size_ratio, span_s, rng)
+    return Jobs(batches.submit_s, never, kill_s, batches.user)
 
 
 def _storm(count: int, user: int, day: int, span_s: float, rng: np.random.Generator) -> Jobs:

@@ -1,0 +1,148 @@
+"""How fast workloads are replayed, in jobs per CPU-second, and whether that stays as they grow.
+
+    python bench/workloads.py [TRACE ...] [--jobs 1000,10000,100000] [--policy NAME ...] [--json]
+
+FCFS and EASY run every TRACE (.swf, .swf.gz), and generated workloads of growing size: serial jobs
+on 100 machines, and parallel ones on a pool of 256 CPUs; and 10,000 parallel jobs that are more
+than the pool can do, so that the queue grows to about a thousand. The longest queue is printed
+beside, for that is what a round costs. Other policies run the traces only.
+"""
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from calibration import calibration_s
+
+from outrider.api.make import make_policy
+from outrider.model.decisions import START
+from outrider.replay.grid_run import GridRun
+from outrider.virtual.grids.perez import perez_grid
+from outrider.virtual.swf import read_swf
+from outrider.virtual.workload import Workload, one_pool
+
+FCFS_JOBS_PER_S = 5_000
+EASY_JOBS_PER_S = 1_500
+EASY_QUEUE = 1_000
+POOL_CPUS = 256
+WIDEST = 64
+
+
+def serial(jobs: int) -> Workload:
+    """One-CPU jobs at nine tenths of what 100 machines can do."""
+    return perez_grid(0.4, 1, jobs=jobs, machines=100, load=0.9)
+
+
+def parallel(jobs: int, load: float = 0.75) -> Workload:
+    """Jobs of 1 to 64 CPUs, powers of two, and so much of what the pool can do."""
+    grid = serial(jobs)
+    rng = np.random.default_rng(2)
+    cpus = 2 ** rng.integers(0, WIDEST.bit_length(), jobs)
+    drawn = float((grid.run_s * cpus).sum() / (grid.submit_s[-1] * POOL_CPUS))
+    names, machines = one_pool(POOL_CPUS)
+    return dataclasses.replace(
+        grid,
+        name=f"parallel at load {load:g}",
+        submit_s=grid.submit_s * drawn / load,
+        cpus=cpus,
+        machine_names=names,
+        machines=machines,
+    )
+
+
+def longest_queue(submit_s: Any, start_s: list[float]) -> int:
+    """The most jobs that waited at once; a job that starts at once did not."""
+    times = np.concatenate([submit_s, start_s])
+    change = np.concatenate([np.ones(len(submit_s)), -np.ones(len(start_s))])
+    order = np.lexsort((change, times))
+    return int(max(0.0, change[order].cumsum().max()))
+
+
+def measure(workload: Workload, policy: str, backfill: str, unit_s: float) -> dict[str, Any]:
+    """One replay."""
+    acting = make_policy(policy, {}, 0, policy)
+    acting.wants_scores = False
+    starts: list[float] = []
+
+    def keep(time_s: float, job: str, action: str, *rest: Any) -> None:
+        if action == START:
+            starts.append(time_s)
+
+    out = GridRun(workload, [acting], keep, backfill=backfill).run()
+    jobs = len(workload.submit_s)
+    return {
+        "workload": workload.name,
+        "jobs": jobs,
+        "policy": policy,
+        "backfill": backfill,
+        "longest_queue": longest_queue(workload.submit_s, starts),
+        "cpu_s": round(out["cpu_s"], 3),
+        "jobs_per_s": round(jobs / out["cpu_s"]),
+        "calibrations_per_1000": round(out["cpu_s"] / unit_s / jobs * 1e3, 2),
+    }
+
+
+def growth(
+    make: Callable[[int], Workload], sizes: list[int], backfill: str, unit_s: float
+) -> list[dict[str, Any]]:
+    """The same kind of workload in several sizes; `per_job_ratio` is a job's cost over the first's.
+
+    The smallest is measured twice and the better taken: what a process does first is slow.
+    """
+    measure(make(sizes[0]), "fifo", backfill, unit_s)
+    runs = [measure(make(size), "fifo", backfill, unit_s) for size in sizes]
+    for run in runs:
+        run["per_job_ratio"] = round(runs[0]["jobs_per_s"] / run["jobs_per_s"], 2)
+    return runs
+
+
+def missed(runs: list[dict[str, Any]]) -> list[str]:
+    """The runs of FCFS and EASY that are slower than they should be."""
+    out = []
+    for run in runs:
+        if run["policy"] != "fifo" or (
+            run["backfill"] == "easy" and run["longest_queue"] > EASY_QUEUE
+        ):
+            continue
+        budget = EASY_JOBS_PER_S if run["backfill"] == "easy" else FCFS_JOBS_PER_S
+        if run["jobs_per_s"] < budget:
+            out.append(f"{run['workload']} {run['backfill']}: {run['jobs_per_s']} < {budget}")
+    return out
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("traces", type=Path, nargs="*", metavar="TRACE")
+    parser.add_argument("--jobs", default="1000,10000,100000", help="sizes of what is generated")
+    parser.add_argument("--policy", action="append", default=[], help="also run the traces with it")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    given = parser.parse_args()
+    unit_s = calibration_s()
+    sizes = [int(size) for size in given.jobs.split(",")]
+    runs = growth(serial, sizes, "none", unit_s)
+    for backfill in ("none", "easy"):
+        runs += growth(parallel, sizes, backfill, unit_s)
+    runs += [measure(parallel(10_000, load=1.1), "fifo", rule, unit_s) for rule in ("none", "easy")]
+    for path in given.traces:
+        workload = read_swf(path)
+        rules = ("none", "easy") if workload.is_parallel else ("none",)
+        for policy in ("fifo", *given.policy):
+            runs += [measure(workload, policy, backfill, unit_s) for backfill in rules]
+    too_slow = missed(runs)
+    if given.json:
+        print(json.dumps({"calibration_s": round(unit_s, 4), "runs": runs, "missed": too_slow}))
+    else:
+        for run in runs:
+            print("  ".join(f"{name} {value}" for name, value in run.items()))
+    for line in too_slow:
+        print(f"too slow: {line}", file=sys.stderr)
+    return int(bool(too_slow))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""The queue as columns: what policies see that rank every waiting job at once.
+
+A policy that scores jobs one by one pays an interpreter's price for each; over columns a thousand
+waiting jobs cost about as much as one.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.model.jobs import Job
+
+
+class Queue(Protocol):
+    """Waiting jobs, one row each, in the order in which they got in line. Read-only.
+
+    Every column has the length of `jobs`. A preempted job waits here too, until it is resumed.
+    """
+
+    @property
+    def jobs(self) -> Sequence[Job]:
+        """The jobs, by row."""
+        ...
+
+    @property
+    def submit_s(self) -> NDArray[np.float64]:
+        """When each was submitted; if nobody saw that, when it got in line."""
+        ...
+
+    @property
+    def estimate_s(self) -> NDArray[np.float64]:
+        """Estimated run time on all the CPUs it asks for; nan where nobody said."""
+        ...
+
+    @property
+    def cpus(self) -> NDArray[np.int64]:
+        """CPUs it asks for."""
+        ...
+
+    @property
+    def interactive(self) -> NDArray[np.bool_]:
+        """Whether its class is ``interactive``."""
+        ...
+
+    @property
+    def vo(self) -> NDArray[np.int64]:
+        """The number of its VO in `vo_names`."""
+        ...
+
+    @property
+    def vo_names(self) -> Sequence[str]:
+        """VOs seen so far, by number. Numbers are given out as VOs appear."""
+        ...
+
+    @property
+    def order(self) -> NDArray[np.float64]:
+        """What `Policy.order` said of each when it got in line."""
+        ...

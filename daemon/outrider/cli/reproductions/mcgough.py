@@ -1,0 +1,114 @@
+"""``outrider reproduce mcgough``: bandits against evictions and wasted energy."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from outrider.cli.options import file_path, json_option, seed_range
+from outrider.cli.printing import figure, print_json, print_table, ratio, shown
+from outrider.cli.progress import progress_bar
+
+_FULL_SEEDS = "1-4"
+_QUICK_SEEDS = "1-2"
+
+
+@click.command("mcgough", short_help="Bandits against evictions and wasted energy (2015).")
+@click.option(
+    "--seeds", metavar="A-B",
+    help=f"One generated year for each seed. [default: {_FULL_SEEDS}; quick: {_QUICK_SEEDS}]",
+)  # fmt: skip
+@click.option(
+    "--quick", is_flag=True,
+    help="A small pool, few weeks, a thin grid: shows that it runs, decides no claim.",
+)  # fmt: skip
+@click.option(
+    "--workers", metavar="N", type=click.IntRange(min=1),
+    help="Processes; each holds a year in memory (about 400 MB). [default: the cores there are]",
+)  # fmt: skip
+@click.option(
+    "--report", type=file_path(file_okay=False), metavar="DIR",
+    help="Write index.html (tables, figures, claims) and result.json there.",
+)  # fmt: skip
+@json_option
+def command(
+    seeds: str | None, quick: bool, workers: int | None, report: Path | None, as_json: bool
+) -> int:
+    """Run the experiments of McGough and Forshaw (2015) on generated years.
+
+    Use it to see what the paper's bandits save, at which price, beside static rules, other
+    learners and bounds, and which of the paper's claims hold. At full size it takes hours; see
+    docs/reproducing-mcgough.md. Energies are in megawatt-hours, overheads in minutes.
+
+    Exit code 1: a run failed; the others are reported, and the failed ones named.
+
+    Example:
+      outrider reproduce mcgough --quick --report report
+    """
+    from outrider.lab.cells import check_cells
+    from outrider.lab.drawing import require_matplotlib
+    from outrider.lab.mcgough import plan, reproduce
+    from outrider.lab.mcgough.grid import FULL, QUICK
+    from outrider.lab.workers import cores
+
+    size = QUICK if quick else FULL
+    years = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS))
+    if report is not None:  # refuse what is wrong before a long run, not after it
+        require_matplotlib("--report")
+        report.mkdir(parents=True, exist_ok=True)
+    check_cells([cell for _, cell in plan(size, years[:1])])
+    with progress_bar("mcgough") as progress:
+        result = reproduce(size, years, workers or cores(), progress)
+    if report is not None:
+        _write(result, report)
+    if as_json:
+        print_json(result)
+    else:
+        _show(result)
+        if report is not None:
+            click.echo(f"report: {shown(report / 'index.html')}")
+    for failure in result["failed"]:
+        click.echo(f"outrider: failed: {failure['cell']}: {failure['error']}", err=True)
+    return int(bool(result["failed"]))
+
+
+def _write(result: dict[str, Any], folder: Path) -> None:
+    import msgspec
+
+    from outrider.lab.mcgough.page import html
+
+    text = msgspec.json.format(msgspec.json.encode(result), indent=2)
+    (folder / "result.json").write_bytes(text)
+    if result["rows"]:  # without any there is nothing to draw; the failures are told
+        (folder / "index.html").write_text(html(result), encoding="utf-8")
+
+
+# -- for people ---------------------------------------------------------------------------------
+
+
+def _show(result: dict[str, Any]) -> None:
+    settings = result["settings"]
+    size = "quick, too small for verdicts" if settings["quick"] else "full size"
+    title = f"McGough and Forshaw (2015): {len(settings['seeds'])} years, {size}"
+    columns = ("", "epoch\n[min]", "saving", "overhead\n[ratio]", "mean\n[min]", "p99\n[min]",
+               "max\n[h]", "unfinished")  # fmt: skip
+    print_table(title, columns, [_line(row) for row in result["rows"]])
+    claims = [
+        (one["claim"], one["where"], figure(one["measured"], digits=3), one["verdict"])
+        for one in result["claims"]
+    ]
+    print_table("claims", ("", "section", "measured", "verdict"), claims, figures=False)
+
+
+def _line(row: dict[str, Any]) -> list[str]:
+    overhead = row["overhead_min"]
+    return [
+        row["variant"],
+        figure(row["reconsider_s"], 60.0, digits=0),
+        ratio(row["saving_ratio"]),
+        figure(row["overhead_ratio"], digits=2),
+        figure(overhead["mean"]),
+        figure(overhead["p99"], digits=0),
+        figure(overhead["max"], 60.0, digits=0),
+        figure(row["unfinished"]),
+    ]

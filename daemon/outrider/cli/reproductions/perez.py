@@ -1,0 +1,128 @@
+"""``outrider reproduce perez``: SARSA on utility and fairness in a grid site's queue."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from outrider.cli.options import file_path, json_option, seed_range
+from outrider.cli.printing import figure, print_json, print_table, ratio, shown
+from outrider.cli.progress import progress_bar
+
+_FULL_SEEDS = "1-20"
+_QUICK_SEEDS = "1-2"
+
+
+@click.command("perez", short_help="SARSA for interactive jobs and fair shares (2008).")
+@click.option(
+    "--seeds", metavar="A-B",
+    help=f"Arrivals are drawn anew for each seed. [default: {_FULL_SEEDS}; quick: {_QUICK_SEEDS}]",
+)  # fmt: skip
+@click.option(
+    "--quick", is_flag=True, help="Few jobs and seeds: shows that it runs, decides no claim."
+)
+@click.option(
+    "--trace", "traces", multiple=True, metavar="FILE",
+    type=file_path(exists=True, dir_okay=False),
+    help="A workload file (.swf) of an EGEE-like site, in place of the generated windows of "
+    "section VI.C; may be given several times.",
+)  # fmt: skip
+@click.option(
+    "--workers", metavar="N", type=click.IntRange(min=1),
+    help="Processes. [default: the cores there are]",
+)  # fmt: skip
+@click.option(
+    "--report", type=file_path(file_okay=False), metavar="DIR",
+    help="Write index.html (tables, figures, claims) and result.json there.",
+)  # fmt: skip
+@json_option
+def command(
+    seeds: str | None,
+    quick: bool,
+    traces: tuple[Path, ...],
+    workers: int | None,
+    report: Path | None,
+    as_json: bool,
+) -> int:
+    """Run the experiments of Perez et al. (2008) on newly drawn arrivals.
+
+    Use it to see what a learned order brings interactive jobs, what batch jobs pay for it, how it
+    stands beside orders without learning, and which of the paper's claims hold. Waits are in
+    seconds. See docs/reproducing-perez.md.
+
+    Exit code 1: a run failed; the others are reported, and the failed ones named.
+
+    Example:
+      outrider reproduce perez --quick --report report
+    """
+    from outrider.lab.drawing import require_matplotlib
+    from outrider.lab.perez import reproduce
+    from outrider.lab.perez.grid import FULL, QUICK
+    from outrider.lab.perez.trial import check_trials
+    from outrider.lab.workers import cores
+
+    size = QUICK if quick else FULL
+    drawn = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS))
+    files = tuple(str(trace) for trace in dict.fromkeys(traces))
+    if report is not None:  # refuse what is wrong before a long run, not after it
+        require_matplotlib("--report")
+        report.mkdir(parents=True, exist_ok=True)
+    check_trials(size, drawn, files)
+    with progress_bar("perez") as progress:
+        result = reproduce(size, drawn, workers or cores(), files, progress)
+    if report is not None:
+        _write(result, report)
+    if as_json:
+        print_json(result)
+    else:
+        _show(result)
+        if report is not None:
+            click.echo(f"report: {shown(report / 'index.html')}")
+    for failure in result["failed"]:
+        click.echo(f"outrider: failed: {failure['cell']}: {failure['error']}", err=True)
+    return int(bool(result["failed"]))
+
+
+def _write(result: dict[str, Any], folder: Path) -> None:
+    import msgspec
+
+    from outrider.lab.perez.page import html
+
+    text = msgspec.json.format(msgspec.json.encode(result), indent=2)
+    (folder / "result.json").write_bytes(text)
+    if result["rows"]:  # without any there is nothing to draw; the failures are told
+        (folder / "index.html").write_text(html(result), encoding="utf-8")
+
+
+# -- for people ---------------------------------------------------------------------------------
+
+
+def _show(result: dict[str, Any]) -> None:
+    settings = result["settings"]
+    size = "quick, too small for verdicts" if settings["quick"] else "full size"
+    title = f"Perez et al. (2008): {len(settings['seeds'])} seeds, {size}"
+    columns = ("", "interactive\n[s]", "max\n[s]", "batch\n[s]", "max\n[s]", "gain\n[FIFO/ours]",
+               "batch\n[of FIFO]", "fairness", "collapsed")  # fmt: skip
+    print_table(title, columns, [_line(row) for row in result["rows"]])
+    claims = [
+        (one["claim"], one["where"], figure(one["measured"], digits=3), one["verdict"])
+        for one in result["claims"]
+    ]
+    print_table("claims", ("", "section", "measured", "verdict"), claims, figures=False)
+
+
+def _line(row: dict[str, Any]) -> list[str]:
+    interactive, batch = row["interactive_wait_s"], row["batch_wait_s"]
+    gain, paid = row["gain_over_fifo"] or {}, row["batch_over_fifo"] or {}
+    place = row["trace"] or row["row"]
+    return [
+        f"{place} {row['targets']} {row['estimates']}: {row['variant']}",
+        figure(interactive["mean"]),
+        figure(interactive["max"], digits=0),
+        figure(batch["mean"], digits=0),
+        figure(batch["max"], digits=0),
+        figure(gain.get("ratio")),
+        ratio(paid.get("ratio")),
+        figure(row["fairness"], digits=3),
+        "-" if row["collapsed"] is None else str(row["collapsed"]),
+    ]

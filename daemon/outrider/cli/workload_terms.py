@@ -1,0 +1,83 @@
+"""What the options that only workload files (.swf) have ask of a run."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from outrider.cli.options import split_pair, toml_value
+from outrider.model.errors import ConfigurationError
+from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, make_utility
+from outrider.virtual.estimates import EstimateRule, estimate_rule
+from outrider.virtual.workload import INTERACTIVE_BELOW_S
+
+_WHY_NOT = {
+    "machines": "a campus names its machines in machines.csv",
+    "interactive_below": "jobs of a campus have no class",
+    "vo": "jobs.csv of a campus has a column for it",
+    "estimates": "nobody estimates the run times of a campus",
+    "backfill": "every job of a campus has one CPU",
+    "utilities": "jobs of a campus have no utility",
+}
+
+
+class WorkloadTerms(NamedTuple):
+    """What the options ask for.
+
+    Attributes:
+        machines: CPUs, in place of the header's.
+        interactive_below_s: jobs that ran strictly less are interactive.
+        vo: the column of the VO.
+        estimates: what policies are told of run times.
+        backfill: the site's rule.
+        utilities: by job class.
+        declared: of these, the words that declared other than the defaults.
+        given: names of the options that were given.
+    """
+
+    machines: int | None = None
+    interactive_below_s: float = INTERACTIVE_BELOW_S
+    vo: str = "group"
+    estimates: EstimateRule = EstimateRule()
+    backfill: str = "none"
+    utilities: Mapping[str, TimeUtility] = DEFAULT_UTILITIES
+    declared: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
+
+    def refuse_for_campus(self, trace: str) -> None:
+        """Raises `ConfigurationError` if an option was given that a campus has no use for."""
+        for name in self.given:
+            option = "utility" if name == "utilities" else name.replace("_", "-")
+            raise ConfigurationError(
+                f"--{option}: {_WHY_NOT[name]}; the option is for workload files (.swf), and "
+                f"{trace} is a campus"
+            )
+
+
+def workload_terms(options: Mapping[str, Any]) -> WorkloadTerms:
+    """What the options of `outrider.cli.options.workload_options` ask for. Raises `ConfigurationError`."""
+    words: tuple[str, ...] = options["utilities"]
+    below_s: float | None = options["interactive_below"]
+    return WorkloadTerms(
+        machines=options["machines"],
+        interactive_below_s=INTERACTIVE_BELOW_S if below_s is None else below_s,
+        vo=options["vo"] or "group",
+        estimates=estimate_rule(options["estimates"] or "exact", "--estimates"),
+        backfill=options["backfill"] or "none",
+        utilities={**DEFAULT_UTILITIES, **_utilities(words)},
+        declared=words,
+        given=tuple(name for name in _WHY_NOT if options[name] not in (None, ())),
+    )
+
+
+def _utilities(words: tuple[str, ...]) -> dict[str, TimeUtility]:
+    """The utilities of ``CLASS=SHAPE[:k=v,...]``, by class."""
+    utilities: dict[str, TimeUtility] = {}
+    right = "CLASS=SHAPE[:key=value,...], as batch=linear:zero_at=3"
+    for word in words:
+        job_class, text = split_pair("--utility", word, right)
+        shape, _, settings = text.partition(":")
+        if job_class in utilities:
+            raise ConfigurationError(f'--utility "{word}": class {job_class} is declared twice')
+        pairs = [split_pair("--utility", part, right) for part in settings.split(",") if settings]
+        given = {key: toml_value(value) for key, value in pairs}
+        utilities[job_class] = make_utility({**given, "shape": shape}, f'--utility "{word}"')
+    return utilities

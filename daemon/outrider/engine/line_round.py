@@ -1,0 +1,112 @@
+"""A round over a line: jobs are decided one by one, as they got in line or in a fixed order.
+
+Jobs are decided at submission and at once after an eviction. If no machine is free they wait in
+line and are decided when one frees; if the policy *chose* to keep one queued, it is decided again
+a decision epoch (`reconsider_s`) later, per job, and not merely because a machine frees.
+"""
+
+from collections.abc import Hashable, Iterable
+from typing import Any, Final
+
+from outrider.api.policy import Policy
+from outrider.engine.line import Standing
+from outrider.engine.round import GUARD, Round, Tally
+from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice
+from outrider.model.jobs import Job
+
+SHORTEST_HOLD_S: Final = 1.0
+
+
+class LineRound(Round):
+    """Decides the jobs that are due; what fits nowhere waits, and lets others pass."""
+
+    def __init__(self, seat: Tally) -> None:
+        super().__init__(seat)
+        self._appraises = type(seat.policy).appraise is not Policy.appraise
+        self._orders = type(seat.policy).order is not Policy.order
+        self._appraisals: dict[Hashable, Any] = {}
+
+    def _decide(self) -> None:
+        self._appraisals.clear()
+        if self._orders:
+            self._in_the_policys_order()
+        else:
+            self._in_order_of_arrival()
+
+    def _in_order_of_arrival(self) -> None:
+        site, line = self._site, self._line
+        blocked, waiting = line.blocked, line.waiting
+        for _ in range(len(blocked)):
+            if not site.free_total:
+                break
+            number, stamp = blocked.popleft()
+            standing = waiting.get(number)
+            if standing is not None and standing.stamp == stamp:
+                self._decide_job(number, standing)
+        for number, standing in line.take_fresh():
+            if site.free_total:
+                self._decide_job(number, standing)
+            else:
+                self._block(number, standing)
+
+    def _in_the_policys_order(self) -> None:
+        """Newcomers take their places; then the first in line are decided while machines last."""
+        site, line = self._site, self._line
+        newcomers = list(line.take_fresh())
+        self._rank(newcomers)
+        while site.free_total and (first := line.pop_ranked()) is not None:
+            self._decide_job(*first)
+        self._rank(line.take_blocked())  # they fit on no machine that was free
+        for number, standing in newcomers:
+            if standing.decided_s != site.now:
+                self._note_no_machine(number, standing)
+
+    def _rank(self, entries: Iterable[tuple[int, Standing]]) -> None:
+        for number, standing in entries:
+            job = self._site.jobs[number]
+            self._line.rank(self._policy.order(job, self._site), number, standing)
+
+    def _block(self, number: int, standing: Standing) -> None:
+        self._line.block(number, standing)
+        self._note_no_machine(number, standing)
+
+    def _decide_job(self, number: int, standing: Standing) -> None:
+        site, policy = self._site, self._policy
+        job, now = site.jobs[number], site.now
+        appraisal = None
+        if self._appraises:
+            key = policy.alike(job, site)
+            appraisals = self._appraisals
+            if key in appraisals:
+                appraisal = appraisals[key]
+            else:
+                appraisal = appraisals[key] = policy.appraise(key, site)
+        left_s = policy.max_hold_s - standing.held_s
+        if standing.hold_since_s is not None:
+            left_s -= now - standing.hold_since_s
+        may_keep = left_s >= SHORTEST_HOLD_S
+        choice = policy.choose(job, appraisal, site, may_keep)
+        if choice.machine != NOWHERE:
+            self._start_run(job, standing, choice)
+        elif choice.reason == NO_MACHINE:
+            self._block(number, standing)
+        elif may_keep:
+            self._keep(number, standing, choice, left_s)
+        else:
+            self._start_run(job, standing, Choice(site.draw(policy.rng), GUARD))
+        standing.decided_s = now
+
+    def _keep(self, number: int, standing: Standing, choice: Choice, left_s: float) -> None:
+        now, reconsider_s = self._site.now, self._seat.reconsider_s
+        if standing.hold_since_s is None:
+            standing.hold_since_s = now
+        if left_s < reconsider_s:
+            self._line.hold_shorter(number, standing, now + left_s)
+        else:
+            self._line.hold(number, standing, now + reconsider_s)
+        self._note_keep(number, standing, choice.reason, choice)
+
+    def _start_run(self, job: Job, standing: Standing, choice: Choice) -> None:
+        self._note_start(job, standing, choice)
+        if self._sink is None:  # while the job still waits it is decided anew every epoch
+            self._line.hold(job.number, standing, self._site.now + self._seat.reconsider_s)

@@ -1,0 +1,109 @@
+"""A round that the policy plans as a whole: starts, resumes, preemptions, other CPUs for runs."""
+
+from typing import Final
+
+from outrider.engine.line import Standing
+from outrider.engine.queued_round import QueuedRound
+from outrider.engine.wires import PlanSink
+from outrider.model.decisions import PREEMPT, RESUME, SQUEEZE, START, Choice, Move
+from outrider.model.errors import PolicyError
+from outrider.model.jobs import QUEUED, RUNNING, SUSPENDED_STATE, Job
+
+_STATES: Final = {
+    START: (QUEUED,),
+    PREEMPT: (RUNNING,),
+    RESUME: (SUSPENDED_STATE,),
+    SQUEEZE: (QUEUED, RUNNING),
+}
+
+
+class PlanRound(QueuedRound):
+    """Asks for a plan after every change, and carries out its moves one by one."""
+
+    def _decide(self) -> None:
+        newcomers = self._admit()
+        site = self._site
+        self._given: dict[int, int] = {}
+        self._taken: dict[int, int] = {}
+        for move in list(self._policy.plan(self.table, site)):
+            job = site.jobs.get(move.job)
+            self._check(move, job)
+            if job is not None:
+                self._apply(move, job)
+        for job, standing in newcomers:
+            if job.state == QUEUED and standing.decided_s != site.now:
+                self._note_no_machine(job.number, standing)
+
+    def _check(self, move: Move, job: Job | None) -> None:
+        """Refuse what cannot be. Raises `PolicyError`."""
+        known = job is not None and job.state in _STATES.get(move.action, ())
+        wrong = None
+        if job is None or not known:
+            state = "is unknown" if job is None else f"is in state {job.state}"
+            wrong = f"the job {state}"
+        elif move.action != PREEMPT and not 1 <= move.cpus <= job.spec.cpus:
+            wrong = f"it asks for {job.spec.cpus} CPUs"
+        elif move.action in (PREEMPT, RESUME) and move.machine != job.machine:
+            wrong = f"its run is on machine {job.machine}"
+        elif move.action != PREEMPT:
+            before = job.cpus if job.state == RUNNING else 0
+            left = self._cpus_left(move.machine)
+            if move.cpus - before > left:
+                wrong = f"{left} CPUs are left there"
+        if wrong is not None:
+            raise PolicyError(f"impossible move {move}: {wrong}")
+
+    def _cpus_left(self, machine: int) -> int:
+        site = self._site
+        busy = site.busy[machine] + self._taken.get(machine, 0) - self._given.get(machine, 0)
+        return site.cpus_of(machine) - busy
+
+    def _apply(self, move: Move, job: Job) -> None:
+        """Keep the books of this round, write it down, and have it carried out."""
+        machine = move.machine
+        before = job.cpus if job.state == RUNNING else 0
+        after = 0 if move.action == PREEMPT else move.cpus
+        self._taken[machine] = self._taken.get(machine, 0) + max(0, after - before)
+        self._given[machine] = self._given.get(machine, 0) + max(0, before - after)
+        standing = self._line.waiting.get(job.number)
+        if self._sink is None and not self._is_news(move, standing):
+            return
+        self._write_down(move, job, standing)
+        if self._sink is not None:
+            self._carry_out(move, job)
+            if standing is not None:
+                self.leave(job, standing)
+
+    def _is_news(self, move: Move, standing: Standing | None) -> bool:
+        """In shadow a move that stands already is not written down again."""
+        if standing is None:  # it concerns a run; the batch system will not follow
+            return False
+        cluster = self._site.machine_cluster[move.machine]
+        return (standing.action, standing.cluster) != (move.action, cluster)
+
+    def _write_down(self, move: Move, job: Job, standing: Standing | None) -> None:
+        site, seat = self._site, self._seat
+        if standing is not None:
+            standing.action, standing.reason = move.action, move.reason
+            standing.cluster = site.machine_cluster[move.machine]
+            standing.decided_s = site.now
+        seat.decisions += 1
+        if move.action == START:
+            seat.starts += 1
+        else:
+            seat.moves[move.action] += 1
+        choice = Choice(move.machine, move.reason, move.propensity, move.scores)
+        self._record(seat, job.number, move.action, move.machine, move.cpus, move.reason, choice)
+
+    def _carry_out(self, move: Move, job: Job) -> None:
+        sink, number = self._sink, job.number
+        if move.action == START and sink is not None:
+            sink.start(number, move.machine)
+        elif not isinstance(sink, PlanSink):
+            raise PolicyError(f"{move.action}: jobs at this site can only be started")
+        elif move.action == SQUEEZE:
+            sink.squeeze(number, move.machine, move.cpus)
+        elif move.action == PREEMPT:
+            sink.preempt(number)
+        else:
+            sink.resume(number, move.cpus)

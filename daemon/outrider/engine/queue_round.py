@@ -1,0 +1,117 @@
+"""A round over the whole queue: all that wait are ranked, and the first in line start.
+
+A job that does not fit keeps those behind it waiting, unless the site's rule lets some pass:
+see `outrider.engine.backfill`.
+"""
+
+from math import inf, isnan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.engine.backfill import EASY, NONE, Begun, reserve_first, who_may_pass
+from outrider.engine.queued_round import QueuedRound
+from outrider.engine.round import Tally
+from outrider.engine.runs import ExpectedEnd
+from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice
+from outrider.model.jobs import Job
+
+
+class QueueRound(QueuedRound):
+    """Ranks every waiting job whenever a CPU is free, and starts the first that fit.
+
+    Args:
+        seat: whose policy and whose line.
+        backfill: `NONE`, or `EASY`: whether jobs may pass one that does not fit.
+    """
+
+    def __init__(self, seat: Tally, backfill: str = NONE) -> None:
+        super().__init__(seat)
+        self._backfill = backfill
+        self._begun: list[Begun] = []
+        self._decided: set[int] = set()
+
+    def _decide(self) -> None:
+        newcomers = self._admit()
+        self._begun.clear()
+        self._decided.clear()
+        if self._site.free_total and self.table.jobs:
+            self._start_the_first()
+        for job, standing in newcomers:
+            if standing.decided_s != self._site.now:
+                self._note_no_machine(job.number, standing)
+
+    def _start_the_first(self) -> None:
+        """Start the first in line, then the next, until one does not fit."""
+        places = self._places()
+        while self._site.free_total and len(places):
+            row = int(places.argmin())
+            if places[row] == inf:
+                return
+            job = self.table.jobs[row]
+            choice = self._policy.choose(job, None, self._site, True)
+            if choice.machine == NOWHERE:
+                places[row] = inf
+                if choice.reason != NO_MACHINE:  # its policy keeps it, and looks at the next
+                    self._keep(job, choice)
+                    continue
+                self._note_no_machine(job.number, self._line.waiting[job.number])
+                if self._backfill == EASY:
+                    self._let_pass(job, places)
+                return
+            self._begin(job, choice)
+            if self._policy.ranks_anew:
+                places = self._places()
+            elif self._sink is None:
+                places[row] = inf
+            else:
+                places = np.delete(places, row)
+
+    def _places(self) -> NDArray[np.float64]:
+        """Where each stands; at infinity who was decided in this round already (in shadow)."""
+        if not self.table.jobs:
+            return np.empty(0)
+        places = np.array(self._policy.rank(self.table, self._site), dtype=float)
+        if self._decided:
+            places[[job.number in self._decided for job in self.table.jobs]] = inf
+        return places
+
+    def _begin(self, job: Job, choice: Choice) -> float:
+        """Start a job; returns when it is expected to end."""
+        standing = self._line.waiting[job.number]
+        self._note_start(job, standing, choice)
+        end_s = self._expected_end_s(job, choice.machine)
+        self._begun.append((choice.machine, ExpectedEnd(end_s, job.number, job.spec.cpus)))
+        if self._sink is None:
+            self._decided.add(job.number)
+        else:
+            self.leave(job, standing)
+        return end_s
+
+    def _expected_end_s(self, job: Job, machine: int) -> float:
+        estimate_s = job.spec.estimate_s
+        if estimate_s is None or isnan(estimate_s):
+            return inf
+        return self._site.now + estimate_s / self._site.speed_of(machine)
+
+    def _keep(self, job: Job, choice: Choice) -> None:
+        standing = self._line.waiting[job.number]
+        if standing.hold_since_s is None:
+            standing.hold_since_s = self._site.now
+        standing.decided_s = self._site.now
+        self._note_keep(job.number, standing, choice.reason, choice)
+
+    def _let_pass(self, first: Job, places: NDArray[np.float64]) -> None:
+        """Start those behind the first in line that do not delay it."""
+        site, table = self._site, self.table
+        reservation = reserve_first(first.spec.cpus, site, self._begun)
+        widest = max(map(site.cpus_left, site.free_since), default=0)
+        for job in [table.jobs[row] for row in who_may_pass(table, places, widest)]:
+            if not site.free_total:
+                return
+            choice = self._policy.choose(job, None, site, True)
+            machine, cpus = choice.machine, job.spec.cpus
+            if machine == NOWHERE:
+                continue
+            if reservation.allows(machine, cpus, self._expected_end_s(job, machine)):
+                reservation = reservation.after(machine, cpus, self._begin(job, choice))

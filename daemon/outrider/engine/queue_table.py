@@ -1,0 +1,116 @@
+"""The queue as columns, kept up to date as jobs get in line and leave: `outrider.api.Queue`."""
+
+from math import nan
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.model.jobs import Job
+
+_SUBMIT, _ESTIMATE, _ORDER = range(3)
+_STAMP, _CPUS, _VO, _INTERACTIVE = range(4)
+_FIRST_ROWS: Final = 64
+
+
+class QueueTable:
+    """Waiting jobs in the order in which they got in line, one row each.
+
+    A row goes by moving those behind it up: a few copies of memory, however many jobs wait.
+
+    Attributes:
+        jobs: by row.
+        vo_names: by the numbers of column `vo`.
+    """
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+        self.vo_names: list[str] = []
+        self._vos: dict[str, int] = {}
+        self._floats = np.empty((3, _FIRST_ROWS))
+        self._ints = np.empty((4, _FIRST_ROWS), dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def add(self, job: Job, stamp: int, now: float, order: float) -> None:
+        """A job gets in line, behind all others; `stamp` is later than theirs."""
+        row = len(self.jobs)
+        if row == self._floats.shape[1]:
+            self._floats = np.concatenate([self._floats, np.empty_like(self._floats)], axis=1)
+            self._ints = np.concatenate([self._ints, np.empty_like(self._ints)], axis=1)
+        spec = job.spec
+        submit_s = now if job.submit_s is None else job.submit_s
+        estimate_s = nan if spec.estimate_s is None else spec.estimate_s
+        vo = self._vos.get(spec.vo)
+        if vo is None:
+            vo = self._vos[spec.vo] = len(self.vo_names)
+            self.vo_names.append(spec.vo)
+        self._floats[:, row] = submit_s, estimate_s, order
+        self._ints[:, row] = stamp, spec.cpus, vo, spec.job_class == "interactive"
+        self.jobs.append(job)
+
+    def remove(self, stamp: int) -> Job | None:
+        """A job leaves the line; None if it was not in it."""
+        n = len(self.jobs)
+        row = int(np.searchsorted(self._ints[_STAMP, :n], stamp))
+        if row == n or self._ints[_STAMP, row] != stamp:
+            return None
+        self._floats[:, row : n - 1] = self._floats[:, row + 1 : n]
+        self._ints[:, row : n - 1] = self._ints[:, row + 1 : n]
+        return self.jobs.pop(row)
+
+    def stamp(self, row: int) -> int:
+        """What tells this place in line from every other."""
+        return int(self._ints[_STAMP, row])
+
+    @property
+    def submit_s(self) -> NDArray[np.float64]:
+        """When each was submitted; if nobody saw that, when it got in line."""
+        return self._floats[_SUBMIT, : len(self.jobs)]
+
+    @property
+    def estimate_s(self) -> NDArray[np.float64]:
+        """Estimated run time on all the CPUs it asks for; nan where nobody said."""
+        return self._floats[_ESTIMATE, : len(self.jobs)]
+
+    @property
+    def order(self) -> NDArray[np.float64]:
+        """What `Policy.order` said of each when it got in line."""
+        return self._floats[_ORDER, : len(self.jobs)]
+
+    @property
+    def cpus(self) -> NDArray[np.int64]:
+        """CPUs it asks for."""
+        return self._ints[_CPUS, : len(self.jobs)]
+
+    @property
+    def vo(self) -> NDArray[np.int64]:
+        """The number of its VO in `vo_names`."""
+        return self._ints[_VO, : len(self.jobs)]
+
+    @property
+    def interactive(self) -> NDArray[np.bool_]:
+        """Whether its class is ``interactive``."""
+        declared: NDArray[np.bool_] = self._ints[_INTERACTIVE, : len(self.jobs)] == 1
+        return declared
+
+    def save(self) -> dict[str, Any]:
+        """The places in line, as plain data; the jobs are the site's."""
+        n = len(self.jobs)
+        return {
+            "jobs": [job.number for job in self.jobs],
+            "stamps": self._ints[_STAMP, :n].tolist(),
+            "submit_s": self.submit_s.tolist(),
+            "order": self.order.tolist(),
+            "vos": self.vo_names,
+        }
+
+    def restore(self, saved: dict[str, Any], jobs: dict[int, Job]) -> None:
+        """Go on from what `save` gave."""
+        self.jobs.clear()
+        self.vo_names = list(saved["vos"])
+        self._vos = {vo: number for number, vo in enumerate(self.vo_names)}
+        rows = zip(saved["jobs"], saved["stamps"], saved["submit_s"], saved["order"], strict=True)
+        for number, stamp, submit_s, order in rows:
+            self.add(jobs[number], stamp, submit_s, order)

@@ -1,0 +1,60 @@
+"""What rounds over the whole queue share: who stands in it, as columns that policies read."""
+
+from typing import Any
+
+from outrider.engine.line import Standing
+from outrider.engine.queue_table import QueueTable
+from outrider.engine.round import Round, Tally
+from outrider.engine.site import Site
+from outrider.model.jobs import Job
+
+
+class QueuedRound(Round):
+    """A round whose policy sees all waiting jobs at once.
+
+    Attributes:
+        table: they, one row each.
+    """
+
+    def __init__(self, seat: Tally) -> None:
+        super().__init__(seat)
+        self.table = QueueTable()
+
+    def _admit(self) -> list[tuple[Job, Standing]]:
+        """Those who got in line since the last round take their rows; returns them."""
+        site, policy = self._site, self._policy
+        newcomers = []
+        for number, standing in self._line.take_fresh():
+            job = site.jobs[number]
+            self.table.add(job, standing.stamp, site.now, policy.order(job, site))
+            policy.entered(job, site)
+            newcomers.append((job, standing))
+        return newcomers
+
+    def withdrew(self, standing: Standing, site: Site) -> None:
+        """A job is no longer in line."""
+        job = self.table.remove(standing.stamp)
+        if job is not None:
+            self._policy.withdrew(job, site)
+
+    def leave(self, job: Job, standing: Standing) -> None:
+        """A job is carried out of the line: what follows in this round no longer sees it."""
+        self.withdrew(standing, self._site)
+
+    @property
+    def somebody_waits(self) -> bool:
+        """Whether a machine that frees concerns anybody here."""
+        return bool(self.table.jobs)
+
+    def clear(self) -> None:
+        """Everybody goes."""
+        self.table = QueueTable()
+
+    def save(self) -> dict[str, Any]:
+        """The queue, as plain data."""
+        return self.table.save()
+
+    def restore(self, saved: dict[str, Any], site: Site) -> None:
+        """Go on from what `save` gave."""
+        if saved:  # not in a snapshot of a policy that decided job by job then
+            self.table.restore(saved, site.jobs)

@@ -1,0 +1,107 @@
+"""Intervals by resampling: of means, and of what is made of several means over the same things.
+
+Two policies on one trace are compared job by job, and what befalls a job befalls its neighbours:
+waits of one busy afternoon are one observation, not a thousand. So whole blocks of time are drawn
+with replacement, all jobs of a block together and for all policies at once (a paired cluster
+bootstrap: Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 8; Davison and
+Hinkley, "Bootstrap Methods and their Application", 1997, section 8.2.3). Where the observations
+are independent, such as seeds, each is a block of its own.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+RESAMPLES: Final = 4000
+DAY_S: Final = 86_400.0
+_DRAWN_AT_ONCE: Final = 1 << 22
+
+Floats = NDArray[np.float64]
+Blocks = NDArray[np.int64]
+
+
+class Interval(NamedTuple):
+    """Where a figure lies, with the probability that was asked for."""
+
+    low: float
+    high: float
+
+    @property
+    def holds_zero(self) -> bool:
+        """Whether 0 lies within it, ends included."""
+        return self.low <= 0.0 <= self.high
+
+
+def blocks_of_time(time_s: ArrayLike, block_s: float = DAY_S) -> Blocks:
+    """The block of each moment, from 0 on without gaps: stretches of `block_s` seconds.
+
+    Stretches in which nothing lies are no blocks: there is nothing to draw.
+    """
+    stretch = np.floor(np.asarray(time_s, dtype=float) / block_s)
+    blocks: Blocks = np.unique(stretch, return_inverse=True)[1].astype(np.int64)
+    return blocks
+
+
+def resampled_means(
+    values: ArrayLike, seed: int, blocks: Blocks | None = None, resamples: int = RESAMPLES
+) -> Floats:
+    """The means of the columns of `values`, again for every resample.
+
+    Args:
+        values: shape (n,) or (n, columns): a row for each job (or seed), a column for each policy.
+        seed: of the resampling.
+        blocks: shape (n,), the block of each row, from 0 on; None: every row is one.
+        resamples: how often blocks are drawn, as many as there are.
+
+    Returns:
+        Shape (resamples, columns). All columns of a row have the same blocks: their differences
+        and ratios are paired.
+
+    Raises:
+        ValueError: no rows, or blocks of another length.
+    """
+    table = np.asarray(values, dtype=float)
+    if not table.size:
+        raise ValueError("nothing to resample: right would be one value or more")
+    table = table.reshape(len(table), -1)
+    if blocks is None:
+        blocks = np.arange(len(table))
+    if len(blocks) != len(table):
+        raise ValueError(f"{len(blocks)} blocks for {len(table)} rows: right would be as many")
+    counts = np.bincount(blocks).astype(float)
+    sums = np.stack([np.bincount(blocks, weights=column) for column in table.T], axis=1)
+    drawn = [(w @ sums) / (w @ counts)[:, None] for w in _draws(len(counts), seed, resamples)]
+    return np.concatenate(drawn)
+
+
+def _draws(blocks: int, seed: int, resamples: int) -> Iterator[Floats]:
+    """How often each block is drawn, a row for each resample; a few rows at a time."""
+    rng = np.random.default_rng(seed)
+    evenly = np.full(blocks, 1.0 / blocks)
+    at_once = max(1, _DRAWN_AT_ONCE // blocks)
+    for done in range(0, resamples, at_once):
+        size = min(at_once, resamples - done)
+        yield rng.multinomial(blocks, evenly, size=size).astype(float)
+
+
+def interval(resampled: ArrayLike, level: float = 0.95) -> Interval:
+    """The percentile interval of a resampled figure."""
+    tail = (1.0 - level) / 2.0
+    low, high = np.quantile(np.asarray(resampled, dtype=float), (tail, 1.0 - tail))
+    return Interval(float(low), float(high))
+
+
+def paired_interval(
+    ours: ArrayLike, theirs: ArrayLike, seed: int = 0, blocks: Blocks | None = None
+) -> Interval:
+    """The 95 % interval of the mean of ours - theirs, row by row on the same things.
+
+    Raises:
+        ValueError: different lengths, or nothing in them.
+    """
+    a, b = np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float)
+    if a.shape != b.shape:
+        raise ValueError(f"{len(a)} values beside {len(b)}: right would be pairs")
+    return interval(resampled_means(a - b, seed, blocks))

@@ -1,0 +1,154 @@
+"""One run of a comparison: a policy on a workload file, and what befell each job."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from outrider.api.chance import stream
+from outrider.api.estimator import RunTimeEstimator
+from outrider.api.make import make_policy
+from outrider.api.plugins import load_estimator
+from outrider.api.policy import Policy
+from outrider.engine.backfill import NONE
+from outrider.lab.cells import effective_settings
+from outrider.lab.comparison.paired import JobOutcomes, PolicyRun
+from outrider.ledger import LedgerHash
+from outrider.model.decisions import Choice
+from outrider.model.events import COMPLETED, STARTED, Event
+from outrider.model.settings import build
+from outrider.replay.grid_run import GridRun
+from outrider.virtual.estimates import EXACT, LEARNED, estimate_rule, estimated
+from outrider.virtual.swf import read_swf
+from outrider.virtual.workload import INTERACTIVE_BELOW_S, Workload
+
+
+class Conditions(msgspec.Struct, frozen=True):
+    """What all policies of a comparison have in common; the options of ``outrider compare``.
+
+    Attributes:
+        estimates: what policies know of run times; see `outrider.virtual.estimates`.
+        backfill: the site's rule, ``none`` or ``easy``.
+        machines: CPUs, in place of the header's.
+        interactive_below_s: jobs that ran strictly shorter are interactive.
+        vo: the column that says which VO a job belongs to.
+        shares: fair shares by VO; empty: equal.
+    """
+
+    estimates: str = EXACT
+    backfill: str = NONE
+    machines: int | None = None
+    interactive_below_s: float = INTERACTIVE_BELOW_S
+    vo: str = "group"
+    shares: Mapping[str, float] = {}
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A policy with given settings; they win over the preset's."""
+
+    policy: str
+    settings: Mapping[str, Any] = {}
+    preset: str | None = None
+
+    def make(self, seed: int) -> Policy:
+        """A fresh policy. Raises `ConfigurationError`, `PluginError`."""
+        return make_policy(self.policy, self.settings, seed, f"--set {self.policy}", self.preset)
+
+
+class Task(msgspec.Struct, frozen=True):
+    """What one run needs; picklable, and small where the trace is large."""
+
+    trace: str
+    candidate: Candidate
+    seed: int
+    conditions: Conditions
+
+    def __str__(self) -> str:
+        return f"{self.candidate.policy}, seed {self.seed}, on {self.trace}"
+
+
+class WatchedRun(GridRun):
+    """A run that remembers what befell each job.
+
+    What it remembers is what the accounting has just written down: the numbers of the report.
+    """
+
+    def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
+        """As `GridRun.run`; afterwards `jobs` holds what befell each job."""
+        trace = self.workload
+        missing = np.full(len(trace.submit_s), np.nan)
+        self.jobs = JobOutcomes(
+            trace.submit_s, np.array(trace.job_class, dtype=str), missing, missing.copy()
+        )
+        return super().run(progress or _unwatched)
+
+    def _reporting(
+        self, events: Iterable[Event], progress: Callable[[float], None]
+    ) -> Iterator[Event]:
+        """Look at the books after every start and every completion."""
+        waits, slowdowns = self.jobs.wait_s, self.jobs.bounded_slowdown
+        for event in super()._reporting(events, progress):
+            yield event  # the engine has handled it when it asks for the next
+            time_s, kind, subject, _ = event
+            if kind == STARTED and np.isnan(waits[subject]):
+                waits[subject] = self.site.jobs[subject].wait_s(time_s)
+            elif kind == COMPLETED and self.accounting.slowdown.values is not None:
+                slowdowns[subject] = self.accounting.slowdown.values[-1]
+
+
+def run_task(task: Task) -> PolicyRun:
+    """Run one task in this process.
+
+    Raises:
+        OutriderError: the trace cannot be read, the policy cannot be made, or it failed.
+    """
+    given = task.conditions
+    rule = estimate_rule(given.estimates, "--estimates")
+    workload = estimated(_workload(task.trace, given), rule, task.seed)
+    policy = task.candidate.make(task.seed)
+    policy.wants_scores = False
+    digest = LedgerHash()
+
+    def keep(
+        time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str,
+        name: str, choice: Choice | None,
+    ) -> None:  # fmt: skip
+        digest.add(time_s, job, action, machine, cpus)
+
+    run = WatchedRun(
+        workload, [policy], keep, shares=given.shares, backfill=given.backfill,
+        estimator=learned_estimator(task.seed) if rule.kind == LEARNED else None,
+    )  # fmt: skip
+    about = {
+        "trace": task.trace,
+        "policy": task.candidate.policy,
+        "settings": effective_settings(policy, run.seats[0].reconsider_s),
+        "seed": task.seed,
+        "preset": task.candidate.preset,
+    }
+    report = about | run.run() | {"ledger_sha256": digest.hexdigest()}
+    return PolicyRun(task.candidate.policy, task.seed, report, run.jobs)
+
+
+def learned_estimator(seed: int) -> RunTimeEstimator:
+    """The estimator that learns on-line, fresh. Raises `PluginError`."""
+    kind = load_estimator(LEARNED)
+    settings = build(kind.settings_type, {}, f"estimator {LEARNED}")
+    return kind(settings, stream(seed, f"estimator:{LEARNED}"))
+
+
+@lru_cache(maxsize=1)
+def _read(path: str, machines: int | None, interactive_below_s: float, vo: str) -> Workload:
+    return read_swf(Path(path), machines=machines, interactive_below_s=interactive_below_s, vo=vo)
+
+
+def _workload(trace: str, given: Conditions) -> Workload:
+    """The trace; the last one is kept, for all policies run it."""
+    return _read(trace, given.machines, given.interactive_below_s, given.vo)
+
+
+def _unwatched(ratio: float) -> None:
+    """Nobody watches the progress."""

@@ -1,0 +1,169 @@
+"""Lessons: what a policy in training watches. One who acts, or a record of who acted."""
+
+from collections.abc import Callable, Iterator
+from math import inf
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from outrider.api.make import make_policy
+from outrider.api.policy import Policy
+from outrider.engine import Engine, Intake, Seat
+from outrider.engine.accounting import Accounting
+from outrider.engine.site import Site
+from outrider.ledger import Journal
+from outrider.model.decisions import Choice
+from outrider.model.errors import TraceError
+from outrider.model.events import TICK, Event
+from outrider.model.localtime import ZoneTime
+from outrider.replay.grid_run import RECONSIDER_S, GridRun
+from outrider.replay.ingestion import Ingestion, NoRecorder, inferred_machine
+from outrider.replay.log_files import LogFile
+from outrider.replay.recorded_run import RECORDED, RecordedRun
+from outrider.virtual.workload import Workload
+
+
+class Sitting(NamedTuple):
+    """One lesson with its pupil: the site it looks at, its seat, and what lets it watch."""
+
+    site: Site
+    seat: Seat
+    run: Callable[[], object]
+
+
+class Lesson(Protocol):
+    """Something to watch.
+
+    Attributes:
+        name: of the trace.
+        teacher: whose decisions are watched.
+    """
+
+    name: str
+    teacher: str
+
+    def sit(self, pupil: Policy) -> Sitting:
+        """Let a policy sit down beside it. Raises `TraceError`, `ConfigurationError`."""
+        ...
+
+
+class WorkloadLesson:
+    """A workload under a policy, or as its own scheduler ran it.
+
+    Args:
+        make: reads or draws the workload, when it is its turn.
+        name: of the workload.
+        teacher: name of a policy, or `RECORDED`.
+        until_s: watch until this second only; None: to the end.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Workload],
+        name: str,
+        teacher: str,
+        until_s: float | None = None,
+    ) -> None:
+        self.name = name
+        self.teacher = teacher
+        self._make = make
+        self._until_s = until_s
+
+    def sit(self, pupil: Policy) -> Sitting:
+        """Beside the teacher, at the same table."""
+        workload = self._make()
+        if self.teacher == RECORDED:
+            recorded = RecordedRun(workload, [pupil], _unheard, self._until_s, exact=False)
+            return Sitting(recorded.site, recorded.seats[0], recorded.run)
+        teacher = make_policy(self.teacher, {}, 0, f"--teacher {self.teacher}")
+        teacher.wants_scores = False
+        run = GridRun(workload, [teacher, pupil], _unheard, self._until_s, exact=False)
+        return Sitting(run.site, run.seats[1], run.run)
+
+
+class LogsLesson:
+    """What a batch system wrote in its logs, merged by time.
+
+    Args:
+        files: read from their beginning when it is their turn.
+    """
+
+    def __init__(self, files: list[LogFile]) -> None:
+        self.name = ", ".join(str(file.path) for file in files)
+        self.teacher = RECORDED
+        self._files = files
+
+    def sit(self, pupil: Policy) -> Sitting:
+        """Beside the scheduler that was."""
+        ingestion = Ingestion(self._files)
+        return _beside_a_record(pupil, ingestion.intake, ingestion.events)
+
+
+class JournalLesson:
+    """What a daemon saw: the inputs of its journal, even while it runs.
+
+    Args:
+        path: of the journal.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        self.teacher = RECORDED
+        self._path = path
+
+    def sit(self, pupil: Policy) -> Sitting:
+        """Beside the scheduler that was."""
+        intake = Intake((), inferred_machine)
+        return _beside_a_record(pupil, intake, lambda: self._events(intake))
+
+    def _events(self, intake: Intake) -> Iterator[Event]:
+        heard = False
+        with Journal(self._path, read_only=True) as journal:
+            for _, label, event in journal.inputs_after(0):
+                if event[1] == TICK:
+                    yield from intake.advance(event[0])
+                else:
+                    heard = True
+                    intake.arrive(label, (event,))
+        yield from intake.advance(inf)
+        if not heard:
+            raise TraceError(
+                f"{self._path}: holds no events of a site; right would be the journal of a daemon "
+                "(what a replay writes are decisions only)"
+            )
+
+
+def _beside_a_record(
+    pupil: Policy, intake: Intake, events: Callable[[], Iterator[Event]]
+) -> Sitting:
+    """An engine without anybody who acts, fed with what was recorded."""
+    utc = ZoneTime("UTC")
+    site = Site(utc, [])
+    seat = Seat(pupil, acting=False, reconsider_s=RECONSIDER_S)
+    engine = Engine(site, Accounting(utc), [seat], _NoLaterLooks(intake), NoRecorder())
+    return Sitting(site, seat, lambda: engine.feed(events()))
+
+
+class _NoLaterLooks:
+    """An intake that ticks when something happens only.
+
+    Nobody acts on what a pupil would do, and looking again at a job that the record never tells
+    the end of would go on for ever.
+    """
+
+    def __init__(self, intake: Intake) -> None:
+        self._intake = intake
+
+    def start(self, job: int, machine: int) -> None:
+        """Nothing starts: the record says what did."""
+
+    def wake_at(self, time_s: float) -> None:
+        """A tick at the present moment is delivered, a later one is not."""
+        if time_s <= self._intake.now:
+            self._intake.wake_at(time_s)
+
+
+def _unheard(
+    time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str,
+    policy: str, choice: Choice | None,
+) -> None:  # fmt: skip
+    """Nobody keeps what is decided in a lesson."""

@@ -1,0 +1,84 @@
+"""One run of a workload under one acting policy: the engine joined to the virtual grid."""
+
+from collections.abc import Mapping, Sequence
+from math import isinf
+from typing import Any
+
+from outrider.api.estimator import RunTimeEstimator
+from outrider.api.policy import Policy
+from outrider.engine import Seat
+from outrider.engine.accounting import Accounting
+from outrider.engine.backfill import NONE
+from outrider.engine.site import Site
+from outrider.model.localtime import TraceTime
+from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
+from outrider.replay.run import Keep, ReplayRecorder, TraceRun
+from outrider.virtual.grid_site import GridSite
+from outrider.virtual.workload import Workload
+
+RECONSIDER_S = 3600.0
+"""Decision epoch of policies that keep a job queued by choice and have none of their own."""
+
+
+class GridRun(TraceRun):
+    """A run of a workload, until every job is done.
+
+    Args:
+        workload: the trace.
+        policies: the first acts, the others are shadow candidates.
+        keep: called for every decision of every seat.
+        until_s: stop after this second.
+        exact: keep every wait, for exact percentiles in the report.
+        shares: fair shares by VO; None: those the workload intends; empty: equal.
+        utilities: time utility functions by job class.
+        backfill: the rule by which jobs may pass one that does not fit (`engine.backfill`).
+        estimator: says how long a job will run, in place of the trace; None: nobody does.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        policies: Sequence[Policy],
+        keep: Keep,
+        until_s: float | None = None,
+        exact: bool = True,
+        shares: Mapping[str, float] | None = None,
+        utilities: Mapping[str, TimeUtility] = DEFAULT_UTILITIES,
+        backfill: str = NONE,
+        estimator: RunTimeEstimator | None = None,
+    ) -> None:
+        clock = TraceTime(workload.start)
+        self.workload = workload
+        self.grid = GridSite(workload, until_s, utilities)
+        site = Site(clock, [], utilities=utilities)
+        targets = workload.shares if shares is None else shares
+        accounting = Accounting(clock, targets, exact, utilities=utilities)
+        if len(workload.submit_s):  # a log's second 0 may be long before
+            accounting.begin_s = float(workload.submit_s[0])
+        # Backfill is about jobs of different widths; where all are alike, whoever is first fits.
+        rule = backfill if workload.is_parallel else None
+        seats = [
+            Seat(p, n == 0, RECONSIDER_S, exact=n == 0, backfill=rule)
+            for n, p in enumerate(policies)
+        ]
+        recorder = ReplayRecorder(workload.job_names, workload.machine_names, site, keep)
+        super().__init__(self.grid, site, accounting, seats, recorder, estimator)
+
+    @property
+    def end_s(self) -> float:
+        """When the last job was done, or the run stopped."""
+        return self.grid.now if isinf(self.grid.until_s) else self.grid.until_s
+
+    def _described(self, out: dict[str, Any], seat: Seat | None, end_s: float) -> dict[str, Any]:
+        out["jobs"]["skipped"] = dict(self.workload.skipped)
+        return out | {
+            "machines": len(self.workload.machine_names),
+            "owner_sessions": 0,
+            "holds": None,
+        }
+
+    def _cpus(self) -> int:
+        return sum(spec.cpus for spec in self.workload.machines)
+
+    def _expected_end_s(self) -> float:
+        return float(self.workload.submit_s[-1]) if len(self.workload.submit_s) else 1.0

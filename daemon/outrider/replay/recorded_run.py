@@ -1,0 +1,92 @@
+"""What a trace's own scheduler did, told to the engine: same accounting, policies in shadow."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from outrider.api.estimator import RunTimeEstimator
+from outrider.api.policy import Policy
+from outrider.engine import Seat
+from outrider.engine.accounting import Accounting
+from outrider.engine.site import Site
+from outrider.model.decisions import START
+from outrider.model.localtime import TraceTime
+from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
+from outrider.replay.grid_run import RECONSIDER_S
+from outrider.replay.run import Keep, ReplayRecorder, TraceRun
+from outrider.virtual.recorded_site import NO_WAIT, RecordedSite
+from outrider.virtual.workload import Workload
+
+RECORDED: Final = "recorded"
+"""The pseudo-policy: whoever scheduled the trace."""
+
+
+class RecordedRun(TraceRun):
+    """A workload as it happened, until every job is done.
+
+    Args:
+        workload: the trace; its jobs without a recorded wait are left out and counted.
+        policies: all sit in shadow: they decide, see what was really done, and learn from it.
+        keep: called for every start of the trace, as a decision of `RECORDED`, and for every
+            decision of the seats.
+        until_s: stop after this second.
+        exact: keep every wait, for exact percentiles in the report.
+        shares: fair shares by VO; None: those the workload intends; empty: equal.
+        utilities: time utility functions by job class.
+        estimator: says how long a job will run, in place of the trace; None: nobody does.
+
+    Raises:
+        TraceError: the trace records no waits.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        policies: Sequence[Policy],
+        keep: Keep,
+        until_s: float | None = None,
+        exact: bool = True,
+        shares: Mapping[str, float] | None = None,
+        utilities: Mapping[str, TimeUtility] = DEFAULT_UTILITIES,
+        estimator: RunTimeEstimator | None = None,
+    ) -> None:
+        clock = TraceTime(workload.start)
+        self.workload = workload
+        self.recorded = RecordedSite(workload, self._started, until_s)
+        self._keep = keep
+        self._starts = 0
+        site = Site(clock, [], utilities=utilities)
+        targets = workload.shares if shares is None else shares
+        accounting = Accounting(clock, targets, exact, utilities=utilities)
+        accounting.begin_s = float(workload.submit_s[0])
+        seats = [Seat(policy, acting=False, reconsider_s=RECONSIDER_S) for policy in policies]
+        recorder = ReplayRecorder(workload.job_names, workload.machine_names, site, keep)
+        super().__init__(self.recorded, site, accounting, seats, recorder, estimator)
+
+    def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
+        """Run to the end; the report is about what happened, not about the shadow policies."""
+        return super().run(progress) | {"decisions": self._starts, "calibration": None}
+
+    @property
+    def end_s(self) -> float:
+        """When the last job was done, or the run stopped."""
+        return self.recorded.now if self.recorded.is_done else self.recorded.until_s
+
+    def _started(self, time_s: float, job: int, machine: int, cpus: int) -> None:
+        self._starts += 1
+        names, machines = self.workload.job_names, self.workload.machine_names
+        self._keep(time_s, names[job], START, machines[machine], cpus, RECORDED, RECORDED, None)
+
+    def _described(self, out: dict[str, Any], seat: Seat | None, end_s: float) -> dict[str, Any]:
+        out["jobs"]["skipped"] = dict(self.workload.skipped)
+        if self.recorded.left_out:
+            out["jobs"]["skipped"][NO_WAIT] = self.recorded.left_out
+        return out | {
+            "machines": len(self.workload.machine_names),
+            "owner_sessions": 0,
+            "hold_s": {"max": None},
+            "holds": None,
+            "overbooked": self.recorded.overbooked,
+        }
+
+    def _expected_end_s(self) -> float:
+        return float(self.workload.submit_s[-1])

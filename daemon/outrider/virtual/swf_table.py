@@ -1,0 +1,162 @@
+"""A Standard Workload Format file as it stands: its header, and 18 numbers for each job.
+
+The format is that of Chapin et al. 1999 and the Parallel Workloads Archive
+(https://www.cs.huji.ac.il/labs/parallel/workload/swf.html): lines that begin with ``;`` are header
+or comment, every other one is a job. What the numbers mean for a replay is said in `swf`.
+
+Two passes give the same rows, as for the tables of a campus: numpy parses the whole file, and
+only where it cannot, or finds what is no number, lines are read one by one to name the fault.
+"""
+
+import gzip
+import re
+import zlib
+from collections import Counter
+from collections.abc import Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.model.errors import TraceError
+
+COLUMNS: Final = (
+    "job number", "submit time", "wait time", "run time", "allocated processors",
+    "average CPU time", "used memory", "requested processors", "requested time",
+    "requested memory", "status", "user", "group", "executable", "queue", "partition",
+    "preceding job", "think time",
+)  # fmt: skip
+"""Names of the columns, in their order."""
+
+MISSING: Final = -1
+"""What stands where the log does not say."""
+
+_GZIP: Final = b"\x1f\x8b"
+_FIELD = re.compile(r"[;\s]*([A-Za-z]\w*)\s*:\s*(.*?)\s*")
+
+
+class SwfTable(NamedTuple):
+    """What is written in a file.
+
+    Attributes:
+        header: fields of the header, each as it first stands.
+        values: (jobs, 18) numbers, in the order of `COLUMNS`.
+        lines: (jobs,) the line of each in the file, from 1.
+    """
+
+    header: Mapping[str, str]
+    values: NDArray[np.float64]
+    lines: NDArray[np.int64]
+
+    def column(self, name: str) -> NDArray[np.float64]:
+        """One column by its name in `COLUMNS`."""
+        return self.values[:, COLUMNS.index(name)]
+
+    def processors(self) -> NDArray[np.float64]:
+        """Processors of each job: those allocated; where the log does not say, those requested."""
+        allocated = self.column("allocated processors")
+        return np.where(allocated == MISSING, self.column("requested processors"), allocated)
+
+    def only(self, mask: NDArray[np.bool_]) -> "SwfTable":
+        """The jobs of a mask."""
+        return self._replace(values=self.values[mask], lines=self.lines[mask])
+
+
+def read_table(path: Path, skipped: Counter[str] | None) -> SwfTable:
+    """Read a file, gzipped or not: its content decides.
+
+    Args:
+        path: the file.
+        skipped: None to refuse a damaged line; else such lines are left out and counted here.
+
+    Raises:
+        TraceError: the file cannot be read to its end, has no job, has another number of columns,
+            or a line is damaged; names line, column, value.
+    """
+    rows = _text(path).splitlines()
+    header: dict[str, str] = {}
+    kept: list[str] = []
+    lines: list[int] = []
+    for number, row in enumerate(rows, 1):
+        if row.lstrip().startswith(";"):
+            field = _FIELD.fullmatch(row)
+            if field is not None:
+                header.setdefault(field[1], field[2])
+        elif row and not row.isspace():
+            kept.append(row)
+            lines.append(number)
+    if not kept:
+        raise TraceError(f"{path}: holds no job; right would be 18 columns a job, a job a line")
+    values = _parsed_fast(kept)
+    places = np.array(lines, dtype=np.int64)
+    if values is None:
+        values, places = _parsed_precisely(path, kept, places, skipped)
+    return SwfTable(header, values, places)
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+        data = gzip.decompress(data) if data.startswith(_GZIP) else data
+    except (OSError, EOFError, zlib.error) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise TraceError(f"{path}: cannot be read to its end: {why}") from error
+    return data.decode("latin-1").removeprefix("\xef\xbb\xbf")  # names in old headers: any bytes
+
+
+def _parsed_fast(rows: list[str]) -> NDArray[np.float64] | None:
+    """All numbers by numpy's own parser; None if some row is not what it should be."""
+    try:
+        values: NDArray[np.float64] = np.loadtxt(rows, ndmin=2, comments=None)
+    except ValueError:
+        return None
+    if values.shape[1] != len(COLUMNS) or not np.isfinite(values).all():
+        return None
+    return values
+
+
+def _parsed_precisely(
+    path: Path, rows: list[str], lines: NDArray[np.int64], skipped: Counter[str] | None
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Line by line: names the first damaged one, or counts them."""
+    found = len(rows[0].split())
+    if found != len(COLUMNS):
+        raise TraceError(
+            f"{path}: line {lines[0]}: {found} columns; right would be {len(COLUMNS)}: this is a "
+            "variant of the Standard Workload Format whose columns cannot be told apart"
+        )
+    values: list[list[float]] = []
+    places: list[int] = []
+    for row, line in zip(rows, lines.tolist(), strict=True):
+        fields = row.split()
+        numbers = [_number(field) for field in fields]
+        if len(fields) == len(COLUMNS) and None not in numbers:
+            values.append([number for number in numbers if number is not None])
+            places.append(line)
+        elif skipped is not None:
+            few = len(fields) != len(COLUMNS)
+            skipped["wrong number of columns" if few else "not a number"] += 1
+        else:
+            raise TraceError(f"{path}: line {line}{_fault(fields, numbers)}")
+    table = np.array(values, dtype=np.float64).reshape(-1, len(COLUMNS))
+    return table, np.array(places, dtype=np.int64)
+
+
+def _fault(fields: list[str], numbers: list[float | None]) -> str:
+    if len(fields) != len(COLUMNS):
+        return f": {len(fields)} columns; right would be {len(COLUMNS)}"
+    place = numbers.index(None)
+    return (
+        f', column "{COLUMNS[place]}": not a number: "{fields[place]}"; '
+        f"right would be a number, {MISSING} where it is not known"
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if isfinite(value) and "_" not in text else None

@@ -1,0 +1,226 @@
+"""The automaton over nodes: where the next job is sent, and what a node is rewarded for."""
+
+import random
+from collections.abc import Sequence
+from math import inf
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.api import COMPLETED_RUN, EVICTED_RUN, Outcome, SiteView
+from outrider_policies.automata.settings import AutomataSettings, Response
+from outrider_policies.learners.automaton import Automaton, Positions, scheme
+from outrider_policies.learners.levels import LEVELS, Level
+
+Floats = NDArray[np.float64]
+
+_COMPUTER: Final = "computer"
+_CHANGES: Final[dict[Response, str]] = {
+    "queue": "it loses chance by getting jobs while it has more than the mean",
+    "ratio": "it loses chance if its capacity per job falls below the lowest of any node",
+    "ending": "it gains with each job that completes there and loses with each thrown away",
+}
+
+
+class Nodes:
+    """Machines or clusters as actions, with the jobs that are there.
+
+    Nodes are those with machines; they get in with their first machine and go with their last.
+
+    Attributes:
+        automaton: an action for each node.
+        is_stale: machines joined or left since the nodes were last looked through.
+    """
+
+    def __init__(self, settings: AutomataSettings) -> None:
+        its_scheme = scheme(settings.scheme, settings.reward_step, settings.penalty_step)
+        self.automaton = Automaton(its_scheme)
+        self.is_stale = True
+        self._settings = settings
+        self._level: Level = LEVELS[settings.level]()
+        self._by_machine = settings.level == _COMPUTER
+        self._jobs: Floats = np.empty(0)
+        self._machines: Floats = np.empty(0)
+        self._capacity: Floats = np.empty(0)
+
+    def look_through(self, view: SiteView) -> None:
+        """Take in nodes that came, let go those that went."""
+        if not self.is_stale:
+            return
+        self.is_stale = False
+        automaton = self.automaton
+        jobs = dict(zip(automaton.actions, self._jobs, strict=True))
+        members = {node: machines for node, machines in self._members(view) if machines}
+        for node in [node for node in automaton.actions if node not in members]:
+            automaton.remove(node)
+        for node in members:
+            if node not in automaton:
+                automaton.add(node)
+        here = [members[self._node(at)] for at in range(len(automaton))]
+        self._jobs = np.array([jobs.get(node, 0.0) for node in automaton.actions])
+        self._machines = np.array([float(len(machines)) for machines in here])
+        self._capacity = np.array([sum(_capacity(m, view) for m in each) for each in here])
+
+    def _members(self, view: SiteView) -> list[tuple[int, Sequence[int]]]:
+        if self._by_machine:
+            return [(machine, (machine,)) for each in view.members for machine in each]
+        return list(enumerate(view.members))
+
+    def _node(self, at: int) -> int:
+        node: Any = self.automaton.actions[at]
+        return int(node)
+
+    def node_of(self, machine: int, view: SiteView) -> int:
+        """The node of a machine."""
+        return machine if self._by_machine else view.cluster_of(machine)
+
+    # -- choosing -----------------------------------------------------------------------------
+
+    def open_to(self, cpus: int, view: SiteView) -> Positions:
+        """Positions of the nodes that can take a job of so many CPUs now."""
+        if cpus == 1:
+            return self.automaton.positions(self._level.open_arms(view))
+        nodes = dict.fromkeys(self.node_of(machine, view) for machine in view.fitting(cpus))
+        return self.automaton.positions(nodes)
+
+    def chances(self, among: Positions) -> Floats:
+        """With which chance each of these open nodes is chosen.
+
+        The greedy rule takes the most capacity per job, C / (q + machines), with the job to come
+        counted: by C / q every idle node, however slow, would come before every busy one.
+        """
+        if self._settings.node_rule == "automaton":
+            return self.automaton.chances(self._settings.floor_ratio, among)
+        per_job = self._capacity[among] / (self._jobs[among] + self._machines[among])
+        chances = np.zeros(len(among))
+        chances[np.argmax(per_job)] = 1.0
+        return chances
+
+    def chance_of_cluster(
+        self, cluster: int, among: Positions, chances: Floats, view: SiteView
+    ) -> float:
+        """The sum of the chances of its nodes."""
+        here = [self.cluster_of(int(at), view) == cluster for at in among]
+        return float(chances[here].sum())
+
+    def cluster_of(self, at: int, view: SiteView) -> int:
+        """The cluster of a node, or that is the node."""
+        node = self._node(at)
+        return view.cluster_of(node) if self._by_machine else node
+
+    def machine(self, at: int, cpus: int, view: SiteView, rng: random.Random) -> int:
+        """The machine of a node on which a job starts; in a cluster a free one is drawn."""
+        node = self._node(at)
+        if cpus == 1:
+            return self._level.machine(node, view, rng)
+        fitting = [m for m in view.fitting(cpus) if self.node_of(m, view) == node]
+        return fitting[int(rng.random() * len(fitting))]
+
+    # -- learning -----------------------------------------------------------------------------
+
+    def started(self, machine: int, cpus: int, view: SiteView) -> None:
+        """A job was sent to a machine: its node answers, then the job counts there."""
+        node = self.node_of(machine, view)
+        if node not in self.automaton:
+            return  # it has left meanwhile
+        at = self.automaton.position(node)
+        response = self._settings.response
+        if response != "ending":
+            is_good = self._queue_is_short(at) if response == "queue" else self._ratio_is_high(at)
+            self._learn(at, is_good, cpus, view)
+        self._jobs[at] += 1.0
+
+    def ended(self, outcome: Outcome, view: SiteView) -> tuple[float, ...]:
+        """A run is over; the reward, 1 or -1, if it teaches anything."""
+        node = self.node_of(outcome.machine, view)
+        if node not in self.automaton:
+            return ()
+        at = self.automaton.position(node)
+        self._jobs[at] = max(0.0, self._jobs[at] - 1.0)  # it may have begun before anybody counted
+        is_evicted = outcome.ending == EVICTED_RUN
+        is_done = outcome.ending == COMPLETED_RUN and self._settings.response == "ending"
+        if not is_evicted and not is_done:
+            return ()
+        cpus: Any = outcome.key
+        self._learn(at, is_done, cpus, view)
+        return (1.0 if is_done else -1.0,)
+
+    def _learn(self, at: int, is_good: bool, cpus: int, view: SiteView) -> None:
+        """The node was chosen among itself and those that could take the job instead."""
+        among = np.union1d(self.open_to(cpus, view), [at])
+        if is_good:
+            self.automaton.reward(at, among)
+        else:
+            self.automaton.penalise(at, among)
+
+    def _queue_is_short(self, at: int) -> bool:
+        """LAJS, section 3.1.2: not longer than the dynamic average length, jobs a machine."""
+        length, mean = self._queue(at)
+        return length <= mean
+
+    def _ratio_is_high(self, at: int) -> bool:
+        """Section 4.1.2: with the new job, capacity per job is not below the lowest of any."""
+        busy = self._jobs > 0.0
+        lowest = float(np.min(self._capacity[busy] / self._jobs[busy])) if busy.any() else -inf
+        return bool(self._capacity[at] / (self._jobs[at] + 1.0) >= lowest)
+
+    # -- telling and remembering --------------------------------------------------------------
+
+    def _queue(self, at: int) -> tuple[float, float]:
+        """Jobs a machine at a node, and the mean of all nodes."""
+        lengths = self._jobs / self._machines
+        return float(lengths[at]), float(lengths.mean())
+
+    def name(self, at: int, view: SiteView) -> str:
+        """For people. A policy does not know the names of machines: cluster and number."""
+        cluster = view.cluster_names[self.cluster_of(at, view)]
+        return f"{cluster} no. {self._node(at)}" if self._by_machine else cluster
+
+    def probabilities(self, view: SiteView) -> dict[str, float]:
+        """Of all nodes, by name."""
+        p = self.automaton.probabilities.tolist()
+        return {self.name(at, view): each for at, each in enumerate(p)}
+
+    def by_cluster(self, view: SiteView) -> dict[str, float]:
+        """Their sums by cluster."""
+        sums = dict.fromkeys(view.cluster_names, 0.0)
+        for at, each in enumerate(self.automaton.probabilities.tolist()):
+            sums[view.cluster_names[self.cluster_of(at, view)]] += each
+        return sums
+
+    def sentence(self, at: int, chance: float, view: SiteView) -> str:
+        """The likeliest node, and what would change that."""
+        length, mean = self._queue(at)
+        return (
+            f"most likely sent to {self.name(at, view)} ({chance:.0%}), which has {length:.2g} "
+            f"jobs a machine where the mean is {mean:.2g}; {_CHANGES[self._settings.response]}"
+        )
+
+    def save(self, view: SiteView) -> dict[str, Any]:
+        """Probabilities and counts; clusters by name, machines keep their numbers."""
+        saved = self.automaton.save() | {"jobs": self._jobs.tolist(), "level": self._settings.level}
+        if not self._by_machine:
+            saved["actions"] = [view.cluster_names[node] for node in saved["actions"]]
+        return saved
+
+    def restore(self, saved: dict[str, Any], view: SiteView) -> None:
+        """Go on from what `save` gave.
+
+        Raises:
+            ValueError: it was saved at the other level.
+        """
+        if saved["level"] != self._settings.level:
+            raise ValueError(f'learned at level "{saved["level"]}", not "{self._settings.level}"')
+        actions = saved["actions"]
+        if not self._by_machine:
+            names = list(view.cluster_names)
+            actions = [names.index(name) for name in actions]
+        self.automaton.restore({**saved, "actions": actions})
+        self._jobs = np.array(saved["jobs"], dtype=float)
+        self.is_stale = True
+
+
+def _capacity(machine: int, view: SiteView) -> float:
+    """Work it can do in a second. One that is shut now tells no CPUs, but has at least one."""
+    return max(1, view.cpus_of(machine)) * view.speed_of(machine)

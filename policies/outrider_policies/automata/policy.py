@@ -1,0 +1,222 @@
+"""Two learning automata schedule a grid: one over its users, one over its nodes.
+
+Suganthi and Devi: "Two way proportional job scheduling in computational grids using learning
+automata", sections 3 (LAJS, after Akbari Torkestani) and 4 (two-way).
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.api import (
+    NO_MACHINE,
+    NOWHERE,
+    RUNNING,
+    Choice,
+    Job,
+    Outcome,
+    Policy,
+    Queue,
+    SiteView,
+    events,
+)
+from outrider_policies.automata.nodes import Nodes
+from outrider_policies.automata.settings import AutomataSettings
+from outrider_policies.automata.users import Users
+from outrider_policies.learners.automaton import pick
+
+_SHOWN = 5
+
+
+class Automata(Policy):
+    """Users are polled by one automaton, jobs are sent to nodes by another.
+
+    Polling: while more jobs could start than were received, users are polled; a poll that finds
+    jobs moves one (or the backlog) into the scheduler's own line, which is worked off first come,
+    first served. Polls are learned from at once. Node choice: a node that can take the job is
+    drawn; it is rewarded or penalised when the job starts there, whoever sent it, so a shadow
+    learns from what the batch system does. See docs/automata.md.
+    """
+
+    name = "automata"
+    description = "learning automata: one polls the users, one draws the node for a job"
+    settings_type = AutomataSettings
+    presets: ClassVar = {
+        "lajs": {"level": "computer"},
+        "two_way": {"level": "computer", "user_reward": "jobs", "response": "ratio"},
+        "literal": {
+            "level": "computer", "user_reward": "jobs", "response": "ratio",
+            "node_rule": "greedy", "floor_ratio": 0.0,
+        },
+    }  # fmt: skip
+    features = ("cpus",)
+    hears = frozenset({events.JOINED, events.LEFT})
+
+    def __init__(self, settings: AutomataSettings, rng: Any) -> None:
+        super().__init__(settings, rng)
+        self._users = Users(settings)
+        self._nodes = Nodes(settings)
+        self._received: list[int] = []
+        self._sent: dict[int, int] = {}
+        self._sent_s = -1.0
+
+    # -- users --------------------------------------------------------------------------------
+
+    def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
+        """Received jobs in the order of the polls, then the others as they got in line."""
+        rows = {job.number: row for row, job in enumerate(queue.jobs)}
+        self._received = [number for number in self._received if number in rows]
+        wanted = _startable(len(rows), view) - len(self._received)
+        if wanted > 0:
+            self._receive(wanted, queue, view.now)
+        places = np.full(len(rows), float(len(self._received)))
+        places[[rows[number] for number in self._received]] = np.arange(len(self._received))
+        return places
+
+    def _receive(self, wanted: int, queue: Queue, now: float) -> None:
+        """Poll until so many more jobs were received, or all."""
+        received = set(self._received)
+        ready: defaultdict[str, list[int]] = defaultdict(list)
+        for job in queue.jobs:
+            if job.number not in received:
+                ready[job.spec.user].append(job.number)
+        self._users.meet(ready, now)
+        ready_n = {user: len(jobs) for user, jobs in ready.items()}
+        whole = self.settings.poll == "backlog"
+        while wanted > 0 and ready_n:
+            user = self._users.next_with_jobs(ready_n, self.rng)
+            taken_n = ready_n[user] if whole else 1
+            self._received += ready[user][:taken_n]
+            del ready[user][:taken_n]
+            wanted -= taken_n
+            ready_n[user] -= taken_n
+            if not ready_n[user]:
+                del ready_n[user]
+
+    def poll(self, ready_n: Mapping[str, int], now: float) -> str | None:
+        """Ask one user, as `rank` does: for experiments in which polls are what is counted.
+
+        Args:
+            ready_n: users who have jobs, and how many.
+            now: seconds; users get known with their first job and are forgotten in time.
+
+        Returns:
+            the user, or None if the one who was asked has no job.
+        """
+        self._users.meet(ready_n, now)
+        return self._users.poll(ready_n, self.rng)
+
+    # -- nodes --------------------------------------------------------------------------------
+
+    def alike(self, job: Job, view: SiteView) -> int:
+        """Jobs of equal width are alike."""
+        return job.spec.cpus
+
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        """A node drawn from the automaton (or the greedy rule's), and a machine of it."""
+        nodes = self._nodes
+        nodes.look_through(view)
+        among = nodes.open_to(job.spec.cpus, view)
+        if not len(among):
+            return Choice(NOWHERE, NO_MACHINE)
+        chances = nodes.chances(among)
+        at = int(among[pick(chances, self.rng)])
+        machine = nodes.machine(at, job.spec.cpus, view, self.rng)
+        if self._sent_s != view.now:
+            self._sent.clear()
+            self._sent_s = view.now
+        self._sent[job.number] = machine
+        propensity = nodes.chance_of_cluster(view.cluster_of(machine), among, chances, view)
+        scores = self._best(among, chances, view) if self.wants_scores else None
+        return Choice(machine, self.settings.node_rule, propensity, scores)
+
+    def withdrew(self, job: Job, view: SiteView) -> None:
+        """Learn from where a job starts: it runs already, or was sent off in this very round."""
+        machine = job.machine
+        if job.state != RUNNING:
+            machine = self._sent.pop(job.number, NOWHERE) if self._sent_s == view.now else NOWHERE
+        if machine != NOWHERE:
+            self._nodes.look_through(view)
+            self._nodes.started(machine, job.spec.cpus, view)
+
+    def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> tuple[float, ...]:
+        """A run is over: its node has a job less, and is penalised if the run was thrown away."""
+        if outcome.machine == NOWHERE:
+            return ()
+        self._nodes.look_through(view)
+        return self._nodes.ended(outcome, view)
+
+    def notice(self, kind: int, machine: int, view: SiteView) -> None:
+        """Machines came or went."""
+        self._nodes.is_stale = True
+
+    # -- telling ------------------------------------------------------------------------------
+
+    def _best(
+        self, among: NDArray[np.intp], chances: NDArray[np.float64], view: SiteView
+    ) -> dict[str, float]:
+        best = np.argsort(-chances, kind="stable")[:_SHOWN]
+        return {self._nodes.name(int(among[each]), view): float(chances[each]) for each in best}
+
+    def scores(self, key: Any, view: SiteView) -> dict[str, float]:
+        """The probability of every node, as learned."""
+        self._nodes.look_through(view)
+        return self._nodes.probabilities(view)
+
+    def learned(self, view: SiteView) -> dict[str, Any]:
+        """The probability of each cluster; at level `computer` the sum of its machines'."""
+        self._nodes.look_through(view)
+        shares = self._nodes.by_cluster(view)
+        return {
+            "title": "where the next job is sent",
+            "unit": "probability",
+            "columns": ["probability"],
+            "rows": [{"label": name, "values": [share]} for name, share in shares.items()],
+        }
+
+    def explain(self, job: Job, view: SiteView) -> str:
+        """Its user's share of polls, its place, the likeliest node, and what would change that."""
+        spec, nodes = job.spec, self._nodes
+        nodes.look_through(view)
+        asked = f"its user is asked in {self._users.chance(spec.user):.0%} of polls"
+        if job.number in self._received:
+            asked = f"received, {self._received.index(job.number)} jobs before it; {asked}"
+        among = nodes.open_to(spec.cpus, view)
+        if not len(among):
+            return f"{asked}; no node can take {spec.cpus} CPUs now"
+        chances = nodes.chances(among)
+        best = int(np.argmax(chances))
+        return f"{asked}; {nodes.sentence(int(among[best]), float(chances[best]), view)}"
+
+    # -- remembering --------------------------------------------------------------------------
+
+    def save(self, view: SiteView) -> dict[str, Any]:
+        """Both automata, who was received, and the jobs counted at every node."""
+        return {
+            "users": self._users.save(),
+            "nodes": self._nodes.save(view),
+            "received": list(self._received),
+        }
+
+    def restore(self, saved: dict[str, Any], view: SiteView) -> None:
+        """Go on from what `save` gave.
+
+        Raises:
+            ValueError: nodes were something else: clusters, or machines.
+        """
+        self._nodes.restore(saved["nodes"], view)
+        self._users.restore(saved["users"])
+        self._received = list(saved["received"])
+
+
+def _startable(waiting_n: int, view: SiteView) -> int:
+    """How many of the waiting jobs could start now if each needed one CPU."""
+    cpus = 0
+    for machine in view.free_since:
+        cpus += view.cpus_left(machine)
+        if cpus >= waiting_n:
+            return waiting_n
+    return cpus

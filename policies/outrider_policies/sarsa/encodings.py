@@ -1,0 +1,142 @@
+"""Features: how a state and the waiting jobs are told to a value function."""
+
+from math import log1p
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider_policies.sarsa.asks import Asks
+from outrider_policies.sarsa.mean_runs import MeanRuns
+from outrider_policies.sarsa.site_state import Shares, SiteState, fairness
+
+Floats = NDArray[np.float64]
+
+_HOUR_S: Final = 3600.0
+
+
+class Encoding(Protocol):
+    """Numbers of about 1. `state_n` of them tell a state, `action_n` a job."""
+
+    state_n: int
+    action_n: int
+
+    def state(self, state: SiteState, runs: MeanRuns) -> Floats:
+        """The state, (state_n,)."""
+        ...
+
+    def actions(self, asks: Asks, shares: Shares, runs: MeanRuns) -> Floats:
+        """The jobs, (len(asks), action_n)."""
+        ...
+
+    def save(self) -> Any:
+        """What it remembers, as plain data."""
+        ...
+
+    def restore(self, saved: Any) -> None:
+        """Go on from what `save` gave."""
+        ...
+
+
+class RelativeEncoding:
+    """Everything in the site's own measure, so that what was learned holds on other sites too.
+
+    State: log(1 + minutes until a run ends); idle machines; log(1 + mean runs of backlog a CPU);
+    mean utility of the running jobs; fairness. Job: class; distance of its VO from its target
+    share (0 where nothing is said); log(expected work / mean work). VOs have no names here: one
+    that joins is known at once by what it is owed, and nothing is left behind by one that leaves.
+    """
+
+    state_n = 5
+    action_n = 3
+
+    def state(self, state: SiteState, runs: MeanRuns) -> Floats:
+        """The state, (5,)."""
+        backlog = state.backlog_s / (runs.work_s * max(state.cpus_n, 1))
+        return np.array(
+            [
+                log1p(state.next_end_s / 60.0) / 3.0,
+                state.idle_n / max(state.machines_n, 1),
+                log1p(backlog),
+                state.mean_utility,
+                fairness(state.shares),
+            ]
+        )
+
+    def actions(self, asks: Asks, shares: Shares, runs: MeanRuns) -> Floats:
+        """The jobs, (n, 3)."""
+        owed = np.array([_owed(shares, vo) for vo in asks.vo_names] or [0.0])
+        work_s = runs.expected_s(asks.estimate_s, asks.interactive) * asks.cpus
+        out = np.empty((len(asks), 3))
+        out[:, 0] = asks.interactive
+        out[:, 1] = owed[asks.vo]
+        out[:, 2] = np.log(np.clip(work_s / runs.work_s, 1e-4, 1e4)) / 2.0
+        return out
+
+    def save(self) -> Any:
+        """Nothing is remembered."""
+        return None
+
+    def restore(self, saved: Any) -> None:
+        """Nothing to do."""
+
+
+def _owed(shares: Shares, vo: str) -> float:
+    share, target = shares.get(vo, (0.0, 0.0))
+    return target - share
+
+
+class LiteralEncoding:
+    """The paper's own: hours, machines and VOs by name.
+
+    State: hours until a run ends; idle machines; hours of backlog a CPU; mean utility of the
+    running jobs; the share of each VO. Job: class; its VO as one of eight; expected hours. VOs take
+    the eight places as they appear; all beyond share the last.
+    """
+
+    vos_n: Final = 8
+    state_n = 4 + vos_n
+    action_n = 2 + vos_n
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+
+    def _place(self, vo: str) -> int:
+        return self._places.setdefault(vo, min(len(self._places), self.vos_n - 1))
+
+    def state(self, state: SiteState, runs: MeanRuns) -> Floats:
+        """The state, (12,)."""
+        out = np.zeros(self.state_n)
+        out[:4] = (
+            state.next_end_s / _HOUR_S,
+            state.idle_n,
+            state.backlog_s / _HOUR_S / max(state.cpus_n, 1),
+            state.mean_utility,
+        )
+        for vo, (share, _) in state.shares.items():
+            out[4 + self._place(vo)] += share
+        return out
+
+    def actions(self, asks: Asks, shares: Shares, runs: MeanRuns) -> Floats:
+        """The jobs, (n, 10)."""
+        places = np.array([self._place(vo) for vo in asks.vo_names] or [0])
+        out = np.zeros((len(asks), self.action_n))
+        out[:, 0] = asks.interactive
+        out[np.arange(len(asks)), 1 + places[asks.vo]] = 1.0
+        out[:, -1] = runs.expected_s(asks.estimate_s, asks.interactive) / _HOUR_S
+        return out
+
+    def save(self) -> Any:
+        """The place of each VO."""
+        return dict(self._places)
+
+    def restore(self, saved: Any) -> None:
+        """Go on from what `save` gave."""
+        self._places = dict(saved)
+
+
+ENCODINGS: Final[dict[str, type[Encoding]]] = {
+    "relative": RelativeEncoding,
+    "literal": LiteralEncoding,
+}
+"""By the name in the settings."""

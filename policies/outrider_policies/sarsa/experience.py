@@ -1,0 +1,97 @@
+"""Decisions on their way to becoming experience: what each earned, and which came next."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider_policies.learners.replay_memory import ReplayMemory
+
+Floats = NDArray[np.float64]
+
+
+class Decision:
+    """A job that was started, and what is known of it since.
+
+    Attributes:
+        inputs: features of the state and of the job when it started.
+        job_class, submit_s, cpus: of the job; they make its reward.
+        reward: None until its run has ended.
+        next_inputs: those of the next decision; None until there is one.
+    """
+
+    __slots__ = ("cpus", "inputs", "job_class", "next_inputs", "reward", "submit_s")
+
+    def __init__(self, inputs: Floats, job_class: str, submit_s: float, cpus: int) -> None:
+        self.inputs = inputs
+        self.job_class = job_class
+        self.submit_s = submit_s
+        self.cpus = cpus
+        self.reward: float | None = None
+        self.next_inputs: Floats | None = None
+
+
+class Experience:
+    """Decisions by job, until both their reward and their successor are known.
+
+    Args:
+        memory: takes what is complete.
+    """
+
+    def __init__(self, memory: ReplayMemory) -> None:
+        self._memory = memory
+        self._open: dict[int, Decision] = {}
+        self._last: int | None = None
+
+    def decide(self, job: int, decision: Decision) -> None:
+        """A job was started: the next decision after the last one."""
+        if self._last is not None:
+            last = self._open[self._last]
+            last.next_inputs = decision.inputs
+            self._settle(self._last, last)
+        self._open[job] = decision
+        self._last = job
+
+    def of(self, job: int) -> Decision | None:
+        """The decision that started the present run of a job, if it was seen."""
+        found = self._open.get(job)
+        return None if found is None or found.reward is not None else found
+
+    def reward(self, job: int, reward: float) -> None:
+        """Its run ended, and earned so much."""
+        decision = self._open[job]
+        decision.reward = reward
+        self._settle(job, decision)
+
+    def drop(self, job: int) -> None:
+        """Nothing can be learned from it: its user took it away."""
+        self._open.pop(job, None)
+        if self._last == job:
+            self._last = None
+
+    def _settle(self, job: int, decision: Decision) -> None:
+        if decision.reward is not None and decision.next_inputs is not None:
+            self._memory.add(decision.inputs, decision.reward, decision.next_inputs)
+            del self._open[job]
+
+    def save(self) -> dict[str, Any]:
+        """Open decisions, as plain data."""
+        return {
+            "open": [
+                [
+                    job, d.inputs.tolist(), d.job_class, d.submit_s, d.cpus, d.reward,
+                    None if d.next_inputs is None else d.next_inputs.tolist(),
+                ]
+                for job, d in self._open.items()
+            ],
+            "last": self._last,
+        }  # fmt: skip
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        self._open = {}
+        for job, inputs, job_class, submit_s, cpus, reward, next_inputs in saved["open"]:
+            decision = self._open[job] = Decision(np.array(inputs), job_class, submit_s, cpus)
+            decision.reward = reward
+            decision.next_inputs = None if next_inputs is None else np.array(next_inputs)
+        self._last = saved["last"]

@@ -1,0 +1,117 @@
+"""Settings of `sarsa`, and the paper's own."""
+
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta
+
+from outrider.api import PolicySettings
+
+
+class SarsaSettings(PolicySettings, frozen=True):
+    """What is rewarded, who approximates the values, how it learns, and who may not wait longer."""
+
+    start: Annotated[
+        str,
+        Meta(
+            description="Value function at the beginning: `shipped` (trained off-line from "
+            "earliest deadline first on synthetic grids), `none`, or a file of `outrider train`."
+        ),
+    ] = "shipped"
+    learn: Annotated[
+        bool,
+        Meta(
+            description="False keeps the value function as it started: the frozen self against "
+            "which learning is measured. The mean run time is followed all the same."
+        ),
+    ] = True
+    epsilon: Annotated[
+        float,
+        Meta(ge=0, le=1, description="Probability of starting a job drawn from all that wait."),
+    ] = 0.02
+    gamma: Annotated[
+        float, Meta(ge=0, lt=1, description="Worth of the next decision's value against a reward.")
+    ] = 0.2
+    reward: Annotated[
+        Literal["density", "utility"],
+        Meta(
+            description="What a completed run earns beside fairness: its utility per CPU-second, "
+            "in units of the mean run, or the utility itself as in the paper."
+        ),
+    ] = "density"
+    densest_ratio: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="Bound of the density: shorter runs than a mean run by this ratio earn no "
+            "more, or a few runs of seconds would be all that is learned from.",
+        ),
+    ] = 20.0
+    fairness_weight: Annotated[
+        float, Meta(ge=0, description="Worth of perfect fairness against a utility of 1.")
+    ] = 1.0
+    encoding: Annotated[
+        Literal["relative", "literal"],
+        Meta(
+            description="What the value function sees: quantities relative to the site (mean run, "
+            "CPUs, a VO's distance from its share), or those of the paper, hours and VOs by name."
+        ),
+    ] = "relative"
+    approximator: Annotated[
+        Literal["mlp", "linear", "boosting"],
+        Meta(description="Who approximates values; trees learn by `training` = `batch` only."),
+    ] = "mlp"
+    hidden_n: Annotated[int, Meta(ge=1, description="Sigmoid units of the hidden layer.")] = 20
+    learning_rate: Annotated[
+        float, Meta(gt=0, description="Rate of Adam, in a step or in a training of scikit-learn.")
+    ] = 0.003
+    training: Annotated[
+        Literal["replay", "batch"],
+        Meta(
+            description="`replay`: small steps on remembered runs at every outcome. `batch`: "
+            "fitted anew to all that is remembered by scikit-learn, in a thread beside."
+        ),
+    ] = "replay"
+    memory_n: Annotated[
+        int,
+        Meta(ge=1, description="Runs remembered; fewer follow a changing site sooner."),
+    ] = 3000
+    replay_n: Annotated[int, Meta(ge=1, description="Runs learned from at every outcome.")] = 32
+    retrain_every_n: Annotated[
+        int, Meta(ge=1, description="Outcomes from one training of `batch` to the next.")
+    ] = 500
+    adopt_after_n: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Outcomes until the result of a training is taken up: enough for the "
+            "thread to be done, so that nothing waits for it.",
+        ),
+    ] = 50
+    guard_interactive_s: Annotated[
+        float,
+        Meta(ge=0, description="Interactive jobs waiting longer come first, the oldest of them."),
+    ] = 300.0
+    guard_batch_ratio: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="Batch jobs waiting longer, in mean run times, come first while no "
+            "interactive job waits.",
+        ),
+    ] = 4.0
+    guards: Annotated[
+        bool, Meta(description="False lets values alone decide; single jobs then starve.")
+    ] = True
+
+
+LITERAL: Final[dict[str, Any]] = {
+    "epsilon": 0.3,
+    "gamma": 0.2,
+    "reward": "utility",
+    "encoding": "literal",
+    "hidden_n": 20,
+    "learning_rate": 0.3,
+    "training": "batch",
+    "guards": False,
+}
+"""The paper as printed; its trainer began anew at every example, ours every 500 outcomes."""

@@ -1,0 +1,135 @@
+"""The state of the site as Perez et al. describe it (section III.B), followed event by event."""
+
+import heapq
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from outrider.api import SiteView
+from outrider_policies.sarsa.asks import Ask
+
+Shares = Mapping[str, tuple[float, float]]
+
+
+class SiteState(NamedTuple):
+    """What a decision looks at beside the jobs.
+
+    Attributes:
+        next_end_s: expected seconds until a run ends; 0 if one is overdue or none runs.
+        idle_n: machines on which a job may start.
+        machines_n: machines.
+        backlog_s: expected work of all waiting jobs, CPU-seconds.
+        cpus_n: CPUs that jobs may use.
+        mean_utility: mean utility to be expected of the jobs that run; 1 if none does.
+        shares: of each VO, what it got and its target.
+    """
+
+    next_end_s: float
+    idle_n: int
+    machines_n: int
+    backlog_s: float
+    cpus_n: int
+    mean_utility: float
+    shares: Shares
+
+
+def fairness(shares: Shares) -> float:
+    """1 - D / M, D the largest deficit of a VO and M the largest target (Perez et al., eq. 4)."""
+    most = max((target for _, target in shares.values()), default=0.0)
+    if most <= 0.0:
+        return 1.0
+    deficit = max(max(target - share, 0.0) for share, target in shares.values())
+    return 1.0 - deficit / most
+
+
+class _Run(NamedTuple):
+    end_s: float
+    utility: float
+
+
+class SiteBooks:
+    """Waiting and running jobs, as far as the state asks for them."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[int, tuple[Ask, float]] = {}
+        self._runs: dict[int, _Run] = {}
+        self._ends: list[tuple[float, int]] = []
+        self._backlog_s = 0.0
+        self._utility_sum = 0.0
+        self._cpus_n: int | None = None
+
+    def enter(self, number: int, ask: Ask, work_s: float) -> None:
+        """A job got in line, of so many CPU-seconds to be expected."""
+        self.leave(number)
+        self.waiting[number] = (ask, work_s)
+        self._backlog_s += work_s
+
+    def leave(self, number: int) -> None:
+        """A job is no longer in line."""
+        left = self.waiting.pop(number, None)
+        if left is not None:
+            self._backlog_s = self._backlog_s - left[1] if self.waiting else 0.0
+
+    def start(self, number: int, end_s: float, utility: float) -> None:
+        """A job runs; when it should end, and what it should earn."""
+        self._runs[number] = _Run(end_s, utility)
+        self._utility_sum += utility
+        heapq.heappush(self._ends, (end_s, number))
+
+    def end(self, number: int) -> None:
+        """A run is over."""
+        run = self._runs.pop(number, None)
+        if run is not None:
+            self._utility_sum = self._utility_sum - run.utility if self._runs else 0.0
+
+    def count_cpus_anew(self) -> None:
+        """Machines came, went, or are another's now."""
+        self._cpus_n = None
+
+    def state(self, view: SiteView) -> SiteState:
+        """As of now."""
+        if self._cpus_n is None:
+            self._cpus_n = sum(view.cpus_of(machine) for machine in range(view.machines_n))
+        n = len(self._runs)
+        return SiteState(
+            max(0.0, self._next_end_s(view.now) - view.now),
+            view.free_total,
+            view.machines_n,
+            self._backlog_s,
+            self._cpus_n,
+            self._utility_sum / n if n else 1.0,
+            view.vo_shares(),
+        )
+
+    def _next_end_s(self, now: float) -> float:
+        """The least expected end of a run that is not over. Ends that are over go by the way."""
+        ends, runs = self._ends, self._runs
+        while ends:
+            end_s, number = ends[0]
+            run = runs.get(number)
+            if run is not None and run.end_s == end_s:
+                return end_s
+            heapq.heappop(ends)
+        return now
+
+    def save(self) -> dict[str, Any]:
+        """Everything, sums included: summed anew they would differ in their last digit."""
+        return {
+            "waiting": [[number, list(ask), work] for number, (ask, work) in self.waiting.items()],
+            "runs": [[number, *run] for number, run in self._runs.items()],
+            "backlog_s": self._backlog_s,
+            "utility_sum": self._utility_sum,
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        self.waiting = {number: (Ask(*ask), work) for number, ask, work in saved["waiting"]}
+        self._runs = {number: _Run(*run) for number, *run in saved["runs"]}
+        self._ends = list(_by_end(self._runs.items()))
+        heapq.heapify(self._ends)
+        self._backlog_s = saved["backlog_s"]
+        self._utility_sum = saved["utility_sum"]
+        self._cpus_n = None
+
+
+def _by_end(runs: Iterable[tuple[int, _Run]]) -> Iterable[tuple[float, int]]:
+    return ((run.end_s, number) for number, run in runs)

@@ -1,0 +1,136 @@
+"""How the value function follows what was experienced: by replay, or fitted anew in a thread."""
+
+import random
+from typing import Any, Protocol
+
+from outrider.api import ConfigurationError
+from outrider_policies.learners.boosted_trees import BoostedTrees
+from outrider_policies.learners.linear_function import LinearFunction
+from outrider_policies.learners.mlp import Mlp
+from outrider_policies.learners.replay_memory import Floats, ReplayMemory, Transitions
+from outrider_policies.learners.retraining import Retraining
+from outrider_policies.learners.value_functions import SteppingFunction, ValueFunction
+from outrider_policies.sarsa.settings import SarsaSettings
+
+
+class Training(Protocol):
+    """Owns the value function, and betters it.
+
+    Attributes:
+        values: the value function of now.
+    """
+
+    @property
+    def values(self) -> ValueFunction:
+        """The value function of now."""
+        ...
+
+    def outcome(self, memory: ReplayMemory) -> None:
+        """One more run ended; the memory holds what is known of it."""
+        ...
+
+    def save(self) -> dict[str, Any]:
+        """Everything, as plain data."""
+        ...
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave. Raises `ValueError` if it does not fit."""
+        ...
+
+
+def make_training(settings: SarsaSettings, inputs_n: int, rng: random.Random) -> Training:
+    """The training that the settings ask for, with a value function that knows nothing.
+
+    Raises:
+        ConfigurationError: trees cannot learn by small steps.
+    """
+    rate = settings.learning_rate
+    if settings.approximator == "boosting":
+        if settings.training == "replay":
+            raise ConfigurationError(
+                'sarsa: training = "replay" goes in small steps, which trees cannot; right would '
+                'be training = "batch" with approximator = "boosting"'
+            )
+        return BatchTraining(BoostedTrees(inputs_n), settings, rng)
+    function: SteppingFunction
+    if settings.approximator == "linear":
+        function = LinearFunction(inputs_n, rate)
+    else:
+        function = Mlp(inputs_n, settings.hidden_n, rate, rng)
+    if settings.training == "batch":
+        return BatchTraining(function, settings, rng)
+    return ReplayTraining(function, settings, rng)
+
+
+def _targets(values: ValueFunction, gamma: float, seen: Transitions) -> Floats:
+    """R + gamma Q(s', a') (Perez et al., figure 1)."""
+    targets: Floats = seen.rewards + gamma * values.values(seen.next_inputs)
+    return targets
+
+
+class ReplayTraining:
+    """A step at every outcome, on some runs drawn from the memory."""
+
+    def __init__(self, values: SteppingFunction, settings: SarsaSettings, rng: random.Random):
+        self._values = values
+        self._gamma, self._n = settings.gamma, settings.replay_n
+        self._rng = rng
+
+    @property
+    def values(self) -> ValueFunction:
+        """The value function of now."""
+        return self._values
+
+    def outcome(self, memory: ReplayMemory) -> None:
+        """One step."""
+        if len(memory):
+            seen = memory.sample(self._n, self._rng)
+            self._values.step(seen.inputs, _targets(self._values, self._gamma, seen))
+
+    def save(self) -> dict[str, Any]:
+        """The value function."""
+        return {"values": self._values.save()}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        self._values.restore(saved["values"])
+
+
+class BatchTraining:
+    """Fitted anew to the whole memory every so many outcomes, beside the decisions."""
+
+    def __init__(self, values: ValueFunction, settings: SarsaSettings, rng: random.Random):
+        self._values = values
+        self._gamma, self._every = settings.gamma, settings.retrain_every_n
+        self._retraining = Retraining(settings.adopt_after_n)
+        self._outcomes = 0
+        self._rng = rng
+
+    @property
+    def values(self) -> ValueFunction:
+        """The value function of now."""
+        return self._values
+
+    def outcome(self, memory: ReplayMemory) -> None:
+        """Count it; begin a training, or take up what one has given, when it is time."""
+        self._outcomes += 1
+        self._values = self._retraining.count_outcome() or self._values
+        if self._outcomes >= self._every and len(memory) and not self._retraining.is_open:
+            self._outcomes = 0
+            seen = memory.whole()
+            targets = _targets(self._values, self._gamma, seen)
+            self._retraining.begin(self._values, seen.inputs, targets, self._rng.getrandbits(31))
+
+    def save(self) -> dict[str, Any]:
+        """The value function, and the training that is under way."""
+        return {
+            "values": self._values.save(),
+            "outcomes": self._outcomes,
+            "retraining": self._retraining.save(),
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave; a training under way begins again."""
+        self._values.restore(saved["values"])
+        self._outcomes = saved.get("outcomes", 0)
+        self._retraining.restore(saved.get("retraining"), self._values)

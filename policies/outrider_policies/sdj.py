@@ -1,0 +1,96 @@
+"""Short deadline jobs, as EGEE sites ran them: at once in a reserved slot, or refused."""
+
+import random
+from math import nan
+from typing import Annotated, Final
+
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from outrider.api import NOWHERE, Choice, Job, Policy, PolicySettings, Queue, SiteView
+
+_AT_ONCE: Final = "at_once"
+_REFUSED: Final = "refused"
+
+
+class SdjSettings(PolicySettings, frozen=True):
+    """How much of the site is kept for interactive jobs."""
+
+    reserved_ratio: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="Share of the CPUs that batch jobs never get. More refuses fewer "
+            "interactive jobs, and lets more CPUs stand idle.",
+        ),
+    ] = 0.1
+
+
+class ShortDeadlineJobs(Policy):
+    """An interactive job starts at the moment it comes, in a reserved slot or any other, or never.
+
+    Section II.B of Perez et al. 2008: "the job will either immediately start executing or be
+    rejected if no resource is available". Who is refused is taken for resubmitted as a batch job:
+    it stands at the end of the line, for it came last, and its start has the reason ``refused``.
+    Batch jobs start in the order in which they came, on CPUs that are not reserved; slots are
+    counted, not named: interactive jobs that run fill them first.
+    """
+
+    name = "sdj"
+    description = "interactive jobs start at once in reserved slots or are refused; batch is FIFO"
+    settings_type = SdjSettings
+    features = ("job_class", "submit_s")
+
+    def __init__(self, settings: SdjSettings, rng: random.Random) -> None:
+        super().__init__(settings, rng)
+        self.ranks_anew = True
+        self._moment_s = nan
+        self._came: set[int] = set()
+        self._sent: dict[int, int] = {}
+
+    def _at_moment(self, now: float) -> None:
+        """Forget who came, and who was sent, at another moment than now."""
+        if now != self._moment_s:
+            self._moment_s = now
+            self._came.clear()
+            self._sent.clear()
+
+    def entered(self, job: Job, view: SiteView) -> None:
+        """Now, and only now, it may start at once."""
+        self._at_moment(view.now)
+        self._came.add(job.number)
+
+    def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
+        """Interactive jobs of this moment, then all others as they came, if a slot is theirs.
+
+        Where it is not, the first of the others waits, and nobody passes it.
+        """
+        self._at_moment(view.now)
+        places = np.arange(len(queue.jobs), dtype=float)
+        new = queue.interactive & [job.number in self._came for job in queue.jobs]
+        if not new.all():
+            first = int(np.argmin(new))
+            if queue.cpus[first] > self._cpus_for_batch(view):
+                places[~new] = nan
+        places[new] -= len(places)
+        return places
+
+    def _cpus_for_batch(self, view: SiteView) -> int:
+        """CPUs that are free, less reserved ones that no interactive job fills."""
+        settings: SdjSettings = self.settings
+        cpus_n = sum(map(view.cpus_of, range(view.machines_n)))
+        running = (run for run in view.running if run.spec.job_class == "interactive")
+        filled = sum(({run.number: run.cpus for run in running} | self._sent).values())
+        reserved = int(settings.reserved_ratio * cpus_n)
+        return sum(map(view.cpus_left, view.free_since)) - max(0, reserved - filled)
+
+    def choose(self, job: Job, appraisal: object, view: SiteView, may_keep: bool) -> Choice:
+        """The tightest machine that suffices."""
+        choice = super().choose(job, appraisal, view, may_keep)
+        if choice.machine != NOWHERE and job.spec.job_class == "interactive":
+            self._at_moment(view.now)
+            self._sent[job.number] = job.spec.cpus
+            choice.reason = _AT_ONCE if job.number in self._came else _REFUSED
+        return choice
