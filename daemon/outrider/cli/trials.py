@@ -76,13 +76,14 @@ def run_trial(
         what of `Terms.workload` was in force.
 
     Raises:
-        ConfigurationError, PluginError: the policy cannot be made.
+        ConfigurationError, PluginError: the policy cannot be made, or `until_s` is too early.
         TraceError: the trace does not record what its own scheduler did.
         LedgerError: the ledger cannot be written.
     """
     policy = terms.make(trial.policy, trial.seed)
     if policy is None and isinstance(trace, Workload):
         jobs_with_waits(trace)  # refused before a ledger file is begun
+    until_s = _until_s(trace, terms)
     digest = LedgerHash()
     with ExitStack() as stack:
         keep: Keep = hashed(digest)
@@ -90,7 +91,7 @@ def run_trial(
         if trial.ledger is not None:
             ledger = stack.enter_context(LedgerFile(trial.ledger))
             keep = hashed_and_written(digest, ledger)
-        run = _run_of(trial, trace, policy, terms, keep)
+        run = _run_of(trial, trace, policy, terms, until_s, keep)
         settings = {}
         if policy is not None:
             policy.wants_scores = trial.ledger is not None
@@ -101,7 +102,7 @@ def run_trial(
             "settings": settings,
             "seed": trial.seed,
             "preset": terms.presets[trial.policy],
-            "until_s": _until_s(trace, terms),
+            "until_s": until_s,
         }
         if isinstance(trace, Workload):
             about |= _conditions(trace, terms.workload)
@@ -113,10 +114,11 @@ def run_trial(
 
 
 def _run_of(
-    trial: Trial, trace: Trace, policy: Policy | None, terms: Terms, keep: Keep
-) -> TraceRun:
+    trial: Trial, trace: Trace, policy: Policy | None, terms: Terms, until_s: float | None,
+    keep: Keep,
+) -> TraceRun:  # fmt: skip
     """The run of a trial, not yet begun."""
-    until_s, shares, asked = _until_s(trace, terms), dict(terms.shares), terms.workload
+    shares, asked = dict(terms.shares), terms.workload
     if isinstance(trace, Campus):
         return CampusRun(trace, [policy] if policy else [], keep, until_s, shares=shares)
     workload = estimated(trace, asked.estimates, trial.seed)
@@ -130,10 +132,19 @@ def _run_of(
 
 
 def _until_s(trace: Trace, terms: Terms) -> float | None:
-    """A campus ends: whatever is asked beyond its end would be no part of it."""
-    if terms.until_s is None or isinstance(trace, Workload):
-        return terms.until_s
-    return min(terms.until_s, trace.span_s)
+    """When to stop. Raises `ConfigurationError` if that is before a workload's first job."""
+    until_s = terms.until_s
+    if until_s is None:
+        return None
+    if isinstance(trace, Campus):  # it ends: what is beyond its end would be no part of it
+        return min(until_s, trace.span_s)
+    first_s = float(trace.submit_s[0])
+    if until_s < first_s:
+        raise ConfigurationError(
+            f"--until {until_s:g}: the first job of {trace.name} comes at {first_s:.15g} s; right "
+            "would be a later second of the trace's own time"
+        )
+    return until_s
 
 
 def _conditions(workload: Workload, asked: WorkloadTerms) -> dict[str, Any]:

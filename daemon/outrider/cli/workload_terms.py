@@ -53,7 +53,7 @@ class WorkloadTerms(NamedTuple):
 
 
 def workload_terms(options: Mapping[str, Any]) -> WorkloadTerms:
-    """What the options of `outrider.cli.options.workload_options` ask for. Raises `ConfigurationError`."""
+    """What the options of `options.workload_options` ask for. Raises `ConfigurationError`."""
     words: tuple[str, ...] = options["utilities"]
     below_s: float | None = options["interactive_below"]
     return WorkloadTerms(

@@ -175,20 +175,13 @@ class Site:
         self.free_total -= 1
         del self.free_since[machine]
 
-    def reserve(self, machine: int, cpus: int) -> int:
-        """Within a round: the next job must not choose these CPUs too. Undone by `unreserve`.
-
-        Returns how many are reserved: all of an inferred machine, for its CPUs are a guess.
-        """
-        spec = self.specs[machine]
-        if spec is not None and spec.inferred:
-            cpus = max(cpus, self.cpus[machine] - self.busy[machine])
+    def reserve(self, machine: int, cpus: int) -> None:
+        """Within a round: the next job must not choose these CPUs too. Undone by `unreserve`."""
         busy = self.busy[machine] = self.busy[machine] + cpus
         if busy >= self.cpus[machine] and self.free[machine] == FREE:
             self.free[machine] = RESERVED
             self.free_n[self.machine_cluster[machine]] -= 1
             self.free_total -= 1
-        return cpus
 
     def unreserve(self, machine: int, cpus: int) -> None:
         """The round is over."""

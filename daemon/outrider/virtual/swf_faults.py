@@ -51,7 +51,8 @@ def without_faults(
         )
     bad = np.zeros(len(table.values), dtype=bool)
     for fault in faults:
-        skipped[fault.reason] += int((fault.where & ~bad).sum())
+        if more := int((fault.where & ~bad).sum()):
+            skipped[fault.reason] += more
         bad |= fault.where
     return table.only(~bad)
 

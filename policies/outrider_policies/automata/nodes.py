@@ -119,14 +119,14 @@ class Nodes:
 
     # -- learning -----------------------------------------------------------------------------
 
-    def started(self, machine: int, cpus: int, view: SiteView) -> None:
+    def started(self, machine: int, cpus: int, view: SiteView, learn: bool) -> None:
         """A job was sent to a machine: its node answers, then the job counts there."""
         node = self.node_of(machine, view)
         if node not in self.automaton:
             return  # it has left meanwhile
         at = self.automaton.position(node)
         response = self._settings.response
-        if response != "ending":
+        if learn and response != "ending":
             is_good = self._queue_is_short(at) if response == "queue" else self._ratio_is_high(at)
             self._learn(at, is_good, cpus, view)
         self._jobs[at] += 1.0

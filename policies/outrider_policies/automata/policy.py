@@ -34,9 +34,9 @@ _SHOWN = 5
 class Automata(Policy):
     """Users are polled by one automaton, jobs are sent to nodes by another.
 
-    Polling: while more jobs could start than were received, users are polled; a poll that finds
-    jobs moves one (or the backlog) into the scheduler's own line, which is worked off first come,
-    first served. Polls are learned from at once. Node choice: a node that can take the job is
+    Polling: where more jobs wait than can start, users are polled; a poll that finds jobs moves
+    one (or the backlog) into the scheduler's own line, which is worked off first come, first
+    served. Polls are learned from at once. Node choice: a node that can take the job is
     drawn; it is rewarded or penalised when the job starts there, whoever sent it, so a shadow
     learns from what the batch system does. See docs/automata.md.
     """
@@ -77,7 +77,7 @@ class Automata(Policy):
         return places
 
     def _receive(self, wanted: int, queue: Queue, now: float) -> None:
-        """Poll until so many more jobs were received, or all."""
+        """So many more jobs, by polls; without any where all that wait can start anyway."""
         received = set(self._received)
         ready: defaultdict[str, list[int]] = defaultdict(list)
         for job in queue.jobs:
@@ -85,6 +85,9 @@ class Automata(Policy):
                 ready[job.spec.user].append(job.number)
         self._users.meet(ready, now)
         ready_n = {user: len(jobs) for user, jobs in ready.items()}
+        if sum(ready_n.values()) <= wanted:
+            self._received += [job.number for job in queue.jobs if job.number not in received]
+            return
         whole = self.settings.poll == "backlog"
         while wanted > 0 and ready_n:
             user = self._users.next_with_jobs(ready_n, self.rng)
@@ -139,8 +142,20 @@ class Automata(Policy):
         if job.state != RUNNING:
             machine = self._sent.pop(job.number, NOWHERE) if self._sent_s == view.now else NOWHERE
         if machine != NOWHERE:
-            self._nodes.look_through(view)
-            self._nodes.started(machine, job.spec.cpus, view)
+            self.sent(job, machine, view)
+
+    def sent(self, job: Job, machine: int, view: SiteView, own: bool = True) -> None:
+        """A job was sent to a machine: learn from it.
+
+        Args:
+            job: it.
+            machine: where.
+            view: the site.
+            own: False where another scheduler of the same nodes sent it: the queue there is
+                longer, and nothing is learned.
+        """
+        self._nodes.look_through(view)
+        self._nodes.started(machine, job.spec.cpus, view, learn=own)
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> tuple[float, ...]:
         """A run is over: its node has a job less, and is penalised if the run was thrown away."""

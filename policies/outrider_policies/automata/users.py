@@ -48,8 +48,10 @@ class Users:
             rng: chance.
 
         Returns:
-            the user, or None if the one who was asked has no job.
+            the user, or None if the one who was asked has no job, or nobody is known.
         """
+        if not len(self.automaton):
+            return None
         at = self.automaton.draw(rng, self._floor_ratio)
         user = str(self.automaton.actions[at])
         ready_n = waiting_n.get(user, 0)

@@ -5,7 +5,7 @@ of Suganthi and Devi, section 1.2.2, whose equations 1.1 and 1.2 were never prin
 """
 
 import random
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from math import expm1, log1p
 from typing import Any, Final, Literal, NamedTuple
 
@@ -183,8 +183,8 @@ class Automaton:
         self.probabilities = np.array(saved["probabilities"], dtype=float)
 
 
-def pick(chances: Sequence[float] | Floats, rng: random.Random) -> int:
+def pick(chances: Floats, rng: random.Random) -> int:
     """A position drawn with the chance that stands there; they need not sum to 1."""
-    sums = np.cumsum(chances)
-    at = int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
+    sums = chances.cumsum()
+    at = int(sums.searchsorted(rng.random() * sums[-1], side="right"))
     return min(at, len(sums) - 1)

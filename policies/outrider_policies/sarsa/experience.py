@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from outrider.api import Job
 from outrider_policies.learners.replay_memory import ReplayMemory
 
 Floats = NDArray[np.float64]
@@ -29,6 +30,12 @@ class Decision:
         self.cpus = cpus
         self.reward: float | None = None
         self.next_inputs: Floats | None = None
+
+    @classmethod
+    def of(cls, job: Job, inputs: Floats, now: float) -> "Decision":
+        """A job starts now; one that nobody saw coming counts as submitted now."""
+        submit_s = now if job.submit_s is None else job.submit_s
+        return cls(inputs, job.spec.job_class, submit_s, job.spec.cpus)
 
 
 class Experience:

@@ -1,4 +1,4 @@
-"""SARSA orders the queue: which of the waiting jobs to start is learned from what starts earned."""
+"""SARSA orders the queue: which waiting job to start is learned from what starts earned."""
 
 import random
 from math import inf, nan
@@ -16,21 +16,21 @@ from outrider.api import (
     Choice,
     ConfigurationError,
     Job,
-    JobSpec,
     Outcome,
     Policy,
     Queue,
     SiteView,
 )
+from outrider_policies.learners.machine_speeds import MachineSpeeds
 from outrider_policies.learners.replay_memory import ReplayMemory
 from outrider_policies.sarsa.asks import Ask, Asks
-from outrider_policies.sarsa.encodings import ENCODINGS
 from outrider_policies.sarsa.experience import Decision, Experience
 from outrider_policies.sarsa.guards import Guards
-from outrider_policies.sarsa.mean_runs import MeanRuns
-from outrider_policies.sarsa.sentences import Standing, kind_of, why
+from outrider_policies.sarsa.rewards import reward_of
+from outrider_policies.sarsa.sentences import Standing, best_few, why
 from outrider_policies.sarsa.settings import LITERAL, SarsaSettings
-from outrider_policies.sarsa.site_state import Shares, SiteBooks, fairness
+from outrider_policies.sarsa.sight import Sight
+from outrider_policies.sarsa.site_state import Shares
 from outrider_policies.sarsa.start_states import start_values
 from outrider_policies.sarsa.training import make_training
 
@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 
 EXPLORE: Final = "explore"
 BEST: Final = "best"
-_SHOWN: Final = 4
+_MAP_MINUTES: Final = (1, 5, 15, 60, 240, 960)
 
 
 class _First(NamedTuple):
@@ -50,19 +50,14 @@ class _First(NamedTuple):
     scores: dict[str, float] | None
 
 
-_NOBODY: Final = _First(-1, BEST, 1.0, None)
-
-
 class Sarsa(Policy):
-    """Each waiting job is an action; the one of the highest value starts when a machine frees.
+    """Each waiting job is an action; the one of the highest value starts when a CPU frees.
 
     Learns the value Q(s, a) of starting job a in state s on-policy, from the order in which jobs
-    were started, by whomever, and what their runs earned: Q(s, a) <- r + gamma Q(s', a'), a' being
-    the job started next (Perez et al. 2008, figure 1). The reward r of a run that completes
-    is its time utility by the work it took (`density`), and the fairness of equation 4. A run
-    that was thrown away earned the fairness alone.
-
-    Beside another policy it learns all the same, from that one's decisions.
+    were started, by whomever, and what their runs earned (`reward_of`): Q(s, a) <- r + gamma
+    Q(s', a'), a' being the job started next (Perez et al. 2008, figure 1). Beside another policy it
+    learns all the same, from that one's decisions. The job goes to the fastest free machine, as far
+    as runs have told (`MachineSpeeds`).
     """
 
     name = "sarsa"
@@ -74,29 +69,27 @@ class Sarsa(Policy):
     def __init__(self, settings: SarsaSettings, rng: random.Random) -> None:
         super().__init__(settings, rng)
         self.ranks_anew = True
-        self._encoding = ENCODINGS[settings.encoding]()
-        self._inputs_n = inputs_n = self._encoding.state_n + self._encoding.action_n
-        self._training = make_training(settings, inputs_n, rng)
+        self._sight = Sight(settings.encoding)
+        self._training = make_training(settings, self._sight.inputs_n, rng)
         start = start_values(settings)
         if start is not None:
             try:
                 self._training.restore({"values": start})
             except ValueError as error:
                 raise ConfigurationError(f'sarsa: start = "{settings.start}": {error}') from error
-        self._memory = ReplayMemory(settings.memory_n, inputs_n)
+        self._memory = ReplayMemory(settings.memory_n, self._sight.inputs_n)
         self._experience = Experience(self._memory)
-        self._books = SiteBooks()
-        self._runs = MeanRuns()
-        self._first = _NOBODY
-        self._ranked: Floats | None = None
-        self._chosen = (-1, nan)
+        self._speeds = MachineSpeeds()
+        self._first = _First(NOWHERE, BEST, 1.0, None)
+        self._ranked = np.zeros(0)
+        self._chosen = (NOWHERE, nan)
 
     # -- deciding -----------------------------------------------------------------------------
 
     def rank(self, queue: Queue, view: SiteView) -> Floats:
         """Places by value, the highest first; before all, who waited too long or is drawn."""
         asks = Asks.of_queue(queue)
-        self._ranked, shares = self._state(view)
+        self._ranked, shares = self._sight.state(view)
         values = self._values(self._ranked, asks, shares)
         places = -values
         guarded = self._guards().first(asks, view.now)
@@ -110,30 +103,24 @@ class Sarsa(Policy):
         else:
             row, reason = int(places.argmin()), BEST
             propensity = 1.0 - epsilon + epsilon / n
-        scores = _best_few(row, asks, values) if self.wants_scores else None
+        scores = best_few(row, asks, values) if self.wants_scores else None
         self._first = _First(queue.jobs[row].number, reason, propensity, scores)
         places[row] = -inf
         return places
 
-    def _state(self, view: SiteView) -> tuple[Floats, Shares]:
-        """The features of the site as it is, and what of the VOs' shares a job's need."""
-        state = self._books.state(view)
-        return self._encoding.state(state, self._runs), state.shares
-
     def _values(self, state: Floats, asks: Asks, shares: Shares) -> Floats:
         """Q of starting each of the jobs."""
-        actions = self._encoding.actions(asks, shares, self._runs)
-        return self._training.values.values_of_actions(state, actions)
+        return self._training.values.values_of_actions(state, self._sight.actions(asks, shares))
 
     def _guards(self) -> Guards:
         settings: SarsaSettings = self.settings
         if not settings.guards:
             return Guards()
-        return Guards.of(settings.guard_interactive_s, settings.guard_batch_ratio, self._runs)
+        return Guards.of(settings.guard_interactive_s, settings.guard_batch_ratio, self._sight.runs)
 
     def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
-        """The tightest machine that suffices."""
-        machine = view.tightest(job.spec.cpus)
+        """The fastest machine that suffices, of equals the tightest."""
+        machine = self._speeds.fastest(job.spec.cpus, view)
         if machine == NOWHERE:
             return Choice(machine, NO_MACHINE, 1.0)
         self._chosen = (job.number, view.now)
@@ -146,16 +133,11 @@ class Sarsa(Policy):
 
     def notice(self, kind: int, machine: int, view: SiteView) -> None:
         """CPUs came or went."""
-        self._books.count_cpus_anew()
+        self._sight.count_cpus_anew()
 
     def entered(self, job: Job, view: SiteView) -> None:
         """It is among the actions."""
-        ask = Ask.of(job, view.now)
-        self._books.enter(job.number, ask, self._expected_s(ask) * ask.cpus)
-
-    def _expected_s(self, ask: Ask) -> float:
-        asks = Asks.of_jobs([ask])
-        return float(self._runs.expected_s(asks.estimate_s, asks.interactive)[0])
+        self._sight.enter(job, view)
 
     def withdrew(self, job: Job, view: SiteView) -> None:
         """It left the line. If it starts, somebody chose this action: this policy or another.
@@ -163,60 +145,41 @@ class Sarsa(Policy):
         This one's choice is carried out at once; another's start is heard of when it happens.
         """
         ours = self._chosen == (job.number, view.now)
-        if ours or job.state == RUNNING:
-            ask = Ask.of(job, view.now)
-            if self.settings.learn:
-                self._note_decision(job, ask, view, ours)
-            run_s = self._expected_s(ask)
-            utility = view.utility(job).unit(view.now - ask.submit_s + run_s, run_s)
-            self._books.start(job.number, view.now + run_s, float(utility))
-        self._books.leave(job.number)
-
-    def _note_decision(self, job: Job, ask: Ask, view: SiteView, ours: bool) -> None:
-        """What was decided, in which state: the one it was ranked in, if this policy did."""
-        if ours and self._ranked is not None:
-            state, shares = self._ranked, view.vo_shares()
-        else:
-            state, shares = self._state(view)
-        action = self._encoding.actions(Asks.of_jobs([ask]), shares, self._runs)[0]
-        inputs = np.concatenate([state, action])
-        decision = Decision(inputs, job.spec.job_class, ask.submit_s, ask.cpus)
-        self._experience.decide(job.number, decision)
+        if not ours and job.state != RUNNING:
+            self._sight.leave(job)
+            return
+        if self.settings.learn:
+            state = self._ranked if ours else self._sight.state(view)[0]
+            inputs = self._sight.inputs(job, state, view)
+            self._experience.decide(job.number, Decision.of(job, inputs, view.now))
+        self._sight.start(job, view)
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> tuple[float, ...]:
         """A run ended: what it earned is the reward of the decision that started it."""
         if outcome.machine == NOWHERE:
             return ()
-        self._books.end(outcome.job)
+        self._sight.end(outcome.job)
         completed = outcome.ending == COMPLETED_RUN
         if completed:
-            key: Any = outcome.key
-            interactive, _, _, cpus = key
-            self._runs.take(interactive, outcome.run_s, cpus)
+            self._take_length(outcome, view)
         decision = self._experience.of(outcome.job)
         if decision is None:
             return ()
         if not completed and outcome.ending != EVICTED_RUN:
             self._experience.drop(outcome.job)  # its user took it away
             return ()
-        reward = self._reward(decision, outcome, view)
+        reward = reward_of(decision, outcome, self._sight.runs, self.settings, view)
         self._experience.reward(outcome.job, reward)
         self._training.outcome(self._memory)
         return (reward,)
 
-    def _reward(self, decision: Decision, outcome: Outcome, view: SiteView) -> float:
-        """Fairness, and of a run that completed its utility, by the work it took."""
-        settings: SarsaSettings = self.settings
-        reward = settings.fairness_weight * fairness(view.vo_shares())
-        if outcome.ending != COMPLETED_RUN:
-            return reward
-        job = Job(outcome.job, JobSpec(job_class=decision.job_class), decision.submit_s)
-        turnaround_s = outcome.end_s - decision.submit_s
-        utility = float(view.utility(job).unit(turnaround_s, outcome.run_s))
-        if settings.reward == "utility":
-            return reward + utility
-        work_s = max(outcome.run_s * decision.cpus, 1e-9)
-        return reward + utility * min(self._runs.work_s / work_s, settings.densest_ratio)
+    def _take_length(self, outcome: Outcome, view: SiteView) -> None:
+        """How long a run was, and against its estimate: what that says of its machine."""
+        key: Any = outcome.key
+        interactive, _, estimate_s, cpus = key
+        self._sight.runs.take(interactive, outcome.run_s, cpus)
+        if self.settings.learn and estimate_s and outcome.run_s > 0.0:
+            self._speeds.take(outcome.machine, estimate_s, outcome.run_s, view)
 
     # -- telling ------------------------------------------------------------------------------
 
@@ -229,8 +192,8 @@ class Sarsa(Policy):
         """The value of starting such a job now, and that of the best job in line."""
         interactive, vo, estimate_s, cpus = key
         ask = Ask(interactive, vo, view.now, nan if estimate_s is None else estimate_s, cpus)
-        line = [waiting for waiting, _ in self._books.waiting.values()]
-        state, shares = self._state(view)
+        line = self._sight.line().values()
+        state, shares = self._sight.state(view)
         values = self._values(state, Asks.of_jobs([ask, *line]), shares)
         told = {"such a job": float(values[0])}
         if line:
@@ -239,29 +202,25 @@ class Sarsa(Policy):
 
     def explain(self, job: Job, view: SiteView) -> str:
         """Its value and place among those that wait, and which guard acts, or when."""
-        number = job.number
-        line = {n: ask for n, (ask, _) in self._books.waiting.items()}
-        line.setdefault(number, Ask.of(job, view.now))
-        at = list(line).index(number)
+        line = self._sight.line()
+        line.setdefault(job.number, Ask.of(job, view.now))
+        at = list(line).index(job.number)
         asks = Asks.of_jobs(list(line.values()))
-        state, shares = self._state(view)
-        values = self._values(state, asks, shares)
-        guards = self._guards()
+        state, shares = self._sight.state(view)
+        values, guards = self._values(state, asks, shares), self._guards()
         return why(Standing(at, asks, values, guards, guards.first(asks, view.now), view.now))
 
     def learned(self, view: SiteView) -> dict[str, Any]:
         """Value by class and run time, in the state of now, for a VO that got its share."""
-        state, _ = self._state(view)
-        minutes = (1, 5, 15, 60, 240, 960)
+        state, _ = self._sight.state(view)
         rows = []
         for name, interactive in (("interactive", True), ("batch", False)):
-            asks = [Ask(interactive, "", view.now, 60.0 * m, 1) for m in minutes]
+            asks = [Ask(interactive, "", view.now, 60.0 * m, 1) for m in _MAP_MINUTES]
             values = self._values(state, Asks.of_jobs(asks), {})
             rows.append({"label": name, "values": values.tolist()})
         return {
             "title": "value of starting a job now, by expected minutes",
-            "unit": "reward",
-            "columns": [str(m) for m in minutes],
+            "columns": [str(minutes) for minutes in _MAP_MINUTES],
             "rows": rows,
         }
 
@@ -276,12 +235,11 @@ class Sarsa(Policy):
         """Value function, what is remembered, and what is known of the site; also a start state."""
         return {
             "encoding": self.settings.encoding,
-            "places": self._encoding.save(),
             "training": self._training.save(),
             "memory": self._memory.save(),
             "experience": self._experience.save(),
-            "books": self._books.save(),
-            "runs": self._runs.save(),
+            "sight": self._sight.save(),
+            "speeds": self._speeds.save(),
         }
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
@@ -292,21 +250,11 @@ class Sarsa(Policy):
         """
         if saved["encoding"] != self.settings.encoding:
             raise ValueError(f"it was saved with the encoding {saved['encoding']!r}")
-        memory = ReplayMemory(self.settings.memory_n, self._inputs_n)
+        memory = ReplayMemory(self.settings.memory_n, self._sight.inputs_n)
         memory.restore(saved["memory"])
         self._training.restore(saved["training"])
         self._memory = memory
         self._experience = Experience(memory)
         self._experience.restore(saved["experience"])
-        self._encoding.restore(saved["places"])
-        self._books.restore(saved["books"])
-        self._runs.restore(saved["runs"])
-
-
-def _best_few(row: int, asks: Asks, values: Floats) -> dict[str, float]:
-    """What was chosen and the best of the others, by kind, and their values."""
-    best = [row, *(int(at) for at in np.argsort(-values)[:_SHOWN])]
-    told: dict[str, float] = {}
-    for at in best:
-        told.setdefault(kind_of(asks, at), float(values[at]))
-    return told
+        self._sight.restore(saved["sight"])
+        self._speeds.restore(saved["speeds"])

@@ -1,12 +1,14 @@
 """Why a job waits or would start, in one sentence."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from outrider_policies.sarsa.asks import Asks
 from outrider_policies.sarsa.guards import Guards
+
+_SHOWN: Final = 4
 
 
 class Standing(NamedTuple):
@@ -34,6 +36,15 @@ def kind_of(asks: Asks, at: int) -> str:
     estimate_s, cpus = asks.estimate_s[at], int(asks.cpus[at])
     length = "of unknown length" if np.isnan(estimate_s) else f"{estimate_s / 60:.3g} min"
     return f"{name} {asks.vo_names[asks.vo[at]]} {length}" + (f" x{cpus}" if cpus > 1 else "")
+
+
+def best_few(row: int, asks: Asks, values: NDArray[np.float64]) -> dict[str, float]:
+    """What was chosen and the best of all, by kind, and their values."""
+    best = np.argpartition(-values, _SHOWN)[:_SHOWN] if len(values) > _SHOWN else range(len(values))
+    told = {kind_of(asks, row): float(values[row])}
+    for at in sorted(best, key=lambda at: -values[at]):
+        told.setdefault(kind_of(asks, int(at)), float(values[at]))
+    return told
 
 
 def why(standing: Standing) -> str:

@@ -13,8 +13,9 @@ from outrider.cli.options import (
     seed_range,
     settings_by_policy,
     share_table,
+    workload_options,
 )
-from outrider.cli.printing import count, figure, print_json, print_table, shown
+from outrider.cli.printing import MISSING, count, figure, print_json, print_table, shown
 from outrider.cli.progress import progress_bar
 from outrider.model.errors import ConfigurationError
 
@@ -24,7 +25,13 @@ _DAY_S = 86_400.0
 
 
 @click.command("compare", short_help="Compare policies on workload files, job by job.")
-@click.argument("traces", nargs=-1, required=True, metavar="TRACE...", type=file_path())
+@click.argument(
+    "traces",
+    nargs=-1,
+    required=True,
+    metavar="TRACE...",
+    type=file_path(exists=True, dir_okay=False),
+)
 @click.option(
     "--policy", "policies", multiple=True, required=True, metavar="NAME",
     shell_complete=policy_names,
@@ -41,24 +48,6 @@ _DAY_S = 86_400.0
 @click.option(
     "--preset", "presets", multiple=True, metavar="POLICY=PRESET",
     help="A named bundle of settings; single --set win over it.",
-)  # fmt: skip
-@click.option(
-    "--estimates", default="exact", show_default=True, metavar="RULE",
-    help="What policies know of run times: exact, requested, lognormal:SIGMA or learned.",
-)  # fmt: skip
-@click.option(
-    "--backfill", default="none", show_default=True, type=click.Choice(["none", "easy"]),
-    help="Whether jobs may pass one that does not fit.",
-)  # fmt: skip
-@click.option("--machines", type=click.IntRange(min=1), metavar="N", help="CPUs in place of the "
-              "header's MaxProcs.")  # fmt: skip
-@click.option(
-    "--interactive-below", type=click.FloatRange(min=0), default=900.0, show_default=True,
-    metavar="S", help="Jobs that ran strictly less than this are interactive.",
-)  # fmt: skip
-@click.option(
-    "--vo", type=click.Choice(["group", "user", "queue", "partition"]), default="group",
-    show_default=True, help="The column that says which VO a job belongs to.",
 )  # fmt: skip
 @click.option(
     "--shares", default="", metavar="VO=SHARE,...",
@@ -78,6 +67,7 @@ _DAY_S = 86_400.0
     "--workers", type=click.IntRange(min=1), metavar="N",
     help="Processes. [default: the cores there are]",
 )  # fmt: skip
+@workload_options
 @json_option
 def command(
     traces: tuple[Path, ...],
@@ -85,16 +75,12 @@ def command(
     baseline: str,
     settings: tuple[str, ...],
     presets: tuple[str, ...],
-    estimates: str,
-    backfill: str,
-    machines: int | None,
-    interactive_below: float,
-    vo: str,
     shares: str,
     seeds: str,
     block_s: float,
     workers: int | None,
     as_json: bool,
+    **of_workloads: Any,
 ) -> None:
     """Compare policies on workload files, job by job.
 
@@ -110,12 +96,14 @@ def command(
 
     Waits are shown in minutes (in --json: seconds).
     """
+    from outrider.cli.workload_terms import workload_terms
     from outrider.lab.comparison.comparison import Plan, compare
     from outrider.lab.comparison.running import Candidate, Conditions
     from outrider.lab.workers import cores
 
     _refuse_repeats("--policy", policies)
     _refuse_repeats("TRACE", [shown(trace) for trace in traces])
+    terms = workload_terms(of_workloads)
     named = tuple(dict.fromkeys((*policies, baseline)))
     given, preset = settings_by_policy(settings, named), preset_by_policy(presets, named)
     plan = Plan(
@@ -124,12 +112,13 @@ def command(
         baseline,
         seed_range(seeds),
         Conditions(
-            estimates=estimates,
-            backfill=backfill,
-            machines=machines,
-            interactive_below_s=interactive_below,
-            vo=vo,
+            estimates=of_workloads["estimates"] or "exact",
+            backfill=terms.backfill,
+            machines=terms.machines,
+            interactive_below_s=terms.interactive_below_s,
+            vo=terms.vo,
             shares=share_table(shares),
+            utilities=terms.utilities,
         ),
         block_s,
     )
@@ -208,37 +197,42 @@ def _show_less(
     rows = []
     for one in trace["policies"]:
         found = one[against]
-        if one["policy"] == other or found is None:
+        if found is None:
             continue
         less = found["bounded_slowdown"]
         if "wait" in name:
             less = found["wait_s"]["by_class"]["interactive"]
-        low, high = less["interval"] or (None, None)
-        interval = f"{figure(low, per, 2)} to {figure(high, per, 2)}"
-        rows.append([one["policy"], figure(less["difference"], per, 2), interval, less["verdict"]])
-    title = f"{name}, less {other}'s" + (
-        ", the best published" if against == "against_best_published" else ""
-    )
+        rows.append(
+            [one["policy"], figure(less["difference"], per, 2), _interval(less, per),
+             less["verdict"]]
+        )  # fmt: skip
+    best = ", the best published" if against == "against_best_published" else ""
+    title = f"{name}, minus that of {other}{best}"
     print_table(title, ("", "difference", "95 % interval", "verdict"), rows)
 
 
+def _interval(one: dict[str, Any], per: float = 1.0) -> str:
+    """An interval, or that there is none."""
+    if one["interval"] is None:
+        return MISSING
+    low, high = one["interval"]
+    return f"{figure(low, per, 2)} to {figure(high, per, 2)}"
+
+
 def _show_over_traces(rows: list[dict[str, Any]], reference: str) -> None:
-    for key, other in (("against_reference", reference), ("against_best_published", "the best")):
-        columns = ("", "traces", "better", "no difference", "worse", "too short",
-                   "ratio of\nslowdowns", "95 % interval")  # fmt: skip
-        lines = [(row["policy"], row[key]) for row in rows if row[key] is not None]
+    for against, other in (
+        ("against_reference", reference),
+        ("against_best_published", "the best published"),
+    ):
+        columns = ("", "better", "no diff.", "worse", "too short", "ratio", "95 % interval")
+        lines = [(row["policy"], row[against]) for row in rows if row[against] is not None]
         print_table(
-            f"bounded slowdown on all traces, against {other}",
+            f"traces by verdict on the bounded slowdown, and its ratio to that of {other}",
             columns,
             [[policy, *_over(one)] for policy, one in lines],
         )
 
 
 def _over(one: dict[str, Any]) -> list[str]:
-    low, high = one["interval"] or (None, None)
-    counts = ("traces", "better", "no difference", "worse", "too short")
-    return [
-        *(count(one[name]) for name in counts),
-        figure(one["ratio"], digits=2),
-        f"{figure(low, digits=2)} to {figure(high, digits=2)}",
-    ]
+    counts = ("better", "no difference", "worse", "too short")
+    return [*(count(one[name]) for name in counts), figure(one["ratio"], digits=2), _interval(one)]

@@ -3,15 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-
 from outrider.lab.bootstrap import DAY_S
 from outrider.lab.comparison.on_a_trace import PUBLISHED, TraceComparison
 from outrider.lab.comparison.over_traces import over_traces
 from outrider.lab.comparison.paired import PolicyRun, pair_jobs
 from outrider.lab.comparison.running import Candidate, Conditions, Task, run_task
 from outrider.lab.workers import Finished, side_by_side
-from outrider.model.errors import OutriderError
+from outrider.model.errors import PolicyError
 
 
 class Plan(NamedTuple):
@@ -64,10 +62,13 @@ def compare(
 
     Raises:
         ConfigurationError, PluginError: a policy or setting is wrong; nothing has run.
-        OutriderError: a run failed; it is named.
+        TraceError: a trace cannot be read; nothing has run.
+        PolicyError: a run failed; it is named.
     """
     for candidate in plan.all_policies():  # refuse what is wrong before a long run, not after it
         candidate.make(0)
+    for trace in plan.traces:
+        plan.conditions.read(trace)
     tasks = plan.tasks()
     runs: dict[str, list[PolicyRun]] = {trace: [] for trace in plan.traces}
     done: list[PolicyRun | None] = [None] * len(tasks)
@@ -91,16 +92,22 @@ def compare(
 
 def _result(task: Task, finished: Finished) -> PolicyRun:
     if finished.error is not None:
-        raise OutriderError(f"{task}: {finished.error}")
+        raise PolicyError(f"{task}: {finished.error}")
     result: PolicyRun = finished.result
     return result
 
 
 def _settings(plan: Plan) -> dict[str, Any]:
+    given = plan.conditions
     return {
         "reference": plan.reference,
         "published": list(PUBLISHED),
         "seeds": list(plan.seeds),
         "block_s": plan.block_s,
-        **msgspec.structs.asdict(plan.conditions),
+        "estimates": given.estimates,
+        "backfill": given.backfill,
+        "machines": given.machines,
+        "interactive_below_s": given.interactive_below_s,
+        "vo_column": given.vo,
+        "shares": dict(given.shares),
     }

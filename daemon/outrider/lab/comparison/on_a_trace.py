@@ -46,8 +46,10 @@ class TraceComparison:
         published = [name for name in jobs.policies if name in PUBLISHED]
         self.best_published = min(published, key=self.slowdown.mean) if published else None
 
-    def differences(self, policy: str, other: str) -> dict[str, Any]:
+    def differences(self, policy: str, other: str | None) -> dict[str, Any] | None:
         """How a policy differs from another: bounded slowdown, waits of all and by class."""
+        if other is None or other == policy:
+            return None
         return {
             "policy": other,
             "bounded_slowdown": self.slowdown.between(policy, other),
@@ -77,7 +79,7 @@ class TraceComparison:
                 self._figures(policy)
                 | {
                     "against_reference": self.differences(policy, reference),
-                    "against_best_published": best and self.differences(policy, best),
+                    "against_best_published": self.differences(policy, best),
                 }
                 for policy in self.jobs.policies
             ],

@@ -14,8 +14,8 @@ from outrider.lab.comparison.on_a_trace import TraceComparison
 def over_traces(traces: Sequence[TraceComparison], reference: str) -> list[dict[str, Any]]:
     """A row for each policy, with its mean bounded slowdown against the reference and the best.
 
-    Each row has `policy`, and `against_reference` and `against_best_published` (None where no
-    trace has one) with
+    Each row has `policy`, and `against_reference` and `against_best_published` (None where there
+    is nobody else on any trace) with
 
     * traces, better, worse, no difference, too short: how many, by the verdict of each;
     * not_worse_ratio: traces whose interval holds 0 or lies below it, over those that have one;
@@ -37,7 +37,11 @@ def over_traces(traces: Sequence[TraceComparison], reference: str) -> list[dict[
 def _against(
     traces: Sequence[TraceComparison], policy: str, others: Sequence[str | None]
 ) -> dict[str, Any] | None:
-    pairs = [(t, other) for t, other in zip(traces, others, strict=True) if other is not None]
+    pairs = [
+        (trace, other)
+        for trace, other in zip(traces, others, strict=True)
+        if other is not None and other != policy
+    ]
     if not pairs:
         return None
     verdicts = Counter(t.slowdown.between(policy, other)["verdict"] for t, other in pairs)

@@ -79,8 +79,8 @@ def pair_jobs(runs: Sequence[PolicyRun]) -> PairedJobs:
             np.mean([getattr(run.jobs, name) for run in runs if run.policy == policy], axis=0)
             for policy in policies
         ]
-        beside_each_other: Floats = np.stack(by_policy, axis=1)
-        return beside_each_other[completed]
+        columns: Floats = np.stack(by_policy, axis=1)[completed]
+        return columns
 
     return PairedJobs(
         policies,

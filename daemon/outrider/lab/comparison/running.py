@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from outrider.api.chance import stream
@@ -20,22 +19,26 @@ from outrider.ledger import LedgerHash
 from outrider.model.decisions import Choice
 from outrider.model.events import COMPLETED, STARTED, Event
 from outrider.model.settings import build
+from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
 from outrider.replay.grid_run import GridRun
 from outrider.virtual.estimates import EXACT, LEARNED, estimate_rule, estimated
 from outrider.virtual.swf import read_swf
 from outrider.virtual.workload import INTERACTIVE_BELOW_S, Workload
 
+_NONE: Mapping[str, Any] = {}
 
-class Conditions(msgspec.Struct, frozen=True):
+
+class Conditions(NamedTuple):
     """What all policies of a comparison have in common; the options of ``outrider compare``.
 
     Attributes:
-        estimates: what policies know of run times; see `outrider.virtual.estimates`.
+        estimates: what policies are told of run times, as `outrider.virtual.estimates` reads it.
         backfill: the site's rule, ``none`` or ``easy``.
         machines: CPUs, in place of the header's.
         interactive_below_s: jobs that ran strictly shorter are interactive.
         vo: the column that says which VO a job belongs to.
         shares: fair shares by VO; empty: equal.
+        utilities: time utility functions by job class.
     """
 
     estimates: str = EXACT
@@ -43,14 +46,23 @@ class Conditions(msgspec.Struct, frozen=True):
     machines: int | None = None
     interactive_below_s: float = INTERACTIVE_BELOW_S
     vo: str = "group"
-    shares: Mapping[str, float] = {}
+    shares: Mapping[str, float] = _NONE
+    utilities: Mapping[str, TimeUtility] = DEFAULT_UTILITIES
+
+    def read(self, trace: str) -> Workload:
+        """The trace as all policies meet it; the last one is kept, for all policies run it.
+
+        Raises:
+            TraceError: it cannot be read.
+        """
+        return _read(trace, self.machines, self.interactive_below_s, self.vo)
 
 
-class Candidate(msgspec.Struct, frozen=True):
+class Candidate(NamedTuple):
     """A policy with given settings; they win over the preset's."""
 
     policy: str
-    settings: Mapping[str, Any] = {}
+    settings: Mapping[str, Any] = _NONE
     preset: str | None = None
 
     def make(self, seed: int) -> Policy:
@@ -58,7 +70,7 @@ class Candidate(msgspec.Struct, frozen=True):
         return make_policy(self.policy, self.settings, seed, f"--set {self.policy}", self.preset)
 
 
-class Task(msgspec.Struct, frozen=True):
+class Task(NamedTuple):
     """What one run needs; picklable, and small where the trace is large."""
 
     trace: str
@@ -107,7 +119,7 @@ def run_task(task: Task) -> PolicyRun:
     """
     given = task.conditions
     rule = estimate_rule(given.estimates, "--estimates")
-    workload = estimated(_workload(task.trace, given), rule, task.seed)
+    workload = estimated(given.read(task.trace), rule, task.seed)
     policy = task.candidate.make(task.seed)
     policy.wants_scores = False
     digest = LedgerHash()
@@ -119,9 +131,14 @@ def run_task(task: Task) -> PolicyRun:
         digest.add(time_s, job, action, machine, cpus)
 
     run = WatchedRun(
-        workload, [policy], keep, shares=given.shares, backfill=given.backfill,
+        workload,
+        [policy],
+        keep,
+        shares=given.shares,
+        utilities=given.utilities,
+        backfill=given.backfill,
         estimator=learned_estimator(task.seed) if rule.kind == LEARNED else None,
-    )  # fmt: skip
+    )
     about = {
         "trace": task.trace,
         "policy": task.candidate.policy,
@@ -143,11 +160,6 @@ def learned_estimator(seed: int) -> RunTimeEstimator:
 @lru_cache(maxsize=1)
 def _read(path: str, machines: int | None, interactive_below_s: float, vo: str) -> Workload:
     return read_swf(Path(path), machines=machines, interactive_below_s=interactive_below_s, vo=vo)
-
-
-def _workload(trace: str, given: Conditions) -> Workload:
-    """The trace; the last one is kept, for all policies run it."""
-    return _read(trace, given.machines, given.interactive_below_s, given.vo)
 
 
 def _unwatched(ratio: float) -> None:

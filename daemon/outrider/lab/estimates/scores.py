@@ -1,13 +1,20 @@
 """How good run time estimates were, and whether one estimator was better than another."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import exp
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.lab.bootstrap import Blocks, blocks_of_time, paired_interval
+from outrider.lab.bootstrap import DAY_S, Blocks, Interval, blocks_of_time, paired_interval
+from outrider.lab.comparison.difference import (
+    BETTER,
+    FEWEST_BLOCKS,
+    NO_DIFFERENCE,
+    TOO_SHORT,
+    WORSE,
+)
 from outrider.lab.estimates.told import Told
 from outrider.model.errors import TraceError
 from outrider.virtual.workload import Floats, Workload
@@ -15,7 +22,7 @@ from outrider.virtual.workload import Floats, Workload
 QUANTILES: Final = (0.1, 0.5, 0.9)
 PROMISED: Final = QUANTILES[-1] - QUANTILES[0]
 """How many run times should lie between the outer quantiles."""
-WEEK_S: Final = 7 * 86_400.0
+WEEK_S: Final = 7 * DAY_S
 _LEAST_A_WEEK: Final = 50
 """Jobs without which the coverage of a week says nothing."""
 
@@ -52,30 +59,41 @@ def score(workload: Workload, told: Told, seed: int = 0) -> dict[str, Any]:
     opinions = {name: np.isfinite(q).all(axis=1) for name, q in told.quantiles.items()}
     silent = sorted(name for name, known in opinions.items() if not known.any())
     names = [name for name in told.quantiles if name not in silent]
-    scored = np.logical_and.reduce([opinions[name] for name in names]) if names else np.zeros(0)
-    if not scored.any():
+    scored = np.ones(len(workload.run_s), dtype=np.bool_)
+    for name in names:
+        scored &= opinions[name]
+    if not names or not scored.any():
         raise TraceError(f"{workload.name}: no job of which every estimator had an opinion")
+    block_s = _block_s(workload)
     blocks = {
-        "weeks": blocks_of_time(workload.submit_s[scored], WEEK_S),
+        "time": blocks_of_time(workload.submit_s[scored], block_s),
         "users": _blocks_of_users(workload, scored),
     }
+    weeks = blocks_of_time(workload.submit_s[scored], WEEK_S)
     marked = {name: _Marks(workload, told.quantiles[name], scored) for name in names}
     first = names[0]
     return {
         "trace": workload.name,
         "jobs": len(scored),
         "scored": int(scored.sum()),
-        "blocks": {by: int(block.max()) + 1 for by, block in blocks.items()},
         "waits": told.waits,
         "silent": silent,
-        "scores": {name: marks.summary(blocks["weeks"]) for name, marks in marked.items()},
+        "block_s": block_s,
+        "blocks": {by: int(block.max()) + 1 for by, block in blocks.items()},
+        "first": first,
+        "scores": {name: marks.summary(weeks) for name, marks in marked.items()},
         "against": {
             name: _against(marked[first], marks, blocks, seed)
             for name, marks in marked.items()
             if name != first
         },
-        "first": first,
     }
+
+
+def _block_s(workload: Workload) -> float:
+    """Weeks, for their days are alike; days, where there are too few weeks."""
+    span_s = float(workload.submit_s[-1] - workload.submit_s[0])
+    return WEEK_S if span_s >= FEWEST_BLOCKS * WEEK_S else DAY_S
 
 
 def _blocks_of_users(workload: Workload, scored: NDArray[np.bool_]) -> Blocks:
@@ -125,19 +143,24 @@ def _against(
     for unit in ours.losses:
         for what, pick in (("median", [1]), ("all", [0, 1, 2])):
             a, b = (m.losses[unit][:, pick].mean(axis=1) for m in (ours, theirs))
-            intervals = {by: paired_interval(a, b, seed, block) for by, block in blocks.items()}
+            intervals = {
+                by: paired_interval(a, b, seed, block) if block.max() >= FEWEST_BLOCKS - 1 else None
+                for by, block in blocks.items()
+            }
             out[f"{what}_{unit}"] = {
                 "difference": float((a - b).mean()),
                 "ratio": float(a.mean() / b.mean()) if b.mean() else None,
-                "interval": {by: [i.low, i.high] for by, i in intervals.items()},
+                "interval": intervals,
                 "verdict": _verdict(intervals.values()),
             }
     return out
 
 
-def _verdict(intervals: Any) -> str:
-    """Better or worse only where the intervals over weeks and over users both say so."""
-    pairs = list(intervals)
-    if all(interval.high < 0.0 for interval in pairs):
-        return "better"
-    return "worse" if all(interval.low > 0.0 for interval in pairs) else "undecided"
+def _verdict(intervals: Iterable[Interval | None]) -> str:
+    """Better or worse only where the intervals over time and over users both say so."""
+    known = [interval for interval in intervals if interval is not None]
+    if len(known) < 2:
+        return TOO_SHORT
+    if all(interval.high < 0.0 for interval in known):
+        return BETTER
+    return WORSE if all(interval.low > 0.0 for interval in known) else NO_DIFFERENCE

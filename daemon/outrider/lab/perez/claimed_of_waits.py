@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from math import isfinite, nan
+from statistics import fmean
 from typing import Final
 
 from outrider.lab.claims import Claim
+from outrider.lab.perez.figures import STRETCHES
 from outrider.lab.perez.grid import (
     EDF,
     FEASIBLE,
@@ -231,7 +233,7 @@ def _of_the_learner() -> Iterator[Stated]:
             "untrained, the network decides extremely badly in the beginning",
             "III.C",
             "extremely bad decisions",
-            "mean interactive wait of the first twelfth of the jobs, sarsa without a start over "
+            "mean interactive wait of the first quarter of the jobs, sarsa without a start over "
             "with it, row 0.2",
             1.0,
         ),
@@ -251,7 +253,8 @@ def _of_the_learner() -> Iterator[Stated]:
 
 def _beginning(learner: Variant) -> Statistic:
     def statistic(unit: Unit) -> float:
-        first = unit["0.2", FEASIBLE, learner].course_s["interactive"][0]
-        return first if isfinite(first) else nan
+        course = unit["0.2", FEASIBLE, learner].course_s["interactive"]
+        known = [wait_s for wait_s in course[: STRETCHES // 4] if isfinite(wait_s)]
+        return fmean(known) if known else nan
 
     return statistic

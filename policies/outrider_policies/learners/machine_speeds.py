@@ -1,0 +1,67 @@
+"""How fast machines really are: a node that slows down tells nobody."""
+
+from math import exp, log
+from typing import Any, Final
+
+from outrider.api import SiteView
+
+_STEP: Final = 0.2
+_BIAS_STEP: Final = 0.01
+_WIDEST: Final = log(20.0)
+_ALIKE: Final = 0.1
+
+
+class MachineSpeeds:
+    """Speeds learned from runs that took longer, or less, than was estimated.
+
+    For a run on machine m, x = log(estimate / run time). Users' bias is the mean of x over all
+    machines less what their speeds explain, b += .01 (x - s_m - b); the machine's own log speed
+    follows s_m += .2 (x - b - s_m). It begins at what the site says of the machine. A run tells no
+    more than a factor of 20: a job that failed at once says nothing about its node.
+    """
+
+    def __init__(self) -> None:
+        self._logs: dict[int, float] = {}
+        self._bias = 0.0
+        self._differ = False
+
+    def take(self, machine: int, estimate_s: float, run_s: float, view: SiteView) -> None:
+        """A run completed after `run_s` seconds where `estimate_s` were expected, both > 0."""
+        known = self._log(machine, view)
+        told = min(max(log(estimate_s / run_s), -_WIDEST), _WIDEST)
+        self._bias += _BIAS_STEP * (told - known - self._bias)
+        self._logs[machine] = known + _STEP * (told - self._bias - known)
+        self._compare()
+
+    def _compare(self) -> None:
+        logs = self._logs.values()
+        self._differ = bool(logs) and max(logs) - min(logs) > _ALIKE
+
+    def _log(self, machine: int, view: SiteView) -> float:
+        found = self._logs.get(machine)
+        return log(max(view.speed_of(machine), 1e-3)) if found is None else found
+
+    def speed(self, machine: int, view: SiteView) -> float:
+        """Work a CPU of the machine does in a second."""
+        return exp(self._log(machine, view))
+
+    def fastest(self, cpus: int, view: SiteView) -> int:
+        """The fastest free machine with so many CPUs left; of those about as fast, the tightest.
+
+        `NOWHERE` if there is none. Machines within a tenth of the fastest count as fast as it.
+        """
+        if not self._differ or not (fit := view.fitting(cpus)):
+            return view.tightest(cpus)
+        best = max(self._log(machine, view) for machine in fit)
+        as_fast = [machine for machine in fit if self._log(machine, view) >= best - _ALIKE]
+        return min(as_fast, key=lambda machine: (view.cpus_left(machine), machine))
+
+    def save(self) -> dict[str, Any]:
+        """Log speeds by machine number, and the bias."""
+        return {"logs": [list(pair) for pair in self._logs.items()], "bias": self._bias}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        self._logs = dict(saved["logs"])
+        self._bias = saved["bias"]
+        self._compare()

@@ -1,0 +1,1 @@
+"""Workloads: files in Standard Workload Format, generators, and their replay."""

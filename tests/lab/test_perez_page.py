@@ -1,0 +1,92 @@
+"""The report page: every figure drawn, with units on its axes and a legend."""
+
+import re
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import msgspec
+import pytest
+
+from lab import made_up_perez as made_up
+from outrider.lab.perez.drawings import drawings
+from outrider.lab.perez.grid import FULL, LITERAL, SARSA
+from outrider.lab.perez.page import html
+from outrider.lab.perez.reproduction import summed_up
+from outrider.lab.report import Drawing
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def result() -> dict[str, Any]:
+    """As `result.json` has it."""
+    made = summed_up(FULL, range(1, 4), (), made_up.results(made_up.as_the_paper, range(1, 4)), [])
+    read: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(made))
+    return read
+
+
+@pytest.fixture(scope="module")
+def figures(result: dict[str, Any]) -> list[Drawing]:
+    return list(drawings(result["rows"]))
+
+
+def texts(figure: Drawing, part: str) -> list[str]:
+    """Words in the parts of a drawing whose id begins so."""
+    root = ET.fromstring(figure.svg)
+    parts = [g for g in root.iter(f"{SVG}g") if re.match(rf"{part}(_\d+)?$", g.get("id", ""))]
+    return ["".join(text.itertext()).strip() for g in parts for text in g.iter(f"{SVG}text")]
+
+
+def test_the_papers_figures_3_to_7_and_the_learning_curve_are_there(figures: list[Drawing]) -> None:
+    titles = [figure.title for figure in figures]
+    for row in ("0.2", "0.4", "0.5"):
+        assert f"Figure 3, left: waits of interactive jobs, row {row}" in titles
+        assert f"Figure 3, right: relative overhead of interactive jobs, row {row}" in titles
+    starts = ("Figure 4:", "Figure 5:", "Learning curve: interactive", "Learning curve: batch",
+              "Figure 6, left: waits of interactive", "Figure 6, left: waits of batch",
+              "Figure 6, right:", "Figure 7:")  # fmt: skip
+    for start in starts:
+        assert sum(title.startswith(start) for title in titles) == 1, start
+    assert len(figures) == 14
+
+
+def test_every_axis_has_a_name_with_its_unit_and_every_figure_a_legend(
+    figures: list[Drawing],
+) -> None:
+    for figure in figures:
+        for axis in ("matplotlib.axis_1", "matplotlib.axis_2"):
+            name = texts(figure, axis)[-1]
+            assert re.search(r"\w \[[^\]]+\]$", name), f"{figure.title}: {axis} is {name!r}"
+        assert len(texts(figure, "legend")) >= 2, figure.title
+
+
+def test_a_learner_is_never_drawn_beside_fifo_alone(figures: list[Drawing]) -> None:
+    for figure in figures:
+        if figure.title.startswith(("Figure 3", "Figure 4", "Figure 5")):
+            assert set(texts(figure, "legend")) >= {"fifo", "sjf", "edf", str(SARSA), str(LITERAL)}
+
+
+def test_without_runs_of_a_policy_its_lines_are_missing_and_nothing_else(
+    result: dict[str, Any],
+) -> None:
+    rows = [row for row in result["rows"] if row["variant"] != str(LITERAL)]
+    found = list(drawings(rows))
+    assert len(found) == 14
+    assert all(str(LITERAL) not in texts(figure, "legend") for figure in found)
+
+
+def test_the_page_holds_claims_figures_and_a_table_for_each_situation(
+    result: dict[str, Any],
+) -> None:
+    page = html(result)
+    assert page.count("<figure>") == 14
+    assert page.count('class="verdict') == len(result["claims"])
+    assert page.count("shares, run times") == 19, "3 rows x 2 targets x 3 estimates, the windows"
+    assert "surely a misprint of 45.4 s" in page
+    assert "This is a quick run" not in page
+
+
+def test_runs_that_failed_are_told_on_the_page(result: dict[str, Any]) -> None:
+    page = html({**result, "failed": [{"cell": "sarsa, seed 4, row 0.2", "error": "no <memory>"}]})
+    assert "Runs that failed" in page
+    assert "no &lt;memory&gt;" in page
