@@ -25,6 +25,9 @@ from outrider.virtual.workload import Workload
 ACTING = "active"
 """The mode of a replay's ledger rows: the one policy of the run does act on the virtual site."""
 
+OBSERVED = "observe"
+"""The mode of the rows of what was recorded: nobody of ours decided."""
+
 _NONE: Mapping[str, Any] = {}
 
 
@@ -90,16 +93,14 @@ def run_trial(
         ledger = None
         if trial.ledger is not None:
             ledger = stack.enter_context(LedgerFile(trial.ledger))
-            keep = hashed_and_written(digest, ledger)
-        run = _run_of(trial, trace, policy, terms, until_s, keep)
-        settings = {}
+            keep = hashed_and_written(digest, ledger, ACTING if policy else OBSERVED)
         if policy is not None:
             policy.wants_scores = trial.ledger is not None
-            settings = effective_settings(policy, run.seats[0].reconsider_s)
+        run = _run_of(trial, trace, policy, terms, until_s, keep)
         about: dict[str, Any] = {
             "trace": trial.trace,
             "policy": trial.policy,
-            "settings": settings,
+            "settings": effective_settings(policy, run.seats[0].reconsider_s) if policy else {},
             "seed": trial.seed,
             "preset": terms.presets[trial.policy],
             "until_s": until_s,
@@ -176,7 +177,7 @@ def hashed(digest: LedgerHash) -> Keep:
     return keep
 
 
-def hashed_and_written(digest: LedgerHash, ledger: LedgerFile) -> Keep:
+def hashed_and_written(digest: LedgerHash, ledger: LedgerFile, mode: str) -> Keep:
     """Hashes every decision and writes it to a ledger file."""
 
     def keep(
@@ -185,7 +186,7 @@ def hashed_and_written(digest: LedgerHash, ledger: LedgerFile) -> Keep:
     ) -> None:  # fmt: skip
         digest.add(time_s, job, action, machine, cpus)
         chance, scores = (None, None) if choice is None else (choice.propensity, choice.scores)
-        ledger.add(time_s, job, action, machine, cpus, reason, policy, ACTING, chance, scores)
+        ledger.add(time_s, job, action, machine, cpus, reason, policy, mode, chance, scores)
 
     return keep
 

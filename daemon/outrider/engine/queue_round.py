@@ -5,6 +5,7 @@ see `outrider.engine.backfill`.
 """
 
 from math import inf, isnan
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from outrider.engine.round import Tally
 from outrider.engine.runs import ExpectedEnd
 from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice
 from outrider.model.jobs import Job
+
+
+_LAST: Final = np.finfo(float).max
 
 
 class QueueRound(QueuedRound):
@@ -71,7 +75,9 @@ class QueueRound(QueuedRound):
         """Where each stands; at infinity who was decided in this round already (in shadow)."""
         if not self.table.jobs:
             return np.empty(0)
-        places = np.array(self._policy.rank(self.table, self._site), dtype=float)
+        said = np.asarray(self._policy.rank(self.table, self._site), dtype=float)
+        # here infinity is for those who must not start; who is to come last may have said it too
+        places = np.nan_to_num(said, nan=inf, posinf=_LAST)
         if self._decided:
             places[[job.number in self._decided for job in self.table.jobs]] = inf
         return places

@@ -1,6 +1,5 @@
 """Features: how a state and the waiting jobs are told to a value function."""
 
-from math import log1p
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -13,6 +12,8 @@ from outrider_policies.sarsa.site_state import Shares, SiteState, fairness
 Floats = NDArray[np.float64]
 
 _HOUR_S: Final = 3600.0
+_MOST_RATIO: Final = 20.0
+"""Beyond that many mean runs, or below their inverse, a net has hardly seen any."""
 
 
 class Encoding(Protocol):
@@ -39,38 +40,42 @@ class Encoding(Protocol):
 
 
 class RelativeEncoding:
-    """Everything in the site's own measure, so that what was learned holds on other sites too.
+    """Everything in the site's own measure and within bounds.
 
-    State: log(1 + minutes until a run ends); idle machines; log(1 + mean runs of backlog a CPU);
-    mean utility of the running jobs; fairness. Job: class; distance of its VO from its target
-    share (0 where nothing is said); log(expected work / mean work). VOs have no names here: one
+    So what was learned holds on other sites too, as far as nets can be trusted beyond what they
+    have seen. State: t / (t + 1 min) for the time until a run ends; idle machines; b / (1 + b) for
+    the backlog b in mean runs a CPU; mean utility of the running jobs; fairness. Job: class;
+    distance of its VO from its target share (0 where nothing is said); x = log(expected work /
+    mean work), and e^-x, of which the density of a reward is made. VOs have no names here: one
     that joins is known at once by what it is owed, and nothing is left behind by one that leaves.
     """
 
     state_n = 5
-    action_n = 3
+    action_n = 4
 
     def state(self, state: SiteState, runs: MeanRuns) -> Floats:
         """The state, (5,)."""
         backlog = state.backlog_s / (runs.work_s * max(state.cpus_n, 1))
         return np.array(
             [
-                log1p(state.next_end_s / 60.0) / 3.0,
+                state.next_end_s / (state.next_end_s + 60.0),
                 state.idle_n / max(state.machines_n, 1),
-                log1p(backlog),
+                backlog / (1.0 + backlog),
                 state.mean_utility,
                 fairness(state.shares),
             ]
         )
 
     def actions(self, asks: Asks, shares: Shares, runs: MeanRuns) -> Floats:
-        """The jobs, (n, 3)."""
+        """The jobs, (n, 4)."""
         owed = np.array([_owed(shares, vo) for vo in asks.vo_names] or [0.0])
         work_s = runs.expected_s(asks.estimate_s, asks.interactive) * asks.cpus
-        out = np.empty((len(asks), 3))
+        ratio = work_s / runs.work_s
+        out = np.empty((len(asks), 4))
         out[:, 0] = asks.interactive
         out[:, 1] = owed[asks.vo]
-        out[:, 2] = np.log(np.clip(work_s / runs.work_s, 1e-4, 1e4)) / 2.0
+        out[:, 2] = np.log(np.clip(ratio, 1.0 / _MOST_RATIO, _MOST_RATIO)) / 2.0
+        out[:, 3] = 1.0 / np.maximum(ratio, 1.0 / _MOST_RATIO) / 10.0
         return out
 
     def save(self) -> Any:

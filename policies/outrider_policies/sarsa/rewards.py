@@ -12,8 +12,8 @@ def reward_of(
 ) -> float:
     """Fairness F by its weight; and of a run that completed its unit utility U, or its density.
 
-    The density is U x mean work / work, for a start takes CPUs from those that wait in proportion to
-    its work. Where utilities alone are summed, a batch job of a day that earns .9 comes before an
+    The density is U x mean work / work, for a start takes CPUs from those that wait as long as its
+    work is. Where utilities alone are summed, a batch job of a day that earns .9 comes before an
     interactive one that has waited and earns .5, and it waits on and is worth less and less.
     """
     reward = settings.fairness_weight * fairness(view.vo_shares())
