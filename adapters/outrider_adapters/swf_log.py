@@ -72,10 +72,11 @@ class SwfReader(LogReader):
         end = data.rfind(b"\n") + 1
         if final and end < len(data) and _JOB.fullmatch(data[end:]):
             end = len(data)  # the last line of a file needs no line end
-        reading = Reading([], end, 0, len(data[:end].splitlines()), {}, {})
+        lines = data[:end].removesuffix(b"\n").decode("latin-1").split("\n") if end else []
+        reading = Reading([], end, 0, len(lines), {}, {})
         ignored: Counter[str] = Counter()
         rejected: Counter[str] = Counter()
-        for line in data[:end].decode("latin-1").splitlines():
+        for line in lines:
             if not line or line.isspace():
                 continue
             if line.lstrip().startswith(";"):

@@ -1,4 +1,4 @@
-"""`outrider replay` on workload files: the run object, its options, and what it refuses."""
+"""`outrider replay` on workload files: the run object, its options, what people see."""
 
 import heapq
 import json
@@ -8,43 +8,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from commands.running import Done, outrider
-from grids.files import HEADER, file_of, row
+from commands.running import outrider
+from grids.conftest import JOBS
+from grids.files import file_of, row
+from outrider.api import RunTimeEstimate, RunTimeEstimator
+from outrider.lab.comparison import running
+from outrider.model.jobs import Job, JobSpec
 from outrider.model.utility import Linear
 from outrider.virtual.swf import read_swf
-
-JOBS = 400
-
-
-@pytest.fixture(scope="module")
-def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small grid that the real command made."""
-    path = tmp_path_factory.mktemp("grid") / "grid.swf.gz"
-    done = outrider(
-        "generate", "grid", "--row", 0.4, "--jobs", JOBS, "--machines", 8, "--seed", 3,
-        "--out", path,
-    )  # fmt: skip
-    assert done.code == 0, done
-    return path
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Path:
-    """Four CPUs and parallel jobs; the second does not fit beside the first."""
-    return file_of(
-        tmp_path,
-        row(1, 0, 100, 3, wait=0, group=1, time_asked=200),
-        row(2, 1, 50, 4, wait=99, group=2, time_asked=60),
-        row(3, 2, 30, 1, wait=0, group=1, time_asked=40),
-        row(4, 3, 1000, 1, wait=200, group=2, time_asked=2000),
-        row(5, 4, 0, 1, wait=0),
-    )
 
 
 def replay(trace: Path, *words: object) -> list[dict[str, Any]]:
     """The run objects of a replay."""
     runs: list[dict[str, Any]] = outrider("replay", trace, *words, "--json").json()["runs"]
     return runs
+
+
+def exported(ledger: Path) -> list[dict[str, Any]]:
+    """The rows of a ledger."""
+    done = outrider("ledger", ledger, "--export", "jsonl")
+    return [json.loads(line) for line in done.out.splitlines()]
 
 
 def fifo_waits(path: Path) -> list[float]:
@@ -67,6 +50,21 @@ def test_fifo_waits_as_the_simplest_of_simulations_says(grid: Path) -> None:
     assert wait["max"] == pytest.approx(max(waits))
     assert wait["p95"] == pytest.approx(np.percentile(waits, 95))
     assert wait["n"] == JOBS
+
+
+@pytest.mark.parametrize("name", ["LCG-DE-10d-P100", "LPC-early-d149-10d-P100"])
+def test_fifo_on_ten_days_of_a_real_site_waits_as_the_simplest_of_simulations_says(
+    shared: Path, name: str
+) -> None:
+    path = shared / "data/swf/windows" / f"{name}.swf.gz"
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not in the shared folder")
+    (run,) = replay(path, "--policy", "fifo")
+    waits = fifo_waits(path)
+    wait = run["wait_s"]["all"]
+    assert wait["n"] == len(waits)
+    assert wait["mean"] == pytest.approx(np.mean(waits))
+    assert wait["max"] == pytest.approx(max(waits))
 
 
 def test_a_run_has_the_fields_of_a_campus_and_says_what_was_in_force(grid: Path) -> None:
@@ -149,6 +147,54 @@ def test_what_was_done_to_the_trace_is_said_beside_the_result(tmp_path: Path) ->
     assert json.loads(done.out)["runs"][0]["jobs"]["skipped"] == {"run time <= 0": 1}
 
 
+def test_shares_of_vos_that_the_trace_has_not_are_warned_of(desk: Path) -> None:
+    done = outrider("replay", desk, "--policy", "fifo", "--shares", "1=.5,physics=.5", "--json")
+    assert "--shares: no job belongs to physics" in done.err
+    assert done.json()["runs"][0]["fairness"]["target"] == {"1": 0.5, "2": 0.0, "physics": 0.5}
+
+
+class LongestFirst(RunTimeEstimator):
+    """Says the less, the more its user asked for."""
+
+    name = "longest_first"
+    description = "for a test"
+
+    def estimate(self, spec: JobSpec, now: float) -> RunTimeEstimate | None:
+        assert spec.estimate_s is not None, "what the user asked for is told"
+        return RunTimeEstimate(1e6 / spec.estimate_s, 0.0, 1e6)
+
+    def learn(self, job: Job, run_s: float, now: float) -> None:
+        """It never does."""
+
+
+def test_learned_estimates_are_those_of_the_estimator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "load_estimator", lambda name: LongestFirst)
+    asked = ((1, 100), (2, 20), (3, 50), (4, 80))
+    path = file_of(
+        tmp_path, *(row(job, job, 10, time_asked=asked_s) for job, asked_s in asked),
+        header="; MaxProcs: 1\n",
+    )  # fmt: skip
+    ledger = tmp_path / "ledger.sqlite"
+    replay(path, "--policy", "sjf", "--estimates", "learned", "--ledger", ledger)
+    rows = exported(ledger)
+    assert [row["job"] for row in rows if row["action"] == "start"] == ["1", "4", "3", "2"]
+
+
+def test_rows_of_what_was_recorded_say_that_nobody_of_ours_decided(
+    desk: Path, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    (run,) = replay(desk, "--policy", "recorded", "--ledger", ledger)
+    rows = exported(ledger)
+    assert {(row["policy"], row["mode"]) for row in rows} == {("recorded", "observe")}
+    assert [(row["time_s"], row["job"], row["cpus"]) for row in rows] == [
+        (0, "1", 3), (2, "3", 1), (100, "2", 4), (203, "4", 1),
+    ]  # fmt: skip
+    assert run["decisions"] == 4
+
+
 def test_people_get_waits_by_class_slowdown_fairness_and_utility(grid: Path) -> None:
     done = outrider("replay", grid, "--policy", "fifo", "--policy", "sjf")
     assert done.code == 0
@@ -160,41 +206,14 @@ def test_people_get_waits_by_class_slowdown_fairness_and_utility(grid: Path) -> 
 
 
 def test_until_gives_the_first_rows_of_the_whole_ledger(grid: Path, tmp_path: Path) -> None:
-    rows = {}
+    rows: dict[str, list[dict[str, Any]]] = {}
     for name, words in (("whole", ()), ("part", ("--until", 20_000))):
         ledger = tmp_path / f"{name}.sqlite"
         replay(grid, "--policy", "fifo", "--ledger", ledger, *words)
-        rows[name] = outrider("ledger", ledger, "--export", "jsonl").out.splitlines()
+        rows[name] = exported(ledger)
     assert 0 < len(rows["part"]) < len(rows["whole"])
     assert rows["whole"][: len(rows["part"])] == rows["part"]
-    assert json.loads(rows["whole"][len(rows["part"])])["time_s"] > 20_000
-
-
-REFUSED = [
-    (("--policy", "fifo", "--estimates", "exakt"), 'did you mean "exact"'),
-    (("--policy", "fifo", "--estimates", "lognormal"), "right would be lognormal:SIGMA"),
-    (("--policy", "fifo", "--utility", "batch"), "right would be CLASS=SHAPE"),
-    (("--policy", "fifo", "--utility", "batch=linea"), 'did you mean "linear"?'),
-    (("--policy", "fifo", "--utility", "batch=linear:zero=2"), 'did you mean "zero_at"?'),
-    (("--policy", "fifo", "--utility", "batch=linear:zero_at=1"), '"zero_at" = 1'),
-    (("--policy", "fifo", "--utility", "batch=step", "--utility", "batch=soft"), "twice"),
-    (("--policy", "fifo", "--shares", "1=.7,2=.4"), "sum to 1.1"),
-    (("--policy", "fifo", "--machines", "3"), 'larger than the machine: "4"'),
-    (("--policy", "fifo", "--machines", "0"), "--machines"),
-    (("--policy", "fifo", "--backfill", "lazy"), "--backfill"),
-    (("--policy", "fifo", "--vo", "site"), "--vo"),
-    (("--policy", "recorded", "--set", "recorded.x=1"), "has no settings"),
-    (("--policy", "fifos"), 'did you mean "fifo"?'),
-]
-
-
-@pytest.mark.parametrize(("words", "why"), REFUSED)
-def test_what_is_wrong_is_refused_with_what_would_be_right(
-    desk: Path, words: tuple[str, ...], why: str
-) -> None:
-    done = outrider("replay", desk, *words)
-    assert (done.code, done.out) == (2, "")
-    assert why in done.err
+    assert rows["whole"][len(rows["part"])]["time_s"] > 20_000
 
 
 def test_a_log_whose_first_job_comes_late_counts_from_that_job(tmp_path: Path) -> None:
@@ -205,45 +224,3 @@ def test_a_log_whose_first_job_comes_late_counts_from_that_job(tmp_path: Path) -
     done = outrider("replay", path, "--policy", "fifo", "--until", 10)
     assert (done.code, done.out) == (2, "")
     assert "the first job of desk.swf comes at 5000 s" in done.err
-
-
-def test_recorded_is_refused_before_a_ledger_is_begun(grid: Path, tmp_path: Path) -> None:
-    ledger = tmp_path / "none.sqlite"
-    done = outrider("replay", grid, "--policy", "recorded", "--ledger", ledger)
-    assert (done.code, done.out) == (2, "")
-    assert "does not say how long its jobs waited" in done.err
-    assert list(tmp_path.iterdir()) == []
-
-
-OF_WORKLOADS = [
-    ("--interactive-below", 900, "jobs of a campus have no class"),
-    ("--vo", "user", "jobs.csv of a campus has a column for it"),
-    ("--estimates", "exact", "nobody estimates the run times of a campus"),
-    ("--backfill", "easy", "every job of a campus has one CPU"),
-    ("--utility", "batch=step", "jobs of a campus have no utility"),
-    ("--machines", 9, "a campus names its machines in machines.csv"),
-]
-
-
-@pytest.mark.parametrize(("option", "value", "why"), OF_WORKLOADS)
-def test_options_that_do_not_fit_a_campus_are_refused_before_anything_runs(
-    grid: Path, tmp_path: Path, option: str, value: object, why: str
-) -> None:
-    done: Done = outrider("replay", grid, tmp_path, "--policy", "fifo", option, value)
-    assert (done.code, done.out) == (2, "")
-    assert f"{option}: {why}; the option is for workload files (.swf)" in done.err
-
-
-def test_a_trace_that_is_not_there_is_refused_before_the_first_is_run(grid: Path) -> None:
-    done = outrider("replay", grid, "nowhere.swf", "--policy", "fifo")
-    assert (done.code, done.out) == (2, "")
-    assert "nowhere.swf: there is no such file or folder" in done.err
-
-
-def test_a_bad_line_is_refused_or_left_out_and_counted(tmp_path: Path) -> None:
-    path = file_of(tmp_path, row(1, 0, 5), row(2, "soon", 5), header=HEADER)
-    refused = outrider("replay", path, "--policy", "fifo")
-    assert refused.code == 2
-    assert 'line 7, column "submit time": not a number: "soon"' in refused.err
-    (run,) = replay(path, "--policy", "fifo", "--skip-bad")
-    assert run["jobs"]["skipped"] == {"not a number": 1}

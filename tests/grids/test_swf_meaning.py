@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from grids.files import HEADER, file_of, row
+from outrider.model.errors import TraceError
 from outrider.virtual.swf import read_swf
 
 
@@ -109,6 +110,15 @@ def test_jobs_out_of_order_are_sorted_stably_and_it_is_said(tmp_path: Path) -> N
 
 def test_a_file_in_order_needs_no_note(tmp_path: Path) -> None:
     assert read_swf(file_of(tmp_path, row(1, 5, 5), row(2, 5, 5))).notes == ()
+
+
+def test_names_in_the_header_may_be_written_in_any_encoding(tmp_path: Path) -> None:
+    for encoding in ("latin-1", "utf-8"):
+        path = file_of(tmp_path, row(1, 0, 5), row(2, "x", 5))
+        path.write_bytes("; Acknowledge: Åke Sandgren\n".encode(encoding) + path.read_bytes())
+        with pytest.raises(TraceError, match="line 8"):
+            read_swf(path)
+        assert read_swf(path, skip_bad=True).job_names == ["1"]
 
 
 @pytest.mark.parametrize(

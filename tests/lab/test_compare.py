@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from outrider.cli.commands.compare import command
 from outrider.cli.commands.replay import command as replay_command
 from outrider.lab.bootstrap import DAY_S, blocks_of_time
+from outrider.lab.comparison.comparison import result_of
 from outrider.lab.comparison.difference import (
     BETTER,
     NO_DIFFERENCE,
@@ -23,7 +24,8 @@ from outrider.lab.comparison.on_a_trace import PUBLISHED, TraceComparison
 from outrider.lab.comparison.over_traces import over_traces
 from outrider.lab.comparison.paired import JobOutcomes, PairedJobs, PolicyRun, pair_jobs
 from outrider.lab.comparison.running import Candidate, Conditions, Task, run_task
-from outrider.model.errors import OutriderError, TraceError
+from outrider.lab.workers import Finished
+from outrider.model.errors import OutriderError, PolicyError, TraceError
 from outrider.virtual.grids.perez import perez_grid
 from outrider.virtual.swf_writing import write_swf
 
@@ -156,6 +158,7 @@ def test_people_get_tables(trace: Path, tmp_path: Path) -> None:
     ("given", "said"),
     [
         (("--policy", "sfj"), 'did you mean "sjf"'),
+        (("--policy", "recorded"), "`outrider replay` reports it"),
         (("--policy", "sjf", "--policy", "sjf"), "--policy sjf: given more than once"),
         (("--policy", "edf", "--set", "edf.batch=1"), "batch"),
         (("--policy", "edf", "--set", "fifo2.x=1"), 'policy "fifo2" is not in this run'),
@@ -171,6 +174,12 @@ def test_bad_words_are_refused_before_anything_runs(
     assert isinstance(ran.exception, OutriderError)
     assert said in str(ran.exception)
     assert ran.stdout == ""
+
+
+def test_a_run_that_fails_is_named() -> None:
+    task = Task("kth.swf", Candidate("edf"), 7, Conditions())
+    with pytest.raises(PolicyError, match=r"edf, seed 7, on kth\.swf: its process ended"):
+        result_of(task, Finished(0, None, "its process ended with exit code -9"))
 
 
 def test_a_damaged_trace_is_refused_by_its_line(trace: Path, tmp_path: Path) -> None:

@@ -14,6 +14,13 @@ from outrider.lab.perez.page import html
 from outrider.lab.perez.reproduction import summed_up
 from outrider.lab.report import Drawing
 
+PAST = {
+    "trace": "site.swf", "seed": 1, "teacher": "recorded", "jobs": 3000,
+    "rows": [
+        {"variant": "sarsa, start calibrated", "interactive_wait_s": 31.5, "batch_wait_s": None,
+         "bounded_slowdown": 1.5, "less_shipped": {"mean": -0.25, "interval": (-0.5, -0.125)}},
+    ],
+}  # fmt: skip
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -21,6 +28,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def result() -> dict[str, Any]:
     """As `result.json` has it."""
     made = summed_up(FULL, range(1, 4), (), made_up.results(made_up.as_the_paper, range(1, 4)), [])
+    made["calibration"] = [PAST]
     read: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(made))
     return read
 
@@ -84,6 +92,14 @@ def test_the_page_holds_claims_figures_and_a_table_for_each_situation(
     assert page.count("shares, run times") == 19, "3 rows x 2 targets x 3 estimates, the windows"
     assert "surely a misprint of 45.4 s" in page
     assert "This is a quick run" not in page
+
+
+def test_calibration_stands_beside_the_shipped_start(result: dict[str, Any]) -> None:
+    page = html(result)
+    assert "site.swf: 3000 jobs, taught by recorded." in page
+    for cell in ("31.5", "-0.25", "-0.5 to -0.125"):
+        assert f'<td class="figure">{cell}</td>' in page
+    assert "Calibrated by the past" not in html({**result, "calibration": []})
 
 
 def test_runs_that_failed_are_told_on_the_page(result: dict[str, Any]) -> None:

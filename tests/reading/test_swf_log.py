@@ -1,13 +1,16 @@
 """Standard Workload Format as a log: a line tells a job's whole life."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grids.files import HEADER, row
+from commands.running import outrider
+from grids.files import HEADER, file_of, row
 from outrider.api import JobSpec, ReaderOptions, Reading, events
+from outrider.api.plugins import READERS, find
 from outrider_adapters.swf_log import SwfReader
 
 ZERO_S = 1138500000.0
@@ -122,6 +125,23 @@ def test_reading_goes_on_after_a_pause_with_the_headers_zero() -> None:
 )
 def test_its_files_are_recognised(head: str, is_ours: bool) -> None:
     assert SwfReader.recognises(head.encode()) is is_ours
+
+
+@pytest.mark.skipif(
+    "swf" not in find(READERS),
+    reason="outrider is not installed here, so its plugins are not found: pip install -e .",
+)
+def test_ingest_reports_what_a_file_tells(tmp_path: Path) -> None:
+    path = file_of(
+        tmp_path, row(1, 0, 10, 2, wait=5), row(2, 1, 20, wait=0, partition=2),
+        row(3, 2, -1, 0, wait=7, status=5), row(4, 3, 5),
+    )  # fmt: skip
+    for words in ((), ("--format", "swf")):
+        told = outrider("ingest", path, *words, "--json").json()
+        assert (told["format"], told["records"], told["rejected"]) == ("swf", 4, {"no wait": 1})
+        assert told["events"] == {"completed": 2, "submitted": 3, "removed": 1, "started": 2}
+        assert (told["wait_s"]["all"]["mean"], told["goodput_s"]) == (2.5, 40.0)
+        assert (told["repairs"], told["late"], told["machines"]) == ({}, 0, 2)
 
 
 @given(

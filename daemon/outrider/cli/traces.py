@@ -59,3 +59,12 @@ def read_trace(path: Path, terms: WorkloadTerms, skip_bad: bool = False) -> Trac
         vo=terms.vo,
         skip_bad=skip_bad,
     )
+
+
+def notes_on(trace: Trace, shares: Iterable[str]) -> list[str]:
+    """What people should know of a workload: what its reader did, VOs of `shares` it has not."""
+    if isinstance(trace, Campus):
+        return []
+    strangers = sorted(set(shares) - set(trace.vo))
+    note = f"--shares: no job belongs to {', '.join(strangers)}"
+    return [*trace.notes, *([note] if strangers else [])]

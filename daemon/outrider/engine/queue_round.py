@@ -17,7 +17,6 @@ from outrider.engine.runs import ExpectedEnd
 from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice
 from outrider.model.jobs import Job
 
-
 _LAST: Final = np.finfo(float).max
 
 
@@ -77,7 +76,7 @@ class QueueRound(QueuedRound):
             return np.empty(0)
         said = np.asarray(self._policy.rank(self.table, self._site), dtype=float)
         # here infinity is for those who must not start; who is to come last may have said it too
-        places = np.nan_to_num(said, nan=inf, posinf=_LAST)
+        places: NDArray[np.float64] = np.nan_to_num(said, nan=inf, posinf=_LAST)
         if self._decided:
             places[[job.number in self._decided for job in self.table.jobs]] = inf
         return places

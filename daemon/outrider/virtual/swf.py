@@ -71,7 +71,7 @@ def read_swf(
     skipped: Counter[str] = Counter()
     bad = skipped if skip_bad else None
     table = _jobs_that_ran(read_table(path, bad), skipped)
-    cpus_n = machines or processors_in(table.header, path)
+    cpus_n = processors_in(table.header, path) if machines is None else machines
     table = without_faults(path, table, cpus_n, bad)
     if not len(table.values):
         reasons = ", ".join(f"{n} {reason}" for reason, n in skipped.items())

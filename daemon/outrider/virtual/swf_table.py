@@ -75,7 +75,7 @@ def read_table(path: Path, skipped: Counter[str] | None) -> SwfTable:
         TraceError: the file cannot be read to its end, has no job, has another number of columns,
             or a line is damaged; names line, column, value.
     """
-    rows = _text(path).splitlines()
+    rows = _text(path).split("\n")  # `splitlines` would also cut within names of old headers
     header: dict[str, str] = {}
     kept: list[str] = []
     lines: list[int] = []

@@ -93,7 +93,7 @@ def command(
     --json: watt-hours).
     """
     from outrider.cli.run_tables import show_runs
-    from outrider.cli.traces import check_traces, read_trace
+    from outrider.cli.traces import check_traces, notes_on, read_trace
     from outrider.cli.trials import Terms, plan, run_trial
     from outrider.cli.workload_terms import workload_terms
 
@@ -116,7 +116,7 @@ def command(
     runs = []
     for path in traces:
         trace = read_trace(path, terms.workload, skip_bad)
-        for note in getattr(trace, "notes", ()):
+        for note in notes_on(trace, terms.shares):
             click.echo(f"outrider: warning: {shown(path)}: {note}", err=True)
         for trial in plan(shown(path), list(policies), seed_list, ledger, len(traces) > 1):
             with progress_bar(f"{trace.name} {trial.policy} {trial.seed}") as progress:

@@ -70,19 +70,15 @@ def compare(
     for trace in plan.traces:
         plan.conditions.read(trace)
     tasks = plan.tasks()
-    runs: dict[str, list[PolicyRun]] = {trace: [] for trace in plan.traces}
-    done: list[PolicyRun | None] = [None] * len(tasks)
-    for n, finished in enumerate(side_by_side(tasks, run_task, workers, lambda task: task.trace)):
-        done[finished.number] = _result(tasks[finished.number], finished)
+    runs: dict[int, PolicyRun] = {}
+    for finished in side_by_side(tasks, run_task, workers, lambda task: task.trace):
+        runs[finished.number] = result_of(tasks[finished.number], finished)
         if progress is not None:
-            progress((n + 1) / len(tasks))
-    for task, run in zip(tasks, done, strict=True):
-        if run is not None:
-            runs[task.trace].append(run)
-    compared = [
-        TraceComparison(trace, pair_jobs(of_trace), of_trace, plan.block_s)
-        for trace, of_trace in runs.items()
-    ]
+            progress(len(runs) / len(tasks))
+    compared = []
+    for trace in plan.traces:
+        of_trace = [runs[number] for number, task in enumerate(tasks) if task.trace == trace]
+        compared.append(TraceComparison(trace, pair_jobs(of_trace), of_trace, plan.block_s))
     return {
         "settings": _settings(plan),
         "traces": [one.report(plan.reference) for one in compared],
@@ -90,7 +86,8 @@ def compare(
     }
 
 
-def _result(task: Task, finished: Finished) -> PolicyRun:
+def result_of(task: Task, finished: Finished) -> PolicyRun:
+    """What a task brought. Raises `PolicyError` that names it if it failed."""
     if finished.error is not None:
         raise PolicyError(f"{task}: {finished.error}")
     result: PolicyRun = finished.result

@@ -17,12 +17,12 @@ from outrider.lab.drift.trial import (
     rivals_of,
     run_trial,
 )
-from outrider.lab.drift.worlds import WORLDS, Size
+from outrider.lab.drift.worlds import ORDERS, PLANS, WORLDS, Size
 from outrider.lab.workers import side_by_side
 
 FIGURES: Final = ("slowdown", "interactive_wait_s", "batch_wait_s", "utility")
 _MORE_IS_BETTER: Final = frozenset({"utility"})
-PRIMARY: Final = {"orders": "slowdown", "plans": "utility"}
+PRIMARY: Final = {ORDERS: "slowdown", PLANS: "utility"}
 """The one figure by which a verdict over all worlds of a kind is given; named before any run."""
 FEWEST_SEEDS: Final = 5
 
@@ -117,8 +117,10 @@ def _comparisons(rivals: Mapping[str, Sequence[Rival]], runs: Runs) -> Iterable[
             if ours.mode != LEARNING:
                 continue
             for theirs in here:
-                if theirs == ours or (theirs.policy != ours.policy and theirs.mode == LEARNING):
+                if theirs == ours or not {(world, ours), (world, theirs)} <= runs.keys():
                     continue
+                if theirs.policy != ours.policy and theirs.mode in (STOPPED, FROZEN):
+                    continue  # another learner's frozen selves are that one's affair
                 yield {
                     "world": world,
                     "policy": ours.policy,

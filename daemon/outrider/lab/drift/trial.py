@@ -10,7 +10,7 @@ import numpy as np
 from outrider.api.make import make_policy
 from outrider.api.plugins import POLICIES, find, load_policy
 from outrider.api.policy import Policy
-from outrider.lab.drift.worlds import ORDERS, WORLDS, Changing, Size
+from outrider.lab.drift.worlds import ORDERS, PLANS, WORLDS, Changing, Size
 from outrider.model.decisions import Choice
 from outrider.model.errors import ConfigurationError
 from outrider.model.events import COMPLETED, STARTED, Event
@@ -30,9 +30,9 @@ LEARN: Final = "learn"
 
 _STATICS: Final = {
     ORDERS: ("fifo", "sjf", "edf", "replan"),
-    "plans": ("fifo", "aggressive", "replan"),
+    PLANS: ("fifo", "aggressive", "replan"),
 }
-_LEARNERS: Final = {ORDERS: ("sarsa",), "plans": ("fuzzy_td",)}
+_LEARNERS: Final = {ORDERS: ("sarsa",), PLANS: ("fuzzy_td",)}
 
 WINDOWS: Final = ("before", "after", "soon", "late")
 """By submission: before the change, after it, and of these the first third and the rest."""

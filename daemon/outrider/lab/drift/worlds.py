@@ -80,20 +80,25 @@ def _orders(seed: int, size: Size, parts: Sequence[tuple[float, float]]) -> Chan
 def _one_after_the_other(parts: Sequence[Workload]) -> Changing:
     """The parts' jobs, those of each coming when the last of the part before has come."""
     shifts = np.concatenate([[0.0], np.cumsum([part.submit_s[-1] for part in parts])])
+
+    def column(name: str) -> Floats:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    def names(name: str) -> list[str]:
+        return [one for part in parts for one in getattr(part, name)]
+
     whole = dataclasses.replace(
         parts[0],
-        job_names=[str(n + 1) for n in range(sum(len(part.submit_s) for part in parts))],
-        submit_s=np.concatenate(
-            [part.submit_s + shift for part, shift in zip(parts, shifts, strict=False)]
-        ),
-        **{
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in ("run_s", "cpus", "requested_s", "wait_s", "estimate_s")
-        },
-        **{
-            name: [one for part in parts for one in getattr(part, name)]
-            for name in ("user", "vo", "job_class")
-        },
+        job_names=[str(number) for number in range(1, len(names("vo")) + 1)],
+        submit_s=column("submit_s") + np.repeat(shifts[:-1], [len(part.vo) for part in parts]),
+        run_s=column("run_s"),
+        cpus=column("cpus").astype(np.int64),
+        requested_s=column("requested_s"),
+        wait_s=column("wait_s"),
+        estimate_s=column("estimate_s"),
+        user=names("user"),
+        vo=names("vo"),
+        job_class=names("job_class"),
     )
     return Changing(whole, float(shifts[1]))
 

@@ -6,10 +6,12 @@ knows synthetic grids only.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +19,8 @@ from outrider.api.make import make_policy
 from outrider.lab.bootstrap import blocks_of_time, interval, resampled_means
 from outrider.lab.lessons import WorkloadLesson
 from outrider.lab.perez.figures import FirstStarts
+from outrider.lab.perez.grid import Situation, Size
+from outrider.lab.perez.trial import arrivals
 from outrider.lab.training import Learner, Training, train, write_start
 from outrider.replay.grid_run import GridRun
 from outrider.replay.recorded_run import RECORDED
@@ -26,14 +30,50 @@ _COLUMNS: Final = ("job_names", "submit_s", "run_s", "cpus", "requested_s", "wai
                    "user", "vo", "job_class")  # fmt: skip
 _SHORTEST_RUN_S: Final = 10.0
 _BASELINES: Final = ("fifo", "sjf", "edf")
+_POLICY_SEEDS: Final = range(2)
 _RESAMPLING_SEED: Final = 0
 
 
+class Past(msgspec.Struct, frozen=True):
+    """A window whose first half calibrates and whose second judges; picklable."""
+
+    situation: Situation
+    seed: int
+    size: Size
+
+    def __str__(self) -> str:
+        """In words: ``calibration, seed 1, egee, intended, exact``."""
+        return f"calibration, seed {self.seed}, {self.situation}"
+
+
 class Outcome(NamedTuple):
-    """What the jobs of the second half met under one policy; rows by policy seed."""
+    """What each job of the second half met under one policy; means over the policy's seeds."""
 
     wait_s: Floats
     slowdown: Floats
+
+
+def run_calibration(past: Past) -> dict[str, Any]:
+    """Calibrate on one window, in this process.
+
+    Returns:
+        ``trace``, ``seed``, ``teacher``, ``jobs`` (of the second half) and the ``rows`` of
+        `compare`.
+
+    Raises:
+        OutriderError: the trace cannot be read, or the policy failed or learned nothing.
+    """
+    workload = arrivals(past.situation, past.seed, past.size)
+    teacher = teacher_of(workload)
+    with TemporaryDirectory() as folder:
+        rows = compare(Learner("sarsa"), workload, Path(folder), _POLICY_SEEDS, teacher)
+    return {
+        "trace": past.situation.trace or None,
+        "seed": past.seed,
+        "teacher": teacher,
+        "jobs": len(halves(workload)[1].submit_s),
+        "rows": rows,
+    }
 
 
 def halves(workload: Workload) -> tuple[Workload, Workload]:
@@ -62,8 +102,7 @@ def compare(
     workload: Workload,
     folder: Path,
     seeds: Sequence[int],
-    teacher: str | None = None,
-    progress: Callable[[float], None] | None = None,
+    teacher: str,
 ) -> list[dict[str, Any]]:
     """Train on the first half, run the second under each start, learning and frozen.
 
@@ -72,8 +111,7 @@ def compare(
         workload: of one site; its second half is met from an empty queue.
         folder: for the start file.
         seeds: of the policies' chance.
-        teacher: None: `teacher_of` the workload.
-        progress: called with the ratio of runs done.
+        teacher: name of a policy, or ``recorded``.
 
     Returns:
         A row for each policy: `variant`, mean waits of both classes, mean bounded slowdown, and
@@ -82,7 +120,7 @@ def compare(
     """
     first, second = halves(workload)
     path = folder / "calibrated.json"
-    write_start(calibrate(learner, first, teacher or teacher_of(first)), path)
+    write_start(calibrate(learner, first, teacher), path)
     variants: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in _BASELINES}
     for words, start in (("shipped", "shipped"), ("calibrated", str(path)), ("none", "none")):
         for learns in (True, False):
@@ -90,11 +128,9 @@ def compare(
             how = "" if learns else ", frozen"
             variants[f"{learner.policy}, start {words}{how}"] = (learner.policy, settings)
     found = {}
-    for done, (words, (policy, settings)) in enumerate(variants.items(), 1):
+    for words, (policy, settings) in variants.items():
         runs = [_run(policy, settings, seed, second) for seed in seeds]
         found[words] = Outcome(*(np.mean(part, axis=0) for part in zip(*runs, strict=True)))
-        if progress is not None:
-            progress(done / len(variants))
     shipped = found[f"{learner.policy}, start shipped"]
     interactive = np.array(second.job_class) == "interactive"
     days = blocks_of_time(second.submit_s)

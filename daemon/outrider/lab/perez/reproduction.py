@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
+from outrider.lab.perez.calibration import Past, run_calibration
 from outrider.lab.perez.claims import judged
 from outrider.lab.perez.figures import RunFigures
 from outrider.lab.perez.grid import (
@@ -24,6 +25,9 @@ from outrider.lab.workers import side_by_side
 
 Results = Mapping[Trial, TrialResult]
 
+_MOST_PASTS: Final = 4
+"""Generated windows on which calibration is shown; of files all are."""
+
 
 def reproduce(
     size: Size,
@@ -42,27 +46,41 @@ def reproduce(
         progress: called with the ratio of trials done.
 
     Returns:
-        FORMATS' object (paper, settings, rows, claims), and `failed`: trials that failed, each
-        with its error. A row has the seeds that did not fail.
+        FORMATS' object (paper, settings, rows, claims), `calibration` (see
+        `outrider.lab.perez.calibration`), and `failed`: trials that failed, each with its error.
+        A row has the seeds that did not fail.
     """
-    trials = plan(size, seeds, traces)
+    tasks = [*plan(size, seeds, traces), *_pasts(size, seeds, traces)]
     results: dict[Trial, TrialResult] = {}
+    calibration: list[dict[str, Any]] = []
     failed: list[dict[str, str]] = []
-    ends = side_by_side(trials, run_trial, workers, _arrivals_of)
-    for done, end in enumerate(ends, 1):
-        trial = trials[end.number]
-        if end.error is None:
-            results[trial] = end.result
+    for done, end in enumerate(side_by_side(tasks, _run, workers, _arrivals_of), 1):
+        task = tasks[end.number]
+        if end.error is not None:
+            failed.append({"cell": str(task), "error": end.error})
+        elif isinstance(task, Past):
+            calibration.append(end.result)
         else:
-            failed.append({"cell": str(trial), "error": end.error})
+            results[task] = end.result
         if progress is not None:
-            progress(done / len(trials))
-    return summed_up(size, seeds, traces, results, failed)
+            progress(done / len(tasks))
+    calibration.sort(key=lambda one: (one["trace"] or "", one["seed"]))
+    return summed_up(size, seeds, traces, results, failed) | {"calibration": calibration}
 
 
-def _arrivals_of(trial: Trial) -> tuple[str, str, int]:
+def _pasts(size: Size, seeds: range, traces: tuple[str, ...]) -> list[Past]:
+    windows = [one for one in situations(size, traces) if one.row == WINDOW]
+    drawn = seeds[:1] if traces else seeds[:_MOST_PASTS]
+    return [Past(window, seed, size) for window in windows for seed in drawn]
+
+
+def _run(task: Trial | Past) -> Any:
+    return run_calibration(task) if isinstance(task, Past) else run_trial(task)
+
+
+def _arrivals_of(task: Trial | Past) -> tuple[str, str, int]:
     """Runs on the same arrivals stay with a process, which keeps them."""
-    return trial.situation.row, trial.situation.trace, trial.seed
+    return task.situation.row, task.situation.trace, task.seed
 
 
 def summed_up(

@@ -1,0 +1,139 @@
+"""``outrider drift``: whether learning on line pays where the world changes."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from outrider.cli.options import file_path, json_option, policy_names, seed_range
+from outrider.cli.printing import figure, print_json, print_table, shown
+from outrider.cli.progress import progress_bar
+from outrider.model.errors import ConfigurationError, nearest
+
+_FULL_SEEDS = "0-19"
+_QUICK_SEEDS = "0-1"
+
+
+@click.command("drift", short_help="See whether learning pays where the world changes.")
+@click.option(
+    "--policy", "policies", multiple=True, metavar="NAME", shell_complete=policy_names,
+    help="A policy that learns, to set against its frozen self; give it again for more. [default: "
+    "sarsa where jobs are put in order, fuzzy_td where runs are squeezed and preempted]",
+)  # fmt: skip
+@click.option(
+    "--world", "worlds", multiple=True, metavar="NAME",
+    help="A world to run; give it again for more. [default: all]",
+)  # fmt: skip
+@click.option(
+    "--seeds", metavar="A-B",
+    help=f"Seeds of the worlds, below 2500. [default: {_FULL_SEEDS}; quick: {_QUICK_SEEDS}]",
+)  # fmt: skip
+@click.option(
+    "--quick", is_flag=True, help="Short worlds, two seeds: shows that it runs, decides nothing."
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), metavar="N",
+    help="Processes. [default: the cores there are]",
+)  # fmt: skip
+@click.option(
+    "--report", type=file_path(file_okay=False), metavar="DIR",
+    help="Write index.html and result.json there.",
+)  # fmt: skip
+@json_option
+def command(
+    policies: tuple[str, ...],
+    worlds: tuple[str, ...],
+    seeds: str | None,
+    quick: bool,
+    workers: int | None,
+    report: Path | None,
+    as_json: bool,
+) -> int:
+    """See whether learning pays where the world changes.
+
+    Use it before a policy may learn on a site. In each world something changes half way, and no
+    policy is told: the load, the mix of jobs, how long they run, who sends them, how fast machines
+    are. A policy that learns meets its frozen self (never learned here), its stopped self (learned
+    until the change) and rules that do not learn, all with the same jobs.
+
+    Exit code 1: a run failed; the others are reported, and the failed ones named.
+
+    Example:
+      outrider drift --quick --world "load step"
+    """
+    from outrider.lab.drift import FULL, QUICK, WORLDS, check_rivals, rivals_of, run_suite
+    from outrider.lab.workers import cores
+
+    for name in worlds:
+        if name not in WORLDS:
+            raise ConfigurationError(f'--world "{name}": no such world; {nearest(name, WORLDS)}')
+    names = worlds or tuple(WORLDS)
+    for kind in {WORLDS[name].kind for name in names}:
+        check_rivals(rivals_of(kind, policies))
+    if report is not None:  # refuse what is wrong before a long run, not after it
+        report.mkdir(parents=True, exist_ok=True)
+    chosen = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS))
+    with progress_bar("drift") as progress:
+        result = run_suite(
+            names, chosen, QUICK if quick else FULL, policies, workers or cores(), progress
+        )
+    if report is not None:
+        _write(result, report)
+    if as_json:
+        print_json(result)
+    else:
+        _show(result)
+    for failure in result["failed"]:
+        click.echo(f"outrider: failed: {failure['trial']}: {failure['error']}", err=True)
+    return int(bool(result["failed"]))
+
+
+def _write(result: dict[str, Any], folder: Path) -> None:
+    import msgspec
+
+    from outrider.lab.drift.page import html
+
+    text = msgspec.json.format(msgspec.json.encode(result), indent=2)
+    (folder / "result.json").write_bytes(text)
+    (folder / "index.html").write_text(html(result), encoding="utf-8")
+
+
+# -- for people ---------------------------------------------------------------------------------
+
+
+def _show(result: dict[str, Any]) -> None:
+    from outrider.lab.drift.page import verdict_cells
+
+    for world in result["settings"]["worlds"]:
+        rows = [row for row in result["rows"] if row["world"] == world]
+        if rows:
+            _show_world(world, rows, [one for one in result["comparisons"]
+                                      if one["world"] == world])  # fmt: skip
+    if result["verdicts"]:
+        print_table(
+            "learning over frozen, all worlds that drift, after the change",
+            ("", "against", "figure", "ratio", "95 %", "seeds", "verdict"),
+            [verdict_cells(one) for one in result["verdicts"]],
+        )
+
+
+def _show_world(world: str, rows: list[dict[str, Any]], compared: list[dict[str, Any]]) -> None:
+    from outrider.lab.drift.page import LABELS, named
+
+    columns = ("after the change", *(label.replace(" ", "\n", 1) for label in LABELS.values()))
+    lines = [[named(row), *(_mean(row["after"][name]) for name in LABELS)] for row in rows]
+    print_table(f"{shown(world)}: {rows[0]['changes']}", columns, lines)
+    verdicts = [
+        [f"{one['policy']} / {one['against']}",
+         *("-" if found is None else found["verdict"]
+           for found in (one["windows"]["after"][name] for name in LABELS))]
+        for one in compared
+    ]  # fmt: skip
+    if verdicts:
+        print_table(f"{shown(world)}: the first is", columns, verdicts)
+
+
+def _mean(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return "-"
+    return figure(found["mean"], digits=3 if found["mean"] < 100 else 0)

@@ -1,0 +1,57 @@
+"""Calibrated by the first half of a trace, judged on the second."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from outrider.lab.perez.calibration import Past, halves, run_calibration, teacher_of
+from outrider.lab.perez.egee import egee_window
+from outrider.lab.perez.grid import QUICK, WINDOW, Situation
+
+
+def test_halves_share_no_job_and_lose_none() -> None:
+    whole = egee_window(20_001, 301)
+    first, second = halves(whole)
+    assert (len(first.submit_s), len(second.submit_s)) == (150, 151)
+    assert first.job_names + second.job_names == whole.job_names
+    assert first.submit_s[-1] <= second.submit_s[0]
+    assert first.vo + second.vo == whole.vo
+    assert np.concatenate([first.run_s, second.run_s]).tolist() == whole.run_s.tolist()
+    assert first.machines == second.machines == whole.machines
+
+
+def test_the_teacher_is_the_sites_own_scheduler_where_its_waits_are_known() -> None:
+    window = egee_window(20_001, 300)
+    assert teacher_of(window) == "fifo"
+    known = dataclasses.replace(window, wait_s=np.zeros(300))
+    assert teacher_of(known) == "recorded"
+
+
+@pytest.fixture(scope="module")
+def past() -> dict[str, object]:
+    return run_calibration(Past(Situation(WINDOW, "intended"), 20_002, QUICK))
+
+
+def test_every_start_runs_learning_and_frozen_beside_orders_without_learning(
+    past: dict[str, object],
+) -> None:
+    rows = past["rows"]
+    assert isinstance(rows, list)
+    starts = [f"sarsa, start {s}{f}" for s in ("shipped", "calibrated", "none")
+              for f in ("", ", frozen")]  # fmt: skip
+    assert [row["variant"] for row in rows] == ["fifo", "sjf", "edf", *starts]
+    assert (past["teacher"], past["jobs"], past["trace"]) == ("fifo", 300, None)
+    by_variant = {row["variant"]: row for row in rows}
+    shipped = by_variant["sarsa, start shipped"]["less_shipped"]
+    assert (shipped["mean"], tuple(shipped["interval"])) == (0.0, (0.0, 0.0))
+    for row in rows:
+        low, high = row["less_shipped"]["interval"]
+        assert low <= row["less_shipped"]["mean"] <= high
+        assert row["bounded_slowdown"] >= 1.0
+
+
+def test_what_was_learned_of_the_past_decides(past: dict[str, object]) -> None:
+    rows = {row["variant"]: row for row in past["rows"]}  # type: ignore[attr-defined]
+    frozen = [rows[f"sarsa, start {start}, frozen"] for start in ("shipped", "calibrated", "none")]
+    assert len({(row["interactive_wait_s"], row["batch_wait_s"]) for row in frozen}) == 3
