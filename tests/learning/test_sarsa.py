@@ -33,6 +33,11 @@ def quiet(**settings: Any) -> HandSite:
     return site
 
 
+def reason_of(site: HandSite, job: int) -> str:
+    """Why a job started."""
+    return next(str(row[5]) for row in site.recorder.rows if row[1:3] == (job, "start"))
+
+
 def run(workload: Workload, *policies: Any) -> tuple[dict[str, Any], list[tuple[Any, ...]]]:
     """The report, and (time, job, machine, reason) of each start of the acting policy."""
     starts = []
@@ -69,7 +74,7 @@ def test_an_interactive_job_that_waited_too_long_starts_before_a_more_valuable_o
     site.submit(2, estimate_s=30.0, job_class="interactive")
     site.complete(0)
     assert site.tick() == [1]
-    assert site.recorder.rows[-1][5] == "waited_interactive"
+    assert reason_of(site, 1) == "waited_interactive"
 
 
 def test_a_batch_job_that_waited_too_long_starts_first_unless_an_interactive_one_waits() -> None:
@@ -88,7 +93,7 @@ def test_a_batch_job_that_waited_too_long_starts_first_unless_an_interactive_one
     assert site.tick() == [3], "an interactive job waits"
     site.complete(3)
     assert site.tick() == [1]
-    assert site.recorder.rows[-1][5] == "waited_batch"
+    assert reason_of(site, 1) == "waited_batch"
 
 
 def test_without_guards_values_alone_decide() -> None:
@@ -221,7 +226,7 @@ def test_trained_in_batches_beside_the_decisions_it_decides_the_same_each_time(
         "retrain_every_n": 60, "adopt_after_n": 20,
     }  # fmt: skip
     workload = perez_grid(0.5, TUNING_SEED, jobs=300, machines=10)
-    (one, starts), (_, again) = (run(workload, sarsa(**settings)) for _ in range(2))
+    (_, starts), (_, again) = (run(workload, sarsa(**settings)) for _ in range(2))
     assert starts == again
     untrained = run(workload, sarsa(**settings | {"retrain_every_n": 10_000}))[1]
     assert starts != untrained, "no training was taken up"
@@ -256,7 +261,7 @@ def test_interactive_jobs_wait_far_less_than_in_line_and_no_batch_job_starves() 
     batch = ours["by_class"]["batch"], in_line["by_class"]["batch"]
     assert interactive[0]["mean"] < interactive[1]["mean"] / 4
     assert batch[0]["mean"] < batch[1]["mean"]
-    assert batch[0]["max"] < 4 * batch[1]["max"]
+    assert batch[0]["max"] < 5 * workload.run_s.mean(), "the guard stands at four"
 
 
 # -- where it starts --------------------------------------------------------------------------

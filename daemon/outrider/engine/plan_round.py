@@ -1,5 +1,6 @@
 """A round that the policy plans as a whole: starts, resumes, preemptions, other CPUs for runs."""
 
+from collections import Counter
 from typing import Final
 
 from outrider.engine.line import Standing
@@ -7,7 +8,7 @@ from outrider.engine.queued_round import QueuedRound
 from outrider.engine.wires import PlanSink
 from outrider.model.decisions import PREEMPT, RESUME, SQUEEZE, START, Choice, Move
 from outrider.model.errors import PolicyError
-from outrider.model.jobs import QUEUED, RUNNING, SUSPENDED_STATE, Job
+from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, RUNNING, SUSPENDED_STATE, Job
 
 _STATES: Final = {
     START: (QUEUED,),
@@ -23,8 +24,8 @@ class PlanRound(QueuedRound):
     def _decide(self) -> None:
         newcomers = self._admit()
         site = self._site
-        self._given: dict[int, int] = {}
-        self._taken: dict[int, int] = {}
+        self._more: Counter[int] = Counter()  # CPUs that this round takes, by machine
+        self._moved: set[int] = set()
         for move in list(self._policy.plan(self.table, site)):
             job = site.jobs.get(move.job)
             self._check(move, job)
@@ -39,8 +40,10 @@ class PlanRound(QueuedRound):
         known = job is not None and job.state in _STATES.get(move.action, ())
         wrong = None
         if job is None or not known:
-            state = "is unknown" if job is None else f"is in state {job.state}"
+            state = "is unknown" if job is None else f"is {JOB_STATE_NAMES[job.state]}"
             wrong = f"the job {state}"
+        elif move.job in self._moved:
+            wrong = "the plan has moved the job already"
         elif move.action != PREEMPT and not 1 <= move.cpus <= job.spec.cpus:
             wrong = f"it asks for {job.spec.cpus} CPUs"
         elif move.action in (PREEMPT, RESUME) and move.machine != job.machine:
@@ -55,16 +58,13 @@ class PlanRound(QueuedRound):
 
     def _cpus_left(self, machine: int) -> int:
         site = self._site
-        busy = site.busy[machine] + self._taken.get(machine, 0) - self._given.get(machine, 0)
-        return site.cpus_of(machine) - busy
+        return site.cpus_of(machine) - site.busy[machine] - self._more[machine]
 
     def _apply(self, move: Move, job: Job) -> None:
         """Keep the books of this round, write it down, and have it carried out."""
-        machine = move.machine
         before = job.cpus if job.state == RUNNING else 0
-        after = 0 if move.action == PREEMPT else move.cpus
-        self._taken[machine] = self._taken.get(machine, 0) + max(0, after - before)
-        self._given[machine] = self._given.get(machine, 0) + max(0, before - after)
+        self._more[move.machine] += (0 if move.action == PREEMPT else move.cpus) - before
+        self._moved.add(move.job)
         standing = self._line.waiting.get(job.number)
         if self._sink is None and not self._is_news(move, standing):
             return

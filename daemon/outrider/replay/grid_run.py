@@ -67,7 +67,8 @@ class GridRun(TraceRun):
     @property
     def end_s(self) -> float:
         """When the last job was done, or the run stopped."""
-        return self.grid.now if isinf(self.grid.until_s) else self.grid.until_s
+        stopped = not self.grid.is_done and not isinf(self.grid.until_s)
+        return self.grid.until_s if stopped else self.grid.now
 
     def _described(self, out: dict[str, Any], seat: Seat | None, end_s: float) -> dict[str, Any]:
         out["jobs"]["skipped"] = dict(self.workload.skipped)

@@ -26,7 +26,6 @@ from outrider.model.events import (
     TICK,
     Event,
 )
-from outrider.model.jobs import JobSpec
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, utility_of
 from outrider.virtual.patience import worthless_after_s
 from outrider.virtual.workload import Workload
@@ -183,6 +182,11 @@ class GridSite:
         for job in [*self._queued, *self._runs]:
             yield job, self._run_s[job]
 
+    @property
+    def is_done(self) -> bool:
+        """Whether every job has been submitted and is gone."""
+        return self._next == len(self._submit_s) and not self._queued and not self._runs
+
     # -- events -------------------------------------------------------------------------------
 
     def events(self) -> Iterator[Event]:
@@ -208,7 +212,7 @@ class GridSite:
             submitted = (self._submit_s[self._next], SUBMITTED, self._next, 0, None)
             if due is None or submitted[:2] < due[:2]:
                 return submitted
-        elif not self._queued and not self._runs:
+        elif self.is_done:
             return None  # nothing is left that could end
         return due
 
@@ -219,7 +223,7 @@ class GridSite:
         if kind == SUBMITTED:
             self._next += 1
             self._queued.add(subject)
-            yield time_s, SUBMITTED, subject, self._spec(subject)
+            yield time_s, SUBMITTED, subject, self.workload.spec(subject)
             self._foresee_withdrawal(subject, self._run_s[subject], 0)
             return
         heapq.heappop(self._heap)
@@ -270,17 +274,6 @@ class GridSite:
         queues = self.workload.rules.node_queues
         for machine, spec in enumerate(self.workload.machines):
             yield 0.0, JOINED, machine, replace(spec, cpus=_NODE_QUEUE) if queues else spec
-
-    def _spec(self, job: int) -> JobSpec:
-        workload = self.workload
-        estimate_s = float(workload.estimate_s[job])
-        return JobSpec(
-            user=workload.user[job],
-            vo=workload.vo[job],
-            job_class=workload.job_class[job],
-            cpus=self._cpus[job],
-            estimate_s=estimate_s if estimate_s == estimate_s else None,
-        )
 
 
 def _worthless_s(workload: Workload, utilities: Mapping[str, TimeUtility]) -> list[float]:

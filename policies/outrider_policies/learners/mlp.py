@@ -21,12 +21,16 @@ class Mlp:
     Args:
         inputs_n: features of an input.
         hidden_n: sigmoid units.
-        rate: of `Adam`, and of the batch trainer.
+        rate: of `Adam`, and of the trainer that refits.
         rng: draws the first weights, uniform within 1 / sqrt(inputs of the unit).
+        plain: refits go straight down the gradient, as back-propagation did in 2008, not by Adam.
     """
 
-    def __init__(self, inputs_n: int, hidden_n: int, rate: float, rng: random.Random) -> None:
+    def __init__(
+        self, inputs_n: int, hidden_n: int, rate: float, rng: random.Random, plain: bool = False
+    ) -> None:
         self._inputs_n, self._hidden_n = inputs_n, hidden_n
+        self._plain = plain
         self._parameters = np.zeros(inputs_n * hidden_n + 2 * hidden_n + 1)
         self._adam = Adam(len(self._parameters), rate)
         self._name_parts(self._parameters)
@@ -74,16 +78,22 @@ class Mlp:
         """A net trained from scratch by scikit-learn's `MLPRegressor`, in epochs of mini-batches.
 
         Its weights are taken over, so that decisions cost the same however a net was trained.
+        A training that diverges is given up, and this net stays.
         """
         from sklearn.neural_network import MLPRegressor  # a second of imports: only where asked for
 
         regressor = MLPRegressor(
             hidden_layer_sizes=(self._hidden_n,), activation="logistic",
+            solver="sgd" if self._plain else "adam", momentum=0.0,
             learning_rate_init=self._adam.rate, random_state=seed,
         )  # fmt: skip
-        for _ in range(_EPOCHS):
-            regressor.partial_fit(inputs, targets)
-        net = Mlp(self._inputs_n, self._hidden_n, self._adam.rate, random.Random(seed))
+        with np.errstate(over="ignore", invalid="ignore"):
+            try:
+                for _ in range(_EPOCHS):
+                    regressor.partial_fit(inputs, targets)
+            except ValueError:  # weights beyond all bounds
+                return self
+        net = Mlp(self._inputs_n, self._hidden_n, self._adam.rate, random.Random(seed), self._plain)
         (into, out), (bias, base) = regressor.coefs_, regressor.intercepts_
         net._parameters[:] = np.concatenate([into.ravel(), bias, out.ravel(), base])
         return net

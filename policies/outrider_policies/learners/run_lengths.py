@@ -5,38 +5,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.api import Job, Queue
+from outrider.api import Job
 
 Floats = NDArray[np.float64]
 
 
 class RunLengths:
-    """Ideal run times: the estimate where there is one, else the mean of the runs seen so far.
+    """Ideal run times: the estimate where there is one, else the mean of such jobs seen so far.
 
-    Nothing here is taken from jobs that have not come yet: the longest length is the longest of
-    the estimates and completed runs seen.
-
-    Attributes:
-        longest_s: seconds; at least `least_s`.
+    Nothing here is taken from jobs that have not come yet: the longest length, where it is not
+    given, is the longest seen.
     """
 
     def __init__(self, assumed_s: float, longest_s: float | None) -> None:
         """Begin.
 
         Args:
-            assumed_s: length of a job without estimate, until one run was seen.
-            longest_s: longest length there is; None: learned.
+            assumed_s: length of a job without estimate, until one of them completed.
+            longest_s: the longest length there is; None: the longest seen so far.
         """
         self._assumed_s = assumed_s
         self._given_s = longest_s
-        self._seen_s = 0.0
+        self._longest_seen_s = 0.0
         self._runs_n = 0
         self._total_s = 0.0
 
     @property
     def longest_s(self) -> float:
         """The longest length there is, or was seen; seconds, > 0."""
-        return self._given_s or self._seen_s or self._assumed_s
+        return self._given_s or self._longest_seen_s or self._assumed_s
 
     @property
     def typical_s(self) -> float:
@@ -48,27 +45,30 @@ class RunLengths:
         estimate_s = job.spec.estimate_s
         return self.typical_s if estimate_s is None else estimate_s
 
-    def of_queue(self, queue: Queue) -> Floats:
-        """Those of all waiting jobs, by row; what is new among them is taken note of."""
-        estimate_s = queue.estimate_s
+    def of_queue(self, estimate_s: Floats) -> Floats:
+        """Ideal run times of waiting jobs from their estimates, nan where nobody said."""
         if len(estimate_s):
             longest_s = float(np.fmax.reduce(estimate_s))
-            if longest_s > self._seen_s:
-                self._seen_s = longest_s
+            if longest_s > self._longest_seen_s:
+                self._longest_seen_s = longest_s
         return np.where(np.isnan(estimate_s), self.typical_s, estimate_s)
 
     def completed(self, run_s: float) -> None:
-        """A run completed after so many seconds."""
+        """A job without estimate completed after so many seconds."""
         self._runs_n += 1
         self._total_s += run_s
-        self._seen_s = max(self._seen_s, run_s)
+        self._longest_seen_s = max(self._longest_seen_s, run_s)
 
     def save(self) -> dict[str, Any]:
         """As plain data."""
-        return {"seen_s": self._seen_s, "runs_n": self._runs_n, "total_s": self._total_s}
+        return {
+            "longest_seen_s": self._longest_seen_s,
+            "runs_n": self._runs_n,
+            "total_s": self._total_s,
+        }
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
-        self._seen_s = float(saved["seen_s"])
+        self._longest_seen_s = float(saved["longest_seen_s"])
         self._runs_n = int(saved["runs_n"])
         self._total_s = float(saved["total_s"])

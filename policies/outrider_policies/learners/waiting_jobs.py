@@ -4,7 +4,7 @@ Columns rather than jobs one by one: in an overloaded system thousands wait, and
 at all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -15,6 +15,7 @@ from outrider_policies.learners.run_lengths import RunLengths
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 LEAST_LEFT: Final = 1e-3
 """A run that outlasts its estimate is taken to end soon: this part of the estimate is left."""
@@ -28,39 +29,35 @@ class WaitingJobs:
         asked: (n,) CPUs each asks for.
         left_s: (n,) work left, seconds on all those CPUs at speed 1.
         ideal_s: (n,) the whole work, in the same unit.
-        submit_s: (n,) when each was submitted.
         home: (n,) the machine on which a preempted job waits to go on; `NOWHERE`: it may run
             anywhere.
         is_open: (n,) not yet taken in this round.
     """
 
     def __init__(self, queue: Queue, view: SiteView, lengths: RunLengths) -> None:
-        self.jobs: Sequence[Job] = queue.jobs
+        self.jobs: list[Job] = list(queue.jobs)
         self.asked = queue.cpus
-        self.ideal_s = lengths.of_queue(queue)
-        self.submit_s = queue.submit_s
-        self.left_s = self.ideal_s
+        self.ideal_s = lengths.of_queue(queue.estimate_s)
+        self.left_s = self.ideal_s.copy()
         self.home = np.full(len(self.jobs), NOWHERE)
         self.is_open = np.ones(len(self.jobs), dtype=bool)
+        self._submit_s = queue.submit_s
         self._now = view.now
-        self._utilities = _by_class(queue, view)
-        suspended = [row for row, job in enumerate(self.jobs) if job.state == SUSPENDED_STATE]
-        if suspended:
-            self.left_s = self.ideal_s.copy()
-            for row in suspended:
-                job = self.jobs[row]
-                self.left_s[row] -= job.work_s(view.now)
+        self._utilities = _by_class(self.jobs, queue.interactive, view)
+        for row, job in enumerate(self.jobs):
+            if job.state == SUSPENDED_STATE:
+                least_s = LEAST_LEFT * self.ideal_s[row]
+                self.left_s[row] = max(self.left_s[row] - job.work_s(view.now), least_s)
                 self.home[row] = job.machine
-            np.maximum(self.left_s, LEAST_LEFT * self.ideal_s, out=self.left_s)
 
-    def fitting(self, machine: int) -> NDArray[np.bool_]:
-        """(n,) which may run on a machine, if it has enough CPUs."""
-        mask: NDArray[np.bool_] = self.is_open & ((self.home == NOWHERE) | (self.home == machine))
+    def may_run_on(self, machine: int) -> Mask:
+        """(n,) open, and not bound to another machine; whether it has the CPUs is not asked."""
+        mask: Mask = self.is_open & ((self.home == NOWHERE) | (self.home == machine))
         return mask
 
     def units(self, rows: Rows, remaining_s: Floats) -> Floats:
         """Unit utilities of the jobs of some rows, if they complete in so many seconds."""
-        turnaround_s = self._now + remaining_s - self.submit_s[rows]
+        turnaround_s = self._now + remaining_s - self._submit_s[rows]
         ideal_s = self.ideal_s[rows]
         if len(self._utilities) == 1:
             utility, _ = self._utilities[0]
@@ -72,10 +69,9 @@ class WaitingJobs:
         return units
 
 
-def _by_class(queue: Queue, view: SiteView) -> list[tuple[TimeUtility, NDArray[np.bool_]]]:
+def _by_class(
+    jobs: Sequence[Job], is_interactive: Mask, view: SiteView
+) -> list[tuple[TimeUtility, Mask]]:
     """The utility of each class that waits, and whose rows it is for."""
-    found = []
-    for mask in (queue.interactive, ~queue.interactive):
-        if mask.any():
-            found.append((view.utility(queue.jobs[int(mask.argmax())]), mask))
-    return found
+    masks: Iterable[Mask] = (is_interactive, ~is_interactive)
+    return [(view.utility(jobs[int(mask.argmax())]), mask) for mask in masks if mask.any()]

@@ -46,8 +46,8 @@ class RelativeEncoding:
     have seen. State: t / (t + 1 min) for the time until a run ends; idle machines; b / (1 + b) for
     the backlog b in mean runs a CPU; mean utility of the running jobs; fairness. Job: class;
     distance of its VO from its target share (0 where nothing is said); x = log(expected work /
-    mean work), and e^-x, of which the density of a reward is made. VOs have no names here: one
-    that joins is known at once by what it is owed, and nothing is left behind by one that leaves.
+    mean work), and 1 / (1 + e^x), of which the density of a reward is made. VOs have no names here:
+    one that joins is known at once by what it is owed, and one that leaves leaves nothing behind.
     """
 
     state_n = 5
@@ -75,7 +75,7 @@ class RelativeEncoding:
         out[:, 0] = asks.interactive
         out[:, 1] = owed[asks.vo]
         out[:, 2] = np.log(np.clip(ratio, 1.0 / _MOST_RATIO, _MOST_RATIO)) / 2.0
-        out[:, 3] = 1.0 / np.maximum(ratio, 1.0 / _MOST_RATIO) / 10.0
+        out[:, 3] = 1.0 / (1.0 + ratio)
         return out
 
     def save(self) -> Any:

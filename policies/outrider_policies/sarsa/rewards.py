@@ -12,9 +12,11 @@ def reward_of(
 ) -> float:
     """Fairness F by its weight; and of a run that completed its unit utility U, or its density.
 
-    The density is U x mean work / work, for a start takes CPUs from those that wait as long as its
-    work is. Where utilities alone are summed, a batch job of a day that earns .9 comes before an
-    interactive one that has waited and earns .5, and it waits on and is worth less and less.
+    The density is U m / (m + w), w the work of the run and m that of a mean one: a start takes CPUs
+    from those that wait for as long as it works. Where utilities alone are summed, a batch job of a
+    day that earns .9 comes before an interactive one that has waited and earns .5, and it waits on
+    and is worth less and less. The order is that of U m / w among jobs of a class, but bounded:
+    there a few runs of seconds are all that a net learns from.
     """
     reward = settings.fairness_weight * fairness(view.vo_shares())
     if outcome.ending != COMPLETED_RUN:
@@ -24,5 +26,4 @@ def reward_of(
     utility = float(view.utility(job).unit(turnaround_s, outcome.run_s))
     if settings.reward == "utility":
         return reward + utility
-    work_s = max(outcome.run_s * decision.cpus, 1e-9)
-    return reward + utility * min(runs.work_s / work_s, settings.densest_ratio)
+    return reward + utility * runs.work_s / (runs.work_s + outcome.run_s * decision.cpus)

@@ -34,18 +34,10 @@ class SarsaSettings(PolicySettings, frozen=True):
     reward: Annotated[
         Literal["density", "utility"],
         Meta(
-            description="What a completed run earns beside fairness: its utility per CPU-second, "
-            "in units of the mean run, or the utility itself as in the paper."
+            description="What a completed run earns beside fairness: its utility by the work it "
+            "took, against a mean run, or the utility itself as in the paper."
         ),
     ] = "density"
-    densest_ratio: Annotated[
-        float,
-        Meta(
-            gt=0,
-            description="Bound of the density: shorter runs than a mean run by this ratio earn no "
-            "more, or a few runs of seconds would be all that is learned from.",
-        ),
-    ] = 20.0
     fairness_weight: Annotated[
         float, Meta(ge=0, description="Worth of perfect fairness against a utility of 1.")
     ] = 1.0
@@ -58,17 +50,18 @@ class SarsaSettings(PolicySettings, frozen=True):
     ] = "relative"
     approximator: Annotated[
         Literal["mlp", "linear", "boosting"],
-        Meta(description="Who approximates values; trees learn by `training` = `batch` only."),
+        Meta(description="Who approximates values. Trees learn by `training` = `batch` only."),
     ] = "mlp"
     hidden_n: Annotated[int, Meta(ge=1, description="Sigmoid units of the hidden layer.")] = 20
     learning_rate: Annotated[
-        float, Meta(gt=0, description="Rate of Adam, in a step or in a training of scikit-learn.")
+        float, Meta(gt=0, description="Length of a step, in `replay` or in a training.")
     ] = 0.003
     training: Annotated[
-        Literal["replay", "batch"],
+        Literal["replay", "batch", "descent"],
         Meta(
             description="`replay`: small steps on remembered runs at every outcome. `batch`: "
-            "fitted anew to all that is remembered by scikit-learn, in a thread beside."
+            "fitted anew to all that is remembered by scikit-learn, in a thread beside. `descent`: "
+            "the same, straight down the gradient (a net without Adam)."
         ),
     ] = "replay"
     memory_n: Annotated[
@@ -111,7 +104,7 @@ LITERAL: Final[dict[str, Any]] = {
     "encoding": "literal",
     "hidden_n": 20,
     "learning_rate": 0.3,
-    "training": "batch",
+    "training": "descent",
     "guards": False,
 }
 """The paper as printed; its trainer began anew at every example, ours every 500 outcomes."""

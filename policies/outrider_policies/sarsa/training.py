@@ -1,7 +1,7 @@
 """How the value function follows what was experienced: by replay, or fitted anew in a thread."""
 
 import random
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from outrider.api import ConfigurationError
 from outrider_policies.learners.boosted_trees import BoostedTrees
@@ -12,13 +12,15 @@ from outrider_policies.learners.retraining import Retraining
 from outrider_policies.learners.value_functions import SteppingFunction, ValueFunction
 from outrider_policies.sarsa.settings import SarsaSettings
 
+_TRAININGS: Final = {
+    "mlp": ("replay", "batch", "descent"),
+    "linear": ("replay", "batch"),
+    "boosting": ("batch",),  # trees do not learn by small steps
+}
+
 
 class Training(Protocol):
-    """Owns the value function, and betters it.
-
-    Attributes:
-        values: the value function of now.
-    """
+    """Owns the value function, and betters it."""
 
     @property
     def values(self) -> ValueFunction:
@@ -42,24 +44,24 @@ def make_training(settings: SarsaSettings, inputs_n: int, rng: random.Random) ->
     """The training that the settings ask for, with a value function that knows nothing.
 
     Raises:
-        ConfigurationError: trees cannot learn by small steps.
+        ConfigurationError: the approximator cannot be trained in that way.
     """
-    rate = settings.learning_rate
-    if settings.approximator == "boosting":
-        if settings.training == "replay":
-            raise ConfigurationError(
-                'sarsa: training = "replay" goes in small steps, which trees cannot; right would '
-                'be training = "batch" with approximator = "boosting"'
-            )
+    approximator, training, rate = settings.approximator, settings.training, settings.learning_rate
+    if training not in _TRAININGS[approximator]:
+        right = " or ".join(f'"{known}"' for known in _TRAININGS[approximator])
+        raise ConfigurationError(
+            f'sarsa: training = "{training}" does not go with approximator = "{approximator}"; '
+            f"right would be {right}"
+        )
+    if approximator == "boosting":
         return BatchTraining(BoostedTrees(inputs_n), settings, rng)
     function: SteppingFunction
-    if settings.approximator == "linear":
+    if approximator == "linear":
         function = LinearFunction(inputs_n, rate)
     else:
-        function = Mlp(inputs_n, settings.hidden_n, rate, rng)
-    if settings.training == "batch":
-        return BatchTraining(function, settings, rng)
-    return ReplayTraining(function, settings, rng)
+        function = Mlp(inputs_n, settings.hidden_n, rate, rng, plain=training == "descent")
+    kind = ReplayTraining if training == "replay" else BatchTraining
+    return kind(function, settings, rng)
 
 
 def _targets(values: ValueFunction, gamma: float, seen: Transitions) -> Floats:

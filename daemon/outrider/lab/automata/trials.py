@@ -51,7 +51,7 @@ class Size(NamedTuple):
     steps_of_a: Sequence[float]
 
 
-FULL: Final = Size(False, 6000, 20, 4000, 3, 10_000, STEPS)
+FULL: Final = Size(False, 10_000, 20, 4000, 3, 10_000, STEPS)
 QUICK: Final = Size(True, 500, 20, 300, 1, 600, (0.1,))
 
 

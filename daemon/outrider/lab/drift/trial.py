@@ -175,7 +175,9 @@ def figures_of(
             "slowdown": _mean(slowdown[inside]),
             "interactive_wait_s": _mean(wait_s[inside & interactive]),
             "batch_wait_s": _mean(wait_s[inside & ~interactive]),
-            "utility": float(np.average(worth[inside], weights=work[inside])),
+            "utility": float(worth[inside] @ work[inside] / work[inside].sum())
+            if inside.any()
+            else None,
         }
     return out
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from outrider.lab.claims import judge
 from outrider.lab.perez.claimed_of_fairness import claims_of_fairness
+from outrider.lab.perez.claimed_of_setup import claims_of_setup
 from outrider.lab.perez.claimed_of_waits import claims_of_waits
 from outrider.lab.perez.claimed_of_windows import claims_of_windows
 from outrider.lab.perez.grid import Size
@@ -26,8 +27,9 @@ def judged(
     too_small = None
     if size.quick:
         too_small = f"{size.jobs} jobs of a row of 6000 are too few: its queue has hardly grown"
+    of_rows = [*claims_of_setup(), *claims_of_waits(), *claims_of_fairness()]
     return [
-        *_judged([*claims_of_waits(), *claims_of_fairness()], seeds.values(), too_small),
+        *_judged(of_rows, seeds.values(), too_small),
         *_judged(claims_of_windows(targets), windows.values(), too_small),
     ]
 

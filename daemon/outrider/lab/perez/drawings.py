@@ -35,12 +35,17 @@ _HOUR_S: Final = 3600.0
 def drawings(rows: Sequence[Row]) -> Iterator[Drawing]:
     """Every figure that the rows have runs for."""
     for row in ROWS:
-        yield _waits(_exact(rows, row, FEASIBLE), row)
-        yield _overheads(_exact(rows, row, FEASIBLE), row)
-    yield _fairness(4, _exact(rows, _SHOWN_ROW, FEASIBLE), FEASIBLE)
-    yield _fairness(5, _exact(rows, _SHOWN_ROW, INFEASIBLE), INFEASIBLE)
-    for name in CLASSES:
-        yield _learning(_exact(rows, _SHOWN_ROW, FEASIBLE), name)
+        if feasible := _exact(rows, row, FEASIBLE):
+            yield _waits(feasible, row)
+            yield _overheads(feasible, row)
+    feasible = _exact(rows, _SHOWN_ROW, FEASIBLE)
+    if feasible:
+        yield _fairness(4, feasible, FEASIBLE)
+    if infeasible := _exact(rows, _SHOWN_ROW, INFEASIBLE):
+        yield _fairness(5, infeasible, INFEASIBLE)
+    if feasible:
+        for name in CLASSES:
+            yield _learning(feasible, name)
     for trace in dict.fromkeys(row["trace"] for row in rows if row["row"] == WINDOW):
         window = {r["variant"]: r for r in rows if r["row"] == WINDOW and r["trace"] == trace}
         yield from _of_window(window, trace)

@@ -50,7 +50,7 @@ def reproduce(
         `outrider.lab.perez.calibration`), and `failed`: trials that failed, each with its error.
         A row has the seeds that did not fail.
     """
-    tasks = [*plan(size, seeds, traces), *_pasts(size, seeds, traces)]
+    tasks: list[Trial | Past] = [*plan(size, seeds, traces), *_pasts(size, seeds, traces)]
     results: dict[Trial, TrialResult] = {}
     calibration: list[dict[str, Any]] = []
     failed: list[dict[str, str]] = []

@@ -1,0 +1,150 @@
+"""What run time estimators cost and how good they are, beside gradient boosting by scikit-learn.
+
+Each lives through a trace as in `outrider estimate`: asked at submission, told at the end.
+``boosting`` is the usual alternative: three quantile models on the logarithm of the run time, fitted
+anew every 2,000 ends to the last 20,000 jobs, from request, CPUs, hour, day, the user's last two
+and mean run times and those of jobs just like this. Its predictions are made in one go for all jobs
+of a fit; one at a time each would cost milliseconds. Losses are sums of the pinball losses of
+the three quantiles, of log seconds, over the jobs of which all have an opinion.
+
+    OMP_NUM_THREADS=1 python bench/estimator.py TRACE.swf.gz [--first 60000] [--json]
+"""
+
+import argparse
+import dataclasses
+import json
+import random
+import time
+from math import log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from calibration import calibration_s
+
+from outrider.api import Job, JobSpec, PolicySettings, RunTimeEstimate, RunTimeEstimator
+from outrider.lab.estimates.scores import QUANTILES, pinball
+from outrider.lab.estimates.told import tell
+from outrider.virtual.swf import read_swf
+from outrider.virtual.workload import Workload
+from outrider_policies.run_times import LastTwoRunTimes, LearnedRunTimes, UserRunTimes
+from outrider_policies.run_times.learned import LearnedSettings
+
+EVERY, WINDOW, FIRST_FIT = 2000, 20_000, 500
+NAN = float("nan")
+
+
+class Boosting(RunTimeEstimator):
+    """Notes what a model would be asked; `predictions` holds what it would have answered."""
+
+    def __init__(self, jobs: int) -> None:
+        super().__init__(PolicySettings(), random.Random(1))
+        self.predictions = np.full((jobs, 3), NAN)
+        self._models: list[Any] = []
+        self._rows = np.full((jobs, 9), NAN)
+        self._asked = 0
+        self._answered = 0
+        self._done: list[tuple[int, float]] = []
+        self._last: dict[Any, tuple[float, float]] = {}
+        self._mean: dict[str, float] = {}
+
+    def estimate(self, spec: JobSpec, now: float) -> RunTimeEstimate | None:
+        like = (spec.user, spec.estimate_s, spec.cpus)
+        self._rows[self._asked] = (
+            log(spec.estimate_s) if spec.estimate_s else -1.0, spec.cpus, now % 86_400 / 3600,
+            now % 604_800 / 86_400, *self._last.get(spec.user, (NAN, NAN)),
+            *self._last.get(like, (NAN, NAN)), self._mean.get(spec.user, NAN),
+        )  # fmt: skip
+        self._asked += 1
+        return None
+
+    def learn(self, job: Job, run_s: float, now: float) -> None:
+        y, spec = log(max(run_s, 1.0)), job.spec
+        self._done.append((job.number, y))
+        for key in (spec.user, (spec.user, spec.estimate_s, spec.cpus)):
+            self._last[key] = (y, self._last.get(key, (NAN, NAN))[0])
+        self._mean[spec.user] = 0.9 * self._mean.get(spec.user, y) + 0.1 * y
+        if len(self._done) >= FIRST_FIT and (len(self._done) - FIRST_FIT) % EVERY == 0:
+            self.answer()
+            self._fit()
+
+    def answer(self) -> None:
+        """What the present models say of the jobs asked about since they were fitted."""
+        asked = slice(self._answered, self._asked)
+        if self._models and self._asked > self._answered:
+            said = np.stack([model.predict(self._rows[asked]) for model in self._models], axis=1)
+            self.predictions[asked] = np.exp(np.sort(said, axis=1))
+        self._answered = self._asked
+
+    def _fit(self) -> None:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        numbers, y = zip(*self._done[-WINDOW:], strict=True)
+        rows = self._rows[list(numbers)]
+        self._models = [
+            HistGradientBoostingRegressor(
+                loss="quantile", quantile=level, max_iter=60, early_stopping=False
+            ).fit(rows, y)
+            for level in QUANTILES
+        ]
+
+
+def first(workload: Workload, n: int) -> Workload:
+    columns = ("job_names", "submit_s", "run_s", "cpus", "requested_s", "wait_s", "estimate_s",
+               "user", "vo", "job_class")  # fmt: skip
+    return dataclasses.replace(workload, **{c: getattr(workload, c)[:n] for c in columns})
+
+
+def measure(workload: Workload) -> dict[str, Any]:
+    rng = random.Random(1)
+    boosting = Boosting(len(workload.run_s))
+    estimators: dict[str, RunTimeEstimator] = {
+        "user": UserRunTimes(PolicySettings(), rng),
+        "last_two": LastTwoRunTimes(PolicySettings(), rng),
+        "learned": LearnedRunTimes(LearnedSettings(), rng),
+        "boosting": boosting,
+    }
+    cpu_s, said = {}, {}
+    for name, estimator in estimators.items():
+        began_s = time.process_time()
+        said[name] = tell(workload, {name: estimator}).quantiles[name]
+        if name == "boosting":
+            boosting.answer()
+            said[name] = boosting.predictions
+        cpu_s[name] = time.process_time() - began_s
+    known = [np.isfinite(q).all(axis=1) for q in said.values() if np.isfinite(q).any()]
+    scored = np.logical_and.reduce(known)
+    y = np.log(np.maximum(workload.run_s[scored], 1.0))
+    out: dict[str, Any] = {"trace": workload.name, "jobs": len(scored), "scored": int(scored.sum())}
+    for name, quantiles in said.items():
+        q = np.log(np.maximum(quantiles[scored], 1.0))
+        out[name] = {
+            "log_loss": float(pinball(y, q).mean(axis=0).sum()),
+            "coverage": float(((y >= q[:, 0]) & (y <= q[:, 2])).mean()),
+            "us_per_job": 1e6 * cpu_s[name] / len(scored),
+        }
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Cost and losses of run time estimators.")
+    parser.add_argument("traces", nargs="+", type=Path)
+    parser.add_argument("--first", type=int, default=10**9, help="jobs of each trace")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    results = [measure(first(read_swf(trace), args.first)) for trace in args.traces]
+    calibrated_s = calibration_s()
+    if args.json:
+        print(json.dumps({"results": results, "calibration_s": calibrated_s}, indent=2))
+        return
+    for result in results:
+        print(f"{result['trace']}: {result['scored']:,} of {result['jobs']:,} jobs")
+        for name in ("user", "last_two", "learned", "boosting"):
+            one = result[name]
+            print(f"  {name:9s} log loss {one['log_loss']:.3f}   range holds {one['coverage']:.1%}"
+                  f"   {one['us_per_job']:5.0f} us a job")  # fmt: skip
+    print(f"calibration {calibrated_s:.3f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""The first stage of Vengerov's scheduler: best fit, without preemption or squeezing."""
+
+from typing import Final
+
+import numpy as np
+
+from outrider.api import SiteView
+from outrider_policies.learners.machine_plan import MachinePlan
+from outrider_policies.learners.run_lengths import RunLengths
+from outrider_policies.learners.waiting_jobs import WaitingJobs
+
+BEST_FIT: Final = "best_fit"
+
+
+def fit_best(plan: MachinePlan, waiting: WaitingJobs) -> None:
+    """Place the waiting job that leaves the fewest CPUs free, until none fits.
+
+    Of equally wide jobs the one of the highest unit utility upon completion is placed, of these
+    the first in line.
+    """
+    while plan.free:
+        fits = waiting.may_run_on(plan.machine) & (waiting.asked <= plan.free)
+        rows = np.flatnonzero(fits)
+        if not len(rows):
+            return
+        asked = waiting.asked[rows]
+        widest = asked.max()
+        rows = rows[asked == widest]
+        units = waiting.units(rows, waiting.left_s[rows] / plan.speed)
+        best = int(units.argmax())
+        plan.place(waiting, int(rows[best]), int(widest), float(units[best]), BEST_FIT)
+
+
+def fitted_plans(
+    waiting: WaitingJobs, view: SiteView, lengths: RunLengths
+) -> list[MachinePlan]:
+    """Every machine that is open to jobs, after squeezed runs grew and best fit filled it.
+
+    Machine by machine, each taking the jobs that fit it best (section 4.2, first heuristic).
+    """
+    plans = [
+        MachinePlan(machine, view, lengths)
+        for machine in range(view.machines_n)
+        if view.cpus_of(machine)
+    ]
+    for plan in plans:
+        plan.grow()
+        fit_best(plan, waiting)
+    return plans

@@ -1,0 +1,121 @@
+"""`outrider reproduce perez` end to end, on small workloads."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import outrider.lab.perez
+from lab import made_up_perez as made_up
+from outrider.cli.reproductions.perez import command
+from outrider.lab.claims import NOT_COMPARABLE
+from outrider.lab.perez.grid import COMPARED, FULL, QUICK, WINDOW, Size, plan
+from outrider.lab.perez.reproduction import reproduce, summed_up
+from outrider.model.errors import ConfigurationError, OutriderError
+
+TINY = Size(True, 150, 10, 10, 150, ("exact",))
+CLOCKED = {"decision_s", "cpu_s"}
+
+
+def run(*words: str) -> Any:
+    return CliRunner().invoke(command, list(words), standalone_mode=False)
+
+
+def timeless(result: dict[str, Any]) -> Any:
+    """Without what a clock measured."""
+    rows = [{k: v for k, v in row.items() if k not in CLOCKED} for row in result["rows"]]
+    claims = [claim for claim in result["claims"] if "a decision takes" not in claim["claim"]]
+    return result | {"rows": rows, "claims": claims}
+
+
+def test_the_same_seeds_give_the_same_rows_with_any_number_of_processes() -> None:
+    told: list[float] = []
+    one = reproduce(TINY, range(3, 5), 1, (), told.append)
+    assert one["failed"] == []
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    assert timeless(one) == timeless(reproduce(TINY, range(3, 5), 2))
+    assert len(one["calibration"]) == 2
+
+
+def test_a_file_of_the_user_is_run_and_calibrated_on(tmp_path: Path) -> None:
+    lines = ["; MaxProcs: 2", "; UnixStartTime: 0"]
+    lines += [
+        f"{n} {40 * n} 15 {60 + 137 * (n % 9)} 1 -1 -1 1 3600 -1 1 {n % 3} {n % 2} -1 1 1 -1 -1"
+        for n in range(1, 161)
+    ]
+    path = tmp_path / "site.swf"
+    path.write_text("\n".join(lines) + "\n")
+    found = reproduce(TINY, range(1, 2), 1, (str(path),))
+    assert found["failed"] == []
+    assert found["settings"]["windows"] == [str(path)]
+    windows = [row for row in found["rows"] if row["row"] == WINDOW]
+    assert [row["variant"] for row in windows] == [str(variant) for variant in COMPARED]
+    assert {row["trace"] for row in windows} == {str(path)}
+    (past,) = found["calibration"]
+    assert (past["teacher"], past["jobs"]) == ("recorded", 80)
+
+
+def test_a_run_that_failed_is_named_and_the_exit_code_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def with_a_failure(size: Size, seeds: range, *rest: Any) -> dict[str, Any]:
+        runs = made_up.results(made_up.as_the_paper, seeds, size)
+        return summed_up(size, seeds, (), runs, [{"cell": "sdj, seed 1", "error": "no memory"}])
+
+    monkeypatch.setattr(outrider.lab.perez, "reproduce", with_a_failure)
+    ran = run("--quick")
+    assert ran.return_value == 1, ran.output
+    assert "failed: sdj, seed 1: no memory" in ran.stderr
+    assert "sarsa literal" in ran.stdout, "what did run is shown"
+
+
+def test_people_are_shown_waits_gains_and_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def as_the_paper(size: Size, seeds: range, *rest: Any) -> dict[str, Any]:
+        return summed_up(size, seeds, (), made_up.results(made_up.as_the_paper, seeds, size), [])
+
+    monkeypatch.setattr(outrider.lab.perez, "reproduce", as_the_paper)
+    ran = run("--seeds", "5-7")
+    assert ran.return_value == 0, ran.output
+    assert "3 seeds, full size" in ran.stdout
+    assert "9.2" in ran.stdout, "the gain over FIFO at row 0.2 in that world"
+    assert ran.stdout.count("reproduced") > 30
+
+
+def test_what_is_wrong_is_refused_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bad = tmp_path / "bad.swf"
+    bad.write_text("no workload\n")
+    for words, said in (
+        (["--seeds", "4-1"], "A-B"),
+        (["--trace", str(bad)], "bad.swf"),
+    ):
+        ran = run(*words)
+        assert isinstance(ran.exception, OutriderError), ran.output
+        assert said in str(ran.exception)
+    monkeypatch.setattr("outrider.lab.drawing.find_spec", lambda name: None)
+    ran = run("--report", str(tmp_path / "report"))
+    assert isinstance(ran.exception, ConfigurationError)
+    assert "outrider[reports]" in str(ran.exception)
+    assert not (tmp_path / "report").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # a busy machine takes its time
+def test_a_quick_run_has_every_row_writes_its_report_and_decides_no_claim(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    ran = run("--quick", "--json", "--report", str(folder))
+    assert ran.exception is None, ran.output
+    assert ran.return_value == 0, ran.stderr
+    result = json.loads(ran.stdout)
+    assert result["failed"] == []
+    assert len(result["rows"]) == len(plan(QUICK, range(1, 2)))
+    assert {claim["verdict"] for claim in result["claims"]} == {NOT_COMPARABLE}
+    assert json.loads((folder / "result.json").read_text()) == result
+    page = (folder / "index.html").read_text()
+    assert page.count("<figure>") == 14
+    assert "This is a quick run" in page
+    assert len(FULL.estimates) > len(QUICK.estimates)
