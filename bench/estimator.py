@@ -1,10 +1,11 @@
 """What run time estimators cost and how good they are, beside gradient boosting by scikit-learn.
 
 Each lives through a trace as in `outrider estimate`: asked at submission, told at the end.
-``boosting`` is the usual alternative: three quantile models on the logarithm of the run time, fitted
-anew every 2,000 ends to the last 20,000 jobs, from request, CPUs, hour, day, the user's last two
-and mean run times and those of jobs just like this. Its predictions are made in one go for all jobs
-of a fit; one at a time each would cost milliseconds. Losses are sums of the pinball losses of
+``boosting`` is the usual alternative: three quantile models on the logarithm of the run time,
+fitted anew every 2,000 ends to the last 20,000 jobs, from request, CPUs, hour, day, the last two
+and mean run times of the user and those of jobs just like this. Its predictions are made in one go
+for all jobs of a fit; one at a time each would cost milliseconds. Losses are sums of the pinball
+losses of
 the three quantiles, of log seconds, over the jobs of which all have an opinion.
 
     OMP_NUM_THREADS=1 python bench/estimator.py TRACE.swf.gz [--first 60000] [--json]

@@ -9,6 +9,7 @@ from outrider.lab.bootstrap import (
     interval,
     paired_interval,
     resampled_means,
+    student_quantile,
 )
 
 TRIALS = 200
@@ -62,6 +63,27 @@ def test_columns_are_drawn_together() -> None:
     values = np.random.default_rng(4).normal(size=(50, 1))
     drawn = resampled_means(np.hstack([values, values + 5.0]), seed=9)
     assert np.allclose(drawn[:, 1] - drawn[:, 0], 5.0)
+
+
+@pytest.mark.parametrize("blocks_n", [6, 10])
+def test_told_how_few_blocks_there_are_intervals_are_wider(
+    blocks_n: int,
+) -> None:
+    """In the long run .86 and .90 of the plain ones hold the truth, .93 and .94 of the others."""
+    rng = np.random.default_rng(11)
+    plain = widened = 0
+    for trial in range(1000):
+        drawn = resampled_means(rng.normal(size=blocks_n), trial, resamples=400)
+        plain += interval(drawn).holds_zero
+        widened += interval(drawn, blocks_n).holds_zero
+    assert plain < 915
+    assert widened > plain + 25
+    assert 910 <= widened <= 970
+
+
+@pytest.mark.parametrize(("freedom", "exact"), [(4, 2.776), (5, 2.571), (9, 2.262), (30, 2.042)])
+def test_students_quantile_is_that_of_the_tables(freedom: int, exact: float) -> None:
+    assert student_quantile(0.975, freedom) == pytest.approx(exact, rel=0.003)
 
 
 def test_the_same_seed_gives_the_same_interval_and_another_one_another() -> None:

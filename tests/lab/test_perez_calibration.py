@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -30,7 +31,8 @@ def test_the_teacher_is_the_sites_own_scheduler_where_its_waits_are_known() -> N
 
 @pytest.fixture(scope="module")
 def past() -> dict[str, object]:
-    return run_calibration(Past(Situation(WINDOW, "intended"), 20_002, QUICK))
+    busy = msgspec.structs.replace(QUICK, window_jobs=2000)
+    return run_calibration(Past(Situation(WINDOW, "intended"), 20_001, busy))
 
 
 def test_every_start_runs_learning_and_frozen_beside_orders_without_learning(
@@ -41,7 +43,7 @@ def test_every_start_runs_learning_and_frozen_beside_orders_without_learning(
     starts = [f"sarsa, start {s}{f}" for s in ("shipped", "calibrated", "none")
               for f in ("", ", frozen")]  # fmt: skip
     assert [row["variant"] for row in rows] == ["fifo", "sjf", "edf", *starts]
-    assert (past["teacher"], past["jobs"], past["trace"]) == ("fifo", 300, None)
+    assert (past["teacher"], past["jobs"], past["trace"]) == ("fifo", 1000, None)
     by_variant = {row["variant"]: row for row in rows}
     shipped = by_variant["sarsa, start shipped"]["less_shipped"]
     assert (shipped["mean"], tuple(shipped["interval"])) == (0.0, (0.0, 0.0))

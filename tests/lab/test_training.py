@@ -115,6 +115,22 @@ def test_traces_are_watched_until_a_second_only() -> None:
     assert 0 < train(Learner("sarsa"), [lesson(until_s=half_s)]).runs < JOBS
 
 
+def test_jobs_that_a_trace_leaves_unfinished_are_gone_before_the_next() -> None:
+    """The next trace numbers its jobs from 0 again."""
+    half_s = float(np.median(drawn().submit_s))
+    first, second = lesson(until_s=half_s), lesson(FIRST_SEED + 1)
+    sitting = first.sit(Learner("sarsa").make())
+    sitting.show()
+    assert sitting.seat.running, "some run at that second"
+    assert sitting.seat.line.waiting, "and some wait"
+    sitting = first.sit(Learner("sarsa").make())
+    sitting.watch()
+    assert not sitting.seat.running
+    assert not sitting.seat.line.waiting
+    alone = train(Learner("sarsa"), [first]).runs
+    assert train(Learner("sarsa"), [first, second]).runs == alone + JOBS
+
+
 def test_the_sites_own_scheduler_can_be_the_teacher(tmp_path: Path) -> None:
     from outrider.virtual.swf import read_swf
 

@@ -79,21 +79,19 @@ def test_an_interactive_job_that_waited_too_long_starts_before_a_more_valuable_o
 
 def test_a_batch_job_that_waited_too_long_starts_first_unless_an_interactive_one_waits() -> None:
     site = quiet(guard_batch_ratio=2.0)
-    site.submit(0, estimate_s=600.0)
-    site.tick()
-    site.submit(1, estimate_s=20 * HOUR_S)
-    site.tick(600.0)
-    for number, spec in ((2, {}), (3, {"job_class": "interactive"}), (4, {})):
-        site.submit(number, estimate_s=600.0, **spec)
-    site.complete(0)  # a mean run is 600 s long
-    assert site.tick() != [1], "it has not waited two mean runs yet"
-    first = site.starts[-1][0]
+    for number, estimate_s in ((0, 600.0), (1, 20 * HOUR_S), (2, 300.0), (3, 300.0)):
+        site.submit(number, estimate_s=estimate_s)
+    assert site.tick() == [2]
+    site.now += 600.0
+    site.complete(2)
+    assert site.tick() == [3], "nobody has waited two mean runs of 600 s yet"
     site.now += 700.0
-    site.complete(first)
-    assert site.tick() == [3], "an interactive job waits"
+    site.submit(4, estimate_s=60.0, job_class="interactive")
     site.complete(3)
-    assert site.tick() == [1]
-    assert reason_of(site, 1) == "waited_batch"
+    assert site.tick() == [4], "an interactive job waits"
+    site.complete(4)
+    assert site.tick() == [0], "the oldest of those that waited too long"
+    assert reason_of(site, 0) == "waited_batch"
 
 
 def test_without_guards_values_alone_decide() -> None:
@@ -120,7 +118,7 @@ def test_every_waiting_job_is_tried_while_exploring() -> None:
 
 def test_propensities_are_those_of_epsilon_greedy() -> None:
     policy = sarsa(epsilon=0.4)
-    told = {}
+    told: dict[str, list[Any]] = {}
 
     def keep(time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str,
              name: str, choice: Any) -> None:  # fmt: skip
@@ -221,7 +219,7 @@ def test_a_run_that_was_thrown_away_earns_nothing_but_fairness() -> None:
 def test_trained_in_batches_beside_the_decisions_it_decides_the_same_each_time(
     approximator: str,
 ) -> None:
-    settings = {
+    settings: dict[str, Any] = {
         "training": "batch", "approximator": approximator, "start": "none",
         "retrain_every_n": 60, "adopt_after_n": 20,
     }  # fmt: skip
@@ -287,7 +285,7 @@ def test_a_saved_policy_is_a_start_state_too(tmp_path: Path) -> None:
         ('{"encoding": "relative", "training": {"values": {"kind": "linear"}}}', "'linear'"),
         (
             '{"encoding": "relative", "training": {"values": {"kind": "mlp", "parameters": [1]}}}',
-            "201 finite numbers",
+            "221 finite numbers",
         ),
     ],
 )
@@ -303,7 +301,7 @@ def test_a_file_that_is_no_start_is_refused_by_name(
 
 
 def test_what_cannot_be_combined_is_refused_with_the_way_out() -> None:
-    with pytest.raises(ConfigurationError, match='training = "batch"'):
+    with pytest.raises(ConfigurationError, match='right would be "batch"'):
         sarsa(approximator="boosting", start="none")
     with pytest.raises(ConfigurationError, match='start = "none"'):
         sarsa(approximator="linear")

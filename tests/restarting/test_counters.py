@@ -22,6 +22,7 @@ GO_ON = (
     "job_wait_seconds",
     "energy_joules_total",
     "goodput_seconds_total",
+    "job_utility_total",
     "badput_seconds_total",
     "decisions_total",
     "agreement_total",

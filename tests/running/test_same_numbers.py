@@ -58,6 +58,7 @@ def test_the_metrics_show_what_the_status_shows() -> None:
         )
 
     assert summed("goodput_seconds_total") == shown["goodput_s"]
+    assert summed("job_utility_total") == shown["utility"]["total"] > 0
     assert summed("badput_seconds_total") == shown["badput_s"]
     for reason, n in shown["evictions"].items():
         assert summed("evictions_total", f'reason="{reason}"') == n

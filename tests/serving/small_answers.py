@@ -120,6 +120,7 @@ STATUS: dict[str, Any] = {
     "power_source": "table",
     "goodput_s": 612_000.0,
     "badput_s": 148_000.0,
+    "utility": {"total": 401_000.0, "per_step": 0.66},
     "starts": 1_391,
     "evictions": {
         "owner": 142,

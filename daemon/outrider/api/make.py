@@ -1,13 +1,15 @@
-"""Making a policy from its name and settings: the same way in the CLI and in the daemon."""
+"""Making policies, estimators and utilities of names and settings: the same way everywhere."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from outrider.api.chance import stream
-from outrider.api.plugins import load_policy
+from outrider.api.estimator import RunTimeEstimator
+from outrider.api.plugins import load_estimator, load_policy, utility_shapes
 from outrider.api.policy import Policy
 from outrider.model.errors import ConfigurationError, nearest
 from outrider.model.settings import build
+from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, make_utility
 
 
 def make_policy(
@@ -39,3 +41,38 @@ def make_policy(
             )
         settings = {**kind.presets[preset], **settings}
     return kind(build(kind.settings_type, settings, where), stream(seed, f"policy:{name}"))
+
+
+def make_estimator(
+    name: str, seed: int, where: str, given: Mapping[str, Any] | None = None
+) -> RunTimeEstimator:
+    """A run time estimator that has seen nothing yet.
+
+    Args:
+        name: of the plugin.
+        seed: of its chance.
+        where: the place to name in an error.
+        given: settings by name.
+
+    Raises:
+        PluginError: it cannot be loaded.
+        ConfigurationError: a setting is wrong.
+    """
+    kind = load_estimator(name)
+    return kind(build(kind.settings_type, given or {}, where), stream(seed, f"estimator:{name}"))
+
+
+def make_utilities(given: Mapping[str, Mapping[str, Any]], where: str) -> dict[str, TimeUtility]:
+    """Time utility functions by job class: those declared, over the defaults.
+
+    Args:
+        given: by class, ``shape`` and its settings.
+        where: the place to name in an error; the class is added.
+
+    Raises:
+        PluginError: a shape of others cannot be loaded.
+        ConfigurationError: an unknown shape, or settings that do not fit it.
+    """
+    shapes = utility_shapes() if given else {}
+    made = {name: make_utility(one, f"{where}.{name}", shapes) for name, one in given.items()}
+    return {**DEFAULT_UTILITIES, **made}

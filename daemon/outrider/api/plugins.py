@@ -1,4 +1,4 @@
-"""Finding plugins by entry points: adapters, policies, readers, estimators; loaded when asked for.
+"""Finding plugins by entry points: adapters, policies, readers, ...; loaded when asked for.
 
 A broken plugin is reported by its name while the rest go on: `find` never imports anything, and
 `load` turns whatever an import raises into a `PluginError`.
@@ -8,6 +8,8 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from msgspec import Struct
+
 from outrider.api.adapter import API_VERSION as ADAPTER_API
 from outrider.api.adapter import Adapter
 from outrider.api.estimator import RunTimeEstimator
@@ -15,11 +17,13 @@ from outrider.api.policy import API_VERSION as POLICY_API
 from outrider.api.policy import Policy
 from outrider.api.reader import LogReader
 from outrider.model.errors import PluginError, nearest
+from outrider.model.utility import SHAPES
 
 ADAPTERS = "outrider.adapters"
 POLICIES = "outrider.policies"
 READERS = "outrider.readers"
 ESTIMATORS = "outrider.estimators"
+UTILITIES = "outrider.utilities"
 _BASES: dict[str, type[Any]] = {
     ADAPTERS: Adapter,
     POLICIES: Policy,
@@ -85,3 +89,26 @@ def load_estimator(name: str) -> type[RunTimeEstimator]:
     """The class of a run time estimator. Raises `PluginError`."""
     estimator: type[RunTimeEstimator] = load(ESTIMATORS, name)
     return estimator
+
+
+def utility_shapes() -> dict[str, type[Any]]:
+    """Time utility functions by shape: those of Outrider, and others' that can be loaded.
+
+    Raises:
+        PluginError: a shape under the entry point ``outrider.utilities`` cannot be loaded, or is
+            no record with a ``unit`` method.
+    """
+    shapes = dict(SHAPES)
+    for name, point in find(UTILITIES).items():
+        try:
+            shape = point.load()
+        except Exception as error:
+            raise PluginError(
+                f'utility "{name}" ({point.value}) cannot be loaded: {error}'
+            ) from error
+        if not (isinstance(shape, type) and issubclass(shape, Struct) and hasattr(shape, "unit")):
+            raise PluginError(
+                f'utility "{name}" ({point.value}) is no msgspec record with a "unit" method'
+            )
+        shapes[name] = shape
+    return shapes

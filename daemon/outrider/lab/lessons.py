@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from math import inf
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from outrider.api.make import make_policy
 from outrider.api.policy import Policy
@@ -13,7 +13,7 @@ from outrider.engine.site import Site
 from outrider.ledger import Journal
 from outrider.model.decisions import Choice
 from outrider.model.errors import TraceError
-from outrider.model.events import TICK, Event
+from outrider.model.events import REMOVED, TICK, Event
 from outrider.model.localtime import ZoneTime
 from outrider.replay.grid_run import RECONSIDER_S, GridRun
 from outrider.replay.ingestion import Ingestion, NoRecorder, inferred_machine
@@ -21,13 +21,27 @@ from outrider.replay.log_files import LogFile
 from outrider.replay.recorded_run import RECORDED, RecordedRun
 from outrider.virtual.workload import Workload
 
+_CUT_OFF: Final = "unknown"
+"""The reason for which those jobs leave: the record ends before them."""
+
 
 class Sitting(NamedTuple):
-    """One lesson with its pupil: the site it looks at, its seat, and what lets it watch."""
+    """One lesson with its pupil: the engine, the pupil's seat at it, and what is to be seen."""
 
-    site: Site
+    engine: Engine
     seat: Seat
-    run: Callable[[], object]
+    show: Callable[[], object]
+
+    @property
+    def site(self) -> Site:
+        """What the pupil looks at."""
+        return self.engine.site
+
+    def watch(self) -> None:
+        """See all of it. Jobs that are there at the end are taken away: nobody tells theirs."""
+        self.show()
+        now = self.site.now
+        self.engine.feed([(now, REMOVED, number, _CUT_OFF) for number in list(self.site.jobs)])
 
 
 class Lesson(Protocol):
@@ -73,11 +87,11 @@ class WorkloadLesson:
         workload = self._make()
         if self.teacher == RECORDED:
             recorded = RecordedRun(workload, [pupil], _unheard, self._until_s, exact=False)
-            return Sitting(recorded.site, recorded.seats[0], recorded.run)
+            return Sitting(recorded.engine, recorded.seats[0], recorded.run)
         teacher = make_policy(self.teacher, {}, 0, f"--teacher {self.teacher}")
         teacher.wants_scores = False
         run = GridRun(workload, [teacher, pupil], _unheard, self._until_s, exact=False)
-        return Sitting(run.site, run.seats[1], run.run)
+        return Sitting(run.engine, run.seats[1], run.run)
 
 
 class LogsLesson:
@@ -140,7 +154,7 @@ def _beside_a_record(
     site = Site(utc, [])
     seat = Seat(pupil, acting=False, reconsider_s=RECONSIDER_S)
     engine = Engine(site, Accounting(utc), [seat], _NoLaterLooks(intake), NoRecorder())
-    return Sitting(site, seat, lambda: engine.feed(events()))
+    return Sitting(engine, seat, lambda: engine.feed(events()))
 
 
 class _NoLaterLooks:

@@ -101,7 +101,7 @@ def train(
         sitting = lesson.sit(policy)
         if saved is not None:
             _go_on(policy, saved, sitting.site, lesson)
-        sitting.run()
+        sitting.watch()
         runs += sitting.seat.reward_n
         saved = policy.save(sitting.site)
         if progress is not None:

@@ -101,6 +101,35 @@ class Config(msgspec.Struct, frozen=True):
         dict[str, float],
         Meta(description="Fair shares by VO, summing to 1. Empty: equal shares."),
     ] = {}
+    utilities: Annotated[
+        dict[str, dict[str, Any]],
+        Meta(
+            description="Time utility functions by job class: `shape` (constant, step, soft, "
+            "interactive, batch, linear, convex, concave, rising) and its settings. What a "
+            "class is worth decides what utility-based policies do. Unset: interactive and batch."
+        ),
+    ] = {}
+    estimator: (
+        Annotated[
+            str,
+            Meta(
+                description="Plugin that says how long a job will run, in place of what its user "
+                "asked for: learned, last_two. Unset: what its user asked for."
+            ),
+        ]
+        | None
+    ) = None
+    backfill: (
+        Annotated[
+            Literal["none", "easy"],
+            Meta(
+                description="Whether jobs may pass one that does not fit: none: no job; easy: "
+                "those that do not delay it, by their estimates. Unset: all that fit, but under "
+                "policies that rank the whole queue none."
+            ),
+        ]
+        | None
+    ) = None
     clusters: Annotated[
         dict[str, ClusterSettings],
         Meta(description="Clusters by name: which machines they hold and what those draw."),

@@ -48,7 +48,9 @@ def make_seats(loaded: LoadedConfig) -> list[Seat]:
         options = dict(given)
         where = f"{loaded.source} [policies.{name}]"
         policy = make_policy(name, options, config.seed, where, options.pop("preset", None))
-        seats.append(Seat(policy, False, config.reconsider_s, strict=False))
+        seats.append(
+            Seat(policy, False, config.reconsider_s, strict=False, backfill=config.backfill)
+        )
     return seats
 
 
@@ -76,15 +78,17 @@ class Core:
         self.replaying = False
         clock = ZoneTime(config.timezone)
         declared = {spec.name: spec for spec in [*clusters, *loaded.cluster_specs()]}
-        self.site = Site(clock, list(declared.values()), loaded.reboot_day_s())
-        self.accounting = Accounting(clock, config.shares, exact=False)
+        utilities = loaded.utilities()
+        self.site = Site(clock, list(declared.values()), loaded.reboot_day_s(), utilities)
+        self.accounting = Accounting(clock, config.shares, exact=False, utilities=utilities)
         self.seats = make_seats(loaded)
         self.intake = Intake(self.sources, loaded.describe_machine, loaded.complete_machine)
         self.rounds = Distribution(exact=False, bounds=DECISION_BOUNDS_S)
         self._round_began_s = 0.0
         self.engine = Engine(
-            self.site, self.accounting, self.seats, self.intake, self, self._time_round
-        )
+            self.site, self.accounting, self.seats, self.intake, self, self._time_round,
+            loaded.make_estimator(),
+        )  # fmt: skip
         self.gate = Gate(config.mode, Budget(config.max_starts_per_minute, config.stale_after_s))
         self._pseudonyms = pseudonyms
         self._inputs: list[tuple[str, NamedEvent]] = []

@@ -68,7 +68,10 @@ def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
         "energy_measured_wh": figures["energy_measured_wh"],
         "energy_measured_ratio": measured_ratio(figures),
         "power_source": _power_source(figures),
-        **{k: figures[k] for k in ("goodput_s", "badput_s", "starts", "evictions", "fairness")},
+        **{
+            k: figures[k]
+            for k in ("goodput_s", "badput_s", "utility", "starts", "evictions", "fairness")
+        },
         "policies": [_policy(core, seat) for seat in core.seats],
         "saving": {"text": NOT_ESTIMATED, "wh": None},
         "adapters": [_source(core, label) for label in core.sources],

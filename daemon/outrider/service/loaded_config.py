@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from outrider.api.make import make_policy
+from outrider.api.estimator import RunTimeEstimator
+from outrider.api.make import make_estimator, make_policy, make_utilities
 from outrider.api.plugins import ADAPTERS, POLICIES, find, load
 from outrider.engine.fairness import check_targets
 from outrider.model.clusters import ClusterSpec
@@ -18,6 +19,7 @@ from outrider.model.localtime import day_second
 from outrider.model.machines import MachineSpec
 from outrider.model.opening import OpeningHours
 from outrider.model.settings import build
+from outrider.model.utility import TimeUtility
 from outrider.service.config import ClusterSettings, Config, adapter_of, listen_address, policies_of
 from outrider.service.publishing.settings import PublishSettings
 
@@ -40,6 +42,16 @@ class LoadedConfig(msgspec.Struct, frozen=True):
     def reboot_day_s(self) -> float | None:
         """Second of the day of the nightly reboot, or None. Raises `ValueError`."""
         return None if self.config.reboot is None else day_second(self.config.reboot)
+
+    def utilities(self) -> dict[str, TimeUtility]:
+        """Time utility functions by job class. Raises `ConfigurationError`, `PluginError`."""
+        return make_utilities(self.config.utilities, f"{self.source} utilities")
+
+    def make_estimator(self) -> RunTimeEstimator | None:
+        """The run time estimator, or None. Raises `PluginError`."""
+        name = self.config.estimator
+        where = f"{self.source} estimator"
+        return None if name is None else make_estimator(name, self.config.seed, where)
 
     def describe_machine(self, name: str) -> MachineSpec:
         """What is known of a machine that is only known because a job ran there."""
@@ -112,6 +124,8 @@ def check_config(given: Mapping[str, Any], source: str) -> LoadedConfig:
     except ValueError as error:
         raise ConfigurationError(f'{source}: "reboot" = {error}') from error
     check_targets(config.shares, f"{source} [shares]")
+    loaded.utilities()
+    loaded.make_estimator()
     if not config.adapters:
         known = ", ".join(find(ADAPTERS))
         raise ConfigurationError(f"{source}: no adapter; add [adapters.NAME], known: {known}")

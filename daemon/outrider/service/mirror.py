@@ -112,6 +112,7 @@ class Mirror:
             spread = self.registry.spread("job_wait_seconds", job_class, vo)
             spread.set(waits.buckets, waits.total)
         number("goodput_seconds_total").set(accounting.goodput_s)
+        number("job_utility_total").set(accounting.utility.total)
         number("badput_seconds_total").set(accounting.badput_s)
         for (reason, cluster), n in accounting.evictions.items():
             number("evictions_total", reason, names[cluster]).set(n)
@@ -136,7 +137,12 @@ class Mirror:
         number, mode = self.registry.number, self._core.config.mode
         for seat in self._core.seats:
             number("decisions_total", seat.name, "start", mode).set(seat.starts)
-            number("decisions_total", seat.name, "keep", mode).set(seat.decisions - seat.starts)
+            moved = seat.moves.total()
+            number("decisions_total", seat.name, "keep", mode).set(
+                seat.decisions - seat.starts - moved
+            )
+            for action, n in seat.moves.items():
+                number("decisions_total", seat.name, action, mode).set(n)
             number("agreement_total", seat.name, "true").set(seat.agreed)
             number("agreement_total", seat.name, "false").set(seat.disagreed)
             self.registry.spread("reward", seat.name).set((seat.reward_n,), seat.reward_sum)

@@ -43,6 +43,7 @@ class Nodes:
         self._jobs: Floats = np.empty(0)
         self._machines: Floats = np.empty(0)
         self._capacity: Floats = np.empty(0)
+        self._clusters: Positions = np.empty(0, dtype=np.intp)
 
     def look_through(self, view: SiteView) -> None:
         """Take in nodes that came, let go those that went."""
@@ -58,6 +59,7 @@ class Nodes:
             if node not in automaton:
                 automaton.add(node)
         here = [members[self._node(at)] for at in range(len(automaton))]
+        self._clusters = np.array([view.cluster_of(each[0]) for each in here], dtype=np.intp)
         self._jobs = np.array([jobs.get(node, 0.0) for node in automaton.actions])
         self._machines = np.array([float(len(machines)) for machines in here])
         self._capacity = np.array([sum(_capacity(m, view) for m in each) for each in here])
@@ -97,17 +99,13 @@ class Nodes:
         chances[np.argmax(per_job)] = 1.0
         return chances
 
-    def chance_of_cluster(
-        self, cluster: int, among: Positions, chances: Floats, view: SiteView
-    ) -> float:
+    def chance_of_cluster(self, cluster: int, among: Positions, chances: Floats) -> float:
         """The sum of the chances of its nodes."""
-        here = [self.cluster_of(int(at), view) == cluster for at in among]
-        return float(chances[here].sum())
+        return float(chances[self._clusters[among] == cluster].sum())
 
-    def cluster_of(self, at: int, view: SiteView) -> int:
+    def cluster_of(self, at: int) -> int:
         """The cluster of a node, or that is the node."""
-        node = self._node(at)
-        return view.cluster_of(node) if self._by_machine else node
+        return int(self._clusters[at])
 
     def machine(self, at: int, cpus: int, view: SiteView, rng: random.Random) -> int:
         """The machine of a node on which a job starts; in a cluster a free one is drawn."""
@@ -174,7 +172,7 @@ class Nodes:
 
     def name(self, at: int, view: SiteView) -> str:
         """For people. A policy does not know the names of machines: cluster and number."""
-        cluster = view.cluster_names[self.cluster_of(at, view)]
+        cluster = view.cluster_names[self.cluster_of(at)]
         return f"{cluster} no. {self._node(at)}" if self._by_machine else cluster
 
     def probabilities(self, view: SiteView) -> dict[str, float]:
@@ -186,7 +184,7 @@ class Nodes:
         """Their sums by cluster."""
         sums = dict.fromkeys(view.cluster_names, 0.0)
         for at, each in enumerate(self.automaton.probabilities.tolist()):
-            sums[view.cluster_names[self.cluster_of(at, view)]] += each
+            sums[view.cluster_names[self.cluster_of(at)]] += each
         return sums
 
     def sentence(self, at: int, chance: float, view: SiteView) -> str:

@@ -132,7 +132,7 @@ class Automata(Policy):
             self._sent.clear()
             self._sent_s = view.now
         self._sent[job.number] = machine
-        propensity = nodes.chance_of_cluster(view.cluster_of(machine), among, chances, view)
+        propensity = nodes.chance_of_cluster(view.cluster_of(machine), among, chances)
         scores = self._best(among, chances, view) if self.wants_scores else None
         return Choice(machine, self.settings.node_rule, propensity, scores)
 

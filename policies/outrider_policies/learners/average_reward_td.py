@@ -27,7 +27,7 @@ class AverageRewardTd:
 
     @property
     def step(self) -> float:
-        """alpha of the next update."""
+        """Alpha of the next update."""
         return FIRST_STEP / (1.0 + self.updates_n / HALVES_AFTER)
 
     def update(

@@ -1,5 +1,6 @@
 """The first stage of Vengerov's scheduler: best fit, without preemption or squeezing."""
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -31,19 +32,17 @@ def fit_best(plan: MachinePlan, waiting: WaitingJobs) -> None:
         plan.place(waiting, int(rows[best]), int(widest), float(units[best]), BEST_FIT)
 
 
-def fitted_plans(
-    waiting: WaitingJobs, view: SiteView, lengths: RunLengths
-) -> list[MachinePlan]:
-    """Every machine that is open to jobs, after squeezed runs grew and best fit filled it.
-
-    Machine by machine, each taking the jobs that fit it best (section 4.2, first heuristic).
-    """
-    plans = [
+def open_plans(view: SiteView, lengths: RunLengths) -> list[MachinePlan]:
+    """A plan for every machine that is open to jobs, with nothing changed yet."""
+    return [
         MachinePlan(machine, view, lengths)
         for machine in range(view.machines_n)
         if view.cpus_of(machine)
     ]
+
+
+def fill(plans: Iterable[MachinePlan], waiting: WaitingJobs) -> None:
+    """Squeezed runs grow, then best fit: machine by machine (section 4.2, first heuristic)."""
     for plan in plans:
         plan.grow()
         fit_best(plan, waiting)
-    return plans

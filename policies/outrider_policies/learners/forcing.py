@@ -1,6 +1,5 @@
 """What can be done for a job that does not fit: force it in, or squeeze it (Vengerov 2005, 4.1)."""
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -37,7 +36,13 @@ class Candidates(NamedTuple):
 
     def where(self, mask: NDArray[np.bool_]) -> "Candidates":
         """Those for which the mask is true."""
-        return Candidates(*(column[mask] for column in self))
+        return Candidates(
+            self.rows[mask],
+            self.cpus[mask],
+            self.remaining_s[mask],
+            self.units[mask],
+            self.preempted_n[mask],
+        )
 
 
 def by_remaining_utility(plan: MachinePlan) -> list[Run]:
@@ -86,13 +91,10 @@ def carry_out(
     Jobs that were preempted for it wait like all others then.
     """
     preempted = int(candidates.preempted_n[chosen])
-    out: Sequence[Run] = by_remaining_utility(plan)[:preempted]
-    for run in out:
-        plan.suspend(run)
+    plan.suspend(by_remaining_utility(plan)[:preempted], waiting)
     row, cpus = int(candidates.rows[chosen]), int(candidates.cpus[chosen])
     reason = FORCED if preempted else SQUEEZED
     placed = plan.place(waiting, row, cpus, float(candidates.units[chosen]), reason)
     placed.scores = scores
-    waiting.put_back(out, plan.machine)
     fit_best(plan, waiting)
     return placed

@@ -17,7 +17,7 @@ from outrider.api import (
     SiteView,
 )
 from outrider_policies.learners.run_lengths import RunLengths
-from outrider_policies.learners.waiting_jobs import LEAST_LEFT, WaitingJobs
+from outrider_policies.learners.waiting_jobs import WaitingJobs, work_left_s
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +32,8 @@ class Run:
         job: the job.
         asked: CPUs it asks for.
         cpus: CPUs it has.
-        left_s: work left, seconds on all the CPUs it asks for at speed 1.
+        ideal_s: its whole work, seconds on all the CPUs it asks for at speed 1.
+        left_s: work left, in the same unit.
         remaining_s: seconds until it completes on the CPUs it has.
         unit: its unit utility then.
         row: its row in the queue, if it waited until this round; else None.
@@ -41,13 +42,15 @@ class Run:
     """
 
     __slots__ = (
-        "asked", "cpus", "job", "left_s", "reason", "remaining_s", "row", "scores", "unit",
+        "asked", "cpus", "ideal_s", "job", "left_s", "reason", "remaining_s", "row", "scores",
+        "unit",
     )  # fmt: skip
 
-    def __init__(self, job: Job, cpus: int, left_s: float) -> None:
+    def __init__(self, job: Job, cpus: int, ideal_s: float, left_s: float) -> None:
         self.job = job
         self.asked = job.spec.cpus
         self.cpus = cpus
+        self.ideal_s = ideal_s
         self.left_s = left_s
         self.remaining_s = left_s
         self.unit = 0.0
@@ -79,13 +82,15 @@ class MachinePlan:
         self.speed = view.speed_of(machine)
         self.runs: list[Run] = []
         self._view = view
-        self._lengths = lengths
         for job in view.running_on(machine):
             ideal_s = lengths.ideal_s(job)
-            left_s = max(ideal_s - job.work_s(view.now), LEAST_LEFT * ideal_s)
-            self.runs.append(Run(job, job.cpus, left_s))
-        self._before = {run.job.number: run.cpus for run in self.runs}
+            self.runs.append(Run(job, job.cpus, ideal_s, work_left_s(job, ideal_s, view.now)))
+        self._before = self.cpus_by_job()
         self._expect(self.runs)
+
+    def cpus_by_job(self) -> dict[int, int]:
+        """CPUs of each run, by job number."""
+        return {run.job.number: run.cpus for run in self.runs}
 
     @property
     def has_started(self) -> bool:
@@ -107,9 +112,7 @@ class MachinePlan:
         self.free -= cpus - run.cpus
         run.cpus, run.reason = cpus, reason
 
-    def place(
-        self, waiting: WaitingJobs, row: int, cpus: int, unit: float, reason: str
-    ) -> Run:
+    def place(self, waiting: WaitingJobs, row: int, cpus: int, unit: float, reason: str) -> Run:
         """A waiting job runs here from now on.
 
         Args:
@@ -119,7 +122,8 @@ class MachinePlan:
             unit: its unit utility when it completes on these.
             reason: why.
         """
-        run = Run(waiting.jobs[row], cpus, float(waiting.left_s[row]))
+        ideal_s, left_s = float(waiting.ideal_s[row]), float(waiting.left_s[row])
+        run = Run(waiting.jobs[row], cpus, ideal_s, left_s)
         run.remaining_s = run.left_s * run.asked / (cpus * self.speed)
         run.unit, run.row, run.reason = unit, row, reason
         waiting.is_open[row] = False
@@ -127,10 +131,16 @@ class MachinePlan:
         self.free -= cpus
         return run
 
-    def suspend(self, run: Run) -> None:
-        """A run gives its CPUs back; what began in this round does not begin."""
-        self.runs.remove(run)
-        self.free += run.cpus
+    def suspend(self, runs: Sequence[Run], waiting: WaitingJobs) -> None:
+        """Runs give their CPUs back and wait again; what began in this round does not begin."""
+        for run in runs:
+            self.runs.remove(run)
+            self.free += run.cpus
+            if run.row is not None:
+                waiting.is_open[run.row] = True
+        ran = [run for run in runs if run.row is None]
+        if ran:
+            waiting.add([run.job for run in ran], self.machine, [run.ideal_s for run in ran])
 
     def moves(self) -> Iterator[Move]:
         """What changes, CPUs given back before they are taken."""
@@ -147,7 +157,7 @@ class MachinePlan:
                 )  # fmt: skip
 
     def _action(self, run: Run) -> str:
-        if run.row is None:
+        if run.job.number in self._before:
             return SQUEEZE
         if run.job.state == SUSPENDED_STATE:
             return RESUME
@@ -157,7 +167,7 @@ class MachinePlan:
         """Unit utilities of runs, if they complete in so many seconds."""
         utilities = [self._view.utility(run.job) for run in runs]
         turnaround_s = remaining_s + [self._age_s(run.job) for run in runs]
-        ideal_s = np.array([self._lengths.ideal_s(run.job) for run in runs])
+        ideal_s = np.array([run.ideal_s for run in runs])
         first = utilities[0]
         if all(utility is first for utility in utilities):  # one call for all costs a fifth
             return first.unit(turnaround_s, ideal_s)

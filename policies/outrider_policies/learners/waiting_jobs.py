@@ -4,7 +4,7 @@ Columns rather than jobs one by one: in an overloaded system thousands wait, and
 at all of them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -22,7 +22,7 @@ LEAST_LEFT: Final = 1e-3
 
 
 class WaitingJobs:
-    """Waiting jobs by row, in the order in which they got in line.
+    """Waiting jobs by row, in the order in which they got in line; the preempted of a round last.
 
     Attributes:
         jobs: the jobs.
@@ -42,13 +42,13 @@ class WaitingJobs:
         self.home = np.full(len(self.jobs), NOWHERE)
         self.is_open = np.ones(len(self.jobs), dtype=bool)
         self._submit_s = queue.submit_s
-        self._now = view.now
-        self._utilities = _by_class(self.jobs, queue.interactive, view)
+        self._is_interactive = queue.interactive
+        self._view = view
         for row, job in enumerate(self.jobs):
             if job.state == SUSPENDED_STATE:
-                least_s = LEAST_LEFT * self.ideal_s[row]
-                self.left_s[row] = max(self.left_s[row] - job.work_s(view.now), least_s)
+                self.left_s[row] = work_left_s(job, float(self.ideal_s[row]), view.now)
                 self.home[row] = job.machine
+        self._utilities = self._by_class()
 
     def may_run_on(self, machine: int) -> Mask:
         """(n,) open, and not bound to another machine; whether it has the CPUs is not asked."""
@@ -57,7 +57,7 @@ class WaitingJobs:
 
     def units(self, rows: Rows, remaining_s: Floats) -> Floats:
         """Unit utilities of the jobs of some rows, if they complete in so many seconds."""
-        turnaround_s = self._now + remaining_s - self._submit_s[rows]
+        turnaround_s = self._view.now + remaining_s - self._submit_s[rows]
         ideal_s = self.ideal_s[rows]
         if len(self._utilities) == 1:
             utility, _ = self._utilities[0]
@@ -68,10 +68,32 @@ class WaitingJobs:
             units[mask] = utility.unit(turnaround_s[mask], ideal_s[mask])
         return units
 
+    def add(self, jobs: Sequence[Job], machine: int, ideal_s: Sequence[float]) -> None:
+        """Jobs that were preempted on a machine in this round wait, too."""
+        now = self._view.now
+        left_s = [work_left_s(job, s, now) for job, s in zip(jobs, ideal_s, strict=True)]
+        submit_s = [job.start_s if job.submit_s is None else job.submit_s for job in jobs]
+        interactive = [job.spec.job_class == "interactive" for job in jobs]
+        self.jobs += jobs
+        self.asked = np.append(self.asked, [job.spec.cpus for job in jobs])
+        self.ideal_s = np.append(self.ideal_s, ideal_s)
+        self.left_s = np.append(self.left_s, left_s)
+        self.home = np.append(self.home, np.full(len(jobs), machine))
+        self.is_open = np.append(self.is_open, np.ones(len(jobs), dtype=bool))
+        self._submit_s = np.append(self._submit_s, submit_s)
+        self._is_interactive = np.append(self._is_interactive, interactive)
+        self._utilities = self._by_class()
 
-def _by_class(
-    jobs: Sequence[Job], is_interactive: Mask, view: SiteView
-) -> list[tuple[TimeUtility, Mask]]:
-    """The utility of each class that waits, and whose rows it is for."""
-    masks: Iterable[Mask] = (is_interactive, ~is_interactive)
-    return [(view.utility(jobs[int(mask.argmax())]), mask) for mask in masks if mask.any()]
+    def _by_class(self) -> list[tuple[TimeUtility, Mask]]:
+        """The utility of each class that waits, and whose rows it is for."""
+        masks = (self._is_interactive, ~self._is_interactive)
+        return [
+            (self._view.utility(self.jobs[int(mask.argmax())]), mask)
+            for mask in masks
+            if mask.any()
+        ]
+
+
+def work_left_s(job: Job, ideal_s: float, now: float) -> float:
+    """Work left of a job that runs or was preempted, seconds on all the CPUs it asks for."""
+    return max(ideal_s - job.work_s(now), LEAST_LEFT * ideal_s)

@@ -12,8 +12,8 @@ from outrider_policies.sarsa.site_state import Shares, SiteState, fairness
 Floats = NDArray[np.float64]
 
 _HOUR_S: Final = 3600.0
-_MOST_RATIO: Final = 20.0
-"""Beyond that many mean runs, or below their inverse, a net has hardly seen any."""
+_RATIOS: Final = (0.05, 8.0)
+"""Of a job's work to a mean run's: beyond these the start nets have seen no jobs to speak of."""
 
 
 class Encoding(Protocol):
@@ -74,7 +74,7 @@ class RelativeEncoding:
         out = np.empty((len(asks), 4))
         out[:, 0] = asks.interactive
         out[:, 1] = owed[asks.vo]
-        out[:, 2] = np.log(np.clip(ratio, 1.0 / _MOST_RATIO, _MOST_RATIO)) / 2.0
+        out[:, 2] = np.log(np.clip(ratio, *_RATIOS)) / 2.0
         out[:, 3] = 1.0 / (1.0 + ratio)
         return out
 

@@ -20,7 +20,7 @@ from outrider.cli.printing import print_json, shown
 from outrider.cli.progress import progress_bar
 from outrider.model.errors import ConfigurationError
 
-_DAY_S = 86_400.0
+_BLOCK_S = 21_600.0
 
 
 @click.command("compare", short_help="Compare policies on workload files, job by job.")
@@ -58,7 +58,7 @@ _DAY_S = 86_400.0
     "them.",
 )  # fmt: skip
 @click.option(
-    "--block", "block_s", type=click.FloatRange(min=0, min_open=True), default=_DAY_S,
+    "--block", "block_s", type=click.FloatRange(min=0, min_open=True), default=_BLOCK_S,
     show_default=True, metavar="S",
     help="Jobs submitted within such a stretch are drawn together for the intervals.",
 )  # fmt: skip

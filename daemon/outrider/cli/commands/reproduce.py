@@ -9,7 +9,7 @@ from outrider.cli.root import keep_lines
 
 _MODULES: Final = "outrider.cli.reproductions"
 
-PAPERS: Final = ("mcgough",)
+PAPERS: Final = ("mcgough", "perez")
 
 
 class Papers(click.Group):

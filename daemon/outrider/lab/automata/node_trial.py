@@ -25,11 +25,12 @@ def play_on_nodes(trial: Trial) -> dict[str, Any]:
 
     Returns:
         `flowtime` (mean of completion - submission), `makespan_ratio` (last completion over last
-        submission), `load_cov` (spread of work over capacity between the nodes: standard deviation
-        over mean), `capacity_correlation` (of a node's work and its capacity), `queue` (jobs at a
-        node, mean over nodes and time), `within_mean_ratio` (jobs that met a queue no longer than
-        the mean of all nodes); `flowtime_before` and `flowtime_after` the middle of the arrivals,
-        where capacities change in the drift experiment; and curves over time.
+        submission), `queue` (jobs at a node, mean over nodes and time), `within_mean_ratio` (jobs
+        that met a queue no longer than the mean of all nodes); `flowtime_before` and
+        `flowtime_after` the middle of the arrivals, where capacities change in the drift
+        experiment; where they do not, `load_cov` (work over capacity: standard deviation over
+        mean of the nodes) and `capacity_correlation` (of a node's work and its capacity); and
+        curves over time.
     """
     size = trial.size
     workload = node_grid(trial.seed, size.nodes, size.jobs, permuted=trial.experiment == DRIFT)
@@ -91,13 +92,16 @@ class _Watch:
         work = np.bincount(self._node, weights=workload.run_s, minlength=nodes)
         flowtime = (self._done_s - submit_s) / MEAN_RUN_S
         half = jobs // 2
-        return {
+        loads = work / capacity
+        balance = {
+            "load_cov": float(loads.std() / loads.mean()),
+            "capacity_correlation": float(np.corrcoef(work, capacity)[0, 1]),
+        }
+        return ({} if workload.speed_changes else balance) | {
             "flowtime": float(flowtime.mean()),
             "flowtime_before": float(flowtime[:half].mean()),
             "flowtime_after": float(flowtime[half:].mean()),
             "makespan_ratio": float(self._done_s.max() / self._last_s),
-            "load_cov": float((work / capacity).std() / (work / capacity).mean()),
-            "capacity_correlation": float(np.corrcoef(work, capacity)[0, 1]),
             "queue": self._queue_s / self._last_s / nodes,
             "within_mean_ratio": self._short_n / jobs,
             "queue_by_time": self._queues.tolist(),

@@ -25,14 +25,15 @@ _SAMPLES: Final = 100
 def play_stationary(trial: Trial) -> dict[str, Any]:
     """p(best): averaged over the last half, and by step; over the runs of a seed.
 
-    `locked_ratio` is the share of runs that ended with less than 1/2 on the best node.
+    `locked_ratio`, for L_R-I, which rests only when it is certain: the share of runs that ended
+    with less than 1/2 on the best node.
     """
     curves = [_run(trial, repeat) for repeat in range(trial.size.repeats)]
+    locked = fmean(curve[-1] < 0.5 for curve in curves)
     late = [curve[len(curve) // 2 :] for curve in curves]
     return {
         "p_best": fmean(map(fmean, late)),
-        "locked_ratio": fmean(curve[-1] < 0.5 for curve in curves),
-        "p_best_theory": BEST_OF_LRP if trial.variant.scheme == "L_R-P" else nan,
+        "locked_ratio": locked if trial.variant.scheme.startswith("L_R-I") else nan,
         "p_best_by_step": [fmean(points) for points in zip(*curves, strict=True)],
     }
 

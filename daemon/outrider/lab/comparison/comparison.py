@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from outrider.lab.bootstrap import DAY_S
+from outrider.lab.bootstrap import BLOCK_S
 from outrider.lab.comparison.on_a_trace import PUBLISHED, TraceComparison
 from outrider.lab.comparison.over_traces import over_traces
 from outrider.lab.comparison.paired import PolicyRun, pair_jobs
@@ -29,7 +29,7 @@ class Plan(NamedTuple):
     reference: str = "fifo"
     seeds: Sequence[int] = (0,)
     conditions: Conditions = Conditions()
-    block_s: float = DAY_S
+    block_s: float = BLOCK_S
 
     def all_policies(self) -> list[Candidate]:
         """The candidates, and before them the reference and the published baselines."""

@@ -62,7 +62,8 @@ class Differences:
         found: Interval | None = None
         if self._drawn is not None:
             column = self._column
-            found = interval(self._drawn[:, column[policy]] - self._drawn[:, column[other]])
+            less = self._drawn[:, column[policy]] - self._drawn[:, column[other]]
+            found = interval(less, self.blocks_n)
         return {
             "difference": ours - theirs,
             "interval": found,

@@ -51,7 +51,8 @@ def _against(
     drawn = [t.slowdown.ratios(policy, other) for t, other in pairs]
     found = None
     if judged == len(pairs):
-        found = interval(np.exp(np.mean([np.log(d) for d in drawn if d is not None], axis=0)))
+        factors = np.exp(np.mean([np.log(d) for d in drawn if d is not None], axis=0))
+        found = interval(factors, min(trace.slowdown.blocks_n for trace, _ in pairs))
     return {
         "traces": len(pairs),
         **{name: verdicts[name] for name in (BETTER, WORSE, NO_DIFFERENCE, TOO_SHORT)},

@@ -73,7 +73,12 @@ def run_suite(
         if progress is not None:
             progress((done + 1) / len(trials))
     return {
-        "settings": {"worlds": list(worlds), "seeds": list(seeds), "size": size._asdict()},
+        "settings": {
+            "worlds": list(worlds),
+            "seeds": list(seeds),
+            "size": size._asdict(),
+            "rivals": {name: [str(rival) for rival in here] for name, here in rivals.items()},
+        },
         "rows": [_row(*key, runs[key]) for key in _in_order(rivals, runs)],
         "comparisons": list(_comparisons(rivals, runs)),
         "verdicts": list(_verdicts(rivals, runs)),

@@ -72,13 +72,19 @@ def rivals_of(kind: str, learners: Iterable[str] = ()) -> list[Rival]:
 
     Args:
         kind: of the worlds.
-        learners: by name; none: those of the kind that are installed.
+        learners: by name; none: those of the kind that are installed and can be frozen.
     """
     installed = find(POLICIES)
-    names = list(learners) or [name for name in _LEARNERS[kind] if name in installed]
+    names = list(learners) or [
+        name for name in _LEARNERS[kind] if name in installed and _can_freeze(name)
+    ]
     return [Rival(name, mode) for name in names for mode in (LEARNING, STOPPED, FROZEN)] + [
         Rival(name, STATIC) for name in _STATICS[kind] if name in installed
     ]
+
+
+def _can_freeze(policy: str) -> bool:
+    return LEARN in load_policy(policy).settings_type.__struct_fields__
 
 
 def check_rivals(rivals: Iterable[Rival]) -> None:
@@ -88,8 +94,7 @@ def check_rivals(rivals: Iterable[Rival]) -> None:
         ConfigurationError, PluginError: a policy is not installed, or cannot stop learning.
     """
     for rival in rivals:
-        fields = load_policy(rival.policy).settings_type.__struct_fields__
-        if rival.mode != STATIC and LEARN not in fields:
+        if rival.mode != STATIC and not _can_freeze(rival.policy):
             raise ConfigurationError(
                 f'--policy "{rival.policy}": has no setting "{LEARN}" to freeze it by; right would '
                 "be a policy that learns and has one"

@@ -77,6 +77,13 @@ class Energy(Struct):
     owner: Unknown
 
 
+class Utility(Struct):
+    """What completed jobs were worth to their users."""
+
+    total: Annotated[float, Meta(description="Unit utility x CPUs asked for x seconds of work.")]
+    per_step: Annotated[float | None, Meta(description="Of it in a second, since counting began.")]
+
+
 class Fairness(Struct):
     """How near the VOs' shares of CPU-seconds are to their targets; 1 is at the targets."""
 
@@ -214,6 +221,7 @@ class Status(Struct):
     ]
     goodput_s: float
     badput_s: float
+    utility: Utility
     starts: Count
     evictions: Counts
     fairness: Fairness

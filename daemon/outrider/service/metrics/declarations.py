@@ -115,6 +115,10 @@ METRICS: Final[tuple[Metric, ...]] = (
     _counter("goodput_seconds_total", "CPU-seconds of runs that completed their job."),
     _counter("badput_seconds_total", "CPU-seconds of runs that were thrown away."),
     _counter(
+        "job_utility_total",
+        "Utility of completed jobs: unit utility of the class x CPUs asked for x seconds of work.",
+    ),
+    _counter(
         "evictions_total",
         "Runs that ended before their job was done.",
         reason=EVICTION_REASONS,

@@ -1,0 +1,113 @@
+"""``outrider reproduce automata``: learning automata on users and nodes."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from outrider.cli.options import file_path, json_option, seed_range
+from outrider.cli.printing import figure, print_json, print_table, shown
+from outrider.cli.progress import progress_bar
+
+_FULL_SEEDS = "1-20"
+_QUICK_SEEDS = "1-2"
+_SHOWN = {
+    "stationary": ("p_best", "locked_ratio"),
+    "grid": ("flowtime", "makespan_ratio", "load_cov", "queue"),
+    "drift": ("flowtime_before", "flowtime_after"),
+    "users": ("wait", "starvation", "empty_ratio"),
+}
+
+
+@click.command("automata", short_help="Learning automata on users and nodes (LAJS, two-way).")
+@click.option(
+    "--seeds", metavar="A-B",
+    help=f"Arrivals and chance, drawn anew for each. [default: {_FULL_SEEDS}; "
+    f"quick: {_QUICK_SEEDS}]",
+)  # fmt: skip
+@click.option(
+    "--quick", is_flag=True, help="Few jobs, polls and seeds: shows that it runs, decides no claim."
+)
+@click.option(
+    "--workers", metavar="N", type=click.IntRange(min=1),
+    help="Processes. [default: the cores there are]",
+)  # fmt: skip
+@click.option(
+    "--report", type=file_path(file_okay=False), metavar="DIR",
+    help="Write index.html (tables, figures, claims) and result.json there.",
+)  # fmt: skip
+@json_option
+def command(
+    seeds: str | None, quick: bool, workers: int | None, report: Path | None, as_json: bool
+) -> int:
+    """Put what Suganthi and Devi say of learning automata where it can be measured.
+
+    Use it to see how the schemes learn, what LAJS and two-way bring beside random, round robin and
+    least loaded, what happens when nodes change, and when polling by an automaton is worth it. The
+    paper prints no experiment: these are ours. See docs/reproducing-automata.md.
+
+    Exit code 1: a run failed; the others are reported, and the failed ones named.
+
+    Example:
+      outrider reproduce automata --quick --report report
+    """
+    from outrider.lab.automata import reproduce
+    from outrider.lab.automata.reproduction import check
+    from outrider.lab.automata.trials import FULL, QUICK
+    from outrider.lab.drawing import require_matplotlib
+    from outrider.lab.workers import cores
+
+    size = QUICK if quick else FULL
+    drawn = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS))
+    if report is not None:  # refuse what is wrong before a long run, not after it
+        require_matplotlib("--report")
+        report.mkdir(parents=True, exist_ok=True)
+    check(size)
+    with progress_bar("automata") as progress:
+        result = reproduce(size, drawn, workers or cores(), progress)
+    if report is not None:
+        _write(result, report)
+    if as_json:
+        print_json(result)
+    else:
+        _show(result)
+        if report is not None:
+            click.echo(f"report: {shown(report / 'index.html')}")
+    for failure in result["failed"]:
+        click.echo(f"outrider: failed: {failure['cell']}: {failure['error']}", err=True)
+    return int(bool(result["failed"]))
+
+
+def _write(result: dict[str, Any], folder: Path) -> None:
+    import msgspec
+
+    from outrider.lab.automata.page import html
+
+    text = msgspec.json.format(msgspec.json.encode(result), indent=2)
+    (folder / "result.json").write_bytes(text)
+    (folder / "index.html").write_text(html(result), encoding="utf-8")
+
+
+# -- for people ---------------------------------------------------------------------------------
+
+
+def _show(result: dict[str, Any]) -> None:
+    settings = result["settings"]
+    size = "quick, too small for verdicts" if settings["quick"] else "full size"
+    for experiment, names in _SHOWN.items():
+        rows = [row for row in result["rows"] if row["experiment"] == experiment]
+        title = f"{experiment}: {len(settings['seeds'])} seeds, {size}"
+        print_table(title, ("", *names), [_line(row, names) for row in rows])
+    claims = [
+        (one["claim"], one["where"], figure(one["measured"], digits=3), one["verdict"])
+        for one in result["claims"]
+    ]
+    print_table("claims", ("", "section", "measured", "verdict"), claims, figures=False)
+
+
+def _line(row: dict[str, Any], names: tuple[str, ...]) -> list[str]:
+    words = (row["scheme"], row["users"], row["poll"])
+    return [
+        ", ".join(filter(None, words)),
+        *(figure(row[name]["mean"], digits=2) for name in names),
+    ]
