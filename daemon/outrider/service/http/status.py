@@ -77,7 +77,7 @@ class Energy(Struct):
     owner: Unknown
 
 
-class Utility(Struct):
+class JobUtility(Struct):
     """What completed jobs were worth to their users."""
 
     total: Annotated[float, Meta(description="Unit utility x CPUs asked for x seconds of work.")]
@@ -221,7 +221,7 @@ class Status(Struct):
     ]
     goodput_s: float
     badput_s: float
-    utility: Utility
+    utility: JobUtility
     starts: Count
     evictions: Counts
     fairness: Fairness
