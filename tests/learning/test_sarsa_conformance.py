@@ -34,10 +34,5 @@ class TestSarsaOfTrees(PolicyConformance):
     }  # fmt: skip
 
 
-class TestLinearSarsa(PolicyConformance):
-    policy = Sarsa
-    settings: ClassVar = {"approximator": "linear", "start": "none"}
-
-
 class TestShortDeadlineJobs(PolicyConformance):
     policy = ShortDeadlineJobs

@@ -6,7 +6,7 @@ a decision epoch (`reconsider_s`) later, per job, and not merely because a machi
 """
 
 from collections.abc import Hashable, Iterable
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from outrider.api.policy import Policy
 from outrider.engine.line import Standing
@@ -19,10 +19,6 @@ SHORTEST_HOLD_S: Final = 1.0
 
 class LineRound(Round):
     """Decides the jobs that are due; what fits nowhere waits, and lets others pass."""
-
-    takes_whole_machines: ClassVar[bool] = (
-        True  # a machine that fails its jobs should not get eight at once
-    )
 
     def __init__(self, seat: Tally) -> None:
         super().__init__(seat)

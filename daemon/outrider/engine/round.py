@@ -7,7 +7,7 @@ lets the policy plan everything at once.
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, Final, Protocol
 
 from outrider.api.policy import Policy
 from outrider.engine.line import Line, Standing
@@ -39,12 +39,7 @@ class Round:
 
     Args:
         seat: whose policy and whose line.
-
-    Class variables:
-        takes_whole_machines: a round starts one job on a machine, however many CPUs it has.
     """
-
-    takes_whole_machines: ClassVar[bool] = False
 
     def __init__(self, seat: Tally) -> None:
         self._seat = seat
@@ -109,9 +104,8 @@ class Round:
         if standing.hold_since_s is not None:
             standing.end_hold(site.now)
         cpus = job.spec.cpus
-        taken = max(cpus, site.cpus_left(machine)) if self.takes_whole_machines else cpus
-        site.reserve(machine, taken)
-        self._reserved.append((machine, taken))
+        site.reserve(machine, cpus)
+        self._reserved.append((machine, cpus))
         again = standing.action == START and standing.cluster == cluster
         standing.action, standing.reason, standing.cluster = START, choice.reason, cluster
         standing.decided_s = site.now

@@ -55,8 +55,8 @@ class GridRun(TraceRun):
         accounting = Accounting(clock, targets, exact, utilities=utilities)
         if len(workload.submit_s):  # a log's second 0 may be long before
             accounting.begin_s = float(workload.submit_s[0])
-        # Backfill is about jobs of different widths; where all are alike, whoever is first fits.
-        rule = backfill if workload.is_parallel else None
+        # where every machine has one CPU, whoever is first fits: there is nothing to pass
+        rule = backfill if any(spec.cpus > 1 for spec in workload.machines) else None
         seats = [
             Seat(p, n == 0, RECONSIDER_S, exact=n == 0, backfill=rule)
             for n, p in enumerate(policies)

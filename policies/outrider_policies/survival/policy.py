@@ -1,6 +1,7 @@
 """Where a completion is cheapest, and whether it is worth its price: a survival index."""
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from math import inf
 from typing import Any, Final
 
@@ -75,6 +76,8 @@ class Survival(Policy):
         self._evicted_s: dict[int, float] = {}
         self._hours_to_revision = 0
         self._prices: Prices | None = None
+        self._sent: set[int] = set()
+        self._sent_s = -inf
         self._prices_end_s = -inf
         self._unit_wh = 0.0
 
@@ -183,10 +186,27 @@ class Survival(Policy):
                 if price_wh > worth_wh:
                     break
                 if free_n[clusters[at]]:
-                    for machine in filter(was_free, machines[at]):
-                        if view.is_free(machine):  # not reserved in this round
-                            return Choice(machine, "cheapest", 1.0, scores)
+                    machine = self._spread(filter(was_free, machines[at]), view)
+                    if machine != NOWHERE:
+                        return Choice(machine, "cheapest", 1.0, scores)
         return Choice(NOWHERE, "too_dear", 1.0, scores)
+
+    def _spread(self, alike: Iterable[int], view: SiteView) -> int:
+        """One of the machines taken for alike, at any moment each once before any twice.
+
+        A black hole with many CPUs would else get as many jobs before the first comes back.
+        """
+        if view.now > self._sent_s:
+            self._sent_s = view.now
+            self._sent.clear()
+        again = NOWHERE
+        for machine in alike:
+            if view.is_free(machine):  # not reserved in this round
+                if machine not in self._sent:
+                    self._sent.add(machine)
+                    return machine
+                again = machine if again == NOWHERE else again
+        return again
 
     # -- telling ------------------------------------------------------------------------------
 
@@ -248,6 +268,8 @@ class Survival(Policy):
             "submitted_s": [list(met) for met in self._submitted_s.items()],
             "evicted_s": [list(met) for met in self._evicted_s.items()],
             "hours_to_revision": self._hours_to_revision,
+            "sent": sorted(self._sent),
+            "sent_s": None if self._sent_s == -inf else self._sent_s,
         }
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
@@ -262,3 +284,6 @@ class Survival(Policy):
         self._evicted_s = dict(saved["evicted_s"])
         self._hours_to_revision = saved["hours_to_revision"]
         self._prices = None
+        self._sent = set(saved.get("sent", ()))
+        sent_s = saved.get("sent_s")
+        self._sent_s = -inf if sent_s is None else sent_s

@@ -110,7 +110,7 @@ def _of_infeasible_targets() -> Iterator[Stated]:
             "the maximal positive distance is 0.2 - 0.05 = 0.015",
             "VI.B",
             "0.015",
-            "-",
+            "not measured",
             incomparable="a misprint of 0.15: only with that is the best utility the printed .625",
         ),
         unmeasured,

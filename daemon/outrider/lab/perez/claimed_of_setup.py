@@ -87,7 +87,7 @@ def _of_the_learner() -> Iterator[Stated]:
             "the utility of a batch job is halved at u = a + 2^-beta d",
             "IV.A",
             "2^-beta d",
-            "-",
+            "not measured",
             incomparable="a misprint of 2^(1/beta) d, which is the printed 10 execution times",
         ),
         unmeasured,

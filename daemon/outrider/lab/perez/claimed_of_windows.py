@@ -158,7 +158,7 @@ def _of_the_course(targets: str) -> Iterator[Stated]:
             "the learning phase is much longer than on the synthetic workload",
             "VI.C",
             "much longer",
-            "-",
+            "not measured",
             incomparable="the paper gives no measure of the length of a learning phase",
         ),
         unmeasured,
