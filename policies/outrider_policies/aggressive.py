@@ -8,13 +8,13 @@ import numpy as np
 from outrider.api import Move, Queue, SiteView
 from outrider_policies.learners.best_fit_stage import fill, open_plans
 from outrider_policies.learners.forcing import Candidates, carry_out, forcible, squeezable
-from outrider_policies.learners.length_planner import LengthPlanner
 from outrider_policies.learners.machine_plan import MachinePlan
 from outrider_policies.learners.planning_settings import PlanningSettings
+from outrider_policies.learners.round_planner import RoundPlanner
 from outrider_policies.learners.waiting_jobs import WaitingJobs
 
 
-class Aggressive(LengthPlanner):
+class Aggressive(RoundPlanner):
     """Best fit; then the smallest waiting job is forced in, or squeezed onto what is free.
 
     Vengerov 2005, section 5, second row of figure 2: "considers preemptive scheduling followed by
@@ -31,10 +31,10 @@ class Aggressive(LengthPlanner):
         "preempt": {"oversubscribe": False},
     }
 
-    def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+    def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
         """Best fit on all machines, then each for itself."""
-        waiting = WaitingJobs(queue, view, self._lengths)
-        plans = open_plans(view, self._lengths)
+        waiting = WaitingJobs(queue, view, self.lengths)
+        plans = open_plans(view, self.lengths)
         fill(plans, waiting)
         for plan in plans:
             self._add_smallest(plan, waiting)

@@ -7,15 +7,15 @@ import numpy as np
 
 from outrider.api import Move, Queue, SiteView
 from outrider_policies.learners.best_fit_stage import open_plans
-from outrider_policies.learners.length_planner import LengthPlanner
 from outrider_policies.learners.machine_plan import MachinePlan, Run
 from outrider_policies.learners.planning_settings import LengthSettings
+from outrider_policies.learners.round_planner import RoundPlanner
 from outrider_policies.learners.waiting_jobs import WaitingJobs
 
 DENSEST: Final = "densest"
 
 
-class Replan(LengthPlanner):
+class Replan(RoundPlanner):
     """Gives the CPUs of each machine anew to its jobs and those that wait, in order of density.
 
     The density of a job is what it still earns per CPU-second it still needs: u L / remaining, with
@@ -29,10 +29,10 @@ class Replan(LengthPlanner):
     description = "gives all CPUs anew at every change, to the jobs that earn most a CPU-second"
     settings_type = LengthSettings
 
-    def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+    def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
         """Machine by machine; a job is given to the first that takes it."""
-        waiting = WaitingJobs(queue, view, self._lengths)
-        plans = open_plans(view, self._lengths)
+        waiting = WaitingJobs(queue, view, self.lengths)
+        plans = open_plans(view, self.lengths)
         for plan in plans:
             _replan(plan, waiting)
         return [move for plan in plans for move in plan.moves()]

@@ -10,7 +10,6 @@ from outrider.api import (
     Job,
     Move,
     Outcome,
-    Policy,
     Queue,
     SiteView,
 )
@@ -19,7 +18,7 @@ from outrider_policies.fuzzy_td.sentences import Weighed, why_it_waits
 from outrider_policies.fuzzy_td.settings import FuzzyTdSettings
 from outrider_policies.fuzzy_td.transitions import Transitions, ValueFunction
 from outrider_policies.learners.best_fit_stage import fill, open_plans
-from outrider_policies.learners.completion_utility import Asked, asked_by, final_utility
+from outrider_policies.learners.completion_utility import Asked, final_utility
 from outrider_policies.learners.forcing import (
     FORCED,
     SQUEEZED,
@@ -29,8 +28,8 @@ from outrider_policies.learners.forcing import (
     squeezable,
 )
 from outrider_policies.learners.machine_plan import MachinePlan, Run
+from outrider_policies.learners.round_planner import RoundPlanner
 from outrider_policies.learners.run_lengths import RunLengths
-from outrider_policies.learners.sentences_of_plans import what_its_run_brings
 from outrider_policies.learners.waiting_jobs import WaitingJobs
 
 
@@ -42,7 +41,7 @@ class Course(NamedTuple):
     transitions: Transitions
 
 
-class FuzzyTd(Policy):
+class FuzzyTd(RoundPlanner):
     """Learns what state of a machine is worth most, and brings it there.
 
     D. Vengerov, "A Reinforcement Learning Framework for Utility-Based Scheduling in
@@ -60,11 +59,10 @@ class FuzzyTd(Policy):
         "literal": {"inputs": 3},
         "none": {"preempt": False, "oversubscribe": False},
     }
-    features = ("submit_s", "estimate_s", "cpus", "job_class")
 
     def __init__(self, settings: FuzzyTdSettings, rng: Any) -> None:
         super().__init__(settings, rng)
-        self._lengths = RunLengths(settings.assumed_s, settings.longest_s)
+        self.lengths = RunLengths(settings.assumed_s, settings.longest_s)
         self._values: dict[str, ValueFunction] = {}
         self._transitions: dict[int, Transitions] = {}
         self._weighed: list[Weighed] = []
@@ -82,11 +80,11 @@ class FuzzyTd(Policy):
 
     # -- a round ------------------------------------------------------------------------------
 
-    def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+    def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
         """Section 4.1 on every machine, after best fit on all."""
         self._weighed.clear()
-        waiting = WaitingJobs(queue, view, self._lengths)
-        plans = open_plans(view, self._lengths)
+        waiting = WaitingJobs(queue, view, self.lengths)
+        plans = open_plans(view, self.lengths)
         courses = [self._find(plan, waiting, view) for plan in plans]
         fill(plans, waiting)
         for plan, course in zip(plans, courses, strict=True):
@@ -146,29 +144,23 @@ class FuzzyTd(Policy):
         return carry_out(plan, waiting, candidates, best, scores)
 
     def _state(self, plan: MachinePlan, waiting: WaitingJobs) -> MachineState:
-        return MachineState(plan, waiting, self._lengths.longest_s, self.settings.inputs)
+        return MachineState(plan, waiting, self.lengths.longest_s, self.settings.inputs)
 
     # -- outcomes -----------------------------------------------------------------------------
 
-    def alike(self, job: Job, view: SiteView) -> Hashable:
-        """What its utility will be reckoned from."""
-        return asked_by(job)
-
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
         """The reward of a completed job is its final utility, scaled."""
+        super().observe(outcome, view, on_policy)
         if outcome.machine == NOWHERE:
             return ()
         asked = Asked(*outcome.key)  # type: ignore[misc]
-        completed = outcome.ending == COMPLETED_RUN
-        if completed and asked.estimate_s is None:
-            self._lengths.completed(outcome.run_s)
         scale = self.settings.reward_scale
         if scale is None:
-            scale = max(view.cpus_of(outcome.machine), asked.cpus) * self._lengths.longest_s
+            scale = max(view.cpus_of(outcome.machine), asked.cpus) * self.lengths.longest_s
         reward = final_utility(outcome, asked, view) / scale
         transitions = self._transitions.setdefault(outcome.machine, Transitions())
         transitions.ended(outcome.job, reward)
-        return (reward,) if completed else ()
+        return (reward,) if outcome.ending == COMPLETED_RUN else ()
 
     # -- for people ---------------------------------------------------------------------------
 
@@ -191,16 +183,15 @@ class FuzzyTd(Policy):
 
     def explain(self, job: Job, view: SiteView) -> str:
         """What was weighed for it in the last round, or what its run is expected to bring."""
-        if job.machine != NOWHERE and job.state == RUNNING:
-            return what_its_run_brings(job, view, self._lengths)
+        if job.state == RUNNING:
+            return super().explain(job, view)
         return why_it_waits(job, self._weighed, view)
 
     # -- memory -------------------------------------------------------------------------------
 
     def save(self, view: SiteView) -> dict[str, Any]:
         """Value functions by cluster, and where each machine stands, by its place in it."""
-        return {
-            "lengths": self._lengths.save(),
+        return super().save(view) | {
             "values": {cluster: value.save() for cluster, value in self._values.items()},
             "transitions": [
                 [cluster, place, self._transitions[machine].save()]
@@ -222,7 +213,7 @@ class FuzzyTd(Policy):
             values[cluster].restore(one)
         members = dict(zip(view.cluster_names, view.members, strict=True))
         self._values = values
-        self._lengths.restore(saved["lengths"])
+        super().restore(saved, view)
         self._transitions = {
             members[cluster][place]: Transitions.restored(one)
             for cluster, place, one in saved["transitions"]
