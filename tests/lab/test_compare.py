@@ -29,13 +29,13 @@ from outrider.model.errors import OutriderError, PolicyError, TraceError
 from outrider.virtual.grids.perez import perez_grid
 from outrider.virtual.swf_writing import write_swf
 
-JOBS = 600
+JOBS = 300
 CLASSES = ("interactive", "batch")
 
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six hundred serial jobs on ten machines: a day, and a queue."""
+    """Serial jobs on ten machines: half a day, and a queue."""
     path = tmp_path_factory.mktemp("compare") / "grid.swf"
     grid = perez_grid(0.4, seed=3, jobs=JOBS, machines=10, load=1.1)
     numbered = dataclasses.replace(grid, vo=[str(sorted(set(grid.vo)).index(v)) for v in grid.vo])

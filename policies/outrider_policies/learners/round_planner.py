@@ -1,4 +1,4 @@
-"""What the planning policies after Vengerov have in common: when to plan, and from which lengths."""
+"""What the planning policies after Vengerov share: when to plan, and from which lengths."""
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Sequence

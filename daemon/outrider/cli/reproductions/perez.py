@@ -1,12 +1,13 @@
 """``outrider reproduce perez``: SARSA on utility and fairness in a grid site's queue."""
 
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import click
 
 from outrider.cli.options import file_path, json_option, seed_range
-from outrider.cli.printing import figure, print_json, print_table, ratio, shown
+from outrider.cli.printing import figure, print_json, print_table, shown
 from outrider.cli.progress import progress_bar
 
 _FULL_SEEDS = "1-20"
@@ -100,10 +101,11 @@ def _write(result: dict[str, Any], folder: Path) -> None:
 def _show(result: dict[str, Any]) -> None:
     settings = result["settings"]
     size = "quick, too small for verdicts" if settings["quick"] else "full size"
-    title = f"Perez et al. (2008): {len(settings['seeds'])} seeds, {size}"
-    columns = ("", "interactive\n[s]", "max\n[s]", "batch\n[s]", "max\n[s]", "gain\n[FIFO/ours]",
-               "batch\n[of FIFO]", "fairness", "collapsed")  # fmt: skip
-    print_table(title, columns, [_line(row) for row in result["rows"]])
+    click.echo(f"Perez et al. (2008): {len(settings['seeds'])} seeds, {size}")
+    columns = ("", "inter-\nactive\n[s]", "max\n[s]", "batch\n[s]", "max\n[s]", "gain\nover\nFIFO",
+               "fair-\nness", "col-\nlapsed\nruns")  # fmt: skip
+    for situation, rows in groupby(result["rows"], _situation):
+        print_table(situation, columns, [_line(row) for row in rows])
     claims = [
         (one["claim"], one["where"], figure(one["measured"], digits=3), one["verdict"])
         for one in result["claims"]
@@ -111,18 +113,21 @@ def _show(result: dict[str, Any]) -> None:
     print_table("claims", ("", "section", "measured", "verdict"), claims, figures=False)
 
 
+def _situation(row: dict[str, Any]) -> str:
+    place = row["trace"] or f"row {row['row']}"
+    return f"{place}, {row['targets']} shares, run times {row['estimates']}"
+
+
 def _line(row: dict[str, Any]) -> list[str]:
     interactive, batch = row["interactive_wait_s"], row["batch_wait_s"]
-    gain, paid = row["gain_over_fifo"] or {}, row["batch_over_fifo"] or {}
-    place = row["trace"] or row["row"]
+    gain = row["gain_over_fifo"] or {}
     return [
-        f"{place} {row['targets']} {row['estimates']}: {row['variant']}",
+        row["variant"],
         figure(interactive["mean"]),
         figure(interactive["max"], digits=0),
         figure(batch["mean"], digits=0),
         figure(batch["max"], digits=0),
         figure(gain.get("ratio")),
-        ratio(paid.get("ratio")),
         figure(row["fairness"], digits=3),
         "-" if row["collapsed"] is None else str(row["collapsed"]),
     ]

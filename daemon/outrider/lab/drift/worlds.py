@@ -8,7 +8,7 @@ import numpy as np
 
 from outrider.model.utility import DEFAULT_UTILITIES, Linear, TimeUtility
 from outrider.virtual.grids import perez_grid, vengerov_grid
-from outrider.virtual.workload import Floats, SpeedChange, Workload
+from outrider.virtual.workload import Floats, GridRules, SpeedChange, Workload
 
 ORDERS: Final = "orders"
 """One-CPU jobs of four VOs on fifty machines (Perez et al. 2008): who is next in line."""
@@ -171,9 +171,13 @@ def _mixed_speeds(seed: int, size: Size) -> Changing:
 
 
 def _plans(seed: int, size: Size, rates: tuple[float, float]) -> tuple[Workload, Workload]:
+    """Two halves; in both, users take jobs away that can earn nothing any more."""
     before, after = (
-        vengerov_grid(
-            rate, seed + number * _LATER, steps="continuous", length_s=size.steps / len(rates)
+        dataclasses.replace(
+            vengerov_grid(
+                rate, seed + number * _LATER, steps="continuous", length_s=size.steps / 2
+            ),
+            rules=GridRules(drop_hopeless=True),
         )
         for number, rate in enumerate(rates)
     )

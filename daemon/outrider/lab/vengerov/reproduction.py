@@ -1,0 +1,2 @@
+"""The whole reproduction."""
+plan = reproduce = None
