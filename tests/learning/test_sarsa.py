@@ -275,6 +275,12 @@ def test_a_saved_policy_is_a_start_state_too(tmp_path: Path) -> None:
         assert again == policy.start_state(_no_site())
 
 
+def test_both_shipped_nets_fit_their_settings() -> None:
+    for settings in ({}, Sarsa.presets["literal"]):
+        started, afresh = sarsa(**settings), sarsa(**settings, start="none")
+        assert started.start_state(_no_site()) != afresh.start_state(_no_site())
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -9,7 +9,7 @@ from outrider.cli.root import keep_lines
 
 _MODULES: Final = "outrider.cli.reproductions"
 
-PAPERS: Final = ("mcgough", "perez", "automata")
+PAPERS: Final = ("mcgough", "perez", "vengerov", "automata")
 
 
 class Papers(click.Group):

@@ -8,7 +8,16 @@ import numpy as np
 
 from outrider.api.make import make_policy
 from outrider.api.policy import Policy
-from outrider.lab.vengerov.grid import AGGRESSIVE, BAD, INTEGER, LEARNED, NONE, ZERO, Size, Variant
+from outrider.lab.vengerov.grid import (
+    AGGRESSIVE,
+    BAD,
+    INTEGER,
+    LEARNED,
+    REPLAN,
+    ZERO,
+    Size,
+    Variant,
+)
 from outrider.lab.vengerov.steps import StepRun
 from outrider.model.events import COMPLETED, RESIZED, RESUMED, STARTED, SUSPENDED, Event
 from outrider.model.utility import Rising, TimeUtility, make_utility
@@ -39,16 +48,17 @@ class Experiment(msgspec.Struct, frozen=True):
     def make_policy(self) -> Policy:
         """The policy, untrained. Raises `ConfigurationError`, `PluginError`."""
         variant = self.variant
-        name, settings = variant.policy, {}
-        if name == NONE:
-            name, settings = "fuzzy_td", {"preempt": False, "oversubscribe": False}
-        elif name in (AGGRESSIVE, LEARNED):
-            settings = {"preempt": variant.preempt, "oversubscribe": variant.over}
+        name = variant.policy if variant.policy in (AGGRESSIVE, REPLAN) else "fuzzy_td"
+        settings: dict[str, Any] = {}
+        if name != REPLAN:
+            settings = {
+                "preempt": variant.deeds.preempt,
+                "oversubscribe": variant.deeds.over,
+            }
         if variant.policy == LEARNED:
-            name = "fuzzy_td"
             settings |= {"inputs": variant.inputs, "longest_s": float(LONGEST_S)}
-            if variant.start != ZERO:
-                settings |= {"first_outputs": BAD_OUTPUTS, "learn": variant.start == BAD}
+        if variant.start != ZERO:
+            settings |= {"first_outputs": BAD_OUTPUTS, "learn": variant.start == BAD}
         policy = make_policy(name, settings, self.seed, str(self))
         policy.wants_scores = False
         return policy
@@ -88,21 +98,21 @@ def _without_course(memory: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _workload(variant: Variant, seed: int, steps: int) -> Workload:
-    kind = INTEGER if variant.steps == INTEGER else "continuous"
-    workload = vengerov_grid(variant.rate, seed, steps=kind, length_s=float(steps))
-    workload.rules = GridRules(drop_hopeless=variant.drop_hopeless)
+    scene = variant.scene
+    workload = vengerov_grid(scene.rate, seed, steps=scene.steps, length_s=float(steps))
+    workload.rules = GridRules(drop_hopeless=scene.drop_hopeless)
     return workload
 
 
 def _utility(variant: Variant) -> TimeUtility:
-    if variant.shape == "rising":
+    if variant.scene.shape == "rising":
         return RISING
-    return make_utility({"shape": variant.shape}, str(variant))
+    return make_utility({"shape": variant.scene.shape}, str(variant))
 
 
 def _run(workload: Workload, policy: Policy, variant: Variant, steps: int) -> StepRun:
     utilities = {"batch": _utility(variant)}
-    return StepRun(workload, policy, float(steps), utilities, variant.steps == INTEGER)
+    return StepRun(workload, policy, float(steps), utilities, variant.scene.steps == INTEGER)
 
 
 def _measured(

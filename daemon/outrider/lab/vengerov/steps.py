@@ -64,7 +64,5 @@ class StepRun(TraceRun):
         )
 
 
-def _keep_nothing(*row: float | str | int | None | Choice) -> None:
+def _keep_nothing(*row: float | str | Choice | None) -> None:
     """Nobody reads the decisions."""
-
-
