@@ -13,9 +13,6 @@ from outrider.virtual.workload import Workload
 LINEAR: dict[str, TimeUtility] = {"batch": Linear(), "interactive": Constant()}
 """Vengerov's figure 1 for batch jobs; interactive ones stand for those that never lose worth."""
 
-HELD_OPEN = Asked(submit_s=1000.0, run_s=1.0)
-"""A job long after all others, for the time of which the run goes on."""
-
 
 class Done(NamedTuple):
     """A run: decisions (second, job, action, CPUs, reason), job events by job, and the report."""

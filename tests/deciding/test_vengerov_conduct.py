@@ -16,8 +16,8 @@ from outrider_policies.aggressive import Aggressive
 from outrider_policies.fuzzy_td import FuzzyTd
 from outrider_policies.replan import Replan
 
-SPAN_S = 1200.0
-CUT_S = 600.0
+SPAN_S = 800.0
+CUT_S = 400.0
 
 KINDS: list[tuple[type[Policy], dict[str, Any]]] = [
     (FuzzyTd, {}),
@@ -42,7 +42,7 @@ def test_the_same_arrivals_give_the_same_decisions(
 ) -> None:
     first = act(made(kind, **settings), busy())
     assert act(made(kind, **settings), busy()).rows == first.rows
-    assert first.report["jobs"]["completed"] > 100
+    assert first.report["jobs"]["completed"] > 80
 
 
 @every_policy
@@ -119,7 +119,7 @@ def test_jobs_of_unknown_length_are_planned_by_those_seen(
     workload = busy()
     workload.estimate_s = np.full(len(workload.run_s), np.nan)
     done = played(made(kind, assumed_s=20.0, **settings), workload)
-    assert done.report["jobs"]["completed"] > 100
+    assert done.report["jobs"]["completed"] > 80
 
 
 @every_policy

@@ -29,7 +29,7 @@ LEARN: Final = "learn"
 """The setting that a policy which learns must have, to be compared with its frozen self."""
 
 _STATICS: Final = {
-    ORDERS: ("fifo", "sjf", "edf", "replan"),
+    ORDERS: ("fifo", "sjf", "edf"),
     PLANS: ("fifo", "aggressive", "replan"),
 }
 _LEARNERS: Final = {ORDERS: ("sarsa",), PLANS: ("fuzzy_td",)}

@@ -1,0 +1,184 @@
+"""`outrider reproduce vengerov`: what is run, what is measured, and what is said of it."""
+
+import json
+import re
+from collections import defaultdict
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from outrider.cli.commands.reproduce import command
+from outrider.lab.claims import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED
+from outrider.lab.vengerov.experiment import (
+    TRAINING_SEEDS,
+    WINDOWS,
+    Experiment,
+    _measured,
+    run_experiment,
+)
+from outrider.lab.vengerov.grid import (
+    CELLS,
+    CONTINUOUS,
+    FULL,
+    QUICK,
+    Scene,
+    Size,
+    Variant,
+    aggressive,
+    learned,
+    none,
+    replan,
+    variants,
+)
+from outrider.lab.vengerov.page import drawings, html
+from outrider.lab.vengerov.reproduction import plan, summed_up
+from outrider.lab.vengerov.steps import StepRun
+from outrider.model.events import COMPLETED, RESIZED, RESUMED, STARTED, SUSPENDED
+from outrider.model.utility import Linear
+from outrider.virtual.grids.vengerov import vengerov_grid
+
+TINY = Size(True, 300, 400, (0.1, 0.2))
+
+
+def made_up(factor: float) -> dict[Variant, dict[int, dict[str, Any]]]:
+    """Reports in which everything but best fit earns `factor` of best fit's utility."""
+    reports: dict[Variant, dict[int, dict[str, Any]]] = defaultdict(dict)
+    for variant in variants(FULL):
+        for seed in range(1, 13):
+            worth = 100.0 + seed + (0.0 if variant.policy == "none" else 100.0 * (factor - 1.0))
+            reports[variant][seed] = {
+                "utility_k": worth, "utilisation_ratio": 0.5, "productivity": 0.3,
+                "completed": 100, "by_window": [worth] * WINDOWS,
+                "outputs": [0.0] * 8 if variant.inputs == 3 else None,
+            }  # fmt: skip
+    return reports
+
+
+def verdicts(result: dict[str, Any]) -> dict[str, str]:
+    return {claim["claim"]: claim["verdict"] for claim in result["claims"]}
+
+
+def test_in_whole_steps_every_run_ends_at_a_step() -> None:
+    workload = vengerov_grid(0.2, 3, length_s=500.0)
+    policy = Experiment(aggressive(), TINY, 3).make_policy()
+    ends = {}
+    for whole in (True, False):
+        run = StepRun(workload, policy, 500.0, {"batch": Linear()}, whole)
+        ends[whole] = [event[0] for event in run.stream() if event[1] == COMPLETED]
+        policy = Experiment(aggressive(), TINY, 3).make_policy()
+    assert len(ends[True]) > 50
+    assert all(end == ceil(end) for end in ends[True])
+    assert any(end != ceil(end) for end in ends[False]), "squeezed runs end between steps"
+
+
+def test_figures_are_those_of_equations_7_and_8() -> None:
+    workload = vengerov_grid(0.1, 1, length_s=200.0)
+    workload.submit_s[:2], workload.run_s[:2], workload.cpus[:2] = (0.0, 5.0), (10.0, 8.0), (6, 4)
+    events = [
+        (0.0, STARTED, 0, (0, 6)), (5.0, STARTED, 1, (0, 2)), (10.0, COMPLETED, 0, None),
+        (10.0, RESIZED, 1, 4), (12.0, SUSPENDED, 1, None), (13.0, RESUMED, 1, (0, 4)),
+        (16.5, COMPLETED, 1, None),
+    ]  # fmt: skip
+    figures = _measured(iter(events), workload, Linear(), 100)
+    busy_s = 6 * 10 + 2 * 5 + 4 * 2 + 4 * 3.5
+    worth = 6 * 10 * 1.0 + 4 * 8 * (2 - 11.5 / 8)
+    assert figures["utilisation_ratio"] == pytest.approx(busy_s / 2400)
+    assert figures["utility_k"] == pytest.approx(worth / 1000)
+    assert figures["productivity"] == pytest.approx(worth / 2400)
+    assert sum(figures["by_window"]) == pytest.approx(worth * WINDOWS / 100)
+
+
+def test_no_arrivals_that_judge_are_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    import outrider.lab.vengerov.experiment as module
+
+    seeds: list[int] = []
+
+    def noted(rate: float, seed: int, **more: Any) -> Any:
+        seeds.append(seed)
+        return vengerov_grid(rate, seed, **more)
+
+    monkeypatch.setattr(module, "vengerov_grid", noted)
+    run_experiment(Experiment(learned(3), TINY, 7))
+    assert seeds == [7 + TRAINING_SEEDS, 7]
+
+
+def test_an_experiment_gives_the_same_figures_again() -> None:
+    experiment = Experiment(learned(5, Scene(0.2, CONTINUOUS)), TINY, 2)
+    assert run_experiment(experiment) == run_experiment(experiment)
+
+
+def test_dropping_hopeless_jobs_is_a_rule_of_the_scene() -> None:
+    kept, dropped = (
+        run_experiment(Experiment(none(Scene(0.3, drop_hopeless=drop)), TINY, 1))
+        for drop in (False, True)
+    )
+    assert dropped["utility_k"] > kept["utility_k"]
+
+
+def test_the_full_size_has_every_cell_of_the_comparison() -> None:
+    planned = {experiment.variant for experiment in plan(FULL, [1])}
+    for scene in CELLS:
+        assert {none(scene), aggressive(scene), learned(3, scene), learned(5, scene),
+                replan(scene)} <= planned  # fmt: skip
+    assert len(plan(FULL, [1, 2])) == 2 * len(planned)
+    assert FULL.train_steps == 25_000
+    assert FULL.test_steps == 20_000
+
+
+def test_verdicts_follow_the_figures() -> None:
+    seeds = range(1, 13)
+    better, worse = (verdicts(summed_up(FULL, seeds, made_up(f), [])) for f in (1.3, 0.9))
+    claim = "beyond the paper: learned both is 1.11 of none at rate 0.1"
+    assert better[claim] == REPRODUCED
+    assert worse[claim] == NOT_REPRODUCED
+    assert better["learned beats aggressive (both)"] == NOT_REPRODUCED, "a tie is not better"
+    assert better["productivity in thousands of utility units"] == NOT_COMPARABLE
+
+
+def test_few_runs_decide_nothing() -> None:
+    few = summed_up(FULL, [1, 2], made_up(1.3), [])
+    assert set(verdicts(few).values()) == {NOT_COMPARABLE}
+
+
+def test_a_failed_run_is_told_and_does_not_count() -> None:
+    reports = made_up(1.3)
+    del reports[none()][4]
+    result = summed_up(FULL, range(1, 13), reports, [{"cell": "none, seed 4", "error": "broke"}])
+    row = next(row for row in result["rows"] if row["variant"] == str(none()))
+    assert row["runs"] == 11
+    assert "none, seed 4" in html(result)
+
+
+def test_the_papers_figures_are_drawn_with_units_and_legends() -> None:
+    figures = drawings(summed_up(FULL, range(1, 13), made_up(1.3), []))
+    numbers = [int(n) for f in figures for n in re.findall(r"^Figure (\d+):", f.title)]
+    assert numbers == [2, 3, 4, 5]
+    assert figures[-1].title == "Recovery from a bad start"
+    for figure in figures:
+        assert len(re.findall(r">[^<]+ \[[^\]<]+\]<", figure.svg)) >= 2, figure.title
+        assert "learned both, 3 inputs" in figure.svg, figure.title
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_command_runs_whole_and_writes_its_report(tmp_path: Path) -> None:
+    ran = CliRunner().invoke(
+        command, ["vengerov", "--quick", "--seeds", "1-1", "--json", "--report", str(tmp_path)],
+        standalone_mode=False,
+    )  # fmt: skip
+    assert ran.exception is None, ran.output
+    assert ran.return_value == 0, ran.stderr
+    result = json.loads(ran.stdout)
+    assert [row["variant"] for row in result["rows"]] == [str(v) for v in variants(QUICK)]
+    wanted = {"rate", "steps", "policy", "over", "preempt", "inputs", "drop_hopeless", "runs",
+              "utility_k", "utilisation_ratio"}  # fmt: skip
+    for row in result["rows"]:
+        assert wanted <= row.keys()
+        assert 0.0 < row["utilisation_ratio"] <= 1.0
+        assert np.isfinite(row["utility_k"]["mean"])
+    assert (tmp_path / "index.html").read_text().count("<svg") == 5
+    assert json.loads((tmp_path / "result.json").read_text()) == result
