@@ -9,6 +9,7 @@ import pytest
 
 from deciding.hand_workload import Asked
 from deciding.planned import LINEAR, Done, made, on_one_machine, played
+from deciding.plays import chance
 from outrider.api import Job, Move, Outcome, Policy, Queue, SiteView
 from outrider.virtual.grids.vengerov import vengerov_grid
 from outrider.virtual.workload import Workload
@@ -63,15 +64,15 @@ class Restarted(Policy):
     description = "for tests: a policy that is restarted"
 
     def __init__(self, kind: type[Policy], settings: dict[str, Any]) -> None:
-        super().__init__(self.settings_type(), made(kind).rng)
-        self._fresh = lambda: made(kind, **settings)
-        self.inner = self._fresh()
+        super().__init__(self.settings_type(), chance(kind.name))
+        self._kind, self._settings = kind, settings
+        self.inner = made(kind, **settings)
         self.restarts = 0
 
     def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
         if view.now >= CUT_S and not self.restarts:
             memory = msgspec.msgpack.encode(self.inner.save(view))
-            self.inner = self._fresh()
+            self.inner = made(self._kind, **self._settings)
             self.inner.restore(msgspec.msgpack.decode(memory), view)
             self.restarts += 1
         return self.inner.plan(queue, view)

@@ -36,6 +36,7 @@ from outrider.lab.vengerov.grid import (
 )
 from outrider.lab.vengerov.page import drawings, html
 from outrider.lab.vengerov.reproduction import plan, summed_up
+from outrider.lab.vengerov.rows import Report
 from outrider.lab.vengerov.steps import StepRun
 from outrider.model.events import COMPLETED, RESIZED, RESUMED, STARTED, SUSPENDED
 from outrider.model.utility import Linear
@@ -44,9 +45,9 @@ from outrider.virtual.grids.vengerov import vengerov_grid
 TINY = Size(True, 300, 400, (0.1, 0.2))
 
 
-def made_up(factor: float) -> dict[Variant, dict[int, dict[str, Any]]]:
+def made_up(factor: float) -> dict[Variant, dict[int, Report]]:
     """Reports in which everything but best fit earns `factor` of best fit's utility."""
-    reports: dict[Variant, dict[int, dict[str, Any]]] = defaultdict(dict)
+    reports: dict[Variant, dict[int, Report]] = defaultdict(dict)
     for variant in variants(FULL):
         for seed in range(1, 13):
             worth = 100.0 + seed + (0.0 if variant.policy == "none" else 100.0 * (factor - 1.0))

@@ -18,7 +18,7 @@ SEED = 10_001
 
 
 def trained(
-    policy: FuzzyTd, *, in_shadow_of: Policy | None = None, steps: float = STEPS
+    policy: Policy, *, in_shadow_of: Policy | None = None, steps: float = STEPS
 ) -> dict[str, float]:
     """What each rule says after some thousand steps at rate .2."""
     workload = vengerov_grid(0.2, SEED, steps="continuous", length_s=steps)

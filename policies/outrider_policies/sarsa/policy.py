@@ -25,7 +25,7 @@ from outrider_policies.learners.machine_speeds import MachineSpeeds
 from outrider_policies.learners.replay_memory import ReplayMemory
 from outrider_policies.sarsa.asks import Ask, Asks
 from outrider_policies.sarsa.experience import Decision, Experience
-from outrider_policies.sarsa.guards import Guards
+from outrider_policies.sarsa.guards import BATCH, Guards
 from outrider_policies.sarsa.rewards import reward_of
 from outrider_policies.sarsa.sentences import Standing, best_few, why
 from outrider_policies.sarsa.settings import LITERAL, SarsaSettings
@@ -83,6 +83,7 @@ class Sarsa(Policy):
         self._first = _First(NOWHERE, BEST, 1.0, None)
         self._ranked = np.zeros(0)
         self._chosen = (NOWHERE, nan)
+        self._guard_due = 0
 
     # -- deciding -----------------------------------------------------------------------------
 
@@ -92,7 +93,7 @@ class Sarsa(Policy):
         self._ranked, shares = self._sight.state(view)
         values = self._values(self._ranked, asks, shares)
         places = -values
-        guarded = self._guards().first(asks, view.now)
+        guarded = self._guarded(asks, view.now)
         n, epsilon = len(asks), self.settings.epsilon
         if guarded is not None:
             row, reason = guarded
@@ -111,6 +112,18 @@ class Sarsa(Policy):
     def _values(self, state: Floats, asks: Asks, shares: Shares) -> Floats:
         """Q of starting each of the jobs."""
         return self._training.values.values_of_actions(state, self._sight.actions(asks, shares))
+
+    def _guarded(self, asks: Asks, now: float) -> tuple[int, str] | None:
+        """Whose turn a guard says it is. Of `guard_every_n` starts one, lest guards be the order.
+
+        Where nearly everybody has waited too long, oldest first would be all that is left.
+        """
+        guarded = self._guards().first(asks, now)
+        if guarded is not None and guarded[1] == BATCH:
+            self._guard_due = (self._guard_due + 1) % self.settings.guard_every_n
+            if self._guard_due:
+                return None
+        return guarded
 
     def _guards(self) -> Guards:
         settings: SarsaSettings = self.settings
@@ -240,6 +253,7 @@ class Sarsa(Policy):
             "experience": self._experience.save(),
             "sight": self._sight.save(),
             "speeds": self._speeds.save(),
+            "guard_due": self._guard_due,
         }
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
@@ -258,3 +272,4 @@ class Sarsa(Policy):
         self._experience.restore(saved["experience"])
         self._sight.restore(saved["sight"])
         self._speeds.restore(saved["speeds"])
+        self._guard_due = saved.get("guard_due", 0)

@@ -92,6 +92,14 @@ class SarsaSettings(PolicySettings, frozen=True):
             "interactive job waits.",
         ),
     ] = 4.0
+    guard_every_n: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Of so many starts one may go to a batch job that waited too long: 1 is "
+            "oldest first wherever nearly every job has.",
+        ),
+    ] = 1
     guards: Annotated[
         bool, Meta(description="False lets values alone decide; single jobs then starve.")
     ] = True
