@@ -251,7 +251,11 @@ class Policy:
         """A job got in line (submitted, evicted, released). For policies that `rank` or `plan`."""
 
     def withdrew(self, job: Job, view: SiteView) -> None:
-        """A job is no longer in line: it started, left or was held."""
+        """A job is no longer in line: it starts, was held, or is gone.
+
+        Of a job that this policy itself starts it is called when that is decided, while the job is
+        still queued; of one that somebody else started, when that happens: then it runs.
+        """
 
     def appraise(self, key: Hashable, view: SiteView) -> Any:
         """What is worth computing once for all jobs alike in a round; handed to `choose`."""

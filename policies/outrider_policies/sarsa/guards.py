@@ -23,9 +23,11 @@ class Guards(NamedTuple):
     batch_s: float = inf
 
     @classmethod
-    def of(cls, interactive_s: float, batch_ratio: float, runs: MeanRuns) -> "Guards":
-        """Those of a site whose runs are so long."""
-        return cls(interactive_s, batch_ratio * runs.run_s if runs.is_known else inf)
+    def of(
+        cls, interactive_s: float, batch_ratio: float, usual_s: float, runs: MeanRuns
+    ) -> "Guards":
+        """Those of a site whose runs are so long, and where batch jobs wait `usual_s` anyway."""
+        return cls(interactive_s, max(batch_ratio * runs.run_s, usual_s) if runs.is_known else inf)
 
     def first(self, asks: Asks, now: float) -> tuple[int, str] | None:
         """Whose turn it is, by row, and why: the oldest interactive job that waited too long.

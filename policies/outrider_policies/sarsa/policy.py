@@ -25,7 +25,7 @@ from outrider_policies.learners.machine_speeds import MachineSpeeds
 from outrider_policies.learners.replay_memory import ReplayMemory
 from outrider_policies.sarsa.asks import Ask, Asks
 from outrider_policies.sarsa.experience import Decision, Experience
-from outrider_policies.sarsa.guards import BATCH, Guards
+from outrider_policies.sarsa.guards import Guards
 from outrider_policies.sarsa.rewards import reward_of
 from outrider_policies.sarsa.sentences import Standing, best_few, why
 from outrider_policies.sarsa.settings import LITERAL, SarsaSettings
@@ -83,7 +83,6 @@ class Sarsa(Policy):
         self._first = _First(NOWHERE, BEST, 1.0, None)
         self._ranked = np.zeros(0)
         self._chosen = (NOWHERE, nan)
-        self._guard_due = 0
 
     # -- deciding -----------------------------------------------------------------------------
 
@@ -93,7 +92,7 @@ class Sarsa(Policy):
         self._ranked, shares = self._sight.state(view)
         values = self._values(self._ranked, asks, shares)
         places = -values
-        guarded = self._guarded(asks, view.now)
+        guarded = self._guards(view).first(asks, view.now)
         n, epsilon = len(asks), self.settings.epsilon
         if guarded is not None:
             row, reason = guarded
@@ -113,23 +112,14 @@ class Sarsa(Policy):
         """Q of starting each of the jobs."""
         return self._training.values.values_of_actions(state, self._sight.actions(asks, shares))
 
-    def _guarded(self, asks: Asks, now: float) -> tuple[int, str] | None:
-        """Whose turn a guard says it is. Of `guard_every_n` starts one, lest guards be the order.
-
-        Where nearly everybody has waited too long, oldest first would be all that is left.
-        """
-        guarded = self._guards().first(asks, now)
-        if guarded is not None and guarded[1] == BATCH:
-            self._guard_due = (self._guard_due + 1) % self.settings.guard_every_n
-            if self._guard_due:
-                return None
-        return guarded
-
-    def _guards(self) -> Guards:
+    def _guards(self, view: SiteView) -> Guards:
         settings: SarsaSettings = self.settings
         if not settings.guards:
             return Guards()
-        return Guards.of(settings.guard_interactive_s, settings.guard_batch_ratio, self._sight.runs)
+        usual_s = settings.guard_drain_ratio * self._sight.drain_s(view)
+        return Guards.of(
+            settings.guard_interactive_s, settings.guard_batch_ratio, usual_s, self._sight.runs
+        )
 
     def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
         """The fastest machine that suffices, of equals the tightest."""
@@ -220,7 +210,7 @@ class Sarsa(Policy):
         at = list(line).index(job.number)
         asks = Asks.of_jobs(list(line.values()))
         state, shares = self._sight.state(view)
-        values, guards = self._values(state, asks, shares), self._guards()
+        values, guards = self._values(state, asks, shares), self._guards(view)
         return why(Standing(at, asks, values, guards, guards.first(asks, view.now), view.now))
 
     def learned(self, view: SiteView) -> dict[str, Any]:
@@ -253,7 +243,6 @@ class Sarsa(Policy):
             "experience": self._experience.save(),
             "sight": self._sight.save(),
             "speeds": self._speeds.save(),
-            "guard_due": self._guard_due,
         }
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
@@ -272,4 +261,3 @@ class Sarsa(Policy):
         self._experience.restore(saved["experience"])
         self._sight.restore(saved["sight"])
         self._speeds.restore(saved["speeds"])
-        self._guard_due = saved.get("guard_due", 0)

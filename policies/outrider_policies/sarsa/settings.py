@@ -92,14 +92,14 @@ class SarsaSettings(PolicySettings, frozen=True):
             "interactive job waits.",
         ),
     ] = 4.0
-    guard_every_n: Annotated[
-        int,
+    guard_drain_ratio: Annotated[
+        float,
         Meta(
-            ge=1,
-            description="Of so many starts one may go to a batch job that waited too long: 1 is "
-            "oldest first wherever nearly every job has.",
+            ge=0,
+            description="And longer than this many times what working off the whole queue would "
+            "take: in overload everybody waits long, and oldest first would be the only order.",
         ),
-    ] = 1
+    ] = 2.0
     guards: Annotated[
         bool, Meta(description="False lets values alone decide; single jobs then starve.")
     ] = True

@@ -69,6 +69,10 @@ class Sight:
         state = self._books.state(view)
         return self._encoding.state(state, self.runs), state.shares
 
+    def drain_s(self, view: SiteView) -> float:
+        """Seconds it would take to work off all that waits: what oldest first makes one wait."""
+        return self._books.drain_s(view)
+
     def actions(self, asks: Asks, shares: Shares) -> Floats:
         """Features of starting each of the jobs."""
         return self._encoding.actions(asks, shares, self.runs)

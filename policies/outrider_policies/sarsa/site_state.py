@@ -87,18 +87,25 @@ class SiteBooks:
 
     def state(self, view: SiteView) -> SiteState:
         """As of now."""
-        if self._cpus_n is None:
-            self._cpus_n = sum(view.cpus_of(machine) for machine in range(view.machines_n))
         n = len(self._runs)
         return SiteState(
             max(0.0, self._next_end_s(view.now) - view.now),
             view.free_total,
             view.machines_n,
             self._backlog_s,
-            self._cpus_n,
+            self._cpus(view),
             self._utility_sum / n if n else 1.0,
             view.vo_shares(),
         )
+
+    def drain_s(self, view: SiteView) -> float:
+        """Expected seconds of work in line, over the CPUs there are."""
+        return self._backlog_s / max(self._cpus(view), 1)
+
+    def _cpus(self, view: SiteView) -> int:
+        if self._cpus_n is None:
+            self._cpus_n = sum(view.cpus_of(machine) for machine in range(view.machines_n))
+        return self._cpus_n
 
     def _next_end_s(self, now: float) -> float:
         """The least expected end of a run that is not over. Ends that are over go by the way."""
