@@ -5,12 +5,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from outrider.api.make import make_policy
+from outrider.api.make import make_estimator, make_policy
 from outrider.api.policy import Policy
 from outrider.cli.traces import Trace
 from outrider.cli.workload_terms import WorkloadTerms
 from outrider.lab.cells import effective_settings
-from outrider.lab.comparison.running import learned_estimator
 from outrider.ledger import LedgerFile, LedgerHash
 from outrider.model.decisions import Choice
 from outrider.model.errors import ConfigurationError
@@ -126,9 +125,10 @@ def _run_of(
     if policy is None:
         return RecordedRun(workload, [], keep, until_s, shares=shares, utilities=asked.utilities)
     learned = asked.estimates.kind == LEARNED
+    estimator = make_estimator(LEARNED, trial.seed, "--estimates") if learned else None
     return GridRun(
         workload, [policy], keep, until_s, shares=shares, utilities=asked.utilities,
-        backfill=asked.backfill, estimator=learned_estimator(trial.seed) if learned else None,
+        backfill=asked.backfill, estimator=estimator,
     )  # fmt: skip
 
 

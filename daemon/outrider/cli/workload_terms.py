@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from outrider.api.plugins import utility_shapes
 from outrider.cli.options import split_pair, toml_value
 from outrider.model.errors import ConfigurationError
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, make_utility
@@ -71,6 +72,7 @@ def workload_terms(options: Mapping[str, Any]) -> WorkloadTerms:
 def _utilities(words: tuple[str, ...]) -> dict[str, TimeUtility]:
     """The utilities of ``CLASS=SHAPE[:k=v,...]``, by class."""
     utilities: dict[str, TimeUtility] = {}
+    shapes = utility_shapes() if words else {}
     right = "CLASS=SHAPE[:key=value,...], as batch=linear:zero_at=3"
     for word in words:
         job_class, text = split_pair("--utility", word, right)
@@ -79,5 +81,7 @@ def _utilities(words: tuple[str, ...]) -> dict[str, TimeUtility]:
             raise ConfigurationError(f'--utility "{word}": class {job_class} is declared twice')
         pairs = [split_pair("--utility", part, right) for part in settings.split(",") if settings]
         given = {key: toml_value(value) for key, value in pairs}
-        utilities[job_class] = make_utility({**given, "shape": shape}, f'--utility "{word}"')
+        utilities[job_class] = make_utility(
+            {**given, "shape": shape}, f'--utility "{word}"', shapes
+        )
     return utilities

@@ -7,8 +7,8 @@ from typing import Any
 
 from outrider.api.policy import Policy
 from outrider.api.prediction import Prediction
-from outrider.engine.round import GUARD
 from outrider.engine.machines import FREE
+from outrider.engine.round import GUARD
 from outrider.engine.site import Site
 from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice
 from outrider.model.jobs import Job

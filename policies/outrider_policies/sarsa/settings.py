@@ -99,7 +99,7 @@ class SarsaSettings(PolicySettings, frozen=True):
             description="And longer than this many times what working off the whole queue would "
             "take: in overload everybody waits long, and oldest first would be the only order.",
         ),
-    ] = 2.0
+    ] = 1.5
     guards: Annotated[
         bool, Meta(description="False lets values alone decide; single jobs then starve.")
     ] = True

@@ -7,10 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from outrider.api.chance import stream
-from outrider.api.estimator import RunTimeEstimator
-from outrider.api.make import make_policy
-from outrider.api.plugins import load_estimator
+from outrider.api.make import make_estimator, make_policy
 from outrider.api.policy import Policy
 from outrider.engine.backfill import NONE
 from outrider.lab.cells import effective_settings
@@ -18,7 +15,6 @@ from outrider.lab.comparison.paired import JobOutcomes, PolicyRun
 from outrider.ledger import LedgerHash
 from outrider.model.decisions import Choice
 from outrider.model.events import COMPLETED, STARTED, Event
-from outrider.model.settings import build
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
 from outrider.replay.grid_run import GridRun
 from outrider.virtual.estimates import EXACT, LEARNED, estimate_rule, estimated
@@ -137,7 +133,7 @@ def run_task(task: Task) -> PolicyRun:
         shares=given.shares,
         utilities=given.utilities,
         backfill=given.backfill,
-        estimator=learned_estimator(task.seed) if rule.kind == LEARNED else None,
+        estimator=make_estimator(LEARNED, task.seed, "estimates") if rule.kind == LEARNED else None,
     )
     about = {
         "trace": task.trace,
@@ -148,13 +144,6 @@ def run_task(task: Task) -> PolicyRun:
     }
     report = about | run.run() | {"ledger_sha256": digest.hexdigest()}
     return PolicyRun(task.candidate.policy, task.seed, report, run.jobs)
-
-
-def learned_estimator(seed: int) -> RunTimeEstimator:
-    """The estimator that learns on-line, fresh. Raises `PluginError`."""
-    kind = load_estimator(LEARNED)
-    settings = build(kind.settings_type, {}, f"estimator {LEARNED}")
-    return kind(settings, stream(seed, f"estimator:{LEARNED}"))
 
 
 @lru_cache(maxsize=1)
