@@ -72,8 +72,12 @@ check: lint  ## what CI asks: lint, then every test
 bench: $(VENV)/.ready $(VENV)/.htcondor  ## measure speed and memory against the budgets
 	@for script in bench/*.py; do $(BIN)/python "$$script"; done
 
+start-nets: $(VENV)/.ready  ## train sarsa's shipped start nets again, bit for bit
+	@$(BIN)/outrider train sarsa --rows 0.2,0.4,0.5 --seeds 10000-10009 --out policies/outrider_policies/sarsa/start_net.json
+	@$(BIN)/outrider train sarsa --preset literal --rows 0.2,0.4,0.5 --seeds 10000-10009 --out policies/outrider_policies/sarsa/start_net_literal.json
+
 clean:  ## remove what make made in this folder (peers stay)
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo peers test format lint check bench clean
+.PHONY: help demo peers test format lint check bench start-nets clean

@@ -5,8 +5,7 @@ Each lives through a trace as in `outrider estimate`: asked at submission, told 
 fitted anew every 2,000 ends to the last 20,000 jobs, from request, CPUs, hour, day, the last two
 and mean run times of the user and those of jobs just like this. Its predictions are made in one go
 for all jobs of a fit; one at a time each would cost milliseconds. Losses are sums of the pinball
-losses of
-the three quantiles, of log seconds, over the jobs of which all have an opinion.
+losses of the three quantiles, of log seconds, over the jobs of which all have an opinion.
 
     OMP_NUM_THREADS=1 python bench/estimator.py TRACE.swf.gz [--first 60000] [--json]
 """
@@ -142,6 +141,9 @@ def main() -> None:
         print(f"{result['trace']}: {result['scored']:,} of {result['jobs']:,} jobs")
         for name in ("user", "last_two", "learned", "boosting"):
             one = result[name]
+            if one["log_loss"] != one["log_loss"]:
+                print(f"  {name:9s} had no opinion")
+                continue
             print(f"  {name:9s} log loss {one['log_loss']:.3f}   range holds {one['coverage']:.1%}"
                   f"   {one['us_per_job']:5.0f} us a job")  # fmt: skip
     print(f"calibration {calibrated_s:.3f} s")

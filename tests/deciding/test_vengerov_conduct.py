@@ -23,6 +23,7 @@ CUT_S = 400.0
 KINDS: list[tuple[type[Policy], dict[str, Any]]] = [
     (FuzzyTd, {}),
     (FuzzyTd, {"inputs": 3, "update": "every_round"}),
+    (FuzzyTd, {"skip_hopeless": True, "weigh_replan": True}),
     (Aggressive, {}),
     (Replan, {}),
 ]

@@ -2,10 +2,11 @@
 
 import pytest
 
-from deciding.hand_workload import Asked, make_workload
+from deciding.hand_workload import Asked
 from deciding.planned import LINEAR, made, on_one_machine, played
 from deciding.scripted import told
-from outrider.api import PREEMPT, RESUME, SQUEEZE, START
+from outrider.api import PREEMPT, RESUME, SQUEEZE, START, MachineSpec, Policy
+from outrider.virtual.grids.vengerov import vengerov_grid
 from outrider_policies.aggressive import Aggressive
 from outrider_policies.fuzzy_td import FuzzyTd
 from outrider_policies.replan import Replan
@@ -92,11 +93,26 @@ def test_replan_never_chooses_what_can_earn_nothing() -> None:
     assert done.ended(2) == 105.0
 
 
-def test_each_of_several_machines_resumes_its_own_jobs() -> None:
-    jobs = [Asked(0.0, 40.0, 4), Asked(0.0, 40.0, 4),
-            *(Asked(float(t), 4.0, 4) for t in (5, 6, 7, 8, 9))]  # fmt: skip
-    done = played(made(Aggressive), make_workload([4, 4], jobs))
-    assert done.report["jobs"]["completed"] == len(jobs)
+@pytest.mark.parametrize("skip", [False, True])
+def test_best_fit_starts_what_can_earn_nothing_unless_told_to_skip_it(skip: bool) -> None:
+    first, hopeless = Asked(0.0, 30.0, cpus=8), Asked(1.0, 10.0, cpus=8)
+    policy = made(FuzzyTd, skip_hopeless=skip, **NEITHER)
+    done = on_one_machine(policy, 8, first, hopeless, Asked(100.0, 5.0, 8), until_s=200.0)
+    assert ("started" in {kind for _, kind, _ in done.told[1]}) is not skip
+    assert done.ended(2) == 105.0
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [made(Aggressive), made(Replan), made(FuzzyTd, skip_hopeless=True, weigh_replan=True)],
+)
+def test_each_of_several_machines_resumes_its_own_jobs(policy: Policy) -> None:
+    workload = vengerov_grid(0.3, 4, steps="continuous", length_s=300.0)
+    workload.machine_names = ["m0", "m1"]
+    workload.machines = [MachineSpec(cpus=20)] * 2
+    done = played(policy, workload, until_s=300.0)
+    assert done.report["jobs"]["completed"] > 60
+    assert any(kind == "resumed" for rows in done.told.values() for _, kind, _ in rows)
     for job, rows in done.told.items():
         places = {extra[0] for _, kind, extra in rows if kind in ("started", "resumed")}
         assert len(places) <= 1, f"job {job} moved between machines {places}"

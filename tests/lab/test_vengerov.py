@@ -29,6 +29,7 @@ from outrider.lab.vengerov.grid import (
     Size,
     Variant,
     aggressive,
+    beyond,
     learned,
     none,
     replan,
@@ -124,7 +125,7 @@ def test_the_full_size_has_every_cell_of_the_comparison() -> None:
     planned = {experiment.variant for experiment in plan(FULL, [1])}
     for scene in CELLS:
         assert {none(scene), aggressive(scene), learned(3, scene), learned(5, scene),
-                replan(scene)} <= planned  # fmt: skip
+                beyond(scene), replan(scene)} <= planned  # fmt: skip
     assert len(plan(FULL, [1, 2])) == 2 * len(planned)
     assert FULL.train_steps == 25_000
     assert FULL.test_steps == 20_000

@@ -1,7 +1,8 @@
 """The scheduler of Vengerov (2005): force or squeeze a job in where the machine's value rises."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from outrider.api import (
     COMPLETED_RUN,
@@ -19,6 +20,7 @@ from outrider_policies.fuzzy_td.settings import FuzzyTdSettings
 from outrider_policies.fuzzy_td.transitions import Transitions, ValueFunction
 from outrider_policies.learners.best_fit_stage import fill, open_plans
 from outrider_policies.learners.completion_utility import Asked, final_utility
+from outrider_policies.learners.density import give_to_densest
 from outrider_policies.learners.forcing import (
     FORCED,
     SQUEEZED,
@@ -27,18 +29,31 @@ from outrider_policies.learners.forcing import (
     forcible,
     squeezable,
 )
-from outrider_policies.learners.machine_plan import MachinePlan, Run
+from outrider_policies.learners.machine_plan import MachinePlan
 from outrider_policies.learners.round_planner import RoundPlanner
 from outrider_policies.learners.run_lengths import RunLengths
 from outrider_policies.learners.waiting_jobs import WaitingJobs
 
 
-class Course(NamedTuple):
-    """What decides for a machine, what learns from it (None: nothing does), and where it stands."""
+@dataclass
+class Draft:
+    """What is planned for a machine so far.
 
+    Attributes:
+        plan: the machine.
+        waiting: the queue as the plan leaves it.
+        value: what decides.
+        learner: what learns; None: nothing does.
+        transitions: what the machine went through.
+        has_acted: a free decision was made: jobs were forced or squeezed in.
+    """
+
+    plan: MachinePlan
+    waiting: WaitingJobs
     value: ValueFunction
     learner: ValueFunction | None
     transitions: Transitions
+    has_acted: bool = False
 
 
 class FuzzyTd(RoundPlanner):
@@ -84,67 +99,94 @@ class FuzzyTd(RoundPlanner):
         """Section 4.1 on every machine, after best fit on all."""
         self._weighed.clear()
         waiting = WaitingJobs(queue, view, self.lengths)
-        plans = open_plans(view, self.lengths)
-        courses = [self._find(plan, waiting, view) for plan in plans]
-        fill(plans, waiting)
-        for plan, course in zip(plans, courses, strict=True):
-            self._improve(plan, waiting, course)
-        return [move for plan in plans for move in plan.moves()]
+        if self.settings.skip_hopeless:
+            waiting.close_hopeless()
+        untouched = waiting.copied()
+        drafts = [self._begin(plan, waiting, view) for plan in open_plans(view, self.lengths)]
+        fill([draft.plan for draft in drafts], waiting)
+        for draft in drafts:
+            self._improve(draft)
+        for draft in drafts:
+            if self.settings.weigh_replan:
+                taken = [run.row for d in drafts if d is not draft for run in d.plan.runs]
+                self._weigh_replan(draft, untouched.copied(), taken, view)
+            if draft.has_acted:
+                draft.transitions.reach(self._state(draft).now(), draft.learner)
+            draft.transitions.leave(draft.plan.cpus_by_job())
+        return [move for draft in drafts for move in draft.plan.moves()]
 
-    def _find(self, plan: MachinePlan, waiting: WaitingJobs, view: SiteView) -> Course:
+    def _begin(self, plan: MachinePlan, waiting: WaitingJobs, view: SiteView) -> Draft:
         """What became of the last round's plan."""
         value = self.value_of(plan.machine, view)
-        learner = value if self.settings.learn else None
         transitions = self._transitions.setdefault(plan.machine, Transitions())
+        learner = value if self.settings.learn else None
+        draft = Draft(plan, waiting, value, learner, transitions)
         if not transitions.went_as_planned(plan.cpus_by_job()):
-            transitions.find(self._state(plan, waiting).now(), learner)
-        return Course(value, learner, transitions)
+            transitions.find(self._state(draft).now(), learner)
+        return draft
 
-    def _improve(self, plan: MachinePlan, waiting: WaitingJobs, course: Course) -> None:
-        """Steps 2 to 11, and what is learned from them."""
-        transitions, learner = course.transitions, course.learner
-        state = self._state(plan, waiting)
+    def _improve(self, draft: Draft) -> None:
+        """Steps 2 to 11, and what is learned when nothing is done."""
+        plan, waiting, transitions = draft.plan, draft.waiting, draft.transitions
+        state = self._state(draft)
         settled = transitions.considered and (transitions.has_changed or plan.has_started)
         if settled or self.settings.update == "every_round":
-            transitions.reach(state.now(), learner)
-        forced = squeezed = None
+            transitions.reach(state.now(), draft.learner)
         if self.settings.preempt:
-            forced = self._try(forcible(plan, waiting), state, plan, waiting, course)
+            self._try(forcible(plan, waiting), state, draft)
         if self.settings.oversubscribe and plan.free:
-            if forced:
-                state = self._state(plan, waiting)
-            squeezed = self._try(squeezable(plan, waiting), state, plan, waiting, course)
-        if forced or squeezed:
-            transitions.reach(self._state(plan, waiting).now(), learner)
-        transitions.leave(plan.cpus_by_job())
+            state = self._state(draft) if draft.has_acted else state
+            self._try(squeezable(plan, waiting), state, draft)
 
-    def _try(
-        self,
-        candidates: Candidates,
-        state: MachineState,
-        plan: MachinePlan,
-        waiting: WaitingJobs,
-        course: Course,
-    ) -> Run | None:
+    def _try(self, candidates: Candidates, state: MachineState, draft: Draft) -> None:
         """Give the candidate of the highest value its place, if that is more than V0."""
         if not len(candidates.rows):
-            return None
-        rulebase = course.value.rulebase
+            return
+        rulebase = draft.value.rulebase
         present = rulebase.value(state.now())
         values = rulebase.values(state.after(candidates))
         best = int(values.argmax())
         scores = None
         if self.wants_scores:
             how = FORCED if candidates.preempted_n[best] else SQUEEZED
-            self._weighed.append(Weighed(how, waiting.jobs, candidates, values, present))
+            jobs = draft.waiting.jobs
+            self._weighed.append(Weighed(how, jobs, candidates, values, present))
             scores = {"leave": present, how: float(values[best])}
         if values[best] <= present:
-            course.transitions.considered = True
-            return None
-        return carry_out(plan, waiting, candidates, best, scores)
+            draft.transitions.considered = True
+            return
+        carry_out(draft.plan, draft.waiting, candidates, best, scores)
+        draft.has_acted = True
 
-    def _state(self, plan: MachinePlan, waiting: WaitingJobs) -> MachineState:
-        return MachineState(plan, waiting, self.lengths.longest_s, self.settings.inputs)
+    def _weigh_replan(
+        self, draft: Draft, waiting: WaitingJobs, taken: list[int | None], view: SiteView
+    ) -> None:
+        """All CPUs anew by density instead, if that is worth more.
+
+        Args:
+            draft: replaced in place.
+            waiting: the queue before the round.
+            taken: its rows that other machines took; None for runs that were there before.
+            view: the site.
+        """
+        if not draft.has_acted and not draft.waiting.is_open.any():
+            return
+        rows = [row for row in taken if row is not None and row < len(waiting.jobs)]
+        waiting.is_open[rows] = False
+        plan = MachinePlan(draft.plan.machine, view, self.lengths)
+        give_to_densest(plan, waiting)
+        anew = replace(draft, plan=plan, waiting=waiting)
+        rulebase = draft.value.rulebase
+        present = rulebase.value(self._state(draft).now())
+        value = rulebase.value(self._state(anew).now())
+        if value > present:
+            for run in plan.runs:
+                run.scores = {"leave": present, "replan": value} if self.wants_scores else None
+            draft.plan, draft.waiting, draft.has_acted = plan, waiting, True
+
+    def _state(self, draft: Draft) -> MachineState:
+        longest_s = self.lengths.longest_s
+        return MachineState(draft.plan, draft.waiting, longest_s, self.settings.inputs)
 
     # -- outcomes -----------------------------------------------------------------------------
 

@@ -24,6 +24,21 @@ class FuzzyTdSettings(PlanningSettings, frozen=True):
             "(section 3.4), or in every round, which the paper warns of and is worse."
         ),
     ] = "free_decisions"
+    skip_hopeless: Annotated[
+        bool,
+        Meta(
+            description="Never give CPUs to a job that could earn nothing even if it had all it "
+            "asks for at once; it waits for ever, as with `replan`. Not in the paper, and better "
+            "where the machine is overloaded."
+        ),
+    ] = False
+    weigh_replan: Annotated[
+        bool,
+        Meta(
+            description="Weigh one more state: all CPUs given anew as `replan` does. Taken where "
+            "its value is above that of what forcing and squeezing made. Not in the paper."
+        ),
+    ] = False
     learn: Annotated[
         bool, Meta(description="Go on learning. False keeps the value function as it is.")
     ] = True

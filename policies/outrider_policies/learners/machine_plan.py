@@ -86,7 +86,7 @@ class MachinePlan:
             ideal_s = lengths.ideal_s(job)
             self.runs.append(Run(job, job.cpus, ideal_s, work_left_s(job, ideal_s, view.now)))
         self._before = self.cpus_by_job()
-        self._expect(self.runs)
+        self.expect(self.runs)
 
     def cpus_by_job(self) -> dict[int, int]:
         """CPUs of each run, by job number."""
@@ -105,7 +105,7 @@ class MachinePlan:
             if more > 0:
                 self.give(run, run.cpus + more, GROW)
                 grown.append(run)
-        self._expect(grown)
+        self.expect(grown)
 
     def give(self, run: Run, cpus: int, reason: str) -> None:
         """A run has so many CPUs from now on; its `remaining_s` and `unit` stay as they were."""
@@ -174,7 +174,7 @@ class MachinePlan:
         each = zip(utilities, turnaround_s, ideal_s, strict=True)
         return np.array([float(utility.unit(spent, ideal)) for utility, spent, ideal in each])
 
-    def _expect(self, runs: Sequence[Run]) -> None:
+    def expect(self, runs: Sequence[Run]) -> None:
         """Set when runs complete on the CPUs they have, and what they are worth then."""
         if not runs:
             return

@@ -5,6 +5,7 @@ at all of them.
 """
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Final
 
 import numpy as np
@@ -55,6 +56,17 @@ class WaitingJobs:
         mask: Mask = self.is_open & ((self.home == NOWHERE) | (self.home == machine))
         return mask
 
+    def copied(self) -> "WaitingJobs":
+        """The same queue, to try something else with."""
+        other = copy(self)
+        other.is_open = self.is_open.copy()
+        return other
+
+    def close_hopeless(self) -> None:
+        """Pass over, in this round, what could earn nothing even if it started now."""
+        if self.jobs:
+            self.is_open &= self.units(np.arange(len(self.jobs)), self.left_s) > 0.0
+
     def units(self, rows: Rows, remaining_s: Floats) -> Floats:
         """Unit utilities of the jobs of some rows, if they complete in so many seconds."""
         turnaround_s = self._view.now + remaining_s - self._submit_s[rows]
@@ -74,7 +86,7 @@ class WaitingJobs:
         left_s = [work_left_s(job, s, now) for job, s in zip(jobs, ideal_s, strict=True)]
         submit_s = [job.start_s if job.submit_s is None else job.submit_s for job in jobs]
         interactive = [job.spec.job_class == "interactive" for job in jobs]
-        self.jobs += jobs
+        self.jobs = [*self.jobs, *jobs]
         self.asked = np.append(self.asked, [job.spec.cpus for job in jobs])
         self.ideal_s = np.append(self.ideal_s, ideal_s)
         self.left_s = np.append(self.left_s, left_s)

@@ -35,7 +35,7 @@ class Size(NamedTuple):
     steps: float
 
 
-FULL: Final = Size(jobs=6000, steps=30_000.0)
+FULL: Final = Size(jobs=6000, steps=12_000.0)
 QUICK: Final = Size(jobs=900, steps=3000.0)
 
 

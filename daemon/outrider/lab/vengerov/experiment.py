@@ -57,6 +57,8 @@ class Experiment(msgspec.Struct, frozen=True):
             }
         if variant.policy == LEARNED:
             settings |= {"inputs": variant.inputs, "longest_s": float(LONGEST_S)}
+        if variant.beyond:
+            settings |= {"skip_hopeless": True, "weigh_replan": True}
         if variant.start != ZERO:
             settings |= {"first_outputs": BAD_OUTPUTS, "learn": variant.start == BAD}
         policy = make_policy(name, settings, self.seed, str(self))

@@ -63,6 +63,8 @@ class Variant(NamedTuple):
         inputs: of the value function: 3 as in the paper, or 5; 0 where there is none.
         start: of the value function. `ZERO`: trained on other seeds from p = 0. `BAD`: not
             trained, and begins by preferring bad states; `FROZEN`: the same and never learns.
+        beyond: it never starts what can earn nothing any more, and also weighs what `replan` would
+            do; neither is in the paper.
     """
 
     policy: str
@@ -70,6 +72,7 @@ class Variant(NamedTuple):
     deeds: Deeds = NEITHER
     inputs: int = 0
     start: str = ZERO
+    beyond: bool = False
 
     @property
     def label(self) -> str:
@@ -81,6 +84,8 @@ class Variant(NamedTuple):
             )
         if self.policy == LEARNED:
             words += f", {self.inputs} inputs"
+        if self.beyond:
+            words += ", beyond"
         return words if self.start == ZERO else f"{words}, start {self.start}"
 
     def __str__(self) -> str:
@@ -110,6 +115,11 @@ def learned(inputs: int, scene: Scene = BASE, deeds: Deeds = BOTH, start: str = 
     return Variant(LEARNED, scene, deeds, inputs, start)
 
 
+def beyond(scene: Scene = BASE) -> Variant:
+    """With 5 inputs, no CPU for what can earn nothing any more, and weighing `replan` too."""
+    return learned(5, scene)._replace(beyond=True)
+
+
 class Size(msgspec.Struct, frozen=True):
     """How large the reproduction is.
 
@@ -136,12 +146,13 @@ SHAPES: Final = ("concave", "linear", "convex")
 
 
 def bars(scene: Scene) -> list[Variant]:
-    """Figures 2 and 3, and beside them 5 inputs and `replan`."""
+    """Figures 2 and 3, and beside them 5 inputs, beyond the paper, and `replan`."""
     return [
         none(scene),
         *(aggressive(scene, deeds) for deeds in ONE_OR_BOTH.values()),
         *(learned(3, scene, deeds) for deeds in ONE_OR_BOTH.values()),
         learned(5, scene),
+        beyond(scene),
         replan(scene),
     ]
 

@@ -22,7 +22,8 @@ def row_of(variant: Variant, runs: Mapping[int, Report]) -> dict[str, Any]:
     reports = list(runs.values())
     row: dict[str, Any] = {"variant": str(variant), "label": variant.label}
     row |= variant.scene._asdict() | {"policy": variant.policy} | variant.deeds._asdict()
-    row |= {"inputs": variant.inputs or None, "start": variant.start, "runs": len(reports)}
+    row |= {"inputs": variant.inputs or None, "start": variant.start}
+    row |= {"beyond": variant.beyond, "runs": len(reports)}
     row["utility_k"] = _summed_up([report["utility_k"] for report in reports])
     for name in ("utilisation_ratio", "productivity", "completed"):
         row[name] = fmean(report[name] for report in reports)
