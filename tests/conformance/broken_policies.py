@@ -2,20 +2,25 @@
 
 import inspect
 import random
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from outrider.api import (
     NOWHERE,
+    START,
     Choice,
     Job,
+    Move,
     Outcome,
     Policy,
     PolicySettings,
+    Queue,
     SiteView,
 )
+from outrider.replay.grid_run import GridRun
 from outrider.replay.run import CampusRun
 
 
@@ -201,3 +206,100 @@ class BadlyNamed(Sound):
 
 class FromTheFuture(Sound):
     api_version: ClassVar[int] = 99
+
+
+class SoundPlanner(Policy):
+    """Starts whatever fits, in the order of arrival: breaks nothing."""
+
+    name: ClassVar[str] = "sound_planner"
+    description: ClassVar[str] = "starts whatever fits"
+
+    def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+        left = {machine: view.cpus_left(machine) for machine in self.machines(view)}
+        for job in queue.jobs:
+            asked = job.spec.cpus
+            machine = next((m for m, cpus in left.items() if cpus >= asked), NOWHERE)
+            if machine != NOWHERE:
+                left[machine] -= asked
+                yield Move(START, job.number, machine, asked, "fits", 1.0)
+
+    def machines(self, view: SiteView) -> list[int]:
+        return list(range(view.machines_n))
+
+
+class PlansForAStranger(SoundPlanner):
+    def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+        return [replace(move, job=1_000_000) for move in super().plan(queue, view)]
+
+
+class PlansMoreThanThereIs(SoundPlanner):
+    def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+        return [Move(START, job.number, 0, job.spec.cpus, "all", 1.0) for job in queue.jobs]
+
+
+class PlansOnAMachineThatIsNotThere(SoundPlanner):
+    def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+        return [replace(move, machine=99) for move in super().plan(queue, view)]
+
+
+class PlansAJobTwice(SoundPlanner):
+    def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+        return [move for move in super().plan(queue, view) for _ in range(2)]
+
+
+class StartsOnFewerCpus(SoundPlanner):
+    def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+        return [replace(move, cpus=1) for move in super().plan(queue, view)]
+
+
+class PlansNothing(SoundPlanner):
+    def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+        return ()
+
+
+class PlansWithoutAReason(SoundPlanner):
+    def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+        return [replace(move, reason="") for move in super().plan(queue, view)]
+
+
+class SpoilsTheQueue(SoundPlanner):
+    def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+        queue.submit_s[:] += 1.0
+        return super().plan(queue, view)
+
+
+class PlansByTheGlobalGenerator(SoundPlanner):
+    def machines(self, view: SiteView) -> list[int]:
+        return random.sample(super().machines(view), view.machines_n)
+
+
+class PlansByTheFuture(SoundPlanner):
+    """Looks through the frames of its callers for the workload that is being replayed."""
+
+    def machines(self, view: SiteView) -> list[int]:
+        machines = super().machines(view)
+        for caller in inspect.stack(0)[:20]:
+            run = caller.frame.f_locals.get("self")
+            if isinstance(run, GridRun):
+                last_s = run.workload.submit_s[-1]
+                random.Random(f"{last_s} {view.now}").shuffle(machines)
+        return machines
+
+
+class LearnsFromPlanning(SoundPlanner):
+    """Counts how often it was asked, and calls it experience."""
+
+    plans_n = 0
+
+    def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+        self.plans_n += 1
+        return super().plan(queue, view)
+
+    def scores(self, key: Hashable, view: SiteView) -> dict[str, float]:
+        return {"plans": float(self.plans_n)}
+
+    def save(self, view: SiteView) -> dict[str, Any]:
+        return {"plans": self.plans_n}
+
+    def restore(self, saved: dict[str, Any], view: SiteView) -> None:
+        self.plans_n = saved["plans"]

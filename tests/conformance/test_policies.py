@@ -1,19 +1,30 @@
 """Every policy that ships with Outrider holds what outsiders' policies must hold."""
 
+import ast
+from importlib.metadata import entry_points
+from pathlib import Path
 from typing import ClassVar
 
+import pytest
+
 from outrider.testing import PolicyConformance
+from outrider_policies.aggressive import Aggressive
 from outrider_policies.bandit import Bandit
 from outrider_policies.best_fit import BestFit
 from outrider_policies.edf import EarliestDeadlineFirst
+from outrider_policies.f1 import F1
 from outrider_policies.fifo import Fifo
+from outrider_policies.fuzzy_td import FuzzyTd
 from outrider_policies.lowest_watts import LowestWatts
 from outrider_policies.random_match import RandomMatch
+from outrider_policies.replan import Replan
 from outrider_policies.sjf import ShortestJobFirst
 from outrider_policies.survival import Survival
 from outrider_policies.thompson import Thompson
 from outrider_policies.ucb import DiscountedUcb
+from outrider_policies.unicep import Unicep
 from outrider_policies.watts_hold import WattsHold
+from outrider_policies.wfp3 import Wfp3
 
 
 class TestFifo(PolicyConformance):
@@ -112,3 +123,78 @@ class TestSurvivalThatKeepsAlmostEveryJob(PolicyConformance):
 class TestSurvivalThatForgetsQuickly(PolicyConformance):
     policy = Survival
     settings: ClassVar = {"forgetting_ratio": 0.2, "regime_h": 6.0, "shrinkage_h": 1.0}
+
+
+class TestFuzzyTd(PolicyConformance):
+    policy = FuzzyTd
+
+
+class TestFuzzyTdAsPrinted(PolicyConformance):
+    policy = FuzzyTd
+    settings = FuzzyTd.presets["literal"]
+
+
+class TestFuzzyTdWithEveryOption(PolicyConformance):
+    policy = FuzzyTd
+    settings: ClassVar = {"update": "every_round", "skip_hopeless": True, "weigh_replan": True}
+
+
+class TestAggressive(PolicyConformance):
+    policy = Aggressive
+
+
+class TestReplan(PolicyConformance):
+    policy = Replan
+
+
+class TestWfp3(PolicyConformance):
+    policy = Wfp3
+
+
+class TestUnicep(PolicyConformance):
+    policy = Unicep
+
+
+class TestF1(PolicyConformance):
+    policy = F1
+
+
+BOUNDS = {"clairvoyant", "clairvoyant_jobs"}
+"""They need the truth: `tests/learning/test_clairvoyant.py` asks them what can be asked of them."""
+
+
+def test_no_policy_that_is_declared_is_forgotten(repository: Path) -> None:
+    ours = {
+        point.name: point
+        for point in entry_points(group="outrider.policies")
+        if point.dist is not None and point.dist.name == "outrider"
+    }
+    if not ours:
+        pytest.skip("outrider is not installed here, only on the path: pip install -e .")
+    assert {name for name, point in ours.items() if point.load().needs_oracle} == BOUNDS
+    asked = {
+        kind
+        for file in (repository / "tests").rglob("test_*.py")
+        for kind in _put_to_the_suite(file)
+    }
+    forgotten = {n for n, point in ours.items() if point.attr not in asked} - BOUNDS
+    assert not forgotten, f"no subclass of PolicyConformance in tests/ names {forgotten}"
+
+
+def _put_to_the_suite(file: Path) -> set[str]:
+    """Names of the policies that conformance classes of a file of tests stand for."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    suites = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        and any(isinstance(b, ast.Name) and b.id == PolicyConformance.__name__ for b in node.bases)
+    ]
+    return {
+        line.value.id
+        for suite in suites
+        for line in suite.body
+        if isinstance(line, ast.Assign)
+        and isinstance(line.value, ast.Name)
+        and any(isinstance(target, ast.Name) and target.id == "policy" for target in line.targets)
+    }

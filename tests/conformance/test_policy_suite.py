@@ -1,13 +1,18 @@
 """The suite itself: it lets sound policies pass and catches each way to break the contract."""
 
+import random
 import subprocess
 import sys
 
 import pytest
 
 from conformance import broken_policies as broken
-from outrider.api import Choice, Policy
+from outrider.api import PREEMPT, RESUME, SQUEEZE, START, Choice, Policy, build
 from outrider.testing import NotConforming, PolicyConformance, check_policy
+from outrider.testing.campuses import tiny_campus
+from outrider.testing.stages import act
+from outrider_policies.aggressive import Aggressive
+from outrider_policies.learners.planning_settings import PlanningSettings
 
 
 @pytest.mark.parametrize("policy", [broken.Sound, broken.Learner])
@@ -44,6 +49,17 @@ def test_a_sound_policy_passes_everything(policy: type[Policy]) -> None:
         (broken.HasAStalePreset, 'unknown setting "grace_seconds"'),
         (broken.BadlyNamed, "name 'Badly-Named': right would be small letters"),
         (broken.FromTheFuture, "api_version is 99; this Outrider speaks version 1"),
+        (broken.PlansForAStranger, "job 1000000 is not known"),
+        (broken.PlansMoreThanThereIs, "machine 0 has 1 CPUs too few"),
+        (broken.PlansOnAMachineThatIsNotThere, "there is no machine 99"),
+        (broken.PlansAJobTwice, "was moved already"),
+        (broken.StartsOnFewerCpus, "a start gives all 2 CPUs it asks for"),
+        (broken.PlansNothing, "no plan ever moved a job"),
+        (broken.PlansWithoutAReason, "the reason must be a word or two: ''"),
+        (broken.SpoilsTheQueue, "plan\\(\\) changed the site"),
+        (broken.PlansByTheGlobalGenerator, "a second run with the same seed differs"),
+        (broken.PlansByTheFuture, "a campus whose future differs differs in decision"),
+        (broken.LearnsFromPlanning, "after 50 choices: the score of 'plans'"),
     ],
 )
 def test_a_broken_policy_is_told_what_it_broke(policy: type[Policy], said: str) -> None:
@@ -62,6 +78,22 @@ def test_a_question_that_does_not_apply_is_told_as_such() -> None:
     name = PolicyConformance.test_propensities_are_the_frequencies_of_its_choices.__name__
     assert answers.pop(name).startswith("does not apply: it says that it does not know")
     assert set(answers.values()) == {"passed"}
+
+
+def test_a_planner_is_asked_everything_but_where_one_job_should_run() -> None:
+    answers = check_policy(broken.SoundPlanner)
+    for question in (
+        PolicyConformance.test_it_starts_a_job_that_may_not_be_kept,
+        PolicyConformance.test_propensities_are_the_frequencies_of_its_choices,
+    ):
+        assert answers.pop(question.__name__).startswith("does not apply: it plans whole rounds")
+    assert set(answers.values()) == {"passed"}
+
+
+def test_on_the_stage_of_planners_every_kind_of_move_happens() -> None:
+    """Else the suite would let a planner pass that was never tried."""
+    rows = act(tiny_campus(), Aggressive(build(PlanningSettings, {}, ""), random.Random(0)))
+    assert {row.action for row in rows} >= {START, SQUEEZE, PREEMPT, RESUME}
 
 
 def test_the_suites_need_no_test_runner() -> None:

@@ -14,13 +14,13 @@ from outrider.model.localtime import ZoneTime
 class HandSite:
     """Machines, jobs and moments set by the test; `starts` holds (job, machine) in order."""
 
-    def __init__(self, kind: type[Policy], **settings: Any) -> None:
+    def __init__(self, kind: type[Policy], backfill: str | None = None, **settings: Any) -> None:
         clock = ZoneTime("UTC")
         self.site = Site(clock, [])
         record = kind.settings_type(**settings) if settings else kind.settings_type()
         assert isinstance(record, PolicySettings)
         self.policy = kind(record, chance(kind.name))
-        self.seat = Seat(self.policy, True, 3600.0)
+        self.seat = Seat(self.policy, True, 3600.0, backfill=backfill)
         self.recorder = ShadowRecorder(self.site)
         books = Accounting(clock, {}, exact=True)
         self.engine = Engine(self.site, books, [self.seat], self, self.recorder)

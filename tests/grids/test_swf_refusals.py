@@ -71,6 +71,7 @@ WHOLE_FILES = [
     (GOOD, "the header has no MaxProcs; right would be --machines N"),
     ("; MaxProcs: many\n" + GOOD, 'header field MaxProcs: "many"; right would be a number'),
     ("; MaxProcs: 0\n" + GOOD, 'header field MaxProcs: "0"'),
+    ("; MaxProcs: 1000001\n" + GOOD, "1000001 machines, which is what --machines, or else MaxP"),
     (HEADER.replace("1138500000", "yesterday") + GOOD, 'header field UnixStartTime: "yesterday"'),
 ]
 

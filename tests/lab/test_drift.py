@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from numpy.typing import NDArray
 
+from outrider.cli.commands.drift import command
 from outrider.lab.drift import QUICK, WORLDS, Rival, check_rivals, rivals_of
 from outrider.lab.drift.page import html
 from outrider.lab.drift.suite import run_suite
@@ -115,6 +117,12 @@ def test_a_learner_meets_itself_stopped_and_frozen_and_the_rules() -> None:
     assert FIFO in rivals[3:]
     with pytest.raises(ConfigurationError, match='"bandit": has no setting "learn"'):
         check_rivals(rivals)
+
+
+def test_seeds_with_which_later_parts_are_drawn_are_refused() -> None:
+    ran = CliRunner().invoke(command, ["--quick", "--seeds", "2499-2500"], standalone_mode=False)
+    assert isinstance(ran.exception, ConfigurationError), ran.output
+    assert "below 2500" in str(ran.exception)
 
 
 def test_until_the_change_a_stopped_policy_does_exactly_what_a_learning_one_does() -> None:

@@ -91,6 +91,7 @@ def test_what_is_wrong_is_refused_before_anything_runs(
     bad.write_text("no workload\n")
     for words, said in (
         (["--seeds", "4-1"], "A-B"),
+        (["--quick", "--seeds", "9999-10000"], "below 10000"),
         (["--trace", str(bad)], "bad.swf"),
     ):
         ran = run(*words)

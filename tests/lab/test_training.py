@@ -281,6 +281,7 @@ BAD = [
     (["sarsa", "{empty}"], "holds no events"),
     (["sarsa", "{noise}"], "no reader recognises it"),
     (["sarsa", "{swf}", "--estimates", "guess"], "estimates"),
+    (["sarsa", "{swf}", "--estimates", "learned"], "nobody estimates"),
 ]
 
 
@@ -307,6 +308,12 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     trained = train(Learner("sarsa"), [lesson()])
     with pytest.raises(ConfigurationError, match="cannot be written"):
         write_start(trained, tmp_path / "not there" / "start.json")
+
+
+def test_a_folder_that_is_not_there_is_refused_before_any_lesson(tmp_path: Path) -> None:
+    ran = run("sarsa", str(swf(tmp_path / "past.swf")), "--out", str(tmp_path / "no" / "x.json"))
+    assert isinstance(ran.exception, OutriderError), ran.output
+    assert "there is no folder" in str(ran.exception)
 
 
 def test_a_file_that_is_no_start_is_refused_by_name(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ from outrider.lab.vengerov.page import drawings, html
 from outrider.lab.vengerov.reproduction import plan, summed_up
 from outrider.lab.vengerov.rows import Report
 from outrider.lab.vengerov.steps import StepRun
+from outrider.model.errors import ConfigurationError
 from outrider.model.events import COMPLETED, RESIZED, RESUMED, STARTED, SUSPENDED
 from outrider.model.utility import Linear
 from outrider.virtual.grids.vengerov import vengerov_grid
@@ -111,6 +112,19 @@ def test_no_arrivals_that_judge_are_learned_from(monkeypatch: pytest.MonkeyPatch
 def test_an_experiment_gives_the_same_figures_again() -> None:
     experiment = Experiment(learned(5, Scene(0.2, CONTINUOUS)), TINY, 2)
     assert run_experiment(experiment) == run_experiment(experiment)
+
+
+@pytest.mark.parametrize("variant", [none(), aggressive(), replan()], ids=str)
+def test_who_does_not_learn_has_no_rules_to_tell(variant: Variant) -> None:
+    assert run_experiment(Experiment(variant, TINY, 1))["outputs"] is None
+    assert len(run_experiment(Experiment(learned(3), TINY, 1))["outputs"]) == 8
+
+
+def test_seeds_that_train_are_refused_as_judges() -> None:
+    words = ["vengerov", "--quick", "--seeds", "9999-10000"]
+    ran = CliRunner().invoke(command, words, standalone_mode=False)
+    assert isinstance(ran.exception, ConfigurationError), ran.output
+    assert f"below {TRAINING_SEEDS}" in str(ran.exception)
 
 
 def test_dropping_hopeless_jobs_is_a_rule_of_the_scene() -> None:

@@ -137,7 +137,7 @@ class SiteView(Protocol):
         ...
 
     def running_on(self, machine: int) -> Iterable[Job]:
-        """Jobs that run on a machine, in the order in which they started."""
+        """Jobs that run on a machine, in the order in which they got their CPUs."""
         ...
 
     @property

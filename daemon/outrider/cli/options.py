@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Callable, Iterable
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +21,19 @@ json_option = click.option(
 def file_path(**facts: Any) -> Any:
     """A parameter type: a path; `click` checks what is asked of it before anything starts."""
     return click.Path(path_type=Path, **facts)
+
+
+class Seconds(click.FloatRange):
+    """A parameter type: a number of seconds; neither ``nan`` nor ``inf``, which bounds let pass."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """As `click.FloatRange`. Raises `click.BadParameter`."""
+        seconds = float(super().convert(value, param, ctx))
+        if not isfinite(seconds):
+            self.fail(f"{value} is no number of seconds.", param, ctx)
+        return seconds
 
 
 def policy_names(
@@ -88,11 +102,16 @@ def _known(where: str, name: str, given: dict[str, Any]) -> Any:
     return given[name]
 
 
-def seed_range(text: str) -> range:
-    """The seeds of ``--seeds A-B``, both ends included. Raises `ConfigurationError`."""
+def seed_range(text: str, below: int | None = None) -> range:
+    """The seeds of ``--seeds A-B``, both ends included, all less than `below`.
+
+    Raises `ConfigurationError`.
+    """
     first, dash, last = text.partition("-")
     if not (dash and first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
         raise ConfigurationError(f'--seeds "{text}": right would be A-B with A <= B, as 0-4')
+    if below is not None and int(last) >= below:
+        raise ConfigurationError(f'--seeds "{text}": right would be seeds below {below}')
     return range(int(first), int(last) + 1)
 
 
@@ -133,7 +152,7 @@ _OF_WORKLOADS = (
         "[default: MaxProcs of the header]",
     ),
     click.option(
-        "--interactive-below", type=click.FloatRange(min=0), metavar="S",
+        "--interactive-below", type=Seconds(min=0), metavar="S",
         help="Workload files: jobs that ran strictly less are interactive. [default: 900]",
     ),
     click.option(

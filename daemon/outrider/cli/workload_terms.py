@@ -5,11 +5,13 @@ from typing import Any, NamedTuple
 
 from outrider.api.plugins import utility_shapes
 from outrider.cli.options import split_pair, toml_value
-from outrider.model.errors import ConfigurationError
+from outrider.model.errors import ConfigurationError, nearest
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, make_utility
 from outrider.virtual.estimates import EstimateRule, estimate_rule
-from outrider.virtual.workload import INTERACTIVE_BELOW_S
+from outrider.virtual.workload import BATCH, INTERACTIVE, INTERACTIVE_BELOW_S
 
+_CLASSES = (INTERACTIVE, BATCH)
+"""Of the jobs of workload files: their run time decides."""
 _WHY_NOT = {
     "machines": "a campus names its machines in machines.csv",
     "interactive_below": "jobs of a campus have no class",
@@ -77,6 +79,11 @@ def _utilities(words: tuple[str, ...]) -> dict[str, TimeUtility]:
     for word in words:
         job_class, text = split_pair("--utility", word, right)
         shape, _, settings = text.partition(":")
+        if job_class not in _CLASSES:
+            raise ConfigurationError(
+                f'--utility "{word}": jobs have no class "{job_class}"; '
+                f"{nearest(job_class, _CLASSES)}"
+            )
         if job_class in utilities:
             raise ConfigurationError(f'--utility "{word}": class {job_class} is declared twice')
         pairs = [split_pair("--utility", part, right) for part in settings.split(",") if settings]

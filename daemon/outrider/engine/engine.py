@@ -18,7 +18,7 @@ from outrider.engine.seat import Seat
 from outrider.engine.site import Site
 from outrider.engine.wires import Recorder, Sink
 from outrider.model.events import JOB_KINDS, KIND_NAMES, MACHINE_KINDS, TICK, Event
-from outrider.model.jobs import QUEUED
+from outrider.model.jobs import QUEUED, SUSPENDED_STATE
 from outrider.model.machines import MachineSpec
 
 Handler = Callable[[float, int, Any], None]
@@ -163,7 +163,8 @@ class Engine:
     def _seat_waiting(self, seat: Seat) -> None:
         """The jobs that wait already get in line at a seat that is new."""
         for job in self.site.jobs.values():
-            if job.state == QUEUED:
+            preempted = job.state == SUSPENDED_STATE and job.gave_back
+            if job.state == QUEUED or (preempted and seat.plans):
                 seat.enter(job.number)
 
     def finish(self, now: float) -> None:

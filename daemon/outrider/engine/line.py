@@ -146,10 +146,22 @@ class Line:
         due_s = held[0][0] if held else NEVER
         return min(due_s, cut_short[0][0]) if cut_short else due_s
 
+    def decide_anew(self, sent: str) -> None:
+        """All that wait are due, as they got in line.
+
+        But for those whose last action is `sent`: they were sent off and are not heard of yet.
+        """
+        self._empty_queues()
+        by_stamp = sorted(self.waiting.items(), key=lambda entry: entry[1].stamp)
+        self.fresh += [(number, s.stamp) for number, s in by_stamp if s.action != sent]
+
     def clear(self) -> None:
         """Everybody goes."""
-        queues = (self.fresh, self.blocked, self.ranked, self._held, self._cut_short)
-        for queue in (self.waiting, *queues):
+        self.waiting.clear()
+        self._empty_queues()
+
+    def _empty_queues(self) -> None:
+        for queue in (self.fresh, self.blocked, self.ranked, self._held, self._cut_short):
             queue.clear()
 
     def save(self) -> dict[str, Any]:

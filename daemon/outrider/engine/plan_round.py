@@ -1,10 +1,12 @@
 """A round that the policy plans as a whole: starts, resumes, preemptions, other CPUs for runs."""
 
 from collections import Counter
+from math import inf
 from typing import Final
 
 from outrider.engine.line import Standing
 from outrider.engine.queued_round import QueuedRound
+from outrider.engine.round import Tally
 from outrider.engine.wires import PlanSink
 from outrider.model.decisions import PREEMPT, RESUME, SQUEEZE, START, Choice, Move
 from outrider.model.errors import PolicyError
@@ -17,9 +19,21 @@ _STATES: Final = {
     SQUEEZE: (QUEUED, RUNNING),
 }
 
+MOST_ROUNDS: Final = 1000
+"""Plans at one moment that move runs and start nobody: what brings about itself never ends."""
+
 
 class PlanRound(QueuedRound):
-    """Asks for a plan after every change, and carries out its moves one by one."""
+    """Asks for a plan after every change, and carries out its moves one by one.
+
+    Moves are changes, too: a policy must come to rest. One that moves runs to and fro at one
+    moment, `MOST_ROUNDS` times without a start, is stopped.
+    """
+
+    def __init__(self, seat: Tally) -> None:
+        super().__init__(seat)
+        self._moment_s = -inf
+        self._rounds = 0
 
     def _decide(self) -> None:
         newcomers = self._admit()
@@ -31,9 +45,25 @@ class PlanRound(QueuedRound):
             self._check(move, job)
             if job is not None:
                 self._apply(move, job)
+        if self._sink is not None and self._moved:
+            self._count_round()
         for job, standing in newcomers:
             if job.state == QUEUED and standing.decided_s != site.now:
                 self._note_no_machine(job.number, standing)
+
+    def _count_round(self) -> None:
+        """A plan was carried out. Raises `PolicyError` if plans follow each other without end."""
+        site = self._site
+        # who starts leaves the queue, so that these rounds end by themselves
+        started = any(site.jobs[number].state == QUEUED for number in self._moved)
+        if started or site.now != self._moment_s:
+            self._moment_s, self._rounds = site.now, 0
+        self._rounds += 1
+        if self._rounds > MOST_ROUNDS:
+            raise PolicyError(
+                f"{self._rounds} plans at {site.now:g} s moved runs and started nobody; right "
+                "would be no moves where nothing but the policy's own moves happened since the last"
+            )
 
     def _check(self, move: Move, job: Job | None) -> None:
         """Refuse what cannot be. Raises `PolicyError`."""

@@ -1,9 +1,9 @@
 """What runs where, and when it is expected to end: for policies and rules that look at runs."""
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from outrider.model.jobs import Job
 
@@ -17,7 +17,7 @@ class ExpectedEnd(NamedTuple):
 
 
 class Runs:
-    """Running jobs by machine, in the order in which they started there."""
+    """Running jobs by machine, in the order in which they got the CPUs that they have there."""
 
     def __init__(self) -> None:
         self._by_machine: dict[int, dict[int, Job]] = {}
@@ -26,14 +26,17 @@ class Runs:
 
     def add(self, job: Job, speed: float, now: float) -> None:
         """A job runs on its machine from now on, or goes on there on other CPUs."""
+        self._add(job, now + remaining_s(job, speed, now))
+
+    def _add(self, job: Job, end_s: float) -> None:
         self._by_machine.setdefault(job.machine, {})[job.number] = job
-        expected = ExpectedEnd(now + remaining_s(job, speed, now), job.number, job.cpus)
+        expected = ExpectedEnd(end_s, job.number, job.cpus)
         self._expected[job.number] = expected
         insort(self._ends.setdefault(job.machine, []), expected)
 
     def drop(self, job: Job) -> None:
         """It runs there no longer."""
-        self._by_machine[job.machine].pop(job.number, None)
+        self._by_machine.get(job.machine, {}).pop(job.number, None)
         expected = self._expected.pop(job.number, None)
         if expected is not None:
             ends = self._ends[job.machine]
@@ -50,6 +53,23 @@ class Runs:
     def __iter__(self) -> Iterator[Job]:
         for jobs in self._by_machine.values():
             yield from jobs.values()
+
+    def save(self) -> list[Any]:
+        """By machine, the jobs and their expected ends, all in order."""
+        return [
+            [machine, [[number, self._expected[number].end_s] for number in jobs]]
+            for machine, jobs in self._by_machine.items()
+        ]
+
+    @classmethod
+    def restored(cls, saved: list[Any], jobs: Mapping[int, Job]) -> "Runs":
+        """What `save` described: reckoned anew, orders and ends would not be the same."""
+        runs = cls()
+        for machine, there in saved:
+            runs._by_machine[machine] = {}
+            for number, end_s in there:
+                runs._add(jobs[number], end_s)
+        return runs
 
 
 def remaining_s(job: Job, speed: float, now: float) -> float:

@@ -275,7 +275,10 @@ class Seat:
         version, numbers, gauss = saved["rng"]
         self.policy.rng.setstate((version, tuple(numbers), gauss))
         self.line.restore(saved["line"], clusters)
-        self._round.restore(saved.get("queue") or {}, site)
+        queue = saved.get("queue") or {}
+        self._round.restore(queue, site)
+        if bool(queue) != self.looks_at_runs:  # another kind of round was saved: its rule changed
+            self.line.decide_anew(START if self.acting else "")
         self.moves = Counter(saved.get("moves", {}))
         self.running = {number: (_hashable(key), on) for number, key, on in saved["running"]}
         if self.predictions is not None and saved["predictions"] is not None:

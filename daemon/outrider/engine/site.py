@@ -9,7 +9,7 @@ from outrider.engine.machines import Machines
 from outrider.engine.packing import pack, unpack
 from outrider.engine.runs import Runs
 from outrider.model.clusters import ClusterSpec
-from outrider.model.jobs import RUNNING, Job
+from outrider.model.jobs import RUNNING, SUSPENDED_STATE, Job
 from outrider.model.localtime import DAY_S, LocalTime
 from outrider.model.machines import MachineSpec
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, utility_of
@@ -48,7 +48,7 @@ class Site(Machines):
         """Begin to keep `runs`: some policy or rule looks at what runs where."""
         self.runs = Runs()
         for job in sorted(self.jobs.values(), key=lambda job: job.start_s):
-            if job.state == RUNNING:
+            if job.state == RUNNING or (job.state == SUSPENDED_STATE and not job.gave_back):
                 self.runs.add(job, self.speed_of(job.machine), self.now)
 
     # -- the view of policies ---------------------------------------------------------------
@@ -69,7 +69,7 @@ class Site(Machines):
         return self.now + (ahead_s or DAY_S)
 
     def running_on(self, machine: int) -> Iterable[Job]:
-        """Jobs that run on a machine, in the order in which they started."""
+        """Jobs that run on a machine, in the order in which they got their CPUs."""
         return () if self.runs is None else self.runs.on(machine).values()
 
     @property
@@ -106,6 +106,7 @@ class Site(Machines):
             "free": bytes(self.free),
             "left_alone": self.left_alone.save(),
             "free_since": list(self.free_since.items()),
+            "runs": None if self.runs is None else self.runs.save(),
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
@@ -132,7 +133,10 @@ class Site(Machines):
         self.free_n = [sum(self.free[m] for m in members) for members in self.members]
         self.free_total = sum(self.free_n)
         if self.runs is not None:
-            self.index_runs()
+            if saved.get("runs") is None:  # nobody looked at them then
+                self.index_runs()
+            else:
+                self.runs = Runs.restored(saved["runs"], self.jobs)
 
 
 def _spec_as_dict(spec: MachineSpec) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from outrider.model.decisions import NOWHERE
 from outrider.model.jobs import Job, JobSpec
 from outrider.testing.campuses import tiny_campus
 from outrider.testing.candidate import Candidate
-from outrider.testing.stages import before, seen_from_outside
+from outrider.testing.stages import before, plans, seen_from_outside
 from outrider.testing.verdict import expect
 
 _ASKED: Final = 400
@@ -29,6 +29,8 @@ class TellsItsChances(Candidate):
 
     def test_propensities_are_the_frequencies_of_its_choices(self) -> None:
         """Asked often in one situation: sums to at most 1, and happens as often as it says."""
+        if plans(self.make()):
+            raise unittest.SkipTest("it plans whole rounds: it never chooses a place for one job")
         told = seen_from_outside(tiny_campus())
         for moment_s in _MOMENTS_S:
             policy = self.make()

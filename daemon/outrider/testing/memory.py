@@ -14,7 +14,7 @@ from outrider.model.jobs import Job, JobSpec
 from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN, Outcome
 from outrider.testing.campuses import SPAN_S, tiny_campus
 from outrider.testing.candidate import Candidate
-from outrider.testing.stages import Shadow, act, after, before, seen_from_outside
+from outrider.testing.stages import Shadow, act, after, before, plans, seen_from_outside
 from outrider.testing.verdict import expect
 from outrider.testing.witness import Witness, check_rewards
 
@@ -26,14 +26,27 @@ class RemembersAndForgetsNothing(Candidate):
     """Questions about learning, snapshots and speed."""
 
     def test_being_asked_teaches_nothing(self) -> None:
-        """Choices without outcomes leave every score as it was."""
+        """Choices without outcomes leave every score as it was.
+
+        A policy that plans may learn from the state of the site in which a moment finds it, but
+        once: not from being asked again.
+        """
         shadow, witness = self._until_cut()
         policy, site = shadow.policy, shadow.site
         expect(site.free_total > 0, "no machine is free at the cut: nothing to ask")
         job = Job(1_000_000, JobSpec(user="ann"), site.now - 60.0)
+
+        def ask() -> None:
+            if witness.queue is None:
+                policy.choose(job, policy.appraise(policy.alike(job, site), site), site, True)
+            else:
+                policy.plan(witness.queue, site)
+
+        if witness.queue is not None:
+            ask()  # the moment is new to it
         learned = _scores(policy, witness.keys, site)
         for _ in range(50):
-            policy.choose(job, policy.appraise(policy.alike(job, site), site), site, True)
+            ask()
         _expect_alike(_scores(policy, witness.keys, site), learned, "after 50 choices")
 
     def test_it_takes_every_ending(self) -> None:
@@ -101,15 +114,16 @@ class RemembersAndForgetsNothing(Candidate):
         expect(again.asked > 0, "the policy was not asked again")
 
     def test_its_speed_is_told(self) -> None:
-        """Prints the time of a choice; no bound, for machines differ."""
+        """Prints the time of a choice or a plan; no bound, for machines differ."""
         policy = self.make()
         witness = Witness(policy)
         began = time.perf_counter()
         act(tiny_campus(), policy)
         whole_s = time.perf_counter() - began
         mean_us = witness.choosing_s / max(1, witness.asked) * 1e6
+        answers = "plans" if plans(policy) else "choices"
         print(  # noqa: T201 - this is what the question is for
-            f"{policy.name}: {witness.asked} choices of {mean_us:.1f} us each, "
+            f"{policy.name}: {witness.asked} {answers} of {mean_us:.1f} us each, "
             f"{witness.told} outcomes, {whole_s:.2f} s in all with the witness"
         )
 

@@ -1,4 +1,4 @@
-"""Where a policy is tried: acting on a virtual campus, and in shadow beside one."""
+"""Where a policy is tried: acting on a virtual campus or grid, and in shadow beside a campus."""
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,9 @@ from outrider.model.events import JOB_KINDS, STARTED, TICK, Event, NamedEvent
 from outrider.model.jobs import Job
 from outrider.model.localtime import TraceTime
 from outrider.model.machines import MachineSpec
+from outrider.replay.grid_run import GridRun
 from outrider.replay.run import CampusRun
+from outrider.testing.grids import as_grid
 from outrider.virtual.campus import Campus
 
 SOURCE = "trace"
@@ -32,6 +34,7 @@ class Row(NamedTuple):
     job: str
     action: str
     machine: str | None
+    cpus: int
     reason: str
 
 
@@ -42,7 +45,9 @@ class AnyFreeMachine(Policy):
     description: ClassVar[str] = "oldest job first, on any free machine"
 
     def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
-        """Any free machine."""
+        """Any free machine; of more than one CPU the tightest that suffices."""
+        if job.spec.cpus > 1:
+            return super().choose(job, appraisal, view, may_keep)
         return Choice(view.draw(self.rng), "any")
 
 
@@ -51,10 +56,18 @@ def incumbent(seed: int = 0) -> Policy:
     return AnyFreeMachine(PolicySettings(), stream(seed, "testing:incumbent"))
 
 
+def plans(policy: Policy) -> bool:
+    """Whether the policy plans whole rounds; `Policy.choose` is never asked then."""
+    return type(policy).plan is not Policy.plan
+
+
 def act(
     campus: Campus, policy: Policy, others: Sequence[Policy] = (), until_s: float | None = None
 ) -> list[Row]:
-    """The rows of a policy that acts on a campus, perhaps with others in shadow beside it."""
+    """The rows of a policy that acts on a campus, perhaps with others in shadow beside it.
+
+    One that plans acts on the grid made of the campus: at a campus jobs can only be started.
+    """
     rows: list[Row] = []
 
     def keep(
@@ -62,9 +75,13 @@ def act(
         name: str, choice: Choice | None,
     ) -> None:  # fmt: skip
         if name == policy.name:
-            rows.append(Row(time_s, job, action, machine, reason))
+            rows.append(Row(time_s, job, action, machine, cpus, reason))
 
-    CampusRun(campus, [policy, *others], keep, until_s).run()
+    seated = [policy, *others]
+    if plans(policy):
+        GridRun(as_grid(campus), seated, keep, until_s).run()
+    else:
+        CampusRun(campus, seated, keep, until_s).run()
     return rows
 
 
@@ -137,7 +154,7 @@ class Shadow:
         """A decision was made (`outrider.engine.Recorder`)."""
         tracker = self._intake.tracker
         place = None if machine == NOWHERE else tracker.machine_names[machine]
-        self.rows.append(Row(self.site.now, tracker.job_names[job], action, place, reason))
+        self.rows.append(Row(self.site.now, tracker.job_names[job], action, place, cpus, reason))
 
     def ended(
         self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,

@@ -1,18 +1,20 @@
 """A witness beside a policy: checks each of its answers the moment it is given."""
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import isfinite
 from typing import Any
 
 from outrider.api.policy import Policy
 from outrider.api.prediction import Prediction
+from outrider.api.queue import Queue
 from outrider.engine.machines import FREE
 from outrider.engine.round import GUARD
 from outrider.engine.site import Site
-from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice
+from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice, Move
 from outrider.model.jobs import Job
 from outrider.model.outcomes import Outcome
+from outrider.testing.plans import check_plan, picture_of_queue
 from outrider.testing.verdict import expect
 
 _ENGINES_OWN = (NO_MACHINE, GUARD)
@@ -23,16 +25,19 @@ class Witness:
     """Steps between engine and policy; every question passes through it.
 
     Args:
-        policy: whose `choose` and `observe` are watched from now on.
+        policy: whose `choose`, `plan` and `observe` are watched from now on.
         insist: tell the policy each time that the job must start (``may_keep=False``).
-        look: called with (job, view) after every choice, for further questions.
+        look: called with (job, view) after every choice, and for every job that waits or runs
+            after every plan, for further questions.
 
     Attributes:
-        asked: how often the policy chose.
+        asked: how often the policy chose or planned.
         kept: how often it chose to keep a job queued.
         told: how many outcomes it saw.
         keys: every key it gave, with the hour at which it last did.
-        choosing_s: seconds it spent choosing.
+        choosing_s: seconds it spent choosing or planning.
+        moves_n: how many moves it planned.
+        queue: what it planned from last; None where it does not plan.
     """
 
     def __init__(
@@ -42,13 +47,18 @@ class Witness:
         look: Callable[[Job, Site], None] | None = None,
     ) -> None:
         self.policy = policy
-        self.asked = self.kept = self.told = 0
+        self.asked = self.kept = self.told = self.moves_n = 0
+        self.queue: Queue | None = None
         self.keys: dict[Hashable, None] = {}
         self.choosing_s = 0.0
         self._insist = insist
         self._look = look
-        self._choose, self._observe = policy.choose, policy.observe
-        for name, method in (("choose", self._watch_choose), ("observe", self._watch_observe)):
+        self._choose, self._plan, self._observe = policy.choose, policy.plan, policy.observe
+        for name, method in (
+            ("choose", self._watch_choose),
+            ("plan", self._watch_plan),
+            ("observe", self._watch_observe),
+        ):
             setattr(policy, name, method)
 
     def _watch_choose(self, job: Job, appraisal: Any, view: Any, may_keep: bool) -> Choice:
@@ -68,6 +78,27 @@ class Witness:
             self._look(job, site)
         return choice
 
+    def _watch_plan(self, queue: Queue, view: Any) -> Iterable[Move]:
+        site: Site = view
+        self.queue = queue
+        self.keys |= {self.policy.alike(job, site): None for job in queue.jobs}
+        before = _picture(site), picture_of_queue(queue)
+        began = time.perf_counter()
+        moves = list(self._plan(queue, site))
+        self.choosing_s += time.perf_counter() - began
+        self.asked += 1
+        self.moves_n += len(moves)
+        where = f"plan {self.asked}, at {site.now:g} s"
+        after = _picture(site), picture_of_queue(queue)
+        expect(after == before, f"{where}: plan() changed the site; it may only look")
+        check_plan(moves, site, where)
+        for number, move in enumerate(moves, 1):
+            _check_grounds(move, f"{where}, move {number}")
+        if self._look is not None:
+            for job in (*queue.jobs, *site.running):
+                self._look(job, site)
+        return moves
+
     def _watch_observe(self, outcome: Outcome, view: Any, on_policy: bool) -> Sequence[float]:
         self.told += 1
         rewards = self._observe(outcome, view, on_policy)
@@ -78,7 +109,7 @@ class Witness:
 def check_choice(choice: Any, site: Site, may_keep: bool, where: str) -> None:
     """A `Choice` of a free machine, or of none where that is allowed, with sound numbers."""
     expect(isinstance(choice, Choice), f"{where}: choose() must return a Choice: {choice!r}")
-    machine, propensity = choice.machine, choice.propensity
+    machine = choice.machine
     if machine == NOWHERE and choice.reason == NO_MACHINE:
         return  # it fits nowhere: nobody chose that
     if machine == NOWHERE:
@@ -87,6 +118,12 @@ def check_choice(choice: Any, site: Site, may_keep: bool, where: str) -> None:
         known = isinstance(machine, int) and 0 <= machine < len(site.free)
         expect(known, f"{where}: chose machine {machine!r}; there is none of that number")
         expect(site.free[machine] == FREE, f"{where}: chose machine {machine}, which is not free")
+    _check_grounds(choice, where)
+
+
+def _check_grounds(choice: Choice | Move, where: str) -> None:
+    """A reason in a word or two, a propensity and scores that are sound."""
+    propensity = choice.propensity
     expect(
         isinstance(choice.reason, str) and choice.reason != "" and "\n" not in choice.reason,
         f"{where}: the reason must be a word or two: {choice.reason!r}",
@@ -161,5 +198,8 @@ def _picture(site: Site) -> tuple[Any, ...]:
         list(site.busy),
         list(site.active_w),
         list(site.cluster_names),
-        {number: (job.state, job.machine, job.consumed_s) for number, job in site.jobs.items()},
+        {
+            number: (job.state, job.machine, job.cpus, job.consumed_s)
+            for number, job in site.jobs.items()
+        },
     )

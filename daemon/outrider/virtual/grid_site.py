@@ -267,6 +267,8 @@ class GridSite:
         if run is None or run.cpus or run.number != number:
             return False
         del self._runs[job]
+        if self.workload.rules.node_queues:
+            self._sent[run.machine].remove(job)
         return True
 
     def _join(self) -> Iterator[Event]:

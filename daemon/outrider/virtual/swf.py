@@ -38,6 +38,9 @@ __all__ = ["INTERACTIVE_BELOW_S", "VO_COLUMNS", "read_swf"]
 VO_COLUMNS: Final = ("group", "user", "queue", "partition")
 """Columns that may say which VO a job belongs to."""
 
+MOST_MACHINES: Final = 1_000_000
+"""With one CPU each: every one is a thing in memory, and more are a damaged header."""
+
 _PARTS: Final = (2, 3, 4)
 
 
@@ -81,6 +84,11 @@ def read_swf(
     table = table._replace(values=table.values[order], lines=table.lines[order])
     run_s, cpus = table.column("run time").copy(), table.processors().astype(np.int64)
     parallel = bool((cpus > 1).any())
+    if not parallel and cpus_n > MOST_MACHINES:
+        raise TraceError(
+            f"{path}: {cpus_n} machines, which is what --machines, or else MaxProcs in the header, "
+            f"says; right would be at most {MOST_MACHINES}"
+        )
     machine_names, specs = one_pool(cpus_n) if parallel else one_cpu_machines(cpus_n)
     return Workload(
         name=path.name,

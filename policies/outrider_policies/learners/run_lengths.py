@@ -1,6 +1,6 @@
 """How long jobs run, as far as anybody said or was seen: what utilities are reckoned from."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from outrider.api import Job
 
 Floats = NDArray[np.float64]
+
+SHORTEST_S: Final = 1e-3
+"""What no time at all is taken for: utility a second has to be a number."""
 
 
 class RunLengths:
@@ -38,12 +41,13 @@ class RunLengths:
     @property
     def typical_s(self) -> float:
         """What a job without estimate is taken for, seconds."""
-        return self._total_s / self._runs_n if self._runs_n else self._assumed_s
+        mean_s = self._total_s / self._runs_n if self._runs_n else self._assumed_s
+        return max(mean_s, SHORTEST_S)
 
     def ideal_s(self, job: Job) -> float:
-        """Run time of a job on all the CPUs it asks for, seconds."""
+        """Run time of a job on all the CPUs it asks for, seconds, > 0."""
         estimate_s = job.spec.estimate_s
-        return self.typical_s if estimate_s is None else estimate_s
+        return self.typical_s if estimate_s is None else max(estimate_s, SHORTEST_S)
 
     def of_queue(self, estimate_s: Floats) -> Floats:
         """Ideal run times of waiting jobs from their estimates, nan where nobody said."""
@@ -51,7 +55,8 @@ class RunLengths:
             longest_s = float(np.fmax.reduce(estimate_s))
             if longest_s > self._longest_seen_s:
                 self._longest_seen_s = longest_s
-        return np.where(np.isnan(estimate_s), self.typical_s, estimate_s)
+        known_s = np.maximum(estimate_s, SHORTEST_S)
+        return np.where(np.isnan(estimate_s), self.typical_s, known_s)
 
     def completed(self, run_s: float) -> None:
         """A job without estimate completed after so many seconds."""

@@ -1,7 +1,7 @@
 """The state of the site as Perez et al. describe it (section III.B), followed event by event."""
 
-import heapq
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left, insort
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from outrider.api import SiteView
@@ -71,14 +71,16 @@ class SiteBooks:
 
     def start(self, number: int, end_s: float, utility: float) -> None:
         """A job runs; when it should end, and what it should earn."""
+        self.end(number)
         self._runs[number] = _Run(end_s, utility)
         self._utility_sum += utility
-        heapq.heappush(self._ends, (end_s, number))
+        insort(self._ends, (end_s, number))
 
     def end(self, number: int) -> None:
         """A run is over."""
         run = self._runs.pop(number, None)
         if run is not None:
+            del self._ends[bisect_left(self._ends, (run.end_s, number))]
             self._utility_sum = self._utility_sum - run.utility if self._runs else 0.0
 
     def count_cpus_anew(self) -> None:
@@ -108,15 +110,8 @@ class SiteBooks:
         return self._cpus_n
 
     def _next_end_s(self, now: float) -> float:
-        """The least expected end of a run that is not over. Ends that are over go by the way."""
-        ends, runs = self._ends, self._runs
-        while ends:
-            end_s, number = ends[0]
-            run = runs.get(number)
-            if run is not None and run.end_s == end_s:
-                return end_s
-            heapq.heappop(ends)
-        return now
+        """The least expected end of a run."""
+        return self._ends[0][0] if self._ends else now
 
     def save(self) -> dict[str, Any]:
         """Everything, sums included: summed anew they would differ in their last digit."""
@@ -131,12 +126,7 @@ class SiteBooks:
         """Go on from what `save` gave."""
         self.waiting = {number: (Ask(*ask), work) for number, ask, work in saved["waiting"]}
         self._runs = {number: _Run(*run) for number, *run in saved["runs"]}
-        self._ends = list(_by_end(self._runs.items()))
-        heapq.heapify(self._ends)
+        self._ends = sorted((run.end_s, number) for number, run in self._runs.items())
         self._backlog_s = saved["backlog_s"]
         self._utility_sum = saved["utility_sum"]
         self._cpus_n = None
-
-
-def _by_end(runs: Iterable[tuple[int, _Run]]) -> Iterable[tuple[float, int]]:
-    return ((run.end_s, number) for number, run in runs)

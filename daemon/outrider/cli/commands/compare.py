@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from outrider.cli.options import (
+    Seconds,
     file_path,
     json_option,
     policy_names,
@@ -58,7 +59,7 @@ _BLOCK_S = 21_600.0
     "them.",
 )  # fmt: skip
 @click.option(
-    "--block", "block_s", type=click.FloatRange(min=0, min_open=True), default=_BLOCK_S,
+    "--block", "block_s", type=Seconds(min=0, min_open=True), default=_BLOCK_S,
     show_default=True, metavar="S",
     help="Jobs submitted within such a stretch are drawn together for the intervals.",
 )  # fmt: skip

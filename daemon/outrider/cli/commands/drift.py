@@ -12,6 +12,8 @@ from outrider.model.errors import ConfigurationError, nearest
 
 _FULL_SEEDS = "0-19"
 _QUICK_SEEDS = "0-1"
+_SEEDS_BELOW = 2500
+"""Later parts of a world are drawn with seeds from there on."""
 
 
 @click.command("drift", short_help="See whether learning pays where the world changes.")
@@ -26,7 +28,8 @@ _QUICK_SEEDS = "0-1"
 )  # fmt: skip
 @click.option(
     "--seeds", metavar="A-B",
-    help=f"Seeds of the worlds, below 2500. [default: {_FULL_SEEDS}; quick: {_QUICK_SEEDS}]",
+    help=f"Seeds of the worlds, below {_SEEDS_BELOW}. [default: {_FULL_SEEDS}; quick: "
+    f"{_QUICK_SEEDS}]",
 )  # fmt: skip
 @click.option(
     "--quick", is_flag=True, help="Short worlds, two seeds: shows that it runs, decides nothing."
@@ -72,7 +75,7 @@ def command(
         check_rivals(rivals_of(kind, policies))
     if report is not None:  # refuse what is wrong before a long run, not after it
         report.mkdir(parents=True, exist_ok=True)
-    chosen = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS))
+    chosen = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS), below=_SEEDS_BELOW)
     with progress_bar("drift") as progress:
         result = run_suite(
             names, chosen, QUICK if quick else FULL, policies, workers or cores(), progress

@@ -167,6 +167,11 @@ def grid(seed: int, like: str, out: Path, as_json: bool, **options: Any) -> None
     if "length" in given:
         given["length_s"] = given.pop("length")
     made = perez_grid(seed=seed, **given) if like == "perez" else vengerov_grid(seed=seed, **given)
+    if not made.job_names:
+        raise ConfigurationError(
+            f"--rate {given['rate']:g}: no job comes in that time; right would be a higher rate "
+            "or a longer --length"
+        )
     try:
         write_swf(made, out, {"Computer": "none: made by chance"}, notes)
     except OSError as error:

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from outrider.cli.options import (
+    Seconds,
     file_path,
     json_option,
     policy_names,
@@ -43,7 +44,7 @@ from outrider.model.errors import ConfigurationError
 )
 @click.option("--seeds", metavar="A-B", help="Run every policy once with each seed from A to B.")
 @click.option(
-    "--until", "until_s", type=click.FloatRange(min=0), metavar="S",
+    "--until", "until_s", type=Seconds(min=0), metavar="S",
     help="Stop after this second of the trace.",
 )  # fmt: skip
 @click.option(

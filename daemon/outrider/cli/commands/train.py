@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from outrider.cli.options import (
+    Seconds,
     file_path,
     json_option,
     policy_names,
@@ -57,7 +58,7 @@ _SQLITE: Final = b"SQLite format 3\0"
     help="Column of workload files that says which VO a job belongs to.",
 )  # fmt: skip
 @click.option(
-    "--until", "until_s", metavar="S", type=click.FloatRange(min=0),
+    "--until", "until_s", metavar="S", type=Seconds(min=0),
     help="Watch workloads until this second only, and keep the rest to judge by.",
 )  # fmt: skip
 @click.option(
@@ -108,9 +109,17 @@ def command(
       outrider replay present.swf --policy sarsa --set sarsa.start=start.json
     """
     from outrider.lab.training import Learner, train, write_start
+    from outrider.virtual.estimates import LEARNED, estimate_rule
 
+    if estimate_rule(estimates, "--estimates").kind == LEARNED:
+        raise ConfigurationError(
+            "--estimates learned: nobody estimates while a policy is trained; right would be "
+            "exact, requested or lognormal:SIGMA"
+        )
+    if not out.parent.is_dir():  # refuse what is wrong before a long run, not after it
+        raise ConfigurationError(f"--out {shown(out)}: there is no folder {shown(out.parent)}")
     learner = Learner(policy, _settings(settings), preset, seed)
-    learner.make()  # refuse what is wrong before a long run, not after it
+    learner.make()
     read = partial(_read, machines=machines, vo=vo, estimates=estimates, seed=seed)
     lessons = [
         *_drawn(rows, seeds, teacher, estimates, until_s),

@@ -60,10 +60,12 @@ def command(
     from outrider.lab.perez import reproduce
     from outrider.lab.perez.grid import FULL, QUICK
     from outrider.lab.perez.trial import check_trials
+    from outrider.lab.training import FIRST_SEED
     from outrider.lab.workers import cores
 
     size = QUICK if quick else FULL
-    drawn = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS))
+    # from there on seeds train: the shipped start has seen them
+    drawn = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS), below=FIRST_SEED)
     files = tuple(str(trace) for trace in dict.fromkeys(traces))
     if report is not None:  # refuse what is wrong before a long run, not after it
         require_matplotlib("--report")

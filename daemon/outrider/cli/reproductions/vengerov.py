@@ -44,11 +44,12 @@ def command(
     """
     from outrider.lab.drawing import require_matplotlib
     from outrider.lab.vengerov import plan, reproduce
+    from outrider.lab.vengerov.experiment import TRAINING_SEEDS
     from outrider.lab.vengerov.grid import FULL, QUICK
     from outrider.lab.workers import cores
 
     size = QUICK if quick else FULL
-    drawn = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS))
+    drawn = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS), below=TRAINING_SEEDS)
     if report is not None:  # refuse what is wrong before a long run, not after it
         require_matplotlib("--report")
         report.mkdir(parents=True, exist_ok=True)

@@ -72,7 +72,8 @@ def run_experiment(experiment: Experiment) -> dict[str, Any]:
     Returns:
         `utility_k` (thousands of unit utility x CPU-seconds), `utilisation_ratio` (equation 7: busy
         CPU-seconds over all), `productivity` (equation 8), `by_window` (utility a step in each
-        stretch), `completed`, `outputs` (what each rule says at the end; None without rules).
+        stretch), `completed`, `outputs` (what each rule says at the end; None for who does not
+        learn).
 
     Raises:
         OutriderError: the policy is not installed or failed.
@@ -91,7 +92,8 @@ def run_experiment(experiment: Experiment) -> dict[str, Any]:
     workload = _workload(variant, experiment.seed, size.test_steps)
     run = _run(workload, policy, variant, size.test_steps)
     figures = _measured(run.stream(), workload, _utility(variant), size.test_steps)
-    return figures | {"outputs": list(policy.scores((), run.site).values()) or None}
+    rules = policy.scores((), run.site).values() if variant.policy == LEARNED else ()
+    return figures | {"outputs": list(rules) or None}
 
 
 def _without_course(memory: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,47 @@
+"""The grid made of a campus: for policies that preempt, squeeze and resume, as no campus can."""
+
+from typing import Final
+
+import numpy as np
+
+from outrider.model.machines import MachineSpec
+from outrider.virtual.campus import Campus
+from outrider.virtual.workload import BATCH, INTERACTIVE, Workload
+
+_NEVER: Final = float("nan")
+_ASKS: Final = (1, 2, 3, 1, 2)
+_ESTIMATES_S: Final = (900.0, 3600.0, 14_400.0, _NEVER)
+_CLASSES: Final = (BATCH, BATCH, INTERACTIVE)
+
+
+def as_grid(campus: Campus) -> Workload:
+    """The jobs of a campus that end by themselves; each room is one machine with a CPU a seat.
+
+    Nobody sits at a grid's machines, none reboots and no job is killed. What a job asks for, its
+    estimate and its class follow from its number alone: they tell nothing of the future, so two
+    campuses that are alike until a fork are two grids that are.
+    """
+    ends = np.flatnonzero(~np.isnan(campus.run_s))
+    numbers: list[int] = ends.tolist()
+    rooms: list[int] = campus.machine_cluster.tolist()
+    first = [rooms.index(room) for room in range(len(campus.clusters))]
+    watts: list[float] = campus.active_w[first].tolist()
+    return Workload(
+        name=f"grid of {campus.name}",
+        job_names=[campus.job_names[n] for n in numbers],
+        submit_s=campus.submit_s[ends],
+        run_s=campus.run_s[ends],
+        cpus=np.array([_ASKS[n % len(_ASKS)] for n in numbers]),
+        requested_s=np.full(len(ends), _NEVER),
+        wait_s=np.full(len(ends), _NEVER),
+        estimate_s=np.array([_ESTIMATES_S[n % len(_ESTIMATES_S)] for n in numbers]),
+        user=[campus.user_names[campus.user[n]] for n in numbers],
+        vo=[campus.vo_names[campus.vo[n]] for n in numbers],
+        job_class=[_CLASSES[n % len(_CLASSES)] for n in numbers],
+        machine_names=[campus.machine_names[machine] for machine in first],
+        machines=[
+            MachineSpec(cluster=spec.name, cpus=rooms.count(room), active_w=watts[room])
+            for room, spec in enumerate(campus.clusters)
+        ],
+        start=campus.start,
+    )
