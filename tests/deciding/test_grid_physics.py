@@ -61,6 +61,7 @@ def test_moves_that_cannot_be_are_refused_with_the_reason() -> None:
         ([("squeeze", 0, 2), ("squeeze", 0, 1)], "moved the job already"),
         ([("squeeze", 0, 5)], "it asks for 4 CPUs"),
         ([("start", 7, 1)], "the job is unknown"),
+        ([("start", 0, 3)], "on fewer than its 4 CPUs it is squeezed"),
     ):
         with pytest.raises(PolicyError, match=reason):
             told([Asked(0.0, 10.0, 4), Asked(0.0, 1.0, 2)], {0.0: moves})

@@ -11,8 +11,7 @@ import pytest
 from commands.running import outrider
 from grids.conftest import JOBS
 from grids.files import file_of, row
-from outrider.api import RunTimeEstimate, RunTimeEstimator
-from outrider.lab.comparison import running
+from outrider.api import RunTimeEstimate, RunTimeEstimator, make
 from outrider.model.jobs import Job, JobSpec
 from outrider.model.utility import Linear
 from outrider.virtual.swf import read_swf
@@ -170,7 +169,7 @@ class LongestFirst(RunTimeEstimator):
 def test_learned_estimates_are_those_of_the_estimator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "load_estimator", lambda name: LongestFirst)
+    monkeypatch.setattr(make, "load_estimator", lambda name: LongestFirst)
     asked = ((1, 100), (2, 20), (3, 50), (4, 80))
     path = file_of(
         tmp_path, *(row(job, job, 10, time_asked=asked_s) for job, asked_s in asked),

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from numpy.typing import NDArray
 
 from outrider.api import Job, JobSpec, PolicySettings, RunTimeEstimate, RunTimeEstimator
+from outrider.cli.commands.estimate import command
 from outrider.lab.estimates import Told, score, tell
 from outrider.lab.estimates.scores import pinball
 from outrider.lab.estimates.told import fcfs_waits
@@ -149,3 +151,17 @@ def test_on_a_real_trace_learning_beats_the_user_and_his_last_two_and_its_range_
         for loss in ("median_seconds", "median_log_seconds"):
             assert found["against"][other][loss]["verdict"] == "better", (other, loss)
     assert 0.78 < found["scores"]["learned"]["coverage"] < 0.82
+
+
+def test_a_bad_second_trace_is_refused_before_the_first_is_scored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, bad = tmp_path / "good.swf", tmp_path / "bad.swf"
+    good.write_text("; MaxProcs: 4\n1 0 0 50 1 -1 -1 1 90 -1 1 1 1 -1 -1 -1 -1 -1\n")
+    bad.write_text("")
+    begun: list[object] = []
+    monkeypatch.setattr("outrider.lab.estimates.tell", lambda *given: begun.append(given))
+    ran = CliRunner().invoke(command, [str(good), str(bad)], standalone_mode=False)
+    assert isinstance(ran.exception, TraceError), ran.output
+    assert "bad.swf: holds no job" in str(ran.exception)
+    assert not begun

@@ -113,7 +113,7 @@ def test_a_quick_run_has_every_row_writes_its_report_and_decides_no_claim(tmp_pa
     assert ran.return_value == 0, ran.stderr
     result = json.loads(ran.stdout)
     assert result["failed"] == []
-    assert len(result["rows"]) == len(plan(QUICK, range(1, 2)))
+    assert len(result["rows"]) + len(result["variants"]) == len(plan(QUICK, range(1, 2)))
     assert {claim["verdict"] for claim in result["claims"]} == {NOT_COMPARABLE}
     assert json.loads((folder / "result.json").read_text()) == result
     page = (folder / "index.html").read_text()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deciding.hand_site import HandSite
-from outrider.api import ConfigurationError
+from outrider.api import RUNNING, ConfigurationError
 from outrider.api.chance import stream
 from outrider.model.settings import build
 from outrider.replay.grid_run import GridRun
@@ -78,7 +78,7 @@ def test_an_interactive_job_that_waited_too_long_starts_before_a_more_valuable_o
 
 
 def test_a_batch_job_that_waited_too_long_starts_first_unless_an_interactive_one_waits() -> None:
-    site = quiet(guard_batch_ratio=2.0)
+    site = quiet(guard_batch_ratio=2.0, guard_drain_ratio=0.0)
     for number, estimate_s in ((0, 600.0), (1, 20 * HOUR_S), (2, 300.0), (3, 300.0)):
         site.submit(number, estimate_s=estimate_s)
     assert site.tick() == [2]
@@ -92,6 +92,23 @@ def test_a_batch_job_that_waited_too_long_starts_first_unless_an_interactive_one
     site.complete(4)
     assert site.tick() == [0], "the oldest of those that waited too long"
     assert reason_of(site, 0) == "waited_batch"
+
+
+def test_where_the_queue_is_long_everybody_waits_and_the_guard_waits_with_them() -> None:
+    for drain_ratio, first in ((0.0, 1), (1.5, 3)):
+        site = quiet(guard_batch_ratio=1.0, guard_drain_ratio=drain_ratio)
+        for number, estimate_s in ((0, 300.0), (1, 20 * HOUR_S), (2, 300.0), (3, 300.0)):
+            site.submit(number, estimate_s=estimate_s)
+        assert site.tick() != [1]
+        running = next(n for n, job in site.site.jobs.items() if job.state == RUNNING)
+        site.now += 600.0
+        site.complete(running)
+        site.tick()
+        running = next(n for n, job in site.site.jobs.items() if job.state == RUNNING)
+        site.now += 900.0
+        site.complete(running)  # 1 has waited two mean runs, but the queue is 20 hours long
+        started = site.tick()
+        assert (started == [1]) == (first == 1), f"drain ratio {drain_ratio}: {started}"
 
 
 def test_without_guards_values_alone_decide() -> None:
@@ -317,7 +334,7 @@ def test_what_cannot_be_combined_is_refused_with_the_way_out() -> None:
 
 
 def test_it_tells_value_place_and_when_a_guard_would_act() -> None:
-    site = quiet()
+    site = quiet(guard_drain_ratio=0.0)
     site.submit(0, estimate_s=600.0)
     site.tick()
     site.now += 600.0

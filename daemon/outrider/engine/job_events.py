@@ -205,7 +205,11 @@ class JobEvents:
         """It is declared anew."""
         job = self._site.jobs[subject]
         self._accounting.job_changed(job, extra, self._site.now)
+        if self._estimator is not None:
+            extra = _estimated(extra, self._estimator.estimate(extra, time_s))
         job.spec = extra
+        for seat in self.listening:
+            seat.changed(job, self._site)
 
 
 def _estimated(spec: JobSpec, estimate: RunTimeEstimate | None) -> JobSpec:

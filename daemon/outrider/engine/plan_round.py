@@ -67,6 +67,7 @@ class PlanRound(QueuedRound):
 
     def _check(self, move: Move, job: Job | None) -> None:
         """Refuse what cannot be. Raises `PolicyError`."""
+        site = self._site
         known = job is not None and job.state in _STATES.get(move.action, ())
         wrong = None
         if job is None or not known:
@@ -74,9 +75,13 @@ class PlanRound(QueuedRound):
             wrong = f"the job {state}"
         elif move.job in self._moved:
             wrong = "the plan has moved the job already"
+        elif not 0 <= move.machine < site.machines_n:
+            wrong = f"there are {site.machines_n} machines"
         elif move.action != PREEMPT and not 1 <= move.cpus <= job.spec.cpus:
             wrong = f"it asks for {job.spec.cpus} CPUs"
-        elif move.action in (PREEMPT, RESUME) and move.machine != job.machine:
+        elif move.action == START and move.cpus != job.spec.cpus:
+            wrong = f"on fewer than its {job.spec.cpus} CPUs it is squeezed"
+        elif job.state != QUEUED and move.machine != job.machine:
             wrong = f"its run is on machine {job.machine}"
         elif move.action != PREEMPT:
             before = job.cpus if job.state == RUNNING else 0

@@ -1,7 +1,7 @@
 """A round over the whole queue: all that wait are ranked, and the first in line start.
 
-A job that does not fit keeps those behind it waiting, unless the site's rule lets some pass:
-see `outrider.engine.backfill`.
+A job that does not fit keeps those behind it waiting, unless the site's rule lets some pass (see
+`outrider.engine.backfill`), or no machine that is open is wide enough for it.
 """
 
 from math import inf, isnan
@@ -59,6 +59,8 @@ class QueueRound(QueuedRound):
                     self._keep(job, choice)
                     continue
                 self._note_no_machine(job.number, self._line.waiting[job.number])
+                if not self._fits_an_open_machine(job.spec.cpus):
+                    continue
                 if self._backfill == EASY:
                     self._let_pass(job, places)
                 return
@@ -69,6 +71,11 @@ class QueueRound(QueuedRound):
                 places[row] = inf
             else:
                 places = np.delete(places, row)
+
+    def _fits_an_open_machine(self, cpus: int) -> bool:
+        """Whether some machine is wide enough; else nobody waits behind such a job."""
+        site = self._site
+        return any(site.cpus_of(machine) >= cpus for machine in range(site.machines_n))
 
     def _places(self) -> NDArray[np.float64]:
         """Where each stands; at infinity who was decided in this round already (in shadow)."""

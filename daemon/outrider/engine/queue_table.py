@@ -39,8 +39,12 @@ class QueueTable:
         if row == self._floats.shape[1]:
             self._floats = np.concatenate([self._floats, np.empty_like(self._floats)], axis=1)
             self._ints = np.concatenate([self._ints, np.empty_like(self._ints)], axis=1)
-        spec = job.spec
         submit_s = now if job.submit_s is None else job.submit_s
+        self._write(row, job, stamp, submit_s, order)
+        self.jobs.append(job)
+
+    def _write(self, row: int, job: Job, stamp: int, submit_s: float, order: float) -> None:
+        spec = job.spec
         estimate_s = nan if spec.estimate_s is None else spec.estimate_s
         vo = self._vos.get(spec.vo)
         if vo is None:
@@ -48,13 +52,26 @@ class QueueTable:
             self.vo_names.append(spec.vo)
         self._floats[:, row] = submit_s, estimate_s, order
         self._ints[:, row] = stamp, spec.cpus, vo, spec.job_class == "interactive"
-        self.jobs.append(job)
+
+    def holds(self, stamp: int) -> bool:
+        """Whether the place in line with this stamp is still here."""
+        return self._row(stamp) is not None
+
+    def change(self, job: Job, stamp: int, order: float) -> None:
+        """A job in line is declared anew, and keeps its place."""
+        row = self._row(stamp)
+        if row is not None:
+            self._write(row, job, stamp, float(self._floats[_SUBMIT, row]), order)
+
+    def _row(self, stamp: int) -> int | None:
+        n = len(self.jobs)
+        row = int(np.searchsorted(self._ints[_STAMP, :n], stamp))
+        return None if row == n or self._ints[_STAMP, row] != stamp else row
 
     def remove(self, stamp: int) -> Job | None:
         """A job leaves the line; None if it was not in it."""
-        n = len(self.jobs)
-        row = int(np.searchsorted(self._ints[_STAMP, :n], stamp))
-        if row == n or self._ints[_STAMP, row] != stamp:
+        n, row = len(self.jobs), self._row(stamp)
+        if row is None:
             return None
         self._floats[:, row : n - 1] = self._floats[:, row + 1 : n]
         self._ints[:, row : n - 1] = self._ints[:, row + 1 : n]

@@ -37,6 +37,13 @@ class QueuedRound(Round):
         if job is not None:
             self._policy.withdrew(job, site)
 
+    def changed(self, job: Job, standing: Standing, site: Site) -> None:
+        """A job in line is declared anew: to its policy as if it left and came back."""
+        if self.table.holds(standing.stamp):
+            self._policy.withdrew(job, site)
+            self.table.change(job, standing.stamp, self._policy.order(job, site))
+            self._policy.entered(job, site)
+
     def leave(self, job: Job, standing: Standing) -> None:
         """A job is carried out of the line: what follows in this round no longer sees it."""
         self.withdrew(standing, self._site)

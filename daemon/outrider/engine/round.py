@@ -66,6 +66,9 @@ class Round:
     def withdrew(self, standing: Standing, site: Site) -> None:
         """A job is no longer in line."""
 
+    def changed(self, job: Job, standing: Standing, site: Site) -> None:
+        """A job in line is declared anew."""
+
     @property
     def somebody_waits(self) -> bool:
         """Whether a machine that frees concerns anybody here."""

@@ -109,6 +109,16 @@ class Seat:
             self.holds.add(number, standing.held_s)
         return standing
 
+    def changed(self, job: Job, site: Site) -> None:
+        """A job is declared anew; if it waits, it keeps its place in line."""
+        standing = self.line.waiting.get(job.number)
+        if standing is None or not self.looks_at_runs or self.broken:
+            return
+        try:
+            self._round.changed(job, standing, site)
+        except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+            self._fail(error)
+
     def _withdrew(self, standing: Standing, site: Site) -> None:
         try:
             self._round.withdrew(standing, site)

@@ -47,7 +47,7 @@ _EXTRA = {
     ev.EVICTED: lambda extra: extra in ev.EVICTION_REASONS,
     ev.REMOVED: lambda extra: extra in ev.EVICTION_REASONS,  # it may end a run, and is counted so
     ev.CHANGED: _is_change,
-    ev.JOINED: lambda extra: isinstance(extra, MachineSpec),
+    ev.JOINED: lambda extra: isinstance(extra, MachineSpec) and extra.speed > 0,
     ev.POWER: _is_watts,
     ev.RESIZED: _is_cpus,
 }

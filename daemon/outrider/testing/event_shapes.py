@@ -71,7 +71,10 @@ _EXTRAS: dict[int, _Shape] = {
     ev.EVICTED: (_is_reason, f"one of {', '.join(ev.EVICTION_REASONS)}"),
     ev.REMOVED: (_is_reason, f"one of {', '.join(ev.EVICTION_REASONS)}"),
     ev.CHANGED: (_is_change, "a dict of changed JobSpec fields"),
-    ev.JOINED: (lambda extra: isinstance(extra, MachineSpec), "a MachineSpec"),
+    ev.JOINED: (
+        lambda extra: isinstance(extra, MachineSpec) and extra.speed > 0,
+        "a MachineSpec with a speed above 0",
+    ),
     ev.POWER: (_is_watts, "watts, finite and not below 0"),
     ev.RESIZED: (_is_cpus, "CPUs >= 1"),
 }

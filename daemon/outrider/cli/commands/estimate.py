@@ -53,17 +53,21 @@ def command(
     Example:
       outrider estimate kth.swf.gz --estimator learned --estimator user
     """
+    from outrider.api.make import make_estimator
     from outrider.lab.estimates import score, tell
     from outrider.virtual.swf import read_swf
 
     names = estimators or _ESTIMATORS
     if len(set(names)) < len(names):
         raise ConfigurationError("--estimator: one is given more than once")
+    for name in names:  # refuse what is wrong before a long run, not after it
+        make_estimator(name, seed, "--estimator")
+    workloads = [read_swf(trace, machines=machines, vo=vo) for trace in traces]
     results = []
     with progress_bar("scoring") as progress:
-        for number, trace in enumerate(traces):
-            workload = read_swf(trace, machines=machines, vo=vo)
-            told = tell(workload, {name: _made(name, seed) for name in names})
+        for number, workload in enumerate(workloads):
+            made = {name: make_estimator(name, seed, "--estimator") for name in names}
+            told = tell(workload, made)
             results.append(score(workload, told, seed))
             if progress is not None:
                 progress((number + 1) / len(traces))
@@ -72,14 +76,6 @@ def command(
         return
     for result in results:
         _show(result)
-
-
-def _made(name: str, seed: int) -> Any:
-    from outrider.api.chance import stream
-    from outrider.api.plugins import load_estimator
-
-    kind = load_estimator(name)
-    return kind(kind.settings_type(), stream(seed, f"estimator:{name}"))
 
 
 # -- for people ---------------------------------------------------------------------------------

@@ -56,6 +56,7 @@ def command(
     Example:
       outrider reproduce perez --quick --report report
     """
+    from outrider.lab.apart import set_apart
     from outrider.lab.drawing import require_matplotlib
     from outrider.lab.perez import reproduce
     from outrider.lab.perez.grid import FULL, QUICK
@@ -76,7 +77,7 @@ def command(
     if report is not None:
         _write(result, report)
     if as_json:
-        print_json(result)
+        print_json(set_apart(result))
     else:
         _show(result)
         if report is not None:
@@ -89,9 +90,10 @@ def command(
 def _write(result: dict[str, Any], folder: Path) -> None:
     import msgspec
 
+    from outrider.lab.apart import set_apart
     from outrider.lab.perez.page import html
 
-    text = msgspec.json.format(msgspec.json.encode(result), indent=2)
+    text = msgspec.json.format(msgspec.json.encode(set_apart(result)), indent=2)
     (folder / "result.json").write_bytes(text)
     if result["rows"]:  # without any there is nothing to draw; the failures are told
         (folder / "index.html").write_text(html(result), encoding="utf-8")

@@ -42,6 +42,7 @@ def command(
     Example:
       outrider reproduce vengerov --quick --report report
     """
+    from outrider.lab.apart import set_apart
     from outrider.lab.drawing import require_matplotlib
     from outrider.lab.vengerov import plan, reproduce
     from outrider.lab.vengerov.experiment import TRAINING_SEEDS
@@ -60,7 +61,7 @@ def command(
     if report is not None:
         _write(result, report)
     if as_json:
-        print_json(result)
+        print_json(set_apart(result))
     else:
         _show(result)
         if report is not None:
@@ -73,9 +74,10 @@ def command(
 def _write(result: dict[str, Any], folder: Path) -> None:
     import msgspec
 
+    from outrider.lab.apart import set_apart
     from outrider.lab.vengerov.page import html
 
-    text = msgspec.json.format(msgspec.json.encode(result), indent=2)
+    text = msgspec.json.format(msgspec.json.encode(set_apart(result)), indent=2)
     (folder / "result.json").write_bytes(text)
     if result["rows"]:  # without any there is nothing to draw; the failures are told
         (folder / "index.html").write_text(html(result), encoding="utf-8")

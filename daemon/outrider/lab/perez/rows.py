@@ -10,7 +10,7 @@ import numpy as np
 from outrider.lab.bootstrap import interval, resampled_means
 from outrider.lab.claims import standard_error
 from outrider.lab.perez.figures import CLASSES, PARTS, RunFigures
-from outrider.lab.perez.grid import FIFO, Situation, Variant
+from outrider.lab.perez.grid import FIFO, WINDOW, Situation, Variant
 
 Seed = Mapping[Variant, RunFigures]
 """What the variants brought on the same arrivals."""
@@ -49,6 +49,7 @@ def row_of(
         "variant": str(variant),
         "policy": variant.policy,
         "preset": variant.preset,
+        "plain": not variant.settings and situation.row != WINDOW,
         "settings": dict(settings),
         "seeds": len(ours),
     }

@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import Any
 
 from outrider.lab.claims import standard_error
-from outrider.lab.vengerov.grid import Variant
+from outrider.lab.vengerov.grid import ZERO, Variant
 
 Report = Mapping[str, Any]
 Reports = Mapping[Variant, Mapping[int, Report]]
@@ -24,6 +24,7 @@ def row_of(variant: Variant, runs: Mapping[int, Report]) -> dict[str, Any]:
     row |= variant.scene._asdict() | {"policy": variant.policy} | variant.deeds._asdict()
     row |= {"inputs": variant.inputs or None, "start": variant.start}
     row |= {"beyond": variant.beyond, "runs": len(reports)}
+    row["plain"] = variant.start == ZERO and variant.scene.shape == "linear" and not variant.beyond
     row["utility_k"] = _summed_up([report["utility_k"] for report in reports])
     for name in ("utilisation_ratio", "productivity", "completed"):
         row[name] = fmean(report[name] for report in reports)
