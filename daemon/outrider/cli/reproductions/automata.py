@@ -6,8 +6,9 @@ from typing import Any
 import click
 
 from outrider.cli.options import file_path, json_option, seed_range
-from outrider.cli.printing import figure, print_json, print_table, shown
+from outrider.cli.printing import figure, print_table
 from outrider.cli.progress import progress_bar
+from outrider.cli.reproductions.conclusion import conclude, make_folder, show_claims
 
 _FULL_SEEDS = "1-20"
 _QUICK_SEEDS = "1-2"
@@ -52,40 +53,18 @@ def command(
       outrider reproduce automata --quick --report report
     """
     from outrider.lab.automata import reproduce
+    from outrider.lab.automata.page import html
     from outrider.lab.automata.reproduction import check
     from outrider.lab.automata.trials import FULL, QUICK
-    from outrider.lab.drawing import require_matplotlib
     from outrider.lab.workers import cores
 
     size = QUICK if quick else FULL
     drawn = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS))
-    if report is not None:  # refuse what is wrong before a long run, not after it
-        require_matplotlib("--report")
-        report.mkdir(parents=True, exist_ok=True)
+    make_folder(report)
     check(size)
     with progress_bar("automata") as progress:
         result = reproduce(size, drawn, workers or cores(), progress)
-    if report is not None:
-        _write(result, report)
-    if as_json:
-        print_json(result)
-    else:
-        _show(result)
-        if report is not None:
-            click.echo(f"report: {shown(report / 'index.html')}")
-    for failure in result["failed"]:
-        click.echo(f"outrider: failed: {failure['cell']}: {failure['error']}", err=True)
-    return int(bool(result["failed"]))
-
-
-def _write(result: dict[str, Any], folder: Path) -> None:
-    import msgspec
-
-    from outrider.lab.automata.page import html
-
-    text = msgspec.json.format(msgspec.json.encode(result), indent=2)
-    (folder / "result.json").write_bytes(text)
-    (folder / "index.html").write_text(html(result), encoding="utf-8")
+    return conclude(result, report, as_json, html, _show)
 
 
 # -- for people ---------------------------------------------------------------------------------
@@ -98,11 +77,7 @@ def _show(result: dict[str, Any]) -> None:
         rows = [row for row in result["rows"] if row["experiment"] == experiment]
         title = f"{experiment}: {len(settings['seeds'])} seeds, {size}"
         print_table(title, ("", *names), [_line(row, names) for row in rows])
-    claims = [
-        (one["claim"], one["where"], figure(one["measured"], digits=3), one["verdict"])
-        for one in result["claims"]
-    ]
-    print_table("claims", ("", "section", "measured", "verdict"), claims, figures=False)
+    show_claims(result)
 
 
 def _line(row: dict[str, Any], names: tuple[str, ...]) -> list[str]:

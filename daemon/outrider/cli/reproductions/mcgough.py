@@ -6,8 +6,9 @@ from typing import Any
 import click
 
 from outrider.cli.options import file_path, json_option, seed_range
-from outrider.cli.printing import figure, print_json, print_table, ratio, shown
+from outrider.cli.printing import figure, print_table, ratio
 from outrider.cli.progress import progress_bar
+from outrider.cli.reproductions.conclusion import conclude, make_folder, show_claims
 
 _FULL_SEEDS = "1-4"
 _QUICK_SEEDS = "1-2"
@@ -46,41 +47,18 @@ def command(
       outrider reproduce mcgough --quick --report report
     """
     from outrider.lab.cells import check_cells
-    from outrider.lab.drawing import require_matplotlib
     from outrider.lab.mcgough import plan, reproduce
     from outrider.lab.mcgough.grid import FULL, QUICK
+    from outrider.lab.mcgough.page import html
     from outrider.lab.workers import cores
 
     size = QUICK if quick else FULL
     years = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS))
-    if report is not None:  # refuse what is wrong before a long run, not after it
-        require_matplotlib("--report")
-        report.mkdir(parents=True, exist_ok=True)
+    make_folder(report)
     check_cells([cell for _, cell in plan(size, years[:1])])
     with progress_bar("mcgough") as progress:
         result = reproduce(size, years, workers or cores(), progress)
-    if report is not None:
-        _write(result, report)
-    if as_json:
-        print_json(result)
-    else:
-        _show(result)
-        if report is not None:
-            click.echo(f"report: {shown(report / 'index.html')}")
-    for failure in result["failed"]:
-        click.echo(f"outrider: failed: {failure['cell']}: {failure['error']}", err=True)
-    return int(bool(result["failed"]))
-
-
-def _write(result: dict[str, Any], folder: Path) -> None:
-    import msgspec
-
-    from outrider.lab.mcgough.page import html
-
-    text = msgspec.json.format(msgspec.json.encode(result), indent=2)
-    (folder / "result.json").write_bytes(text)
-    if result["rows"]:  # without any there is nothing to draw; the failures are told
-        (folder / "index.html").write_text(html(result), encoding="utf-8")
+    return conclude(result, report, as_json, html, _show)
 
 
 # -- for people ---------------------------------------------------------------------------------
@@ -93,11 +71,7 @@ def _show(result: dict[str, Any]) -> None:
     columns = ("", "epoch\n[min]", "saving", "overhead\n[ratio]", "mean\n[min]", "p99\n[min]",
                "max\n[h]", "unfinished")  # fmt: skip
     print_table(title, columns, [_line(row) for row in result["rows"]])
-    claims = [
-        (one["claim"], one["where"], figure(one["measured"], digits=3), one["verdict"])
-        for one in result["claims"]
-    ]
-    print_table("claims", ("", "section", "measured", "verdict"), claims, figures=False)
+    show_claims(result)
 
 
 def _line(row: dict[str, Any]) -> list[str]:

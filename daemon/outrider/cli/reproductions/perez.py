@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from outrider.cli.options import file_path, json_option, seed_range
-from outrider.cli.printing import figure, print_json, print_table, shown
+from outrider.cli.printing import figure, print_table
 from outrider.cli.progress import progress_bar
+from outrider.cli.reproductions.conclusion import conclude, make_folder, show_claims
 
 _FULL_SEEDS = "1-20"
 _QUICK_SEEDS = "1-2"
@@ -57,9 +58,9 @@ def command(
       outrider reproduce perez --quick --report report
     """
     from outrider.lab.apart import set_apart
-    from outrider.lab.drawing import require_matplotlib
     from outrider.lab.perez import reproduce
     from outrider.lab.perez.grid import FULL, QUICK
+    from outrider.lab.perez.page import html
     from outrider.lab.perez.trial import check_trials
     from outrider.lab.training import FIRST_SEED
     from outrider.lab.workers import cores
@@ -68,35 +69,11 @@ def command(
     # from there on seeds train: the shipped start has seen them
     drawn = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS), below=FIRST_SEED)
     files = tuple(str(trace) for trace in dict.fromkeys(traces))
-    if report is not None:  # refuse what is wrong before a long run, not after it
-        require_matplotlib("--report")
-        report.mkdir(parents=True, exist_ok=True)
+    make_folder(report)
     check_trials(size, drawn, files)
     with progress_bar("perez") as progress:
         result = reproduce(size, drawn, workers or cores(), files, progress)
-    if report is not None:
-        _write(result, report)
-    if as_json:
-        print_json(set_apart(result))
-    else:
-        _show(result)
-        if report is not None:
-            click.echo(f"report: {shown(report / 'index.html')}")
-    for failure in result["failed"]:
-        click.echo(f"outrider: failed: {failure['cell']}: {failure['error']}", err=True)
-    return int(bool(result["failed"]))
-
-
-def _write(result: dict[str, Any], folder: Path) -> None:
-    import msgspec
-
-    from outrider.lab.apart import set_apart
-    from outrider.lab.perez.page import html
-
-    text = msgspec.json.format(msgspec.json.encode(set_apart(result)), indent=2)
-    (folder / "result.json").write_bytes(text)
-    if result["rows"]:  # without any there is nothing to draw; the failures are told
-        (folder / "index.html").write_text(html(result), encoding="utf-8")
+    return conclude(result, report, as_json, html, _show, set_apart)
 
 
 # -- for people ---------------------------------------------------------------------------------
@@ -110,11 +87,7 @@ def _show(result: dict[str, Any]) -> None:
                "fair-\nness", "col-\nlapsed\nruns")  # fmt: skip
     for situation, rows in groupby(result["rows"], _situation):
         print_table(situation, columns, [_line(row) for row in rows])
-    claims = [
-        (one["claim"], one["where"], figure(one["measured"], digits=3), one["verdict"])
-        for one in result["claims"]
-    ]
-    print_table("claims", ("", "section", "measured", "verdict"), claims, figures=False)
+    show_claims(result)
 
 
 def _situation(row: dict[str, Any]) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 import click
 
 from outrider.cli.options import file_path, json_option, seed_range
-from outrider.cli.printing import figure, print_json, print_table, ratio, shown
+from outrider.cli.printing import figure, print_table, ratio
 from outrider.cli.progress import progress_bar
+from outrider.cli.reproductions.conclusion import conclude, make_folder, show_claims
 
 _FULL_SEEDS = "1-50"
 _QUICK_SEEDS = "1-2"
@@ -43,44 +44,20 @@ def command(
       outrider reproduce vengerov --quick --report report
     """
     from outrider.lab.apart import set_apart
-    from outrider.lab.drawing import require_matplotlib
     from outrider.lab.vengerov import plan, reproduce
     from outrider.lab.vengerov.experiment import TRAINING_SEEDS
     from outrider.lab.vengerov.grid import FULL, QUICK
+    from outrider.lab.vengerov.page import html
     from outrider.lab.workers import cores
 
     size = QUICK if quick else FULL
     drawn = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS), below=TRAINING_SEEDS)
-    if report is not None:  # refuse what is wrong before a long run, not after it
-        require_matplotlib("--report")
-        report.mkdir(parents=True, exist_ok=True)
+    make_folder(report)
     for experiment in plan(size, drawn[:1]):
         experiment.make_policy()
     with progress_bar("vengerov") as progress:
         result = reproduce(size, drawn, workers or cores(), progress)
-    if report is not None:
-        _write(result, report)
-    if as_json:
-        print_json(set_apart(result))
-    else:
-        _show(result)
-        if report is not None:
-            click.echo(f"report: {shown(report / 'index.html')}")
-    for failure in result["failed"]:
-        click.echo(f"outrider: failed: {failure['cell']}: {failure['error']}", err=True)
-    return int(bool(result["failed"]))
-
-
-def _write(result: dict[str, Any], folder: Path) -> None:
-    import msgspec
-
-    from outrider.lab.apart import set_apart
-    from outrider.lab.vengerov.page import html
-
-    text = msgspec.json.format(msgspec.json.encode(set_apart(result)), indent=2)
-    (folder / "result.json").write_bytes(text)
-    if result["rows"]:  # without any there is nothing to draw; the failures are told
-        (folder / "index.html").write_text(html(result), encoding="utf-8")
+    return conclude(result, report, as_json, html, _show, set_apart)
 
 
 # -- for people ---------------------------------------------------------------------------------
@@ -92,11 +69,7 @@ def _show(result: dict[str, Any]) -> None:
     title = f"Vengerov (2005): {len(settings['seeds'])} runs, {size}"
     columns = ("", "rate", "steps", "shape", "utility\n[k]", "s.e.", "utilisation")
     print_table(title, columns, [_line(row) for row in result["rows"]])
-    claims = [
-        (one["claim"], one["where"], figure(one["measured"], digits=3), one["verdict"])
-        for one in result["claims"]
-    ]
-    print_table("claims", ("", "section", "measured", "verdict"), claims, figures=False)
+    show_claims(result)
 
 
 def _line(row: dict[str, Any]) -> list[str]:
