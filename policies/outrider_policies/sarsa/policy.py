@@ -255,9 +255,9 @@ class Sarsa(Policy):
             raise ValueError(f"it was saved with the encoding {saved['encoding']!r}")
         memory = ReplayMemory(self.settings.memory_n, self._sight.inputs_n)
         memory.restore(saved["memory"])
+        experience = Experience(memory)
+        experience.restore(saved["experience"])
         self._training.restore(saved["training"])
-        self._memory = memory
-        self._experience = Experience(memory)
-        self._experience.restore(saved["experience"])
+        self._memory, self._experience = memory, experience
         self._sight.restore(saved["sight"])
         self._speeds.restore(saved["speeds"])
