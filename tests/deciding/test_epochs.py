@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from deciding.campuses import HOUR_S, Rules, Session, Work, campuses, make_campus
 from deciding.plays import MAKERS, Dither, Play, bandit, chance
 from outrider.api import NOWHERE, Choice, Job, Policy, PolicySettings, SiteView
-from outrider.engine.line_round import SHORTEST_HOLD_S
+from outrider.engine.round import SHORTEST_HOLD_S
 from outrider.virtual.campus import Campus
 from outrider_policies.bandit import Bandit
 

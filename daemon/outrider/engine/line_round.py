@@ -5,16 +5,13 @@ line and are decided when one frees; if the policy *chose* to keep one queued, i
 a decision epoch (`reconsider_s`) later, per job, and not merely because a machine frees.
 """
 
-from collections.abc import Hashable, Iterable
-from typing import Any, Final
+from collections.abc import Iterable
 
 from outrider.api.policy import Policy
 from outrider.engine.line import Standing
-from outrider.engine.round import GUARD, Round, Tally
+from outrider.engine.round import Round, Tally
 from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice
 from outrider.model.jobs import Job
-
-SHORTEST_HOLD_S: Final = 1.0
 
 
 class LineRound(Round):
@@ -22,12 +19,9 @@ class LineRound(Round):
 
     def __init__(self, seat: Tally) -> None:
         super().__init__(seat)
-        self._appraises = type(seat.policy).appraise is not Policy.appraise
         self._orders = type(seat.policy).order is not Policy.order
-        self._appraisals: dict[Hashable, Any] = {}
 
     def _decide(self) -> None:
-        self._appraisals.clear()
         if self._orders:
             self._in_the_policys_order()
         else:
@@ -71,40 +65,15 @@ class LineRound(Round):
         self._note_no_machine(number, standing)
 
     def _decide_job(self, number: int, standing: Standing) -> None:
-        site, policy = self._site, self._policy
-        job, now = site.jobs[number], site.now
-        appraisal = None
-        if self._appraises:
-            key = policy.alike(job, site)
-            appraisals = self._appraisals
-            if key in appraisals:
-                appraisal = appraisals[key]
-            else:
-                appraisal = appraisals[key] = policy.appraise(key, site)
-        left_s = policy.max_hold_s - standing.held_s
-        if standing.hold_since_s is not None:
-            left_s -= now - standing.hold_since_s
-        may_keep = left_s >= SHORTEST_HOLD_S
-        choice = policy.choose(job, appraisal, site, may_keep)
+        job = self._site.jobs[number]
+        choice, left_s = self._ask(job, standing)
         if choice.machine != NOWHERE:
             self._start_run(job, standing, choice)
         elif choice.reason == NO_MACHINE:
             self._block(number, standing)
-        elif may_keep:
+        else:
             self._keep(number, standing, choice, left_s)
-        else:
-            self._start_run(job, standing, Choice(site.draw(policy.rng), GUARD))
-        standing.decided_s = now
-
-    def _keep(self, number: int, standing: Standing, choice: Choice, left_s: float) -> None:
-        now, reconsider_s = self._site.now, self._seat.reconsider_s
-        if standing.hold_since_s is None:
-            standing.hold_since_s = now
-        if left_s < reconsider_s:
-            self._line.hold_shorter(number, standing, now + left_s)
-        else:
-            self._line.hold(number, standing, now + reconsider_s)
-        self._note_keep(number, standing, choice.reason, choice)
+        standing.decided_s = self._site.now
 
     def _start_run(self, job: Job, standing: Standing, choice: Choice) -> None:
         self._note_start(job, standing, choice)

@@ -53,9 +53,10 @@ class QueueTable:
         self._floats[:, row] = submit_s, estimate_s, order
         self._ints[:, row] = stamp, spec.cpus, vo, spec.job_class == "interactive"
 
-    def holds(self, stamp: int) -> bool:
-        """Whether the place in line with this stamp is still here."""
-        return self._row(stamp) is not None
+    def at(self, stamp: int) -> Job | None:
+        """The job at the place in line with this stamp; None if nobody has it."""
+        row = self._row(stamp)
+        return None if row is None else self.jobs[row]
 
     def change(self, job: Job, stamp: int, order: float) -> None:
         """A job in line is declared anew, and keeps its place."""

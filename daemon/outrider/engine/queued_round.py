@@ -21,15 +21,20 @@ class QueuedRound(Round):
         self.table = QueueTable()
 
     def _admit(self) -> list[tuple[Job, Standing]]:
-        """Those who got in line since the last round take their rows; returns them."""
+        """Those who are due: who got in line takes a row, who rested has one. Returns them."""
         site, policy = self._site, self._policy
-        newcomers = []
+        due = []
         for number, standing in self._line.take_fresh():
             job = site.jobs[number]
-            self.table.add(job, standing.stamp, site.now, policy.order(job, site))
-            policy.entered(job, site)
-            newcomers.append((job, standing))
-        return newcomers
+            if self.table.at(standing.stamp) is None:
+                self.table.add(job, standing.stamp, site.now, policy.order(job, site))
+                policy.entered(job, site)
+            self._is_due(number)
+            due.append((job, standing))
+        return due
+
+    def _is_due(self, number: int) -> None:
+        """A job is to be decided in this round."""
 
     def withdrew(self, standing: Standing, site: Site) -> None:
         """A job is no longer in line."""
@@ -39,7 +44,7 @@ class QueuedRound(Round):
 
     def changed(self, job: Job, standing: Standing, site: Site) -> None:
         """A job in line is declared anew: to its policy as if it left and came back."""
-        if self.table.holds(standing.stamp):
+        if self.table.at(standing.stamp) is not None:
             self._policy.withdrew(job, site)
             self.table.change(job, standing.stamp, self._policy.order(job, site))
             self._policy.entered(job, site)

@@ -6,7 +6,7 @@ lets the policy plan everything at once.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, Final, Protocol
 
 from outrider.api.policy import Policy
@@ -17,6 +17,7 @@ from outrider.model.decisions import KEEP, NO_MACHINE, NOWHERE, START, Choice
 from outrider.model.jobs import Job
 
 GUARD: Final = "guard"
+SHORTEST_HOLD_S: Final = 1.0
 
 
 class Tally(Protocol):
@@ -45,6 +46,8 @@ class Round:
         self._seat = seat
         self._policy = seat.policy
         self._line = seat.line
+        self._appraises = type(seat.policy).appraise is not Policy.appraise
+        self._appraisals: dict[Hashable, Any] = {}
 
     def decide_due(
         self, site: Site, reserved: list[tuple[int, int]], sink: Sink | None, record: Record
@@ -58,6 +61,7 @@ class Round:
             record: writes a ledger row.
         """
         self._site, self._reserved, self._sink, self._record = site, reserved, sink, record
+        self._appraisals.clear()
         self._decide()
 
     def _decide(self) -> None:
@@ -83,6 +87,42 @@ class Round:
 
     def restore(self, saved: dict[str, Any], site: Site) -> None:
         """Go on from what `save` gave."""
+
+    # -- what is asked ------------------------------------------------------------------------
+
+    def _ask(self, job: Job, standing: Standing) -> tuple[Choice, float]:
+        """What the policy says of one job, and for how many seconds more it may keep it.
+
+        A job that may not be kept any more, and is, starts on a free machine drawn for it.
+        """
+        site, policy, appraisal = self._site, self._policy, None
+        if self._appraises:
+            key = policy.alike(job, site)
+            appraisals = self._appraisals
+            if key in appraisals:
+                appraisal = appraisals[key]
+            else:
+                appraisal = appraisals[key] = policy.appraise(key, site)
+        left_s = policy.max_hold_s - standing.held_s
+        if standing.hold_since_s is not None:
+            left_s -= site.now - standing.hold_since_s
+        may_keep = left_s >= SHORTEST_HOLD_S
+        choice = policy.choose(job, appraisal, site, may_keep)
+        if not may_keep and choice.machine == NOWHERE and choice.reason != NO_MACHINE:
+            choice = Choice(site.draw(policy.rng), GUARD)
+        return choice, left_s
+
+    def _keep(self, number: int, standing: Standing, choice: Choice, left_s: float) -> None:
+        """It stays queued by choice, and is due again a decision epoch later."""
+        now, reconsider_s = self._site.now, self._seat.reconsider_s
+        if standing.hold_since_s is None:
+            standing.hold_since_s = now
+        if left_s < reconsider_s:
+            self._line.hold_shorter(number, standing, now + left_s)
+        else:
+            self._line.hold(number, standing, now + reconsider_s)
+        standing.decided_s = now
+        self._note_keep(number, standing, choice.reason, choice)
 
     # -- what is written down -----------------------------------------------------------------
 
