@@ -8,10 +8,11 @@ Adapters subclass `Adapter`, policies subclass `Policy`; both build their settin
 from outrider.api.adapter import Adapter, AdapterSettings, Batch
 from outrider.api.broker import BrokerSettings, acknowledge_message, backoff, connected
 from outrider.api.estimator import RunTimeEstimate, RunTimeEstimator
-from outrider.api.policy import API_VERSION, Policy, PolicySettings, SiteView
+from outrider.api.policy import API_VERSION, Policy, PolicySettings
 from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
 from outrider.api.reader import LogReader, ReaderOptions, Reading
+from outrider.api.site_view import SiteView
 from outrider.model import events
 from outrider.model.clusters import ClusterSpec
 from outrider.model.decisions import (

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from outrider.api.estimator import RunTimeEstimator
-from outrider.api.policy import Oracle, Policy
+from outrider.api.policy import Policy
+from outrider.api.site_view import Oracle
 from outrider.engine import Engine, Recorder, Seat, Sink
 from outrider.engine.accounting import Accounting
 from outrider.engine.holds import judge

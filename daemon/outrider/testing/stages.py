@@ -7,7 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 
 from outrider.api.chance import stream
-from outrider.api.policy import Policy, PolicySettings, SiteView
+from outrider.api.policy import Policy, PolicySettings
+from outrider.api.site_view import SiteView
 from outrider.engine import Engine, Intake, Seat
 from outrider.engine.accounting import Accounting
 from outrider.engine.site import Site

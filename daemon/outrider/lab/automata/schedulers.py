@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
-from outrider.api.policy import Policy, SiteView
+from outrider.api.policy import Policy
+from outrider.api.site_view import SiteView
 from outrider.model.decisions import Choice
 from outrider.model.jobs import Job
 from outrider.model.outcomes import Outcome

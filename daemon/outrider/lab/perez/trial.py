@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.api.make import make_policy
-from outrider.api.policy import Policy, SiteView
+from outrider.api.policy import Policy
 from outrider.api.queue import Queue
+from outrider.api.site_view import SiteView
 from outrider.lab.cells import effective_settings
 from outrider.lab.perez.egee import egee_window
 from outrider.lab.perez.figures import FirstStarts, RunFigures, figures_of
