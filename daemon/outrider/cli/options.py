@@ -36,6 +36,24 @@ class Seconds(click.FloatRange):
         return seconds
 
 
+settings_option = click.option(
+    "--set", "settings", multiple=True, metavar="POLICY.KEY=VALUE",
+    help="One setting of one policy, the value as in TOML.",
+)  # fmt: skip
+presets_option = click.option(
+    "--preset", "presets", multiple=True, metavar="POLICY=PRESET",
+    help="A named bundle of settings; single --set win over it.",
+)  # fmt: skip
+shares_option = click.option(
+    "--shares", default="", metavar="VO=SHARE,...",
+    help="Fair shares of the VOs, summing to 1. Without: equal shares.",
+)  # fmt: skip
+workers_option = click.option(
+    "--workers", metavar="N", type=click.IntRange(min=1),
+    help="Processes. [default: the cores there are]",
+)  # fmt: skip
+
+
 def policy_names(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:

@@ -12,9 +12,13 @@ from outrider.cli.options import (
     json_option,
     policy_names,
     preset_by_policy,
+    presets_option,
     seed_range,
     settings_by_policy,
+    settings_option,
     share_table,
+    shares_option,
+    workers_option,
     workload_options,
 )
 from outrider.cli.printing import print_json, shown
@@ -41,18 +45,9 @@ _BLOCK_S = 21_600.0
     "--baseline", default="fifo", metavar="NAME", show_default=True, shell_complete=policy_names,
     help="The policy all others are held against.",
 )  # fmt: skip
-@click.option(
-    "--set", "settings", multiple=True, metavar="POLICY.KEY=VALUE",
-    help="One setting of one policy, the value as in TOML.",
-)  # fmt: skip
-@click.option(
-    "--preset", "presets", multiple=True, metavar="POLICY=PRESET",
-    help="A named bundle of settings; single --set win over it.",
-)  # fmt: skip
-@click.option(
-    "--shares", default="", metavar="VO=SHARE,...",
-    help="Fair shares of the VOs, summing to 1. Without: equal shares.",
-)  # fmt: skip
+@settings_option
+@presets_option
+@shares_option
 @click.option(
     "--seeds", default="0-0", metavar="A-B", show_default=True,
     help="Seeds of the policies' chance and of the estimates'; a job's figures are means over "
@@ -63,10 +58,7 @@ _BLOCK_S = 21_600.0
     show_default=True, metavar="S",
     help="Jobs submitted within such a stretch are drawn together for the intervals.",
 )  # fmt: skip
-@click.option(
-    "--workers", type=click.IntRange(min=1), metavar="N",
-    help="Processes. [default: the cores there are]",
-)  # fmt: skip
+@workers_option
 @workload_options
 @json_option
 def command(

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from outrider.cli.options import file_path, json_option, policy_names, seed_range
+from outrider.cli.options import file_path, json_option, policy_names, seed_range, workers_option
 from outrider.cli.printing import figure, print_json, print_table, shown
 from outrider.cli.progress import progress_bar
 from outrider.model.errors import ConfigurationError, nearest
@@ -34,10 +34,7 @@ _SEEDS_BELOW = 2500
 @click.option(
     "--quick", is_flag=True, help="Short worlds, two seeds: shows that it runs, decides nothing."
 )
-@click.option(
-    "--workers", type=click.IntRange(min=1), metavar="N",
-    help="Processes. [default: the cores there are]",
-)  # fmt: skip
+@workers_option
 @click.option(
     "--report", type=file_path(file_okay=False), metavar="DIR",
     help="Write index.html and result.json there.",

@@ -11,9 +11,12 @@ from outrider.cli.options import (
     json_option,
     policy_names,
     preset_by_policy,
+    presets_option,
     seed_range,
     settings_by_policy,
+    settings_option,
     share_table,
+    shares_option,
     workload_options,
 )
 from outrider.cli.printing import print_json, shown
@@ -28,14 +31,8 @@ from outrider.model.errors import ConfigurationError
     shell_complete=policy_names,
     help="A policy to run the trace under; give it again for more. `outrider plugins` lists them.",
 )  # fmt: skip
-@click.option(
-    "--set", "settings", multiple=True, metavar="POLICY.KEY=VALUE",
-    help="One setting of one policy, the value as in TOML.",
-)  # fmt: skip
-@click.option(
-    "--preset", "presets", multiple=True, metavar="POLICY=PRESET",
-    help="A named bundle of settings; single --set win over it.",
-)  # fmt: skip
+@settings_option
+@presets_option
 @click.option(
     "--seed",
     metavar="S",
@@ -47,10 +44,7 @@ from outrider.model.errors import ConfigurationError
     "--until", "until_s", type=Seconds(min=0), metavar="S",
     help="Stop after this second of the trace.",
 )  # fmt: skip
-@click.option(
-    "--shares", default="", metavar="VO=SHARE,...",
-    help="Fair shares of the VOs, summing to 1. Without: equal shares.",
-)  # fmt: skip
+@shares_option
 @click.option(
     "--ledger", type=file_path(dir_okay=False), metavar="FILE",
     help="Keep every decision with its scores, for `outrider ledger`. Of several runs each gets a "

@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from outrider.cli.options import file_path, json_option, seed_range
+from outrider.cli.options import json_option, seed_range, workers_option
 from outrider.cli.printing import figure, print_table
 from outrider.cli.progress import progress_bar
-from outrider.cli.reproductions.conclusion import conclude, make_folder, show_claims
+from outrider.cli.reproductions.conclusion import conclude, make_folder, report_option, show_claims
 
 _FULL_SEEDS = "1-20"
 _QUICK_SEEDS = "1-2"
@@ -29,14 +29,8 @@ _SHOWN = {
 @click.option(
     "--quick", is_flag=True, help="Few jobs, polls and seeds: shows that it runs, decides no claim."
 )
-@click.option(
-    "--workers", metavar="N", type=click.IntRange(min=1),
-    help="Processes. [default: the cores there are]",
-)  # fmt: skip
-@click.option(
-    "--report", type=file_path(file_okay=False), metavar="DIR",
-    help="Write index.html (tables, figures, claims) and result.json there.",
-)  # fmt: skip
+@workers_option
+@report_option
 @json_option
 def command(
     seeds: str | None, quick: bool, workers: int | None, report: Path | None, as_json: bool

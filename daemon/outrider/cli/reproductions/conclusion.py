@@ -6,9 +6,15 @@ from typing import Any
 
 import click
 
+from outrider.cli.options import file_path
 from outrider.cli.printing import figure, print_json, print_table, shown
 
 Result = dict[str, Any]
+
+report_option = click.option(
+    "--report", type=file_path(file_okay=False), metavar="DIR",
+    help="Write index.html (tables, figures, claims) and result.json there.",
+)  # fmt: skip
 
 
 def make_folder(report: Path | None) -> None:

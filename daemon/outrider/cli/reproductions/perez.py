@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from outrider.cli.options import file_path, json_option, seed_range
+from outrider.cli.options import file_path, json_option, seed_range, workers_option
 from outrider.cli.printing import figure, print_table
 from outrider.cli.progress import progress_bar
-from outrider.cli.reproductions.conclusion import conclude, make_folder, show_claims
+from outrider.cli.reproductions.conclusion import conclude, make_folder, report_option, show_claims
 
 _FULL_SEEDS = "1-20"
 _QUICK_SEEDS = "1-2"
@@ -29,14 +29,8 @@ _QUICK_SEEDS = "1-2"
     help="A workload file (.swf) of an EGEE-like site, in place of the generated windows of "
     "section VI.C; may be given several times.",
 )  # fmt: skip
-@click.option(
-    "--workers", metavar="N", type=click.IntRange(min=1),
-    help="Processes. [default: the cores there are]",
-)  # fmt: skip
-@click.option(
-    "--report", type=file_path(file_okay=False), metavar="DIR",
-    help="Write index.html (tables, figures, claims) and result.json there.",
-)  # fmt: skip
+@workers_option
+@report_option
 @json_option
 def command(
     seeds: str | None,
