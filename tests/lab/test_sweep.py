@@ -215,7 +215,7 @@ def test_two_sweeps_do_not_write_to_one_journal(tmp_path: Path) -> None:
         fcntl.flock(held, fcntl.LOCK_EX)
         done = outrider("sweep", file, "--out", out, "--resume")
     assert done.code == 2
-    assert "another sweep is writing to it" in done.err
+    assert "another process is writing to it" in done.err
 
 
 @pytest.mark.parametrize(

@@ -28,15 +28,21 @@ _QUICK_SEEDS = "1-2"
     help="Processes; each holds a year in memory (about 400 MB). [default: the cores there are]",
 )  # fmt: skip
 @report_option
+@click.option(
+    "--resume", is_flag=True,
+    help="Go on where a report that was stopped stood: its finished runs are in --report DIR.",
+)  # fmt: skip
 @json_option
 def command(
-    seeds: str | None, quick: bool, workers: int | None, report: Path | None, as_json: bool
-) -> int:
+    seeds: str | None, quick: bool, workers: int | None, report: Path | None, resume: bool,
+    as_json: bool,
+) -> int:  # fmt: skip
     """Run the experiments of McGough and Forshaw (2015) on generated years.
 
     Use it to see what the paper's bandits save, at which price, beside static rules, other
     learners and bounds, and which of the paper's claims hold. At full size it takes hours; see
-    docs/reproducing-mcgough.md. Energies are in megawatt-hours, overheads in minutes.
+    docs/reproducing-mcgough.md. Energies are in megawatt-hours, overheads in minutes. With
+    --report, each finished run is kept there until the report is written.
 
     Exit code 1: a run failed; the others are reported, and the failed ones named.
 
@@ -44,6 +50,7 @@ def command(
       outrider reproduce mcgough --quick --report report
     """
     from outrider.lab.cells import check_cells
+    from outrider.lab.kept_runs import KeptRuns
     from outrider.lab.mcgough import plan, reproduce
     from outrider.lab.mcgough.grid import FULL, QUICK
     from outrider.lab.mcgough.page import html
@@ -53,9 +60,15 @@ def command(
     years = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS))
     make_folder(report)
     check_cells([cell for _, cell in plan(size, years[:1])])
-    with progress_bar("mcgough") as progress:
-        result = reproduce(size, years, workers or cores(), progress)
-    return conclude(result, report, as_json, html, _show)
+    if resume and report is None:
+        raise click.UsageError("--resume goes on with the runs in --report DIR, which is not given")
+    with KeptRuns(report, resume) as kept:
+        with progress_bar("mcgough") as progress:
+            result = reproduce(size, years, workers or cores(), progress, kept)
+        code = conclude(result, report, as_json, html, _show)
+        if not code:
+            kept.done()
+    return code
 
 
 # -- for people ---------------------------------------------------------------------------------

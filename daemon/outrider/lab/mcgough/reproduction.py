@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from outrider.lab.cells import Cell, run_cell
+from outrider.lab.cells import Cell
+from outrider.lab.kept_runs import KeptRuns
 from outrider.lab.mcgough.choices import Choices, choose
 from outrider.lab.mcgough.claims import judged
 from outrider.lab.mcgough.grid import RANDOM, Size, Variant, cell_of, variants
 from outrider.lab.mcgough.rows import Report, row_of, year_figures
-from outrider.lab.workers import side_by_side
 
 
 def plan(size: Size, seeds: Sequence[int]) -> list[tuple[Variant, Cell]]:
@@ -22,6 +22,7 @@ def reproduce(
     seeds: Sequence[int],
     workers: int,
     progress: Callable[[float], None] | None = None,
+    kept: KeptRuns | None = None,
 ) -> dict[str, Any]:
     """Run every cell and sum up.
 
@@ -30,6 +31,7 @@ def reproduce(
         seeds: one a year; the policies' chance has the same seed.
         workers: processes; each holds a year in memory (about 400 MB at full size).
         progress: called with the ratio of cells done.
+        kept: runs that need not be made again, open; takes those that are.
 
     Returns:
         FORMATS' object (paper, settings, rows, claims), and `failed`: cells that failed, each
@@ -39,7 +41,8 @@ def reproduce(
     cells = [cell for _, cell in planned]
     reports: dict[int, dict[Variant, Report]] = defaultdict(dict)
     failed: list[dict[str, str]] = []
-    ends = side_by_side(cells, run_cell, workers, lambda cell: cell.trace)
+    kept = kept or KeptRuns(None, resume=False)
+    ends = kept.ends(cells, workers, lambda cell: cell.trace)
     for done, end in enumerate(ends, 1):
         variant, cell = planned[end.number]
         if end.error is None:
