@@ -8,7 +8,6 @@ import math
 import tomllib
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
@@ -64,7 +63,7 @@ def campus_script(campus: Campus) -> Script:
 def _campus_happenings(campus: Campus) -> Iterator[Happening]:
     stream = certain_events(campus, owner_stretches(campus), campus.span_s)
     ids: dict[int, str] = {}
-    for time_s, kind, subject, extra in chain.from_iterable(stream.chunks()):
+    for time_s, kind, subject, extra in stream.events():
         if kind == events.SUBMITTED:
             run_s = float(campus.run_s[subject])
             yield time_s, partial(_submit, ids, subject, extra.user, extra.vo, run_s)

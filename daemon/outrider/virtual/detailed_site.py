@@ -4,13 +4,13 @@ Waking, data transfer, suspension and checkpoints (`outrider.virtual.campus.RunR
 place of their own: a plain campus, whose year must replay in seconds, does not pay for them.
 """
 
-import heapq
+from heapq import heappush
 from math import inf, isnan
 
-from outrider.model.events import COMPLETED, EVICTED, RESUMED, STARTED, SUSPENDED
+from outrider.model.events import COMPLETED, EVICTED, RESUMED, STARTED, SUSPENDED, Event
 from outrider.model.localtime import TraceTime
 from outrider.virtual.campus import PLAIN_RUNS, Campus
-from outrider.virtual.site import VirtualSite
+from outrider.virtual.site import NO_RUN, VirtualSite, by_machine
 from outrider.virtual.stream import owner_stretches
 
 
@@ -19,7 +19,6 @@ class Run:
 
     Attributes:
         machine: where.
-        number: tells it from earlier runs of the same job.
         woke: whether its machine was woken for it.
         setup_s: seconds it waits for its machine and its data before it works.
         left_s: seconds it still needs, counted at `since_s`; inf if it never ends by itself.
@@ -27,13 +26,10 @@ class Run:
         since_s: when it began, or went on; inf while it is suspended.
     """
 
-    __slots__ = ("busy_s", "left_s", "machine", "number", "setup_s", "since_s", "woke")
+    __slots__ = ("busy_s", "left_s", "machine", "setup_s", "since_s", "woke")
 
-    def __init__(
-        self, machine: int, number: int, woke: bool, setup_s: float, work_s: float, now: float
-    ) -> None:
+    def __init__(self, machine: int, woke: bool, setup_s: float, work_s: float, now: float) -> None:
         self.machine = machine
-        self.number = number
         self.woke = woke
         self.setup_s = setup_s
         self.left_s = setup_s + work_s
@@ -65,7 +61,8 @@ class DetailedSite(VirtualSite):
     def __init__(self, campus: Campus, until_s: float | None = None) -> None:
         super().__init__(campus, until_s)
         self.rules = campus.run_rules
-        self._went: list[float] = owner_stretches(campus).went_s.tolist()
+        stretches = owner_stretches(campus)
+        self._went = by_machine(stretches, stretches.went_s)
         self._clock = TraceTime(campus.start)
         self._nights = frozenset(self._reboots)
         self._idle_from = [0.0] * len(campus.machine_names)
@@ -94,45 +91,42 @@ class DetailedSite(VirtualSite):
     # -- runs ---------------------------------------------------------------------------------
 
     def start(self, job: int, machine: int) -> None:
-        """Start a queued job on a machine without a job. Raises `ValueError` if that cannot be."""
-        if job not in self._queued or self._has_job[machine]:
+        """Start a job on a machine without a job. Raises `ValueError` if that cannot be."""
+        if self._place[job] != NO_RUN or self._has_job[machine]:
             raise ValueError(f"job {job} cannot start on machine {machine} at {self.now:g} s")
         now = self.now
-        self._next_login(machine, now)
+        self._next_login(machine)
         woke = self._sleeps(machine)
         setup_s = self.rules.transfer_s + (self.rules.wake_s if woke else 0.0)
         work_s = inf if isnan(self._run_s[job]) else self._run_s[job] - self.saved_s(job)
-        self._runs += 1
-        run = self._going[job] = Run(machine, self._runs, woke, setup_s, work_s, now)
+        run = self._going[job] = Run(machine, woke, setup_s, work_s, now)
         self._foresee(job, run)
-        self._queued.discard(job)
+        self._place[job] = machine
         self._has_job[machine] = 1
-        self._run[job] = (machine, run.number)
         self._started.append((now, STARTED, job, (machine, 1)))
 
     def _foresee(self, job: int, run: Run) -> None:
         """Put down what happens to a working run next: its end, the owner or the reboot."""
-        login, reboot = self._next_login(run.machine, self.now), self._reboot_after_now()
+        login, reboot = self._next_login(run.machine), self._reboot_after_now()
         end = run.since_s + run.left_s
         if end <= login and end <= reboot:
             if end < inf:
-                heapq.heappush(self._heap, (end, COMPLETED, job, run.number, None))
+                heappush(self._heap, (end, COMPLETED, job, None))
         elif reboot <= login:
-            heapq.heappush(self._heap, (reboot, EVICTED, job, run.number, "reboot"))
+            heappush(self._heap, (reboot, EVICTED, job, "reboot"))
         elif self.rules.suspend_s:
-            heapq.heappush(self._heap, (login, SUSPENDED, job, run.number, None))
+            heappush(self._heap, (login, SUSPENDED, job, None))
         else:
-            heapq.heappush(self._heap, (login, EVICTED, job, run.number, "owner"))
+            heappush(self._heap, (login, EVICTED, job, "owner"))
 
-    def _turn(self, kind: int, job: int, run: int) -> bool:
+    def _turn(self, kind: int, job: int) -> bool:
         """A run is suspended, goes on, or ends. False if it was cut short before."""
         if kind in (SUSPENDED, RESUMED):
             going = self._going.get(job)
-            if going is None or going.number != run:
-                return False
-            (self._suspend if kind == SUSPENDED else self._resume)(job, going)
-            return True
-        if not super()._turn(kind, job, run):
+            if going is not None:
+                (self._suspend if kind == SUSPENDED else self._resume)(job, going)
+            return going is not None
+        if not super()._turn(kind, job):
             return False
         self._save_work(kind, job, self._going.pop(job))
         return True
@@ -140,15 +134,15 @@ class DetailedSite(VirtualSite):
     def _suspend(self, job: int, run: Run) -> None:
         """Its owner came; put down whether he leaves in time."""
         run.pause(self.now)
-        self._next_login(run.machine, self.now)
+        self._next_login(run.machine)
         leaves = self._went[self._at[run.machine] - 1]
         evicts = self.now + self.rules.suspend_s
         if leaves > evicts:
-            heapq.heappush(self._heap, (evicts, EVICTED, job, run.number, "owner"))
+            heappush(self._heap, (evicts, EVICTED, job, "owner"))
         elif leaves in self._nights:
-            heapq.heappush(self._heap, (leaves, EVICTED, job, run.number, "reboot"))
+            heappush(self._heap, (leaves, EVICTED, job, "reboot"))
         else:
-            heapq.heappush(self._heap, (leaves, RESUMED, job, run.number, None))
+            heappush(self._heap, (leaves, RESUMED, job, None))
 
     def _resume(self, job: int, run: Run) -> None:
         """Its owner has left in time."""
@@ -165,10 +159,10 @@ class DetailedSite(VirtualSite):
             saved_s = every_s * (ended.worked_s(self.now) // every_s)
             self._saved_s[job] = self.saved_s(job) + saved_s
 
-    def _forget(self, job: int) -> bool:
+    def _forget(self, killed: Event) -> bool:
         """A job is killed, and its checkpoints go. False if it had ended already."""
-        forgotten = super()._forget(job)
-        self._saved_s.pop(job, None)
+        forgotten = super()._forget(killed)
+        self._saved_s.pop(killed[2], None)
         return forgotten
 
     # -- machines -----------------------------------------------------------------------------
@@ -185,13 +179,6 @@ class DetailedSite(VirtualSite):
         habits = self.campus.clusters[self.campus.machine_cluster[machine]]
         sleeps_at: float = idle_from + habits.sleep_after_s(self._clock.week_second(idle_from))
         return self.now >= sleeps_at
-
-    def _reboot_after_now(self) -> float:
-        """When the next reboot is. Time only goes on, so the search does too."""
-        while self._reboots[self._next_reboot] <= self.now:
-            self._next_reboot += 1
-        next_s: float = self._reboots[self._next_reboot]
-        return next_s
 
 
 def site_of(campus: Campus, until_s: float | None = None) -> VirtualSite:

@@ -6,11 +6,14 @@ event, so it sees the starts decided on it. A run has one entry in the heap: at 
 site looks up which comes first, its end, the next log-in or the reboot.
 """
 
-import heapq
 from bisect import bisect_left
 from collections.abc import Iterator
-from math import inf, isnan
-from typing import Any
+from heapq import heappop, heappush
+from itertools import chain
+from math import inf, isnan, nextafter
+from typing import Final
+
+import numpy as np
 
 from outrider.model.events import (
     COMPLETED,
@@ -23,8 +26,18 @@ from outrider.model.events import (
     Event,
 )
 from outrider.model.machines import MachineSpec
-from outrider.virtual.campus import Campus
-from outrider.virtual.stream import END, certain_events, owner_stretches, reboot_times
+from outrider.virtual.campus import Campus, Floats
+from outrider.virtual.stream import OwnerStretches, certain_events, owner_stretches, reboot_times
+
+NO_RUN: Final = -1
+_GONE: Final = -2
+"""In place of its machine, for a job that does not run, or is gone: completed, or killed."""
+
+_ROUND: Final = 64
+"""Beyond the kinds of all that happens at a moment: then decisions fall."""
+_END: Final = 127
+"""Beyond every kind: the trace ends here."""
+_AFTER_ALL: Final = (inf, _END, 0, None)
 
 
 class VirtualSite:
@@ -33,6 +46,9 @@ class VirtualSite:
     Args:
         campus: the trace, truth included.
         until_s: stop after events of this second; None: the end of the trace.
+
+    Attributes:
+        now: the moment of what the site itself brought about last.
     """
 
     def __init__(self, campus: Campus, until_s: float | None = None) -> None:
@@ -41,61 +57,59 @@ class VirtualSite:
         self.now = -inf
         stretches = owner_stretches(campus)
         self._stream = certain_events(campus, stretches, self.until_s)
-        self._first = stretches.first.tolist()
-        self._came: list[float] = stretches.came_s.tolist()
-        self._at = self._first[:-1]  # the next stretch of each machine, not yet begun
-        self._reboots = [*reboot_times(campus).tolist(), inf]
+        self._came: list[float] = by_machine(stretches, stretches.came_s)
+        self._first: list[int] = (stretches.first + np.arange(len(stretches.first))).tolist()
+        self._at: list[int] = self._first.copy()  # the next log-in at each machine
+        self._reboots: list[float] = [*reboot_times(campus).tolist(), inf]
         self._next_reboot = 0
         self._run_s: list[float] = campus.run_s.tolist()
         self._has_job = bytearray(len(campus.machine_names))
-        self._run: dict[int, tuple[int, int]] = {}  # job -> (machine, run number)
-        self._queued: set[int] = set()
-        self._runs = 0
-        self._heap: list[tuple[float, int, int, int, Any]] = []
+        self._place = [NO_RUN] * len(campus.job_names)  # the machine of each job that runs
+        # One entry a run: a run that its user kills makes it void, and then the job is gone.
+        self._heap: list[Event] = [(nextafter(self.until_s, inf), _END, 0, None)]
         self._started: list[Event] = []
-        self._tick_due = False
 
     # -- the sink -----------------------------------------------------------------------------
 
     def start(self, job: int, machine: int) -> None:
-        """Start a queued job on a machine without a job. Raises `ValueError` if that cannot be."""
-        if job not in self._queued or self._has_job[machine]:
+        """Start a job on a machine without a job. Raises `ValueError` if that cannot be."""
+        if self._place[job] != NO_RUN or self._has_job[machine]:
             raise ValueError(f"job {job} cannot start on machine {machine} at {self.now:g} s")
         now = self.now
-        login = self._next_login(machine, now)
-        while self._reboots[self._next_reboot] <= now:
-            self._next_reboot += 1
+        login = self._next_login(machine)
         reboot = self._reboots[self._next_reboot]
-        run_s = self._run_s[job]
-        end = inf if isnan(run_s) else now + run_s
-        self._runs += 1
-        run = self._runs
+        if reboot <= now:
+            reboot = self._reboot_after_now()
+        end = now + self._run_s[job]  # nan if it never ends
         if end <= login and end <= reboot:
-            if end < inf:
-                heapq.heappush(self._heap, (end, COMPLETED, job, run, None))
+            heappush(self._heap, (end, COMPLETED, job, None))
         elif login < reboot:
-            heapq.heappush(self._heap, (login, EVICTED, job, run, "owner"))
-        else:
-            heapq.heappush(self._heap, (reboot, EVICTED, job, run, "reboot"))
-        self._queued.discard(job)
+            heappush(self._heap, (login, EVICTED, job, "owner"))
+        elif reboot < inf:
+            heappush(self._heap, (reboot, EVICTED, job, "reboot"))
+        self._place[job] = machine
         self._has_job[machine] = 1
-        self._run[job] = (machine, run)
         self._started.append((now, STARTED, job, (machine, 1)))
 
-    def _next_login(self, machine: int, now: float) -> float:
+    def _next_login(self, machine: int) -> float:
         """When an owner comes next. Time only goes on, so the search does too."""
-        came, at, after = self._came, self._at[machine], self._first[machine + 1]
-        while at < after and came[at] <= now:
+        now, came, at = self.now, self._came, self._at[machine]
+        login = came[at]
+        while login <= now:
             at += 1
+            login = came[at]
         self._at[machine] = at
-        return came[at] if at < after else inf
+        return login
+
+    def _reboot_after_now(self) -> float:
+        """When the next reboot is. Time only goes on, so the search does too."""
+        while self._reboots[self._next_reboot] <= self.now:
+            self._next_reboot += 1
+        return self._reboots[self._next_reboot]
 
     def wake_at(self, time_s: float) -> None:
-        """Deliver a tick at `time_s`, after all other events of that moment."""
-        if time_s <= self.now:
-            self._tick_due = True
-        else:
-            heapq.heappush(self._heap, (time_s, TICK, 0, 0, None))
+        """Deliver a tick at `time_s`, which is not past, after all other events of that moment."""
+        heappush(self._heap, (time_s, _ROUND, 0, None))
 
     # -- the oracle ---------------------------------------------------------------------------
 
@@ -105,15 +119,15 @@ class VirtualSite:
 
     def next_login_s(self, machine: int, after_s: float) -> float:
         """The truth: when an owner next sits down at the machine, at or after a moment."""
-        after = self._first[machine + 1]
-        at = bisect_left(self._came, after_s, self._first[machine], after)
-        return self._came[at] if at < after else inf
+        first, after = self._first[machine], self._first[machine + 1]
+        return self._came[bisect_left(self._came, after_s, first, after - 1)]
 
     def unfinished_run_s(self) -> Iterator[tuple[int, float]]:
         """The truth about jobs still there: (job, run time), those that would have ended."""
-        for job in [*self._queued, *self._run]:
-            if not isnan(self._run_s[job]):
-                yield job, self._run_s[job]
+        submitted = (self.campus.submit_s <= self.until_s).tolist()
+        for job, run_s in enumerate(self._run_s):
+            if submitted[job] and self._place[job] != _GONE and not isnan(run_s):
+                yield job, run_s
 
     # -- events -------------------------------------------------------------------------------
 
@@ -123,34 +137,24 @@ class VirtualSite:
         One flat generator: an inner one for every moment costs a quarter of a replay's time.
         """
         yield from self._join()
-        heap, started, queued = self._heap, self._started, self._queued
-        for chunk in self._stream.chunks():
-            for event in chunk:
-                while True:
-                    # kinds of the heap never stand in the stream: time and kind always decide
-                    due = heap[0] if heap and heap[0] < event else event
-                    time_s = due[0]
-                    if time_s > self.now:
-                        if self._tick_due:
-                            self._tick_due = False
-                            yield self.now, TICK, 0, None
-                            yield from started
-                            started.clear()
-                            continue
-                        self.now = time_s
-                    if due is event:
-                        break
-                    _, kind, job, run, extra = heapq.heappop(heap)
-                    if kind == TICK:
-                        self._tick_due = True
-                    elif self._turn(kind, job, run):
-                        yield time_s, kind, job, extra
-                kind = event[1]
-                if kind == SUBMITTED:
-                    queued.add(event[2])
-                elif kind == END or (kind == REMOVED and not self._forget(event[2])):
-                    continue
-                yield event
+        heap, started = self._heap, self._started
+        for event in chain(self._stream.events(), (_AFTER_ALL,)):
+            while heap[0] < event:
+                due = heappop(heap)
+                self.now, kind, job, _ = due
+                if kind == _ROUND:
+                    while heap[0] == due:  # asked for more than once
+                        heappop(heap)
+                    yield self.now, TICK, 0, None
+                    yield from started
+                    started.clear()
+                elif kind == _END:
+                    return
+                elif self._turn(kind, job):
+                    yield due
+            if event[1] > SUBMITTED and not self._forget(event):
+                continue
+            yield event
 
     def _join(self) -> Iterator[Event]:
         campus = self.campus
@@ -164,24 +168,28 @@ class VirtualSite:
             )
             yield 0.0, JOINED, machine, spec
 
-    def _turn(self, kind: int, job: int, run: int) -> bool:
+    def _turn(self, kind: int, job: int) -> bool:
         """A run takes a turn, here always its end. False if it was cut short before."""
-        place = self._run.get(job)
-        if place is None or place[1] != run:
+        machine = self._place[job]
+        if machine < 0:
             return False
-        del self._run[job]
-        self._has_job[place[0]] = 0
-        if kind == EVICTED:
-            self._queued.add(job)
+        self._place[job] = NO_RUN if kind == EVICTED else _GONE
+        self._has_job[machine] = 0
         return True
 
-    def _forget(self, job: int) -> bool:
+    def _forget(self, killed: Event) -> bool:
         """A job is killed. False if it had ended already."""
-        if job in self._queued:
-            self._queued.discard(job)
+        self.now, _, job, _ = killed
+        if self._place[job] == NO_RUN:
+            self._place[job] = _GONE
             return True
-        place = self._run.get(job)
-        return place is not None and self._turn(REMOVED, job, place[1])
+        return self._turn(REMOVED, job)
+
+
+def by_machine(stretches: OwnerStretches, times_s: Floats) -> list[float]:
+    """The times of each machine's stretches, machine after machine, with inf after each."""
+    times: list[float] = np.insert(times_s, stretches.first[1:], inf).tolist()
+    return times
 
 
 def _known_w(watts: float) -> float | None:

@@ -6,8 +6,8 @@ depends on decisions (starts and ends of runs) is merged in later, by `outrider.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from math import inf, nextafter
-from typing import Any, Final
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,6 @@ from outrider.model.opening import MINUTES_A_WEEK
 from outrider.virtual.campus import Campus, Floats, Ints
 
 _CHUNK = 16_384
-
-END: Final = 127
-"""Beyond every kind of event: the trace ends here."""
 
 
 @dataclass(slots=True)
@@ -104,8 +101,11 @@ class Stream:
     job_spec: NDArray[np.int64]
     until_s: float
 
-    def chunks(self) -> Iterator[Iterable[Event]]:
-        """Events, a chunk at a time; the last is of kind `END`, just after `until_s`."""
+    def events(self) -> Iterator[Event]:
+        """All of them, in order."""
+        return chain.from_iterable(self._chunks())
+
+    def _chunks(self) -> Iterator[Iterable[Event]]:
         for at in range(0, len(self.time_s), _CHUNK):
             part = slice(at, at + _CHUNK)
             kind, subject = self.kind[part], self.subject[part]
@@ -116,7 +116,6 @@ class Stream:
                 self._extras(kind, subject),
                 strict=True,
             )
-        yield ((nextafter(self.until_s, inf), END, 0, None),)
 
     def _extras(self, kind: NDArray[np.int8], subject: Ints) -> list[Any]:
         extras = np.full(len(kind), None)
