@@ -82,12 +82,11 @@ class Engine:
     def feed(self, events: Iterable[Event]) -> int:
         """Apply events in their order; returns how many. Batch borders mean nothing."""
         site, handlers = self.site, self._handlers
-        n = 0
-        for time_s, kind, subject, extra in events:
-            if time_s > site.now:
-                site.now = time_s
+        now, n = site.now, 0
+        for n, (time_s, kind, subject, extra) in enumerate(events, 1):  # noqa: B007 - counted
+            if time_s > now:
+                site.now = now = time_s
             handlers[kind](time_s, subject, extra)
-            n += 1
         self.events += n
         return n
 
@@ -107,7 +106,7 @@ class Engine:
     # -- rounds -------------------------------------------------------------------------------
 
     def _want_round(self) -> None:
-        if not self._round_due and self.seats and not self.silent:
+        if not self._round_due and self.seats and not self._jobs.silent:
             self._round_due = True
             self._sink.wake_at(self.site.now)
 
@@ -121,16 +120,17 @@ class Engine:
         if site.now >= self._wake_s:
             self._wake_s = NEVER
         self._round_due = False
-        if self.silent:
+        if self._jobs.silent:
             return
-        self._line = False
-        wake_s = NEVER
+        line, wake_s = False, NEVER
         if self._time_round is not None:
             self._time_round(True)
         for seat in self.seats:
-            seat.round(site, self._sink if seat.acting else None, self._recorder.decided)
-            self._line = self._line or seat.somebody_waits
-            wake_s = min(wake_s, seat.line.next_due_s())
+            due_s = seat.round(site, self._sink if seat.acting else None, self._recorder.decided)
+            if due_s < wake_s:
+                wake_s = due_s
+            line = line or seat.somebody_waits
+        self._line = line
         if self._time_round is not None:
             self._time_round(False)
         if wake_s < self._wake_s:

@@ -8,7 +8,7 @@ every one that ended before: for all moments inside it, it is the answer. What r
 staircase of break points.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from math import inf
 from typing import Any
@@ -46,15 +46,19 @@ class LeftAlone:
 
     def _build(self) -> None:
         starts, ends = self._starts, self._ends
-        for since, until in self._pending:
-            if until <= since:
-                continue
-            while starts and starts[-1] >= since:
-                starts.pop()
-                ends.pop()
+        earliest = inf
+        steps = []
+        for stretch in reversed(self._pending):
+            since, until = stretch
+            if since < earliest and since < until:
+                earliest = since
+                steps.append(stretch)
+        self._pending.clear()
+        at = bisect_left(starts, earliest)  # what began later ended before
+        del starts[at:], ends[at:]
+        for since, until in reversed(steps):
             starts.append(since)
             ends.append(until)
-        self._pending.clear()
         if len(starts) > _MOST_STEPS:
             del starts[: _MOST_STEPS // 2]
             del ends[: _MOST_STEPS // 2]

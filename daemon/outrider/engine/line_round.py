@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from outrider.api.policy import Policy
 from outrider.engine.line import Standing
 from outrider.engine.round import Round, Tally
-from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice
-from outrider.model.jobs import Job
+from outrider.model.decisions import NO_MACHINE, NOWHERE
 
 
 class LineRound(Round):
@@ -37,7 +36,11 @@ class LineRound(Round):
             standing = waiting.get(number)
             if standing is not None and standing.stamp == stamp:
                 self._decide_job(number, standing)
-        for number, standing in line.take_fresh():
+        fresh, line.fresh = line.fresh, []
+        for number, stamp in fresh:
+            standing = waiting.get(number)
+            if standing is None or standing.stamp != stamp:
+                continue
             if site.free_total:
                 self._decide_job(number, standing)
             else:
@@ -68,14 +71,11 @@ class LineRound(Round):
         job = self._site.jobs[number]
         choice, left_s = self._ask(job, standing)
         if choice.machine != NOWHERE:
-            self._start_run(job, standing, choice)
+            self._note_start(job, standing, choice)
+            if self._sink is None:  # while the job still waits it is decided anew every epoch
+                self._line.hold(number, standing, self._site.now + self._seat.reconsider_s)
         elif choice.reason == NO_MACHINE:
             self._block(number, standing)
+            standing.decided_s = self._site.now
         else:
             self._keep(number, standing, choice, left_s)
-        standing.decided_s = self._site.now
-
-    def _start_run(self, job: Job, standing: Standing, choice: Choice) -> None:
-        self._note_start(job, standing, choice)
-        if self._sink is None:  # while the job still waits it is decided anew every epoch
-            self._line.hold(job.number, standing, self._site.now + self._seat.reconsider_s)

@@ -142,20 +142,20 @@ class Round:
 
     def _note_start(self, job: Job, standing: Standing, choice: Choice) -> None:
         """It starts; in shadow it would, and is not written down again while that stands."""
-        site, number, machine = self._site, job.number, choice.machine
-        cluster = site.machine_cluster[machine]
+        site, seat, number, machine = self._site, self._seat, job.number, choice.machine
+        cpus, cluster, now = job.spec.cpus, site.machine_cluster[machine], site.now
         if standing.hold_since_s is not None:
-            standing.end_hold(site.now)
-        cpus = job.spec.cpus
+            standing.end_hold(now)
         site.reserve(machine, cpus)
         self._reserved.append((machine, cpus))
-        again = standing.action == START and standing.cluster == cluster
-        standing.action, standing.reason, standing.cluster = START, choice.reason, cluster
-        standing.decided_s = site.now
-        if self._sink is not None:
-            self._sink.start(number, machine)
-        elif again:
+        sink, reason = self._sink, choice.reason
+        again = sink is None and standing.action == START and standing.cluster == cluster
+        standing.decided_s, standing.action, standing.reason = now, START, reason
+        standing.cluster = cluster
+        if again:
             return
-        self._seat.decisions += 1
-        self._seat.starts += 1
-        self._record(self._seat, number, START, machine, cpus, choice.reason, choice)
+        if sink is not None:
+            sink.start(number, machine)
+        seat.decisions += 1
+        seat.starts += 1
+        self._record(seat, number, START, machine, cpus, reason, choice)

@@ -10,7 +10,7 @@ from typing import Any
 from outrider.api.policy import Policy
 from outrider.engine.backfill import NONE
 from outrider.engine.holds import Holds
-from outrider.engine.line import Line, Standing
+from outrider.engine.line import NEVER, Line, Standing
 from outrider.engine.line_round import LineRound
 from outrider.engine.plan_round import PlanRound
 from outrider.engine.predictions import Predictions
@@ -237,15 +237,17 @@ class Seat:
             due_s = min(due_s, guard_s)
         return due_s
 
-    def round(self, site: Site, sink: Sink | None, record: Record) -> None:
-        """Decide what is due.
+    def round(self, site: Site, sink: Sink | None, record: Record) -> float:
+        """Decide what is due; returns when somebody is due again, `NEVER` if nobody is held.
 
         Args:
             site: the view.
             sink: carries decisions out; None in shadow.
             record: writes a ledger row.
         """
-        self.line.release(site.now)
+        line = self.line
+        if line.holds_any:
+            line.release(site.now)
         reserved: list[tuple[int, int]] = []
         try:
             self._round.decide_due(site, reserved, sink, record)
@@ -253,6 +255,7 @@ class Seat:
             self._fail(error)
         for machine, cpus in reserved:
             site.unreserve(machine, cpus)
+        return line.next_due_s() if line.holds_any else NEVER
 
     # -- snapshots ----------------------------------------------------------------------------
 
