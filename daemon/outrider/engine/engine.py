@@ -58,8 +58,9 @@ class Engine:
         site.fairness = accounting.fairness
         if any(seat.looks_at_runs for seat in self.seats):
             site.index_runs()
+        for seat in self.seats:
+            seat.join(site, sink, recorder.decided)
         self._sink = sink
-        self._recorder = recorder
         self._round_due = False
         self._line = False
         self._wake_s = NEVER
@@ -126,7 +127,7 @@ class Engine:
         if self._time_round is not None:
             self._time_round(True)
         for seat in self.seats:
-            due_s = seat.round(site, self._sink if seat.acting else None, self._recorder.decided)
+            due_s = seat.round(site.now)
             if due_s < wake_s:
                 wake_s = due_s
             line = line or seat.somebody_waits

@@ -9,7 +9,6 @@ staircase of break points.
 """
 
 from bisect import bisect_left, bisect_right
-from collections import OrderedDict
 from math import inf
 from typing import Any
 
@@ -28,7 +27,7 @@ class LeftAlone:
     """
 
     def __init__(self) -> None:
-        self._since: OrderedDict[int, float] = OrderedDict()  # the longest first
+        self._since: dict[int, float] = {}  # the longest first
         self._starts: list[float] = []
         self._ends: list[float] = []
         self._pending: list[tuple[float, float]] = []

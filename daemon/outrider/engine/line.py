@@ -120,11 +120,6 @@ class Line:
         """It is due again at `until_s`, before the epoch ends."""
         heapq.heappush(self._cut_short, (until_s, number, standing.stamp))
 
-    @property
-    def holds_any(self) -> bool:
-        """Whether anybody is, or was lately, held."""
-        return bool(self._held or self._cut_short)
-
     def release(self, now: float) -> None:
         """Those held until now are due."""
         held, cut_short = self._held, self._cut_short

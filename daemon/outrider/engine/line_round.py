@@ -7,26 +7,15 @@ a decision epoch (`reconsider_s`) later, per job, and not merely because a machi
 
 from collections.abc import Iterable
 
-from outrider.api.policy import Policy
 from outrider.engine.line import Standing
-from outrider.engine.round import Round, Tally
+from outrider.engine.round import Round
 from outrider.model.decisions import NO_MACHINE, NOWHERE
 
 
 class LineRound(Round):
-    """Decides the jobs that are due; what fits nowhere waits, and lets others pass."""
-
-    def __init__(self, seat: Tally) -> None:
-        super().__init__(seat)
-        self._orders = type(seat.policy).order is not Policy.order
+    """Decides the jobs that are due in order of arrival; what fits nowhere lets others pass."""
 
     def _decide(self) -> None:
-        if self._orders:
-            self._in_the_policys_order()
-        else:
-            self._in_order_of_arrival()
-
-    def _in_order_of_arrival(self) -> None:
         site, line = self._site, self._line
         blocked, waiting = line.blocked, line.waiting
         for _ in range(len(blocked)):
@@ -46,23 +35,6 @@ class LineRound(Round):
             else:
                 self._block(number, standing)
 
-    def _in_the_policys_order(self) -> None:
-        """Newcomers take their places; then the first in line are decided while machines last."""
-        site, line = self._site, self._line
-        newcomers = list(line.take_fresh())
-        self._rank(newcomers)
-        while site.free_total and (first := line.pop_ranked()) is not None:
-            self._decide_job(*first)
-        self._rank(line.take_blocked())  # they fit on no machine that was free
-        for number, standing in newcomers:
-            if standing.decided_s != site.now:
-                self._note_no_machine(number, standing)
-
-    def _rank(self, entries: Iterable[tuple[int, Standing]]) -> None:
-        for number, standing in entries:
-            job = self._site.jobs[number]
-            self._line.rank(self._policy.order(job, self._site), number, standing)
-
     def _block(self, number: int, standing: Standing) -> None:
         self._line.block(number, standing)
         self._note_no_machine(number, standing)
@@ -79,3 +51,23 @@ class LineRound(Round):
             standing.decided_s = self._site.now
         else:
             self._keep(number, standing, choice, left_s)
+
+
+class OrderedRound(LineRound):
+    """Decides them in the policy's order: newcomers take their places before anybody starts."""
+
+    def _decide(self) -> None:
+        site, line = self._site, self._line
+        newcomers = list(line.take_fresh())
+        self._rank(newcomers)
+        while site.free_total and (first := line.pop_ranked()) is not None:
+            self._decide_job(*first)
+        self._rank(line.take_blocked())  # they fit on no machine that was free
+        for number, standing in newcomers:
+            if standing.decided_s != site.now:
+                self._note_no_machine(number, standing)
+
+    def _rank(self, entries: Iterable[tuple[int, Standing]]) -> None:
+        for number, standing in entries:
+            job = self._site.jobs[number]
+            self._line.rank(self._policy.order(job, self._site), number, standing)

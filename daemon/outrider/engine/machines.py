@@ -7,7 +7,6 @@ is drawn by rejection: never from a list of all free machines, which would have 
 """
 
 import random
-from collections import OrderedDict
 from collections.abc import Sequence
 from math import inf
 
@@ -55,7 +54,7 @@ class Machines:
         self.usable = bytearray()
         self.free = bytearray()
         self.owner = bytearray()
-        self.free_since: OrderedDict[int, float] = OrderedDict()
+        self.free_since: dict[int, float] = {}
         self.left_alone = LeftAlone()
         for cluster in clusters:
             self._add_cluster(cluster)

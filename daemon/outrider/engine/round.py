@@ -48,21 +48,27 @@ class Round:
         self._line = seat.line
         self._appraises = type(seat.policy).appraise is not Policy.appraise
         self._appraisals: dict[Hashable, Any] = {}
+        self._reserved: list[tuple[int, int]] = []
 
-    def decide_due(
-        self, site: Site, reserved: list[tuple[int, int]], sink: Sink | None, record: Record
-    ) -> None:
-        """Decide everything that is due.
+    def join(self, site: Site, sink: Sink | None, record: Record) -> None:
+        """Come to an engine's table, before the first decision.
 
         Args:
             site: the view.
-            reserved: takes (machine, cpus) of what was chosen; the caller frees them after it.
             sink: carries decisions out; None in shadow.
             record: writes a ledger row.
         """
-        self._site, self._reserved, self._sink, self._record = site, reserved, sink, record
-        self._appraisals.clear()
-        self._decide()
+        self._site, self._sink, self._record = site, sink, record
+
+    def decide_due(self) -> None:
+        """Decide everything that is due; nobody chooses the same CPUs twice."""
+        try:
+            self._decide()
+        finally:
+            for machine, cpus in self._reserved:
+                self._site.unreserve(machine, cpus)
+            self._reserved.clear()
+            self._appraisals.clear()
 
     def _decide(self) -> None:
         raise NotImplementedError

@@ -10,8 +10,8 @@ from typing import Any
 from outrider.api.policy import Policy
 from outrider.engine.backfill import NONE
 from outrider.engine.holds import Holds
-from outrider.engine.line import NEVER, Line, Standing
-from outrider.engine.line_round import LineRound
+from outrider.engine.line import Line, Standing
+from outrider.engine.line_round import LineRound, OrderedRound
 from outrider.engine.plan_round import PlanRound
 from outrider.engine.predictions import Predictions
 from outrider.engine.queue_round import QueueRound
@@ -81,7 +81,7 @@ class Seat:
             return PlanRound(self)
         if backfill is not None or kind.rank is not Policy.rank:
             return QueueRound(self, backfill or NONE)
-        return LineRound(self)
+        return LineRound(self) if kind.order is Policy.order else OrderedRound(self)
 
     # -- what happens to jobs -----------------------------------------------------------------
 
@@ -237,25 +237,19 @@ class Seat:
             due_s = min(due_s, guard_s)
         return due_s
 
-    def round(self, site: Site, sink: Sink | None, record: Record) -> float:
-        """Decide what is due; returns when somebody is due again, `NEVER` if nobody is held.
+    def join(self, site: Site, sink: Sink, record: Record) -> None:
+        """Come to an engine's table; in shadow nothing goes to the sink."""
+        self._round.join(site, sink if self.acting else None, record)
 
-        Args:
-            site: the view.
-            sink: carries decisions out; None in shadow.
-            record: writes a ledger row.
-        """
+    def round(self, now: float) -> float:
+        """Decide what is due; returns when somebody is due again, `NEVER` if nobody is held."""
         line = self.line
-        if line.holds_any:
-            line.release(site.now)
-        reserved: list[tuple[int, int]] = []
+        line.release(now)
         try:
-            self._round.decide_due(site, reserved, sink, record)
+            self._round.decide_due()
         except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
             self._fail(error)
-        for machine, cpus in reserved:
-            site.unreserve(machine, cpus)
-        return line.next_due_s() if line.holds_any else NEVER
+        return line.next_due_s()
 
     # -- snapshots ----------------------------------------------------------------------------
 
