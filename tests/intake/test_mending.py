@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 
 from intake.streams import Live, any_events, run_of
+from outrider.engine.machines import FREE
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
@@ -35,11 +36,11 @@ def test_machines_are_free_only_while_nobody_keeps_jobs_away(events: list[NamedE
     live.tell("log", events)
     live.seen("log", 100.0)
     site = live.site
-    for machine, free in enumerate(site.free):
-        allowed = site.usable[machine] and site.specs[machine] is not None
-        assert not (site.usable[machine] and site.owner[machine])
-        assert bool(free) == bool(allowed and site.busy[machine] < site.cpus[machine])
-    assert site.free_total == sum(site.free_n) == sum(1 for free in site.free if free)
+    for machine, state in enumerate(site.state):
+        allowed = state and site.specs[machine] is not None
+        assert not (state and site.owner[machine])
+        assert (state == FREE) == bool(allowed and site.busy[machine] < site.cpus[machine])
+    assert site.free_total == sum(site.free_n) == sum(state == FREE for state in site.state)
 
 
 def log() -> list[NamedEvent]:
@@ -183,7 +184,7 @@ def test_a_usable_machine_has_no_owner_whatever_was_left_out() -> None:
         (9.0, ev.USABLE, "a1", None),
     ]
     live.all_at_once("log", told)
-    assert not (live.site.free[0] and live.site.owner[0])
+    assert not (live.site.state[0] and live.site.owner[0])
 
 
 def test_a_held_job_is_not_decided_until_it_is_released() -> None:

@@ -20,7 +20,8 @@ from outrider.model.machines import MachineSpec
 
 _TRIES = 32
 
-TAKEN, FREE, RESERVED = range(3)
+SHUT, FREE, TAKEN, RESERVED = range(4)
+"""No job may start there; one may; all CPUs run jobs; the last of them are promised in a round."""
 
 
 class Machines:
@@ -33,6 +34,7 @@ class Machines:
         now: event time, seconds.
         widest: most CPUs that any machine ever had.
         busy: CPUs that run jobs or are reserved in this round, by machine.
+        state: of each machine, one of `SHUT`, `FREE`, `TAKEN`, `RESERVED`.
         free_since: machines on which a job may start, and since when.
     """
 
@@ -51,8 +53,7 @@ class Machines:
         self.cpus: list[int] = []
         self.widest = 1
         self.busy: list[int] = []
-        self.usable = bytearray()
-        self.free = bytearray()
+        self.state = bytearray()
         self.owner = bytearray()
         self.free_since: dict[int, float] = {}
         self.left_alone = LeftAlone()
@@ -82,8 +83,7 @@ class Machines:
             self.machine_cluster.append(-1)
             self.cpus.append(1)
             self.busy.append(0)
-            self.usable.append(0)
-            self.free.append(0)
+            self.state.append(SHUT)
             self.owner.append(0)
         if self.specs[machine] is not None:
             self.shut(machine)
@@ -115,40 +115,42 @@ class Machines:
 
     def open_machine(self, machine: int) -> None:
         """Jobs may start on it from now on."""
-        if not self.usable[machine]:
-            self.usable[machine] = 1
+        if self.state[machine] == SHUT:
             self.left_alone.begin(machine, self.now)
-        if not self.free[machine] and self.busy[machine] < self.cpus[machine]:
-            self._set_free(machine)
+            if self.busy[machine] < self.cpus[machine]:
+                self._set_free(machine)
+            else:
+                self.state[machine] = TAKEN
 
     def shut(self, machine: int) -> None:
         """No job may start on it from now on; what runs there is told by events of its own."""
-        if self.usable[machine]:
-            self.usable[machine] = 0
+        state = self.state[machine]
+        if state != SHUT:
             self.left_alone.end(machine, self.now)
-        if self.free[machine]:
-            self._set_taken(machine)
+            if state == FREE:
+                self._set_taken(machine)
+            self.state[machine] = SHUT
 
     def take(self, machine: int, cpus: int) -> None:
         """A run began on it."""
         busy = self.busy[machine] = self.busy[machine] + cpus
-        if self.free[machine] and busy >= self.cpus[machine]:
+        if self.state[machine] == FREE and busy >= self.cpus[machine]:
             self._set_taken(machine)
 
     def give_back(self, machine: int, cpus: int) -> None:
         """A run ended on it."""
         busy = self.busy[machine] = max(0, self.busy[machine] - cpus)
-        if self.usable[machine] and not self.free[machine] and busy < self.cpus[machine]:
+        if self.state[machine] == TAKEN and busy < self.cpus[machine]:
             self._set_free(machine)
 
     def _set_free(self, machine: int) -> None:
-        self.free[machine] = FREE
+        self.state[machine] = FREE
         self.free_n[self.machine_cluster[machine]] += 1
         self.free_total += 1
         self.free_since[machine] = self.now
 
     def _set_taken(self, machine: int) -> None:
-        self.free[machine] = TAKEN
+        self.state[machine] = TAKEN
         self.free_n[self.machine_cluster[machine]] -= 1
         self.free_total -= 1
         del self.free_since[machine]
@@ -156,16 +158,16 @@ class Machines:
     def reserve(self, machine: int, cpus: int) -> None:
         """Within a round: the next job must not choose these CPUs too. Undone by `unreserve`."""
         busy = self.busy[machine] = self.busy[machine] + cpus
-        if busy >= self.cpus[machine] and self.free[machine] == FREE:
-            self.free[machine] = RESERVED
+        if busy >= self.cpus[machine] and self.state[machine] == FREE:
+            self.state[machine] = RESERVED
             self.free_n[self.machine_cluster[machine]] -= 1
             self.free_total -= 1
 
     def unreserve(self, machine: int, cpus: int) -> None:
         """The round is over."""
         self.busy[machine] -= cpus
-        if self.free[machine] == RESERVED:
-            self.free[machine] = FREE
+        if self.state[machine] == RESERVED:
+            self.state[machine] = FREE
             self.free_n[self.machine_cluster[machine]] += 1
             self.free_total += 1
 
@@ -181,26 +183,26 @@ class Machines:
 
     def draw(self, rng: random.Random) -> int:
         """A free machine, uniformly over all. Raises `LookupError` if none is free."""
-        free, n, chance = self.free, len(self.free), rng.random
+        state, n, chance = self.state, len(self.state), rng.random
         for _ in range(_TRIES if self.free_total else 0):
             machine = int(chance() * n)
-            if free[machine] == FREE:
+            if state[machine] == FREE:
                 return machine
-        return _pick(np.flatnonzero(np.frombuffer(free, dtype=np.uint8) == FREE), rng)
+        return _pick(np.flatnonzero(np.frombuffer(state, dtype=np.uint8) == FREE), rng)
 
     def draw_in(self, cluster: int, rng: random.Random) -> int:
         """A free machine of a cluster, uniformly. Raises `LookupError` if none is free."""
-        free, members, chance = self.free, self.members[cluster], rng.random
+        state, members, chance = self.state, self.members[cluster], rng.random
         n = len(members)
         for _ in range(_TRIES if self.free_n[cluster] else 0):
             machine = members[int(chance() * n)]
-            if free[machine] == FREE:
+            if state[machine] == FREE:
                 return machine
-        return _pick([m for m in members if free[m] == FREE], rng)
+        return _pick([m for m in members if state[m] == FREE], rng)
 
     def is_free(self, machine: int) -> bool:
         """Whether a job may start on a machine now."""
-        return self.free[machine] == FREE
+        return self.state[machine] == FREE
 
     def fitting(self, cpus: int) -> list[int]:
         """Free machines with at least so many CPUs left, those with the fewest left last.
@@ -208,7 +210,7 @@ class Machines:
         Equals stand in the order of their numbers, the lowest last.
         """
         left = [
-            (self.cpus[m] - self.busy[m], m) for m, free in enumerate(self.free) if free == FREE
+            (self.cpus[m] - self.busy[m], m) for m, state in enumerate(self.state) if state == FREE
         ]
         return [m for n, m in sorted(left, reverse=True) if n >= cpus]
 
@@ -219,11 +221,11 @@ class Machines:
 
     def cpus_of(self, machine: int) -> int:
         """CPUs jobs may use on a machine, free or not; 0 for one that left or is shut."""
-        return self.cpus[machine] if self.usable[machine] else 0
+        return self.cpus[machine] if self.state[machine] else 0
 
     def cpus_left(self, machine: int) -> int:
         """CPUs on which a job may start on a machine now; 0 if it is shut to jobs."""
-        return self.cpus[machine] - self.busy[machine] if self.free[machine] == FREE else 0
+        return self.cpus[machine] - self.busy[machine] if self.state[machine] == FREE else 0
 
     def speed_of(self, machine: int) -> float:
         """Work a CPU of the machine does in a second; 1 where nobody said."""
@@ -235,7 +237,7 @@ class Machines:
         if not self.free_total:
             return NOWHERE
         if self.widest == 1:  # every free machine is as tight as the next
-            return self.free.find(FREE) if cpus == 1 else NOWHERE
+            return self.state.find(FREE) if cpus == 1 else NOWHERE
         best, least = NOWHERE, inf
         for machine in self.free_since:
             left = self.cpus_left(machine)
@@ -247,7 +249,7 @@ class Machines:
         """The machine that has been free the longest. Raises `LookupError` if none is free."""
         if not self.free_total:
             raise LookupError("no machine is free")
-        return next(machine for machine in self.free_since if self.free[machine] == FREE)
+        return next(machine for machine in self.free_since if self.state[machine] == FREE)
 
 
 def _pick(machines: Sequence[int] | NDArray[np.intp], rng: random.Random) -> int:

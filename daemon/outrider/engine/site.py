@@ -5,7 +5,7 @@ from math import inf
 from typing import Any
 
 from outrider.engine.fairness import Fairness
-from outrider.engine.machines import Machines
+from outrider.engine.machines import FREE, SHUT, TAKEN, Machines
 from outrider.engine.packing import pack, unpack
 from outrider.engine.runs import Runs
 from outrider.model.clusters import ClusterSpec
@@ -101,9 +101,9 @@ class Site(Machines):
             "machine_cluster": self.machine_cluster,
             "members": self.members,
             "busy": self.busy,
-            "usable": bytes(self.usable),
+            "usable": bytes(map(bool, self.state)),
             "owner": bytes(self.owner),
-            "free": bytes(self.free),
+            "free": bytes(state == FREE for state in self.state),
             "left_alone": self.left_alone.save(),
             "free_since": list(self.free_since.items()),
             "runs": None if self.runs is None else self.runs.save(),
@@ -124,13 +124,13 @@ class Site(Machines):
         for cluster, members in zip(names, saved["members"], strict=True):
             self.members[cluster] = list(members)
         self.busy = list(saved["busy"])
-        self.usable = bytearray(saved["usable"])
         self.owner = bytearray(saved["owner"])
-        self.free = bytearray(saved["free"])
+        for machine, (usable, free) in enumerate(zip(saved["usable"], saved["free"], strict=True)):
+            self.state[machine] = (FREE if free else TAKEN) if usable else SHUT
         self.left_alone.restore(saved["left_alone"])
         self.free_since.clear()
         self.free_since.update(saved["free_since"])
-        self.free_n = [sum(self.free[m] for m in members) for members in self.members]
+        self.free_n = [sum(self.state[m] == FREE for m in members) for members in self.members]
         self.free_total = sum(self.free_n)
         if self.runs is not None:
             if saved.get("runs") is None:  # nobody looked at them then

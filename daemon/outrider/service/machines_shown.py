@@ -16,4 +16,4 @@ def machine_state(core: Core, m: int) -> str:
         return "busy"
     if core.accounting.energy.is_asleep(m, site.now):
         return "asleep"
-    return "free" if site.usable[m] else "closed"
+    return "free" if site.state[m] else "closed"

@@ -115,9 +115,9 @@ def check_choice(choice: Any, site: Site, may_keep: bool, where: str) -> None:
     if machine == NOWHERE:
         expect(may_keep, f"{where}: kept the job queued although may_keep is False")
     else:
-        known = isinstance(machine, int) and 0 <= machine < len(site.free)
+        known = isinstance(machine, int) and 0 <= machine < len(site.state)
         expect(known, f"{where}: chose machine {machine!r}; there is none of that number")
-        expect(site.free[machine] == FREE, f"{where}: chose machine {machine}, which is not free")
+        expect(site.state[machine] == FREE, f"{where}: chose machine {machine}, which is not free")
     _check_grounds(choice, where)
 
 
@@ -191,8 +191,7 @@ def _picture(site: Site) -> tuple[Any, ...]:
     """What a policy could spoil."""
     return (
         site.now,
-        bytes(site.free),
-        bytes(site.usable),
+        bytes(site.state),
         list(site.free_n),
         site.free_total,
         list(site.busy),
