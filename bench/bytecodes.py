@@ -1,0 +1,113 @@
+"""How many bytecodes of Python a replay executes, by function: a profile that no noise touches.
+
+    python bench/bytecodes.py [--policy random_match] [--events 20000] [--rows 40] [--json]
+
+The interpreter counts every instruction while a piece of a generated campus is replayed. On a
+machine shared with others this tells a gain of one per cent, which no clock does; what C code does
+(numpy, heaps, dictionaries) is not in it, so a gain found here is then confirmed by `replay.py`.
+"""
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from types import FrameType
+from typing import Any
+
+from outrider.api.make import make_policy
+from outrider.ledger import LedgerHash
+from outrider.model.decisions import Choice
+from outrider.replay.run import CampusRun
+from outrider.virtual.generate import generate_campus
+
+WARM_UP_EVENTS = 300_000
+
+
+class Counted:
+    """Instructions and calls, by the name of the function."""
+
+    def __init__(self) -> None:
+        self.instructions: Counter[str] = Counter()
+        self.calls: Counter[str] = Counter()
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> "Counted":
+        """What the interpreter tells (`sys.settrace`)."""
+        name = frame.f_code.co_qualname
+        if event == "call":
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+            self.calls[name] += 1
+        elif event == "opcode":
+            self.instructions[name] += 1
+        return self
+
+
+def a_run(policy_name: str) -> CampusRun:
+    """Half a year of 200 machines, with what `outrider replay` does of each decision."""
+    policy = make_policy(policy_name, {}, 0, "bench")
+    policy.wants_scores = False
+    digest = LedgerHash()
+
+    def keep(
+        time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str,
+        name: str, choice: Choice | None,
+    ) -> None:  # fmt: skip
+        digest.add(time_s, job, action, machine, cpus)
+
+    campus = generate_campus(7, machines=200, clusters=6, weeks=26.0)
+    return CampusRun(campus, [policy], keep)
+
+
+def measure(policy_name: str, events_n: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The whole, and a row for each function, the most costly first."""
+    run = a_run(policy_name)
+    events: Iterator[Any] = run.virtual.events()
+    run.engine.feed(islice(events, WARM_UP_EVENTS))
+    starts, counted = run.accounting.starts, Counted()
+    sys.settrace(counted)
+    run.engine.feed(islice(events, events_n))
+    sys.settrace(None)
+    starts = run.accounting.starts - starts
+    total, calls = counted.instructions.total(), counted.calls.total()
+    whole = {
+        "policy": policy_name,
+        "events_per_start": round(events_n / starts, 2),
+        "bytecodes_per_event": round(total / events_n, 1),
+        "calls_per_event": round(calls / events_n, 2),
+        "bytecodes_per_start": round(total / starts, 1),
+    }
+    rows = [
+        {
+            "function": name,
+            "share": round(n / total, 4),
+            "bytecodes_per_start": round(n / starts, 1),
+            "calls_per_start": round(counted.calls[name] / starts, 2),
+        }
+        for name, n in counted.instructions.most_common()
+    ]
+    return whole, rows
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--policy", default="random_match")
+    parser.add_argument("--events", type=int, default=20_000)
+    parser.add_argument("--rows", type=int, default=40)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    whole, rows = measure(given.policy, given.events)
+    if given.json:
+        print(json.dumps(whole | {"functions": rows}))
+        return
+    print("  ".join(f"{name} {value}" for name, value in whole.items()))
+    for row in rows[: given.rows]:
+        print(
+            f"{row['share']:6.1%} {row['bytecodes_per_start']:8.1f} a start "
+            f"{row['calls_per_start']:6.2f} calls  {row['function']}"
+        )
+
+
+if __name__ == "__main__":
+    main()
