@@ -4,6 +4,7 @@ Forshaw, McGough: "Reduction of wasted energy in a volunteer computing system th
 Reinforcement Learning", CS-TR-1451, Newcastle University 2015, section 4.
 """
 
+from itertools import filterfalse
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
@@ -16,7 +17,11 @@ from outrider_policies.learners.arms import (
     gaussian_weights,
     plain_weights,
 )
-from outrider_policies.learners.eviction_bandit import EvictionBandit, Selection
+from outrider_policies.learners.eviction_bandit import (
+    Appraisal,
+    EvictionBandit,
+    Selection,
+)
 from outrider_policies.learners.eviction_bandit_settings import EvictionBanditSettings
 from outrider_policies.learners.exploration import Exploration, ExplorationRate
 from outrider_policies.learners.full_offered import FullOffered
@@ -134,6 +139,7 @@ class Bandit(EvictionBandit[Arms]):
                 settings.divergence_epsilon,
             )
         )
+        self.minds_rewards = self._rate.varies
         if settings.offer_full:
             self.offered = FullOffered(self.level)
 
@@ -141,39 +147,38 @@ class Bandit(EvictionBandit[Arms]):
         """Means of all rewards, or of the last ones."""
         return MeanArms() if self._weights is None else RecentArms(self._weights)
 
-    def appraise(self, key: Any, view: SiteView) -> tuple[Arms, float]:
+    def appraise(self, key: Any, view: SiteView) -> Appraisal[Arms]:
         """The row of the state, and epsilon in it."""
-        return self.row(key), self._rate.epsilon(key)
+        rate = self._rate
+        epsilon = rate.epsilon(key) if rate.varies else self.settings.epsilon
+        return key, self.rows[key], epsilon
 
     def select(
-        self, appraisal: tuple[Arms, float], level: Level, view: SiteView, may_keep: bool
+        self, appraisal: Appraisal[Arms], level: Level, view: SiteView, may_keep: bool
     ) -> Selection:
         """Epsilon-greedy over the open places and the queue (eq. 6)."""
-        row, epsilon = appraisal
+        _, row, epsilon = appraisal
         rng = self.rng
-        ties = self._best(row, level, view, may_keep)
+        value, ties = row.best(level.is_open(view, may_keep))
+        if value <= self.untried_reward:
+            fresh = self._untried(row, level, view, may_keep)
+            if fresh:
+                ties = ties + fresh if value == self.untried_reward else fresh
         if rng.random() < epsilon:
             return level.draw(view, rng, may_keep), "explore", ties, epsilon
         arm = ties[0] if len(ties) == 1 else ties[int(rng.random() * len(ties))]
         return arm, "best", ties, epsilon
 
-    def _best(self, row: Arms, level: Level, view: SiteView, may_keep: bool) -> list[int]:
-        """The open arms of highest value, untried ones among them if they have it."""
-        value, arms = row.best(level.is_open(view, may_keep))
-        untried = self.untried_reward
-        if value > untried:
-            return arms
-        fresh = [arm for arm in level.open_arms(view) if arm not in row.values]
+    def _untried(self, row: Arms, level: Level, view: SiteView, may_keep: bool) -> list[int]:
+        """The open arms of which nothing is known."""
+        fresh = list(filterfalse(row.values.__contains__, level.open_arms(view)))
         if may_keep and QUEUE not in row.values:
             fresh.append(QUEUE)
-        if not fresh:
-            return arms
-        return arms + fresh if value == untried else fresh
+        return fresh
 
     def saw(self, state: int, reward: float) -> None:
-        """Epsilon may depend on it."""
-        if self._rate.varies:
-            self._rate.saw(state, reward)
+        """Epsilon depends on it."""
+        self._rate.saw(state, reward)
 
     def rule(self, state: int) -> str:
         """For `explain`."""

@@ -1,12 +1,17 @@
 """Thompson sampling on the bandit's arms and rewards: explore what may still be the best."""
 
+from itertools import filterfalse
 from typing import Annotated, Any
 
 from msgspec import Meta
 
 from outrider.api import SiteView
 from outrider_policies.learners.arms import MeanArms
-from outrider_policies.learners.eviction_bandit import EvictionBandit, Selection
+from outrider_policies.learners.eviction_bandit import (
+    Appraisal,
+    EvictionBandit,
+    Selection,
+)
 from outrider_policies.learners.eviction_bandit_settings import EvictionBanditSettings
 from outrider_policies.learners.levels import QUEUE, Level
 
@@ -46,24 +51,24 @@ class Thompson(EvictionBandit[MeanArms]):
         """Sums and counts of all rewards."""
         return MeanArms()
 
-    def appraise(self, key: Any, view: SiteView) -> tuple[MeanArms, dict[int, float] | None]:
+    def appraise(self, key: Any, view: SiteView) -> Appraisal[MeanArms]:
         """The row of the state, and its samples as far as they were drawn and still hold."""
         if not self._resample_s:
-            return self.row(key), None
-        drawn_s, samples = self._drawn.get(key, (view.now, {}))
-        if view.now >= drawn_s + self._resample_s:
-            drawn_s, samples = view.now, {}
-        self._drawn[key] = drawn_s, samples
-        return self.row(key), samples
+            return key, self.rows[key], None
+        drawn = self._drawn.get(key)
+        if drawn is None or view.now >= drawn[0] + self._resample_s:
+            drawn = self._drawn[key] = view.now, {}
+        return key, self.rows[key], drawn[1]
 
-    def select(self, appraisal: Any, level: Level, view: SiteView, may_keep: bool) -> Selection:
+    def select(
+        self, appraisal: Appraisal[MeanArms], level: Level, view: SiteView, may_keep: bool
+    ) -> Selection:
         """The arm of the highest sample."""
-        row, held = appraisal
+        _, row, held = appraisal
         samples: dict[int, float] = {} if held is None else held
         arms = [*level.open_arms(view), QUEUE] if may_keep else level.open_arms(view)
-        for arm in arms:
-            if arm not in samples:
-                samples[arm] = self._sample(row, arm)
+        for arm in filterfalse(samples.__contains__, arms):
+            samples[arm] = self._sample(row, arm)
         return max(arms, key=samples.__getitem__), "sample", None, 0.0
 
     def _sample(self, row: MeanArms, arm: int) -> float:

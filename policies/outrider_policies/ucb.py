@@ -1,12 +1,16 @@
 """Discounted UCB on the bandit's arms and rewards: optimism in place of chance."""
 
 from math import inf, log, sqrt
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
 from outrider.api import SiteView
-from outrider_policies.learners.eviction_bandit import EvictionBandit, Selection
+from outrider_policies.learners.eviction_bandit import (
+    Appraisal,
+    EvictionBandit,
+    Selection,
+)
 from outrider_policies.learners.eviction_bandit_settings import EvictionBanditSettings
 from outrider_policies.learners.fading_arms import FadingArms
 from outrider_policies.learners.levels import QUEUE, Level
@@ -51,9 +55,11 @@ class DiscountedUcb(EvictionBandit[FadingArms]):
         """Discounted means."""
         return FadingArms(self.settings.discount_ratio)
 
-    def select(self, appraisal: Any, level: Level, view: SiteView, may_keep: bool) -> Selection:
+    def select(
+        self, appraisal: Appraisal[FadingArms], level: Level, view: SiteView, may_keep: bool
+    ) -> Selection:
         """The highest upper bound; equals are drawn between."""
-        row: FadingArms = appraisal
+        row = appraisal[1]
         scale = 2.0 * _REWARD_RANGE * sqrt(self.settings.exploration_weight)
         spread = scale * sqrt(max(0.0, log(max(1.0, row.evidence_of_all()))))
         best, ties = -inf, list[int]()

@@ -118,7 +118,7 @@ def test_what_epsilon_depends_on_survives_a_restart() -> None:
     again.restore(policy.save(view), view)
     for one in (policy, again):
         reward(one, view, EVICTED_RUN)
-    assert again.appraise(0, view)[1] == policy.appraise(0, view)[1] == pytest.approx(0.4)
+    assert again.appraise(0, view)[2] == policy.appraise(0, view)[2] == pytest.approx(0.4)
 
 
 # -- actions known to be bad --------------------------------------------------------------------

@@ -37,7 +37,7 @@ def test_samples_of_an_arm_have_the_mean_of_its_beta_belief() -> None:
     held: list[float] = []
     for _ in range(4000):
         samples: dict[int, float] = {}
-        policy.select((policy.row(0), samples), policy.level, view, False)
+        policy.select((0, policy.rows[0], samples), policy.level, view, False)
         held.append(samples[0])
     assert fmean(held) == pytest.approx(4 / 6, abs=0.01)
 

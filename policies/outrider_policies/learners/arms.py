@@ -2,10 +2,12 @@
 
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import exp, inf
 from operator import mul
 from typing import Any
+
+from outrider_policies.learners.levels import Openness
 
 
 class Arms:
@@ -26,37 +28,33 @@ class Arms:
 
     def learn(self, arm: int, reward: float) -> None:
         """Take one more reward into the value of an arm."""
-        old = self.values.get(arm)
-        if old is not None:
-            del self._ranked[bisect_left(self._ranked, (old, arm))]
-        value = self.values[arm] = self._take(arm, reward)
-        insort(self._ranked, (value, arm))
-
-    def _take(self, arm: int, reward: float) -> float:
-        """Remember the reward; returns the arm's new value."""
         raise NotImplementedError
 
     def _set(self, arm: int, value: float) -> None:
-        self.values[arm] = value
-        insort(self._ranked, (value, arm))
+        """Give an arm its value, and its place among the others."""
+        values, ranked = self.values, self._ranked
+        if arm in values:
+            del ranked[bisect_left(ranked, (values[arm], arm))]
+        values[arm] = value
+        insort(ranked, (value, arm))
 
-    def best(self, is_open: Callable[[int], int]) -> tuple[float, list[int]]:
+    def best(self, is_open: Openness) -> tuple[float, list[int]]:
         """The highest value among tried arms that are open, and all arms that have it.
 
         ``(-inf, [])`` if no tried arm is open.
         """
-        best, arms = -inf, list[int]()
+        best, arms = -inf, []
         for value, arm in reversed(self._ranked):
             if value < best:
                 break
-            if is_open(arm):
+            if is_open[arm]:
                 best = value
                 arms.append(arm)
         return best, arms
 
-    def ranked(self) -> Iterator[int]:
-        """Tried arms, the best first."""
-        return (arm for _, arm in reversed(self._ranked))
+    def ranked(self) -> Iterator[tuple[float, int]]:
+        """Values and arms that were tried, the best first."""
+        return reversed(self._ranked)
 
     def seen_n(self) -> int:
         """Rewards that the values rest on."""
@@ -71,39 +69,45 @@ class Arms:
         raise NotImplementedError
 
 
+_NO_EVIDENCE = (0.0, 0)
+
+
 class MeanArms(Arms):
     """Values are means of all rewards: equation 3 of McGough and Forshaw."""
 
-    __slots__ = ("_counts", "_sums")
+    __slots__ = ("_evidence",)
 
     def __init__(self) -> None:
         super().__init__()
-        self._sums: dict[int, float] = {}
-        self._counts: dict[int, int] = {}
+        self._evidence: dict[int, tuple[float, int]] = {}
 
-    def _take(self, arm: int, reward: float) -> float:
-        total = self._sums[arm] = self._sums.get(arm, 0.0) + reward
-        count = self._counts[arm] = self._counts.get(arm, 0) + 1
-        return total / count
+    def learn(self, arm: int, reward: float) -> None:
+        """Take one more reward into the value of an arm."""
+        total, count = self._evidence.get(arm, _NO_EVIDENCE)
+        total += reward
+        count += 1
+        self._evidence[arm] = total, count
+        self._set(arm, total / count)
 
     def evidence(self, arm: int) -> tuple[float, int]:
         """Sum and number of an arm's rewards."""
-        return self._sums.get(arm, 0.0), self._counts.get(arm, 0)
+        return self._evidence.get(arm, _NO_EVIDENCE)
 
     def seen_n(self) -> int:
         """Rewards that the values rest on."""
-        return sum(self._counts.values())
+        return sum(count for _, count in self._evidence.values())
 
     def save(self, arms: Sequence[int]) -> list[list[Any]]:
         """Sums and counts; the whole number 0 (one byte) where an arm was not tried."""
-        return [[known.get(arm, 0) for arm in arms] for known in (self._sums, self._counts)]
+        evidence = [self._evidence.get(arm, (0, 0)) for arm in arms]
+        return [[total for total, _ in evidence], [count for _, count in evidence]]
 
     def restore(self, saved: Sequence[Sequence[Any]], arms: Sequence[int]) -> None:
         """Fill an empty row from `save`; `arms[i]` is today's number of saved arm i."""
         for arm, total, count in zip(arms, *saved, strict=True):
             if count:
-                self._sums[arm], self._counts[arm] = float(total), int(count)
-                self._set(arm, self._sums[arm] / self._counts[arm])
+                self._evidence[arm] = float(total), int(count)
+                self._set(arm, float(total) / int(count))
 
 
 class RecentArms(Arms):
@@ -121,12 +125,13 @@ class RecentArms(Arms):
         self._weights = weights
         self._recent: dict[int, deque[float]] = {}
 
-    def _take(self, arm: int, reward: float) -> float:
+    def learn(self, arm: int, reward: float) -> None:
+        """Take one more reward into the value of an arm."""
         recent = self._recent.get(arm)
         if recent is None:
             recent = self._recent[arm] = deque(maxlen=len(self._weights))
         recent.append(reward)
-        return self._mean(recent)
+        self._set(arm, self._mean(recent))
 
     def _mean(self, recent: Sequence[float]) -> float:
         weights = self._weights[-len(recent) :]

@@ -5,6 +5,7 @@ Reinforcement Learning", CS-TR-1451, Newcastle University 2015, sections 4.1 to 
 """
 
 from abc import abstractmethod
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -24,11 +25,13 @@ from outrider_policies.learners.hours_lost_map import hours_lost_map
 from outrider_policies.learners.levels import HOURS_LOST, LEVELS, QUEUE, Level
 
 Row = TypeVar("Row", bound=Arms)
+Appraisal: TypeAlias = tuple[int, Row, Any]
+"""A state, its row, and what else the rule of selection knows of it in this round."""
 
 _SHOWN = 4
+_HOUR_S = 3600
 _DAY_H = 24
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-
 
 Selection: TypeAlias = tuple[int, str, Sequence[int] | None, float]
 """What a rule of selection answers. A plain tuple, for one is made for every decision:
@@ -51,11 +54,14 @@ class EvictionBandit(Policy, Generic[Row]):
     Attributes:
         level: what the places are, where a job must start.
         offered: the same, where it may be kept; a subclass may offer more.
+        rows: what was learned in each state.
     """
 
     features = ("hour of day or week", "hours of the longest lost run")
     untried_reward: float = 0.0
     """The value of an arm that was never tried, for people and for selection (section 4.4.3)."""
+    minds_rewards: bool = False
+    """Whether `saw` is to be told of rewards, beside the rows."""
 
     def __init__(self, settings: EvictionBanditSettings, rng: Any) -> None:
         super().__init__(settings, rng)
@@ -65,7 +71,7 @@ class EvictionBandit(Policy, Generic[Row]):
         self.offered = self.level
         self._sigma: float = settings.sigma
         self._avoid_reboot: bool = settings.avoid_reboot
-        self._rows: dict[int, Row] = {}
+        self.rows: defaultdict[int, Row] = defaultdict(self.new_row)
         self._kept = KeptJobs()
 
     # -- what a subclass says -----------------------------------------------------------------
@@ -75,7 +81,9 @@ class EvictionBandit(Policy, Generic[Row]):
         """An empty row of values."""
 
     @abstractmethod
-    def select(self, appraisal: Any, level: Level, view: SiteView, may_keep: bool) -> Selection:
+    def select(
+        self, appraisal: Appraisal[Row], level: Level, view: SiteView, may_keep: bool
+    ) -> Selection:
         """Which arm to take, among those that are open on a level."""
 
     def rule(self, state: int) -> str:
@@ -83,46 +91,44 @@ class EvictionBandit(Policy, Generic[Row]):
         return self.description
 
     def saw(self, state: int, reward: float) -> None:
-        """A reward was learned in a state."""
+        """A reward was learned in a state. Called where it `minds_rewards`."""
 
     # -- deciding -----------------------------------------------------------------------------
 
     def alike(self, job: Job, view: SiteView) -> int:
-        """The state s: hour x 24 + hours lost on evicted runs."""
-        return self.level.state(job, view)
+        """The state s: hour of day or week x 24 + hours lost on evicted runs."""
+        hour = int(view.week_second()) // _HOUR_S % self.level.hours
+        lost_h = int(job.consumed_s / _HOUR_S)
+        return hour * HOURS_LOST + (lost_h if lost_h < HOURS_LOST else HOURS_LOST - 1)
 
-    def row(self, state: int) -> Row:
-        """What was learned in a state."""
-        row = self._rows.get(state)
-        if row is None:
-            row = self._rows[state] = self.new_row()
-        return row
+    def appraise(self, key: Any, view: SiteView) -> Appraisal[Row]:
+        """The state and its row; a subclass may add to them."""
+        return key, self.rows[key], None
 
-    def appraise(self, key: Any, view: SiteView) -> Any:
-        """The row of the state."""
-        return self.row(key)
-
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, appraisal: Appraisal[Row], view: SiteView, may_keep: bool) -> Choice:
         """What the rule selects, unless the job could not end before the reboot."""
         if may_keep and self._avoid_reboot and self._crosses_reboot(job, view):
-            self._kept.add(job.number, view.now, self.alike(job, view))
+            self._kept.add(job.number, view.now, appraisal[0])
             return Choice(NOWHERE, "reboot", 1.0)
         level = self.offered if may_keep else self.level
         arm, reason, ties, epsilon = self.select(appraisal, level, view, may_keep)
         if arm == QUEUE:
-            machine, place, reason = NOWHERE, NOWHERE, "hold"
-            self._kept.add(job.number, view.now, self.alike(job, view))
+            machine = place = NOWHERE
+            reason = "hold"
+            self._kept.add(job.number, view.now, appraisal[0])
         else:
             machine = level.machine(arm, view, self.rng)
-            place = NOWHERE if machine == NOWHERE else view.cluster_of(machine)
             if machine == NOWHERE:
-                reason = "full"
-        propensity = None
-        if ties is not None:
+                place, reason = NOWHERE, "full"
+            else:
+                place = view.cluster_of(machine)
+        if ties is None:
+            propensity = None
+        else:
             propensity = (1.0 - epsilon) * level.share(ties, place, view)
             if epsilon:
                 propensity += epsilon * level.draw_chance(place, view, may_keep)
-        scores = self._top(self.alike(job, view), view) if self.wants_scores else None
+        scores = self._top(appraisal[1], view) if self.wants_scores else None
         return Choice(machine, reason, propensity, scores)
 
     def _crosses_reboot(self, job: Job, view: SiteView) -> bool:
@@ -144,28 +150,28 @@ class EvictionBandit(Policy, Generic[Row]):
         return rewards
 
     def _learn(self, state: Any, arm: int, reward: float) -> None:
-        self.row(state).learn(arm, reward)
-        self.saw(state, reward)
+        self.rows[state].learn(arm, reward)
+        if self.minds_rewards:
+            self.saw(state, reward)
 
     # -- explaining and remembering -----------------------------------------------------------
 
     def scores(self, key: Any, view: SiteView) -> dict[str, float]:
         """The value of every arm in this state."""
-        values = self.row(key).values
-        arms = (QUEUE, *self.level.arms(view))
-        names = ("queue", *self.level.names(view))
-        untried = self.untried_reward
-        return {name: values.get(arm, untried) for name, arm in zip(names, arms, strict=True)}
+        level, values, untried = self.level, self.rows[key].values, self.untried_reward
+        scores = {"queue": values.get(QUEUE, untried)}
+        for arm in level.arms(view):
+            scores[level.name(arm, view)] = values.get(arm, untried)
+        return scores
 
-    def _top(self, state: int, view: SiteView) -> dict[str, float]:
+    def _top(self, row: Row, view: SiteView) -> dict[str, float]:
         """The queue and the best few places that are open: what the choice was between."""
-        row = self.row(state)
-        names = dict(zip(self.level.arms(view), self.level.names(view), strict=True))
+        level = self.level
         top = {"queue": row.values.get(QUEUE, self.untried_reward)}
-        is_open = self.level.is_open(view, False)
-        for arm in row.ranked():
-            if is_open(arm):
-                top[names[arm]] = row.values[arm]
+        is_open = level.is_open(view, False)
+        for value, arm in row.ranked():
+            if is_open[arm]:
+                top[level.name(arm, view)] = value
                 if len(top) > _SHOWN:
                     break
         return top
@@ -175,9 +181,8 @@ class EvictionBandit(Policy, Generic[Row]):
         return hours_lost_map(self._best_place, self.level.hours)
 
     def _best_place(self, state: int) -> float | None:
-        row = self._rows.get(state)
-        places = () if row is None else (arm for arm in row.ranked() if arm != QUEUE)
-        return next((row.values[arm] for arm in places if row is not None), None)
+        ranked = self.rows[state].ranked() if state in self.rows else ()
+        return next((value for value, arm in ranked if arm != QUEUE), None)
 
     def explain(self, job: Job, view: SiteView) -> str:
         """What the job's state has taught so far, in words."""
@@ -187,7 +192,7 @@ class EvictionBandit(Policy, Generic[Row]):
         where = f"{day}at {hour % _DAY_H:02d} h with {lost_h} h lost on evicted runs"
         if self._avoid_reboot and self._crosses_reboot(job, view):
             return f"{where}: it would still run at the reboot, so it is kept until then"
-        seen_n = self.row(state).seen_n()
+        seen_n = self.rows[state].seen_n()
         if not seen_n:
             return f"{where}: nothing observed yet, every choice is worth the same"
         scores = self.scores(state, view)
@@ -205,7 +210,7 @@ class EvictionBandit(Policy, Generic[Row]):
             "rows_are": type(self.new_row()).__name__,
             "clusters": list(view.cluster_names),
             "arms": list(arms),
-            "rows": [[state, row.save((QUEUE, *arms))] for state, row in self._rows.items()],
+            "rows": [[state, row.save((QUEUE, *arms))] for state, row in self.rows.items()],
         }
         return learned | self._kept.save()
 
@@ -221,9 +226,9 @@ class EvictionBandit(Policy, Generic[Row]):
         if (level, saved.get("rows_are", "MeanArms")) != (self.settings.level, rows_are):
             raise ValueError("saved at another level or with another history")
         _, arms = self.saved_arms(saved, view)
-        self._rows = {}
+        self.rows.clear()
         for state, row in saved["rows"]:
-            self.row(state).restore(row, arms)
+            self.rows[state].restore(row, arms)
         self._kept.restore(saved)
 
     def saved_arms(self, saved: dict[str, Any], view: SiteView) -> tuple[list[int], list[int]]:

@@ -54,12 +54,14 @@ class KeptJobs:
 
     def judge(self, outcome: Outcome, view: SiteView) -> list[tuple[int, float]]:
         """The job is gone: the state and the reward of each decision to keep it."""
-        kept = self._kept.pop(outcome.job, ())
+        kept = self._kept.pop(outcome.job, None)
+        if kept is None:
+            return []
         if outcome.ending is not COMPLETED_RUN:
             return [(state, RIGHTLY_KEPT) for _, state in kept]
-        run_s = outcome.run_s
+        run_s, was_left_alone = outcome.run_s, view.was_left_alone
         return [
-            (state, WRONGLY_KEPT if view.was_left_alone(at, at + run_s) else RIGHTLY_KEPT)
+            (state, WRONGLY_KEPT if was_left_alone(at, at + run_s) else RIGHTLY_KEPT)
             for at, state in kept
         ]
 

@@ -24,11 +24,6 @@ class Exploration(NamedTuple):
     divergence_n: int
     divergence_epsilon: float
 
-    @property
-    def varies(self) -> bool:
-        """Whether epsilon is anything but a constant."""
-        return self.first_n > 0 or self.divergence_ratio is not None
-
 
 class ExplorationRate:
     """Epsilon of each state.
@@ -42,14 +37,12 @@ class ExplorationRate:
 
     def __init__(self, exploration: Exploration) -> None:
         self._terms = exploration
-        self.varies = exploration.varies
+        self.varies = exploration.first_n > 0 or exploration.divergence_ratio is not None
         self._seen: dict[int, _Seen] = {}
 
     def epsilon(self, state: int) -> float:
         """Ratio of decisions to draw at random in a state."""
         terms = self._terms
-        if not self.varies:
-            return terms.epsilon
         seen = self._seen.get(state)
         if (0 if seen is None else seen.n) < terms.first_n:
             return terms.first_epsilon
@@ -70,8 +63,9 @@ class ExplorationRate:
         if seen is None:
             seen = self._seen[state] = _Seen(self._terms.divergence_n)
         seen.n += 1
-        seen.best = max(seen.best, reward)
         seen.last.append(reward)
+        if reward > seen.best:
+            seen.best = reward
 
     def save(self) -> list[Any]:
         """Everything, as plain data."""

@@ -8,6 +8,8 @@ from outrider_policies.learners.arms import Arms
 _FORGOTTEN = 1e-9
 """Evidence of less than this many rewards is none."""
 
+_NO_EVIDENCE = (0.0, 0.0, 0)
+
 
 class FadingArms(Arms):
     """Discounted sums of rewards: each later reward of the state makes a reward worth less.
@@ -26,17 +28,18 @@ class FadingArms(Arms):
         self._rewards = 0
         self._faded: dict[int, tuple[float, float, int]] = {}  # sum, count, as of which reward
 
-    def _take(self, arm: int, reward: float) -> float:
-        self._rewards += 1
-        total, count, as_of = self._faded.get(arm, (0.0, 0.0, self._rewards))
-        fading = self._discount ** (self._rewards - as_of)
+    def learn(self, arm: int, reward: float) -> None:
+        """Take one more reward into the value of an arm."""
+        now = self._rewards = self._rewards + 1
+        total, count, as_of = self._faded.get(arm, _NO_EVIDENCE)
+        fading = self._discount ** (now - as_of)
         total, count = fading * total + reward, fading * count + 1.0
-        self._faded[arm] = total, count, self._rewards
-        return total / count
+        self._faded[arm] = total, count, now
+        self._set(arm, total / count)
 
     def evidence(self, arm: int) -> float:
         """Discounted number of an arm's rewards."""
-        _, count, as_of = self._faded.get(arm, (0.0, 0.0, 0))
+        _, count, as_of = self._faded.get(arm, _NO_EVIDENCE)
         left = count * self._discount ** (self._rewards - as_of)
         return left if left > _FORGOTTEN else 0.0
 

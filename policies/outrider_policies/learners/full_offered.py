@@ -1,10 +1,10 @@
 """Full places stay among the arms: what section 4.4.3 of McGough and Forshaw advises against."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from outrider.api import NOWHERE, SiteView
-from outrider_policies.learners.levels import QUEUE, Level
+from outrider_policies.learners.levels import QUEUE, AskedOneByOne, Level, Openness
 
 
 class FullOffered(Level):
@@ -25,9 +25,9 @@ class FullOffered(Level):
         """Number of all places."""
         return len(self._level.arms(view))
 
-    def is_open(self, view: SiteView, may_keep: bool) -> Callable[[int], int]:
+    def is_open(self, view: SiteView, may_keep: bool) -> Openness:
         """Every place is; the queue as it is allowed."""
-        return lambda arm: arm != QUEUE or may_keep
+        return AskedOneByOne(lambda _: True, may_keep)
 
     def draw(self, view: SiteView, rng: random.Random, may_keep: bool) -> int:
         """Any place or the queue, uniformly."""
@@ -44,10 +44,10 @@ class FullOffered(Level):
     def share(self, arms: Sequence[int], cluster: int, view: SiteView) -> float:
         """A full place counts as the queue."""
         is_open = self._level.is_open(view, False)
-        return self._level.share([a if is_open(a) else QUEUE for a in arms], cluster, view)
+        return self._level.share([a if is_open[a] else QUEUE for a in arms], cluster, view)
 
     def machine(self, arm: int, view: SiteView, rng: random.Random) -> int:
         """A free machine of the place, `NOWHERE` if there is none."""
-        if not self._level.is_open(view, False)(arm):
+        if not self._level.is_open(view, False)[arm]:
             return NOWHERE
         return self._level.machine(arm, view, rng)

@@ -6,9 +6,10 @@ place to which a job can be sent: of a machine, of a cluster, or 0 for "any mach
 
 import random
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final, Literal
+from itertools import compress
+from typing import ClassVar, Final, Literal, Protocol
 
-from outrider.api import NOWHERE, Job, Outcome, SiteView
+from outrider.api import NOWHERE, Outcome, SiteView
 
 LevelName = Literal["computer", "cluster", "cluster_week", "system"]
 
@@ -16,7 +17,35 @@ QUEUE: Final = NOWHERE
 ANYWHERE: Final = 0
 HOURS_LOST: Final = 24
 _DAY_H: Final = 24
-_HOUR_S: Final = 3600.0
+
+
+class Openness(Protocol):
+    """Tells of an arm, the queue included, whether it can be chosen now.
+
+    Indexed, not called: many arms are looked at for a decision, and in a list that is faster.
+    """
+
+    def __getitem__(self, arm: int, /) -> int:
+        """True if it can."""
+        ...
+
+
+class AskedOneByOne:
+    """An `Openness` where a list of all places would take longer than to ask of a few.
+
+    Args:
+        is_open: tells it of a place.
+        may_keep: whether the queue is allowed.
+    """
+
+    __slots__ = ("_is_open", "_may_keep")
+
+    def __init__(self, is_open: Callable[[int], bool], may_keep: bool) -> None:
+        self._is_open = is_open
+        self._may_keep = may_keep
+
+    def __getitem__(self, arm: int) -> bool:
+        return self._may_keep if arm == QUEUE else self._is_open(arm)
 
 
 class Level:
@@ -31,21 +60,12 @@ class Level:
 
     hours: ClassVar[int] = _DAY_H
 
-    def state(self, job: Job, view: SiteView) -> int:
-        """The job's state now: hour x 24 + hours lost."""
-        lost_h = int(job.consumed_s / _HOUR_S)
-        return self.hour(view) * HOURS_LOST + (lost_h if lost_h < HOURS_LOST else HOURS_LOST - 1)
-
-    def hour(self, view: SiteView) -> int:
-        """The hour that the state tells, of the day or of the week."""
-        return view.hour_of_day()
-
     def arms(self, view: SiteView) -> Sequence[int]:
         """Every place there is."""
         raise NotImplementedError
 
-    def names(self, view: SiteView) -> list[str]:
-        """Names of `arms`, for people."""
+    def name(self, arm: int, view: SiteView) -> str:
+        """The name of a place, for people."""
         raise NotImplementedError
 
     def arm_of(self, outcome: Outcome) -> int:
@@ -64,8 +84,8 @@ class Level:
         """How many places are open."""
         raise NotImplementedError
 
-    def is_open(self, view: SiteView, may_keep: bool) -> Callable[[int], int]:
-        """Tells of an arm, the queue included, whether it can be chosen now."""
+    def is_open(self, view: SiteView, may_keep: bool) -> Openness:
+        """Which arms can be chosen now, the queue as it is allowed."""
         raise NotImplementedError
 
     def draw(self, view: SiteView, rng: random.Random, may_keep: bool) -> int:
@@ -92,10 +112,9 @@ class ComputerLevel(Level):
         """Every machine there is."""
         return [machine for members in view.members for machine in members]
 
-    def names(self, view: SiteView) -> list[str]:
+    def name(self, arm: int, view: SiteView) -> str:
         """A policy does not know the names of machines: cluster and number."""
-        names = view.cluster_names
-        return [f"{names[view.cluster_of(m)]} no. {m}" for m in self.arms(view)]
+        return f"{view.cluster_names[view.cluster_of(arm)]} no. {arm}"
 
     def arm_of(self, outcome: Outcome) -> int:
         """The machine."""
@@ -103,15 +122,18 @@ class ComputerLevel(Level):
 
     def open_arms(self, view: SiteView) -> Sequence[int]:
         """Free machines."""
-        return [machine for machine in view.free_since if view.is_free(machine)]
+        free = view.free_since
+        if len(free) == view.free_total:
+            return list(free)
+        return list(filter(view.is_free, free))  # without those given away in this round
 
     def open_n(self, view: SiteView) -> int:
         """Number of free machines."""
         return view.free_total
 
-    def is_open(self, view: SiteView, may_keep: bool) -> Callable[[int], int]:
-        """Whether a machine is free, or the queue allowed."""
-        return lambda arm: may_keep if arm == QUEUE else view.is_free(arm)
+    def is_open(self, view: SiteView, may_keep: bool) -> Openness:
+        """Free machines, and the queue if it is allowed."""
+        return AskedOneByOne(view.is_free, may_keep)
 
     def draw(self, view: SiteView, rng: random.Random, may_keep: bool) -> int:
         """A free machine or the queue."""
@@ -126,8 +148,8 @@ class ComputerLevel(Level):
 
     def share(self, arms: Sequence[int], cluster: int, view: SiteView) -> float:
         """Ratio of arms that are machines of the cluster."""
-        places = (NOWHERE if arm == QUEUE else view.cluster_of(arm) for arm in arms)
-        return sum(place == cluster for place in places) / len(arms)
+        places = [NOWHERE if arm == QUEUE else view.cluster_of(arm) for arm in arms]
+        return places.count(cluster) / len(arms)
 
     def machine(self, arm: int, view: SiteView, rng: random.Random) -> int:
         """The arm itself."""
@@ -141,9 +163,9 @@ class ClusterLevel(Level):
         """Every cluster."""
         return range(len(view.free_n))
 
-    def names(self, view: SiteView) -> list[str]:
-        """Names of the clusters."""
-        return list(view.cluster_names)
+    def name(self, arm: int, view: SiteView) -> str:
+        """The cluster's."""
+        return view.cluster_names[arm]
 
     def arm_of(self, outcome: Outcome) -> int:
         """The cluster."""
@@ -155,16 +177,17 @@ class ClusterLevel(Level):
 
     def open_arms(self, view: SiteView) -> Sequence[int]:
         """Clusters with a free machine."""
-        return [cluster for cluster, free in enumerate(view.free_n) if free]
+        free_n = view.free_n
+        return list(compress(range(len(free_n)), free_n))
 
     def open_n(self, view: SiteView) -> int:
         """Number of clusters with a free machine."""
         free_n = view.free_n
         return len(free_n) - free_n.count(0)
 
-    def is_open(self, view: SiteView, may_keep: bool) -> Callable[[int], int]:
-        """Whether a cluster has a free machine, or the queue is allowed."""
-        return [*view.free_n, may_keep].__getitem__  # QUEUE, which is -1, finds the last
+    def is_open(self, view: SiteView, may_keep: bool) -> Openness:
+        """Clusters with a free machine, and the queue if it is allowed."""
+        return [*view.free_n, may_keep]  # QUEUE, which is -1, finds the last
 
     def draw(self, view: SiteView, rng: random.Random, may_keep: bool) -> int:
         """A cluster with a free machine or the queue."""
@@ -190,10 +213,6 @@ class ClusterWeekLevel(ClusterLevel):
 
     hours = 7 * _DAY_H
 
-    def hour(self, view: SiteView) -> int:
-        """The hour of the week, Monday's first is 0."""
-        return int(view.week_second() / _HOUR_S)
-
 
 class SystemLevel(Level):
     """Only whether to run a job is learned; any free machine will do (section 4.3)."""
@@ -202,9 +221,9 @@ class SystemLevel(Level):
         """The site."""
         return (ANYWHERE,)
 
-    def names(self, view: SiteView) -> list[str]:
+    def name(self, arm: int, view: SiteView) -> str:
         """The site."""
-        return ["run"]
+        return "run"
 
     def arm_of(self, outcome: Outcome) -> int:
         """The site."""
@@ -218,9 +237,9 @@ class SystemLevel(Level):
         """1."""
         return 1
 
-    def is_open(self, view: SiteView, may_keep: bool) -> Callable[[int], int]:
-        """Whether the queue is allowed; the site is open."""
-        return (True, may_keep).__getitem__  # QUEUE, which is -1, finds the last
+    def is_open(self, view: SiteView, may_keep: bool) -> Openness:
+        """The site, and the queue if it is allowed."""
+        return (True, may_keep)  # QUEUE, which is -1, finds the last
 
     def draw(self, view: SiteView, rng: random.Random, may_keep: bool) -> int:
         """The site or the queue."""
