@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Numbers = NDArray[np.intp]
 
 
 class Absence:
@@ -15,22 +16,26 @@ class Absence:
     """
 
     def __init__(self) -> None:
-        self._notes: list[tuple[float, int, bool]] = []
+        self._times_s: list[float] = []
+        self._notes: list[int] = []  # the machine where an owner came, its complement: one went
         self._present = np.zeros(0, dtype=bool)
 
     def note(self, time_s: float, machine: int, came: bool) -> None:
         """An owner came to a machine, or went."""
-        self._notes.append((time_s, machine, came))
+        self._times_s.append(time_s)
+        self._notes.append(machine if came else ~machine)
 
-    def noted(self) -> list[int]:
+    def noted(self) -> Numbers:
         """The machine of each note since the last hour."""
-        return [machine for _, machine, _ in self._notes]
+        notes = np.fromiter(self._notes, np.intp, len(self._notes))
+        return np.maximum(notes, ~notes)
 
     def is_present(self, machine: int) -> bool:
         """Whether an owner sits there now."""
-        for _, who, came in reversed(self._notes):
-            if who == machine:
-                return came
+        of_it = (machine, ~machine)
+        for note in reversed(self._notes):
+            if note in of_it:
+                return note == machine
         return machine < len(self._present) and bool(self._present[machine])
 
     def add_up(self, start_s: float, end_s: float, machines: int) -> tuple[Floats, Floats]:
@@ -44,15 +49,18 @@ class Absence:
         Returns:
             (machines,) log-ins, and (machines,) hours without an owner.
         """
-        present = np.pad(self._present, (0, machines - len(self._present)))
+        present = np.zeros(machines, dtype=bool)
+        present[: len(self._present)] = self._present
         absent_s = np.where(present, 0.0, end_s - start_s)
         logins = np.zeros(machines)
         if self._notes:
-            times_s, who, came = (np.array(column) for column in zip(*self._notes, strict=True))
-            left_s = end_s - times_s
+            who = self.noted()
+            came = np.fromiter(self._notes, np.intp, len(self._notes)) >= 0
+            left_s = end_s - np.fromiter(self._times_s, np.float64, len(self._times_s))
             absent_s += np.bincount(who, np.where(came, -left_s, left_s), machines)
             logins += np.bincount(who[came], minlength=machines)
             present[who] = came  # of several notes of one machine the last one stands
+            self._times_s.clear()
             self._notes.clear()
         self._present = present
         return logins, np.clip(absent_s, 0.0, end_s - start_s) / 3600.0
@@ -60,11 +68,17 @@ class Absence:
     def save(self) -> dict[str, Any]:
         """What was noted since the last hour, and where owners sat then."""
         return {
-            "notes": [list(note) for note in self._notes],
+            "notes": [
+                [time_s, max(note, ~note), note >= 0]
+                for time_s, note in zip(self._times_s, self._notes, strict=True)
+            ],
             "present": self._present.tolist(),
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
-        self._notes = [(time_s, machine, came) for time_s, machine, came in saved["notes"]]
+        self._times_s.clear()
+        self._notes.clear()
+        for time_s, machine, came in saved["notes"]:
+            self.note(time_s, machine, came)
         self._present = np.array(saved["present"], dtype=bool)

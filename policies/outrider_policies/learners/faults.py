@@ -29,6 +29,8 @@ class Faults:
     def grow(self, machines: int) -> None:
         """There are so many machines now; new ones have no faults."""
         more = machines - len(self._counted)
+        if not more:
+            return
         self._counted = np.pad(self._counted, (0, more))
         self._worked_h = np.pad(self._worked_h, (0, more))
 

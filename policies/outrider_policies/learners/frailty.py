@@ -33,6 +33,8 @@ class Frailty:
     def grow(self, machines: int) -> None:
         """There are so many machines now; new ones are like any other."""
         more = machines - len(self.expected)
+        if not more:
+            return
         self.interruptions = np.pad(self.interruptions, (0, more))
         self.expected = np.pad(self.expected, (0, more))
 

@@ -52,6 +52,8 @@ class OwnerReturn:
     def grow(self, clusters: int) -> None:
         """There are so many clusters now; of new ones nothing is known."""
         more = clusters - len(self.came)
+        if not more:
+            return
         self.came = np.pad(self.came, ((0, more), (0, 0)))
         self.exposed_h = np.pad(self.exposed_h, ((0, more), (0, 0)))
         self.seen = np.pad(self.seen, (0, more))

@@ -1,12 +1,14 @@
 """Machines of one cluster that are interrupted about equally often."""
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from outrider.api import NOWHERE
+
 Floats = NDArray[np.float64]
+Numbers = NDArray[np.intp]
 
 FRAILTY_STEPS: Final = np.array([0.35, 0.6, 1.0, 1.7, 4.0])
 """Machines of one cluster whose frailties lie between two of these steps are taken for alike."""
@@ -20,25 +22,24 @@ class Groups(NamedTuple):
         clusters: the same as a list, for choices one at a time.
         frailty: (groups,) mean of theirs.
         machines: their numbers, the least frail first.
-        of_machine: the group of each machine, by machine number.
+        of_machine: the group of each machine, by machine number; `NOWHERE` if it left.
     """
 
-    cluster: NDArray[np.intp]
+    cluster: Numbers
     clusters: list[int]
     frailty: Floats
     machines: list[list[int]]
-    of_machine: dict[int, int]
+    of_machine: list[int]
 
 
-def group(members: Sequence[Sequence[int]], frailties: Floats) -> Groups:
+def group(machine: Numbers, cluster: Numbers, frailties: Floats) -> Groups:
     """Group the machines of each cluster by frailty.
 
     Args:
-        members: machines of each cluster.
-        frailties: (machines,) by machine number.
+        machine: numbers of the machines.
+        cluster: where each of them stands.
+        frailties: by machine number.
     """
-    machine = np.array([number for there in members for number in there], dtype=np.intp)
-    cluster = np.repeat(np.arange(len(members)), [len(there) for there in members])
     order = np.lexsort((frailties[machine], cluster))
     machine, cluster = machine[order], cluster[order]
     frailty = frailties[machine]
@@ -48,10 +49,12 @@ def group(members: Sequence[Sequence[int]], frailties: Floats) -> Groups:
     ends = np.append(begins[1:], len(machine))[: len(begins)]
     numbers = machine.tolist()
     machines = [numbers[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
+    of_machine = np.full(len(frailties), NOWHERE)
+    of_machine[machine] = np.repeat(np.arange(len(begins)), ends - begins)
     return Groups(
         cluster[begins],
         cluster[begins].tolist(),
         np.add.reduceat(frailty, begins) / (ends - begins),
         machines,
-        {number: at for at, there in enumerate(machines) for number in there},
+        of_machine.tolist(),
     )

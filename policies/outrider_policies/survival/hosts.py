@@ -37,6 +37,7 @@ class Hosts:
 
     Attributes:
         owners, frailty: the counts.
+        absence: of owners, in the present hour. What it notes goes on from closed hours.
         faults: of machines.
         levels: (clusters, 168) hazard per hour by hour of the week, at the last revision.
         frailties: (machines,) hazard of each against its cluster's, faults included, at the last
@@ -52,14 +53,15 @@ class Hosts:
         self.owners = OwnerReturn(forgetting, shrinkage_h, regime_h)
         self.frailty = Frailty(frailty_shape)
         self.faults = Faults()
+        self.absence = Absence()
         self.levels = self.owners.levels()
         self.frailties = self.frailty.means()
-        self.groups = group([], self.frailties)
+        self._machines = self._clusters = np.zeros(0, dtype=np.intp)  # those of the site
+        self.groups = group(self._machines, self._clusters, self.frailties)
         self.hour_ends_s = -inf
         self.is_stale = True
         self._hour = 0
         self._forgetting_an_hour = forgetting ** (1.0 / WEEK_H)
-        self._absence = Absence()
         self._evicted_this_hour: set[int] = set()
         self._watched = np.zeros(0, dtype=bool)
         self._cluster = np.zeros(0, dtype=np.intp)
@@ -72,7 +74,7 @@ class Hosts:
         self._meet(members, known)
         self.levels = self.owners.levels()
         self.frailties = self._hazard_ratios()
-        self.groups = group(members, self.frailties)
+        self.groups = group(self._machines, self._clusters, self.frailties)
         self.is_stale = False
 
     def _hazard_ratios(self) -> Floats:
@@ -83,21 +85,22 @@ class Hosts:
 
     def _meet(self, members: Sequence[Sequence[int]], known: int) -> None:
         """Which machine stands where; those that left stand in a cluster beyond the last."""
-        heard_of = chain(*members, self._absence.noted())
-        known = max(known, len(self._cluster), 1 + max(heard_of, default=-1))
+        sizes = [len(there) for there in members]
+        self._machines = np.fromiter(chain.from_iterable(members), np.intp, sum(sizes))
+        self._clusters = np.repeat(np.arange(len(members)), sizes)
+        heard_of = 1 + max(
+            numbers.max(initial=-1) for numbers in (self._machines, self.absence.noted())
+        )
+        known = max(known, len(self._cluster), heard_of)
         self._cluster = np.full(known, len(members), dtype=np.intp)
-        for cluster, there in enumerate(members):
-            self._cluster[there] = cluster
+        self._cluster[self._machines] = self._clusters
         self.owners.grow(len(members))
         self.frailty.grow(len(self._cluster))
         self.faults.grow(len(self._cluster))
-        self._watched = np.pad(self._watched, (0, len(members) - len(self._watched)))
+        watched, self._watched = self._watched, np.zeros(len(members), dtype=bool)
+        self._watched[: len(watched)] = watched
 
     # -- owners -------------------------------------------------------------------------------
-
-    def note(self, time_s: float, machine: int, came: bool) -> None:
-        """An owner came, or went. Hours that are over must have been closed."""
-        self._absence.note(time_s, machine, came)
 
     def close_hours(self, view: SiteView) -> int:
         """Count the hours that are over, and revise what is stale. Returns how many there were.
@@ -120,9 +123,9 @@ class Hosts:
 
     def _close_hour(self) -> None:
         clusters, place = len(self._watched), self._cluster
-        noted = place[self._absence.noted()]
+        noted = place[self.absence.noted()]
         self._watched[noted[noted < clusters]] = True
-        logins, absent_h = self._absence.add_up(
+        logins, absent_h = self.absence.add_up(
             self.hour_ends_s - HOUR_S, self.hour_ends_s, len(place)
         )
         at_risk = np.append(self._watched, False)[place]
@@ -153,7 +156,7 @@ class Hosts:
             faulty = interrupted and machine in self._evicted_this_hour
             self._learn_of_run(outcome, interrupted and not faulty)
         elif interrupted and outcome.reason != "owner":
-            faulty = not self._absence.is_present(machine)
+            faulty = not self.absence.is_present(machine)
         self.faults.end_run(machine, outcome.run_s / HOUR_S, faulty)
         self.is_stale = self.is_stale or faulty
 
@@ -194,7 +197,7 @@ class Hosts:
             "owners": self.owners.save(),
             "frailty": self.frailty.save(),
             "faults": self.faults.save(),
-            "absence": self._absence.save(),
+            "absence": self.absence.save(),
             "watched": self._watched.tolist(),
             "levels": self.levels.tolist(),
             "frailties": self.frailties.tolist(),
@@ -210,7 +213,7 @@ class Hosts:
         self.owners.restore(saved["owners"], known, n)
         self.frailty.restore(saved["frailty"])
         self.faults.restore(saved["faults"])
-        self._absence.restore(saved["absence"])
+        self.absence.restore(saved["absence"])
         self._watched = np.zeros(n, dtype=bool)
         self._watched[known] = saved["watched"]
         self.hour_ends_s, self._hour = saved["hour_ends_s"], saved["hour"]
@@ -218,6 +221,6 @@ class Hosts:
         self.revise(view.members)
         self.levels[known] = np.reshape(saved["levels"], (len(known), WEEK_H))
         self.frailties[: len(saved["frailties"])] = saved["frailties"]
-        self.groups = group(view.members, self.frailties)
+        self.groups = group(self._machines, self._clusters, self.frailties)
         self._evicted_this_hour = set(saved["evicted_this_hour"])
         self.is_stale = saved["is_stale"]

@@ -1,7 +1,7 @@
 """Where a completion is cheapest, and whether it is worth its price: a survival index."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Sequence
 from math import inf
 from typing import Any, Final
 
@@ -31,7 +31,8 @@ REVISE_H: Final = 6
 
 _CAME: Final = events.OWNER_CAME
 _OWNER_KINDS: Final = frozenset({events.OWNER_CAME, events.OWNER_WENT})
-_EDGES: Final = EDGES_S.tolist()
+_EDGES: Final = EDGES_S[1:BINS].tolist()
+"""Between the bins; what is beyond the last edge is in the last bin."""
 _DAY_S: Final = 86_400.0
 _SHOWN: Final = 4
 
@@ -86,9 +87,10 @@ class Survival(Policy):
     def notice(self, kind: int, machine: int, view: SiteView) -> None:
         """Note who comes and goes, and that machines joined or left."""
         if kind in _OWNER_KINDS:
-            if view.now >= self._hosts.hour_ends_s:
+            now, hosts = view.now, self._hosts
+            if now >= hosts.hour_ends_s:
                 self._close_hours(view)
-            self._hosts.note(view.now, machine, kind == _CAME)
+            hosts.absence.note(now, machine, kind == _CAME)
         else:
             self._hosts.is_stale = True
 
@@ -128,9 +130,8 @@ class Survival(Policy):
         if submitted_s is None:
             submitted_s = view.now if job.submit_s is None else job.submit_s
             self._submitted_s[job.number] = submitted_s
-        lost = bisect_right(_EDGES, job.consumed_s) - 1
-        age = bisect_right(_EDGES, view.now - submitted_s) - 1
-        return min(lost, BINS - 1) * BINS + min(age, BINS - 1)
+        lost = bisect_right(_EDGES, job.consumed_s)
+        return lost * BINS + bisect_right(_EDGES, view.now - submitted_s)
 
     def appraise(self, key: Any, view: SiteView) -> Offer:
         """What the machines offer to jobs of a key, at this hour's prices."""
@@ -180,18 +181,19 @@ class Survival(Policy):
         worth_wh = self.worth_wh(job, view) if may_keep else inf
         scores = self._top(appraisal, view) if self.wants_scores else None
         if appraisal.bound_wh <= worth_wh:
-            free_n, was_free = view.free_n, view.free_since.__contains__
-            clusters, machines = appraisal.prices.groups.clusters, appraisal.prices.groups.machines
-            for price_wh, at in appraisal.ranked:
+            free_n, none_free = view.free_n, view.free_since.keys().isdisjoint
+            groups = appraisal.prices.groups
+            clusters, machines = groups.clusters, groups.machines
+            for price_wh, at in zip(*appraisal.ranked, strict=True):
                 if price_wh > worth_wh:
                     break
-                if free_n[clusters[at]]:
-                    machine = self._spread(filter(was_free, machines[at]), view)
+                if free_n[clusters[at]] and not none_free(machines[at]):
+                    machine = self._spread(machines[at], view)
                     if machine != NOWHERE:
                         return Choice(machine, "cheapest", 1.0, scores)
         return Choice(NOWHERE, "too_dear", 1.0, scores)
 
-    def _spread(self, alike: Iterable[int], view: SiteView) -> int:
+    def _spread(self, alike: Sequence[int], view: SiteView) -> int:
         """One of the machines taken for alike, at any moment each once before any twice.
 
         A black hole with many CPUs would else get as many jobs before the first comes back.
@@ -212,11 +214,12 @@ class Survival(Policy):
 
     def _top(self, offer: Offer, view: SiteView) -> dict[str, float]:
         """Watt-hours per completion on the cheapest few clusters with a free machine."""
-        clusters = offer.prices.groups.clusters
+        clusters, names, free_n = offer.prices.groups.clusters, view.cluster_names, view.free_n
         top: dict[str, float] = {}
-        for price_wh, at in offer.ranked:
-            if view.free_n[clusters[at]]:
-                top.setdefault(view.cluster_names[clusters[at]], price_wh)
+        for price_wh, at in zip(*offer.ranked, strict=True):
+            cluster = clusters[at]
+            if free_n[cluster] and names[cluster] not in top:
+                top[names[cluster]] = price_wh
                 if len(top) == _SHOWN:
                     break
         return top
@@ -226,15 +229,17 @@ class Survival(Policy):
         offer = self.appraise(key, view)
         clusters = offer.prices.groups.clusters
         scores: dict[str, float] = {}
-        for price_wh, at in offer.ranked:
+        for price_wh, at in zip(*offer.ranked, strict=True):
             scores.setdefault(view.cluster_names[clusters[at]], price_wh)
         return scores
 
     def predict(self, job: Job, machine: int, view: SiteView) -> Prediction | None:
         """What follows from the same hazards and lengths as its prices."""
         offer = self.appraise(self.alike(job, view), view)
-        at = offer.prices.groups.of_machine.get(machine)
-        return None if at is None else Prediction(*offer.prices.predict(offer.key, at))
+        of_machine = offer.prices.groups.of_machine
+        if machine >= len(of_machine) or of_machine[machine] == NOWHERE:
+            return None
+        return Prediction(*offer.prices.predict(offer.key, of_machine[machine]))
 
     def explain(self, job: Job, view: SiteView) -> str:
         """What it lost, what its chances are, and what a completion costs against its worth."""

@@ -139,8 +139,8 @@ class Offer:
         self.bound_wh = prices.bound_wh(key)
 
     @cached_property
-    def ranked(self) -> list[tuple[float, int]]:
-        """Price and number of each group, the cheapest first."""
+    def ranked(self) -> tuple[list[float], list[int]]:
+        """Price of each group, the cheapest first; and its number, in the same order."""
         prices_wh = self.prices.of(self.key)
-        order = np.argsort(prices_wh, kind="stable")
-        return list(zip(prices_wh[order].tolist(), order.tolist(), strict=True))
+        order = prices_wh.argsort(kind="stable")
+        return prices_wh[order].tolist(), order.tolist()

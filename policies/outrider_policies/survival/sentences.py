@@ -12,7 +12,8 @@ def why(job: Job, offer: Offer, worth_wh: float, view: SiteView) -> str:
     good = prices.good_ratio(offer.key)
     lost = f"{job.consumed_s / HOUR_S:.1f} h" if job.consumed_s else "nothing"
     chance = f"longest lost run {lost}, P(it ever completes) = {good:.2f}"
-    best = next((each for each in offer.ranked if view.free_n[clusters[each[1]]]), None)
+    ranked = zip(*offer.ranked, strict=True)
+    best = next((each for each in ranked if view.free_n[clusters[each[1]]]), None)
     if best is None:
         return f"no machine is free; {chance}"
     price_wh, at = best
