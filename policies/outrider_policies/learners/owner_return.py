@@ -120,7 +120,8 @@ def cumulative(levels: Floats, from_h: float, ahead_h: Floats) -> Floats:
     whole = np.floor(knots)
     weeks, hour = np.divmod(whole.astype(np.intp), WEEK_H)
     sums = np.cumsum(levels, axis=1)
-    before = sums[:, hour] - levels[:, hour]
-    reached = before + weeks * sums[:, -1:] + (knots - whole) * levels[:, hour]
+    at_hour = levels[:, hour]
+    before = sums[:, hour] - at_hour
+    reached = before + weeks * sums[:, -1:] + (knots - whole) * at_hour
     total: Floats = reached[:, 1:] - reached[:, :1]
     return total

@@ -20,6 +20,7 @@ class Groups(NamedTuple):
     Attributes:
         cluster: (groups,) where they stand.
         clusters: the same as a list, for choices one at a time.
+        firsts: (clusters with machines,) the first group of each.
         frailty: (groups,) mean of theirs.
         machines: their numbers, the least frail first.
         of_machine: the group of each machine, by machine number; `NOWHERE` if it left.
@@ -27,6 +28,7 @@ class Groups(NamedTuple):
 
     cluster: Numbers
     clusters: list[int]
+    firsts: Numbers
     frailty: Floats
     machines: list[list[int]]
     of_machine: list[int]
@@ -40,12 +42,14 @@ def group(machine: Numbers, cluster: Numbers, frailties: Floats) -> Groups:
         cluster: where each of them stands.
         frailties: by machine number.
     """
-    order = np.lexsort((frailties[machine], cluster))
+    # complex numbers are sorted by the first part, then by the second: lexsort takes thrice as long
+    order = (cluster + 1j * frailties[machine]).argsort(kind="stable")
     machine, cluster = machine[order], cluster[order]
     frailty = frailties[machine]
     step = np.searchsorted(FRAILTY_STEPS, frailty)
     differs = (np.diff(step) != 0) | (np.diff(cluster) != 0)
     begins = np.flatnonzero(np.append(True, differs)[: len(machine)])
+    changes = np.append(True, np.diff(cluster[begins]) != 0)[: len(begins)]
     ends = np.append(begins[1:], len(machine))[: len(begins)]
     numbers = machine.tolist()
     machines = [numbers[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
@@ -54,6 +58,7 @@ def group(machine: Numbers, cluster: Numbers, frailties: Floats) -> Groups:
     return Groups(
         cluster[begins],
         cluster[begins].tolist(),
+        np.flatnonzero(changes),
         np.add.reduceat(frailty, begins) / (ends - begins),
         machines,
         of_machine.tolist(),

@@ -214,11 +214,10 @@ class Survival(Policy):
 
     def _top(self, offer: Offer, view: SiteView) -> dict[str, float]:
         """Watt-hours per completion on the cheapest few clusters with a free machine."""
-        clusters, names, free_n = offer.prices.groups.clusters, view.cluster_names, view.free_n
+        names, free_n = view.cluster_names, view.free_n
         top: dict[str, float] = {}
-        for price_wh, at in zip(*offer.ranked, strict=True):
-            cluster = clusters[at]
-            if free_n[cluster] and names[cluster] not in top:
+        for price_wh, cluster in zip(*offer.ranked_clusters, strict=True):
+            if free_n[cluster]:
                 top[names[cluster]] = price_wh
                 if len(top) == _SHOWN:
                     break
@@ -226,12 +225,8 @@ class Survival(Policy):
 
     def scores(self, key: Any, view: SiteView) -> dict[str, float]:
         """Watt-hours per completion, on the best machines of each cluster."""
-        offer = self.appraise(key, view)
-        clusters = offer.prices.groups.clusters
-        scores: dict[str, float] = {}
-        for price_wh, at in zip(*offer.ranked, strict=True):
-            scores.setdefault(view.cluster_names[clusters[at]], price_wh)
-        return scores
+        ranked = zip(*self.appraise(key, view).ranked_clusters, strict=True)
+        return {view.cluster_names[cluster]: price_wh for price_wh, cluster in ranked}
 
     def predict(self, job: Job, machine: int, view: SiteView) -> Prediction | None:
         """What follows from the same hazards and lengths as its prices."""

@@ -139,8 +139,23 @@ class Offer:
         self.bound_wh = prices.bound_wh(key)
 
     @cached_property
+    def _prices_wh(self) -> Floats:
+        return self.prices.of(self.key)
+
+    @cached_property
     def ranked(self) -> tuple[list[float], list[int]]:
         """Price of each group, the cheapest first; and its number, in the same order."""
-        prices_wh = self.prices.of(self.key)
-        order = prices_wh.argsort(kind="stable")
-        return prices_wh[order].tolist(), order.tolist()
+        return _ranked(self._prices_wh)
+
+    @cached_property
+    def ranked_clusters(self) -> tuple[list[float], list[int]]:
+        """Price of the cheapest group of each cluster, and the cluster: the cheapest first."""
+        groups = self.prices.groups
+        least_wh, order = _ranked(np.minimum.reduceat(self._prices_wh, groups.firsts))
+        return least_wh, groups.cluster[groups.firsts[order]].tolist()
+
+
+def _ranked(prices_wh: Floats) -> tuple[list[float], list[int]]:
+    """Prices, the least first, and the place of each; equals as they stand."""
+    order = prices_wh.argsort(kind="stable")
+    return prices_wh[order].tolist(), order.tolist()
