@@ -48,7 +48,6 @@ class Engine:
         time_round: Callable[[bool], None] | None = None,
         estimator: RunTimeEstimator | None = None,
     ) -> None:
-        self._time_round = time_round
         self.site = site
         self.accounting = accounting
         self.seats = list(seats)
@@ -79,6 +78,8 @@ class Engine:
             hearers = [seat.notice for seat in self.seats if kind in seat.hears]
             if hearers:
                 self._handlers[kind] = self._noticed(kind, self._handlers[kind], hearers)
+        if time_round is not None:
+            self._handlers[TICK] = self._timed(self._tick, time_round)
 
     def feed(self, events: Iterable[Event]) -> int:
         """Apply events in their order; returns how many. Batch borders mean nothing."""
@@ -104,6 +105,16 @@ class Engine:
 
         return handle_and_tell
 
+    def _timed(self, handle: Handler, time_round: Callable[[bool], None]) -> Handler:
+        """The handler of a tick, where somebody wants to know how long a round takes."""
+
+        def handle_and_time(time_s: float, subject: int, extra: Any) -> None:
+            time_round(True)
+            handle(time_s, subject, extra)
+            time_round(False)
+
+        return handle_and_time
+
     # -- rounds -------------------------------------------------------------------------------
 
     def _want_round(self) -> None:
@@ -124,16 +135,12 @@ class Engine:
         if self._jobs.silent:
             return
         line, wake_s = False, NEVER
-        if self._time_round is not None:
-            self._time_round(True)
         for seat in self.seats:
             due_s = seat.round(site.now)
             if due_s < wake_s:
                 wake_s = due_s
             line = line or seat.somebody_waits
         self._line = line
-        if self._time_round is not None:
-            self._time_round(False)
         if wake_s < self._wake_s:
             self._wake_s = wake_s
             self._sink.wake_at(wake_s)

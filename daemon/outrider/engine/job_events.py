@@ -65,8 +65,8 @@ class JobEvents:
         """A run of it begins."""
         site = self._site
         job = site.jobs[subject]
-        machine, cpus = extra
-        job.state, job.machine, job.cpus, job.start_s = RUNNING, machine, cpus, time_s
+        machine, cpus = job.machine, job.cpus = extra
+        job.state, job.start_s = RUNNING, time_s
         job.pause_s = job.cpu_s = job.counted_s = 0.0
         job.runs += 1
         if job.first_start_s is None:
@@ -80,9 +80,9 @@ class JobEvents:
 
     def _end_run(self, job: Job, time_s: float, ending: str, reason: str) -> None:
         """Common end of every run: books, machine, outcome to every seat."""
-        site, accounting = self._site, self._accounting
+        site, accounting, machine = self._site, self._accounting, job.machine
         run_s = job.run_s(time_s)
-        cluster = site.machine_cluster[job.machine]
+        cluster = site.machine_cluster[machine]
         if ending is COMPLETED_RUN:
             accounting.run_completed(job, run_s, cluster, time_s)
         else:
@@ -95,10 +95,10 @@ class JobEvents:
             for seat in self.listening:
                 seat.withdraw(job.number, site)
         else:
-            site.give_back(job.machine, job.cpus)
+            site.give_back(machine, job.cpus)
         if site.runs is not None:
             site.runs.drop(job)
-        told = self.silent
+        told = self.silent or ending is COMPLETED_RUN
         for seat in self.listening:
             seat.judge(job, ending, reason, run_s, site.now)
             if seat.learns:
@@ -106,7 +106,7 @@ class JobEvents:
                 on_policy = seat.running.get(job.number, (None, False))[1]
                 reward = seat.ended(job, ending, reason, run_s, site)
                 self._recorder.ended(seat, job, ending, reason, run_s, reward, on_policy)
-        if not told and ending is not COMPLETED_RUN:
+        if not told:
             self._recorder.ended(None, job, ending, reason, run_s, None, False)
         self._opened()
 
