@@ -9,8 +9,9 @@ Unknown watts are nan, and stay nan in every sum they enter: missing is not zero
 
 from typing import Any, Final
 
+import numpy as np
+
 from outrider.engine.machine_power import (
-    ALL_RESTS,
     ASLEEP,
     GONE,
     IDLE,
@@ -20,7 +21,9 @@ from outrider.engine.machine_power import (
     SLEEP,
     MachinePower,
 )
+from outrider.engine.metered_book import Columns, MeteredBook
 from outrider.engine.meters import METER_VALID_S, Meter
+from outrider.engine.power_log import RESTED, WORKED, Floats, Table, work_out
 from outrider.model.clusters import ClusterSpec
 from outrider.model.jobs import Job
 from outrider.model.localtime import LocalTime
@@ -29,62 +32,90 @@ from outrider.model.machines import MachineSpec
 GOODPUT: Final = "goodput"
 BADPUT: Final = "badput"
 PURPOSES: Final = (GOODPUT, BADPUT, "open", IDLE, SLEEP, OWNER)
+_AT_ONCE: Final = 3 * 16_384
+"""Numbers in a log before it is worked out unasked: enough that its beginning costs nothing."""
 
 
 class EnergyBook:
-    """Joules by purpose and cluster number, settled whenever a machine changes its state.
+    """Joules by purpose and cluster number, up to the last change of each machine.
 
     An idle machine falls asleep by its cluster's declared habit (`ClusterSpec`), so that no
     feeder has to send an event for it; one that says so by an event of its own may.
 
-    Attributes:
-        joules: by purpose and cluster number, measured or from the table.
-        measured: the part of `joules` that meters measured.
+    Changes of machines without a meter, and runs that ended there, are noted only, and worked out
+    many at a time, at the latest when somebody asks. Additions keep the order in which they were
+    noted, so that no sum depends on when that was.
     """
 
     def __init__(self, local_time: LocalTime) -> None:
         self._local_time = local_time
-        self.joules: dict[str, list[float]] = {p: [] for p in PURPOSES if p != "open"}
-        self.measured: dict[str, list[float]] = {p: [] for p in self.joules}
-        self._habits: list[ClusterSpec | None] = []
+        self._habits: list[ClusterSpec] = []
         self._machines: list[MachinePower] = []
+        self._table: Table | None = None
+        self._by_table: dict[str, Floats] = {p: np.zeros(0) for p in PURPOSES if p != "open"}
+        self._changes: list[float] = []
+        self._runs: dict[str, list[float]] = {GOODPUT: [], BADPUT: []}
+        self._with_meter: dict[int, MachinePower] = {}
+        self._metered = MeteredBook(self._by_table, self._sleeps_at)
+
+    def _sleeps_at(self, cluster: int, now: float) -> float:
+        """When a machine sleeps that begins to idle now."""
+        return now + self._habits[cluster].sleep_after_s(self._local_time.week_second(now))
+
+    # -- to be looked at ----------------------------------------------------------------------
+
+    @property
+    def joules(self) -> Columns:
+        """By purpose and cluster number, measured or from the table."""
+        self._work_out()
+        at_once = self._metered.joules
+        return {p: (column + at_once[p]).tolist() for p, column in self._by_table.items()}
+
+    @property
+    def measured(self) -> Columns:
+        """The part of `joules` that meters measured."""
+        return self._metered.measured
 
     def machine(self, m: int) -> MachinePower:
         """What a machine does and draws, to be looked at."""
+        self._work_out()
         return self._machines[m]
 
     def is_asleep(self, m: int, now: float) -> bool:
         """Whether a machine sleeps now: by an event, or by its cluster's habit."""
-        return self._machines[m].is_asleep(now)
+        return self.machine(m).is_asleep(now)
+
+    def table_j(self, m: int, cpu_s: float) -> float:
+        """Joules of so many CPU-seconds of work on a machine, by the table."""
+        return self._machines[m].table_j(cpu_s)
 
     # -- machines -----------------------------------------------------------------------------
 
     def join(self, m: int, spec: MachineSpec, cluster: int, habits: ClusterSpec) -> None:
         """A machine joins, idle, or tells anew what it is; `settle` it first."""
+        known = self._habits[cluster] if cluster < len(self._habits) else habits
+        if m < len(self._machines) or known != habits:
+            self._work_out()
         while len(self._habits) <= cluster:
-            self._habits.append(None)
-            for column in (*self.joules.values(), *self.measured.values()):
-                column.append(0.0)
-        self._habits[cluster] = habits if habits.sleeps else None
+            self._habits.append(habits)
+            for columns in (self._metered.joules, self._metered.measured):
+                for column in columns.values():
+                    column.append(0.0)
+        self._habits[cluster] = habits
         while len(self._machines) <= m:
             self._machines.append(MachinePower())
         self._machines[m].describe(spec, cluster)
+        self._table = None
 
     def enter(self, m: int, state: int, now: float) -> None:
         """The part of the machine that runs no job enters a state."""
-        machine = self._machines[m]
-        if now > machine.since:
-            self._settle(machine, now)
-        machine.state = state
-        if state == IDLING:
-            self._begin_to_idle(machine, now)
-
-    def _begin_to_idle(self, machine: MachinePower, now: float) -> None:
-        """From now on nobody uses the part that runs no job; in a while it sleeps."""
-        habits = self._habits[machine.cluster]
-        if habits is not None:
-            week_second = self._local_time.week_second(now)
-            machine.sleeps_at = now + habits.sleep_after_s(week_second)
+        if m in self._with_meter:
+            self._metered.enter(self._with_meter[m], state, now)
+            return
+        changes = self._changes
+        changes.extend((m, state, now))
+        if len(changes) >= _AT_ONCE:
+            self._work_out()
 
     def leave(self, m: int, now: float) -> None:
         """The machine is gone, and the last reading of its meter with it."""
@@ -98,115 +129,132 @@ class EnergyBook:
 
         What is booked already stays, should the reading come late.
         """
-        self.settle(m, time_s)
-        machine = self._machines[m]
-        if machine.meter is None:
+        if m not in self._with_meter:
+            machine = self.machine(m)
+            self.settle(m, max(time_s, machine.since))
+            self._work_out()
             machine.meter = Meter(time_s, watts, time_s + METER_VALID_S)
-        else:
+            self._with_meter[m] = machine
+            return
+        machine = self._with_meter[m]
+        self._metered.settle(machine, time_s)
+        if machine.meter is not None:
             machine.meter.read(watts, time_s)
 
     def settle(self, m: int, now: float) -> None:
         """Book the time since the last change."""
-        machine = self._machines[m]
-        if now > machine.since:
-            self._settle(machine, now)
-
-    def _settle(self, machine: MachinePower, now: float) -> None:
-        since = machine.since
-        if machine.meter is not None:
-            since = self._book_measured(machine, machine.meter, now)
-        machine.since = now
-        rest = machine.rest
-        if not rest or since >= now:
-            return
-        share_s = rest * (now - since)
-        state, cluster = machine.state, machine.cluster
-        if state == IDLING:
-            sleeps_at = machine.sleeps_at
-            if now > sleeps_at and rest > ALL_RESTS:  # no CPU keeps it awake
-                asleep_s = share_s if since > sleeps_at else rest * (now - sleeps_at)
-                self.joules[SLEEP][cluster] += asleep_s * machine.sleep_w
-                share_s -= asleep_s
-            self.joules[IDLE][cluster] += share_s * machine.idle_w
-        elif state == OWNED:
-            self.joules[OWNER][cluster] += share_s * machine.active_w
-        elif state == ASLEEP:
-            self.joules[SLEEP][cluster] += share_s * machine.sleep_w
-
-    def _book_measured(self, machine: MachinePower, meter: Meter, now: float) -> float:
-        """Book what the meter measured; returns since when the table must tell."""
-        cluster = machine.cluster
-        for stretch in machine.measured(now):
-            self.joules[stretch.purpose][cluster] += stretch.rest_j
-            self.measured[stretch.purpose][cluster] += stretch.rest_j
-            meter.count(stretch)
-        return max(machine.since, min(now, meter.until_s))
+        if m in self._with_meter:
+            self._metered.settle(self._with_meter[m], now)
+        else:
+            self._changes.extend((m, WORKED, now))
 
     # -- runs ---------------------------------------------------------------------------------
 
     def work(self, m: int, job: int, cpus: int, now: float) -> None:
         """CPUs begin to work for a job (a start, a resume)."""
-        machine = self._machines[m]
-        if now > machine.since:
-            self._settle(machine, now)
-        machine.rest -= cpus / machine.cpus
-        if machine.meter is not None:
-            machine.meter.run_works(job)
+        if m in self._with_meter:
+            self._metered.work(self._with_meter[m], job, cpus, now)
+        else:
+            self._changes.extend((m, WORKED + cpus, now))
 
     def rest(self, m: int, cpus: int, now: float) -> None:
         """CPUs stop working for a job; an idle machine begins to idle anew."""
-        machine = self._machines[m]
-        if now > machine.since:
-            self._settle(machine, now)
-        machine.rest += cpus / machine.cpus
-        if machine.state == IDLING or machine.state == ASLEEP:
-            machine.state = IDLING
-            self._begin_to_idle(machine, now)
+        if m in self._with_meter:
+            self._metered.rest(self._with_meter[m], cpus, now)
+        else:
+            self._changes.extend((m, RESTED - cpus, now))
 
     def pause(self, m: int, job: int, cpus: int, now: float) -> None:
         """CPUs rest while their job is suspended."""
         self.rest(m, cpus, now)
-        meter = self._machines[m].meter
-        if meter is not None:
-            meter.run_pauses(job)
+        if m in self._with_meter:
+            meter = self._with_meter[m].meter
+            if meter is not None:
+                meter.run_pauses(job)
 
     def end_run(self, purpose: str, cluster: int, run_s: float, job: Job, now: float) -> None:
         """Book a run that ended, for a purpose; its CPUs `rest` after it."""
-        machine = self._machines[job.machine]
-        if machine.meter is None:
-            self.joules[purpose][cluster] += machine.table_j(job.run_cpu_s(run_s))
-            return
-        joules, measured_j = machine.run_j(job, run_s, now)
-        self.joules[purpose][cluster] += joules
-        self.measured[purpose][cluster] += measured_j
-        machine.meter.runs.pop(job.number, None)
+        m = job.machine
+        if m in self._with_meter:
+            self._metered.end_run(self._with_meter[m], purpose, cluster, run_s, job, now)
+        else:
+            noted = self._runs[purpose]
+            noted.extend((m, cluster, job.run_cpu_s(run_s)))
+            if len(noted) >= _AT_ONCE:
+                self._work_out()
+
+    def add(self, purpose: str, cluster: int, joules: float) -> None:
+        """Book joules that somebody else knows of."""
+        self._metered.joules[purpose][cluster] += joules
 
     # -- the whole ----------------------------------------------------------------------------
 
+    def _work_out(self) -> None:
+        """Bring the sums up to what is noted."""
+        if self._table is None:
+            self._table = Table.of(self._machines, self._habits)
+            for purpose, sums in self._by_table.items():
+                more = len(self._habits) - len(sums)
+                self._by_table[purpose] = np.append(sums, np.zeros(more))
+        if self._changes:
+            self._rests(self._table)
+            self._changes.clear()
+        for purpose, noted in self._runs.items():
+            if noted:
+                m, cluster, cpu_s = np.array(noted, dtype=float).reshape(-1, 3).T
+                machines = m.astype(np.intp)
+                joules = self._table.active_w[machines] * cpu_s / self._table.cpus[machines]
+                np.add.at(self._by_table[purpose], cluster.astype(np.intp), joules)
+                noted.clear()
+
+    def _rests(self, table: Table) -> None:
+        """What the parts of machines drew that ran no job, up to their last noted changes."""
+        done = work_out(self._changes, self._machines, table, self._local_time)
+        for purpose, rows, joules in (
+            (IDLE, done.state == IDLING, done.awake_j),
+            (OWNER, done.state == OWNED, done.awake_j),
+            (SLEEP, (done.state == ASLEEP) | (done.asleep_s != 0.0), done.asleep_j),
+        ):
+            counted = rows & done.counts
+            np.add.at(self._by_table[purpose], done.cluster[counted], joules[counted])
+
     def restart(self, now: float) -> None:
         """Forget the joules so far and count from `now` on."""
-        for m, machine in enumerate(self._machines):
+        for m in range(len(self._machines)):
             self.settle(m, now)
-            machine.since = max(now, machine.since)
-        for column in (*self.joules.values(), *self.measured.values()):
-            column[:] = [0.0] * len(column)
+        self._work_out()
+        for sums in self._by_table.values():
+            sums[:] = 0.0
+        for columns in (self._metered.joules, self._metered.measured):
+            for column in columns.values():
+                column[:] = [0.0] * len(column)
 
     def save(self) -> dict[str, Any]:
         """What changes, as plain data; watts and habits come again with the machines."""
+        self._work_out()
         return {
-            "joules": self.joules,
-            "measured": self.measured,
+            "joules": {purpose: sums.tolist() for purpose, sums in self._by_table.items()},
+            "at_once": self._metered.joules,
+            "measured": self._metered.measured,
             "machines": [machine.save() for machine in self._machines],
         }
 
     def restore(self, saved: dict[str, Any], clusters: list[int]) -> None:
         """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i."""
-        for book, name in ((self.joules, "joules"), (self.measured, "measured")):
-            for purpose, column in saved[name].items():
+        self._work_out()
+        books: tuple[tuple[str, Columns | dict[str, Floats]], ...] = (
+            ("joules", self._by_table),
+            ("at_once", self._metered.joules),  # not in a snapshot from before it was apart
+            ("measured", self._metered.measured),
+        )
+        for name, book in books:
+            for purpose, column in saved.get(name, {}).items():
                 fresh = book[purpose]
                 fresh[:] = [0.0] * len(fresh)
                 for old, joules in zip(clusters, column, strict=False):
                     if old < len(fresh):
                         fresh[old] = joules
-        for machine, told in zip(self._machines, saved["machines"], strict=True):
+        for m, (machine, told) in enumerate(zip(self._machines, saved["machines"], strict=True)):
             machine.restore(told)
+            if machine.meter is not None:
+                self._with_meter[m] = machine

@@ -16,8 +16,6 @@ IDLE: Final = "idle"
 SLEEP: Final = "sleep"
 
 GONE, IDLING, OWNED, ASLEEP = range(4)
-ALL_RESTS: Final = 1.0 - 1e-9
-"""A share of CPUs above this is all of them: shares of thirds do not add up to 1."""
 
 _NAN: Final = float("nan")
 _MOMENT_S: Final = 1e-3
@@ -31,7 +29,7 @@ class MachinePower:
         cluster: number of its cluster.
         cpus: CPUs jobs may use.
         state: of the part that runs no job: GONE, IDLING, OWNED or ASLEEP.
-        rest: how big that part is, 0 to 1.
+        busy: CPUs at work; more than `cpus` where a site overbooks.
         since: its energy is booked until then.
         sleeps_at: it sleeps from then on if it idles.
         active_w, idle_w, sleep_w: watts of the whole machine, by the table.
@@ -40,11 +38,11 @@ class MachinePower:
 
     __slots__ = (
         "active_w",
+        "busy",
         "cluster",
         "cpus",
         "idle_w",
         "meter",
-        "rest",
         "since",
         "sleep_w",
         "sleeps_at",
@@ -55,7 +53,7 @@ class MachinePower:
         self.cluster = 0
         self.cpus = 1
         self.state = GONE
-        self.rest = 1.0
+        self.busy = 0
         self.since = 0.0
         self.sleeps_at = NEVER_S
         self.active_w = self.idle_w = self.sleep_w = _NAN
@@ -63,10 +61,8 @@ class MachinePower:
 
     def describe(self, spec: MachineSpec, cluster: int) -> None:
         """What it is, for the first time or anew; who works on it goes on."""
-        busy = (1.0 - self.rest) * self.cpus
         self.cluster = cluster
         self.cpus = max(1, spec.cpus)
-        self.rest = 1.0 - busy / self.cpus
         unseen = spec.inferred
         self.active_w = _NAN if spec.active_w is None else spec.active_w
         self.idle_w = _NAN if spec.idle_w is None or unseen else spec.idle_w
@@ -75,7 +71,7 @@ class MachinePower:
     def is_asleep(self, now: float) -> bool:
         """Whether it sleeps now: by an event, or by its cluster's habit."""
         return self.state == ASLEEP or (
-            self.state == IDLING and self.rest > ALL_RESTS and now >= self.sleeps_at
+            self.state == IDLING and not self.busy and now >= self.sleeps_at
         )
 
     def rests_as(self, now: float) -> tuple[str, float]:
@@ -116,12 +112,12 @@ class MachinePower:
         cuts = [self.since, until_s]
         if self.is_asleep(until_s) and self.since < self.sleeps_at < until_s:
             cuts.insert(1, self.sleeps_at)
-        busy = max(0.0, 1.0 - self.rest)
+        busy = max(0, self.busy) / self.cpus
         for begin_s, end_s in pairwise(cuts):
             purpose, rest_w = self.rests_as(begin_s)
             working = working_part(busy, self.active_w, rest_w)
             joules = self.meter.watts * (end_s - begin_s)
-            cpu_j = working * joules / (busy * self.cpus) if busy else 0.0
+            cpu_j = working * joules / self.busy if busy else 0.0
             yield Stretch(purpose, (1.0 - working) * joules, cpu_j, end_s - begin_s)
 
     def run_j(self, job: Job, run_s: float, now: float) -> tuple[float, float]:
@@ -146,10 +142,12 @@ class MachinePower:
     def save(self) -> list[Any]:
         """What changes, as plain data; what it is comes again with the site's machines."""
         sleeps_at = None if self.sleeps_at == NEVER_S else self.sleeps_at
-        return [self.state, self.rest, self.since, sleeps_at, msgspec.to_builtins(self.meter)]
+        rest = 1.0 - self.busy / self.cpus
+        return [self.state, rest, self.since, sleeps_at, msgspec.to_builtins(self.meter)]
 
     def restore(self, saved: list[Any]) -> None:
         """Go on from what `save` gave."""
-        self.state, self.rest, self.since, sleeps_at, meter = saved
+        self.state, rest, self.since, sleeps_at, meter = saved
+        self.busy = round((1.0 - rest) * self.cpus)
         self.sleeps_at = NEVER_S if sleeps_at is None else sleeps_at
         self.meter = msgspec.convert(meter, Meter | None)

@@ -5,6 +5,9 @@ import re
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
+import numpy as np
+from numpy.typing import NDArray
+
 DAY_S = 86_400
 WEEK_S = 7 * DAY_S
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
@@ -31,6 +34,10 @@ class LocalTime(Protocol):
         """Seconds since the last Monday 00:00, local time, in [0, 604800)."""
         ...
 
+    def week_seconds(self, times_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`week_second` of many times at once."""
+        ...
+
 
 class TraceTime:
     """A trace that counts seconds from a local wall-clock start, without daylight saving.
@@ -48,6 +55,10 @@ class TraceTime:
         """Seconds since the last Monday 00:00 of the trace's own clock."""
         return (time_s + self.offset_s) % WEEK_S
 
+    def week_seconds(self, times_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`week_second` of many times at once."""
+        return (times_s + self.offset_s) % WEEK_S
+
 
 class ZoneTime:
     """Unix time seen in a time zone; daylight saving is looked up once per quarter of an hour."""
@@ -61,7 +72,18 @@ class ZoneTime:
         """Seconds since the last Monday 00:00 in the zone."""
         quarter = int(time_s // 900)
         if quarter != self._quarter:
-            offset = dt.datetime.fromtimestamp(quarter * 900, self._zone).utcoffset()
-            self._shift_s = (offset or dt.timedelta()).total_seconds() + _EPOCH_WEEKDAY * DAY_S
+            self._shift_s = self._shift_in(quarter)
             self._quarter = quarter
         return (time_s + self._shift_s) % WEEK_S
+
+    def week_seconds(self, times_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`week_second` of many times at once."""
+        quarters, at = np.unique(times_s // 900, return_inverse=True)
+        shifts_s = np.array([self._shift_in(int(quarter)) for quarter in quarters])
+        seconds: NDArray[np.float64] = (times_s + shifts_s[at]) % WEEK_S
+        return seconds
+
+    def _shift_in(self, quarter: int) -> float:
+        """Seconds to add to Unix time, in a quarter of an hour of it."""
+        offset = dt.datetime.fromtimestamp(quarter * 900, self._zone).utcoffset()
+        return (offset or dt.timedelta()).total_seconds() + _EPOCH_WEEKDAY * DAY_S

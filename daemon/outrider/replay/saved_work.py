@@ -82,7 +82,7 @@ class SavedWorkAccounting(Accounting):
             self._settle_saved(job.number, BADPUT)
             saved_s = 0.0
         elif saved_s > 0.0:
-            joules = self.energy.machine(job.machine).table_j(job.cpus * saved_s)
+            joules = self.energy.table_j(job.machine, job.cpus * saved_s)
             self._saved.setdefault(job.number, []).append(Saved(cluster, joules))
             self._saved_s[job.number] = total_s
         self._ending = (BADPUT, cluster, run_s - saved_s)
@@ -90,7 +90,7 @@ class SavedWorkAccounting(Accounting):
     def run_closed(self, job: Job, time_s: float, now: float) -> None:
         """After either: its energy is booked, waking included."""
         purpose, cluster, _ = self._ending
-        self.energy.joules[purpose][cluster] += self._wakes_j.pop(job.number, 0.0)
+        self.energy.add(purpose, cluster, self._wakes_j.pop(job.number, 0.0))
         super().run_closed(job, time_s, now)
 
     def job_removed(self, job: Job) -> None:
@@ -105,5 +105,5 @@ class SavedWorkAccounting(Accounting):
     def _settle_saved(self, job: int, purpose: str) -> float:
         """Book the joules of what a job had saved; returns the seconds."""
         for part in self._saved.pop(job, ()):
-            self.energy.joules[purpose][part.cluster] += part.joules
+            self.energy.add(purpose, part.cluster, part.joules)
         return self._saved_s.pop(job, 0.0)
