@@ -139,7 +139,6 @@ class Bandit(EvictionBandit[Arms]):
                 settings.divergence_epsilon,
             )
         )
-        self.minds_rewards = self._rate.varies
         if settings.offer_full:
             self.offered = FullOffered(self.level)
 
@@ -159,7 +158,7 @@ class Bandit(EvictionBandit[Arms]):
         """Epsilon-greedy over the open places and the queue (eq. 6)."""
         _, row, epsilon = appraisal
         rng = self.rng
-        value, ties = row.best(level.is_open(view, may_keep))
+        value, ties = row.best(level.is_open(view), may_keep)
         if value <= self.untried_reward:
             fresh = self._untried(row, level, view, may_keep)
             if fresh:
@@ -176,9 +175,11 @@ class Bandit(EvictionBandit[Arms]):
             fresh.append(QUEUE)
         return fresh
 
-    def saw(self, state: int, reward: float) -> None:
-        """Epsilon depends on it."""
-        self._rate.saw(state, reward)
+    def learn(self, state: Any, arm: int, reward: float) -> None:
+        """An arm earned a reward in a state; epsilon may depend on it."""
+        self.rows[state].learn(arm, reward)
+        if self._rate.varies:
+            self._rate.saw(state, reward)
 
     def rule(self, state: int) -> str:
         """For `explain`."""

@@ -7,14 +7,17 @@ from math import exp, inf
 from operator import mul
 from typing import Any
 
-from outrider_policies.learners.levels import Openness
+from outrider_policies.learners.levels import QUEUE, Openness
+
+_NONE = -inf
+"""Worth less than any arm."""
 
 
 class Arms:
-    """What was learned of the arms in one state. Arms are integers; untried ones are not held.
+    """What was learned in one state of places and of the queue. Untried arms are not held.
 
-    The tried arms are kept in the order of their values, so that the best that is open now is
-    found in a step or two, be there two arms or thousands.
+    The tried places are kept in the order of their values, so that the best that is open now is
+    found in a few steps, be there two or thousands.
 
     Attributes:
         values: q(s, a), the value of each arm that was tried.
@@ -31,29 +34,33 @@ class Arms:
         raise NotImplementedError
 
     def _set(self, arm: int, value: float) -> None:
-        """Give an arm its value, and its place among the others."""
+        """Give an arm its value, and a place its rank."""
         values, ranked = self.values, self._ranked
-        if arm in values:
-            del ranked[bisect_left(ranked, (values[arm], arm))]
+        if arm != QUEUE:
+            if arm in values:
+                del ranked[bisect_left(ranked, (values[arm], arm))]
+            insort(ranked, (value, arm))
         values[arm] = value
-        insort(ranked, (value, arm))
 
-    def best(self, is_open: Openness) -> tuple[float, list[int]]:
-        """The highest value among tried arms that are open, and all arms that have it.
+    def best(self, is_open: Openness, may_keep: bool) -> tuple[float, list[int]]:
+        """The highest value among tried arms that can be chosen, and all arms that have it.
 
-        ``(-inf, [])`` if no tried arm is open.
+        ``(-inf, [])`` if there are none. The queue is the last of equals.
         """
-        best, arms = -inf, []
+        queue = self.values.get(QUEUE, _NONE) if may_keep else _NONE
+        best, arms = queue, []
         for value, arm in reversed(self._ranked):
             if value < best:
                 break
             if is_open[arm]:
                 best = value
                 arms.append(arm)
+        if queue == best and best != _NONE:
+            arms.append(QUEUE)
         return best, arms
 
     def ranked(self) -> Iterator[tuple[float, int]]:
-        """Values and arms that were tried, the best first."""
+        """Values and places that were tried, the best first."""
         return reversed(self._ranked)
 
     def seen_n(self) -> int:

@@ -60,8 +60,6 @@ class EvictionBandit(Policy, Generic[Row]):
     features = ("hour of day or week", "hours of the longest lost run")
     untried_reward: float = 0.0
     """The value of an arm that was never tried, for people and for selection (section 4.4.3)."""
-    minds_rewards: bool = False
-    """Whether `saw` is to be told of rewards, beside the rows."""
 
     def __init__(self, settings: EvictionBanditSettings, rng: Any) -> None:
         super().__init__(settings, rng)
@@ -90,8 +88,9 @@ class EvictionBandit(Policy, Generic[Row]):
         """How it selects in a state, as a part of a sentence."""
         return self.description
 
-    def saw(self, state: int, reward: float) -> None:
-        """A reward was learned in a state. Called where it `minds_rewards`."""
+    def learn(self, state: Any, arm: int, reward: float) -> None:
+        """An arm earned a reward in a state."""
+        self.rows[state].learn(arm, reward)
 
     # -- deciding -----------------------------------------------------------------------------
 
@@ -141,18 +140,13 @@ class EvictionBandit(Policy, Generic[Row]):
         rewards: list[float] = []
         if outcome.machine != NOWHERE:
             reward = run_reward(outcome, self._sigma, view)
-            self._learn(outcome.key, self.level.arm_of(outcome), reward)
+            self.learn(outcome.key, self.level.arm_of(outcome), reward)
             rewards.append(reward)
         if outcome.ending is not EVICTED_RUN:
             for state, reward in self._kept.judge(outcome, view):
-                self._learn(state, QUEUE, reward)
+                self.learn(state, QUEUE, reward)
                 rewards.append(reward)
         return rewards
-
-    def _learn(self, state: Any, arm: int, reward: float) -> None:
-        self.rows[state].learn(arm, reward)
-        if self.minds_rewards:
-            self.saw(state, reward)
 
     # -- explaining and remembering -----------------------------------------------------------
 
@@ -167,8 +161,8 @@ class EvictionBandit(Policy, Generic[Row]):
     def _top(self, row: Row, view: SiteView) -> dict[str, float]:
         """The queue and the best few places that are open: what the choice was between."""
         level = self.level
+        is_open = level.is_open(view)
         top = {"queue": row.values.get(QUEUE, self.untried_reward)}
-        is_open = level.is_open(view, False)
         for value, arm in row.ranked():
             if is_open[arm]:
                 top[level.name(arm, view)] = value
@@ -182,7 +176,7 @@ class EvictionBandit(Policy, Generic[Row]):
 
     def _best_place(self, state: int) -> float | None:
         ranked = self.rows[state].ranked() if state in self.rows else ()
-        return next((value for value, arm in ranked if arm != QUEUE), None)
+        return next((value for value, _ in ranked), None)
 
     def explain(self, job: Job, view: SiteView) -> str:
         """What the job's state has taught so far, in words."""

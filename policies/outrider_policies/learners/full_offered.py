@@ -25,9 +25,9 @@ class FullOffered(Level):
         """Number of all places."""
         return len(self._level.arms(view))
 
-    def is_open(self, view: SiteView, may_keep: bool) -> Openness:
-        """Every place is; the queue as it is allowed."""
-        return AskedOneByOne(lambda _: True, may_keep)
+    def is_open(self, view: SiteView) -> Openness:
+        """Every place."""
+        return AskedOneByOne(lambda _: True)
 
     def draw(self, view: SiteView, rng: random.Random, may_keep: bool) -> int:
         """Any place or the queue, uniformly."""
@@ -43,11 +43,11 @@ class FullOffered(Level):
 
     def share(self, arms: Sequence[int], cluster: int, view: SiteView) -> float:
         """A full place counts as the queue."""
-        is_open = self._level.is_open(view, False)
-        return self._level.share([a if is_open[a] else QUEUE for a in arms], cluster, view)
+        is_open = self._level.is_open(view)
+        ways = [arm if arm != QUEUE and is_open[arm] else QUEUE for arm in arms]
+        return self._level.share(ways, cluster, view)
 
     def machine(self, arm: int, view: SiteView, rng: random.Random) -> int:
         """A free machine of the place, `NOWHERE` if there is none."""
-        if not self._level.is_open(view, False)[arm]:
-            return NOWHERE
-        return self._level.machine(arm, view, rng)
+        is_open = self._level.is_open(view)[arm]
+        return self._level.machine(arm, view, rng) if is_open else NOWHERE

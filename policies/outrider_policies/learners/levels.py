@@ -20,32 +20,30 @@ _DAY_H: Final = 24
 
 
 class Openness(Protocol):
-    """Tells of an arm, the queue included, whether it can be chosen now.
+    """Tells of a place whether a job can be sent there now.
 
-    Indexed, not called: many arms are looked at for a decision, and in a list that is faster.
+    Indexed, not called: many places are looked at for a decision, and of clusters there is a list.
     """
 
     def __getitem__(self, arm: int, /) -> int:
-        """True if it can."""
+        """True, or a number above 0, if it can."""
         ...
 
 
 class AskedOneByOne:
-    """An `Openness` where a list of all places would take longer than to ask of a few.
+    """An `Openness` where there is no list.
 
     Args:
         is_open: tells it of a place.
-        may_keep: whether the queue is allowed.
     """
 
-    __slots__ = ("_is_open", "_may_keep")
+    __slots__ = ("_is_open",)
 
-    def __init__(self, is_open: Callable[[int], bool], may_keep: bool) -> None:
+    def __init__(self, is_open: Callable[[int], bool]) -> None:
         self._is_open = is_open
-        self._may_keep = may_keep
 
     def __getitem__(self, arm: int) -> bool:
-        return self._may_keep if arm == QUEUE else self._is_open(arm)
+        return self._is_open(arm)
 
 
 class Level:
@@ -84,8 +82,8 @@ class Level:
         """How many places are open."""
         raise NotImplementedError
 
-    def is_open(self, view: SiteView, may_keep: bool) -> Openness:
-        """Which arms can be chosen now, the queue as it is allowed."""
+    def is_open(self, view: SiteView) -> Openness:
+        """Which places these are."""
         raise NotImplementedError
 
     def draw(self, view: SiteView, rng: random.Random, may_keep: bool) -> int:
@@ -125,15 +123,16 @@ class ComputerLevel(Level):
         free = view.free_since
         if len(free) == view.free_total:
             return list(free)
-        return list(filter(view.is_free, free))  # without those given away in this round
+        return list(filter(view.is_free, free))  # some were given away in this round
 
     def open_n(self, view: SiteView) -> int:
         """Number of free machines."""
         return view.free_total
 
-    def is_open(self, view: SiteView, may_keep: bool) -> Openness:
-        """Free machines, and the queue if it is allowed."""
-        return AskedOneByOne(view.is_free, may_keep)
+    def is_open(self, view: SiteView) -> Openness:
+        """Free machines."""
+        free = view.free_since
+        return AskedOneByOne(free.__contains__ if len(free) == view.free_total else view.is_free)
 
     def draw(self, view: SiteView, rng: random.Random, may_keep: bool) -> int:
         """A free machine or the queue."""
@@ -148,8 +147,10 @@ class ComputerLevel(Level):
 
     def share(self, arms: Sequence[int], cluster: int, view: SiteView) -> float:
         """Ratio of arms that are machines of the cluster."""
-        places = [NOWHERE if arm == QUEUE else view.cluster_of(arm) for arm in arms]
-        return places.count(cluster) / len(arms)
+        if cluster == NOWHERE:
+            return arms.count(QUEUE) / len(arms)
+        places = map(view.cluster_of, filter(QUEUE.__ne__, arms))
+        return list(places).count(cluster) / len(arms)
 
     def machine(self, arm: int, view: SiteView, rng: random.Random) -> int:
         """The arm itself."""
@@ -185,9 +186,9 @@ class ClusterLevel(Level):
         free_n = view.free_n
         return len(free_n) - free_n.count(0)
 
-    def is_open(self, view: SiteView, may_keep: bool) -> Openness:
-        """Clusters with a free machine, and the queue if it is allowed."""
-        return [*view.free_n, may_keep]  # QUEUE, which is -1, finds the last
+    def is_open(self, view: SiteView) -> Openness:
+        """Clusters with a free machine."""
+        return view.free_n
 
     def draw(self, view: SiteView, rng: random.Random, may_keep: bool) -> int:
         """A cluster with a free machine or the queue."""
@@ -237,9 +238,9 @@ class SystemLevel(Level):
         """1."""
         return 1
 
-    def is_open(self, view: SiteView, may_keep: bool) -> Openness:
-        """The site, and the queue if it is allowed."""
-        return (True, may_keep)  # QUEUE, which is -1, finds the last
+    def is_open(self, view: SiteView) -> Openness:
+        """The site."""
+        return (True,)
 
     def draw(self, view: SiteView, rng: random.Random, may_keep: bool) -> int:
         """The site or the queue."""
@@ -247,7 +248,8 @@ class SystemLevel(Level):
 
     def draw_chance(self, cluster: int, view: SiteView, may_keep: bool) -> float:
         """The cluster's part of the free machines, half of it if the job may be kept."""
-        return self.share((ANYWHERE, QUEUE) if may_keep else (ANYWHERE,), cluster, view)
+        ways = 1 + may_keep
+        return (may_keep if cluster == NOWHERE else view.free_n[cluster] / view.free_total) / ways
 
     def share(self, arms: Sequence[int], cluster: int, view: SiteView) -> float:
         """The cluster's part of the free machines, if the job runs."""
