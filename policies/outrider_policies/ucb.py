@@ -1,5 +1,6 @@
 """Discounted UCB on the bandit's arms and rewards: optimism in place of chance."""
 
+from itertools import compress
 from math import inf, log, sqrt
 from typing import Annotated
 
@@ -62,15 +63,10 @@ class DiscountedUcb(EvictionBandit[FadingArms]):
         row = appraisal[1]
         scale = 2.0 * _REWARD_RANGE * sqrt(self.settings.exploration_weight)
         spread = scale * sqrt(max(0.0, log(max(1.0, row.evidence_of_all()))))
-        best, ties = -inf, list[int]()
         arms = [*level.open_arms(view), QUEUE] if may_keep else level.open_arms(view)
-        for arm in arms:
-            evidence = row.evidence(arm)
-            bound = row.values[arm] + spread / sqrt(evidence) if evidence else inf
-            if bound > best:
-                best, ties = bound, [arm]
-            elif bound == best:
-                ties.append(arm)
+        bounds = row.bounds(arms, spread)
+        best = max(bounds)
+        ties = list(compress(arms, map(best.__eq__, bounds)))
         arm = ties[int(self.rng.random() * len(ties))]
         return arm, "untried" if best == inf else "best", ties, 0.0
 

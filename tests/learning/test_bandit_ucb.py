@@ -1,7 +1,7 @@
 """Discounted UCB on the bandit's arms: the bound by hand, optimism, and forgetting."""
 
 from collections import Counter
-from math import log, sqrt
+from math import inf, log, sqrt
 from typing import Any
 
 import pytest
@@ -52,8 +52,9 @@ def test_rewards_fade_with_every_later_one_of_the_state() -> None:
     row.learn(0, 1.0)
     row.learn(1, -1.0)
     row.learn(1, -1.0)
-    assert row.evidence(0) == pytest.approx(0.25)
-    assert row.evidence(1) == pytest.approx(1.5)
+    assert row.bounds([0, 1, 2], 3.0) == pytest.approx(
+        [1 + 3 / sqrt(0.25), -1 + 3 / sqrt(1.5), inf]
+    )
     assert row.evidence_of_all() == pytest.approx(1.75)
     row.learn(0, -1.0)  # 1 x 1/8 - 1 over 1/8 + 1
     assert row.values[0] == pytest.approx((0.125 - 1) / 1.125)

@@ -1,6 +1,7 @@
 """Values of arms that forget: discounted means, and how much evidence is left behind them."""
 
 from collections.abc import Sequence
+from math import inf, sqrt
 from typing import Any
 
 from outrider_policies.learners.arms import Arms
@@ -37,11 +38,18 @@ class FadingArms(Arms):
         self._faded[arm] = total, count, now
         self._set(arm, total / count)
 
-    def evidence(self, arm: int) -> float:
-        """Discounted number of an arm's rewards."""
-        _, count, as_of = self._faded.get(arm, _NO_EVIDENCE)
-        left = count * self._discount ** (self._rewards - as_of)
-        return left if left > _FORGOTTEN else 0.0
+    def bounds(self, arms: Sequence[int], spread: float) -> list[float]:
+        """``value + spread / sqrt(evidence)`` of each of these arms, infinite without evidence.
+
+        Evidence is the discounted number of an arm's rewards.
+        """
+        faded, discount, now = self._faded, self._discount, self._rewards
+        return [
+            total / count + spread / sqrt(left)
+            if (left := count * discount ** (now - as_of)) > _FORGOTTEN
+            else inf
+            for total, count, as_of in [faded.get(arm, _NO_EVIDENCE) for arm in arms]
+        ]
 
     def evidence_of_all(self) -> float:
         """Discounted number of all rewards in the state."""
