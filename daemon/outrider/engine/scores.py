@@ -122,7 +122,8 @@ class Score:
 
     def _counted(self) -> tuple[Bins, Bins]:
         """All runs so far, and the same fading."""
-        rows = np.array(self._waiting).reshape(-1, _COLUMNS)
+        waiting = self._waiting
+        rows = np.fromiter(waiting, np.float64, len(waiting)).reshape(-1, _COLUMNS)
         predicted, observed, error, weight = rows.T
         k = np.searchsorted(self._bounds, predicted, side="right")
         once = np.ones(len(k), dtype=np.intp)

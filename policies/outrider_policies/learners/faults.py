@@ -37,7 +37,8 @@ class Faults:
     def end_run(self, machine: int, hours: float, faulty: bool) -> None:
         """A run of so many hours ended; `faulty`: the machine threw it off for no known reason."""
         self._worked_h[machine] += hours
-        self._counted[machine] += faulty
+        if faulty:
+            self._counted[machine] += 1.0
 
     def fade(self) -> None:
         """An hour is over."""

@@ -20,7 +20,8 @@ class Groups(NamedTuple):
     Attributes:
         cluster: (groups,) where they stand.
         clusters: the same as a list, for choices one at a time.
-        firsts: (clusters with machines,) the first group of each.
+        peopled: clusters that have machines.
+        firsts: the first group of each of these.
         frailty: (groups,) mean of theirs.
         machines: their numbers, the least frail first.
         of_machine: the group of each machine, by machine number; `NOWHERE` if it left.
@@ -28,6 +29,7 @@ class Groups(NamedTuple):
 
     cluster: Numbers
     clusters: list[int]
+    peopled: list[int]
     firsts: Numbers
     frailty: Floats
     machines: list[list[int]]
@@ -49,7 +51,7 @@ def group(machine: Numbers, cluster: Numbers, frailties: Floats) -> Groups:
     step = np.searchsorted(FRAILTY_STEPS, frailty)
     differs = (np.diff(step) != 0) | (np.diff(cluster) != 0)
     begins = np.flatnonzero(np.append(True, differs)[: len(machine)])
-    changes = np.append(True, np.diff(cluster[begins]) != 0)[: len(begins)]
+    peopled, firsts = np.unique(cluster[begins], return_index=True)
     ends = np.append(begins[1:], len(machine))[: len(begins)]
     numbers = machine.tolist()
     machines = [numbers[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
@@ -58,7 +60,8 @@ def group(machine: Numbers, cluster: Numbers, frailties: Floats) -> Groups:
     return Groups(
         cluster[begins],
         cluster[begins].tolist(),
-        np.flatnonzero(changes),
+        peopled.tolist(),
+        firsts,
         np.add.reduceat(frailty, begins) / (ends - begins),
         machines,
         of_machine.tolist(),

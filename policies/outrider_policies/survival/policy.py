@@ -216,7 +216,7 @@ class Survival(Policy):
         """Watt-hours per completion on the cheapest few clusters with a free machine."""
         names, free_n = view.cluster_names, view.free_n
         top: dict[str, float] = {}
-        for price_wh, cluster in zip(*offer.ranked_clusters, strict=True):
+        for price_wh, cluster in offer.ranked_clusters:
             if free_n[cluster]:
                 top[names[cluster]] = price_wh
                 if len(top) == _SHOWN:
@@ -225,7 +225,7 @@ class Survival(Policy):
 
     def scores(self, key: Any, view: SiteView) -> dict[str, float]:
         """Watt-hours per completion, on the best machines of each cluster."""
-        ranked = zip(*self.appraise(key, view).ranked_clusters, strict=True)
+        ranked = self.appraise(key, view).ranked_clusters
         return {view.cluster_names[cluster]: price_wh for price_wh, cluster in ranked}
 
     def predict(self, job: Job, machine: int, view: SiteView) -> Prediction | None:

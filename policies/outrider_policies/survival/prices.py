@@ -91,11 +91,11 @@ class Prices:
     def good_ratio(self, key: int) -> float:
         """Chance that a job is good: that it ever completes."""
         lost, age = divmod(key, BINS)
-        return 1.0 / (1.0 + float(self._lengths.odds[lost, age]))
+        return 1.0 / (1.0 + self._lengths.odds.item(lost, age))
 
     def completes_ratio(self, key: int, at: int) -> float:
         """Chance that a run of a good job on group `at` completes it."""
-        return float(self._completes[key // BINS, at])
+        return self._completes.item(key // BINS, at)
 
     def predict(self, key: int, at: int) -> tuple[float, float]:
         """What is to be expected of a run on group `at`.
@@ -106,9 +106,9 @@ class Prices:
         """
         lost, age = divmod(key, BINS)
         good = self.good_ratio(key)
-        completes = good * float(self._completes[lost, at])
-        evicted = good - completes + (1.0 - good) * float(self._not_removed[age, at])
-        return evicted / (evicted + completes), float(self._completed_s[lost, at])
+        completes = good * self._completes.item(lost, at)
+        evicted = good - completes + (1.0 - good) * self._not_removed.item(age, at)
+        return evicted / (evicted + completes), self._completed_s.item(lost, at)
 
     @cached_property
     def _not_removed(self) -> Floats:
@@ -145,17 +145,12 @@ class Offer:
     @cached_property
     def ranked(self) -> tuple[list[float], list[int]]:
         """Price of each group, the cheapest first; and its number, in the same order."""
-        return _ranked(self._prices_wh)
+        order = self._prices_wh.argsort(kind="stable")
+        return self._prices_wh[order].tolist(), order.tolist()
 
     @cached_property
-    def ranked_clusters(self) -> tuple[list[float], list[int]]:
+    def ranked_clusters(self) -> list[tuple[float, int]]:
         """Price of the cheapest group of each cluster, and the cluster: the cheapest first."""
         groups = self.prices.groups
-        least_wh, order = _ranked(np.minimum.reduceat(self._prices_wh, groups.firsts))
-        return least_wh, groups.cluster[groups.firsts[order]].tolist()
-
-
-def _ranked(prices_wh: Floats) -> tuple[list[float], list[int]]:
-    """Prices, the least first, and the place of each; equals as they stand."""
-    order = prices_wh.argsort(kind="stable")
-    return prices_wh[order].tolist(), order.tolist()
+        least_wh = np.minimum.reduceat(self._prices_wh, groups.firsts).tolist()
+        return sorted(zip(least_wh, groups.peopled, strict=True))
