@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from outrider.api.make import make_utilities
 from outrider.engine.utility_book import UtilityBook
 from outrider.model.errors import ConfigurationError
-from outrider.model.jobs import JobSpec
 from outrider.model.utility import (
     SHAPES,
     Batch,
@@ -87,9 +86,8 @@ def test_a_declared_class_has_its_own_and_others_have_the_batch_jobs() -> None:
     book = UtilityBook(
         make_utilities({"urgent": {"shape": "step"}, "batch": {"shape": "linear"}}, "x")
     )
-    book.completed(JobSpec(job_class="urgent", cpus=2), 61.0, 2.0)
-    book.completed(JobSpec(job_class="urgent"), 62.0, 1.0)
-    book.completed(JobSpec(job_class="nightly"), 1.5, 1.0)
+    book.completed("urgent", np.array([61.0, 62.0]), np.array([1.0, 1.0]), np.array([2.0, 1.0]))
+    book.completed("nightly", np.array([1.5]), np.array([1.0]), np.array([1.0]))
     assert book.total == pytest.approx(2.0 * 1.0 + 0.0 + 1.0 * 0.5)
 
 
@@ -97,12 +95,15 @@ def test_a_declared_class_has_its_own_and_others_have_the_batch_jobs() -> None:
 def test_the_sum_is_that_of_the_jobs_and_survives_a_restart(
     jobs: list[tuple[float, float]],
 ) -> None:
-    book, spec, utility = UtilityBook(), JobSpec(cpus=4), Batch()
-    for at, (wait_s, run_s) in enumerate(jobs):
+    book, at_once, utility = UtilityBook(), UtilityBook(), Batch()
+    wait_s, run_s = np.array(jobs).reshape(-1, 2).T
+    at_once.completed("batch", wait_s + run_s, run_s, 4 * run_s)
+    for at, one in enumerate(np.arange(len(jobs)).reshape(-1, 1)):
         if at == len(jobs) // 2:
             again = UtilityBook()
             again.restore(book.save())
             book = again
-        book.completed(spec, wait_s + run_s, 4 * run_s)
+        book.completed("batch", (wait_s + run_s)[one], run_s[one], 4 * run_s[one])
+    assert book.total == at_once.total
     expected = sum(float(utility.unit(w + r, r)) * 4 * r for w, r in jobs)
     assert book.total == pytest.approx(expected)

@@ -10,13 +10,12 @@ from typing import Any
 from outrider.engine.distribution import Distribution
 from outrider.engine.energy import BADPUT, GOODPUT, EnergyBook
 from outrider.engine.fairness import Fairness
+from outrider.engine.job_book import AT_ONCE, JobBook
 from outrider.engine.utility_book import UtilityBook
 from outrider.model.events import EVICTION_REASONS
 from outrider.model.jobs import RUNNING, Job, JobSpec
 from outrider.model.localtime import LocalTime
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
-
-_SHORTEST_RUN_S = 10.0
 
 
 class Accounting:
@@ -51,11 +50,7 @@ class Accounting:
         self.completed = 0
         self.removed = 0
         self.starts = 0
-        self.waits: dict[tuple[str, str], Distribution] = {}
-        self.overhead = Distribution(self.exact)
-        self.slowdown = Distribution(self.exact)
-        self.utility = UtilityBook(self._utilities)
-        self.goodput: dict[tuple[str, str], float] = {}
+        self._jobs = JobBook(self.exact, self._utilities)
         self.badput: dict[tuple[str, str], float] = {}
         self.evictions: dict[tuple[str, int], int] = {}
         self.never_started: dict[tuple[str, str], int] = {}
@@ -69,6 +64,35 @@ class Accounting:
         self.begin_s = now
         if now is not None:
             self.energy.restart(now)
+
+    def _worked_out(self) -> JobBook:
+        self._jobs.work_out()
+        return self._jobs
+
+    @property
+    def waits(self) -> dict[tuple[str, str], Distribution]:
+        """Waits until the first start, by job class and VO."""
+        return self._worked_out().waits
+
+    @property
+    def overhead(self) -> Distribution:
+        """Seconds between submission and completion in which a job's last run did not run."""
+        return self._worked_out().overhead
+
+    @property
+    def slowdown(self) -> Distribution:
+        """Bounded slowdown of completed jobs."""
+        return self._worked_out().slowdown
+
+    @property
+    def utility(self) -> UtilityBook:
+        """What completed jobs were worth to their users."""
+        return self._worked_out().utility
+
+    @property
+    def goodput(self) -> dict[tuple[str, str], float]:
+        """CPU-seconds of runs that completed their job, by job class and VO."""
+        return self._worked_out().goodput
 
     @property
     def goodput_s(self) -> float:
@@ -88,13 +112,12 @@ class Accounting:
     def run_started(self, job: Job, machine: int, time_s: float, now: float) -> None:
         """A run began; `job.first_start_s` is set if it is the first."""
         self.starts += 1
-        wait_s = job.wait_s(time_s) if job.runs == 1 else None
-        if wait_s is not None:
-            key = (job.spec.job_class, job.spec.vo)
-            waits = self.waits.get(key)
-            if waits is None:
-                waits = self.waits[key] = Distribution(self.exact)
-            waits.add(wait_s)
+        submit_s = job.submit_s
+        if job.runs == 1 and submit_s is not None:
+            spec, starts = job.spec, self._jobs.starts
+            starts.append(((spec.job_class, spec.vo), spec.eligible_s, submit_s, time_s))
+            if len(starts) >= AT_ONCE:
+                self._jobs.work_out()
         self.energy.work(machine, job.number, job.cpus, now)
         self.fairness.started(job.spec.vo, time_s, now, job.cpus)
 
@@ -121,19 +144,21 @@ class Accounting:
         self.energy.work(job.machine, job.number, job.cpus, now)
         self.fairness.started(job.spec.vo, now, now, job.cpus)
 
-    def run_completed(self, job: Job, run_s: float, cluster: int, time_s: float) -> None:
-        """The run finished its job: goodput, and the job's overhead and slowdown."""
+    def run_completed(
+        self, job: Job, run_s: float, cluster: int, time_s: float, more_cpu_s: float = 0.0
+    ) -> None:
+        """The run finished its job: goodput, and the job's overhead and slowdown.
+
+        `more_cpu_s`: CPU-seconds of goodput besides those of this run.
+        """
         self.completed += 1
-        cpu_s = job.run_cpu_s(run_s)
-        _add(self.goodput, job.spec, cpu_s)
         self._ending = (GOODPUT, cluster, run_s)
-        first_s = job.start_s if job.first_start_s is None else job.first_start_s
-        wait_s = job.wait_s(first_s)
-        if wait_s is None or job.submit_s is None:
-            return
-        self.overhead.add(max(0.0, time_s - job.submit_s - run_s))
-        self.slowdown.add(max(1.0, (wait_s + run_s) / max(run_s, _SHORTEST_RUN_S)))
-        self.utility.completed(job.spec, time_s - job.submit_s, cpu_s)
+        spec = job.spec
+        self._jobs.completions.append((
+            (spec.job_class, spec.vo), spec.eligible_s, job.submit_s,
+            job.start_s if job.first_start_s is None else job.first_start_s, time_s, run_s,
+            job.cpu_s + (run_s - job.counted_s) * job.cpus, spec.cpus, more_cpu_s,
+        ))  # fmt: skip
 
     def run_wasted(self, job: Job, run_s: float, cluster: int, reason: str) -> None:
         """The run was thrown away: badput."""
@@ -160,11 +185,7 @@ class Accounting:
         """Everything as plain data."""
         return {
             "counts": [self.submitted, self.completed, self.removed, self.starts],
-            "waits": [[*key, waits.save()] for key, waits in self.waits.items()],
-            "overhead": self.overhead.save(),
-            "slowdown": self.slowdown.save(),
-            "utility": self.utility.save(),
-            "goodput": [[*key, cpu_s] for key, cpu_s in self.goodput.items()],
+            **self._jobs.save(),
             "badput": [[*key, cpu_s] for key, cpu_s in self.badput.items()],
             "evictions": [[*key, n] for key, n in self.evictions.items()],
             "never_started": [[*key, n] for key, n in self.never_started.items()],
@@ -176,12 +197,7 @@ class Accounting:
     def restore(self, saved: dict[str, Any], clusters: list[int]) -> None:
         """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i."""
         self.submitted, self.completed, self.removed, self.starts = saved["counts"]
-        self.waits = {(c, vo): Distribution.restore(w) for c, vo, w in saved["waits"]}
-        self.overhead = Distribution.restore(saved["overhead"])
-        self.slowdown = Distribution.restore(saved["slowdown"])
-        if "utility" in saved:  # not in a snapshot from before it was counted
-            self.utility.restore(saved["utility"])
-        self.goodput = {(c, vo): cpu_s for c, vo, cpu_s in saved["goodput"]}
+        self._jobs.restore(saved)
         self.badput = {(c, vo): cpu_s for c, vo, cpu_s in saved["badput"]}
         self.evictions = {(reason, clusters[c]): n for reason, c, n in saved["evictions"]}
         self.never_started = {(c, vo): n for c, vo, n in saved["never_started"]}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 WAIT_BOUNDS_S: Final = (
     1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 14400.0, 28800.0, 86400.0,
@@ -36,6 +37,15 @@ class Distribution:
         self.total += value
         if self.values is not None:
             self.values.append(value)
+
+    def extend(self, values: NDArray[np.float64]) -> None:
+        """Count many values; their sum is as if they were added one by one."""
+        at = np.searchsorted(self.bounds, values)
+        counts = np.bincount(at, minlength=len(self.buckets)).tolist()
+        self.buckets = [n + more for n, more in zip(self.buckets, counts, strict=True)]
+        self.total = float(np.add.accumulate(np.append(self.total, values))[-1])
+        if self.values is not None:
+            self.values.frombytes(values.tobytes())
 
     @property
     def n(self) -> int:

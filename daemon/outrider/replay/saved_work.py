@@ -64,13 +64,14 @@ class SavedWorkAccounting(Accounting):
         if self._virtual.rules.wake_j and self._virtual.woke(job.number):
             self._wakes_j[job.number] = self._virtual.rules.wake_j
 
-    def run_completed(self, job: Job, run_s: float, cluster: int, time_s: float) -> None:
+    def run_completed(
+        self, job: Job, run_s: float, cluster: int, time_s: float, more_cpu_s: float = 0.0
+    ) -> None:
         """The job is done: what it saved was worth it. Its overhead is what was not its work."""
         work_s = self._virtual.work_s(job.number)
-        super().run_completed(job, work_s, cluster, time_s)
         saved_s = self._settle_saved(job.number, GOODPUT)
-        key = (job.spec.job_class, job.spec.vo)
-        self.goodput[key] += (run_s + saved_s - work_s) * job.cpus
+        more_cpu_s += (run_s + saved_s - work_s) * job.cpus
+        super().run_completed(job, work_s, cluster, time_s, more_cpu_s)
         self._ending = (GOODPUT, cluster, run_s)
 
     def run_wasted(self, job: Job, run_s: float, cluster: int, reason: str) -> None:

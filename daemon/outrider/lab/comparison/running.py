@@ -91,20 +91,24 @@ class WatchedRun(GridRun):
         self.jobs = JobOutcomes(
             trace.submit_s, np.array(trace.job_class, dtype=str), missing, missing.copy()
         )
-        return super().run(progress or _unwatched)
+        self._completed: list[int] = []
+        out = super().run(progress or _unwatched)
+        if self.accounting.slowdown.values is not None:
+            self.jobs.bounded_slowdown[self._completed] = self.accounting.slowdown.values
+        return out
 
     def _reporting(
         self, events: Iterable[Event], progress: Callable[[float], None]
     ) -> Iterator[Event]:
-        """Look at the books after every start and every completion."""
-        waits, slowdowns = self.jobs.wait_s, self.jobs.bounded_slowdown
+        """Look at what happened after every start and every completion."""
+        waits = self.jobs.wait_s
         for event in super()._reporting(events, progress):
             yield event  # the engine has handled it when it asks for the next
             time_s, kind, subject, _ = event
             if kind == STARTED and np.isnan(waits[subject]):
                 waits[subject] = self.site.jobs[subject].wait_s(time_s)
-            elif kind == COMPLETED and self.accounting.slowdown.values is not None:
-                slowdowns[subject] = self.accounting.slowdown.values[-1]
+            elif kind == COMPLETED:
+                self._completed.append(subject)
 
 
 def run_task(task: Task) -> PolicyRun:
