@@ -119,13 +119,13 @@ class Accounting:
             if len(starts) >= AT_ONCE:
                 self._jobs.work_out()
         self.energy.work(machine, job.number, job.cpus, now)
-        self.fairness.started(job.spec.vo, time_s, now, job.cpus)
+        self.fairness.change(job.spec.vo, job.cpus, time_s, now)
 
     def job_changed(self, job: Job, spec: JobSpec, now: float) -> None:
         """A job is declared anew; what it gets from now on is its new VO's."""
         if job.state == RUNNING and spec.vo != job.spec.vo:
-            self.fairness.ended(job.spec.vo, now, now, job.cpus)
-            self.fairness.started(spec.vo, now, now, job.cpus)
+            self.fairness.change(job.spec.vo, -job.cpus, now, now)
+            self.fairness.change(spec.vo, job.cpus, now, now)
 
     def job_removed(self, job: Job) -> None:
         """A job left the queue or its machine without completing."""
@@ -137,12 +137,12 @@ class Accounting:
     def run_paused(self, job: Job, now: float) -> None:
         """A running job is suspended: neither goodput nor badput, and no energy of its own."""
         self.energy.pause(job.machine, job.number, job.cpus, now)
-        self.fairness.ended(job.spec.vo, now, now, job.cpus)
+        self.fairness.change(job.spec.vo, -job.cpus, now, now)
 
     def run_resumed(self, job: Job, now: float) -> None:
         """A suspended job works again."""
         self.energy.work(job.machine, job.number, job.cpus, now)
-        self.fairness.started(job.spec.vo, now, now, job.cpus)
+        self.fairness.change(job.spec.vo, job.cpus, now, now)
 
     def run_completed(
         self, job: Job, run_s: float, cluster: int, time_s: float, more_cpu_s: float = 0.0
@@ -170,9 +170,8 @@ class Accounting:
     def run_closed(self, job: Job, time_s: float, now: float) -> None:
         """After either: its energy is booked, the machine rests and the VO's meter stops."""
         self.energy.end_run(*self._ending, job, now)
-        if job.state == RUNNING:  # a suspended run rests already
-            self.energy.rest(job.machine, job.cpus, now)
-            self.fairness.ended(job.spec.vo, time_s, now, job.cpus)
+        if job.state == RUNNING:  # a suspended one has paused already
+            self.fairness.change(job.spec.vo, -job.cpus, time_s, now)
 
     def evictions_by_reason(self) -> dict[str, int]:
         """Counts over all clusters, every reason of the closed list named."""

@@ -25,7 +25,7 @@ from outrider.engine.metered_book import Columns, MeteredBook
 from outrider.engine.meters import METER_VALID_S, Meter
 from outrider.engine.power_log import RESTED, WORKED, Floats, Table, work_out
 from outrider.model.clusters import ClusterSpec
-from outrider.model.jobs import Job
+from outrider.model.jobs import RUNNING, Job
 from outrider.model.localtime import LocalTime
 from outrider.model.machines import MachineSpec
 
@@ -173,15 +173,17 @@ class EnergyBook:
                 meter.run_pauses(job)
 
     def end_run(self, purpose: str, cluster: int, run_s: float, job: Job, now: float) -> None:
-        """Book a run that ended, for a purpose; its CPUs `rest` after it."""
+        """Book a run that ended, for a purpose; its CPUs rest, unless they did already."""
         m = job.machine
         if m in self._with_meter:
             self._metered.end_run(self._with_meter[m], purpose, cluster, run_s, job, now)
-        else:
-            noted = self._runs[purpose]
-            noted.extend((m, cluster, job.run_cpu_s(run_s)))
-            if len(noted) >= _AT_ONCE:
-                self._work_out()
+            return
+        runs = self._runs[purpose]
+        runs.extend((m, cluster, job.cpu_s + (run_s - job.counted_s) * job.cpus))
+        if job.state == RUNNING:
+            self._changes.extend((m, RESTED - job.cpus, now))
+        if len(runs) >= _AT_ONCE:
+            self._work_out()
 
     def add(self, purpose: str, cluster: int, joules: float) -> None:
         """Book joules that somebody else knows of."""

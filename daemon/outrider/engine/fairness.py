@@ -5,15 +5,15 @@ Perez et al. 2008, section IV.B: with target shares w and delivered shares S, th
 ``F = 1 - D / M`` (equation 4).
 """
 
-import math
 from collections.abc import Iterator, Mapping
+from math import exp2, inf
 from typing import Any, Final
 
 from outrider.model.errors import ConfigurationError
 
 _LN2: Final = 0.6931471805599453
 _MOST_DOUBLINGS: Final = 400.0
-_NEVER_YET: Final = -math.inf
+_NEVER_YET: Final = -inf
 SAMPLE_S: Final = 3600.0
 
 
@@ -67,42 +67,36 @@ class Fairness:
             self.number(vo)
         self._at_submission = (now, self._base.copy(), self._running.copy())
 
-    def started(self, vo: str, time_s: float, now: float, cpus: int) -> None:
-        """A run began, or went on, on so many CPUs; `time_s` is before `now` if told late."""
-        self._change(vo, time_s, now, cpus)
-
-    def ended(self, vo: str, time_s: float, now: float, cpus: int) -> None:
-        """A run ended, or was suspended."""
-        self._change(vo, time_s, now, -cpus)
-
-    def _change(self, vo: str, time_s: float, now: float, cpus: int) -> None:
+    def change(self, vo: str, cpus: int, time_s: float, now: float) -> None:
+        """So many more CPUs work for a VO, fewer if negative; `time_s` < `now` if told late."""
         if now >= self._next_sample_s:
             self._sample(now)
-        k = self._number[vo] if vo in self._number else self.number(vo)
+        try:
+            k = self._number[vo]
+        except KeyError:
+            k = self.number(vo)
         self._running[k] += cpus
         self._base[k] -= cpus * time_s
-        age = (now - self._fade_from_s) / self.half_life_s
-        if age > _MOST_DOUBLINGS:
-            age = self._fade_from(now)
-        self._faded[k] -= cpus * math.exp2(age)
+        self._faded[k] -= cpus * exp2((now - self._fade_from_s) / self.half_life_s)
 
-    def _fade_from(self, now: float) -> float:
+    def _fade_from(self, now: float) -> None:
         """The doubling clock begins anew; what it measured so far shrinks by as much."""
-        shrink = math.exp2(max(-1000.0, (self._fade_from_s - now) / self.half_life_s))
+        shrink = exp2(max(-1000.0, (self._fade_from_s - now) / self.half_life_s))
         self._faded = [swollen * shrink for swollen in self._faded]
         self._fade_from_s = now
-        return 0.0
 
     def _recent_service(self, k: int, now: float) -> float:
         """CPU-seconds of a VO until now, older ones fading by half-life."""
         age = min((now - self._fade_from_s) / self.half_life_s, 2 * _MOST_DOUBLINGS)
-        return (self._faded[k] / math.exp2(age) + self._running[k]) * self.half_life_s / _LN2
+        return (self._faded[k] / exp2(age) + self._running[k]) * self.half_life_s / _LN2
 
     def _sample(self, now: float) -> None:
-        """Take F at every full hour since the last one."""
+        """Take F at every full hour since the last one, and keep the doublings countable."""
         if self._next_sample_s == _NEVER_YET:
             self._next_sample_s = (now // SAMPLE_S + 1) * SAMPLE_S
             self._fade_from_s = now
+        elif now - self._fade_from_s > _MOST_DOUBLINGS * self.half_life_s:
+            self._fade_from(now)
         for utility in self._hourly(self._next_sample_s, now):
             self._sum += utility
             self._samples += 1

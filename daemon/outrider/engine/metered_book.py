@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from outrider.engine.machine_power import ASLEEP, IDLE, IDLING, OWNED, OWNER, SLEEP, MachinePower
 from outrider.model.clusters import NEVER_S
-from outrider.model.jobs import Job
+from outrider.model.jobs import RUNNING, Job
 
 Columns = dict[str, list[float]]
 """Joules by purpose and cluster number."""
@@ -84,9 +84,11 @@ class MeteredBook:
     def end_run(
         self, machine: MachinePower, purpose: str, cluster: int, run_s: float, job: Job, now: float
     ) -> None:
-        """Book a run that ended."""
+        """Book a run that ended; its CPUs rest, unless they did already."""
         joules, measured_j = machine.run_j(job, run_s, now)
         self.joules[purpose][cluster] += joules
         self.measured[purpose][cluster] += measured_j
         if machine.meter is not None:
             machine.meter.runs.pop(job.number, None)
+        if job.state == RUNNING:
+            self.rest(machine, job.cpus, now)
