@@ -73,12 +73,13 @@ def test_a_job_that_must_start_is_never_kept() -> None:
     assert set(draws(policy, view, False)[0]) == {0}
 
 
-def test_scores_of_a_choice_are_left_out_where_nobody_reads_them() -> None:
+def test_scores_and_propensity_are_left_out_where_nobody_reads_them() -> None:
     policy, view = taught(0.0, (1,))
     job = waiting_job()
     row = policy.appraise(0, view)
     policy.wants_scores = False
-    assert policy.choose(job, row, view, True).scores is None
+    choice = policy.choose(job, row, view, True)
+    assert (choice.machine, choice.propensity, choice.scores) == (100, None, None)
     policy.wants_scores = True
     scores = policy.choose(job, row, view, True).scores
     assert scores is not None

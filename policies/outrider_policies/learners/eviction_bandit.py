@@ -112,23 +112,21 @@ class EvictionBandit(Policy, Generic[Row]):
         level = self.offered if may_keep else self.level
         arm, reason, ties, epsilon = self.select(appraisal, level, view, may_keep)
         if arm == QUEUE:
-            machine = place = NOWHERE
-            reason = "hold"
+            machine, reason = NOWHERE, "hold"
             self._kept.add(job.number, view.now, appraisal[0])
         else:
             machine = level.machine(arm, view, self.rng)
             if machine == NOWHERE:
-                place, reason = NOWHERE, "full"
-            else:
-                place = view.cluster_of(machine)
-        if ties is None:
-            propensity = None
-        else:
+                reason = "full"
+        if not self.wants_scores:  # then nobody reads the propensity either
+            return Choice(machine, reason)
+        propensity = None
+        if ties is not None:
+            place = NOWHERE if machine == NOWHERE else view.cluster_of(machine)
             propensity = (1.0 - epsilon) * level.share(ties, place, view)
             if epsilon:
                 propensity += epsilon * level.draw_chance(place, view, may_keep)
-        scores = self._top(appraisal[1], view) if self.wants_scores else None
-        return Choice(machine, reason, propensity, scores)
+        return Choice(machine, reason, propensity, self._top(appraisal[1], view))
 
     def _crosses_reboot(self, job: Job, view: SiteView) -> bool:
         return view.now + job.consumed_s >= view.next_reboot_s()
