@@ -84,6 +84,23 @@ def test_a_snapshot_between_two_runs_changes_no_score(
     assert resumed.report(now) == through.report(now)
 
 
+def test_scores_are_the_same_however_often_they_are_read() -> None:
+    rng = random.Random(1)
+    told = [(rng.random(), rng.random() < 0.3, rng.expovariate(1 / 600.0)) for _ in range(3_000)]
+    left_alone, now = scored(told)
+    asked, then = Predictions(), 1.8e9
+    for job, (probability, evicted, later_s) in enumerate(told):
+        then += later_s
+        asked.keep(job, Prediction(probability))
+        asked.score(job, EVICTED_RUN if evicted else COMPLETED_RUN, "", 60.0, then)
+        if job % 7 == 0:
+            asked.report(then)
+        if job % 1_000 == 999:
+            saved, asked = asked.save(), Predictions()
+            asked.restore(msgpack.decode(msgpack.encode(saved)))
+    assert asked.report(now) == left_alone.report(now)
+
+
 def test_drift_shows_in_the_recent_score_first() -> None:
     steady = [(0.1, False, 3600.0)] * 2_000  # 83 days in which the policy is right
     changed = [(0.1, True, 3600.0)] * 700  # a month in which it is not

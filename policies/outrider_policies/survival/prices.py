@@ -95,7 +95,7 @@ class Prices:
 
     def completes_ratio(self, key: int, at: int) -> float:
         """Chance that a run of a good job on group `at` completes it."""
-        return self._completes.item(key // BINS, at)
+        return float(self._completes[key // BINS, at])
 
     def predict(self, key: int, at: int) -> tuple[float, float]:
         """What is to be expected of a run on group `at`.
