@@ -65,6 +65,11 @@ class Accounting:
         if now is not None:
             self.energy.restart(now)
 
+    def work_out(self) -> None:
+        """Bring all figures up to what is noted: until more is noted, reading changes nothing."""
+        self._jobs.work_out()
+        self.energy.work_out()
+
     def _worked_out(self) -> JobBook:
         self._jobs.work_out()
         return self._jobs

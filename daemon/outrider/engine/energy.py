@@ -67,7 +67,7 @@ class EnergyBook:
     @property
     def joules(self) -> Columns:
         """By purpose and cluster number, measured or from the table."""
-        self._work_out()
+        self.work_out()
         at_once = self._metered.joules
         return {p: (column + at_once[p]).tolist() for p, column in self._by_table.items()}
 
@@ -78,7 +78,7 @@ class EnergyBook:
 
     def machine(self, m: int) -> MachinePower:
         """What a machine does and draws, to be looked at."""
-        self._work_out()
+        self.work_out()
         return self._machines[m]
 
     def is_asleep(self, m: int, now: float) -> bool:
@@ -95,7 +95,7 @@ class EnergyBook:
         """A machine joins, idle, or tells anew what it is; `settle` it first."""
         known = self._habits[cluster] if cluster < len(self._habits) else habits
         if m < len(self._machines) or known != habits:
-            self._work_out()
+            self.work_out()
         while len(self._habits) <= cluster:
             self._habits.append(habits)
             for columns in (self._metered.joules, self._metered.measured):
@@ -115,7 +115,7 @@ class EnergyBook:
         changes = self._changes
         changes.extend((m, state, now))
         if len(changes) >= _AT_ONCE:
-            self._work_out()
+            self.work_out()
 
     def leave(self, m: int, now: float) -> None:
         """The machine is gone, and the last reading of its meter with it."""
@@ -132,7 +132,7 @@ class EnergyBook:
         if m not in self._with_meter:
             machine = self.machine(m)
             self.settle(m, max(time_s, machine.since))
-            self._work_out()
+            self.work_out()
             machine.meter = Meter(time_s, watts, time_s + METER_VALID_S)
             self._with_meter[m] = machine
             return
@@ -183,7 +183,7 @@ class EnergyBook:
         if job.state == RUNNING:
             self._changes.extend((m, RESTED - job.cpus, now))
         if len(runs) >= _AT_ONCE:
-            self._work_out()
+            self.work_out()
 
     def add(self, purpose: str, cluster: int, joules: float) -> None:
         """Book joules that somebody else knows of."""
@@ -191,7 +191,7 @@ class EnergyBook:
 
     # -- the whole ----------------------------------------------------------------------------
 
-    def _work_out(self) -> None:
+    def work_out(self) -> None:
         """Bring the sums up to what is noted."""
         if self._table is None:
             self._table = Table.of(self._machines, self._habits)
@@ -224,7 +224,7 @@ class EnergyBook:
         """Forget the joules so far and count from `now` on."""
         for m in range(len(self._machines)):
             self.settle(m, now)
-        self._work_out()
+        self.work_out()
         for sums in self._by_table.values():
             sums[:] = 0.0
         for columns in (self._metered.joules, self._metered.measured):
@@ -233,7 +233,7 @@ class EnergyBook:
 
     def save(self) -> dict[str, Any]:
         """What changes, as plain data; watts and habits come again with the machines."""
-        self._work_out()
+        self.work_out()
         return {
             "joules": {purpose: sums.tolist() for purpose, sums in self._by_table.items()},
             "at_once": self._metered.joules,
@@ -243,7 +243,7 @@ class EnergyBook:
 
     def restore(self, saved: dict[str, Any], clusters: list[int]) -> None:
         """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i."""
-        self._work_out()
+        self.work_out()
         books: tuple[tuple[str, Columns | dict[str, Floats]], ...] = (
             ("joules", self._by_table),
             ("at_once", self._metered.joules),  # not in a snapshot from before it was apart

@@ -103,8 +103,7 @@ class JobEvents:
             seat.judge(job, ending, reason, run_s, site.now)
             if seat.learns:
                 told = True
-                on_policy = seat.running.get(job.number, (None, False))[1]
-                reward = seat.ended(job, ending, reason, run_s, site)
+                reward, on_policy = seat.ended(job, ending, reason, run_s, site)
                 self._recorder.ended(seat, job, ending, reason, run_s, reward, on_policy)
         if not told:
             self._recorder.ended(None, job, ending, reason, run_s, None, False)

@@ -161,17 +161,22 @@ class Seat:
         """How true its predictions were until now; None where the policy predicts nothing."""
         return None if self.predictions is None else self.predictions.report(now)
 
-    def ended(self, job: Job, ending: str, reason: str, run_s: float, site: Site) -> float | None:
-        """A run ended: let the policy learn from it. Returns the reward, if it has one."""
+    def ended(
+        self, job: Job, ending: str, reason: str, run_s: float, site: Site
+    ) -> tuple[float | None, bool]:
+        """A run ended: let the policy learn from it.
+
+        Returns the reward, if there is one, and whether it was of the policy's own choice.
+        """
         key, on_policy = self.running.pop(job.number, (None, False))
         if key is None:
-            return None
+            return None, on_policy
         machine = job.machine
         outcome = Outcome(
             job.number, key, machine, site.machine_cluster[machine], job.start_s, site.now,
             run_s, ending, reason,
         )  # fmt: skip
-        return self._learn(outcome, site, on_policy)
+        return self._learn(outcome, site, on_policy), on_policy
 
     def removed(self, job: Job, reason: str, site: Site, record: Record) -> float | None:
         """A job left the queue without running."""

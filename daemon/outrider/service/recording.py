@@ -155,6 +155,7 @@ class Recording:
         try:
             # the writer seals after all that was submitted before, and not while it has failed
             self.last_seq = await asyncio.wrap_future(self._writer.run(_seal))
+            core.accounting.work_out()  # or the thread and a reader of metrics might do it at once
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(self._saver, self._save, core)
         except Exception as error:  # noqa: BLE001 - a policy's `save` is a stranger's code
