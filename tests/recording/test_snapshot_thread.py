@@ -8,6 +8,7 @@ import pytest
 
 import outrider.engine.energy as energy_book
 from accounting.test_measured_figures import DECLARED, site_of
+from outrider.engine import power_log
 from outrider.engine.machine_power import OWNED
 from outrider.model.events import OWNER_CAME, OWNER_WENT
 from outrider.service.recording import Recording
@@ -19,7 +20,7 @@ async def test_the_thread_of_snapshots_finds_nothing_left_to_work_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worked_in: list[str] = []
-    work_out = energy_book.work_out
+    work_out = power_log.work_out
 
     def seen(*given: Any) -> Any:
         worked_in.append(threading.current_thread().name)
