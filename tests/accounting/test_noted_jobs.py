@@ -30,6 +30,11 @@ JOBS: Final = st.lists(
 )
 
 
+def eligible(spec: JobSpec, submit_s: float | None) -> float | None:
+    """When it could first have run."""
+    return submit_s if spec.eligible_s is None else spec.eligible_s
+
+
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(jobs=JOBS)
 def test_figures_do_not_depend_on_when_somebody_looks(
@@ -43,10 +48,11 @@ def test_figures_do_not_depend_on_when_somebody_looks(
         end_s, cpu_s = start_s + run_s, run_s * spec.cpus
         for book in (seldom, often):
             if submit_s is not None:
-                book.starts.append((key, spec.eligible_s, submit_s, start_s))
-            book.completions.append(
-                (key, spec.eligible_s, submit_s, start_s, end_s, run_s, cpu_s, spec.cpus, 0.5)
-            )
+                book.starts.extend((book.numbers[key], submit_s, eligible(spec, submit_s), start_s))
+            book.completions.extend((
+                book.numbers[key], submit_s, eligible(spec, submit_s),
+                start_s, end_s, run_s, cpu_s, spec.cpus, 0.5,
+            ))  # fmt: skip
         waited_s = Job(0, spec, submit_s).wait_s(start_s)
         if waited_s is not None:
             waits.setdefault(key, Distribution(True)).add(waited_s)

@@ -86,11 +86,10 @@ def test_fairness_agrees_with_the_engines_own() -> None:
     begins = [(t, 1, n) for n, t in enumerate(start_s)]
     comes = [(t, 2, n) for n, t in enumerate(drawn.submit_s)]
     for time_s, kind, job in sorted(ends + begins + comes):
-        act = (book.ended, book.started)[kind] if kind < 2 else None
-        if act is None:
+        if kind == 2:
             book.submitted(drawn.vo[job], time_s)
         else:
-            act(drawn.vo[job], time_s, time_s, 1)
+            book.change(drawn.vo[job], 1 if kind else -1, time_s, time_s)
     found = figures_of(drawn, start_s, book.targets)
     assert found.scalars["fairness"] == pytest.approx(book.report(1e9)["utility"], abs=1e-9)
     assert len(found.fairness) == MOMENTS

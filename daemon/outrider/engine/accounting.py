@@ -119,10 +119,13 @@ class Accounting:
         self.starts += 1
         submit_s = job.submit_s
         if job.runs == 1 and submit_s is not None:
-            spec, starts = job.spec, self._jobs.starts
-            starts.append(((spec.job_class, spec.vo), spec.eligible_s, submit_s, time_s))
-            if len(starts) >= AT_ONCE:
-                self._jobs.work_out()
+            spec, jobs = job.spec, self._jobs
+            jobs.starts.extend((
+                jobs.numbers[spec.job_class, spec.vo], submit_s,
+                submit_s if spec.eligible_s is None else spec.eligible_s, time_s,
+            ))  # fmt: skip
+            if len(jobs.starts) >= AT_ONCE:
+                jobs.work_out()
         self.energy.work(machine, job.number, job.cpus, now)
         self.fairness.change(job.spec.vo, job.cpus, time_s, now)
 
@@ -158,9 +161,10 @@ class Accounting:
         """
         self.completed += 1
         self._ending = (GOODPUT, cluster, run_s)
-        spec = job.spec
-        self._jobs.completions.append((
-            (spec.job_class, spec.vo), spec.eligible_s, job.submit_s,
+        spec, jobs, submit_s = job.spec, self._jobs, job.submit_s
+        jobs.completions.extend((
+            jobs.numbers[spec.job_class, spec.vo], submit_s,
+            submit_s if spec.eligible_s is None else spec.eligible_s,
             job.start_s if job.first_start_s is None else job.first_start_s, time_s, run_s,
             job.cpu_s + (run_s - job.counted_s) * job.cpus, spec.cpus, more_cpu_s,
         ))  # fmt: skip

@@ -1,8 +1,6 @@
 """What jobs got: waits, goodput, overhead, slowdown and utility, worked out many at a time."""
 
-from collections.abc import Mapping, Sequence
-from itertools import compress
-from operator import itemgetter
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -15,31 +13,42 @@ from outrider.model.utility import TimeUtility
 Floats: TypeAlias = NDArray[np.float64]
 Key: TypeAlias = tuple[str, str]
 """Job class and VO."""
-Start: TypeAlias = tuple[Key, float | None, float, float]
-"""A first start: whose, eligible_s, submit_s, start_s."""
-Completion: TypeAlias = tuple[
-    Key, float | None, float | None, float, float, float, float, int, float
-]
-"""Whose, eligible_s, submit_s (None: nobody saw it), first start, end, seconds and CPU-seconds of
-the run that completed it, CPUs asked for, CPU-seconds of goodput beyond that run's."""
 
-AT_ONCE: Final = 4096
-"""First starts before they are worked out unasked."""
+START: Final = ("whose", "submit_s", "eligible_s", "start_s")
+"""What is noted of a first start."""
+COMPLETION: Final = (
+    "whose", "submit_s", "eligible_s", "start_s", "end_s", "run_s", "cpu_s", "cpus", "more_cpu_s",
+)  # fmt: skip
+"""What is noted of a completion: the first start, seconds and CPU-seconds of the last run, the CPUs
+asked for, and the goodput beyond that run's. `submit_s` is None if nobody saw it."""
+
+AT_ONCE: Final = 4096 * len(START)
+"""So many numbers of first starts are worked out unasked."""
 _SHORTEST_RUN_S: Final = 10.0
+
+
+class Numbers(dict[Key, int]):
+    """Numbers of job classes and VOs; a new pair gets the next."""
+
+    def __missing__(self, key: Key) -> int:
+        """The pair's number."""
+        self[key] = number = len(self)
+        return number
 
 
 class JobBook:
     """Figures of jobs that started and of jobs that are done, by the definitions of FORMATS.
 
-    Who keeps the book appends to `starts` and `completions`; `work_out` brings the figures up to
-    that. They are the same whenever it is called.
+    Who keeps the book extends `starts` and `completions` by flat numbers; `work_out` brings the
+    figures up to them. They are the same whenever it is called.
 
     Args:
         exact: keep every value, so that reports have exact percentiles.
         utilities: time utility functions by job class.
 
     Attributes:
-        starts, completions: what is not worked out yet.
+        numbers: of whose the noted jobs are.
+        starts, completions: what is not worked out yet, as `START` and `COMPLETION` say.
         waits: until the first start, by job class and VO.
         overhead, slowdown: of completed jobs whose submission was seen.
         utility: the same jobs', to their users.
@@ -47,8 +56,9 @@ class JobBook:
     """
 
     def __init__(self, exact: bool, utilities: Mapping[str, TimeUtility]) -> None:
-        self.starts: list[Start] = []
-        self.completions: list[Completion] = []
+        self.numbers = Numbers()
+        self.starts: list[float] = []
+        self.completions: list[float | None] = []
         self._exact = exact
         self.waits: dict[Key, Distribution] = {}
         self.overhead = Distribution(exact)
@@ -59,40 +69,49 @@ class JobBook:
     def work_out(self) -> None:
         """Bring the figures up to what is noted."""
         if self.starts:
-            keys, *columns = zip(*self.starts, strict=True)
-            self._count_waits(keys, _waited_s(*(np.array(c, dtype=float) for c in columns)))
+            self._count_waits(*np.array(self.starts).reshape(-1, len(START)).T)
             self.starts.clear()
         if self.completions:
-            keys, *columns = zip(*self.completions, strict=True)
-            self._count_completed(keys, *(np.array(c, dtype=float) for c in columns))
+            rows = np.array(self.completions, dtype=float).reshape(-1, len(COMPLETION))
+            self._count_goodput(rows[:, 0], rows[:, 6] + rows[:, 8])
+            self._count_completed(*np.compress(~np.isnan(rows[:, 1]), rows, axis=0).T[:-1])
             self.completions.clear()
 
-    def _count_waits(self, keys: Sequence[Key], wait_s: Floats) -> None:
-        numbers, whose = _numbered(keys)
-        for key, k in numbers.items():
+    def _by_key(self, whose: Floats) -> Iterator[tuple[Key, NDArray[np.bool_]]]:
+        """Whose the rows are, in the order in which they come first, and which are theirs."""
+        keys = list(self.numbers)
+        for k in dict.fromkeys(whose.tolist()):
+            yield keys[int(k)], whose == k
+
+    def _count_waits(
+        self, whose: Floats, submit_s: Floats, eligible_s: Floats, start_s: Floats
+    ) -> None:
+        wait_s = _waited_s(submit_s, eligible_s, start_s)
+        for key, its in self._by_key(whose):
             if key not in self.waits:
                 self.waits[key] = Distribution(self._exact)
-            self.waits[key].extend(wait_s[whose == k])
+            self.waits[key].extend(wait_s[its])
+
+    def _count_goodput(self, whose: Floats, cpu_s: Floats) -> None:
+        for key, its in self._by_key(whose):
+            sums = np.add.accumulate(np.append(self.goodput.get(key, 0.0), cpu_s[its]))
+            self.goodput[key] = float(sums[-1])
 
     def _count_completed(
-        self, keys: Sequence[Key], eligible_s: Floats, submit_s: Floats, first_s: Floats,
-        end_s: Floats, run_s: Floats, cpu_s: Floats, cpus: Floats, more_cpu_s: Floats,
+        self, whose: Floats, submit_s: Floats, eligible_s: Floats, start_s: Floats,
+        end_s: Floats, run_s: Floats, cpu_s: Floats, cpus: Floats,
     ) -> None:  # fmt: skip
-        numbers, whose = _numbered(keys)
-        goodput = np.array([self.goodput.get(key, 0.0) for key in numbers])
-        np.add.at(goodput, whose, cpu_s + more_cpu_s)
-        self.goodput.update(zip(numbers, goodput.tolist(), strict=True))
-        seen = ~np.isnan(submit_s)
-        turnaround_s, run_s, cpu_s = end_s[seen] - submit_s[seen], run_s[seen], cpu_s[seen]
-        wait_s = _waited_s(eligible_s[seen], submit_s[seen], first_s[seen])
+        turnaround_s = end_s - submit_s
+        slowed_s = _waited_s(submit_s, eligible_s, start_s) + run_s
         self.overhead.extend(np.maximum(0.0, turnaround_s - run_s))
-        self.slowdown.extend(np.maximum(1.0, (wait_s + run_s) / np.maximum(run_s, _SHORTEST_RUN_S)))
-        classes, of_class = _numbered(list(map(itemgetter(0), compress(keys, seen))))
-        for job_class, k in classes.items():
-            its = of_class == k
-            self.utility.completed(
-                job_class, turnaround_s[its], cpu_s[its] / cpus[seen][its], cpu_s[its]
-            )
+        self.slowdown.extend(np.maximum(1.0, slowed_s / np.maximum(run_s, _SHORTEST_RUN_S)))
+        first_alike = [self._first_of_class(job_class) for job_class, _ in self.numbers]
+        for (job_class, _), its in self._by_key(np.array(first_alike)[whose.astype(np.intp)]):
+            self.utility.completed(job_class, turnaround_s[its], (cpu_s / cpus)[its], cpu_s[its])
+
+    def _first_of_class(self, job_class: str) -> int:
+        """The number that stands for all VOs' jobs of a class."""
+        return next(k for (name, _), k in self.numbers.items() if name == job_class)
 
     def save(self) -> dict[str, Any]:
         """Everything as plain data."""
@@ -115,13 +134,7 @@ class JobBook:
         self.goodput = {(c, vo): cpu_s for c, vo, cpu_s in saved["goodput"]}
 
 
-def _waited_s(eligible_s: Floats, submit_s: Floats, start_s: Floats) -> Floats:
+def _waited_s(submit_s: Floats, eligible_s: Floats, start_s: Floats) -> Floats:
     """As `Job.wait_s`."""
-    waited_s: Floats = np.maximum(0.0, start_s - np.fmax(eligible_s, submit_s))
+    waited_s: Floats = np.maximum(0.0, start_s - np.maximum(eligible_s, submit_s))
     return waited_s
-
-
-def _numbered(names: Sequence[Any]) -> tuple[dict[Any, int], NDArray[np.intp]]:
-    """Different names, in the order in which they come, by number; and the number of each."""
-    numbers = {name: k for k, name in enumerate(dict.fromkeys(names))}
-    return numbers, np.fromiter(map(numbers.__getitem__, names), np.intp, len(names))
