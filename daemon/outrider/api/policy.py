@@ -62,7 +62,8 @@ class Policy:
     oracle: Oracle | None = None
     """The truth, for policies that declare `needs_oracle`; set by replay before the run."""
     wants_scores: bool = True
-    """Set by the engine: False where nobody will read the scores of a `Choice`."""
+    """False where nobody will read the scores and the propensity of a `Choice`: a policy may then
+    leave them out."""
     ranks_anew: bool = False
     """True: `rank` is asked again after each start of a round, for the site has changed."""
 
