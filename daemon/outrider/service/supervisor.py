@@ -221,6 +221,7 @@ class Supervisor:
         }
         adapters = await asyncio.to_thread(make_adapters, loaded, same)
         async with self._lock:
+            self.core.accounting.work_out()  # or the thread and a reader might do it at once
             core, fresh = await asyncio.to_thread(self._successor, loaded, adapters, same)
             notes = list(loaded.broken.values())
             if fresh:
