@@ -139,10 +139,10 @@ class ShadowRecorder:
 class Shadow:
     """An engine of shadow seats alone, to be fed a recorded stream."""
 
-    def __init__(self, campus: Campus, policies: Sequence[Policy]) -> None:
+    def __init__(self, campus: Campus, policies: Sequence[Policy], *, strict: bool = True) -> None:
         clock = TraceTime(campus.start)
         self.site = Site(clock, list(campus.clusters))
         self.recorder = ShadowRecorder(self.site)
-        self.seats = [Seat(policy, False, campus.reconsider_s) for policy in policies]
+        self.seats = [Seat(policy, False, campus.reconsider_s, strict) for policy in policies]
         self.accounting = Accounting(clock, {}, exact=True)
         self.engine = Engine(self.site, self.accounting, self.seats, NoSink(), self.recorder)

@@ -15,7 +15,6 @@ from judging.forecasters import (
     holder,
 )
 from outrider.api import Policy, PolicySettings, Prediction
-from outrider.engine import Seat
 from outrider.model import events as ev
 from outrider.model.errors import PolicyError
 
@@ -168,10 +167,9 @@ def test_beside_others_a_policy_that_fails_to_predict_loses_its_seat_alone() -> 
     told = Play(campus, [MAKERS["fifo"]()]).told
     broken = forecaster()
     broken.says = fail
-    shadow = Shadow(campus, [forecaster()])
-    shadow.engine.seats[:] = [*shadow.seats, Seat(broken, False, HOUR_S, strict=False)]
+    shadow = Shadow(campus, [forecaster(), broken], strict=False)
     shadow.engine.feed(told)
-    sound, empty = shadow.engine.seats
+    sound, empty = shadow.seats
     assert empty.broken == 'policy "forecaster" failed: ZeroDivisionError: no hours seen'
     assert len(broken.asked) == 1
     report = sound.calibration(HOUR_S)
