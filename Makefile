@@ -15,7 +15,7 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 
 # Where peers go that are not installed into the system.
 export OUTRIDER_PEERS ?= /var/tmp/outrider-peers
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# `make test TESTS="tests/deciding -k bandit"` runs a part.
+# `make test TESTS="tests/policies -k bandit"` runs a part.
 TESTS ?=
 
 # On stderr: what a command prints stays alone on stdout.

@@ -16,11 +16,11 @@ from itertools import islice
 from types import FrameType
 from typing import Any
 
-from outrider.api.make import make_policy
 from outrider.ledger import LedgerHash
 from outrider.model.decisions import Choice
+from outrider.plugins.making import make_policy
 from outrider.replay.run import CampusRun
-from outrider.virtual.generate import generate_campus
+from outrider.simulation.generators.campus import generate_campus
 
 WARM_UP_EVENTS = 300_000
 

@@ -26,7 +26,7 @@ from typing import Any
 
 from calibration import calibration_s
 
-LOG_WRITER = Path(__file__).parent.parent / "tests" / "restarting" / "log_writer.py"
+LOG_WRITER = Path(__file__).parent.parent / "tests" / "service" / "restarting" / "log_writer.py"
 OUTRIDER = Path(sys.executable).with_name("outrider")
 URL = re.compile(r"start_daemon.*?url=(\S+)|\"url\": ?\"http://([^\"]+)\"")
 CONFIG = """\

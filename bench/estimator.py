@@ -23,12 +23,12 @@ import numpy as np
 from calibration import calibration_s
 
 from outrider.api import Job, JobSpec, PolicySettings, RunTimeEstimate, RunTimeEstimator
+from outrider.formats.swf.reading import read_swf
+from outrider.formats.workload import Workload
 from outrider.lab.estimates.scores import QUANTILES, pinball
 from outrider.lab.estimates.told import tell
-from outrider.virtual.swf import read_swf
-from outrider.virtual.workload import Workload
-from outrider_policies.run_times import LastTwoRunTimes, LearnedRunTimes, UserRunTimes
-from outrider_policies.run_times.learned import LearnedSettings
+from outrider_policies.estimators import LastTwoRunTimes, LearnedRunTimes, UserRunTimes
+from outrider_policies.estimators.learned import LearnedSettings
 
 EVERY, WINDOW, FIRST_FIT = 2000, 20_000, 500
 NAN = float("nan")

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from outrider.api import ReaderOptions
-from outrider_adapters.htcondor_log import HTCondorLogReader
+from outrider_adapters.readers.htcondor import HTCondorLogReader
 
 CHUNK_BYTES = 4 << 20
 START_S = 1_795_231_020

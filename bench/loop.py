@@ -18,9 +18,9 @@ from outrider.api import Batch
 from outrider.model.events import COMPLETED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.service.answers import Answers
-from outrider.service.collector import calm_collector
+from outrider.service.config.loaded import check_config
 from outrider.service.core import Core
-from outrider.service.loaded_config import check_config
+from outrider.service.garbage_collection import calm_collector
 from outrider.service.recording import Recording
 from outrider.service.sources import SourceState
 

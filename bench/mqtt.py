@@ -19,14 +19,14 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parent.parent / "tests"))
+sys.path.append(str(Path(__file__).parent.parent))
 
 from calibration import calibration_s
 
 from outrider.api import build
 from outrider_adapters.mqtt import MqttAdapter, MqttSettings
-from peers.mosquitto import USERS, Mosquitto
-from peers.presence import program_path
+from tests.peers.mosquitto import USERS, Mosquitto
+from tests.peers.presence import program_path
 
 BUDGET_PER_S = 3000.0
 WITHIN_S = 120.0

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from calibration import calibration_s
 
 from outrider.api import LogReader, PluginError, ReaderOptions
-from outrider.api.plugins import load_reader
+from outrider.plugins.finding import load_reader
 from outrider.replay.ingestion import ingest
 from outrider.replay.log_files import LogFile
 

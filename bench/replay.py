@@ -18,15 +18,15 @@ from typing import Any
 from calibration import calibration_s
 
 from outrider.api import Policy, PolicySettings
-from outrider.api.chance import stream
+from outrider.formats.campus.campus import Campus
+from outrider.formats.campus.files import read_campus
+from outrider.plugins.random_streams import stream
 from outrider.replay.run import CampusRun
-from outrider.virtual.campus import Campus
-from outrider.virtual.campus_files import read_campus
-from outrider.virtual.generate import generate_campus
-from outrider_policies.bandit import Bandit, BanditSettings
-from outrider_policies.fifo import Fifo
-from outrider_policies.lowest_watts import LowestWatts
-from outrider_policies.random_match import RandomMatch
+from outrider.simulation.generators.campus import generate_campus
+from outrider_policies.bandits.bandit import Bandit, BanditSettings
+from outrider_policies.rules.fifo import Fifo
+from outrider_policies.rules.lowest_watts import LowestWatts
+from outrider_policies.rules.random_match import RandomMatch
 from outrider_policies.survival import Survival, SurvivalSettings
 
 MAKERS: dict[str, Callable[[int], Policy]] = {

@@ -19,15 +19,15 @@ from typing import Any
 from calibration import calibration_s
 
 from outrider.api import Job, JobSpec, MachineSpec, SiteView
-from outrider.api.chance import stream
 from outrider.engine import Engine, Seat
-from outrider.engine.accounting import Accounting
-from outrider.engine.site import Site
+from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.state.site import Site
 from outrider.model import events as ev
 from outrider.model.decisions import Choice
 from outrider.model.localtime import ZoneTime
-from outrider.service.collector import calm_collector
-from outrider_policies.bandit import Bandit, BanditSettings
+from outrider.plugins.random_streams import stream
+from outrider.service.garbage_collection import calm_collector
+from outrider_policies.bandits.bandit import Bandit, BanditSettings
 
 CLUSTERS, MACHINES_EACH, GROUPS = 100, 30, 300
 BEGIN_S = 1_795_231_020.0

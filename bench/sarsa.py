@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from calibration import calibration_s
 
-from outrider.api.chance import stream
+from outrider.formats.workload import Workload
+from outrider.plugins.random_streams import stream
 from outrider.replay.grid_run import GridRun
-from outrider.virtual.grids import perez_grid
-from outrider.virtual.workload import Workload
+from outrider.simulation.generators.grids import perez_grid
 from outrider_policies.sarsa import Sarsa, SarsaSettings
 
 ROW, SEED = 0.5, 20_000

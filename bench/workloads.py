@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from calibration import calibration_s
 
-from outrider.api.make import make_policy
+from outrider.formats.swf.reading import read_swf
+from outrider.formats.workload import Workload, one_pool
 from outrider.model.decisions import START
+from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
-from outrider.virtual.grids.perez import perez_grid
-from outrider.virtual.swf import read_swf
-from outrider.virtual.workload import Workload, one_pool
+from outrider.simulation.generators.grids.perez import perez_grid
 
 FCFS_JOBS_PER_S = 5_000
 EASY_JOBS_PER_S = 1_500

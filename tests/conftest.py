@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from peers import pool, presence
+from tests.peers import pool, presence
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

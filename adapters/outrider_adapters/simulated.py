@@ -24,11 +24,11 @@ from outrider.api import (
     NamedEvent,
     events,
 )
-from outrider.api.make import make_policy
+from outrider.formats.campus.campus import Campus
+from outrider.formats.campus.files import read_campus
+from outrider.plugins.making import make_policy
 from outrider.replay.run import CampusRun
-from outrider.virtual.campus import Campus
-from outrider.virtual.campus_files import read_campus
-from outrider.virtual.generate import generate_campus
+from outrider.simulation.generators.campus import generate_campus
 
 _MOST_EVENTS = 2_000
 

@@ -4,8 +4,8 @@ import unittest
 
 import pytest
 
-from conformance import broken_adapters as broken
 from outrider.testing import AdapterConformance, AdapterHarness, NotConforming, check_adapter
+from tests.conformance import broken_adapters as broken
 
 
 def test_a_sound_adapter_passes_everything() -> None:

@@ -13,14 +13,14 @@ import pytest
 from paho.mqtt.publish import single
 
 from outrider.api import Adapter, build, connected
-from outrider.api.plugins import POLICIES, find
+from outrider.formats.campus.files import write_campus
+from outrider.plugins.finding import POLICIES, find
 from outrider.testing import AdapterConformance, AdapterHarness
 from outrider.testing.campuses import tiny_campus
-from outrider.virtual.campus_files import write_campus
 from outrider_adapters.logtail import LogtailAdapter, LogtailSettings
 from outrider_adapters.mqtt import MqttAdapter, MqttSettings
 from outrider_adapters.simulated import SimulatedAdapter, SimulatedSettings
-from peers.mosquitto import USERS, Mosquitto, require_mosquitto
+from tests.peers.mosquitto import USERS, Mosquitto, require_mosquitto
 
 FIRST = dt.datetime(2026, 11, 21, 10, 0, 0, tzinfo=dt.UTC)
 JOB_EVENTS = (

@@ -6,10 +6,10 @@ import threading
 from pathlib import Path
 
 from outrider.api import Adapter
+from outrider.formats.campus.files import write_campus
 from outrider.testing import AdapterConformance, AdapterHarness
 from outrider.testing.campuses import tiny_campus
-from outrider.virtual.campus_files import write_campus
-from watching.watched_pool import WatchedPool, WatchingAdapter
+from tests.adapters.htcondor.watched_pool import WatchedPool, WatchingAdapter
 
 from outrider_adapters.mock_condor import (  # isort: skip  # after what skips without bindings
     MockCondorAdapter,

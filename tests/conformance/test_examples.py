@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from outrider.api.plugins import ADAPTERS, find
+from outrider.formats.campus.files import write_campus
+from outrider.plugins.finding import ADAPTERS, find
 from outrider.testing.campuses import tiny_campus
-from outrider.virtual.campus_files import write_campus
 
 EXAMPLES = ("adapter-csv-watch", "policy-coolest-room")
 OUTRIDER = (sys.executable, "-c", "from outrider.cli.entry import main; raise SystemExit(main())")

@@ -8,23 +8,23 @@ from typing import ClassVar
 import pytest
 
 from outrider.testing import PolicyConformance
-from outrider_policies.aggressive import Aggressive
-from outrider_policies.bandit import Bandit
-from outrider_policies.best_fit import BestFit
-from outrider_policies.edf import EarliestDeadlineFirst
-from outrider_policies.f1 import F1
-from outrider_policies.fifo import Fifo
-from outrider_policies.fuzzy_td import FuzzyTd
-from outrider_policies.lowest_watts import LowestWatts
-from outrider_policies.random_match import RandomMatch
-from outrider_policies.replan import Replan
-from outrider_policies.sjf import ShortestJobFirst
+from outrider_policies.bandits.bandit import Bandit
+from outrider_policies.bandits.thompson import Thompson
+from outrider_policies.bandits.ucb import DiscountedUcb
+from outrider_policies.planning.aggressive import Aggressive
+from outrider_policies.planning.fuzzy_td import FuzzyTd
+from outrider_policies.planning.replan import Replan
+from outrider_policies.rules.best_fit import BestFit
+from outrider_policies.rules.edf import EarliestDeadlineFirst
+from outrider_policies.rules.f1 import F1
+from outrider_policies.rules.fifo import Fifo
+from outrider_policies.rules.lowest_watts import LowestWatts
+from outrider_policies.rules.random_match import RandomMatch
+from outrider_policies.rules.sjf import ShortestJobFirst
+from outrider_policies.rules.unicep import Unicep
+from outrider_policies.rules.watts_hold import WattsHold
+from outrider_policies.rules.wfp3 import Wfp3
 from outrider_policies.survival import Survival
-from outrider_policies.thompson import Thompson
-from outrider_policies.ucb import DiscountedUcb
-from outrider_policies.unicep import Unicep
-from outrider_policies.watts_hold import WattsHold
-from outrider_policies.wfp3 import Wfp3
 
 
 class TestFifo(PolicyConformance):
@@ -160,7 +160,7 @@ class TestF1(PolicyConformance):
 
 
 BOUNDS = {"clairvoyant", "clairvoyant_jobs"}
-"""They need the truth: `tests/learning/test_clairvoyant.py` asks them what can be asked of them."""
+"""They need the truth: `tests/policies/test_clairvoyant.py` asks them what can be asked of them."""
 
 
 def test_no_policy_that_is_declared_is_forgotten(repository: Path) -> None:

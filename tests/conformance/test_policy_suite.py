@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from conformance import broken_policies as broken
 from outrider.api import PREEMPT, RESUME, SQUEEZE, START, Choice, Policy, build
 from outrider.testing import NotConforming, PolicyConformance, check_policy
 from outrider.testing.campuses import tiny_campus
-from outrider.testing.stages import act
-from outrider_policies.aggressive import Aggressive
-from outrider_policies.learners.planning_settings import PlanningSettings
+from outrider.testing.fixtures import act
+from outrider_policies.planning.aggressive import Aggressive
+from outrider_policies.planning.settings import PlanningSettings
+from tests.conformance import broken_policies as broken
 
 
 @pytest.mark.parametrize("policy", [broken.Sound, broken.Learner])

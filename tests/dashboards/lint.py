@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from dashboards import promql
+from tests.dashboards import promql
 
 BUILT_IN = frozenset({"__rate_interval", "__interval", "__range"})
 COLUMNS = 24

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from dashboards.lint import panels_of, problems
+from tests.dashboards.lint import panels_of, problems
 
 Dashboard = dict[str, Any]
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from commands.running import outrider
-from dashboards.lint import panels_of
-from peers.prometheus import Prometheus
-from running.process import DaemonProcess
-from running.small_site import LOG_TABLE, SmallSite
+from tests.cli.running import outrider
+from tests.dashboards.lint import panels_of
+from tests.peers.prometheus import Prometheus
+from tests.service.running.process import DaemonProcess
+from tests.service.running.small_site import LOG_TABLE, SmallSite
 
 pytestmark = pytest.mark.prometheus
 

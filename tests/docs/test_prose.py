@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 import pytest
 
-from docs.pages import REPOSITORY, Block, anchors, blocks, links, name_of, pages, spans
-from outrider.api.plugins import ADAPTERS, find
 from outrider.cli.root import LazyGroup
 from outrider.model import events
-from outrider.service.loaded_config import check_config
+from outrider.plugins.finding import ADAPTERS, find
+from outrider.service.config.loaded import check_config
+from tests.docs.pages import REPOSITORY, Block, anchors, blocks, links, name_of, pages, spans
 
 ROOTS = (
     "adapters",

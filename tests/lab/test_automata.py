@@ -13,9 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from outrider.api import Job, JobSpec, MachineSpec
-from outrider.api.make import make_policy
 from outrider.cli.reproductions.automata import command
-from outrider.engine.site import Site
+from outrider.engine.state.site import Site
 from outrider.lab.automata.claims import sum_as_printed
 from outrider.lab.automata.page import html
 from outrider.lab.automata.polling import USERS as USERS_N
@@ -44,6 +43,7 @@ from outrider.lab.automata.trials import (
 from outrider.lab.automata.workloads import LOAD_RATIO, MEAN_RUN_S, node_grid
 from outrider.lab.claims import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED
 from outrider.model.localtime import ZoneTime
+from outrider.plugins.making import make_policy
 
 TINY = QUICK._replace(jobs=60, steps=100, polls=80, nodes=5)
 CLAIM_FIELDS = {"claim", "where", "paper", "measured", "interval", "verdict", "why"}

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from outrider.cli.trials import Terms, Trial, run_trial
+from outrider.formats.campus.files import write_campus
 from outrider.lab.cells import CampusFolder, Cell, GeneratedCampus, check_cells, run_cell
 from outrider.lab.workers import side_by_side
 from outrider.model.errors import ConfigurationError, PluginError
-from outrider.virtual.campus_files import write_campus
 
 SMALL = GeneratedCampus(3, (("weeks", 1.5), ("machines", 25), ("clusters", 3)))
 

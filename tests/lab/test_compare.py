@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from outrider.cli.commands.compare import command
 from outrider.cli.commands.replay import command as replay_command
+from outrider.formats.swf.writing import write_swf
 from outrider.lab.bootstrap import DAY_S, blocks_of_time
 from outrider.lab.comparison.comparison import result_of
 from outrider.lab.comparison.difference import (
@@ -26,8 +27,7 @@ from outrider.lab.comparison.paired import JobOutcomes, PairedJobs, PolicyRun, p
 from outrider.lab.comparison.running import Candidate, Conditions, Task, run_task
 from outrider.lab.workers import Finished
 from outrider.model.errors import OutriderError, PolicyError, TraceError
-from outrider.virtual.grids.perez import perez_grid
-from outrider.virtual.swf_writing import write_swf
+from outrider.simulation.generators.grids.perez import perez_grid
 
 JOBS = 300
 CLASSES = ("interactive", "batch")

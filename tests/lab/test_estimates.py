@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from outrider.api import Job, JobSpec, PolicySettings, RunTimeEstimate, RunTimeEstimator
 from outrider.cli.commands.estimate import command
+from outrider.formats.swf.reading import read_swf
+from outrider.formats.workload import Workload, one_cpu_machines, one_pool
 from outrider.lab.estimates import Told, score, tell
 from outrider.lab.estimates.scores import pinball
 from outrider.lab.estimates.told import fcfs_waits
 from outrider.model.errors import TraceError
-from outrider.virtual.swf import read_swf
-from outrider.virtual.workload import Workload, one_cpu_machines, one_pool
-from outrider_policies.run_times import LastTwoRunTimes, LearnedRunTimes, UserRunTimes
-from outrider_policies.run_times.learned import LearnedSettings
+from outrider_policies.estimators import LastTwoRunTimes, LearnedRunTimes, UserRunTimes
+from outrider_policies.estimators.learned import LearnedSettings
 
 Floats = NDArray[np.float64]
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from lab import made_up
 from outrider.lab.claims import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED
 from outrider.lab.mcgough.choices import LOWEST_ENERGY, LOWEST_OVERHEAD, RANDOMS_OVERHEAD
 from outrider.lab.mcgough.grid import (
@@ -17,6 +16,7 @@ from outrider.lab.mcgough.grid import (
     variants,
 )
 from outrider.lab.mcgough.reproduction import plan, summed_up
+from tests.lab import made_up
 
 ROW_FIELDS = {
     "policy", "level", "epsilon", "sigma", "reconsider_s", "years", "total_mwh", "goodput_mwh",

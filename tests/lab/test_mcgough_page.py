@@ -8,11 +8,11 @@ from xml.etree import ElementTree as ET
 import msgspec
 import pytest
 
-from lab import made_up
 from outrider.lab.mcgough.grid import COMPARED, FULL, LEVELS, QUICK, paper_bandit
 from outrider.lab.mcgough.page import drawings, html
 from outrider.lab.mcgough.reproduction import summed_up
 from outrider.lab.report import Drawing
+from tests.lab import made_up
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from lab import made_up_perez as made_up
 from outrider.lab.claims import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED
 from outrider.lab.perez.grid import (
     COMPARED,
@@ -22,6 +21,7 @@ from outrider.lab.perez.grid import (
     plan,
 )
 from outrider.lab.perez.reproduction import summed_up
+from tests.lab import made_up_perez as made_up
 
 SEEDS = range(1, 6)
 ROW_FIELDS = {

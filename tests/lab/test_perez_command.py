@@ -8,12 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 import outrider.lab.perez
-from lab import made_up_perez as made_up
 from outrider.cli.reproductions.perez import command
 from outrider.lab.claims import NOT_COMPARABLE
 from outrider.lab.perez.grid import COMPARED, FULL, QUICK, WINDOW, Size, plan
 from outrider.lab.perez.reproduction import reproduce, summed_up
 from outrider.model.errors import ConfigurationError, OutriderError
+from tests.lab import made_up_perez as made_up
 
 TINY = Size(True, 150, 10, 10, 150, ("exact",))
 CLOCKED = {"decision_s", "cpu_s"}

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from outrider.engine.fairness import Fairness
+from outrider.engine.accounting.fairness import Fairness
+from outrider.formats.workload import Workload, classes_of, one_cpu_machines
 from outrider.lab.perez.egee import DAYS, MACHINES, egee_window
 from outrider.lab.perez.figures import MOMENTS, FirstStarts, fairness_at, figures_of
 from outrider.lab.perez.grid import EDF, FIFO, FULL, SJF, Situation, Size, Trial, Variant
 from outrider.lab.perez.trial import DecisionClock, run_trial
 from outrider.model.decisions import KEEP, START, Choice
-from outrider.virtual.grids import perez_grid
-from outrider.virtual.workload import Workload, classes_of, one_cpu_machines
+from outrider.simulation.generators.grids import perez_grid
 
 HALVES = {"a": 0.5, "b": 0.5}
 SMALL = Size(True, 1200, 20, 30, 300, ("exact",))

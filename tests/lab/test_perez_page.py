@@ -7,12 +7,12 @@ from xml.etree import ElementTree as ET
 import msgspec
 import pytest
 
-from lab import made_up_perez as made_up
 from outrider.lab.perez.drawings import drawings
 from outrider.lab.perez.grid import FULL, LITERAL, SARSA, WINDOW
 from outrider.lab.perez.page import html
 from outrider.lab.perez.reproduction import summed_up
 from outrider.lab.report import Drawing
+from tests.lab import made_up_perez as made_up
 
 PAST = {
     "trace": "site.swf", "seed": 1, "teacher": "recorded", "jobs": 3000,

@@ -8,12 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 import outrider.lab.mcgough
-from lab import made_up
 from outrider.cli.commands.reproduce import command
 from outrider.lab.claims import NOT_COMPARABLE
 from outrider.lab.mcgough.grid import FULL, QUICK, RANDOM, Size, variants
 from outrider.lab.mcgough.reproduction import reproduce, summed_up
 from outrider.model.errors import ConfigurationError
+from tests.lab import made_up
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # a busy machine takes its time
 

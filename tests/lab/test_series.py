@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from outrider.api.make import make_policy
 from outrider.lab.cells import GeneratedCampus
 from outrider.lab.series import SampledRun, month_borders, week_borders
 from outrider.model.decisions import START
+from outrider.plugins.making import make_policy
 
 DAY_S = 86_400.0
 

@@ -9,8 +9,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from commands.running import COMMAND, WITHIN_S, outrider, shell
-from lab.swept import (
+from outrider.lab.cells import run_cell
+from outrider.lab.sweep_file import read_sweep
+from outrider.lab.sweep_results import read_rows
+from tests.cli.running import COMMAND, WITHIN_S, outrider, shell
+from tests.lab.swept import (
     ONE_TRACE,
     SMALL,
     SMALL_CELLS,
@@ -20,9 +23,6 @@ from lab.swept import (
     rows_of,
     write_sweep,
 )
-from outrider.lab.cells import run_cell
-from outrider.lab.sweep_file import read_sweep
-from outrider.lab.sweep_results import read_rows
 
 
 def test_each_cell_has_a_row_with_every_scalar_of_its_run(tmp_path: Path) -> None:

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from docs.pages import blocks
-from lab.swept import ONE_TRACE, SMALL, SMALL_CELLS, write_sweep
+from outrider.formats.campus.files import write_campus
 from outrider.lab.sweep_file import read_sweep
 from outrider.lab.sweep_jobs import ClusterSettings
 from outrider.model.errors import ConfigurationError, OutriderError
-from outrider.virtual.campus_files import write_campus
-from outrider.virtual.generate import generate_campus
+from outrider.simulation.generators.campus import generate_campus
+from tests.docs.pages import blocks
+from tests.lab.swept import ONE_TRACE, SMALL, SMALL_CELLS, write_sweep
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sweep"
 FIFO = '[[policies]]\nname = "fifo"\n'

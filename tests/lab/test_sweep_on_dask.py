@@ -8,16 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from commands.running import outrider, shell
-from lab.batch_shims import install_shims
-from lab.swept import (
-    ONE_TRACE,
-    SMALL,
-    install_policies,
-    measured,
-    rows_of,
-    write_sweep,
-)
+from tests.cli.running import outrider, shell
+from tests.lab.batch_shims import install_shims
+from tests.lab.swept import ONE_TRACE, SMALL, install_policies, measured, rows_of, write_sweep
 
 LOOPBACK = '\n[cluster]\ninterface = "lo"\nmemory = "1 GB"\n'
 

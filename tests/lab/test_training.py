@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from outrider.api.make import make_policy
 from outrider.api.policy import Policy
 from outrider.cli.commands.train import command
+from outrider.formats.workload import Workload
 from outrider.lab.cells import effective_settings
 from outrider.lab.lessons import JournalLesson, Lesson, LogsLesson, WorkloadLesson
 from outrider.lab.training import FIRST_SEED, Learner, fingerprint, train, write_start
@@ -22,10 +22,10 @@ from outrider.ledger import Entry, Journal
 from outrider.model import events as ev
 from outrider.model.errors import ConfigurationError, OutriderError, TraceError
 from outrider.model.jobs import JobSpec
+from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
 from outrider.replay.log_files import LogFile
-from outrider.virtual.grids import perez_grid
-from outrider.virtual.workload import Workload
+from outrider.simulation.generators.grids import perez_grid
 
 JOBS = 120
 
@@ -132,7 +132,7 @@ def test_jobs_that_a_trace_leaves_unfinished_are_gone_before_the_next() -> None:
 
 
 def test_the_sites_own_scheduler_can_be_the_teacher(tmp_path: Path) -> None:
-    from outrider.virtual.swf import read_swf
+    from outrider.formats.swf.reading import read_swf
 
     path = swf(tmp_path / "past.swf")
     recorded = train(Learner("sarsa"), [WorkloadLesson(lambda: read_swf(path), "past", "recorded")])

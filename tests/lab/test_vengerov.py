@@ -42,7 +42,7 @@ from outrider.lab.vengerov.steps import StepRun
 from outrider.model.errors import ConfigurationError
 from outrider.model.events import COMPLETED, RESIZED, RESUMED, STARTED, SUSPENDED
 from outrider.model.utility import Linear
-from outrider.virtual.grids.vengerov import vengerov_grid
+from outrider.simulation.generators.grids.vengerov import vengerov_grid
 
 TINY = Size(True, 300, 400, (0.1, 0.2))
 

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from lab import chores
 from outrider.lab.workers import Finished, side_by_side
+from tests.lab import chores
 
 
 def test_every_task_ends_once_with_its_result() -> None:

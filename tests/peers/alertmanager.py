@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from peers.prometheus import Server
+from tests.peers.prometheus import Server
 
 CONFIG = """\
 route:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from peers.presence import PEERS_DIR
+from tests.peers.presence import PEERS_DIR
 
 SCRIPT = Path(__file__).with_name("htcondor_pool.sh")
 CONFIG = Path(__file__).with_name("htcondor") / "pool.config"

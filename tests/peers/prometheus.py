@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from peers.processes import end, free_port
+from tests.peers.processes import end, free_port
 
 CONFIG = """\
 global:

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from peers.presence import PEERS_DIR
-from peers.processes import end, free_port
+from tests.peers.presence import PEERS_DIR
+from tests.peers.processes import end, free_port
 
 CONFIG = """\
 ClusterName=outrider

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from peers.pool import HTCondorPool
+from tests.peers.pool import HTCondorPool
 
 pytestmark = pytest.mark.htcondor
 

@@ -11,19 +11,20 @@ from typing import Any, ClassVar, Protocol
 import pytest
 
 from outrider.api import NamedEvent, ReaderOptions
-from outrider_adapters.htcondor_log import HTCondorLogReader
-from peers.pool import HTCondorPool, missing_reason
-from peers.presence import require_peer
-from watching.watched_pool import kinds, named
+from outrider_adapters.readers.htcondor import HTCondorLogReader
+from tests.adapters.htcondor.watched_pool import kinds, named
+from tests.peers.pool import HTCondorPool, missing_reason
+from tests.peers.presence import require_peer
 
 import htcondor2  # isort: skip  # after what skips without it
-from outrider_adapters.condor_watch import (  # isort: skip
+from outrider_adapters.htcondor import (
     EventLog,
     PoolCalls,
     PoolWatch,
     WatchSettings,
     edit_and_read_back,
 )
+
 from outrider_adapters.logtail import LogtailSettings  # isort: skip
 from outrider_adapters.mock_condor.config import PoolConfig  # isort: skip
 from outrider_adapters.mock_condor.machines import Machine  # isort: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from peers.prometheus import Prometheus
+from tests.peers.prometheus import Prometheus
 
 pytestmark = pytest.mark.prometheus
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from outrider.api import ReaderOptions, Reading
-from outrider.api.plugins import load_reader
 from outrider.ledger import Journal
 from outrider.model.events import KIND_NAMES, TICK, NamedEvent
-from peers.pool import HTCondorPool
-from peers.prometheus import Prometheus
-from running.process import DaemonProcess
+from outrider.plugins.finding import load_reader
+from tests.peers.pool import HTCondorPool
+from tests.peers.prometheus import Prometheus
+from tests.service.running.process import DaemonProcess
 
 pytestmark = [pytest.mark.htcondor, pytest.mark.prometheus]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from commands.running import COMMAND, shell
-from lab.swept import ONE_TRACE, SMALL, install_policies, measured, rows_of, write_sweep
-from peers.presence import require_peer
-from peers.slurm import Slurm, missing_reason
+from tests.cli.running import COMMAND, shell
+from tests.lab.swept import ONE_TRACE, SMALL, install_policies, measured, rows_of, write_sweep
+from tests.peers.presence import require_peer
+from tests.peers.slurm import Slurm, missing_reason
 
 pytestmark = pytest.mark.slurm
 

@@ -11,10 +11,10 @@ GROUP: Final = "outrider.readers"
 AUTO: Final = "auto"
 HEAD_BYTES: Final = 64 * 1024
 _SHIPPED: Final = {
-    "htcondor": "outrider_adapters.htcondor_log:HTCondorLogReader",
-    "pbs": "outrider_adapters.pbs_log:PBSAccountingReader",
-    "slurm-sacct": "outrider_adapters.slurm_log:SacctReader",
-    "slurm-jobcomp": "outrider_adapters.slurm_log:JobcompReader",
+    "htcondor": "outrider_adapters.readers.htcondor:HTCondorLogReader",
+    "pbs": "outrider_adapters.readers.pbs:PBSAccountingReader",
+    "slurm-sacct": "outrider_adapters.readers.slurm:SacctReader",
+    "slurm-jobcomp": "outrider_adapters.readers.slurm:JobcompReader",
 }
 
 ReaderType: TypeAlias = type[LogReader]

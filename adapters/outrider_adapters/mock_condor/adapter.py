@@ -8,14 +8,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from outrider.api import Batch, ClusterSpec, build
-from outrider.api.chance import stream
-from outrider_adapters.condor_watch import (
-    CondorAdapter,
-    EventLog,
-    PoolCalls,
-    PoolWatch,
-    WatchSettings,
-)
+from outrider.plugins.random_streams import stream
+from outrider_adapters.htcondor import CondorAdapter, EventLog, PoolCalls, PoolWatch, WatchSettings
 from outrider_adapters.logtail import LogtailSettings
 from outrider_adapters.mock_condor.bindings import AdType, HTCondorException
 from outrider_adapters.mock_condor.config import PoolConfig

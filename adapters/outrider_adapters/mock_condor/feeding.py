@@ -15,8 +15,8 @@ import msgspec
 from msgspec import Meta
 
 from outrider.api import ClusterSpec, ConfigurationError, build, events
-from outrider.virtual.campus import Campus
-from outrider.virtual.stream import certain_events, owner_stretches
+from outrider.formats.campus.campus import Campus
+from outrider.simulation.exogenous_events import certain_events, owner_stretches
 from outrider_adapters.mock_condor.bindings import HTCondorException
 from outrider_adapters.mock_condor.machines import OWNER_AWAY, Machine
 from outrider_adapters.mock_condor.pool import MockPool

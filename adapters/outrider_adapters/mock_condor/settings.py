@@ -7,10 +7,10 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from outrider.api import ConfigurationError
-from outrider.virtual.campus import Campus
-from outrider.virtual.campus_files import read_campus
-from outrider.virtual.generate import generate_campus
-from outrider_adapters.condor_watch import WatchSettings
+from outrider.formats.campus.campus import Campus
+from outrider.formats.campus.files import read_campus
+from outrider.simulation.generators.campus import generate_campus
+from outrider_adapters.htcondor import WatchSettings
 
 
 class MockCondorSettings(WatchSettings, frozen=True, kw_only=True):

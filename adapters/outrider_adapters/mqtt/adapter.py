@@ -17,8 +17,8 @@ from outrider.api import (
     backoff,
     connected,
 )
-from outrider_adapters.mqtt.heard import LATENESS_S, Message
-from outrider_adapters.mqtt.meaning import Meaning
+from outrider_adapters.mqtt.deduplicator import LATENESS_S, Message
+from outrider_adapters.mqtt.event_mapping import Meaning
 from outrider_adapters.mqtt.settings import MqttSettings
 
 if TYPE_CHECKING:

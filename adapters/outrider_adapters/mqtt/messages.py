@@ -48,7 +48,7 @@ class OwnerMessage(msgspec.Struct, frozen=True):
 
 
 class StateMessage(msgspec.Struct, frozen=True):
-    """What became of a machine, in one of the words of `outrider_adapters.mqtt.meaning`."""
+    """What became of a machine, in one of the words of `outrider_adapters.mqtt.event_mapping`."""
 
     state: str
     time: _Time = None

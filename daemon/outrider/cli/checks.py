@@ -16,7 +16,7 @@ from outrider.cli.printing import clock, duration, shown
 from outrider.model.errors import ConfigurationError, LedgerError, OutriderError, PeerError
 
 if TYPE_CHECKING:
-    from outrider.service.loaded_config import LoadedConfig
+    from outrider.service.config.loaded import LoadedConfig
 
 State: TypeAlias = Literal["ok", "warn", "fail"]
 
@@ -169,8 +169,8 @@ def _newest_decision_s(path: Path) -> float | None:
 
 
 def _own_clock(loaded: "LoadedConfig") -> bool:
-    from outrider.api.plugins import load_adapter
-    from outrider.service.config import adapter_of
+    from outrider.plugins.finding import load_adapter
+    from outrider.service.config.declarations import adapter_of
 
     kinds = [adapter_of(label, table)[0] for label, table in loaded.config.adapters.items()]
     return any(load_adapter(kind).own_clock for kind in kinds)
@@ -187,7 +187,7 @@ def daemon_there(loaded: "LoadedConfig") -> str | None:
 
 def check_port(loaded: "LoadedConfig", there: str | None) -> Check:
     """Whether the daemon could listen, or does already."""
-    from outrider.service.config import listen_address
+    from outrider.service.config.declarations import listen_address
 
     host, port = listen_address(loaded.config)
     listen = loaded.config.listen

@@ -7,12 +7,12 @@ from outrider.cli.daemon import DEFAULT_URL, DaemonAddress
 from outrider.model.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from outrider.service.loaded_config import LoadedConfig
+    from outrider.service.config.loaded import LoadedConfig
 
 
 def load(path: Path) -> "LoadedConfig":
     """Read and check a configuration file. Raises `ConfigurationError`, `PluginError`."""
-    from outrider.service.loaded_config import load_config
+    from outrider.service.config.loaded import load_config
 
     return load_config(path)
 
@@ -23,9 +23,9 @@ def journal_path(loaded: "LoadedConfig | None") -> Path:
     Args:
         loaded: None for a daemon with the default state directory.
     """
-    from outrider.service.config import Config
-    from outrider.service.daemon import state_folder
-    from outrider.service.loaded_config import LoadedConfig
+    from outrider.service.app import state_folder
+    from outrider.service.config.declarations import Config
+    from outrider.service.config.loaded import LoadedConfig
     from outrider.service.recording import JOURNAL_NAME
 
     return state_folder(loaded or LoadedConfig(Config(), "the default")) / JOURNAL_NAME

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 from outrider.model.errors import ConfigurationError, PeerError
 
 if TYPE_CHECKING:
-    from outrider.service.loaded_config import LoadedConfig
+    from outrider.service.config.loaded import LoadedConfig
 
 DEFAULT_URL: Final = "http://127.0.0.1:9690"
 TIMEOUT_S: Final = 5.0
@@ -39,7 +39,7 @@ class DaemonAddress(NamedTuple):
         Raises:
             ConfigurationError: it takes any free port, or its token cannot be read.
         """
-        from outrider.service.config import listen_address
+        from outrider.service.config.declarations import listen_address
 
         config = loaded.config
         host, port = listen_address(config)

@@ -58,7 +58,7 @@ def policy_names(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Completes the name of a policy."""
-    from outrider.api.plugins import POLICIES, find
+    from outrider.plugins.finding import POLICIES, find
 
     return [CompletionItem(name) for name in find(POLICIES) if name.startswith(incomplete)]
 
@@ -135,7 +135,7 @@ def seed_range(text: str, below: int | None = None) -> range:
 
 def share_table(text: str) -> dict[str, float]:
     """The shares of ``--shares a=.7,b=.3``. Raises `ConfigurationError`."""
-    from outrider.engine.fairness import check_targets
+    from outrider.engine.accounting.fairness import check_targets
 
     shares: dict[str, float] = {}
     for part in text.split(",") if text else ():

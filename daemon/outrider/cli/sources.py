@@ -9,14 +9,14 @@ from glob import glob
 from typing import TYPE_CHECKING, Any, Final
 
 from outrider.api.adapter import Adapter, Batch
-from outrider.api.plugins import load_adapter
 from outrider.cli.checks import Check
 from outrider.cli.printing import count, duration
 from outrider.model.errors import OutriderError
 from outrider.model.settings import build
+from outrider.plugins.finding import load_adapter
 
 if TYPE_CHECKING:
-    from outrider.service.loaded_config import LoadedConfig
+    from outrider.service.config.loaded import LoadedConfig
 
 PATIENCE_S: Final = 5.0
 MOST_BATCHES: Final = 20
@@ -28,7 +28,7 @@ def check_sources(loaded: "LoadedConfig") -> Iterator[Check]:
     An adapter may say more than its batches do: a method ``diagnose()`` that gives
     (what, state, found, remedy) for each thing it needs.
     """
-    from outrider.service.config import adapter_of
+    from outrider.service.config.declarations import adapter_of
 
     for label, table in loaded.config.adapters.items():
         kind, options = adapter_of(label, table)

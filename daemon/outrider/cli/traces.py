@@ -5,10 +5,10 @@ from pathlib import Path
 
 from outrider.cli.printing import shown
 from outrider.cli.workload_terms import WorkloadTerms
+from outrider.formats.campus.campus import Campus
+from outrider.formats.workload import Workload
 from outrider.model.errors import ConfigurationError, TraceError
 from outrider.replay.recorded_run import RECORDED
-from outrider.virtual.campus import Campus
-from outrider.virtual.workload import Workload
 
 Trace = Campus | Workload
 
@@ -47,10 +47,10 @@ def read_trace(path: Path, terms: WorkloadTerms, skip_bad: bool = False) -> Trac
         TraceError: it cannot be read.
     """
     if path.is_dir():
-        from outrider.virtual.campus_files import read_campus
+        from outrider.formats.campus.files import read_campus
 
         return read_campus(path, skip_bad=skip_bad)
-    from outrider.virtual.swf import read_swf
+    from outrider.formats.swf.reading import read_swf
 
     return read_swf(
         path,

@@ -5,21 +5,21 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from outrider.api.make import make_estimator, make_policy
 from outrider.api.policy import Policy
 from outrider.cli.traces import Trace
 from outrider.cli.workload_terms import WorkloadTerms
+from outrider.formats.campus.campus import Campus
+from outrider.formats.workload import Workload
 from outrider.lab.cells import effective_settings
 from outrider.ledger import LedgerFile, LedgerHash
 from outrider.model.decisions import Choice
 from outrider.model.errors import ConfigurationError
+from outrider.plugins.making import make_estimator, make_policy
 from outrider.replay.grid_run import GridRun
 from outrider.replay.recorded_run import RECORDED, RecordedRun
 from outrider.replay.run import CampusRun, Keep, TraceRun
-from outrider.virtual.campus import Campus
-from outrider.virtual.estimates import LEARNED, LOGNORMAL, EstimateRule, estimated
-from outrider.virtual.recorded_site import jobs_with_waits
-from outrider.virtual.workload import Workload
+from outrider.simulation.estimates import LEARNED, LOGNORMAL, EstimateRule, estimated
+from outrider.simulation.recorded_site import jobs_with_waits
 
 ACTING = "active"
 """The mode of a replay's ledger rows: the one policy of the run does act on the virtual site."""

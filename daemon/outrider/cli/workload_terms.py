@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from outrider.api.plugins import utility_shapes
 from outrider.cli.options import split_pair, toml_value
+from outrider.formats.workload import BATCH, INTERACTIVE, INTERACTIVE_BELOW_S
 from outrider.model.errors import ConfigurationError, nearest
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, make_utility
-from outrider.virtual.estimates import EstimateRule, estimate_rule
-from outrider.virtual.workload import BATCH, INTERACTIVE, INTERACTIVE_BELOW_S
+from outrider.plugins.finding import utility_shapes
+from outrider.simulation.estimates import EstimateRule, estimate_rule
 
 _CLASSES = (INTERACTIVE, BATCH)
 """Of the jobs of workload files: their run time decides."""

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from outrider.api.estimator import RunTimeEstimator
-from outrider.engine.accounting import Accounting
+from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.job_events import JobEvents
-from outrider.engine.line import NEVER
 from outrider.engine.machine_events import MachineEvents
-from outrider.engine.seat import Seat
-from outrider.engine.site import Site
-from outrider.engine.wires import Recorder, Sink
+from outrider.engine.ports import Recorder, Sink
+from outrider.engine.scheduling.pending_jobs import NEVER
+from outrider.engine.scheduling.policy_runner import Seat
+from outrider.engine.state.site import Site
 from outrider.model.events import JOB_KINDS, KIND_NAMES, MACHINE_KINDS, TICK, Event
 from outrider.model.jobs import QUEUED, SUSPENDED_STATE
 from outrider.model.machines import MachineSpec

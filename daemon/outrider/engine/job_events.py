@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from outrider.api.estimator import RunTimeEstimate, RunTimeEstimator
-from outrider.engine.accounting import Accounting
-from outrider.engine.seat import Seat
-from outrider.engine.site import Site
-from outrider.engine.wires import Recorder
+from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.ports import Recorder
+from outrider.engine.scheduling.policy_runner import Seat
+from outrider.engine.state.site import Site
 from outrider.model.events import CPUS_GIVEN_BACK
 from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE, Job, JobSpec
 from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN

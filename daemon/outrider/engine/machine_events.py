@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from outrider.engine.energy import EnergyBook
-from outrider.engine.machine_power import ASLEEP, IDLING, OWNED
-from outrider.engine.site import Site
+from outrider.engine.accounting.energy import EnergyBook
+from outrider.engine.accounting.machine_power import ASLEEP, IDLING, OWNED
+from outrider.engine.state.site import Site
 from outrider.model.machines import MachineSpec
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from outrider.api.make import make_policy
 from outrider.api.policy import Policy
+from outrider.formats.campus.campus import Campus
 from outrider.lab.series import SampledRun
 from outrider.ledger import LedgerHash
 from outrider.model.decisions import Choice
 from outrider.model.errors import ConfigurationError
-from outrider.virtual.campus import Campus
+from outrider.plugins.making import make_policy
 
 
 class GeneratedCampus(msgspec.Struct, frozen=True, tag="generated"):
@@ -22,7 +22,7 @@ class GeneratedCampus(msgspec.Struct, frozen=True, tag="generated"):
 
     Attributes:
         seed: of the generator.
-        options: (name, value) of what `outrider.virtual.generate.CampusOptions` takes.
+        options: (name, value) of what `outrider.simulation.generators.campus.CampusOptions` takes.
     """
 
     seed: int
@@ -35,13 +35,13 @@ class GeneratedCampus(msgspec.Struct, frozen=True, tag="generated"):
 
     def load(self) -> Campus:
         """Make it. Raises `ConfigurationError`."""
-        from outrider.virtual.generate import generate_campus
+        from outrider.simulation.generators.campus import generate_campus
 
         return generate_campus(self.seed, **dict(self.options))
 
 
 class CampusFolder(msgspec.Struct, frozen=True, tag="folder"):
-    """A campus in a folder; see `outrider.virtual.campus_files.read_campus`."""
+    """A campus in a folder; see `outrider.formats.campus.files.read_campus`."""
 
     path: str
     skip_bad: bool = False
@@ -53,7 +53,7 @@ class CampusFolder(msgspec.Struct, frozen=True, tag="folder"):
 
     def load(self) -> Campus:
         """Read it. Raises `TraceError`."""
-        from outrider.virtual.campus_files import read_campus
+        from outrider.formats.campus.files import read_campus
 
         return read_campus(Path(self.path), skip_bad=self.skip_bad)
 

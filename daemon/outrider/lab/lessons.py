@@ -5,21 +5,21 @@ from math import inf
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from outrider.api.make import make_policy
 from outrider.api.policy import Policy
 from outrider.engine import Engine, Intake, Seat
-from outrider.engine.accounting import Accounting
-from outrider.engine.site import Site
+from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.state.site import Site
+from outrider.formats.workload import Workload
 from outrider.ledger import Journal
 from outrider.model.decisions import Choice
 from outrider.model.errors import TraceError
 from outrider.model.events import REMOVED, TICK, Event
 from outrider.model.localtime import ZoneTime
+from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import RECONSIDER_S, GridRun
 from outrider.replay.ingestion import Ingestion, NoRecorder, inferred_machine
 from outrider.replay.log_files import LogFile
 from outrider.replay.recorded_run import RECORDED, RecordedRun
-from outrider.virtual.workload import Workload
 
 _CUT_OFF: Final = "unknown"
 """The reason for which those jobs leave: the record ends before them."""

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from outrider.engine.accounting import Accounting
-from outrider.engine.energy import BADPUT, GOODPUT
+from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.accounting.energy import BADPUT, GOODPUT
 from outrider.model.events import Event
 from outrider.model.localtime import WEEK_S
 from outrider.replay.run import CampusRun

@@ -15,7 +15,7 @@ from outrider.lab.cells import CampusFolder, Cell, GeneratedCampus, TraceSource,
 from outrider.lab.sweep_jobs import ClusterSettings
 from outrider.model.errors import ConfigurationError, OutriderError
 from outrider.model.settings import build
-from outrider.virtual.generate.options import CampusOptions, check
+from outrider.simulation.generators.campus.options import CampusOptions, check
 
 Seed = Annotated[int, Meta(ge=0)]
 

@@ -14,11 +14,11 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from outrider import __version__
-from outrider.api.make import make_policy
 from outrider.api.policy import Policy
 from outrider.lab.cells import effective_settings
 from outrider.lab.lessons import Lesson
 from outrider.model.errors import ConfigurationError, TraceError
+from outrider.plugins.making import make_policy
 
 FIRST_SEED: Final = 10_000
 """Synthetic workloads from this seed on train; those below judge."""
@@ -61,7 +61,7 @@ class Learner(NamedTuple):
         return policy
 
     def _has_a_start(self) -> bool:
-        from outrider.api.plugins import load_policy
+        from outrider.plugins.finding import load_policy
 
         return _START in load_policy(self.policy).settings_type.__struct_fields__
 

@@ -7,14 +7,14 @@ from typing import Any
 from outrider.api.estimator import RunTimeEstimator
 from outrider.api.policy import Policy
 from outrider.engine import Seat
-from outrider.engine.accounting import Accounting
-from outrider.engine.backfill import NONE
-from outrider.engine.site import Site
+from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.scheduling.backfill import NONE
+from outrider.engine.state.site import Site
+from outrider.formats.workload import Workload
 from outrider.model.localtime import TraceTime
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
 from outrider.replay.run import Keep, ReplayRecorder, TraceRun
-from outrider.virtual.grid_site import GridSite
-from outrider.virtual.workload import Workload
+from outrider.simulation.grid_site import GridSite
 
 RECONSIDER_S = 3600.0
 """Decision epoch of policies that keep a job queued by choice and have none of their own."""

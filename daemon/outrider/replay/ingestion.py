@@ -12,10 +12,10 @@ from operator import itemgetter
 from typing import Any, Final
 
 from outrider.engine import Engine, Intake, Seat
-from outrider.engine.accounting import Accounting
-from outrider.engine.report import report
-from outrider.engine.site import Site
-from outrider.engine.tracker import Tracker
+from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.accounting.report import report
+from outrider.engine.ingest.normaliser import Tracker
+from outrider.engine.state.site import Site
 from outrider.model.decisions import Choice
 from outrider.model.events import JOB_KINDS, KIND_NAMES, STARTED, Event, NamedEvent
 from outrider.model.jobs import Job

@@ -9,10 +9,10 @@ from typing import IO, Final
 
 import msgspec
 
-from outrider.api.plugins import READERS, find, load_reader
 from outrider.api.reader import LogReader, ReaderOptions, Reading
 from outrider.model.errors import PluginError, TraceError
 from outrider.model.events import NamedEvent
+from outrider.plugins.finding import READERS, find, load_reader
 
 AUTO: Final = "auto"
 CHUNK_BYTES: Final = 4 << 20

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from outrider.formats.campus.campus import Campus
+from outrider.formats.campus.site_file import clock_text
 from outrider.model.localtime import DAY_S
 from outrider.replay.recorded_campus import habits_seen, utc_offset_s
 from outrider.replay.site_record import SiteRecord
-from outrider.virtual.campus import Campus
-from outrider.virtual.campus_site import clock_text
 
 
 def notes_on(

@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from outrider.formats.campus.campus import Campus, Floats, Ints
+from outrider.formats.campus.site_file import SiteFile, SiteTable, always_open
 from outrider.model.clusters import ClusterSpec
 from outrider.model.localtime import DAY_S
 from outrider.replay.site_record import RecordedMachine, SiteRecord
-from outrider.virtual.campus import Campus, Floats, Ints
-from outrider.virtual.campus_site import SiteFile, SiteTable, always_open
 
 DIGITS: Final = 6
 """Times are kept to the microsecond: about what a Unix time in a float tells apart."""

@@ -6,15 +6,15 @@ from typing import Any, Final
 from outrider.api.estimator import RunTimeEstimator
 from outrider.api.policy import Policy
 from outrider.engine import Seat
-from outrider.engine.accounting import Accounting
-from outrider.engine.site import Site
+from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.state.site import Site
+from outrider.formats.workload import Workload
 from outrider.model.decisions import START
 from outrider.model.localtime import TraceTime
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
 from outrider.replay.grid_run import RECONSIDER_S
 from outrider.replay.run import Keep, ReplayRecorder, TraceRun
-from outrider.virtual.recorded_site import NO_WAIT, RecordedSite
-from outrider.virtual.workload import Workload
+from outrider.simulation.recorded_site import NO_WAIT, RecordedSite
 
 RECORDED: Final = "recorded"
 """The pseudo-policy: whoever scheduled the trace."""

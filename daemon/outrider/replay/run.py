@@ -11,17 +11,17 @@ from outrider.api.estimator import RunTimeEstimator
 from outrider.api.policy import Policy
 from outrider.api.site_view import Oracle
 from outrider.engine import Engine, Recorder, Seat, Sink
-from outrider.engine.accounting import Accounting
-from outrider.engine.holds import judge
-from outrider.engine.report import add_unfinished_overhead, report
-from outrider.engine.site import Site
+from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.accounting.deferrals import judge
+from outrider.engine.accounting.report import add_unfinished_overhead, report
+from outrider.engine.state.site import Site
+from outrider.formats.campus.campus import Campus
 from outrider.model.decisions import NOWHERE, Choice
 from outrider.model.events import Event
 from outrider.model.jobs import Job
 from outrider.model.localtime import TraceTime
 from outrider.replay.saved_work import SavedWorkAccounting
-from outrider.virtual.campus import Campus
-from outrider.virtual.detailed_site import DetailedSite, site_of
+from outrider.simulation.detailed_site import DetailedSite, site_of
 
 _PROGRESS_EVERY = 1 << 16
 

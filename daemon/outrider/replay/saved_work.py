@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from math import isnan
 from typing import Final, NamedTuple
 
-from outrider.engine.accounting import Accounting
-from outrider.engine.energy import BADPUT, GOODPUT
+from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.accounting.energy import BADPUT, GOODPUT
 from outrider.model.jobs import Job
 from outrider.model.localtime import LocalTime
-from outrider.virtual.detailed_site import DetailedSite
+from outrider.simulation.detailed_site import DetailedSite
 
 J_PER_WH: Final = 3600.0
 

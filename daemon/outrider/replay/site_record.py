@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from math import inf, nan
 from typing import Any, Final
 
-from outrider.engine.tracker import Tracker
+from outrider.engine.ingest.normaliser import Tracker
 from outrider.model import events as ev
 from outrider.model.events import Event
 from outrider.model.jobs import JobSpec

@@ -7,7 +7,7 @@ from outrider.ledger import Journal
 from outrider.service import explaining, faces, listings
 from outrider.service.core import Core
 from outrider.service.mirror import Mirror
-from outrider.service.publishing.publisher import Publisher
+from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
 
 _EXPLAINED_ROWS = 50

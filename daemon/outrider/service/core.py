@@ -10,13 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from outrider.acting.gate import Budget, Gate
 from outrider.api.adapter import Batch
-from outrider.api.make import make_policy
 from outrider.engine import Engine, Intake, Seat
-from outrider.engine.accounting import Accounting
-from outrider.engine.distribution import Distribution
-from outrider.engine.gate import Budget, Gate
-from outrider.engine.site import Site
+from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.accounting.distribution import Distribution
+from outrider.engine.state.site import Site
 from outrider.ledger.extras import decode_extra, encode_extra
 from outrider.ledger.records import Entry, OutcomeRecord
 from outrider.model.clusters import ClusterSpec
@@ -24,8 +23,9 @@ from outrider.model.decisions import NOWHERE, START, Choice, Decision
 from outrider.model.events import TICK, Event, NamedEvent
 from outrider.model.jobs import Job
 from outrider.model.localtime import ZoneTime
-from outrider.service.config import Config, policies_of
-from outrider.service.loaded_config import LoadedConfig
+from outrider.plugins.making import make_policy
+from outrider.service.config.declarations import Config, policies_of
+from outrider.service.config.loaded import LoadedConfig
 from outrider.service.malformed import is_well_formed
 from outrider.service.metrics.declarations import DECISION_BOUNDS_S
 from outrider.service.pseudonyms import Pseudonyms

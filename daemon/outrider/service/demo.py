@@ -7,9 +7,9 @@ import threading
 from contextlib import ExitStack
 from typing import Any
 
-from outrider.service.daemon import run
+from outrider.service.app import run
+from outrider.service.config.loaded import check_config
 from outrider.service.demo_broker import demo_broker
-from outrider.service.loaded_config import check_config
 
 _HEAD_START_S = 14 * 86_400.0
 """The first screen shows two weeks of a campus, not an empty queue."""

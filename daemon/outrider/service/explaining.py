@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from outrider.engine.seat import Seat
+from outrider.engine.scheduling.policy_runner import Seat
 from outrider.model.decisions import KEEP, NO_MACHINE, NOWHERE
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.core import Core

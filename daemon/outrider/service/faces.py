@@ -9,9 +9,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from outrider import __version__
-from outrider.engine.distribution import WAIT_BOUNDS_S
-from outrider.engine.report import report
-from outrider.engine.seat import Seat
+from outrider.engine.accounting.distribution import WAIT_BOUNDS_S
+from outrider.engine.accounting.report import report
+from outrider.engine.scheduling.policy_runner import Seat
 from outrider.model.jobs import JOB_STATE_NAMES
 from outrider.service.core import Core
 from outrider.service.machines_shown import machine_state

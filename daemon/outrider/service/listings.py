@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from outrider.engine.report import report
+from outrider.engine.accounting.report import report
 from outrider.model.jobs import JOB_STATE_NAMES, Job
 from outrider.service.core import Core
 from outrider.service.faces import job_counts

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from outrider import __version__
-from outrider.engine.energy import PURPOSES
-from outrider.engine.holds import LATER
-from outrider.engine.predictions import CHANCE_BINS, WINDOWS, Predictions
-from outrider.engine.report import open_energy_j
+from outrider.engine.accounting.deferrals import LATER
+from outrider.engine.accounting.energy import PURPOSES
+from outrider.engine.accounting.predictions import CHANCE_BINS, WINDOWS, Predictions
+from outrider.engine.accounting.report import open_energy_j
 from outrider.model.events import KIND_NAMES
 from outrider.model.jobs import RUNNING
 from outrider.service.core import Core

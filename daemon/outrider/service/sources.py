@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from outrider.api.adapter import Adapter, Batch
-from outrider.api.plugins import load_adapter
 from outrider.model.errors import OutriderError, PluginError
 from outrider.model.settings import build
-from outrider.service.config import adapter_of
-from outrider.service.loaded_config import LoadedConfig
+from outrider.plugins.finding import load_adapter
+from outrider.service.config.declarations import adapter_of
+from outrider.service.config.loaded import LoadedConfig
 from outrider.service.malformed import is_well_formed
 
 

@@ -18,11 +18,11 @@ from outrider.api.adapter import Adapter, Batch
 from outrider.ledger import Entry
 from outrider.model.errors import ConfigurationError, OutriderError
 from outrider.service.answers import Answers
-from outrider.service.config import Config
+from outrider.service.config.declarations import Config
+from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core import Core
-from outrider.service.loaded_config import LoadedConfig
+from outrider.service.mqtt.publisher import Publisher
 from outrider.service.pseudonyms import Pseudonyms, load_key
-from outrider.service.publishing.publisher import Publisher
 from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
 from outrider.service.sources import SourceState, make_adapters, opened, seen_until

@@ -6,10 +6,10 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from outrider.api.chance import stream
+from outrider.formats.campus.campus import Campus
 from outrider.model.clusters import ClusterSpec
 from outrider.model.opening import OpeningHours
-from outrider.virtual.campus import Campus
+from outrider.plugins.random_streams import stream
 
 DAY_S: Final = 86_400
 SPAN_S: Final = 3 * DAY_S

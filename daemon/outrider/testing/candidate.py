@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from outrider.api.chance import stream
 from outrider.api.policy import Policy
 from outrider.model.settings import build
+from outrider.plugins.random_streams import stream
 from outrider.testing.campuses import tiny_campus
-from outrider.testing.stages import Shadow
+from outrider.testing.fixtures import Shadow
 
 
 class Candidate:

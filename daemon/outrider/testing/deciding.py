@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from outrider.api.policy import API_VERSION, PolicySettings
-from outrider.engine.site import Site
+from outrider.engine.state.site import Site
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import Job
@@ -14,9 +14,14 @@ from outrider.model.machines import MachineSpec
 from outrider.testing.campuses import DAY_S, tiny_campus
 from outrider.testing.candidate import Candidate
 from outrider.testing.declarations import check_identity, check_settings
-from outrider.testing.stages import act, before, incumbent, plans, seen_from_outside
+from outrider.testing.fixtures import act, before, incumbent, plans, seen_from_outside
+from outrider.testing.instrumented_policy import (
+    Witness,
+    check_prediction,
+    check_scores,
+    check_sentence,
+)
 from outrider.testing.verdict import expect
-from outrider.testing.witness import Witness, check_prediction, check_scores, check_sentence
 
 FORK_S: Final = 1.5 * DAY_S
 

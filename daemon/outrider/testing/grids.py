@@ -4,9 +4,9 @@ from typing import Final
 
 import numpy as np
 
+from outrider.formats.campus.campus import Campus
+from outrider.formats.workload import BATCH, INTERACTIVE, Workload
 from outrider.model.machines import MachineSpec
-from outrider.virtual.campus import Campus
-from outrider.virtual.workload import BATCH, INTERACTIVE, Workload
 
 _NEVER: Final = float("nan")
 _ASKS: Final = (1, 2, 3, 1, 2)

@@ -7,16 +7,16 @@ from math import isclose
 from typing import Any, Final
 
 from outrider.api.policy import Policy
-from outrider.engine.site import Site
+from outrider.engine.state.site import Site
 from outrider.model.decisions import NOWHERE
 from outrider.model.events import EVICTION_REASONS
 from outrider.model.jobs import Job, JobSpec
 from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN, Outcome
 from outrider.testing.campuses import SPAN_S, tiny_campus
 from outrider.testing.candidate import Candidate
-from outrider.testing.stages import Shadow, act, after, before, plans, seen_from_outside
+from outrider.testing.fixtures import Shadow, act, after, before, plans, seen_from_outside
+from outrider.testing.instrumented_policy import Witness, check_rewards
 from outrider.testing.verdict import expect
-from outrider.testing.witness import Witness, check_rewards
 
 _CUT_S: Final = 38.5 * 3600.0
 _Scores = dict[Hashable, dict[str, float]]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from outrider.api.queue import Queue
-from outrider.engine.site import Site
+from outrider.engine.state.site import Site
 from outrider.model.decisions import PREEMPT, RESUME, SQUEEZE, START, Move
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, RUNNING, SUSPENDED_STATE, Job
 from outrider.testing.verdict import expect

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from outrider.api.policy import Policy
-from outrider.testing.chances import TellsItsChances
 from outrider.testing.deciding import DecidesSoundly
 from outrider.testing.memory import RemembersAndForgetsNothing
+from outrider.testing.propensities import TellsItsChances
 from outrider.testing.verdict import ask_all
 
 

@@ -7,7 +7,7 @@ from outrider_coolest_room import CoolestRoom
 
 from outrider.api import ClusterSpec, JobSpec, MachineSpec, NamedEvent, events
 from outrider.testing import PolicyConformance
-from outrider.testing.stages import Shadow
+from outrider.testing.fixtures import Shadow
 
 A_RUN_IN_THE_ATTIC: list[NamedEvent] = [
     (0.0, events.JOINED, "a1", MachineSpec(cluster="attic", active_w=200.0)),

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.api import COMPLETED_RUN, EVICTED_RUN, Outcome, SiteView
+from outrider_policies.automata.automaton import Automaton, Positions, scheme
 from outrider_policies.automata.settings import AutomataSettings, Response
-from outrider_policies.learners.automaton import Automaton, Positions, scheme
-from outrider_policies.learners.levels import LEVELS, Level
+from outrider_policies.levels import LEVELS, Level
 
 Floats = NDArray[np.float64]
 

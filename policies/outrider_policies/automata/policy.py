@@ -23,10 +23,10 @@ from outrider.api import (
     SiteView,
     events,
 )
+from outrider_policies.automata.automaton import pick
 from outrider_policies.automata.nodes import Nodes
 from outrider_policies.automata.settings import AutomataSettings
 from outrider_policies.automata.users import Users
-from outrider_policies.learners.automaton import pick
 
 _SHOWN = 5
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from outrider.api import PolicySettings
-from outrider_policies.learners.automaton import REWARD_PENALTY, SchemeName
+from outrider_policies.automata.automaton import REWARD_PENALTY, SchemeName
 
 PollTakes = Literal["one", "backlog"]
 UserReward = Literal["poll", "jobs"]

@@ -4,8 +4,8 @@ import random
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from outrider_policies.automata.automaton import Automaton, scheme
 from outrider_policies.automata.settings import AutomataSettings
-from outrider_policies.learners.automaton import Automaton, scheme
 
 _MOST_POLLS: Final = 32
 """Polls in vain, after which only users who have jobs are asked: a scheduler has other work."""

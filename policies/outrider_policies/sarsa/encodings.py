@@ -5,7 +5,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider_policies.sarsa.asks import Asks
+from outrider_policies.sarsa.job_features import Asks
 from outrider_policies.sarsa.mean_runs import MeanRuns
 from outrider_policies.sarsa.site_state import Shares, SiteState, fairness
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.api import Job
-from outrider_policies.learners.replay_memory import ReplayMemory
+from outrider_policies.sarsa.replay_memory import ReplayMemory
 
 Floats = NDArray[np.float64]
 

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from outrider_policies.sarsa.asks import Asks
+from outrider_policies.sarsa.job_features import Asks
 from outrider_policies.sarsa.mean_runs import MeanRuns
 
 INTERACTIVE: Final = "waited_interactive"

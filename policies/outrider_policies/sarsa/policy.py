@@ -21,15 +21,15 @@ from outrider.api import (
     Queue,
     SiteView,
 )
-from outrider_policies.learners.machine_speeds import MachineSpeeds
-from outrider_policies.learners.replay_memory import ReplayMemory
-from outrider_policies.sarsa.asks import Ask, Asks
 from outrider_policies.sarsa.experience import Decision, Experience
+from outrider_policies.sarsa.features import Sight
 from outrider_policies.sarsa.guards import Guards
+from outrider_policies.sarsa.job_features import Ask, Asks
+from outrider_policies.sarsa.machine_speeds import MachineSpeeds
+from outrider_policies.sarsa.replay_memory import ReplayMemory
 from outrider_policies.sarsa.rewards import reward_of
 from outrider_policies.sarsa.sentences import Standing, best_few, why
 from outrider_policies.sarsa.settings import LITERAL, SarsaSettings
-from outrider_policies.sarsa.sight import Sight
 from outrider_policies.sarsa.site_state import Shares
 from outrider_policies.sarsa.start_states import start_values
 from outrider_policies.sarsa.training import make_training

@@ -5,8 +5,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider_policies.sarsa.asks import Asks
 from outrider_policies.sarsa.guards import Guards
+from outrider_policies.sarsa.job_features import Asks
 
 _SHOWN: Final = 4
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from outrider.api import SiteView
-from outrider_policies.sarsa.asks import Ask
+from outrider_policies.sarsa.job_features import Ask
 
 Shares = Mapping[str, tuple[float, float]]
 

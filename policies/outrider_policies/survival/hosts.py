@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.api import COMPLETED_RUN, Outcome, SiteView
-from outrider_policies.learners.absence import Absence
-from outrider_policies.learners.faults import Faults
-from outrider_policies.learners.frailty import Frailty
-from outrider_policies.learners.owner_return import WEEK_H, OwnerReturn
+from outrider_policies.survival.absence import Absence
+from outrider_policies.survival.faults import Faults
+from outrider_policies.survival.frailty import Frailty
 from outrider_policies.survival.groups import group
+from outrider_policies.survival.owner_return import WEEK_H, OwnerReturn
 from outrider_policies.survival.prices import HOUR_S
 
 Floats = NDArray[np.float64]

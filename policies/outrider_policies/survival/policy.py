@@ -19,9 +19,9 @@ from outrider.api import (
     SiteView,
     events,
 )
-from outrider_policies.learners.job_length import BINS, EDGES_S, JobLength
-from outrider_policies.learners.owner_return import WEEK_H
 from outrider_policies.survival.hosts import Hosts
+from outrider_policies.survival.job_length import BINS, EDGES_S, JobLength
+from outrider_policies.survival.owner_return import WEEK_H
 from outrider_policies.survival.prices import HOUR_S, Offer, Prices
 from outrider_policies.survival.sentences import why
 from outrider_policies.survival.settings import SurvivalSettings

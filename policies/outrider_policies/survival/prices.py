@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider_policies.learners.job_length import BINS, EDGES_S, MIDDLES_S, Lengths
-from outrider_policies.learners.owner_return import cumulative
 from outrider_policies.survival.groups import Groups
+from outrider_policies.survival.job_length import BINS, EDGES_S, MIDDLES_S, Lengths
+from outrider_policies.survival.owner_return import cumulative
 
 Floats = NDArray[np.float64]
 

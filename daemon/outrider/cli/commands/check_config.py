@@ -10,7 +10,7 @@ from outrider.cli.printing import print_json, shown
 from outrider.model.errors import ConfigurationError, OutriderError, PluginError
 
 if TYPE_CHECKING:
-    from outrider.service.loaded_config import LoadedConfig
+    from outrider.service.config.loaded import LoadedConfig
 
 
 @click.command("check-config", short_help="Check a configuration file and say what it means.")
@@ -61,7 +61,7 @@ def meaning(loaded: "LoadedConfig") -> dict[str, Any]:
     import msgspec
 
     from outrider.cli.configuration import journal_path
-    from outrider.service.config import adapter_of
+    from outrider.service.config.declarations import adapter_of
     from outrider.service.core import make_seats
 
     config = loaded.config

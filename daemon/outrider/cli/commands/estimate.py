@@ -53,9 +53,9 @@ def command(
     Example:
       outrider estimate kth.swf.gz --estimator learned --estimator user
     """
-    from outrider.api.make import make_estimator
+    from outrider.formats.swf.reading import read_swf
     from outrider.lab.estimates import score, tell
-    from outrider.virtual.swf import read_swf
+    from outrider.plugins.making import make_estimator
 
     names = estimators or _ESTIMATORS
     if len(set(names)) < len(names):

@@ -78,12 +78,12 @@ def campus(
       outrider export campus --ledger journal.sqlite --site site.toml --out campus
       outrider export campus --log /var/log/condor/EventLog --timezone Europe/London --out campus
     """
+    from outrider.formats.campus.files import write_campus
+    from outrider.formats.campus.site_file import read_site
     from outrider.replay.log_files import LogFile
     from outrider.replay.record_notes import notes_on
     from outrider.replay.record_sources import record_of_ledger, record_of_logs
     from outrider.replay.recorded_campus import recorded_campus
-    from outrider.virtual.campus_files import write_campus
-    from outrider.virtual.campus_site import read_site
 
     zone = _zone(zone_name)
     habits = None if site is None else read_site(site.parent, site.name)

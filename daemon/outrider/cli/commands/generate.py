@@ -67,9 +67,9 @@ def campus(seed: int, out: Path, gz: bool, as_json: bool, **options: Any) -> Non
     Example:
       outrider generate campus --seed 1 --weeks 4 --machines 200 --clusters 10 --out campus
     """
-    from outrider.virtual.campus_files import write_campus
-    from outrider.virtual.generate import generate_campus
-    from outrider.virtual.generate.options import PAPER_CLUSTERS, PAPER_MACHINES
+    from outrider.formats.campus.files import write_campus
+    from outrider.simulation.generators.campus import generate_campus
+    from outrider.simulation.generators.campus.options import PAPER_CLUSTERS, PAPER_MACHINES
 
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(given.get("start"), dt.datetime):
@@ -159,8 +159,8 @@ def grid(seed: int, like: str, out: Path, as_json: bool, **options: Any) -> None
       outrider generate grid --row 0.2 --seed 1 --out grid.swf
       outrider generate grid --like vengerov --rate 0.1 --seed 1 --out machine.swf.gz
     """
-    from outrider.virtual.grids import perez_grid, vengerov_grid
-    from outrider.virtual.swf_writing import write_swf
+    from outrider.formats.swf.writing import write_swf
+    from outrider.simulation.generators.grids import perez_grid, vengerov_grid
 
     given = _options_of(like, options)
     notes = _notes(like, seed, given)
@@ -215,7 +215,7 @@ def _options_of(like: str, options: dict[str, Any]) -> dict[str, Any]:
 def _notes(like: str, seed: int, given: dict[str, Any]) -> list[str]:
     """What the header tells people: how the file was made, and how to replay it."""
     from outrider import __version__
-    from outrider.virtual.grids.perez import FEASIBLE, INFEASIBLE
+    from outrider.simulation.generators.grids.perez import FEASIBLE, INFEASIBLE
 
     words = " ".join(f"--{name} {value}" for name, value in given.items())
     made = f"outrider {__version__} generate grid --like {like} --seed {seed} {words}"

@@ -35,7 +35,7 @@ def command(as_json: bool) -> int:
 
 def installed() -> dict[str, list[dict[str, Any]]]:
     """Every plugin by kind: what it is and whether it loads; a broken one hides no other."""
-    from outrider.api.plugins import ADAPTERS, POLICIES, READERS, find
+    from outrider.plugins.finding import ADAPTERS, POLICIES, READERS, find
 
     return {
         group.rpartition(".")[2]: [_told(group, name, point) for name, point in find(group).items()]
@@ -44,8 +44,8 @@ def installed() -> dict[str, list[dict[str, Any]]]:
 
 
 def _told(group: str, name: str, point: Any) -> dict[str, Any]:
-    from outrider.api.plugins import load
     from outrider.model.errors import PluginError
+    from outrider.plugins.finding import load
 
     told: dict[str, Any] = {
         "name": name,
@@ -68,7 +68,7 @@ def _told(group: str, name: str, point: Any) -> dict[str, Any]:
             told[fact] = getattr(plugin, fact)
     record = getattr(plugin, "settings_type", None)
     if record is not None:
-        from outrider.service.setting_words import settings_of
+        from outrider.service.config.setting_words import settings_of
 
         told["settings"] = [setting.as_dict() for setting in settings_of(record)]
     return told

@@ -20,8 +20,8 @@ from outrider.cli.progress import progress_bar
 from outrider.model.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from outrider.formats.workload import Workload
     from outrider.lab.lessons import Lesson
-    from outrider.virtual.workload import Workload
 
 _RECORDED: Final = "recorded"
 _SQLITE: Final = b"SQLite format 3\0"
@@ -109,7 +109,7 @@ def command(
       outrider replay present.swf --policy sarsa --set sarsa.start=start.json
     """
     from outrider.lab.training import Learner, train, write_start
-    from outrider.virtual.estimates import LEARNED, estimate_rule
+    from outrider.simulation.estimates import LEARNED, estimate_rule
 
     if estimate_rule(estimates, "--estimates").kind == LEARNED:
         raise ConfigurationError(
@@ -186,8 +186,8 @@ def _share(word: str) -> float:
 
 
 def _draw(share: float, seed: int, estimates: str) -> "Workload":
-    from outrider.virtual.estimates import estimate_rule, estimated
-    from outrider.virtual.grids import perez_grid
+    from outrider.simulation.estimates import estimate_rule, estimated
+    from outrider.simulation.generators.grids import perez_grid
 
     return estimated(perez_grid(share, seed), estimate_rule(estimates, "--estimates"), seed)
 
@@ -216,8 +216,8 @@ def _of_trace(
 
 
 def _read(path: Path, *, machines: int | None, vo: str, estimates: str, seed: int) -> "Workload":
-    from outrider.virtual.estimates import estimate_rule, estimated
-    from outrider.virtual.swf import read_swf
+    from outrider.formats.swf.reading import read_swf
+    from outrider.simulation.estimates import estimate_rule, estimated
 
     rule = estimate_rule(estimates, "--estimates")
     return estimated(read_swf(path, machines=machines, vo=vo), rule, seed)

@@ -5,14 +5,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.api.make import make_policy
 from outrider.api.policy import Policy
+from outrider.formats.workload import Workload
 from outrider.lab.automata.schedulers import SeveralSchedulers
 from outrider.lab.automata.trials import DRIFT, Trial
 from outrider.lab.automata.workloads import MEAN_RUN_S, node_grid
 from outrider.model.events import COMPLETED, STARTED
+from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
-from outrider.virtual.workload import Workload
 
 Floats = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.api.make import make_policy
 from outrider.lab.automata.trials import BURSTY, COME_AND_GO, ROUND_ROBIN, Trial
+from outrider.plugins.making import make_policy
 
 LOAD_RATIO: Final = 0.6
 """Jobs that all users together get ready between two polls."""

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from outrider.api.make import make_policy
 from outrider.lab.automata.claims import judged
 from outrider.lab.automata.node_trial import play_on_nodes
 from outrider.lab.automata.polling import play_polls
@@ -23,6 +22,7 @@ from outrider.lab.automata.trials import (
     plan,
 )
 from outrider.lab.workers import side_by_side
+from outrider.plugins.making import make_policy
 
 
 def play(trial: Trial) -> Figures:

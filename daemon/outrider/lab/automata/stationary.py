@@ -6,14 +6,14 @@ from math import nan
 from statistics import fmean
 from typing import Any, Final
 
-from outrider.api.chance import stream
-from outrider.api.make import make_policy
-from outrider.engine.site import Site
+from outrider.engine.state.site import Site
 from outrider.lab.automata.trials import Trial
 from outrider.model.jobs import Job, JobSpec
 from outrider.model.localtime import ZoneTime
 from outrider.model.machines import MachineSpec
 from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, Outcome
+from outrider.plugins.making import make_policy
+from outrider.plugins.random_streams import stream
 
 PENALTIES: Final = (0.8, 0.6, 0.4, 0.2)
 """With which chance each node throws a job away; the last is the best."""

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from outrider.formats.workload import GridRules, SpeedChange, Workload
 from outrider.model.machines import MachineSpec
-from outrider.virtual.workload import GridRules, SpeedChange, Workload
 
 MEAN_RUN_S = 100.0
 LOAD_RATIO = 0.8

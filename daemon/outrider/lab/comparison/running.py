@@ -7,19 +7,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from outrider.api.make import make_estimator, make_policy
 from outrider.api.policy import Policy
-from outrider.engine.backfill import NONE
+from outrider.engine.scheduling.backfill import NONE
+from outrider.formats.swf.reading import read_swf
+from outrider.formats.workload import INTERACTIVE_BELOW_S, Workload
 from outrider.lab.cells import effective_settings
 from outrider.lab.comparison.paired import JobOutcomes, PolicyRun
 from outrider.ledger import LedgerHash
 from outrider.model.decisions import Choice
 from outrider.model.events import COMPLETED, STARTED, Event
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
+from outrider.plugins.making import make_estimator, make_policy
 from outrider.replay.grid_run import GridRun
-from outrider.virtual.estimates import EXACT, LEARNED, estimate_rule, estimated
-from outrider.virtual.swf import read_swf
-from outrider.virtual.workload import INTERACTIVE_BELOW_S, Workload
+from outrider.simulation.estimates import EXACT, LEARNED, estimate_rule, estimated
 
 _NONE: Mapping[str, Any] = {}
 
@@ -28,7 +28,7 @@ class Conditions(NamedTuple):
     """What all policies of a comparison have in common; the options of ``outrider compare``.
 
     Attributes:
-        estimates: what policies are told of run times, as `outrider.virtual.estimates` reads it.
+        estimates: what policies are told of run times, as `outrider.simulation.estimates` reads it.
         backfill: the site's rule, ``none`` or ``easy``.
         machines: CPUs, in place of the header's.
         interactive_below_s: jobs that ran strictly shorter are interactive.

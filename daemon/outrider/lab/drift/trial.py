@@ -7,16 +7,16 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from outrider.api.make import make_policy
-from outrider.api.plugins import POLICIES, find, load_policy
 from outrider.api.policy import Policy
+from outrider.formats.workload import INTERACTIVE, Floats
 from outrider.lab.drift.worlds import ORDERS, PLANS, WORLDS, Changing, Size
 from outrider.model.decisions import Choice
 from outrider.model.errors import ConfigurationError
 from outrider.model.events import COMPLETED, STARTED, Event
 from outrider.model.utility import TimeUtility, utility_of
+from outrider.plugins.finding import POLICIES, find, load_policy
+from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
-from outrider.virtual.workload import INTERACTIVE, Floats
 
 LEARNING: Final = "learning"
 STOPPED: Final = "stopped"

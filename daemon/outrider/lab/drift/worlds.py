@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from outrider.formats.workload import Floats, GridRules, SpeedChange, Workload
 from outrider.model.utility import DEFAULT_UTILITIES, Linear, TimeUtility
-from outrider.virtual.grids import perez_grid, vengerov_grid
-from outrider.virtual.workload import Floats, GridRules, SpeedChange, Workload
+from outrider.simulation.generators.grids import perez_grid, vengerov_grid
 
 ORDERS: Final = "orders"
 """One-CPU jobs of four VOs on fifty machines (Perez et al. 2008): who is next in line."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from outrider.formats.workload import Floats, Workload
 from outrider.lab.bootstrap import DAY_S, Blocks, Interval, blocks_of_time, paired_interval
 from outrider.lab.comparison.difference import (
     BETTER,
@@ -17,7 +18,6 @@ from outrider.lab.comparison.difference import (
 )
 from outrider.lab.estimates.told import Told
 from outrider.model.errors import TraceError
-from outrider.virtual.workload import Floats, Workload
 
 QUANTILES: Final = (0.1, 0.5, 0.9)
 PROMISED: Final = QUANTILES[-1] - QUANTILES[0]

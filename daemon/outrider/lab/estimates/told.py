@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.api.estimator import RunTimeEstimator
+from outrider.formats.workload import Floats, Workload
 from outrider.model.jobs import Job, JobSpec
-from outrider.virtual.workload import Floats, Workload
 
 
 class Told(NamedTuple):

@@ -15,16 +15,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.api.make import make_policy
+from outrider.formats.workload import Floats, Workload
 from outrider.lab.bootstrap import blocks_of_time, interval, resampled_means
 from outrider.lab.lessons import WorkloadLesson
 from outrider.lab.perez.figures import FirstStarts
 from outrider.lab.perez.grid import Situation, Size
 from outrider.lab.perez.trial import arrivals
 from outrider.lab.training import Learner, Training, train, write_start
+from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
 from outrider.replay.recorded_run import RECORDED
-from outrider.virtual.workload import Floats, Workload
 
 _COLUMNS: Final = ("job_names", "submit_s", "run_s", "cpus", "requested_s", "wait_s", "estimate_s",
                    "user", "vo", "job_class")  # fmt: skip

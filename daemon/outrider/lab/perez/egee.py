@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from outrider.virtual.workload import (
+from outrider.formats.workload import (
     INTERACTIVE_BELOW_S,
     Floats,
     Workload,

@@ -6,8 +6,8 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from outrider.formats.workload import Floats, Workload
 from outrider.model.decisions import SQUEEZE, START, Choice
-from outrider.virtual.workload import Floats, Workload
 
 CLASSES: Final = ("interactive", "batch")
 PARTS: Final = ("mean", "std", "median", "p90", "p95", "max")

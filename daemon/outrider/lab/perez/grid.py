@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from outrider.virtual.grids import perez
+from outrider.simulation.generators.grids import perez
 
 ROWS: Final = ("0.2", "0.4", "0.5")
 """Table I, by the share of interactive jobs."""

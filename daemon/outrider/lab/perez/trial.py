@@ -10,10 +10,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.api.make import make_policy
 from outrider.api.policy import Policy
 from outrider.api.queue import Queue
 from outrider.api.site_view import SiteView
+from outrider.formats.swf.reading import read_swf
+from outrider.formats.workload import Workload
 from outrider.lab.cells import effective_settings
 from outrider.lab.perez.egee import egee_window
 from outrider.lab.perez.figures import FirstStarts, RunFigures, figures_of
@@ -21,11 +22,10 @@ from outrider.lab.perez.grid import TARGETS, WINDOW, Situation, Size, Trial, pla
 from outrider.model.decisions import Choice
 from outrider.model.errors import TraceError
 from outrider.model.jobs import Job
+from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
-from outrider.virtual.estimates import estimate_rule, estimated
-from outrider.virtual.grids import perez_grid
-from outrider.virtual.swf import read_swf
-from outrider.virtual.workload import Workload
+from outrider.simulation.estimates import estimate_rule, estimated
+from outrider.simulation.generators.grids import perez_grid
 
 
 class TrialResult(NamedTuple):

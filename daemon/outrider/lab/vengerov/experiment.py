@@ -6,8 +6,8 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from outrider.api.make import make_policy
 from outrider.api.policy import Policy
+from outrider.formats.workload import GridRules, Workload
 from outrider.lab.vengerov.grid import (
     AGGRESSIVE,
     BAD,
@@ -21,8 +21,8 @@ from outrider.lab.vengerov.grid import (
 from outrider.lab.vengerov.steps import StepRun
 from outrider.model.events import COMPLETED, RESIZED, RESUMED, STARTED, SUSPENDED, Event
 from outrider.model.utility import Rising, TimeUtility, make_utility
-from outrider.virtual.grids.vengerov import CPUS, LONGEST_S, vengerov_grid
-from outrider.virtual.workload import GridRules, Workload
+from outrider.plugins.making import make_policy
+from outrider.simulation.generators.grids.vengerov import CPUS, LONGEST_S, vengerov_grid
 
 TRAINING_SEEDS: Final = 10_000
 """Added to a seed to train on: no arrivals that judge are ever learned from."""

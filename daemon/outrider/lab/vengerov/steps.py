@@ -7,15 +7,15 @@ from typing import Final
 
 from outrider.api.policy import Policy
 from outrider.engine import Seat
-from outrider.engine.accounting import Accounting
-from outrider.engine.site import Site
+from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.state.site import Site
+from outrider.formats.workload import Workload
 from outrider.model.decisions import Choice
 from outrider.model.events import COMPLETED
 from outrider.model.localtime import TraceTime
 from outrider.model.utility import TimeUtility
 from outrider.replay.run import ReplayRecorder, TraceRun
-from outrider.virtual.grid_site import GridSite, Run
-from outrider.virtual.workload import Workload
+from outrider.simulation.grid_site import GridSite, Run
 
 _ROUNDING_S: Final = 1e-7
 _RECONSIDER_S: Final = 3600.0

@@ -10,10 +10,10 @@ from typing import Final
 
 import msgspec
 
-from outrider.engine.distribution import WAIT_BOUNDS_S
-from outrider.engine.energy import PURPOSES
-from outrider.engine.holds import LATER
-from outrider.engine.predictions import CHANCE_BINS, WINDOWS
+from outrider.engine.accounting.deferrals import LATER
+from outrider.engine.accounting.distribution import WAIT_BOUNDS_S
+from outrider.engine.accounting.energy import PURPOSES
+from outrider.engine.accounting.predictions import CHANCE_BINS, WINDOWS
 from outrider.model.decisions import ACTIONS, MODES
 from outrider.model.events import EVICTION_REASONS, KIND_NAMES
 from outrider.model.jobs import JOB_STATE_NAMES

@@ -1,0 +1,151 @@
+"""Slot ads made into machines, and two looks at a machine into what happened between them."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import msgspec
+
+from outrider.api import MachineSpec, NamedEvent, events
+from outrider_adapters.htcondor.pool_calls import Ad
+from outrider_adapters.readers.htcondor.hosts import machine_of_slot
+
+SLOT_ATTRIBUTES: Final = (
+    "Name",
+    "State",
+    "EnteredCurrentState",
+    "MyCurrentTime",
+    "LastHeardFrom",
+    "Cpus",
+    "TotalSlotCpus",
+    "PartitionableSlot",
+    "DynamicSlot",
+    "OwnerActive",
+    "Draining",
+    "Offline",
+)
+"""Attributes of a slot ad that are read here, beside the one that names the cluster."""
+
+_IN_USE: Final = frozenset({"Claimed", "Matched", "Preempting"})
+
+
+class MachineState(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A machine at the moment of its last ad.
+
+    Attributes:
+        cluster, cpus: as in `MachineSpec`.
+        owner: its owner sits there.
+        usable: jobs may start on it (or did, where they run).
+        draining: an administrator is emptying it.
+        asleep: it sleeps; the ad was left behind to wake it by.
+        entered_s: when a slot last changed its state, Unix seconds by the machine's clock.
+        told_s: when the ad was made, by the same clock.
+    """
+
+    cluster: str
+    cpus: int
+    owner: bool
+    usable: bool
+    draining: bool
+    asleep: bool
+    entered_s: float
+    told_s: float
+
+    @property
+    def spec(self) -> MachineSpec:
+        """What is told when it joins; the ads do not tell watts."""
+        return MachineSpec(cluster=self.cluster, cpus=self.cpus, usable=self.usable)
+
+
+def machines_of(
+    ads: Iterable[Any], closed: set[str], cluster_of: Callable[[str, Ad], str]
+) -> dict[str, MachineState]:
+    """Machines by the name that the event log's reader gives them, from the ads of their slots.
+
+    An owner at one slot is an owner at the machine, and one usable slot makes it usable. Dynamic
+    slots are parts of their partitionable one.
+
+    Args:
+        ads: of slots; where a slot comes twice, the newest counts.
+        closed: names of the slots whose ``START`` is false for every job.
+        cluster_of: the cluster of a machine, by its name and an ad of it.
+    """
+    newest: dict[str, Any] = {}
+    for ad in ads:
+        name = ad["Name"]
+        if name not in newest or told_s(ad) >= told_s(newest[name]):
+            newest[name] = ad
+    machines: dict[str, MachineState] = {}
+    for name, ad in newest.items():
+        if ad.get("DynamicSlot") is True:
+            continue
+        machine = machine_of_slot(name)
+        slot = _slot(ad, name in closed, cluster_of(machine, ad))
+        known = machines.get(machine)
+        machines[machine] = slot if known is None else _together(known, slot)
+    return machines
+
+
+def changes(name: str, before: MachineState | None, after: MachineState) -> list[NamedEvent]:
+    """What must have happened to a machine between two looks, in order.
+
+    A change of state has the time that HTCondor gives it, if that falls between the looks; all
+    else has the time of the ad that shows it first.
+    """
+    told: list[NamedEvent] = []
+    at_s = after.told_s
+    if before is None or (before.cluster, before.cpus) != (after.cluster, after.cpus):
+        told.append((at_s, events.JOINED, name, after.spec))
+    if before is None:
+        before = msgspec.structs.replace(after, owner=False, asleep=False)
+    elif after.entered_s > before.told_s:
+        at_s = min(after.entered_s, at_s)
+    if after.asleep != before.asleep:
+        told.append((at_s, events.ASLEEP if after.asleep else events.WOKEN, name, None))
+    if after.owner and not before.owner:
+        return [*told, (at_s, events.OWNER_CAME, name, None)]
+    if before.owner and not after.owner:
+        told.append((at_s, events.OWNER_WENT, name, None))
+    opened = after.usable and not after.owner and (before.owner or not before.usable)
+    if opened:
+        told.append((at_s, events.USABLE, name, None))
+    elif before.usable and not after.usable and not before.owner:
+        told.append((at_s, events.DRAINED, name, None))
+    return told
+
+
+def told_s(ad: Ad) -> float:
+    """When an ad was made, by the machine's clock, else by the collector's."""
+    return float(ad.get("MyCurrentTime") or ad.get("LastHeardFrom") or 0)
+
+
+def _slot(ad: Any, closed: bool, cluster: str) -> MachineState:
+    """A slot as if it were a machine of its own."""
+    state = ad.get("State")
+    active = ad.get("OwnerActive")  # exact where a site publishes it, also while START is false
+    owner = active if isinstance(active, bool) else state == "Owner"
+    draining = ad.get("Draining") is True or state == "Drained"
+    may_start = state in _IN_USE or (state != "Owner" and not closed)
+    whole = "TotalSlotCpus" if ad.get("PartitionableSlot") is True else "Cpus"
+    return MachineState(
+        cluster=cluster,
+        cpus=max(1, int(ad.get(whole) or 1)),
+        owner=owner,
+        usable=may_start and not owner and not draining,
+        draining=draining,
+        asleep=ad.get("Offline") is True,
+        entered_s=float(ad.get("EnteredCurrentState") or 0),
+        told_s=told_s(ad),
+    )
+
+
+def _together(one: MachineState, other: MachineState) -> MachineState:
+    return MachineState(
+        cluster=one.cluster,
+        cpus=one.cpus + other.cpus,
+        owner=one.owner or other.owner,
+        usable=one.usable or other.usable,
+        draining=one.draining or other.draining,
+        asleep=one.asleep and other.asleep,
+        entered_s=max(one.entered_s, other.entered_s),
+        told_s=max(one.told_s, other.told_s),
+    )

@@ -1,0 +1,227 @@
+"""The schedd's queue beside the event log: it knows whose a job is, and what the log lost."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from outrider.api import JobSpec, NamedEvent, events
+from outrider_adapters.htcondor.pool_calls import Ad, PoolCalls, in_clusters, job_id
+from outrider_adapters.htcondor.settings import WatchSettings
+from outrider_adapters.readers.htcondor.hosts import machine_of_slot
+from outrider_adapters.readers.htcondor.job_ads import SPEC_ATTRIBUTES, job_spec
+
+JOB_ATTRIBUTES: Final = (
+    "ClusterId",
+    "ProcId",
+    "JobStatus",
+    "QDate",
+    "EnteredCurrentStatus",
+    "JobCurrentStartDate",
+    "RemoteHost",
+    "CpusProvisioned",
+    *SPEC_ATTRIBUTES,
+)
+"""Attributes of a job ad that are read here, beside the one with the estimate."""
+
+IDLE, RUNNING, REMOVED, COMPLETED, HELD, _, SUSPENDED = range(1, 8)
+"""`JobStatus`. 6 is a run that hands over its output: still running."""
+
+_STATUS_AFTER: Final = {
+    events.SUBMITTED: IDLE,
+    events.STARTED: RUNNING,
+    events.SUSPENDED: SUSPENDED,
+    events.RESUMED: RUNNING,
+    events.EVICTED: IDLE,
+    events.HELD: HELD,
+    events.RELEASED: IDLE,
+}
+_SPEC_FIELDS: Final = ("user", "vo", "cpus", "estimate_s")
+
+
+class _Known(NamedTuple):
+    """A job as it was last heard of; `spec` is None where its submission was not."""
+
+    status: int
+    since_s: float
+    machine: str
+    spec: JobSpec | None
+
+
+class QueueWatch:
+    """The jobs in the queue, by what the event log and the queue itself tell.
+
+    Args:
+        calls: the pool.
+        settings: how it is watched.
+    """
+
+    def __init__(self, calls: PoolCalls, settings: WatchSettings) -> None:
+        self._calls = calls
+        self._settings = settings
+        self._known: dict[str, _Known] = {}
+        self._adopts = False
+        estimate = settings.estimate_attribute
+        self._attributes = [*JOB_ATTRIBUTES, *([estimate] if estimate else [])]
+
+    def begin(self, resumed: bool) -> None:
+        """Start afresh. `resumed`: the jobs of the first snapshot were told before."""
+        self._known.clear()
+        self._adopts = resumed
+
+    # -- what the log tells -------------------------------------------------------------------
+
+    def describe(self, told: list[NamedEvent]) -> list[NamedEvent]:
+        """The events, where submissions say what the queue (or the history) knows of the jobs.
+
+        Args:
+            told: what the log told; at least one submission.
+
+        Raises:
+            HTCondorException: the schedd does not answer (`PoolCalls.failure`).
+        """
+        new = [event[2] for event in told if event[1] == events.SUBMITTED]
+        asked = self._calls.schedd.query(in_clusters(new), self._attributes)
+        ads = {job_id(ad): ad for ad in asked}
+        gone = [job for job in new if job not in ads]
+        if gone:
+            left = self._calls.schedd.history(in_clusters(gone), self._attributes, -1)
+            ads |= {job_id(ad): ad for ad in left}
+        described: list[NamedEvent] = []
+        for event in told:
+            time_s, kind, job, _ = event
+            if kind != events.SUBMITTED or job not in ads:
+                described.append(event)
+                continue
+            ad = ads[job]
+            described.append((time_s, kind, job, self._spec(ad)))
+            if ad["JobStatus"] == HELD and ad["EnteredCurrentStatus"] == ad["QDate"]:
+                # submitted on hold: for this HTCondor 23 writes no record of its own
+                described.append((time_s, events.HELD, job, None))
+        return described
+
+    def hear(self, told: Iterable[NamedEvent]) -> dict[NamedEvent, str]:
+        """Remember what the log told; returns on which machine each evicted run was."""
+        evicted: dict[NamedEvent, str] = {}
+        for event in told:
+            time_s, kind, job, extra = event
+            if kind in (events.COMPLETED, events.REMOVED):
+                self._known.pop(job, None)
+                continue
+            before = self._known.get(job)
+            if kind == events.EVICTED and before is not None:
+                evicted[event] = before.machine
+            machine = extra[0] if kind == events.STARTED else before.machine if before else ""
+            spec = extra if kind == events.SUBMITTED else before.spec if before else None
+            if kind in _STATUS_AFTER:
+                self._known[job] = _Known(_STATUS_AFTER[kind], time_s, machine, spec)
+        return evicted
+
+    # -- what the queue says otherwise --------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Ad]:
+        """Every job in the queue. Raises `HTCondorException` (`PoolCalls.failure`)."""
+        return {job_id(ad): ad for ad in self._calls.schedd.query("true", self._attributes)}
+
+    def mend(self, snapshot: Mapping[str, Ad], taken_s: float) -> list[NamedEvent]:
+        """What the log should have told by now and has not, and what was edited in the queue.
+
+        Args:
+            snapshot: the queue, as it was before the log was read.
+            taken_s: when.
+
+        Raises:
+            HTCondorException: the schedd does not answer when it is asked for the history.
+        """
+        settled_s = taken_s - self._settings.repair_after_s
+        told: list[NamedEvent] = []
+        for job, ad in snapshot.items():
+            known = self._known.get(job)
+            if known is None:
+                told += self._unheard(job, ad, settled_s)
+            else:
+                told += self._differing(job, ad, known, taken_s, settled_s)
+        self._adopts = False
+        missing = [
+            job
+            for job, known in self._known.items()
+            if job not in snapshot and known.since_s < settled_s
+        ]
+        told += self._vanished(missing, taken_s)
+        self.hear(told)
+        return told
+
+    def _unheard(self, job: str, ad: Ad, settled_s: float) -> list[NamedEvent]:
+        """A job that the log has not told of: told before a restart, or older than the log."""
+        spec, entered_s = self._spec(ad), float(ad["EnteredCurrentStatus"])
+        if self._adopts:
+            machine = machine_of_slot(str(ad.get("RemoteHost") or ""))
+            self._known[job] = _Known(int(ad["JobStatus"]), entered_s, machine, spec)
+            return []
+        if entered_s >= settled_s:
+            return []
+        recalled = msgspec.structs.replace(spec, recalled=True)
+        submitted: NamedEvent = (float(ad["QDate"]), events.SUBMITTED, job, recalled)
+        return [submitted, *_steps(job, IDLE, ad)]
+
+    def _differing(
+        self, job: str, ad: Ad, known: _Known, taken_s: float, settled_s: float
+    ) -> list[NamedEvent]:
+        """What is otherwise with a job that is known."""
+        told: list[NamedEvent] = []
+        entered_s = float(ad["EnteredCurrentStatus"])
+        if max(known.since_s, entered_s) < settled_s:
+            told += _steps(job, known.status, ad)
+        spec, known_spec = self._spec(ad), known.spec or JobSpec()
+        changed = {
+            field: getattr(spec, field)
+            for field in _SPEC_FIELDS
+            if getattr(spec, field) != getattr(known_spec, field)
+        }
+        if changed and known.since_s < settled_s:
+            self._known[job] = known._replace(spec=spec)
+            told.append((taken_s, events.CHANGED, job, changed))
+        return told
+
+    def _vanished(self, jobs: list[str], taken_s: float) -> list[NamedEvent]:
+        """Jobs that have left the queue without a word in the log."""
+        if not jobs:
+            return []
+        asked = ["ClusterId", "ProcId", "JobStatus", "EnteredCurrentStatus"]
+        found = self._calls.schedd.history(in_clusters(jobs), asked, -1)
+        ends = {job_id(ad): ad for ad in found}
+        told: list[NamedEvent] = []
+        for job in jobs:
+            ad = ends.get(job)
+            at_s = taken_s if ad is None else float(ad["EnteredCurrentStatus"])
+            if ad is not None and ad["JobStatus"] == COMPLETED:
+                told.append((at_s, events.COMPLETED, job, None))
+            else:
+                told.append((at_s, events.REMOVED, job, "removed"))
+        return told
+
+    def _spec(self, ad: Ad) -> JobSpec:
+        facts = {name: str(ad[name]) for name in SPEC_ATTRIBUTES if name in ad}
+        spec = job_spec(facts)
+        estimate = self._settings.estimate_attribute
+        given = ad.get(estimate) if estimate else None
+        if isinstance(given, (int, float)) and given > 0:
+            return msgspec.structs.replace(spec, estimate_s=float(given))
+        return spec
+
+
+def _steps(job: str, status: int, ad: Ad) -> list[NamedEvent]:
+    """The events that lead from a status to that of the ad, at the times the ad tells."""
+    now, at_s = int(ad["JobStatus"]), float(ad["EnteredCurrentStatus"])
+    if now == status or now not in (IDLE, RUNNING, HELD):
+        return []
+    if now == HELD:
+        return [(at_s, events.HELD, job, None)]
+    if now == IDLE:
+        left = (events.RELEASED, None) if status == HELD else (events.EVICTED, "unknown")
+        return [(at_s, left[0], job, left[1])]
+    machine = machine_of_slot(str(ad.get("RemoteHost") or ""))
+    if not machine:
+        return []
+    began_s = float(ad.get("JobCurrentStartDate") or at_s)
+    return [(began_s, events.STARTED, job, (machine, int(ad.get("CpusProvisioned") or 1)))]

@@ -1,5 +1,0 @@
-"""What HTCondor writes about its jobs: event logs and user logs as text, JSON and XML."""
-
-from outrider_adapters.htcondor_log.reader import HTCondorLogReader
-
-__all__ = ["HTCondorLogReader"]

@@ -1,0 +1,142 @@
+"""From messages to events: what each topic means, and what is refused or was told before."""
+
+from collections import Counter
+from typing import Any, Final
+
+from outrider.api import MachineSpec, NamedEvent
+from outrider.api import events as ev
+from outrider_adapters.mqtt import messages
+from outrider_adapters.mqtt.deduplicator import Heard, Message
+from outrider_adapters.mqtt.messages import NoNews, Refused, decoded, watts_of
+from outrider_adapters.mqtt.meters import Meters
+from outrider_adapters.mqtt.settings import MqttSettings
+
+STATES: Final = {
+    "usable": ev.USABLE,
+    "drained": ev.DRAINED,
+    "asleep": ev.ASLEEP,
+    "awake": ev.WOKEN,
+    "rebooted": ev.REBOOTED,
+    "left": ev.LEFT,
+}
+_MOST_SHOWN: Final = 80
+
+
+class Meaning:
+    """Understands messages, one after the other.
+
+    Args:
+        settings: base topic, meters, and how many machines there may be.
+
+    Attributes:
+        rejected, ignored: since `take_counts`, as in `outrider.api.Batch`.
+        complaint: topic and fault of the message that was refused last, or empty.
+    """
+
+    def __init__(self, settings: MqttSettings) -> None:
+        self.rejected: Counter[str] = Counter()
+        self.ignored: Counter[str] = Counter()
+        self.complaint = ""
+        self._prefix = f"{settings.base}/"
+        self._meters = Meters(settings.meters)
+        self._heard = Heard(settings.max_machines)
+        self._drained: set[str] = set()
+        self._forms = {
+            "owner": self._owner,
+            "state": self._state,
+            "power": self._power,
+            "machine": self._machine,
+        }
+
+    def events_of(self, message: Message) -> list[NamedEvent]:
+        """The events that a message means; none if it is refused, which is counted."""
+        try:
+            if message.topic.startswith(self._prefix):
+                return self._ours(message)
+            return self._metered(message)
+        except NoNews as kind:
+            self.ignored[str(kind)] += 1
+            return []
+        except Refused as refused:
+            self.rejected[refused.reason] += 1
+            self.complaint = f"{message.topic[:_MOST_SHOWN]!r}: {refused.why}"
+            return []
+
+    def _ours(self, message: Message) -> list[NamedEvent]:
+        what, _, machine = message.topic.removeprefix(self._prefix).partition("/")
+        form = self._forms.get(what)
+        if form is None:
+            raise Refused("unknown_topic", f"right would be {self._prefix}owner/<machine>, ...")
+        if not message.payload:  # how a retained message is taken back
+            raise NoNews("cleared")
+        return form(machine, message)
+
+    def _metered(self, message: Message) -> list[NamedEvent]:
+        machine, watts = self._meters.read(message.topic, message.payload)
+        self._heard.meet(machine)
+        return [(message.arrived_s, ev.POWER, machine, watts)]
+
+    # -- our own topics -----------------------------------------------------------------------
+
+    def _owner(self, machine: str, message: Message) -> list[NamedEvent]:
+        said = decoded(messages.OWNER, message.payload)
+        time_s = self._heard.time_of(machine, "owner", message, said.time)
+        if said.present:
+            return [(time_s, ev.OWNER_CAME, machine, None)]
+        went: NamedEvent = (time_s, ev.OWNER_WENT, machine, None)
+        if said.usable and machine not in self._drained:
+            return [went, (time_s, ev.USABLE, machine, None)]
+        return [went]
+
+    def _state(self, machine: str, message: Message) -> list[NamedEvent]:
+        said = decoded(messages.STATE, message.payload)
+        kind = STATES.get(said.state)
+        if kind is None:
+            raise Refused("unknown_state", f"no such state; known: {', '.join(STATES)}")
+        time_s = self._heard.time_of(machine, "state", message, said.time)
+        if kind == ev.DRAINED:
+            self._drained.add(machine)
+        elif kind in (ev.USABLE, ev.LEFT):
+            self._drained.discard(machine)
+        return [(time_s, kind, machine, None)]
+
+    def _power(self, machine: str, message: Message) -> list[NamedEvent]:
+        said = decoded(messages.POWER, message.payload)
+        watts, time = (said, None) if isinstance(said, float) else (said.watts, said.time)
+        watts = watts_of(watts)
+        time_s = self._heard.time_of(machine, "power", message, time)
+        return [(time_s, ev.POWER, machine, watts)]
+
+    def _machine(self, machine: str, message: Message) -> list[NamedEvent]:
+        said = decoded(messages.MACHINE, message.payload)
+        self._heard.meet(machine)
+        spec = MachineSpec(
+            cluster=said.cluster,
+            cpus=said.cpus,
+            active_w=said.active_w,
+            idle_w=said.idle_w,
+            sleep_w=said.sleep_w,
+            usable=machine not in self._drained,
+        )
+        return [(message.arrived_s, ev.JOINED, machine, spec)]
+
+    # -- for batches --------------------------------------------------------------------------
+
+    def take_counts(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Rejected and ignored messages since the last time."""
+        counts = dict(self.rejected), dict(self.ignored)
+        self.rejected.clear()
+        self.ignored.clear()
+        return counts
+
+    def save(self) -> dict[str, Any]:
+        """What a restart must not forget, as plain data."""
+        return {"drained": sorted(self._drained)}
+
+    def restore(self, saved: Any) -> None:
+        """Go on from what `save` gave, or from nothing (None). Raises `ValueError`."""
+        if saved is None:
+            return
+        if not isinstance(saved, dict) or not isinstance(saved.get("drained"), list):
+            raise ValueError(f"no cursor of the mqtt adapter: {saved!r}")
+        self._drained = set(saved["drained"])

@@ -1,5 +1,0 @@
-"""What PBS writes about its jobs: the accounting records of OpenPBS, PBS Pro and Torque."""
-
-from outrider_adapters.pbs_log.reader import PBSAccountingReader
-
-__all__ = ["PBSAccountingReader"]

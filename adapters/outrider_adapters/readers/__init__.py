@@ -1,0 +1,1 @@
+"""Readers of logs: text that a batch system wrote, turned into events."""

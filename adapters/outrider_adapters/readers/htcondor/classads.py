@@ -1,0 +1,167 @@
+"""HTCondor's event logs as ClassAds: JSON objects or XML elements, one an event."""
+
+import html
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from outrider_adapters.readers.htcondor import event_mapping as meaning
+from outrider_adapters.readers.htcondor import frames
+from outrider_adapters.readers.htcondor.dates import Dates
+from outrider_adapters.readers.htcondor.hosts import machine_of_run, machine_of_slot
+from outrider_adapters.readers.htcondor.job_ads import SPEC_ATTRIBUTES, job_name, job_spec
+from outrider_adapters.readers.htcondor.record_events import Account
+from outrider_adapters.readers.htcondor.text import MOST_RECORD_BYTES
+
+Ad = Mapping[str, Any]
+
+_XML_ATTRIBUTE = re.compile(
+    r'<a n="([^"]*)">\s*<(?:([sireat])[^>]*>([^<]*)</\2>|b v="([tf])"\s*/>)', re.ASCII
+)
+_MOST_DIGITS: Final = 18
+
+
+class ClassAdReader:
+    """Reads a stream of ClassAds.
+
+    Args:
+        dates: the log's calendar.
+        markup: how ads are delimited.
+        parse: turns the bytes of an ad into its attributes; raises `ValueError` if it cannot.
+    """
+
+    def __init__(self, dates: Dates, markup: frames.Markup, parse: Callable[[bytes], Ad]) -> None:
+        self._dates = dates
+        self._markup = markup
+        self._parse = parse
+
+    def read(self, data: bytes, final: bool, account: Account) -> int:
+        """Tell the account every whole record at the front of the data.
+
+        Returns:
+            how many bytes they are.
+        """
+        stop = 0
+        for what, start, end in frames.frames(data, self._markup):
+            if what == frames.RECORD:
+                self._read_record(data[start:end], start, account)
+            else:
+                account.reject(what)
+            stop = end
+        if len(data) - stop > MOST_RECORD_BYTES:
+            account.reject(frames.GARBAGE)
+            return len(data)
+        if final and self._markup.between.fullmatch(data, stop):
+            return len(data)
+        return stop
+
+    def _read_record(self, record: bytes, offset: int, account: Account) -> None:
+        try:
+            ad = self._parse(record)
+        except (ValueError, RecursionError):
+            account.reject("no_ad")
+            return
+        number = ad.get("EventTypeNumber")
+        if type(number) is not int or number < 0:
+            account.reject("no_number")
+            return
+        try:
+            time_s = self._dates.at_stamp(str(ad.get("EventTime", "")))
+        except (ValueError, OverflowError):
+            account.reject("date")
+            return
+        account.at(offset, time_s)
+        job = _job(ad)
+        if number == meaning.JOB_AD_INFORMATION and job and account.is_open(job):
+            _tell_job_ad(time_s, job, ad, account)
+        if number not in meaning.JOB_EVENTS:
+            account.ignore(meaning.ignored_name(number))
+        elif job is None:
+            account.reject("no_job")
+        else:
+            _tell(number, time_s, job, ad, account)
+
+
+def parse_json(record: bytes) -> Ad:
+    """The attributes of an ad in JSON. Raises `ValueError` if it is none."""
+    try:
+        ad = msgspec.json.decode(record)
+    except UnicodeDecodeError:  # words of a user in some other encoding are no reason to fail
+        ad = msgspec.json.decode(record.decode("utf-8", "replace").encode())
+    if not isinstance(ad, dict):
+        raise ValueError("a JSON value, but no object")
+    return ad
+
+
+def parse_xml(record: bytes) -> Ad:
+    """The attributes of an ad in XML, those of ads within it beside its own."""
+    ad: dict[str, Any] = {}
+    for name, kind, words, truth in _XML_ATTRIBUTE.findall(record.decode("utf-8", "replace")):
+        if truth:
+            ad[name] = truth == "t"
+        elif kind == "i":
+            ad[name] = _whole(words)
+        else:
+            ad[name] = html.unescape(words)
+    return ad
+
+
+def _whole(words: str) -> int | None:
+    digits = words.strip()
+    plain = digits.removeprefix("-")
+    if plain.isascii() and plain.isdigit() and len(plain) <= _MOST_DIGITS:
+        return int(digits)
+    return None
+
+
+def _job(ad: Ad) -> str | None:
+    ids = [ad.get(name, 0) for name in ("Cluster", "Proc", "Subproc")]
+    if "Cluster" not in ad or "Proc" not in ad or any(type(part) is not int for part in ids):
+        return None
+    return job_name(*map(str, ids))
+
+
+def _tell(number: int, time_s: float, job: str, ad: Ad, account: Account) -> None:
+    if number == meaning.SUBMIT:
+        account.submitted(time_s, job)
+    elif number == meaning.EXECUTE:
+        account.started(time_s, job, _machine(ad), _cpus(ad))
+    elif number in meaning.SIMPLE_KINDS:
+        account.tell(time_s, meaning.SIMPLE_KINDS[number], job)
+    elif number in meaning.LEAVING_REASONS:
+        account.left_queue(time_s, job, meaning.LEAVING_REASONS[number])
+    elif number == meaning.RECONNECT_FAILED:
+        account.not_reconnected(time_s, job)
+    else:
+        words = f"{_word(ad, 'Reason')}\n{_word(ad, 'Message')}"
+        failed = meaning.FAILED_EXEC in words or number == meaning.EXECUTABLE_ERROR
+        account.lost(time_s, job, meaning.loss_reason(failed))
+
+
+def _tell_job_ad(time_s: float, job: str, ad: Ad, account: Account) -> None:
+    trigger = ad.get("TriggerEventTypeNumber")
+    if trigger == meaning.EXECUTE and _word(ad, "RemoteHost"):
+        account.machine_told(time_s, job, machine_of_slot(_word(ad, "RemoteHost")))
+    elif trigger == meaning.SUBMIT:
+        facts = {name: str(ad[name]) for name in SPEC_ATTRIBUTES if name in ad}
+        account.spec_told(time_s, job, job_spec(facts))
+    elif trigger == meaning.EVICTED and type(ad.get("VacateReasonCode")) is int:
+        account.cause_told(time_s, job, ad["VacateReasonCode"])
+
+
+def _machine(ad: Ad) -> str:
+    return machine_of_run(_word(ad, "SlotName"), _word(ad, "ExecuteHost"))
+
+
+def _cpus(ad: Ad) -> int:
+    """``Cpus`` of the slot: in JSON inside ``ExecuteProps``, in XML beside it."""
+    props = ad.get("ExecuteProps")
+    cpus = (props if isinstance(props, dict) else ad).get("Cpus")
+    return cpus if type(cpus) is int and cpus >= 1 else 1
+
+
+def _word(ad: Ad, name: str) -> str:
+    value = ad.get(name)
+    return value if isinstance(value, str) else ""

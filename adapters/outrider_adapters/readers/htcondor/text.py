@@ -1,0 +1,177 @@
+"""HTCondor's own text form: a header line, further lines, and three dots on a line."""
+
+import re
+from typing import Final
+
+from outrider_adapters.readers.htcondor import event_mapping as meaning
+from outrider_adapters.readers.htcondor.dates import Dates
+from outrider_adapters.readers.htcondor.hosts import machine_of_run, machine_of_slot
+from outrider_adapters.readers.htcondor.job_ads import SPEC_ATTRIBUTES, job_name, job_spec
+from outrider_adapters.readers.htcondor.record_events import Account
+
+MOST_RECORD_BYTES: Final = 1 << 20
+"""What is longer than this and no record yet never becomes one."""
+
+HEADER: Final = re.compile(
+    rb"(\d\d\d) \((-?\d+\.-?\d+\.-?\d+)\) "
+    rb"(\d[\d/-]*[ T]\d\d:\d\d):((?:[0-5]\d|60)(?:\.\d+)?)(Z|[+-]\d\d:?\d\d)?(?!\S)"
+)
+_BREAKS = re.compile(rb"\n(?:(\.\.\.)\r?\n|\d\d\d \()")
+_LAST_BREAKS = re.compile(rb"\n(?:(\.\.\.)(?:\r?\n|\Z)|\d\d\d \()")
+_YEARLESS = re.compile(rb"^\d\d\d \(-?\d+\.-?\d+\.-?\d+\) (\d\d?)/(\d\d?)[ T]\d\d:", re.MULTILINE)
+_PLACE = re.compile(rb"[^\r\n]*?host: *([^\r\n]*)(?:\r?\n\s+SlotName: ([^\r\n]*))?", re.IGNORECASE)
+_CPUS = re.compile(rb"\n\s+Cpus = (\d{1,9})\b")
+_TRIGGER = re.compile(rb"\nTriggerEventTypeNumber = (\d{1,9})\b")
+_REMOTE_HOST = re.compile(rb'\nRemoteHost = "([^"\r\n]*)"')
+_VACATE_CODE = re.compile(rb"\nVacateReasonCode = (\d{1,9})\b")
+_SPEC_ATTRIBUTE = re.compile(rb"\n(" + "|".join(SPEC_ATTRIBUTES).encode() + rb') = "?([^"\r\n]*)')
+_HEAD_BYTES = 1 << 16
+_MOST_NAMES = 100_000  # job ids and places remembered at a time
+_BLANK = b" \t\r\n."
+_JOB_AD: Final = b"028"
+_EXECUTE: Final = b"001"
+_IGNORED: Final = {
+    b"%03d" % number: name
+    for number, name in meaning.IGNORED_NAMES.items()
+    if number not in meaning.JOB_EVENTS
+}
+_SIMPLE_KINDS: Final = {b"%03d" % number: kind for number, kind in meaning.SIMPLE_KINDS.items()}
+
+
+def anchor_years(data: bytes, dates: Dates, whole: bool) -> bool:
+    """Give dates without a year a place to start from. False: the whole log is needed first."""
+    if dates.day is not None or not _YEARLESS.search(data, 0, _HEAD_BYTES):
+        return True
+    return dates.anchor([(int(month), int(day)) for month, day in _YEARLESS.findall(data)], whole)
+
+
+class TextReader:
+    """Reads the text form. It remembers names it has already made, nothing else."""
+
+    def __init__(self, dates: Dates) -> None:
+        self._dates = dates
+        self._jobs: dict[bytes, str] = {}
+        self._places: dict[tuple[bytes, bytes | None], str] = {}
+
+    def read(self, data: bytes, final: bool, account: Account) -> int:
+        """Tell the account every whole record at the front of the data.
+
+        Returns:
+            how many bytes they are.
+        """
+        start = 0
+        for break_ in (_LAST_BREAKS if final else _BREAKS).finditer(data):
+            stop = break_.start()
+            if break_.lastindex is None:  # a header where the record before has not ended
+                if HEADER.match(data, stop + 1):
+                    _skip_unended(data, start, stop, account)
+                    start = stop + 1
+                continue
+            header = HEADER.match(data, start, stop) or _skip_garbage(data, start, stop, account)
+            if header is not None:
+                self._read_record(header, data, stop, account)
+            start = break_.end()
+        if final and not data[start:].strip(_BLANK):
+            return len(data)
+        if len(data) - start > MOST_RECORD_BYTES:
+            return _skip_endless(data, start, account)
+        return start
+
+    def _read_record(
+        self, header: re.Match[bytes], data: bytes, end: int, account: Account
+    ) -> None:
+        number, raw_job, minute, second, zone = header.groups()
+        try:
+            time_s = self._dates.at(minute, second, zone)
+        except (ValueError, OverflowError):
+            account.reject("date")
+            return
+        account.at(header.start(), time_s)
+        job = self._jobs.get(raw_job) or self._name_job(raw_job)
+        if number in _IGNORED:
+            if number == _JOB_AD and account.is_open(job):
+                _tell_job_ad(time_s, job, data, header.end(), end, account)
+            account.ignore(_IGNORED[number])
+        elif number in _SIMPLE_KINDS:
+            account.tell(time_s, _SIMPLE_KINDS[number], job)
+        elif number == _EXECUTE:
+            cpus = _CPUS.search(data, header.end(), end)
+            machine = self._machine(data, header.end(), end)
+            account.started(time_s, job, machine, max(1, int(cpus[1])) if cpus else 1)
+        else:
+            self._tell(int(number), time_s, job, data[header.end() : end], account)
+
+    def _tell(self, number: int, time_s: float, job: str, body: bytes, account: Account) -> None:
+        if number not in meaning.JOB_EVENTS:
+            account.ignore(meaning.ignored_name(number))
+        elif number == meaning.SUBMIT:
+            account.submitted(time_s, job)
+        elif number in meaning.LEAVING_REASONS:
+            account.left_queue(time_s, job, meaning.LEAVING_REASONS[number])
+        elif number == meaning.RECONNECT_FAILED:
+            account.not_reconnected(time_s, job)
+        else:
+            failed = number == meaning.EXECUTABLE_ERROR or meaning.FAILED_EXEC.encode() in body
+            account.lost(time_s, job, meaning.loss_reason(failed))
+
+    def _machine(self, data: bytes, body: int, end: int) -> str:
+        match = _PLACE.match(data, body, end)
+        key = (match[1], match[2]) if match else (b"", None)
+        machine = self._places.get(key)
+        if machine is None:
+            address, slot = (word.decode("utf-8", "replace") if word else "" for word in key)
+            machine = machine_of_run(slot, address)
+            if len(self._places) >= _MOST_NAMES:
+                self._places.clear()
+            self._places[key] = machine
+        return machine
+
+    def _name_job(self, raw: bytes) -> str:
+        if len(self._jobs) >= _MOST_NAMES:
+            self._jobs.clear()
+        name = self._jobs[raw] = job_name(*raw.decode().split("."))
+        return name
+
+
+def _skip_unended(data: bytes, start: int, stop: int, account: Account) -> None:
+    """Count what stands before a header without having ended."""
+    if HEADER.match(data, start, stop):
+        account.reject("cut_short")
+    elif data[start:stop].strip(_BLANK):
+        account.reject("garbage")
+
+
+def _skip_garbage(data: bytes, start: int, end: int, account: Account) -> re.Match[bytes] | None:
+    """Count what is no record up to a header further on the line, and return that header."""
+    header = HEADER.search(data, start, end)
+    if data[start : header.start() if header else end].strip(_BLANK):
+        account.reject("garbage")
+    return header
+
+
+def _skip_endless(data: bytes, start: int, account: Account) -> int:
+    """Give up on what should have ended long ago; return where the next record may begin."""
+    account.reject("garbage")
+    header = HEADER.search(data, start + 1)
+    return header.start() if header else len(data)
+
+
+def _tell_job_ad(
+    time_s: float, job: str, data: bytes, body: int, end: int, account: Account
+) -> None:
+    trigger = _TRIGGER.search(data, body, end)
+    number = int(trigger[1]) if trigger else -1
+    if number == meaning.EXECUTE:
+        host = _REMOTE_HOST.search(data, body, end)
+        if host is not None and host[1]:
+            account.machine_told(time_s, job, machine_of_slot(host[1].decode("utf-8", "replace")))
+    elif number == meaning.SUBMIT:
+        facts = {
+            name.decode(): value.decode("utf-8", "replace")
+            for name, value in _SPEC_ATTRIBUTE.findall(data, body, end)
+        }
+        account.spec_told(time_s, job, job_spec(facts))
+    elif number == meaning.EVICTED:
+        code = _VACATE_CODE.search(data, body, end)
+        if code is not None:
+            account.cause_told(time_s, job, int(code[1]))

@@ -1,0 +1,69 @@
+"""The reader of PBS accounting files: one record a line, in the order in which it was written."""
+
+import re
+from collections import Counter
+from typing import Any, ClassVar, Final
+
+from outrider.api import LogReader, ReaderOptions, Reading
+from outrider_adapters.readers.pbs.records import Records
+
+MOST_RECORD_BYTES: Final = 1 << 20
+"""What is longer than this and has no line end never becomes a record."""
+
+_RECORD = re.compile(
+    rb"^(?:\d{8}:)?\d\d/\d\d/\d{4} \d\d:\d\d:\d\d[^;\n]{0,16};[A-Za-z];[^;\s]", re.MULTILINE
+)
+
+
+class PBSAccountingReader(LogReader):
+    """Reads accounting files of OpenPBS, PBS Pro and Torque (``server_priv/accounting/YYYYMMDD``).
+
+    Times at the front of records are local time of `ReaderOptions.timezone`, and UTC where that
+    is None; the Unix seconds inside of records (``ctime``, ``start``, ``end``) are preferred.
+
+    A request to delete a job waits a minute of the file's own time for the end of a run: while
+    one does, the last record stays unconsumed, so that a quiet file is read once more, finally.
+    """
+
+    name: ClassVar[str] = "pbs"
+    description: ClassVar[str] = "PBS accounting records: OpenPBS, PBS Pro, Torque"
+    in_order: ClassVar[bool] = False
+
+    def __init__(self, options: ReaderOptions) -> None:
+        super().__init__(options)
+        self._records = Records(options)
+
+    @classmethod
+    def recognises(cls, head: bytes) -> bool:
+        """Whether a line in the head of a file begins as an accounting record does."""
+        return _RECORD.search(head) is not None
+
+    def read(self, data: bytes, final: bool = False) -> Reading:
+        """Read the whole records at the front of the data (see `outrider.api.LogReader.read`)."""
+        reading = Reading([], 0, 0, 0, Counter(), Counter())
+        end = data.rfind(b"\n") + 1
+        records = self._records
+        for line in data[:end].split(b"\n")[:-1]:
+            after = reading.consumed + len(line) + 1
+            if after == end and not final and records.waits_after(line):
+                break
+            reading.consumed = after
+            reading.lines += 1
+            record = line.decode("utf-8", "replace").strip()
+            if record:
+                reading.records += 1
+                records.read(record, reading)
+        if final:
+            records.finish(reading)
+        if not end and len(data) > MOST_RECORD_BYTES:
+            reading.records, reading.consumed = 1, len(data)
+            reading.rejected["garbage"] = 1
+        return reading
+
+    def save(self) -> Any:
+        """Requests to delete that are not known yet to have ended a run, or were lately."""
+        return self._records.deletions.save()
+
+    def restore(self, saved: Any) -> None:
+        """Go on from what `save` gave."""
+        self._records.deletions.restore(saved)

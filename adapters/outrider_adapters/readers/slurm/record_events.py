@@ -1,0 +1,149 @@
+"""From a record of a job, in Slurm's words, to what happened."""
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from outrider.api import JobSpec, NamedEvent, ReaderOptions, events
+from outrider_adapters.readers.end_records import life_of
+from outrider_adapters.readers.slurm import states
+from outrider_adapters.readers.slurm.hosts import NO_HOSTS, first_host
+from outrider_adapters.readers.slurm.lost_runs import LostRuns
+from outrider_adapters.readers.slurm.times import Clock, limit_s, span_s
+
+_MOST_DIGITS: Final = 9
+
+
+class UnreadableRecordError(ValueError):
+    """A record that cannot be read; its text is the reason under which it is counted."""
+
+
+class Record(NamedTuple):
+    """What a record says, each in Slurm's own words, empty where it does not say.
+
+    Attributes:
+        job: the job's id, never a step's.
+        allocated, requested: CPUs.
+        elapsed: span of the run; only looked at where `start` is empty.
+        restarts: how often the job was queued again before.
+    """
+
+    job: str
+    state: str
+    submit: str
+    eligible: str
+    start: str
+    end: str
+    elapsed: str
+    allocated: str
+    requested: str
+    user: str
+    account: str
+    group: str
+    limit: str
+    nodes: str
+    restarts: str
+
+
+class Lives:
+    """Tells what happened to jobs, record by record, the older of a job before the later.
+
+    Attributes:
+        lost_runs: jobs of which the next record tells whether they went on.
+
+    Raises:
+        ConfigurationError: the time zone is not known.
+    """
+
+    def __init__(self, options: ReaderOptions) -> None:
+        self._clock = Clock(options)
+        self.lost_runs = LostRuns()
+
+    def tell(self, record: Record) -> list[NamedEvent]:
+        """The events of a record: at least one.
+
+        Raises:
+            UnreadableRecordError: it makes no sense.
+        """
+        state = record.state.partition(" ")[0]
+        if state not in states.KNOWN:
+            raise UnreadableRecordError("state")
+        submit_s, eligible_s, start_s, end_s = self._times(record)
+        ended = state not in states.UNENDED
+        if ended and end_s is None:
+            raise UnreadableRecordError("no_end")
+        if start_s is not None and end_s is not None and end_s < start_s:
+            raise UnreadableRecordError("ends_before_it_starts")
+        since_s = next((s for s in (submit_s, start_s, end_s) if s is not None), None)
+        if since_s is None:
+            raise UnreadableRecordError("no_time")
+        spec = _spec(record, since_s, eligible_s)
+        seen = submit_s is not None and record.restarts in ("", "0")
+        last_s = since_s if end_s is None else end_s
+        *beginning, ending = life_of(
+            record.job, spec, submit_s if seen else None, start_s, last_s,
+            first_host(record.nodes), _whole(record.allocated) or spec.cpus,
+            _removed_for(state, start_s is not None),
+        )  # fmt: skip
+        if not seen:
+            spec = msgspec.structs.replace(spec, seen_submit=False, recalled=True)
+            beginning.insert(0, (since_s, events.SUBMITTED, record.job, spec))
+        self.lost_runs.heard_of(record.job, last_s if ended else None)
+        if not ended:
+            return beginning
+        if state in states.EVICTED_FOR:
+            return beginning + self._lost(record.job, state, start_s is not None, last_s)
+        return [*beginning, ending]
+
+    def _times(
+        self, record: Record
+    ) -> tuple[float | None, float | None, float | None, float | None]:
+        """Submission, eligibility, start of a run (None if there was none) and end."""
+        at = self._clock.at
+        try:
+            submit_s = at(record.submit)
+            eligible_s = None if record.eligible == record.submit else at(record.eligible)
+            start_s, end_s = at(record.start), at(record.end)
+        except ValueError:
+            raise UnreadableRecordError("date") from None
+        if record.nodes in NO_HOSTS:  # a job that never ran may have its end for a start
+            start_s = None
+        elif not record.start and end_s is not None:
+            run_s = span_s(record.elapsed)
+            start_s = end_s - run_s if run_s else None
+        return submit_s, eligible_s, start_s, end_s
+
+    def _lost(self, job: str, state: str, ran: bool, end_s: float) -> list[NamedEvent]:
+        """A run was thrown away; its job may be queued again."""
+        reason = states.EVICTED_FOR[state]
+        told: list[NamedEvent] = [(end_s, events.EVICTED, job, reason)] if ran else []
+        if state in states.LOST_RUNS:
+            told += self.lost_runs.lost(job, end_s, reason)
+        return told
+
+
+def _removed_for(state: str, ran: bool) -> str:
+    """Why a job left undone; empty if it was done."""
+    if state == "FAILED" and not ran:
+        return "failed_start"
+    return states.REMOVED_FOR.get(state, "")
+
+
+def _spec(record: Record, since_s: float, eligible_s: float | None) -> JobSpec:
+    """What the user said. The VO is the account, else the user's group.
+
+    Slurm's records do not say whether a job was interactive, so that its class is ``batch``.
+    """
+    return JobSpec(
+        user=record.user,
+        vo=record.account or record.group or "all",
+        cpus=_whole(record.requested) or _whole(record.allocated) or 1,
+        estimate_s=limit_s(record.limit),
+        eligible_s=eligible_s if eligible_s is not None and eligible_s > since_s else None,
+    )
+
+
+def _whole(digits: str) -> int:
+    """The number, or 0 if it is none."""
+    plain = digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS
+    return int(digits) if plain else 0

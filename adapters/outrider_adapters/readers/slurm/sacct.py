@@ -1,0 +1,124 @@
+"""The reader of ``sacct -P`` dumps: one job, or one step of a job, a line."""
+
+import re
+from typing import Any, ClassVar, Final
+
+from outrider.api import ConfigurationError, NamedEvent, ReaderOptions
+from outrider_adapters.readers.slurm import states
+from outrider_adapters.readers.slurm.columns import Columns
+from outrider_adapters.readers.slurm.lines import LineReader
+from outrider_adapters.readers.slurm.record_events import Record, UnreadableRecordError
+
+_JOB_ID = re.compile(r"\d{1,10}(?:_\d{1,10})?(?:\+\d{1,10})?", re.ASCII)
+_NO_JOB = re.compile(
+    r"(?P<step>\d{1,10}(?:_\d{1,10}|_\[[^\]]*\])?(?:\+\d{1,10})?\.\S+)"
+    r"|(?P<array_not_yet_split>\d{1,10}_\[.*)",
+    re.ASCII,
+)
+_ALL_THAT_HELPS: Final = (
+    "JobID,State,Submit,Eligible,Start,End,AllocCPUS,ReqCPUS,User,Account,Group,Timelimit,NodeList"
+)
+
+
+class SacctReader(LineReader):
+    """Reads what ``sacct -P`` (``--parsable2``) or ``-p`` prints.
+
+    Columns are found by the names in the header; ``JobID``, ``State`` and ``End`` must be there.
+    The columns of a dump without one (``-n``) are named by `ReaderOptions.fields`.
+
+    Jobs go by sacct's own spelling: ``123``, ``123_4`` (a task of an array), ``123+0`` (one
+    component of a heterogeneous job: each has CPUs of its own and counts as a job). Steps are
+    ignored, and so are tasks of arrays that are in one row still (``123_[5-10]``).
+
+    With ``--duplicates`` the rows of a job that was queued again must stand in sacct's order, the
+    older first.
+
+    Raises:
+        ConfigurationError: the fields lack a column that must be there, or the time zone is not
+            known.
+    """
+
+    name: ClassVar[str] = "slurm-sacct"
+    description: ClassVar[str] = "Slurm accounting as printed by sacct -P"
+
+    def __init__(self, options: ReaderOptions) -> None:
+        super().__init__(options)
+        self._columns = Columns(options.fields) if options.fields else None
+        if self._columns is not None and self._columns.missing:
+            raise ConfigurationError(
+                f'the fields "{",".join(options.fields)}" have no '
+                f"{' and no '.join(self._columns.missing)}; "
+                f"right would be every column of the file in its order, as {_ALL_THAT_HELPS}"
+            )
+        self._clusters: set[str] = set()
+
+    @classmethod
+    def recognises(cls, head: bytes) -> bool:
+        """Whether a file begins with sacct's header."""
+        first = head.lstrip().partition(b"\n")[0]
+        return Columns.of_header(first.decode("utf-8", "replace")) is not None
+
+    def read_line(self, line: str) -> list[NamedEvent]:
+        """The events of a row; see `LineReader.read_line`."""
+        columns = self._columns
+        if columns is None:
+            return self._begin(line)
+        cells = columns.cells(line)
+        if len(cells) < len(columns.names):
+            return self._begin(line)
+        job = cells[columns.job]
+        if _JOB_ID.fullmatch(job) is None:
+            other = _NO_JOB.fullmatch(job)
+            if other is None or other.lastgroup is None:
+                return self._begin(line)
+            self.ignored[other.lastgroup] += 1
+            return []
+        if columns.missing:
+            raise UnreadableRecordError("no_such_column")
+        *said, cluster = columns.pick(cells)
+        if cluster and cluster not in self._clusters:
+            self._note_cluster(cluster)
+        record = Record(*said)
+        if record.state == states.REVOKED:
+            self.ignored["revoked"] += 1
+            return []
+        return self.lives.tell(record)
+
+    def _begin(self, line: str) -> list[NamedEvent]:
+        """A header, at the beginning of the file or of a dump appended to it."""
+        columns = Columns.of_header(line)
+        if columns is None:
+            if self._columns is not None:
+                raise UnreadableRecordError("garbage")
+            self._warn("there is no header: say the names of the columns, as in --fields")
+            raise UnreadableRecordError("no_header")
+        self._columns = columns
+        self.ignored["header"] += 1
+        if columns.missing:
+            self._warn(
+                f"there is no column {' and no '.join(columns.missing)}: "
+                f"let sacct print them, with --format {_ALL_THAT_HELPS}"
+            )
+        return []
+
+    def _note_cluster(self, cluster: str) -> None:
+        self._clusters.add(cluster)
+        if len(self._clusters) > 1:
+            self._warn(
+                f"rows of {len(self._clusters)} clusters, {cluster} among them: jobs of the same "
+                "number are taken for one; dump each cluster by itself"
+            )
+
+    def _warn(self, warning: str) -> None:
+        if warning not in self.warnings:
+            self.warnings.append(warning)
+
+    def save(self) -> Any:
+        """Also the columns, for a file that goes on growing."""
+        names = self._columns.names if self._columns else []
+        return super().save() | {"columns": names}
+
+    def restore(self, saved: Any) -> None:
+        """Go on from what `save` gave."""
+        super().restore(saved)
+        self._columns = Columns(saved["columns"]) if saved["columns"] else None

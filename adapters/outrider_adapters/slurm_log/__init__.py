@@ -1,6 +1,0 @@
-"""What Slurm writes about jobs that ended: ``sacct -P`` dumps and the jobcomp/filetxt log."""
-
-from outrider_adapters.slurm_log.jobcomp import JobcompReader
-from outrider_adapters.slurm_log.sacct import SacctReader
-
-__all__ = ["JobcompReader", "SacctReader"]

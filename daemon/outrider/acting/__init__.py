@@ -1,0 +1,1 @@
+"""Whether a decision may be carried out; the place for levers."""

@@ -1,0 +1,1 @@
+"""Totals by the definitions: waits, energy, fairness, utility, predictions and deferrals."""

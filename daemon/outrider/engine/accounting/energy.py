@@ -1,0 +1,262 @@
+"""Where the energy goes: joules by purpose and cluster, from meters, states and table watts.
+
+A machine's CPUs that run jobs draw their share of its active watts; the rest of it draws what
+its state asks for (owner: active, idle, asleep). So the purposes never count a second twice and
+their sum is the integral of power, also on machines with many CPUs. While a meter's reading of
+a machine holds, the measured watts stand for the table's, and are split as the table's would be.
+Unknown watts are nan, and stay nan in every sum they enter: missing is not zero.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+
+from outrider.engine.accounting.machine_power import (
+    ASLEEP,
+    GONE,
+    IDLE,
+    IDLING,
+    OWNED,
+    OWNER,
+    SLEEP,
+    MachinePower,
+)
+from outrider.engine.accounting.metered_energy import Columns, MeteredBook
+from outrider.engine.accounting.meters import METER_VALID_S, Meter
+from outrider.engine.accounting.power_log import RESTED, WORKED, Floats, Table, work_out
+from outrider.model.clusters import ClusterSpec
+from outrider.model.jobs import RUNNING, Job
+from outrider.model.localtime import LocalTime
+from outrider.model.machines import MachineSpec
+
+GOODPUT: Final = "goodput"
+BADPUT: Final = "badput"
+PURPOSES: Final = (GOODPUT, BADPUT, "open", IDLE, SLEEP, OWNER)
+_AT_ONCE: Final = 3 * 16_384
+"""Numbers in a log before it is worked out unasked: enough that its beginning costs nothing."""
+
+
+class EnergyBook:
+    """Joules by purpose and cluster number, up to the last change of each machine.
+
+    An idle machine falls asleep by its cluster's declared habit (`ClusterSpec`), so that no
+    feeder has to send an event for it; one that says so by an event of its own may.
+
+    Changes of machines without a meter, and runs that ended there, are noted only, and worked out
+    many at a time, at the latest when somebody asks. Additions keep the order in which they were
+    noted, so that no sum depends on when that was.
+    """
+
+    def __init__(self, local_time: LocalTime) -> None:
+        self._local_time = local_time
+        self._habits: list[ClusterSpec] = []
+        self._machines: list[MachinePower] = []
+        self._table: Table | None = None
+        self._by_table: dict[str, Floats] = {p: np.zeros(0) for p in PURPOSES if p != "open"}
+        self._changes: list[float] = []
+        self._runs: dict[str, list[float]] = {GOODPUT: [], BADPUT: []}
+        self._with_meter: dict[int, MachinePower] = {}
+        self._metered = MeteredBook(self._by_table, self._sleeps_at)
+
+    def _sleeps_at(self, cluster: int, now: float) -> float:
+        """When a machine sleeps that begins to idle now."""
+        return now + self._habits[cluster].sleep_after_s(self._local_time.week_second(now))
+
+    # -- to be looked at ----------------------------------------------------------------------
+
+    @property
+    def joules(self) -> Columns:
+        """By purpose and cluster number, measured or from the table."""
+        self.work_out()
+        at_once = self._metered.joules
+        return {p: (column + at_once[p]).tolist() for p, column in self._by_table.items()}
+
+    @property
+    def measured(self) -> Columns:
+        """The part of `joules` that meters measured."""
+        return self._metered.measured
+
+    def machine(self, m: int) -> MachinePower:
+        """What a machine does and draws, to be looked at."""
+        self.work_out()
+        return self._machines[m]
+
+    def is_asleep(self, m: int, now: float) -> bool:
+        """Whether a machine sleeps now: by an event, or by its cluster's habit."""
+        return self.machine(m).is_asleep(now)
+
+    def table_j(self, m: int, cpu_s: float) -> float:
+        """Joules of so many CPU-seconds of work on a machine, by the table."""
+        return self._machines[m].table_j(cpu_s)
+
+    # -- machines -----------------------------------------------------------------------------
+
+    def join(self, m: int, spec: MachineSpec, cluster: int, habits: ClusterSpec) -> None:
+        """A machine joins, idle, or tells anew what it is; `settle` it first."""
+        known = self._habits[cluster] if cluster < len(self._habits) else habits
+        if m < len(self._machines) or known != habits:
+            self.work_out()
+        while len(self._habits) <= cluster:
+            self._habits.append(habits)
+            for columns in (self._metered.joules, self._metered.measured):
+                for column in columns.values():
+                    column.append(0.0)
+        self._habits[cluster] = habits
+        while len(self._machines) <= m:
+            self._machines.append(MachinePower())
+        self._machines[m].describe(spec, cluster)
+        self._table = None
+
+    def enter(self, m: int, state: int, now: float) -> None:
+        """The part of the machine that runs no job enters a state."""
+        if m in self._with_meter:
+            self._metered.enter(self._with_meter[m], state, now)
+            return
+        changes = self._changes
+        changes.extend((m, state, now))
+        if len(changes) >= _AT_ONCE:
+            self.work_out()
+
+    def leave(self, m: int, now: float) -> None:
+        """The machine is gone, and the last reading of its meter with it."""
+        self.enter(m, GONE, now)
+        meter = self._machines[m].meter
+        if meter is not None:
+            meter.until_s = min(meter.until_s, now)
+
+    def read_meter(self, m: int, watts: float, time_s: float) -> None:
+        """A machine's meter was read: these watts hold from now on, at most `METER_VALID_S`.
+
+        What is booked already stays, should the reading come late.
+        """
+        if m not in self._with_meter:
+            machine = self.machine(m)
+            self.settle(m, max(time_s, machine.since))
+            self.work_out()
+            machine.meter = Meter(time_s, watts, time_s + METER_VALID_S)
+            self._with_meter[m] = machine
+            return
+        machine = self._with_meter[m]
+        self._metered.settle(machine, time_s)
+        if machine.meter is not None:
+            machine.meter.read(watts, time_s)
+
+    def settle(self, m: int, now: float) -> None:
+        """Book the time since the last change."""
+        if m in self._with_meter:
+            self._metered.settle(self._with_meter[m], now)
+        else:
+            self._changes.extend((m, WORKED, now))
+
+    # -- runs ---------------------------------------------------------------------------------
+
+    def work(self, m: int, job: int, cpus: int, now: float) -> None:
+        """CPUs begin to work for a job (a start, a resume)."""
+        if m in self._with_meter:
+            self._metered.work(self._with_meter[m], job, cpus, now)
+        else:
+            self._changes.extend((m, WORKED + cpus, now))
+
+    def rest(self, m: int, cpus: int, now: float) -> None:
+        """CPUs stop working for a job; an idle machine begins to idle anew."""
+        if m in self._with_meter:
+            self._metered.rest(self._with_meter[m], cpus, now)
+        else:
+            self._changes.extend((m, RESTED - cpus, now))
+
+    def pause(self, m: int, job: int, cpus: int, now: float) -> None:
+        """CPUs rest while their job is suspended."""
+        self.rest(m, cpus, now)
+        if m in self._with_meter:
+            meter = self._with_meter[m].meter
+            if meter is not None:
+                meter.run_pauses(job)
+
+    def end_run(self, purpose: str, cluster: int, run_s: float, job: Job, now: float) -> None:
+        """Book a run that ended, for a purpose; its CPUs rest, unless they did already."""
+        m = job.machine
+        if m in self._with_meter:
+            self._metered.end_run(self._with_meter[m], purpose, cluster, run_s, job, now)
+            return
+        runs = self._runs[purpose]
+        runs.extend((m, cluster, job.cpu_s + (run_s - job.counted_s) * job.cpus))
+        if job.state == RUNNING:
+            self._changes.extend((m, RESTED - job.cpus, now))
+        if len(runs) >= _AT_ONCE:
+            self.work_out()
+
+    def add(self, purpose: str, cluster: int, joules: float) -> None:
+        """Book joules that somebody else knows of."""
+        self._metered.joules[purpose][cluster] += joules
+
+    # -- the whole ----------------------------------------------------------------------------
+
+    def work_out(self) -> None:
+        """Bring the sums up to what is noted."""
+        if self._table is None:
+            self._table = Table.of(self._machines, self._habits)
+            for purpose, sums in self._by_table.items():
+                more = len(self._habits) - len(sums)
+                self._by_table[purpose] = np.append(sums, np.zeros(more))
+        if self._changes:
+            self._rests(self._table)
+            self._changes.clear()
+        for purpose, noted in self._runs.items():
+            if noted:
+                m, cluster, cpu_s = np.array(noted, dtype=float).reshape(-1, 3).T
+                machines = m.astype(np.intp)
+                joules = self._table.active_w[machines] * cpu_s / self._table.cpus[machines]
+                np.add.at(self._by_table[purpose], cluster.astype(np.intp), joules)
+                noted.clear()
+
+    def _rests(self, table: Table) -> None:
+        """What the parts of machines drew that ran no job, up to their last noted changes."""
+        done = work_out(self._changes, self._machines, table, self._local_time)
+        for purpose, rows, joules in (
+            (IDLE, done.state == IDLING, done.awake_j),
+            (OWNER, done.state == OWNED, done.awake_j),
+            (SLEEP, (done.state == ASLEEP) | (done.asleep_s != 0.0), done.asleep_j),
+        ):
+            counted = rows & done.counts
+            np.add.at(self._by_table[purpose], done.cluster[counted], joules[counted])
+
+    def restart(self, now: float) -> None:
+        """Forget the joules so far and count from `now` on."""
+        for m in range(len(self._machines)):
+            self.settle(m, now)
+        self.work_out()
+        for sums in self._by_table.values():
+            sums[:] = 0.0
+        for columns in (self._metered.joules, self._metered.measured):
+            for column in columns.values():
+                column[:] = [0.0] * len(column)
+
+    def save(self) -> dict[str, Any]:
+        """What changes, as plain data; watts and habits come again with the machines."""
+        self.work_out()
+        return {
+            "joules": {purpose: sums.tolist() for purpose, sums in self._by_table.items()},
+            "at_once": self._metered.joules,
+            "measured": self._metered.measured,
+            "machines": [machine.save() for machine in self._machines],
+        }
+
+    def restore(self, saved: dict[str, Any], clusters: list[int]) -> None:
+        """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i."""
+        self.work_out()
+        books: tuple[tuple[str, Columns | dict[str, Floats]], ...] = (
+            ("joules", self._by_table),
+            ("at_once", self._metered.joules),  # not in a snapshot from before it was apart
+            ("measured", self._metered.measured),
+        )
+        for name, book in books:
+            for purpose, column in saved.get(name, {}).items():
+                fresh = book[purpose]
+                fresh[:] = [0.0] * len(fresh)
+                for old, joules in zip(clusters, column, strict=False):
+                    if old < len(fresh):
+                        fresh[old] = joules
+        for m, (machine, told) in enumerate(zip(self._machines, saved["machines"], strict=True)):
+            machine.restore(told)
+            if machine.meter is not None:
+                self._with_meter[m] = machine

@@ -1,0 +1,153 @@
+"""One machine in the energy book: what it does now, and what it draws by table and by meter."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Final
+
+import msgspec
+
+from outrider.engine.accounting.meters import Meter, Stretch, working_part
+from outrider.model.clusters import NEVER_S
+from outrider.model.jobs import RUNNING, Job
+from outrider.model.machines import MachineSpec
+
+OWNER: Final = "owner"
+IDLE: Final = "idle"
+SLEEP: Final = "sleep"
+
+GONE, IDLING, OWNED, ASLEEP = range(4)
+
+_NAN: Final = float("nan")
+_MOMENT_S: Final = 1e-3
+"""Less than this of a run without a reading is a rounding error of sums of seconds."""
+
+
+class MachinePower:
+    """What a machine does, and the watts that go with it; nan where they are unknown.
+
+    Attributes:
+        cluster: number of its cluster.
+        cpus: CPUs jobs may use.
+        state: of the part that runs no job: GONE, IDLING, OWNED or ASLEEP.
+        busy: CPUs at work; more than `cpus` where a site overbooks.
+        since: its energy is booked until then.
+        sleeps_at: it sleeps from then on if it idles.
+        active_w, idle_w, sleep_w: watts of the whole machine, by the table.
+        meter: what its meter told, or None if nobody ever read one.
+    """
+
+    __slots__ = (
+        "active_w",
+        "busy",
+        "cluster",
+        "cpus",
+        "idle_w",
+        "meter",
+        "since",
+        "sleep_w",
+        "sleeps_at",
+        "state",
+    )
+
+    def __init__(self) -> None:
+        self.cluster = 0
+        self.cpus = 1
+        self.state = GONE
+        self.busy = 0
+        self.since = 0.0
+        self.sleeps_at = NEVER_S
+        self.active_w = self.idle_w = self.sleep_w = _NAN
+        self.meter: Meter | None = None
+
+    def describe(self, spec: MachineSpec, cluster: int) -> None:
+        """What it is, for the first time or anew; who works on it goes on."""
+        self.cluster = cluster
+        self.cpus = max(1, spec.cpus)
+        unseen = spec.inferred
+        self.active_w = _NAN if spec.active_w is None else spec.active_w
+        self.idle_w = _NAN if spec.idle_w is None or unseen else spec.idle_w
+        self.sleep_w = _NAN if spec.sleep_w is None or unseen else spec.sleep_w
+
+    def is_asleep(self, now: float) -> bool:
+        """Whether it sleeps now: by an event, or by its cluster's habit."""
+        return self.state == ASLEEP or (
+            self.state == IDLING and not self.busy and now >= self.sleeps_at
+        )
+
+    def rests_as(self, now: float) -> tuple[str, float]:
+        """The purpose of the part that runs no job, and what a whole machine draws for it."""
+        if self.state == OWNED:
+            return OWNER, self.active_w
+        if self.is_asleep(now):
+            return SLEEP, self.sleep_w
+        return IDLE, self.idle_w
+
+    # -- by the table -------------------------------------------------------------------------
+
+    def table_w(self, cpus: int, now: float) -> float:
+        """Watts now, with so many CPUs at work."""
+        if self.state == GONE:
+            return 0.0
+        share = min(1.0, cpus / self.cpus)
+        if self.state == OWNED or share >= 1.0:
+            return self.active_w
+        rest_w = self.rests_as(now)[1]
+        return share * self.active_w + (1.0 - share) * rest_w if share else rest_w
+
+    def table_j(self, cpu_s: float) -> float:
+        """Joules of so many CPU-seconds of work: their share of the active watts."""
+        return self.active_w * cpu_s / self.cpus
+
+    # -- by the meter -------------------------------------------------------------------------
+
+    def measured_w(self, now: float) -> float | None:
+        """Watts now; None if no reading holds."""
+        return None if self.meter is None or now >= self.meter.until_s else self.meter.watts
+
+    def measured(self, now: float) -> Iterator[Stretch]:
+        """What the meter measured since `since`, cut where the machine fell asleep."""
+        if self.meter is None or min(now, self.meter.until_s) <= self.since:
+            return
+        until_s = min(now, self.meter.until_s)
+        cuts = [self.since, until_s]
+        if self.is_asleep(until_s) and self.since < self.sleeps_at < until_s:
+            cuts.insert(1, self.sleeps_at)
+        busy = max(0, self.busy) / self.cpus
+        for begin_s, end_s in pairwise(cuts):
+            purpose, rest_w = self.rests_as(begin_s)
+            working = working_part(busy, self.active_w, rest_w)
+            joules = self.meter.watts * (end_s - begin_s)
+            cpu_j = working * joules / self.busy if busy else 0.0
+            yield Stretch(purpose, (1.0 - working) * joules, cpu_j, end_s - begin_s)
+
+    def run_j(self, job: Job, run_s: float, now: float) -> tuple[float, float]:
+        """Joules of a run so far, and how many of them the meter measured.
+
+        The seconds of the run that no reading covered are the table's.
+        """
+        if self.meter is None:
+            return self.table_j(job.run_cpu_s(run_s)), 0.0
+        working = job.state == RUNNING
+        cpu_j, covered_s = self.meter.of_run(job.number, working)
+        for stretch in self.measured(now) if working else ():
+            cpu_j += stretch.cpu_j
+            covered_s += stretch.seconds
+        measured_j, table_s = cpu_j * job.cpus, run_s - covered_s
+        if table_s < _MOMENT_S:
+            return measured_j, measured_j
+        return measured_j + self.table_j(job.cpus * table_s), measured_j
+
+    # -- snapshots ----------------------------------------------------------------------------
+
+    def save(self) -> list[Any]:
+        """What changes, as plain data; what it is comes again with the site's machines."""
+        sleeps_at = None if self.sleeps_at == NEVER_S else self.sleeps_at
+        rest = 1.0 - self.busy / self.cpus
+        return [self.state, rest, self.since, sleeps_at, msgspec.to_builtins(self.meter)]
+
+    def restore(self, saved: list[Any]) -> None:
+        """Go on from what `save` gave."""
+        self.state, rest, self.since, sleeps_at, meter = saved
+        self.busy = round((1.0 - rest) * self.cpus)
+        self.sleeps_at = NEVER_S if sleeps_at is None else sleeps_at
+        self.meter = msgspec.convert(meter, Meter | None)

@@ -1,0 +1,176 @@
+"""What many machines drew between the changes that were noted of them, worked out at once.
+
+A log is a flat list of three numbers a change: the machine, what changed, the time. What changed
+is a state (GONE, IDLING, OWNED, ASLEEP: the part that runs no job enters it), or `worked` or
+`rested` by a number of CPUs. Every change ends one stretch of its machine and begins the next.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.engine.accounting.machine_power import ASLEEP, IDLING, MachinePower
+from outrider.model.clusters import NEVER_S, ClusterSpec
+from outrider.model.localtime import LocalTime
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.intp]
+
+WORKED: Final = ASLEEP + 1
+"""And the number of CPUs that begin to work; 0 cuts a stretch in two, and changes nothing."""
+RESTED: Final = -1
+"""Less the number of CPUs that begin to rest."""
+
+
+class Table(NamedTuple):
+    """What machines are, by their numbers, and how their clusters sleep, by theirs."""
+
+    cluster: Numbers
+    cpus: Floats
+    active_w: Floats
+    idle_w: Floats
+    sleep_w: Floats
+    open_minutes: NDArray[np.bool_]
+    sleep_after_open_s: Floats
+    sleep_after_closed_s: Floats
+    soonest_sleep_s: float
+
+    @classmethod
+    def of(cls, machines: Sequence[MachinePower], habits: Sequence[ClusterSpec]) -> "Table":
+        """The table of machines and clusters in the order of their numbers."""
+        open_s = np.array([spec.sleep_after_open_s for spec in habits], dtype=float)
+        closed_s = np.array([spec.sleep_after_closed_s for spec in habits], dtype=float)
+        minutes = [np.frombuffer(spec.hours.minutes, dtype=bool) for spec in habits]
+        return cls(
+            np.array([machine.cluster for machine in machines], dtype=np.intp),
+            np.array([machine.cpus for machine in machines], dtype=float),
+            np.array([machine.active_w for machine in machines]),
+            np.array([machine.idle_w for machine in machines]),
+            np.array([machine.sleep_w for machine in machines]),
+            np.array(minutes),
+            open_s,
+            closed_s,
+            float(np.minimum(open_s, closed_s).min(initial=NEVER_S)),
+        )
+
+    def sleep_after_s(self, cluster: Numbers, week_second: Floats) -> Floats:
+        """Idle seconds until sleep for idleness that begins then (`ClusterSpec.sleep_after_s`)."""
+        is_open = self.open_minutes[cluster, week_second.astype(np.intp) // 60]
+        return np.where(
+            is_open, self.sleep_after_open_s[cluster], self.sleep_after_closed_s[cluster]
+        )
+
+
+class Stretches(NamedTuple):
+    """A stretch for every change in the log, in its order: what the change put an end to.
+
+    Attributes:
+        cluster: of the machine.
+        state: of the part that ran no job.
+        counts: whether there was such a part, and any time.
+        awake_j: joules it drew while awake, idle or under an owner.
+        asleep_s: seconds (of the whole machine) that it slept.
+        asleep_j: joules it drew meanwhile.
+    """
+
+    cluster: Numbers
+    state: Floats
+    counts: NDArray[np.bool_]
+    awake_j: Floats
+    asleep_s: Floats
+    asleep_j: Floats
+
+
+def work_out(
+    log: Sequence[float], machines: Sequence[MachinePower], table: Table, local_time: LocalTime
+) -> Stretches:
+    """The stretches that changes have ended; afterwards the machines stand where they left them.
+
+    Args:
+        log: the changes.
+        machines: as they stood before the first change.
+        table: of the same machines.
+        local_time: the site's wall clock.
+    """
+    n = len(machines)
+    rows = np.array(log, dtype=float).reshape(-1, 3)
+    changed = rows[:, 0].astype(np.intp)
+    since = np.array([machine.since for machine in machines])
+    # How each machine stood comes before its own changes; those stay in the order of the log.
+    who = np.concatenate((np.arange(n), changed))
+    order = who.astype(np.min_scalar_type(n)).argsort(kind="stable")  # narrow: sorted by radix
+    who, stood = who[order], order < n
+    when = np.concatenate((since, np.maximum(rows[:, 2], since[changed])))[order]
+    change = np.concatenate(([machine.state for machine in machines], rows[:, 1]))[order]
+
+    busy = np.maximum(change - WORKED, 0) + np.minimum(change - RESTED, 0)
+    busy[stood] = [machine.busy for machine in machines]
+    total = busy.cumsum()
+    busy = total - (total - busy)[_latest(stood)]
+    state = _states(change)
+    idle_from = _latest(stood | (change == IDLING) | (change <= RESTED))
+
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    ends = place[n:]
+    begins = ends - 1
+    last = np.append(np.flatnonzero(stood)[1:], len(order)) - 1
+
+    asked = np.zeros(len(order), dtype=bool)
+    asked[last] = True
+    asked[begins[when[ends] - when[begins] > table.soonest_sleep_s]] = True
+    asked &= state == IDLING
+    idler, began = who[asked], idle_from[asked]
+    week_seconds = local_time.week_seconds(when[began])
+    sleeps_at = np.full(len(order), NEVER_S)
+    sleeps_at[asked] = np.where(
+        stood[began],
+        np.array([machine.sleeps_at for machine in machines])[idler],
+        when[began] + table.sleep_after_s(table.cluster[idler], week_seconds),
+    )
+    _stand(machines, state[last], busy[last], when[last], sleeps_at[last])
+    return _stretches(
+        table, who[begins], state[begins], busy[begins], when[begins], when[ends], sleeps_at[begins]
+    )
+
+
+def _latest(rows: NDArray[np.bool_]) -> Numbers:
+    """At every position, the last one up to it that is True."""
+    return np.maximum.accumulate(np.where(rows, np.arange(len(rows)), 0))
+
+
+def _states(change: Floats) -> Floats:
+    """The state after every change of machines in turn; CPUs that rest wake a sleeper."""
+    state = change[_latest((change >= 0) & (change < WORKED))]
+    woken = (state == ASLEEP) & (change <= RESTED)
+    if not woken.any():
+        return state
+    return _states(np.where(woken, IDLING, change))
+
+
+def _stand(machines: Sequence[MachinePower], *columns: Floats) -> None:
+    """Write down how machines stand."""
+    for machine, state, busy, since, sleeps_at in zip(
+        machines, *(column.tolist() for column in columns), strict=True
+    ):
+        machine.state, machine.busy = int(state), int(busy)
+        machine.since, machine.sleeps_at = since, sleeps_at
+
+
+def _stretches(
+    table: Table, who: Numbers, state: Floats, busy: Floats,
+    begin_s: Floats, end_s: Floats, sleeps_at: Floats,
+) -> Stretches:  # fmt: skip
+    """What machines drew, each from a moment to another."""
+    rest = 1.0 - busy / table.cpus[who]
+    seconds = rest * (end_s - begin_s)
+    asleep_s = np.where(state == ASLEEP, seconds, 0.0)
+    sleeps = (state == IDLING) & (busy == 0) & (end_s > sleeps_at)
+    asleep_s[sleeps] = rest[sleeps] * (end_s - np.maximum(begin_s, sleeps_at))[sleeps]
+    awake_w = np.where(state == IDLING, table.idle_w[who], table.active_w[who])
+    return Stretches(
+        table.cluster[who], state, (rest != 0.0) & (end_s > begin_s),
+        (seconds - asleep_s) * awake_w, asleep_s, asleep_s * table.sleep_w[who],
+    )  # fmt: skip

@@ -1,0 +1,152 @@
+"""One report for replay, ingest and status, made from site, accounting and a seat."""
+
+from collections.abc import Iterable
+from math import isnan
+from typing import Any
+
+from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.accounting.distribution import Distribution, summary
+from outrider.engine.accounting.energy import PURPOSES
+from outrider.engine.scheduling.policy_runner import Seat
+from outrider.engine.state.site import Site
+from outrider.model.jobs import RUNNING, SUSPENDED_STATE
+
+_J_PER_WH = 3600.0
+
+
+def add_unfinished_overhead(
+    accounting: Accounting, site: Site, end_s: float, run_s: Iterable[tuple[int, float]]
+) -> None:
+    """Count the overhead so far of jobs not finished at the end of a trace.
+
+    Args:
+        accounting: of the run.
+        site: of the run.
+        end_s: end of the trace.
+        run_s: (job, true run time) of those jobs that would have ended by themselves.
+    """
+    for number, seconds in run_s:
+        job = site.jobs.get(number)
+        if job is not None and job.submit_s is not None:
+            accounting.overhead.add(max(0.0, end_s - job.submit_s - seconds))
+
+
+def open_energy_j(accounting: Accounting, site: Site) -> dict[int, tuple[float, float]]:
+    """Joules spent so far by runs that are still going, by cluster number.
+
+    Returns:
+        (all, of it measured by meters) of each cluster that has such runs.
+    """
+    energy = accounting.energy
+    joules: dict[int, tuple[float, float]] = {}
+    for job in site.jobs.values():
+        if job.state in (RUNNING, SUSPENDED_STATE):
+            cluster = site.machine_cluster[job.machine]
+            before, before_measured = joules.get(cluster, (0.0, 0.0))
+            spent, measured = energy.machine(job.machine).run_j(job, job.run_s(site.now), site.now)
+            joules[cluster] = before + spent, before_measured + measured
+    return joules
+
+
+def energy_wh(accounting: Accounting, site: Site) -> dict[str, float | None]:
+    """Watt-hours by purpose; None where watts or machine states are unknown."""
+    joules = {purpose: sum(by_cluster) for purpose, by_cluster in accounting.energy.joules.items()}
+    joules["open"] = sum(spent for spent, _ in open_energy_j(accounting, site).values())
+    return {p: None if isnan(joules[p]) else joules[p] / _J_PER_WH for p in PURPOSES}
+
+
+def energy_measured_wh(accounting: Accounting, site: Site) -> dict[str, float]:
+    """Watt-hours by purpose that meters measured: the part of `energy_wh` that is no table's."""
+    measured = accounting.energy.measured
+    joules = {purpose: sum(by_cluster) for purpose, by_cluster in measured.items()}
+    joules["open"] = sum(spent for _, spent in open_energy_j(accounting, site).values())
+    return {p: joules[p] / _J_PER_WH for p in PURPOSES}
+
+
+def _never_started(site: Site, accounting: Accounting) -> dict[tuple[str, str], int]:
+    never = dict(accounting.never_started)
+    for job in site.jobs.values():
+        if job.first_start_s is None:
+            key = (job.spec.job_class, job.spec.vo)
+            never[key] = never.get(key, 0) + 1
+    return never
+
+
+def _waits(accounting: Accounting, site: Site) -> dict[str, Any]:
+    never = _never_started(site, accounting)
+    parts = dict(accounting.waits)
+    for key in never:
+        parts.setdefault(key, Distribution(accounting.exact))
+
+    def grouped(position: int) -> dict[str, Any]:
+        names = sorted({key[position] for key in parts})
+        return {
+            name: summary(
+                [waits for key, waits in parts.items() if key[position] == name],
+                sum(n for key, n in never.items() if key[position] == name),
+            )
+            for name in names
+        }
+
+    return {
+        "all": summary(parts.values(), sum(never.values())),
+        "by_class": grouped(0),
+        "by_vo": grouped(1),
+    }
+
+
+def _work(accounting: Accounting) -> dict[str, Any]:
+    """Goodput and badput, CPU-seconds, of each class and of each VO."""
+    good, bad = accounting.goodput, accounting.badput
+    parts: dict[str, dict[str, dict[str, float]]] = {"by_class": {}, "by_vo": {}}
+    for key in sorted(good.keys() | bad.keys()):
+        for part, name in zip(parts.values(), key, strict=True):
+            sums = part.setdefault(name, {"goodput": 0.0, "badput": 0.0})
+            sums["goodput"] += good.get(key, 0.0)
+            sums["badput"] += bad.get(key, 0.0)
+    return parts
+
+
+def report(site: Site, accounting: Accounting, seat: Seat | None) -> dict[str, Any]:
+    """The measured part of one run's object in ``outrider replay --json``."""
+    unfinished = len(site.jobs)
+    return {
+        "jobs": {
+            "submitted": accounting.submitted,
+            "completed": accounting.completed,
+            "removed": accounting.removed,
+            "unfinished": unfinished,
+            "skipped": {},
+        },
+        "wait_s": _waits(accounting, site),
+        "overhead_s": {"all": summary([accounting.overhead])},
+        "bounded_slowdown": {"all": summary([accounting.slowdown])},
+        "hold_s": {"max": _longest_hold_s(site, seat)},
+        "energy_wh": energy_wh(accounting, site),
+        "energy_measured_wh": energy_measured_wh(accounting, site),
+        "goodput_s": accounting.goodput_s,
+        "badput_s": accounting.badput_s,
+        "work_s": _work(accounting),
+        "starts": accounting.starts,
+        "evictions": accounting.evictions_by_reason(),
+        "fairness": accounting.fairness.report(site.now),
+        "utility": {"total": accounting.utility.total, "per_step": _per_step(site, accounting)},
+    }
+
+
+def _per_step(site: Site, accounting: Accounting) -> float | None:
+    """Productivity: utility a second (Vengerov 2005, section 2); None before time has passed."""
+    span_s = site.now - (accounting.begin_s or 0.0)
+    return accounting.utility.total / span_s if span_s > 0 else None
+
+
+def _longest_hold_s(site: Site, seat: Seat | None) -> float | None:
+    if seat is None:
+        return None
+    longest = seat.longest_hold_s
+    for standing in seat.line.waiting.values():
+        held_s = standing.held_s
+        if standing.hold_since_s is not None:
+            held_s += site.now - standing.hold_since_s
+        longest = max(longest, held_s)
+    return longest

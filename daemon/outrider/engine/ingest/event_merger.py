@@ -1,0 +1,196 @@
+"""The live feeder: several sources, out of order, become one stream with ticks.
+
+Events wait until every source has been seen up to their time (the watermark). Then they enter
+the engine in the order of time, and ticks fall between time stamps exactly as in replay. All of
+it is driven by arrivals and by watermarks that are written in the journal, so that feeding a
+journal again gives the same stream.
+"""
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from math import inf, nextafter
+from typing import Any
+
+from outrider.engine.ingest.machine_registry import Complete, Describe, as_told
+from outrider.engine.ingest.normaliser import Tracker
+from outrider.model.events import KIND_NAMES, STARTED, TICK, Event, NamedEvent
+
+_LONGEST_AGO = float("-inf")
+
+
+class Intake:
+    """Merges sources by time, mends what they tell, and ticks (`outrider.engine.Sink`).
+
+    Args:
+        sources: labels of the adapters; the slowest of them holds the watermark.
+        describe, complete: what the site knows of machines; see `outrider.engine.ingest.machine_registry.Roster`.
+    """
+
+    def __init__(
+        self, sources: Iterable[str], describe: Describe, complete: Complete = as_told
+    ) -> None:
+        self.tracker = Tracker(describe, complete)
+        self.now = _LONGEST_AGO
+        self.counts: dict[str, Counter[str]] = {label: Counter() for label in sources}
+        self.duplicates: Counter[str] = Counter()
+        self.late = 0
+        self._seen = dict.fromkeys(self.counts, _LONGEST_AGO)
+        self._waiting: list[tuple[float, int, int, str, NamedEvent]] = []
+        self._rank = {label: n for n, label in enumerate(self.counts)}
+        self._arrivals = 0
+        self._wakes: list[float] = []
+        self._tick_due = False
+
+    # -- the sink -----------------------------------------------------------------------------
+
+    def start(self, job: int, machine: int) -> None:
+        """Nothing starts from here: in shadow a decision is only recorded."""
+
+    def wake_at(self, time_s: float) -> None:
+        """Deliver a tick at `time_s`, after all other events of that moment."""
+        if time_s <= self.now:
+            self._tick_due = True
+        else:
+            heapq.heappush(self._wakes, time_s)
+
+    # -- sources ------------------------------------------------------------------------------
+
+    def arrive(self, source: str, events: Iterable[NamedEvent]) -> None:
+        """Events came; they wait for the watermark."""
+        rank = self._rank.setdefault(source, len(self._rank))
+        for event in events:
+            self._arrivals += 1
+            entry = (event[0], rank, self._arrivals, source, event)
+            heapq.heappush(self._waiting, entry)
+
+    def seen(self, source: str, until_s: float) -> Iterator[Event]:
+        """A source has been seen up to a time: yields what may enter the engine now.
+
+        The generator must be consumed by the engine itself (`Engine.feed`): ticks depend on what
+        the engine asked for while it handled the events before.
+        """
+        self._hear(source, until_s)
+        yield from self.advance(self._mark_s())
+
+    def hear(self, source: str, until_s: float) -> float | None:
+        """A source has been seen up to a time: where the watermark, `advance`, should go now.
+
+        None if that would bring nothing forth, neither an event nor a tick.
+        """
+        self._hear(source, until_s)
+        mark_s = self._mark_s()
+        moves = (
+            (bool(self._waiting) and self._waiting[0][0] <= mark_s)
+            or (bool(self._wakes) and self._wakes[0] <= mark_s)
+            or (self._tick_due and self.now <= mark_s)
+        )
+        return mark_s if moves else None
+
+    def _hear(self, source: str, until_s: float) -> None:
+        self._seen[source] = max(self._seen.get(source, _LONGEST_AGO), until_s)
+
+    def _mark_s(self) -> float:
+        """Every source has been seen up to here."""
+        return min(self._seen.values(), default=_LONGEST_AGO)
+
+    def excuse(self, source: str) -> None:
+        """A source is away: until it is heard again the others do not wait for it."""
+        self._seen.pop(source, None)
+
+    def advance(self, mark_s: float) -> Iterator[Event]:
+        """Yield what may enter the engine once every source was seen up to `mark_s`; as `seen`."""
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= mark_s:
+            time_s, _, _, origin, event = heapq.heappop(waiting)
+            yield from self._ticks(time_s)
+            if event[1] == STARTED and self._tick_due:
+                # a start is the batch system's own decision: candidates decide before it, on
+                # what it had before its eyes
+                yield self._tick()
+            steps = self._translate(origin, event)
+            if time_s >= self.now:
+                self.now = time_s
+            elif steps is not None:
+                self.late += 1
+            yield from steps or ()
+        if mark_s > _LONGEST_AGO:
+            yield from self._ticks(nextafter(mark_s, inf))
+
+    def _translate(self, origin: str, event: NamedEvent) -> list[Event] | None:
+        """The steps that an event means, counted; None for a duplicate."""
+        steps = self.tracker.translate(event)
+        if steps is None:
+            self.duplicates[origin] += 1
+        else:
+            self.counts.setdefault(origin, Counter())[KIND_NAMES[event[1]]] += 1
+        return steps
+
+    def _ticks(self, before_s: float) -> Iterator[Event]:
+        """Ticks that fall before a time: one due now, then those asked for earlier."""
+        while True:
+            if self._tick_due and self.now < before_s:
+                yield self._tick()
+            elif self._wakes and self._wakes[0] < before_s:
+                self.now = max(self.now, heapq.heappop(self._wakes))
+                self._tick_due = True
+            else:
+                return
+
+    def _tick(self) -> Event:
+        """One tick serves all that is due at this moment, as on the virtual site."""
+        self._tick_due = False
+        while self._wakes and self._wakes[0] <= self.now:
+            heapq.heappop(self._wakes)
+        return self.now, TICK, 0, None
+
+    def begin(self) -> None:
+        """The past is told: count from now on."""
+        for counts in self.counts.values():
+            counts.clear()
+        self.duplicates.clear()
+        self.tracker.repairs.clear()
+        self.late = 0
+
+    def waiting_n(self) -> int:
+        """Events that have arrived and wait for the watermark."""
+        return len(self._waiting)
+
+    # -- snapshots ----------------------------------------------------------------------------
+
+    def save(self) -> dict[str, Any]:
+        """Everything as plain data; events as (time_s, arrival, source, [time, kind, ...])."""
+        return {
+            "tracker": self.tracker.save(),
+            "now": None if self.now == _LONGEST_AGO else self.now,
+            "counts": {label: dict(counts) for label, counts in self.counts.items()},
+            "duplicates": dict(self.duplicates),
+            "late": self.late,
+            "seen": {k: None if v == _LONGEST_AGO else v for k, v in self._seen.items()},
+            "waiting": [
+                [time_s, n, label, event]
+                for time_s, _, n, label, event in sorted(self._waiting, key=lambda e: e[:3])
+            ],
+            "arrivals": self._arrivals,
+            "wakes": sorted(self._wakes),
+            "tick_due": self._tick_due,
+        }
+
+    def restore(self, saved: dict[str, Any], revive: Callable[[list[Any]], NamedEvent]) -> None:
+        """Go on from what `save` gave; `revive` rebuilds an event from plain data."""
+        self.tracker.restore(saved["tracker"])
+        self.now = _LONGEST_AGO if saved["now"] is None else saved["now"]
+        self.counts |= {label: Counter(counts) for label, counts in saved["counts"].items()}
+        self.duplicates = Counter(saved["duplicates"])
+        self.late = saved["late"]
+        for label, seen in saved["seen"].items():
+            if label in self._seen and seen is not None:  # who is gone holds nobody up
+                self._seen[label] = seen
+        self._waiting = [
+            (t, self._rank.get(label, len(self._rank)), n, label, revive(event))
+            for t, n, label, event in saved["waiting"]
+        ]
+        heapq.heapify(self._waiting)
+        self._arrivals = saved["arrivals"]
+        self._wakes = list(saved["wakes"])
+        self._tick_due = saved["tick_due"]

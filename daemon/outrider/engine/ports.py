@@ -1,0 +1,59 @@
+"""The two wires that lead out of the engine: what it brings about, and what it writes down."""
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from outrider.model.decisions import Choice
+from outrider.model.jobs import Job
+
+if TYPE_CHECKING:
+    from outrider.engine.scheduling.policy_runner import Seat
+
+
+class Sink(Protocol):
+    """What carries decisions out: the virtual site in replay, the gate in the daemon."""
+
+    def start(self, job: int, machine: int) -> None:
+        """Start a job on a machine, now."""
+        ...
+
+    def wake_at(self, time_s: float) -> None:
+        """Deliver a tick at `time_s`, after all other events of that moment."""
+        ...
+
+
+@runtime_checkable
+class PlanSink(Sink, Protocol):
+    """What also carries out the plans of policies that do more than start jobs."""
+
+    def squeeze(self, job: int, machine: int, cpus: int) -> None:
+        """Start a queued job on fewer CPUs than it asks for, or change those of a running one."""
+        ...
+
+    def preempt(self, job: int) -> None:
+        """Suspend a running job, now; it gives its CPUs back and keeps its work."""
+        ...
+
+    def resume(self, job: int, cpus: int) -> None:
+        """A preempted job goes on, on its machine."""
+        ...
+
+
+class Recorder(Protocol):
+    """What writes the ledger."""
+
+    def decided(
+        self, seat: "Seat", job: int, action: str, machine: int, cpus: int, reason: str,
+        choice: Choice | None,
+    ) -> None:  # fmt: skip
+        """A decision was made, to be acted on or not."""
+        ...
+
+    def ended(
+        self, seat: "Seat | None", job: Job, ending: str, reason: str, run_s: float,
+        reward: float | None, on_policy: bool,
+    ) -> None:  # fmt: skip
+        """A run ended, or a job left, and the seat's policy was told.
+
+        Of a run that was thrown away and that no seat learns from, told once, with None.
+        """
+        ...

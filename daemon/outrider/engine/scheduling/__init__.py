@@ -1,0 +1,1 @@
+"""Who decides, about which jobs, in which order: policy runners, queues and scheduling passes."""

@@ -1,0 +1,196 @@
+"""The line of jobs that wait for one policy: who is due now, who waits for a machine, who is held.
+
+A job stands in line once, with a stamp. Entries in the queues below name job and stamp, so that
+a job that started, left or came back makes its old entries void without anybody searching them.
+"""
+
+import heapq
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from outrider.engine.state.packing import pack, unpack
+from outrider.model.decisions import NOWHERE
+
+NEVER: Final = float("inf")
+
+
+class Standing:
+    """What was last decided for a waiting job, and how long it has been held by choice.
+
+    Attributes:
+        stamp: makes this place in line different from every other.
+        action, reason: of the decision that stands; empty before the first.
+        cluster: where it would start, or `NOWHERE`.
+        decided_s: when it was last decided.
+        hold_since_s: since when it is kept by choice, or None.
+        held_s: how long it was kept by choice before that.
+    """
+
+    __slots__ = (
+        "action", "cluster", "decided_s", "held_s", "hold_since_s", "reason", "stamp",
+    )  # fmt: skip
+
+    def __init__(self, stamp: int) -> None:
+        self.stamp = stamp
+        self.action = ""
+        self.reason = ""
+        self.cluster = NOWHERE
+        self.decided_s: float | None = None
+        self.hold_since_s: float | None = None
+        self.held_s = 0.0
+
+    def end_hold(self, now: float) -> None:
+        """Kept by choice until now, but no longer."""
+        if self.hold_since_s is not None:
+            self.held_s += now - self.hold_since_s
+            self.hold_since_s = None
+
+
+class Line:
+    """Waiting jobs of one seat.
+
+    Attributes:
+        waiting: what stands for each job, by number.
+        fresh: (job, stamp) to be decided in the next round, in order.
+        blocked: (job, stamp) for which no machine was free, in order.
+        ranked: (order, stamp, job) of those, a heap, where the policy has an order of its own.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: dict[int, Standing] = {}
+        self.fresh: list[tuple[int, int]] = []
+        self.blocked: deque[tuple[int, int]] = deque()
+        self.ranked: list[tuple[float, int, int]] = []
+        self._stamps = 0
+        # holds of one decision epoch end in the order in which they began; only those that the
+        # starvation guard cuts short need sorting
+        self._held: deque[tuple[float, int, int]] = deque()
+        self._cut_short: list[tuple[float, int, int]] = []
+
+    def enter(self, number: int) -> None:
+        """A job gets in line and is due."""
+        self._stamps += 1
+        self.waiting[number] = Standing(self._stamps)
+        self.fresh.append((number, self._stamps))
+
+    @property
+    def somebody_waits(self) -> bool:
+        """Whether a machine that frees concerns anybody here."""
+        return bool(self.blocked) or bool(self.ranked)
+
+    def block(self, number: int, standing: Standing) -> None:
+        """It waits until a machine frees."""
+        self.blocked.append((number, standing.stamp))
+
+    def rank(self, order: float, number: int, standing: Standing) -> None:
+        """It waits until a machine frees, in the policy's own order."""
+        heapq.heappush(self.ranked, (order, standing.stamp, number))
+
+    def pop_ranked(self) -> tuple[int, Standing] | None:
+        """The first in the policy's order leaves the line; None if nobody waits there."""
+        while self.ranked:
+            _, stamp, number = heapq.heappop(self.ranked)
+            standing = self.waiting.get(number)
+            if standing is not None and standing.stamp == stamp:
+                return number, standing
+        return None
+
+    def take_fresh(self) -> Iterator[tuple[int, Standing]]:
+        """Those due now, as they got in line; who started or left since is passed over."""
+        fresh, self.fresh = self.fresh, []
+        return self._standing(fresh)
+
+    def take_blocked(self) -> Iterator[tuple[int, Standing]]:
+        """Those for which no machine was free, as they were blocked."""
+        blocked, self.blocked = self.blocked, deque()
+        return self._standing(blocked)
+
+    def _standing(self, entries: Iterable[tuple[int, int]]) -> Iterator[tuple[int, Standing]]:
+        for number, stamp in entries:
+            standing = self.waiting.get(number)
+            if standing is not None and standing.stamp == stamp:
+                yield number, standing
+
+    def hold(self, number: int, standing: Standing, until_s: float) -> None:
+        """It is due again at `until_s`, one decision epoch from now."""
+        self._held.append((until_s, number, standing.stamp))
+
+    def hold_shorter(self, number: int, standing: Standing, until_s: float) -> None:
+        """It is due again at `until_s`, before the epoch ends."""
+        heapq.heappush(self._cut_short, (until_s, number, standing.stamp))
+
+    def release(self, now: float) -> None:
+        """Those held until now are due."""
+        held, cut_short = self._held, self._cut_short
+        while held and held[0][0] <= now:
+            self._make_due(*held.popleft())
+        while cut_short and cut_short[0][0] <= now:
+            self._make_due(*heapq.heappop(cut_short))
+
+    def _make_due(self, until_s: float, number: int, stamp: int) -> None:
+        if self._stands(number, stamp):
+            self.fresh.append((number, stamp))
+
+    def _stands(self, number: int, stamp: int) -> bool:
+        standing = self.waiting.get(number)
+        return standing is not None and standing.stamp == stamp
+
+    def next_due_s(self) -> float:
+        """When the next held job is due; `NEVER` if none is held."""
+        held, cut_short = self._held, self._cut_short
+        while held and not self._stands(*held[0][1:]):
+            held.popleft()
+        while cut_short and not self._stands(*cut_short[0][1:]):
+            heapq.heappop(cut_short)
+        due_s = held[0][0] if held else NEVER
+        return min(due_s, cut_short[0][0]) if cut_short else due_s
+
+    def decide_anew(self, sent: str) -> None:
+        """All that wait are due, as they got in line.
+
+        But for those whose last action is `sent`: they were sent off and are not heard of yet.
+        """
+        self._empty_queues()
+        by_stamp = sorted(self.waiting.items(), key=lambda entry: entry[1].stamp)
+        self.fresh += [(number, s.stamp) for number, s in by_stamp if s.action != sent]
+
+    def clear(self) -> None:
+        """Everybody goes."""
+        self.waiting.clear()
+        self._empty_queues()
+
+    def _empty_queues(self) -> None:
+        for queue in (self.fresh, self.blocked, self.ranked, self._held, self._cut_short):
+            queue.clear()
+
+    def save(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "waiting": pack(
+                [n, *(getattr(standing, name) for name in Standing.__slots__)]
+                for n, standing in self.waiting.items()
+            ),
+            "stamps": self._stamps,
+            "fresh": [list(entry) for entry in self.fresh],
+            "blocked": pack(self.blocked),
+            "ranked": pack(self.ranked),
+            "held": pack(self._held),
+            "cut_short": [list(entry) for entry in self._cut_short],
+        }
+
+    def restore(self, saved: dict[str, Any], clusters: list[int]) -> None:
+        """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i."""
+        self.clear()
+        for number, *values in unpack(saved["waiting"]):
+            standing = self.waiting[number] = Standing(0)
+            for name, value in zip(Standing.__slots__, values, strict=True):
+                setattr(standing, name, value)
+            if standing.cluster != NOWHERE:
+                standing.cluster = clusters[standing.cluster]
+        self._stamps = saved["stamps"]
+        self.fresh += [(number, stamp) for number, stamp in saved["fresh"]]
+        self.blocked.extend((number, stamp) for number, stamp in unpack(saved["blocked"]))
+        self.ranked += [(order, stamp, n) for order, stamp, n in unpack(saved["ranked"])]
+        self._held.extend((due_s, number, stamp) for due_s, number, stamp in unpack(saved["held"]))
+        self._cut_short += [(due_s, number, stamp) for due_s, number, stamp in saved["cut_short"]]

@@ -1,0 +1,73 @@
+"""A round over a line: jobs are decided one by one, as they got in line or in a fixed order.
+
+Jobs are decided at submission and at once after an eviction. If no machine is free they wait in
+line and are decided when one frees; if the policy *chose* to keep one queued, it is decided again
+a decision epoch (`reconsider_s`) later, per job, and not merely because a machine frees.
+"""
+
+from collections.abc import Iterable
+
+from outrider.engine.scheduling.pending_jobs import Standing
+from outrider.engine.scheduling.scheduling_pass import Round
+from outrider.model.decisions import NO_MACHINE, NOWHERE
+
+
+class LineRound(Round):
+    """Decides the jobs that are due in order of arrival; what fits nowhere lets others pass."""
+
+    def _decide(self) -> None:
+        site, line = self._site, self._line
+        blocked, waiting = line.blocked, line.waiting
+        for _ in range(len(blocked)):
+            if not site.free_total:
+                break
+            number, stamp = blocked.popleft()
+            standing = waiting.get(number)
+            if standing is not None and standing.stamp == stamp:
+                self._decide_job(number, standing)
+        fresh, line.fresh = line.fresh, []
+        for number, stamp in fresh:
+            standing = waiting.get(number)
+            if standing is None or standing.stamp != stamp:
+                continue
+            if site.free_total:
+                self._decide_job(number, standing)
+            else:
+                self._block(number, standing)
+
+    def _block(self, number: int, standing: Standing) -> None:
+        self._line.block(number, standing)
+        self._note_no_machine(number, standing)
+
+    def _decide_job(self, number: int, standing: Standing) -> None:
+        job = self._site.jobs[number]
+        choice, left_s = self._ask(job, standing)
+        if choice.machine != NOWHERE:
+            self._note_start(job, standing, choice)
+            if self._sink is None:  # while the job still waits it is decided anew every epoch
+                self._line.hold(number, standing, self._site.now + self._seat.reconsider_s)
+        elif choice.reason == NO_MACHINE:
+            self._block(number, standing)
+            standing.decided_s = self._site.now
+        else:
+            self._keep(number, standing, choice, left_s)
+
+
+class OrderedRound(LineRound):
+    """Decides them in the policy's order: newcomers take their places before anybody starts."""
+
+    def _decide(self) -> None:
+        site, line = self._site, self._line
+        newcomers = list(line.take_fresh())
+        self._rank(newcomers)
+        while site.free_total and (first := line.pop_ranked()) is not None:
+            self._decide_job(*first)
+        self._rank(line.take_blocked())  # they fit on no machine that was free
+        for number, standing in newcomers:
+            if standing.decided_s != site.now:
+                self._note_no_machine(number, standing)
+
+    def _rank(self, entries: Iterable[tuple[int, Standing]]) -> None:
+        for number, standing in entries:
+            job = self._site.jobs[number]
+            self._line.rank(self._policy.order(job, self._site), number, standing)

@@ -1,0 +1,144 @@
+"""A round that the policy plans as a whole: starts, resumes, preemptions, other CPUs for runs."""
+
+from collections import Counter
+from math import inf
+from typing import Final
+
+from outrider.engine.ports import PlanSink
+from outrider.engine.scheduling.pending_jobs import Standing
+from outrider.engine.scheduling.queue_pass import QueuedRound
+from outrider.engine.scheduling.scheduling_pass import Tally
+from outrider.model.decisions import PREEMPT, RESUME, SQUEEZE, START, Choice, Move
+from outrider.model.errors import PolicyError
+from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, RUNNING, SUSPENDED_STATE, Job
+
+_STATES: Final = {
+    START: (QUEUED,),
+    PREEMPT: (RUNNING,),
+    RESUME: (SUSPENDED_STATE,),
+    SQUEEZE: (QUEUED, RUNNING),
+}
+
+MOST_ROUNDS: Final = 1000
+"""Plans at one moment that move runs and start nobody: what brings about itself never ends."""
+
+
+class PlanRound(QueuedRound):
+    """Asks for a plan after every change, and carries out its moves one by one.
+
+    Moves are changes, too: a policy must come to rest. One that moves runs to and fro at one
+    moment, `MOST_ROUNDS` times without a start, is stopped.
+    """
+
+    def __init__(self, seat: Tally) -> None:
+        super().__init__(seat)
+        self._moment_s = -inf
+        self._rounds = 0
+
+    def _decide(self) -> None:
+        newcomers = self._admit()
+        site = self._site
+        self._more: Counter[int] = Counter()  # CPUs that this round takes, by machine
+        self._moved: set[int] = set()
+        for move in list(self._policy.plan(self.table, site)):
+            job = site.jobs.get(move.job)
+            self._check(move, job)
+            if job is not None:
+                self._apply(move, job)
+        if self._sink is not None and self._moved:
+            self._count_round()
+        for job, standing in newcomers:
+            if job.state == QUEUED and standing.decided_s != site.now:
+                self._note_no_machine(job.number, standing)
+
+    def _count_round(self) -> None:
+        """A plan was carried out. Raises `PolicyError` if plans follow each other without end."""
+        site = self._site
+        # who starts leaves the queue, so that these rounds end by themselves
+        started = any(site.jobs[number].state == QUEUED for number in self._moved)
+        if started or site.now != self._moment_s:
+            self._moment_s, self._rounds = site.now, 0
+        self._rounds += 1
+        if self._rounds > MOST_ROUNDS:
+            raise PolicyError(
+                f"{self._rounds} plans at {site.now:g} s moved runs and started nobody; right "
+                "would be no moves where nothing but the policy's own moves happened since the last"
+            )
+
+    def _check(self, move: Move, job: Job | None) -> None:
+        """Refuse what cannot be. Raises `PolicyError`."""
+        site = self._site
+        known = job is not None and job.state in _STATES.get(move.action, ())
+        wrong = None
+        if job is None or not known:
+            state = "is unknown" if job is None else f"is {JOB_STATE_NAMES[job.state]}"
+            wrong = f"the job {state}"
+        elif move.job in self._moved:
+            wrong = "the plan has moved the job already"
+        elif not 0 <= move.machine < site.machines_n:
+            wrong = f"there are {site.machines_n} machines"
+        elif move.action != PREEMPT and not 1 <= move.cpus <= job.spec.cpus:
+            wrong = f"it asks for {job.spec.cpus} CPUs"
+        elif move.action == START and move.cpus != job.spec.cpus:
+            wrong = f"on fewer than its {job.spec.cpus} CPUs it is squeezed"
+        elif job.state != QUEUED and move.machine != job.machine:
+            wrong = f"its run is on machine {job.machine}"
+        elif move.action != PREEMPT:
+            before = job.cpus if job.state == RUNNING else 0
+            left = self._cpus_left(move.machine)
+            if move.cpus - before > left:
+                wrong = f"{left} CPUs are left there"
+        if wrong is not None:
+            raise PolicyError(f"impossible move {move}: {wrong}")
+
+    def _cpus_left(self, machine: int) -> int:
+        site = self._site
+        return site.cpus_of(machine) - site.busy[machine] - self._more[machine]
+
+    def _apply(self, move: Move, job: Job) -> None:
+        """Keep the books of this round, write it down, and have it carried out."""
+        before = job.cpus if job.state == RUNNING else 0
+        self._more[move.machine] += (0 if move.action == PREEMPT else move.cpus) - before
+        self._moved.add(move.job)
+        standing = self._line.waiting.get(job.number)
+        if self._sink is None and not self._is_news(move, standing):
+            return
+        self._write_down(move, job, standing)
+        if self._sink is not None:
+            self._carry_out(move, job)
+            if standing is not None:
+                self.leave(job, standing)
+
+    def _is_news(self, move: Move, standing: Standing | None) -> bool:
+        """In shadow a move that stands already is not written down again."""
+        if standing is None:  # it concerns a run; the batch system will not follow
+            return False
+        cluster = self._site.machine_cluster[move.machine]
+        return (standing.action, standing.cluster) != (move.action, cluster)
+
+    def _write_down(self, move: Move, job: Job, standing: Standing | None) -> None:
+        site, seat = self._site, self._seat
+        if standing is not None:
+            standing.action, standing.reason = move.action, move.reason
+            standing.cluster = site.machine_cluster[move.machine]
+            standing.decided_s = site.now
+        seat.decisions += 1
+        if move.action == START:
+            seat.starts += 1
+        else:
+            seat.moves[move.action] += 1
+        choice = Choice(move.machine, move.reason, move.propensity, move.scores)
+        self._record(seat, job.number, move.action, move.machine, move.cpus, move.reason, choice)
+
+    def _carry_out(self, move: Move, job: Job) -> None:
+        sink, number = self._sink, job.number
+        if move.action == START and sink is not None:
+            sink.start(number, move.machine)
+        elif not isinstance(sink, PlanSink):
+            raise PolicyError(f"{move.action}: jobs at this site can only be started")
+        elif move.action == SQUEEZE:
+            sink.squeeze(number, move.machine, move.cpus)
+        elif move.action == PREEMPT:
+            sink.preempt(number)
+        else:
+            sink.resume(number, move.cpus)

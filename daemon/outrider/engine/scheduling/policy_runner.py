@@ -1,0 +1,307 @@
+"""A seat at the engine: one policy, acting or in shadow, with its own memory and chance.
+
+Every seat decides the same waiting jobs on the same view of the site: see `Round`.
+"""
+
+from collections import Counter
+from collections.abc import Hashable
+from typing import Any
+
+from outrider.api.policy import Policy
+from outrider.engine.accounting.deferrals import Holds
+from outrider.engine.accounting.predictions import Predictions
+from outrider.engine.ports import Sink
+from outrider.engine.scheduling.backfill import NONE
+from outrider.engine.scheduling.pending_jobs import Line, Standing
+from outrider.engine.scheduling.per_job_pass import LineRound, OrderedRound
+from outrider.engine.scheduling.plan_pass import PlanRound
+from outrider.engine.scheduling.queue_pass import QueuedRound
+from outrider.engine.scheduling.ranking_pass import QueueRound
+from outrider.engine.scheduling.scheduling_pass import Record, Round
+from outrider.engine.state.site import Site
+from outrider.model.decisions import KEEP, NO_MACHINE, NOWHERE, START
+from outrider.model.errors import PolicyError
+from outrider.model.jobs import Job
+from outrider.model.outcomes import EVICTED_RUN, REMOVED_RUN, Outcome
+
+
+class Seat:
+    """One policy at the engine's table.
+
+    Args:
+        policy: who decides.
+        acting: True for the one whose starts are carried out; False in shadow.
+        reconsider_s: decision epoch where the policy has none of its own.
+        strict: an error in the policy is raised (replay). Otherwise it is noted in `broken`, and
+            the seat stays empty from then on while the others go on (the daemon).
+        exact: remember each job that was held, for a report that knows the truth (replay).
+        backfill: the rule by which jobs may pass one that does not fit (`engine.backfill`). None:
+            whoever fits may pass, unless the policy ranks the whole queue.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        acting: bool,
+        reconsider_s: float,
+        strict: bool = True,
+        exact: bool = False,
+        backfill: str | None = None,
+    ) -> None:
+        self.strict = strict
+        self.broken = ""
+        self.policy = policy
+        self.name = policy.name
+        self.acting = acting
+        own = policy.reconsider_s
+        self.reconsider_s = reconsider_s if own is None else own
+        self.line = Line()
+        self.running: dict[int, tuple[Hashable, bool]] = {}
+        self.decisions = 0
+        self.starts = 0
+        self.agreed = 0
+        self.disagreed = 0
+        self.reward_sum = 0.0
+        self.reward_n = 0
+        kind = type(policy)
+        self.learns = kind.observe is not Policy.observe
+        self.hears = policy.hears if kind.notice is not Policy.notice else frozenset()
+        self.predictions = Predictions() if kind.predict is not Policy.predict else None
+        self.holds = Holds(self.reconsider_s, exact)
+        self.longest_hold_s = 0.0
+        self.moves: Counter[str] = Counter()
+        self._round = self._round_of(backfill)
+        self.plans = isinstance(self._round, PlanRound)
+        self.looks_at_runs = isinstance(self._round, QueuedRound)
+
+    def _round_of(self, backfill: str | None) -> Round:
+        """As the policy decides: everything at once, the whole queue ranked, or job by job."""
+        kind = type(self.policy)
+        if kind.plan is not Policy.plan:
+            return PlanRound(self)
+        if backfill is not None or kind.rank is not Policy.rank:
+            return QueueRound(self, backfill or NONE)
+        return LineRound(self) if kind.order is Policy.order else OrderedRound(self)
+
+    # -- what happens to jobs -----------------------------------------------------------------
+
+    def enter(self, number: int) -> None:
+        """A job waits and must be decided: submitted, evicted or released."""
+        if not self.broken:
+            self.line.enter(number)
+
+    @property
+    def somebody_waits(self) -> bool:
+        """Whether a machine that frees concerns anybody here."""
+        return self._round.somebody_waits
+
+    def withdraw(self, number: int, site: Site) -> Standing | None:
+        """A job no longer waits. Returns what stood for it."""
+        standing = self.line.waiting.pop(number, None)
+        if standing is None:
+            return None
+        if self.looks_at_runs:
+            self._withdrew(standing, site)
+        now = site.now
+        if standing.held_s or standing.hold_since_s is not None:
+            standing.end_hold(now)
+            self.longest_hold_s = max(self.longest_hold_s, standing.held_s)
+            self.holds.add(number, standing.held_s)
+        return standing
+
+    def changed(self, job: Job, site: Site) -> None:
+        """A job is declared anew; if it waits, it keeps its place in line."""
+        standing = self.line.waiting.get(job.number)
+        if standing is None or not self.looks_at_runs or self.broken:
+            return
+        try:
+            self._round.changed(job, standing, site)
+        except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+            self._fail(error)
+
+    def _withdrew(self, standing: Standing, site: Site) -> None:
+        try:
+            self._round.withdrew(standing, site)
+        except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+            self._fail(error)
+
+    def started(self, job: Job, site: Site) -> None:
+        """A run began, by this policy's choice or, in shadow, by the batch system's."""
+        standing = self.withdraw(job.number, site)
+        on_policy = self.acting
+        if not self.acting and standing is not None and standing.action:
+            cluster = site.machine_cluster[job.machine]
+            on_policy = standing.action == START and standing.cluster == cluster
+            if standing.reason != NO_MACHINE:
+                self.agreed += on_policy
+                self.disagreed += not on_policy
+                if standing.action == KEEP:
+                    self.holds.cut_short(job.number)
+        if self.learns and not self.broken:
+            try:
+                key = self.policy.alike(job, site)
+            except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+                self._fail(error)
+            else:
+                self.running[job.number] = (key, on_policy)
+        if self.predictions is not None and not self.broken:
+            try:
+                self.predictions.keep(job.number, self.policy.predict(job, job.machine, site))
+            except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+                self._fail(error)
+
+    def judge(self, job: Job, ending: str, reason: str, run_s: float, now: float) -> None:
+        """A run ended: hold what was predicted, and a hold before it, against what happened."""
+        if self.predictions is not None:
+            self.predictions.score(job.number, ending, reason, run_s, now)
+        if ending is not EVICTED_RUN:
+            self.holds.end(job.number, ending)
+
+    def calibration(self, now: float) -> dict[str, Any] | None:
+        """How true its predictions were until now; None where the policy predicts nothing."""
+        return None if self.predictions is None else self.predictions.report(now)
+
+    def ended(
+        self, job: Job, ending: str, reason: str, run_s: float, site: Site
+    ) -> tuple[float | None, bool]:
+        """A run ended: let the policy learn from it.
+
+        Returns the reward, if there is one, and whether it was of the policy's own choice.
+        """
+        key, on_policy = self.running.pop(job.number, (None, False))
+        if key is None:
+            return None, on_policy
+        machine = job.machine
+        outcome = Outcome(
+            job.number, key, machine, site.machine_cluster[machine], job.start_s, site.now,
+            run_s, ending, reason,
+        )  # fmt: skip
+        return self._learn(outcome, site, on_policy), on_policy
+
+    def removed(self, job: Job, reason: str, site: Site, record: Record) -> float | None:
+        """A job left the queue without running."""
+        standing = self.withdraw(job.number, site)
+        if standing is not None and standing.action == KEEP:
+            self.decisions += 1
+            record(self, job.number, KEEP, NOWHERE, 0, f"ended_{reason}", None)
+        self.holds.end(job.number, REMOVED_RUN)
+        if not self.learns:
+            return None
+        now = site.now
+        outcome = Outcome(
+            job.number, (), NOWHERE, NOWHERE, now, now, 0.0, REMOVED_RUN, reason
+        )  # fmt: skip
+        return self._learn(outcome, site, on_policy=True)
+
+    def notice(self, kind: int, machine: int, site: Site) -> None:
+        """Something happened to a machine, of a kind that the policy hears of."""
+        if self.broken:
+            return
+        try:
+            self.policy.notice(kind, machine, site)
+        except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+            self._fail(error)
+
+    def _learn(self, outcome: Outcome, site: Site, on_policy: bool) -> float | None:
+        if self.broken:
+            return None
+        try:
+            rewards = self.policy.observe(outcome, site, on_policy)
+        except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+            self._fail(error)
+            return None
+        if not rewards:
+            return None
+        total = sum(rewards)
+        self.reward_sum += total
+        self.reward_n += len(rewards)
+        return total
+
+    def _fail(self, error: Exception) -> None:
+        """The policy raised an error. Raises `PolicyError` where seats are strict."""
+        text = f'policy "{self.name}" failed: {type(error).__name__}: {error}'
+        if self.strict:
+            raise PolicyError(text) from error
+        self.broken = text
+        self.line.clear()
+        self._round.clear()
+        self.running.clear()
+        if self.predictions is not None:
+            self.predictions.open.clear()
+
+    # -- a round ------------------------------------------------------------------------------
+
+    def next_look_s(self, number: int) -> float | None:
+        """When a waiting job is decided again; None: as soon as a machine frees, or never."""
+        standing = self.line.waiting.get(number)
+        if standing is None or standing.decided_s is None or standing.reason == NO_MACHINE:
+            return None
+        due_s = standing.decided_s + self.reconsider_s
+        if standing.hold_since_s is not None:
+            guard_s = standing.hold_since_s + self.policy.max_hold_s - standing.held_s
+            due_s = min(due_s, guard_s)
+        return due_s
+
+    def join(self, site: Site, sink: Sink, record: Record) -> None:
+        """Come to an engine's table; in shadow nothing goes to the sink."""
+        self._round.join(site, sink if self.acting else None, record)
+
+    def round(self, now: float) -> float:
+        """Decide what is due; returns when somebody is due again, `NEVER` if nobody is held."""
+        line = self.line
+        line.release(now)
+        try:
+            self._round.decide_due()
+        except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+            self._fail(error)
+        return line.next_due_s()
+
+    # -- snapshots ----------------------------------------------------------------------------
+
+    def save(self, site: Site) -> dict[str, Any]:
+        """Everything that changes, as plain data, the policy's learning and chance included."""
+        state = self.policy.rng.getstate()
+        return {
+            "policy": self.policy.save(site),
+            "rng": [state[0], list(state[1]), state[2]],
+            "line": self.line.save(),
+            "queue": self._round.save(),
+            "moves": dict(self.moves),
+            "running": [[number, key, on] for number, (key, on) in self.running.items()],
+            "predictions": None if self.predictions is None else self.predictions.save(),
+            "holds": self.holds.save(),
+            "broken": self.broken,
+            "counts": [self.decisions, self.starts, self.agreed, self.disagreed, self.reward_n],
+            "sums": [self.reward_sum, self.longest_hold_s],
+        }
+
+    def restore(self, saved: dict[str, Any], clusters: list[int], site: Site) -> bool:
+        """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i.
+
+        False, and nothing is changed, if the policy says that what it learned does not fit.
+        """
+        try:
+            self.policy.restore(saved["policy"], site)
+        except ValueError:
+            return False
+        version, numbers, gauss = saved["rng"]
+        self.policy.rng.setstate((version, tuple(numbers), gauss))
+        self.line.restore(saved["line"], clusters)
+        queue = saved.get("queue") or {}
+        self._round.restore(queue, site)
+        if bool(queue) != self.looks_at_runs:  # another kind of round was saved: its rule changed
+            self.line.decide_anew(START if self.acting else "")
+        self.moves = Counter(saved.get("moves", {}))
+        self.running = {number: (_hashable(key), on) for number, key, on in saved["running"]}
+        if self.predictions is not None and saved["predictions"] is not None:
+            self.predictions.restore(saved["predictions"])
+        self.holds.restore(saved["holds"])
+        self.broken = saved["broken"]
+        self.decisions, self.starts, self.agreed, self.disagreed, self.reward_n = saved["counts"]
+        self.reward_sum, self.longest_hold_s = saved["sums"]
+        return True
+
+
+def _hashable(key: Any) -> Hashable:
+    """A key as it was before plain data made lists of its tuples."""
+    return tuple(_hashable(part) for part in key) if isinstance(key, list) else key

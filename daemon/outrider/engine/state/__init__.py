@@ -1,0 +1,1 @@
+"""The state of a site: its machines, its jobs, its clock."""

@@ -1,0 +1,258 @@
+"""The machines of a site: who may start where now, kept eagerly as events pass.
+
+Machines and clusters are numbers into flat lists; names stay at the edge. A machine is `usable`
+when neither its owner nor an administrator keeps jobs away, and `free` when it also has a CPU
+left; inside a round it may be reserved. Counts per cluster are kept eagerly, and a free machine
+is drawn by rejection: never from a list of all free machines, which would have to be kept.
+"""
+
+import random
+from collections.abc import Sequence
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.engine.state.availability import LeftAlone
+from outrider.model.clusters import ClusterSpec
+from outrider.model.decisions import NOWHERE
+from outrider.model.machines import MachineSpec
+
+_TRIES = 32
+
+SHUT, FREE, TAKEN, RESERVED = range(4)
+"""No job may start there; one may; all CPUs run jobs; the last of them are promised in a round."""
+
+
+class Machines:
+    """State of machines and clusters.
+
+    Args:
+        clusters: declared clusters; others appear with the first machine that names them.
+
+    Attributes:
+        now: event time, seconds.
+        widest: most CPUs that any machine ever had.
+        busy: CPUs that run jobs or are reserved in this round, by machine.
+        state: of each machine, one of `SHUT`, `FREE`, `TAKEN`, `RESERVED`.
+        free_since: machines on which a job may start, and since when.
+    """
+
+    def __init__(self, clusters: Sequence[ClusterSpec]) -> None:
+        self.now = 0.0
+        self.cluster_specs: list[ClusterSpec] = []
+        self.cluster_names: list[str] = []
+        self.members: list[list[int]] = []
+        self.free_n: list[int] = []
+        self.free_total = 0
+        self.active_w: list[float | None] = []
+        self._watts_span = (0.0, 0.0)
+
+        self.specs: list[MachineSpec | None] = []
+        self.machine_cluster: list[int] = []
+        self.cpus: list[int] = []
+        self.widest = 1
+        self.busy: list[int] = []
+        self.state = bytearray()
+        self.owner = bytearray()
+        self.free_since: dict[int, float] = {}
+        self.left_alone = LeftAlone()
+        for cluster in clusters:
+            self._add_cluster(cluster)
+
+    def _add_cluster(self, spec: ClusterSpec) -> int:
+        self.cluster_specs.append(spec)
+        self.cluster_names.append(spec.name)
+        self.members.append([])
+        self.free_n.append(0)
+        self.active_w.append(None)
+        return len(self.cluster_names) - 1
+
+    def cluster_number(self, name: str) -> int:
+        """The number of a cluster; an unknown name gets a new one."""
+        if name in self.cluster_names:
+            return self.cluster_names.index(name)
+        return self._add_cluster(ClusterSpec(name))
+
+    # -- what happens to them ---------------------------------------------------------------
+
+    def join(self, machine: int, spec: MachineSpec) -> None:
+        """A machine joins, or tells anew what it is. Not yet usable: `open_machine` follows."""
+        while len(self.specs) <= machine:
+            self.specs.append(None)
+            self.machine_cluster.append(-1)
+            self.cpus.append(1)
+            self.busy.append(0)
+            self.state.append(SHUT)
+            self.owner.append(0)
+        if self.specs[machine] is not None:
+            self.shut(machine)
+            self.members[self.machine_cluster[machine]].remove(machine)
+        cluster = self.cluster_number(spec.cluster)
+        self.specs[machine] = spec
+        self.machine_cluster[machine] = cluster
+        self.cpus[machine] = max(1, spec.cpus)
+        self.widest = max(self.widest, spec.cpus)
+        self.members[cluster].append(machine)
+        self._refresh_watts(cluster)
+
+    def leave(self, machine: int) -> None:
+        """A machine leaves; its number stays its own."""
+        if self.specs[machine] is None:
+            return
+        self.shut(machine)
+        cluster = self.machine_cluster[machine]
+        self.members[cluster].remove(machine)
+        self.specs[machine] = None
+        self._refresh_watts(cluster)
+
+    def _refresh_watts(self, cluster: int) -> None:
+        watts = [s.active_w for m in self.members[cluster] if (s := self.specs[m]) is not None]
+        known = [w for w in watts if w is not None]
+        self.active_w[cluster] = sum(known) / len(known) if known else None
+        means = [w for w in self.active_w if w is not None]
+        self._watts_span = (min(means), max(means)) if means else (0.0, 0.0)
+
+    def open_machine(self, machine: int) -> None:
+        """Jobs may start on it from now on."""
+        if self.state[machine] == SHUT:
+            self.left_alone.begin(machine, self.now)
+            if self.busy[machine] < self.cpus[machine]:
+                self._set_free(machine)
+            else:
+                self.state[machine] = TAKEN
+
+    def shut(self, machine: int) -> None:
+        """No job may start on it from now on; what runs there is told by events of its own."""
+        state = self.state[machine]
+        if state != SHUT:
+            self.left_alone.end(machine, self.now)
+            if state == FREE:
+                self._set_taken(machine)
+            self.state[machine] = SHUT
+
+    def take(self, machine: int, cpus: int) -> None:
+        """A run began on it."""
+        busy = self.busy[machine] = self.busy[machine] + cpus
+        if self.state[machine] == FREE and busy >= self.cpus[machine]:
+            self._set_taken(machine)
+
+    def give_back(self, machine: int, cpus: int) -> None:
+        """A run ended on it."""
+        busy = self.busy[machine] = max(0, self.busy[machine] - cpus)
+        if self.state[machine] == TAKEN and busy < self.cpus[machine]:
+            self._set_free(machine)
+
+    def _set_free(self, machine: int) -> None:
+        self.state[machine] = FREE
+        self.free_n[self.machine_cluster[machine]] += 1
+        self.free_total += 1
+        self.free_since[machine] = self.now
+
+    def _set_taken(self, machine: int) -> None:
+        self.state[machine] = TAKEN
+        self.free_n[self.machine_cluster[machine]] -= 1
+        self.free_total -= 1
+        del self.free_since[machine]
+
+    def reserve(self, machine: int, cpus: int) -> None:
+        """Within a round: the next job must not choose these CPUs too. Undone by `unreserve`."""
+        busy = self.busy[machine] = self.busy[machine] + cpus
+        if busy >= self.cpus[machine] and self.state[machine] == FREE:
+            self.state[machine] = RESERVED
+            self.free_n[self.machine_cluster[machine]] -= 1
+            self.free_total -= 1
+
+    def unreserve(self, machine: int, cpus: int) -> None:
+        """The round is over."""
+        self.busy[machine] -= cpus
+        if self.state[machine] == RESERVED:
+            self.state[machine] = FREE
+            self.free_n[self.machine_cluster[machine]] += 1
+            self.free_total += 1
+
+    # -- who may start where ------------------------------------------------------------------
+
+    def watts_span(self) -> tuple[float, float]:
+        """The least and most active watts of any cluster; (0, 0) where none is known."""
+        return self._watts_span
+
+    def cluster_of(self, machine: int) -> int:
+        """The number of a machine's cluster."""
+        return self.machine_cluster[machine]
+
+    def draw(self, rng: random.Random) -> int:
+        """A free machine, uniformly over all. Raises `LookupError` if none is free."""
+        state, n, chance = self.state, len(self.state), rng.random
+        for _ in range(_TRIES if self.free_total else 0):
+            machine = int(chance() * n)
+            if state[machine] == FREE:
+                return machine
+        return _pick(np.flatnonzero(np.frombuffer(state, dtype=np.uint8) == FREE), rng)
+
+    def draw_in(self, cluster: int, rng: random.Random) -> int:
+        """A free machine of a cluster, uniformly. Raises `LookupError` if none is free."""
+        state, members, chance = self.state, self.members[cluster], rng.random
+        n = len(members)
+        for _ in range(_TRIES if self.free_n[cluster] else 0):
+            machine = members[int(chance() * n)]
+            if state[machine] == FREE:
+                return machine
+        return _pick([m for m in members if state[m] == FREE], rng)
+
+    def is_free(self, machine: int) -> bool:
+        """Whether a job may start on a machine now."""
+        return self.state[machine] == FREE
+
+    def fitting(self, cpus: int) -> list[int]:
+        """Free machines with at least so many CPUs left, those with the fewest left last.
+
+        Equals stand in the order of their numbers, the lowest last.
+        """
+        left = [
+            (self.cpus[m] - self.busy[m], m) for m, state in enumerate(self.state) if state == FREE
+        ]
+        return [m for n, m in sorted(left, reverse=True) if n >= cpus]
+
+    @property
+    def machines_n(self) -> int:
+        """Machines ever seen: their numbers are below this."""
+        return len(self.specs)
+
+    def cpus_of(self, machine: int) -> int:
+        """CPUs jobs may use on a machine, free or not; 0 for one that left or is shut."""
+        return self.cpus[machine] if self.state[machine] else 0
+
+    def cpus_left(self, machine: int) -> int:
+        """CPUs on which a job may start on a machine now; 0 if it is shut to jobs."""
+        return self.cpus[machine] - self.busy[machine] if self.state[machine] == FREE else 0
+
+    def speed_of(self, machine: int) -> float:
+        """Work a CPU of the machine does in a second; 1 where nobody said."""
+        spec = self.specs[machine]
+        return 1.0 if spec is None else spec.speed
+
+    def tightest(self, cpus: int) -> int:
+        """The free machine with the fewest CPUs left that suffice, the lowest number of equals."""
+        if not self.free_total:
+            return NOWHERE
+        if self.widest == 1:  # every free machine is as tight as the next
+            return self.state.find(FREE) if cpus == 1 else NOWHERE
+        best, least = NOWHERE, inf
+        for machine in self.free_since:
+            left = self.cpus_left(machine)
+            if cpus <= left and (left < least or (left == least and machine < best)):
+                best, least = machine, left
+        return best
+
+    def longest_free(self) -> int:
+        """The machine that has been free the longest. Raises `LookupError` if none is free."""
+        if not self.free_total:
+            raise LookupError("no machine is free")
+        return next(machine for machine in self.free_since if self.state[machine] == FREE)
+
+
+def _pick(machines: Sequence[int] | NDArray[np.intp], rng: random.Random) -> int:
+    if not len(machines):
+        raise LookupError("no machine is free")
+    return int(machines[int(rng.random() * len(machines))])

@@ -1,0 +1,1 @@
+"""Traces as files and as data: campus folders and Standard Workload Format."""

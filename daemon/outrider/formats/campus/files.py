@@ -1,0 +1,216 @@
+"""Campus folders: read them into columns, write columns as a folder.
+
+The format is described in ``docs/reference/campus.md``.
+"""
+
+import csv
+import gzip
+import io
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import isnan
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import numpy as np
+
+from outrider.formats.campus.campus import Campus, Floats, Ints
+from outrider.formats.campus.rows import (
+    JOB_COLUMNS,
+    JOBS,
+    MACHINE_COLUMNS,
+    MACHINES,
+    OWNER_COLUMNS,
+    OWNERS,
+    job_table,
+    machine_table,
+    owner_table,
+)
+from outrider.formats.campus.site_file import (
+    SITE_FILE,
+    SiteFile,
+    SiteTable,
+    always_open,
+    clock_text,
+    read_site,
+    site_text,
+)
+from outrider.formats.campus.tables import Column, read_table
+from outrider.model.clusters import ClusterSpec
+from outrider.model.errors import ConfigurationError, TraceError
+
+DEFAULT_VO: Final = "all"
+
+
+def read_campus(folder: Path, *, skip_bad: bool = False) -> Campus:
+    """Read a campus folder: ``site.toml``, ``machines.csv``, ``owners.csv``, ``jobs.csv``.
+
+    Args:
+        folder: where the files lie; each may be gzipped (``owners.csv.gz``).
+        skip_bad: leave out bad rows and count them by reason in `Campus.skipped`, instead of
+            refusing the first one. A missing file or column and a wrong ``site.toml`` are
+            refused in any case.
+
+    Returns:
+        The campus; sessions sorted by log-in and jobs by submission, both in file order where
+        times are equal. Overlapping sessions of a machine are kept as they are.
+
+    Raises:
+        TraceError: names file, line, column, value and what would be right.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise TraceError(f"{folder}: no such folder; a campus is a folder with {SITE_FILE}")
+    skipped: Counter[str] | None = Counter() if skip_bad else None
+    site = read_site(folder)
+    machines = read_table(folder, machine_table(), skipped)
+    index = {name: number for number, name in enumerate(machines["machine"])}
+    owners = read_table(folder, owner_table(index), skipped)
+    jobs = read_table(folder, job_table(), skipped)
+    clusters, machine_cluster = _clusters(site, machines["cluster"])
+    owner_order = _order(owners["login_s"])
+    job_order = _order(jobs["submit_s"])
+    users, user = _numbered(jobs["user"])
+    vos, vo = _numbered([name or DEFAULT_VO for name in jobs["vo"]])
+    return Campus(
+        name=folder.resolve().name,
+        start=site.table.start,
+        reboot_s=site.reboot_s,
+        idle_before_job_open_s=site.table.idle_before_job_open_s,
+        idle_before_job_closed_s=site.table.idle_before_job_closed_s,
+        reconsider_s=site.table.reconsider_s,
+        clusters=clusters,
+        machine_names=machines["machine"],
+        machine_cluster=machine_cluster,
+        active_w=machines["active_w"],
+        idle_w=machines["idle_w"],
+        sleep_w=machines["sleep_w"],
+        session_machine=_looked_up(owners["machine"], index)[owner_order],
+        login_s=owners["login_s"][owner_order],
+        logout_s=owners["logout_s"][owner_order],
+        job_names=_reordered(jobs["job"], job_order),
+        submit_s=jobs["submit_s"][job_order],
+        run_s=jobs["run_s"][job_order],
+        kill_s=jobs["kill_s"][job_order],
+        user=user[job_order],
+        vo=vo[job_order],
+        user_names=users,
+        vo_names=vos,
+        skipped=dict(skipped or {}),
+        run_rules=site.table.run_rules,
+        end_s=site.table.end_s,
+    )
+
+
+def write_campus(campus: Campus, folder: Path, *, gz: bool = False) -> None:
+    """Write a campus as a folder that `read_campus` reads back as the same campus.
+
+    Numbers are written with as many digits as they need. The same campus gives the same bytes.
+
+    Args:
+        campus: what to write.
+        folder: made if it is not there; files of the same name are replaced.
+        gz: gzip the three tables.
+
+    Raises:
+        ConfigurationError: the folder holds a table in the other spelling (``owners.csv`` beside
+            ``owners.csv.gz``), or the reboot falls on no whole second.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (MACHINES, OWNERS, JOBS):
+        other = folder / (name if gz else f"{name}.gz")
+        if other.exists():
+            raise ConfigurationError(f"{other}: is in the way; remove it or name another folder")
+    table = SiteTable(
+        start=campus.start,
+        reboot=clock_text(campus.reboot_s),
+        idle_before_job_open_s=campus.idle_before_job_open_s,
+        idle_before_job_closed_s=campus.idle_before_job_closed_s,
+        reconsider_s=campus.reconsider_s,
+        end_s=campus.end_s,
+        **campus.run_rules._asdict(),
+    )
+    (folder / SITE_FILE).write_text(site_text(table, campus.clusters), encoding="utf-8")
+    clusters = [campus.clusters[number].name for number in campus.machine_cluster]
+    watts = [_with_gaps(column) for column in (campus.active_w, campus.idle_w, campus.sleep_w)]
+    with _table(folder, MACHINES, gz) as file:
+        _write(file, MACHINE_COLUMNS, zip(campus.machine_names, clusters, *watts, strict=True))
+    machines = [campus.machine_names[number] for number in campus.session_machine]
+    times = (campus.login_s.tolist(), campus.logout_s.tolist())
+    with _table(folder, OWNERS, gz) as file:
+        _write(file, OWNER_COLUMNS, zip(machines, *times, strict=True))
+    job_columns = (
+        campus.job_names,
+        campus.submit_s.tolist(),
+        _with_gaps(campus.run_s),
+        _with_gaps(campus.kill_s),
+        [campus.user_names[number] for number in campus.user],
+        [campus.vo_names[number] for number in campus.vo],
+    )
+    with _table(folder, JOBS, gz) as file:
+        _write(file, JOB_COLUMNS, zip(*job_columns, strict=True))
+
+
+# -- columns ------------------------------------------------------------------------------------
+
+
+def _clusters(site: SiteFile, names: Sequence[str]) -> tuple[list[ClusterSpec], Ints]:
+    """Clusters of ``site.toml``, then those that only machines name; and each machine's."""
+    clusters = list(site.clusters)
+    number = {spec.name: position for position, spec in enumerate(clusters)}
+    for name in names:
+        if name not in number:
+            number[name] = len(clusters)
+            clusters.append(always_open(name, site.table))
+    return clusters, _looked_up(names, number)
+
+
+def _numbered(names: list[str]) -> tuple[list[str], Ints]:
+    """Distinct names in order of appearance, and each row's number."""
+    distinct = list(dict.fromkeys(names))
+    return distinct, _looked_up(names, {name: number for number, name in enumerate(distinct)})
+
+
+def _looked_up(names: Sequence[str], number: Mapping[str, int]) -> Ints:
+    return np.fromiter(map(number.__getitem__, names), dtype=np.int32, count=len(names))
+
+
+def _order(times: Floats) -> Any:
+    """What sorts a column by time, stably: a slice that changes nothing if it is sorted."""
+    if bool((np.diff(times) >= 0).all()):
+        return slice(None)
+    return np.argsort(times, kind="stable")
+
+
+def _reordered(names: list[str], order: Any) -> list[str]:
+    return names if isinstance(order, slice) else [names[place] for place in order]
+
+
+# -- writing ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _table(folder: Path, name: str, gz: bool) -> Iterator[TextIO]:
+    """A table to write to. The gzip header carries no time, so that equal means equal bytes."""
+    if not gz:
+        with (folder / name).open("w", encoding="utf-8", newline="") as file:
+            yield file
+        return
+    with (
+        (folder / f"{name}.gz").open("wb") as raw,
+        gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
+        io.TextIOWrapper(packed, encoding="utf-8", newline="") as file,
+    ):
+        yield file
+
+
+def _write(file: TextIO, columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([column.name for column in columns])
+    writer.writerows(rows)
+
+
+def _with_gaps(values: Floats) -> list[float | None]:
+    return [None if isnan(value) else value for value in values.tolist()]

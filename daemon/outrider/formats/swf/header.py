@@ -1,0 +1,60 @@
+"""What the header of a Standard Workload Format file says of the machine and of the clock."""
+
+import datetime as dt
+from collections.abc import Mapping
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from outrider.formats.workload import EPOCH
+from outrider.model.errors import TraceError
+
+
+def processors_in(header: Mapping[str, str], path: Path) -> int:
+    """MaxProcs: the processors of the machine.
+
+    Raises:
+        TraceError: the header does not say, or it is no number.
+    """
+    digits = header.get("MaxProcs", "").split()
+    if not digits:
+        nodes = header.get("MaxNodes", "").split()
+        known = f" (its MaxNodes says {nodes[0]} nodes)" if nodes else ""
+        raise TraceError(f"{path}: the header has no MaxProcs{known}; right would be --machines N")
+    if not digits[0].isdecimal() or int(digits[0]) < 1:
+        raise TraceError(
+            f'{path}: header field MaxProcs: "{header["MaxProcs"]}"; right would be a number of '
+            "processors, at least 1, or --machines N"
+        )
+    return int(digits[0])
+
+
+def start_in(header: Mapping[str, str], path: Path) -> dt.datetime:
+    """Local wall clock at the log's zero; 1970 where the header does not say when that was.
+
+    The zone is TimeZoneString, or, where that is missing or no zone this system knows, TimeZone
+    (seconds east of Greenwich), or else UTC.
+
+    Raises:
+        TraceError: UnixStartTime is no time.
+    """
+    text = header.get("UnixStartTime", "0")
+    try:
+        zero = dt.datetime.fromtimestamp(float(text.split()[0]), dt.UTC)
+    except (ValueError, IndexError, OverflowError, OSError) as error:
+        raise TraceError(
+            f'{path}: header field UnixStartTime: "{text}"; right would be seconds since 1970'
+        ) from error
+    if zero <= EPOCH.replace(tzinfo=dt.UTC):
+        return EPOCH
+    return zero.astimezone(_zone(header)).replace(tzinfo=None)
+
+
+def _zone(header: Mapping[str, str]) -> dt.tzinfo:
+    try:
+        return ZoneInfo(header["TimeZoneString"].split()[0])
+    except (KeyError, ValueError, IndexError, OSError):  # what ZoneInfo raises for odd names
+        pass
+    try:
+        return dt.timezone(dt.timedelta(seconds=float(header["TimeZone"].split()[0])))
+    except (KeyError, ValueError, IndexError, OverflowError):
+        return dt.UTC

@@ -1,0 +1,83 @@
+"""Writing a workload as a Standard Workload Format file."""
+
+import gzip
+from collections.abc import Iterable, Mapping
+from math import isnan
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from outrider.formats.swf.table import COLUMNS, MISSING
+from outrider.formats.workload import DEFAULT_VO, Workload
+from outrider.model.errors import ConfigurationError
+
+VERSION: Final = "2.2"
+COMPLETED: Final = 1
+
+
+def write_swf(
+    workload: Workload, path: Path, header: Mapping[str, str], notes: Iterable[str] = ()
+) -> None:
+    """Write a workload that `read_swf` reads back as the same one.
+
+    Numbers are written with as many decimals as they need; the same workload gives the same bytes.
+    What the format has no column for is not written: classes, shares, speeds of machines, and
+    names that are no numbers (see below).
+
+    Args:
+        workload: its jobs' names must be whole numbers; so must its VOs and users be, but for
+            `DEFAULT_VO` and the empty name, which become -1. VOs are written as groups.
+        path: the file, gzipped if its name ends in ``.gz``; one of this name is replaced.
+        header: more fields of the header, such as ``Computer``.
+        notes: lines for people.
+
+    Raises:
+        ConfigurationError: a name is no whole number.
+    """
+    fields = {"Version": VERSION, **header}
+    fields["MaxJobs"] = fields["MaxRecords"] = str(len(workload.job_names))
+    fields["MaxProcs"] = str(sum(machine.cpus for machine in workload.machines))
+    lines = [f"; {name}: {value}" for name, value in fields.items()]
+    lines += [f"; Note: {note}" for note in notes]
+    lines += _rows(workload)
+    data = "".join(f"{line}\n" for line in lines).encode()
+    if path.suffix == ".gz":
+        data = gzip.compress(data, mtime=0)
+    path.write_bytes(data)
+
+
+def _rows(workload: Workload) -> list[str]:
+    jobs = len(workload.job_names)
+    known: dict[str, list[str]] = {
+        "job number": [_number("job", name) for name in workload.job_names],
+        "submit time": _texts(workload.submit_s),
+        "wait time": _texts(workload.wait_s),
+        "run time": _texts(workload.run_s),
+        "allocated processors": _texts(workload.cpus),
+        "requested processors": _texts(workload.cpus),
+        "requested time": _texts(workload.requested_s),
+        "status": [str(COMPLETED)] * jobs,
+        "user": [_number("user", name) if name else str(MISSING) for name in workload.user],
+        "group": [
+            str(MISSING) if name == DEFAULT_VO else _number("VO", name) for name in workload.vo
+        ],
+    }
+    columns = [known.get(column, [str(MISSING)] * jobs) for column in COLUMNS]
+    return [" ".join(row) for row in zip(*columns, strict=True)]
+
+
+def _texts(values: np.ndarray) -> list[str]:
+    """Numbers in the shortest form that reads back as the same; nan is what is missing."""
+    return [
+        str(MISSING) if isnan(value) else repr(value).removesuffix(".0")
+        for value in values.tolist()
+    ]
+
+
+def _number(what: str, name: str) -> str:
+    if not name.isdecimal():
+        raise ConfigurationError(
+            f'{what} "{name}" cannot be written as SWF; right would be a whole number'
+        )
+    return name

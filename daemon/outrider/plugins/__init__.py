@@ -1,0 +1,1 @@
+"""Finding plugins by entry points, and making them of names and settings."""

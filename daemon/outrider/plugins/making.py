@@ -1,0 +1,78 @@
+"""Making policies, estimators and utilities of names and settings: the same way everywhere."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from outrider.api.estimator import RunTimeEstimator
+from outrider.api.policy import Policy
+from outrider.model.errors import ConfigurationError, nearest
+from outrider.model.settings import build
+from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, make_utility
+from outrider.plugins.finding import load_estimator, load_policy, utility_shapes
+from outrider.plugins.random_streams import stream
+
+
+def make_policy(
+    name: str,
+    given: Mapping[str, Any],
+    seed: int,
+    where: str,
+    preset: str | None = None,
+) -> Policy:
+    """A policy, ready to sit down.
+
+    Args:
+        name: of the plugin.
+        given: settings by name; they win over the preset's.
+        seed: of its chance.
+        where: the place to name in an error.
+        preset: one of the policy's named settings.
+
+    Raises:
+        PluginError: the policy cannot be loaded.
+        ConfigurationError: a setting or the preset is wrong.
+    """
+    kind = load_policy(name)
+    settings = dict(given)
+    if preset is not None:
+        if preset not in kind.presets:
+            raise ConfigurationError(
+                f'{where}: unknown preset "{preset}"; {nearest(preset, kind.presets)}'
+            )
+        settings = {**kind.presets[preset], **settings}
+    return kind(build(kind.settings_type, settings, where), stream(seed, f"policy:{name}"))
+
+
+def make_estimator(
+    name: str, seed: int, where: str, given: Mapping[str, Any] | None = None
+) -> RunTimeEstimator:
+    """A run time estimator that has seen nothing yet.
+
+    Args:
+        name: of the plugin.
+        seed: of its chance.
+        where: the place to name in an error.
+        given: settings by name.
+
+    Raises:
+        PluginError: it cannot be loaded.
+        ConfigurationError: a setting is wrong.
+    """
+    kind = load_estimator(name)
+    return kind(build(kind.settings_type, given or {}, where), stream(seed, f"estimator:{name}"))
+
+
+def make_utilities(given: Mapping[str, Mapping[str, Any]], where: str) -> dict[str, TimeUtility]:
+    """Time utility functions by job class: those declared, over the defaults.
+
+    Args:
+        given: by class, ``shape`` and its settings.
+        where: the place to name in an error; the class is added.
+
+    Raises:
+        PluginError: a shape of others cannot be loaded.
+        ConfigurationError: an unknown shape, or settings that do not fit it.
+    """
+    shapes = utility_shapes() if given else {}
+    made = {name: make_utility(one, f"{where}.{name}", shapes) for name, one in given.items()}
+    return {**DEFAULT_UTILITIES, **made}

@@ -1,0 +1,134 @@
+"""``outrider run``: everything together, from a checked configuration to a clean end."""
+
+import asyncio
+import math
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from outrider import __version__
+from outrider.model.errors import OutriderError
+from outrider.service.config.declarations import listen_address
+from outrider.service.config.loaded import LoadedConfig, load_config
+from outrider.service.garbage_collection import calm_collector
+from outrider.service.http import make_app, read_token, serve
+from outrider.service.logs import Mode, set_up_logs
+from outrider.service.recording import Recording
+from outrider.service.sdnotify import ServiceManager
+from outrider.service.supervisor import Supervisor
+
+_STOP_S = 4.5
+_WORK_STOPS_S = 2.5
+"""Of that, for the sources and the last snapshot; what is left is the writer's and the page's."""
+_STATUS_EVERY_S = 10.0
+
+log = structlog.get_logger()
+
+
+def run(loaded: LoadedConfig, announce: Callable[[str], None] | None = None) -> int:
+    """Run the daemon until it is told to stop (SIGTERM, SIGINT); returns the exit code.
+
+    Args:
+        loaded: the configuration; SIGHUP reads it again from its file.
+        announce: called with the URL of the status page once it answers.
+
+    Raises:
+        OutriderError: it could not start.
+    """
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    mode = Mode(loaded.config.mode)
+    set_up_logs(mode, style=loaded.config.log_format)
+    return asyncio.run(_Daemon(loaded, mode, announce).live())
+
+
+class _Daemon:
+    def __init__(
+        self, loaded: LoadedConfig, mode: Mode, announce: Callable[[str], None] | None
+    ) -> None:
+        self.loaded = loaded
+        self._mode = mode
+        self._announce = announce
+        self._service = ServiceManager()
+        self._stop = asyncio.Event()
+        self._reload = asyncio.Event()
+        self._stop_by = math.inf
+
+    async def live(self) -> int:
+        """Start, serve until told to stop, and stop within `_STOP_S`."""
+        config = self.loaded.config
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
+        loop.add_signal_handler(signal.SIGHUP, self._reload.set)
+        token = None if config.token_file is None else read_token(Path(config.token_file))
+        recording = Recording(state_folder(self.loaded))
+        try:
+            supervisor = Supervisor(self.loaded, recording, self._service)
+            calm_collector()
+            host, port = listen_address(config)
+            app = make_app(supervisor.answers, token)
+            cert, key = (None if f is None else Path(f) for f in (config.tls_cert, config.tls_key))
+            async with serve(app, host, port, cert, key) as bound:
+                return await self._serve(supervisor, host, bound)
+        finally:
+            await asyncio.to_thread(recording.close, max(0.5, self._stop_by - loop.time()))
+
+    async def _serve(self, supervisor: Supervisor, host: str, port: int) -> int:
+        scheme = "https" if self.loaded.config.tls_cert else "http"
+        url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+        async with asyncio.TaskGroup() as tasks:
+            work = tasks.create_task(supervisor.run(), name="supervisor")
+            tellers = [
+                tasks.create_task(self._tell_status(supervisor), name="tell-status"),
+                tasks.create_task(self._reload_on_request(supervisor), name="reload-on-request"),
+            ]
+            log.info("start_daemon", version=__version__, url=url, pid=os.getpid())
+            self._service.ready(f"{self._mode.name}: watching {', '.join(supervisor.adapters)}")
+            if self._announce is not None:
+                self._announce(url)
+            await self._stop.wait()
+            log.info("stop_daemon", reason="told to stop")
+            self._service.stopping("told to stop")
+            self._stop_by = asyncio.get_running_loop().time() + _STOP_S
+            for task in [*tellers, work]:
+                task.cancel()
+            done, _ = await asyncio.wait([work], timeout=_WORK_STOPS_S)
+            if not done:
+                log.error("abandon_work", after_s=_WORK_STOPS_S)
+                sys.stderr.flush()
+                os._exit(1)
+        return 0
+
+    async def _tell_status(self, supervisor: Supervisor) -> None:
+        while True:
+            self._service.status(supervisor.answers.status()["sentence"])
+            await asyncio.sleep(_STATUS_EVERY_S)
+
+    async def _reload_on_request(self, supervisor: Supervisor) -> None:
+        while True:
+            await self._reload.wait()
+            self._reload.clear()
+            self._service.reloading()
+            try:
+                loaded = await asyncio.to_thread(load_config, Path(self.loaded.source))
+                await supervisor.reload(loaded)
+            except OutriderError as error:
+                log.error("keep_configuration", reason=str(error))
+                supervisor.answers.note_refusal(str(error))
+                told = f"kept the old configuration: {error}"
+            else:
+                self.loaded = loaded
+                self._mode.name = loaded.config.mode
+                log.info("reload_configuration", source=loaded.source)
+                told = f"{self._mode.name}: configuration reloaded"
+            self._service.ready(told)
+
+
+def state_folder(loaded: LoadedConfig) -> Path:
+    """The state directory: systemd's, else the configured one."""
+    given = os.environ.get("STATE_DIRECTORY", "").split(":")[0]
+    return Path(given or loaded.config.state_dir)

@@ -1,0 +1,172 @@
+"""The configuration of the daemon: one TOML file, checked whole before anything starts."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from outrider.model.errors import ConfigurationError
+from outrider.service.mqtt.settings import PublishSettings
+
+
+class ClusterSettings(msgspec.Struct, frozen=True):
+    """What the site knows of a cluster that its batch system does not tell."""
+
+    match: Annotated[
+        list[str],
+        Meta(description="Machine names (shell patterns) that belong to this cluster."),
+    ] = []
+    active_w: Annotated[
+        float | None, Meta(description="Watts of a busy machine. Unset: its energy is unknown.")
+    ] = None
+    idle_w: Annotated[float | None, Meta(description="Watts of an idle machine.")] = None
+    sleep_w: Annotated[float | None, Meta(description="Watts of a sleeping machine.")] = None
+    open: Annotated[
+        str, Meta(description='Opening hours for owners: "mon-fri 09:00-17:00" or "always".')
+    ] = "always"
+
+
+class Config(msgspec.Struct, frozen=True):
+    """The daemon's own settings. Adapters and policies bring theirs."""
+
+    mode: Annotated[
+        Literal["observe", "shadow"],
+        Meta(
+            description="observe: only watch and measure. shadow: also record what the policies "
+            "would do. Neither ever changes anything in the batch system."
+        ),
+    ] = "shadow"
+    state_dir: Annotated[
+        str,
+        Meta(description="Folder of journal and snapshots. systemd's StateDirectory wins."),
+    ] = "/var/lib/outrider"
+    listen: Annotated[
+        str,
+        Meta(
+            description="Address and port of the status page, the API and /metrics. Port 0 takes "
+            "a free one. Beyond loopback it needs tls_cert, tls_key and token_file."
+        ),
+    ] = "127.0.0.1:9690"
+    tls_cert: Annotated[str | None, Meta(description="PEM file of the certificate.")] = None
+    tls_key: Annotated[str | None, Meta(description="PEM file of its private key.")] = None
+    token_file: Annotated[
+        str | None, Meta(description="File with the token that clients must send as Bearer.")
+    ] = None
+    timezone: Annotated[
+        str, Meta(description="Zone of the site's wall clock; hours of the day are learned in it.")
+    ] = "UTC"
+    seed: Annotated[
+        int, Meta(ge=0, description="Seed of all chance; the same events give the same ledger.")
+    ] = 0
+    reconsider_s: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="Decision epoch: a job that a policy would keep queued is decided again "
+            "after this, where the policy sets none of its own.",
+        ),
+    ] = 3600.0
+    reboot: (
+        Annotated[
+            str,
+            Meta(
+                description="Local time of a nightly reboot, HH:MM. Policies that know it start "
+                "nothing that it would cut off. Unset: there is none.",
+            ),
+        ]
+        | None
+    ) = None
+    stale_after_s: Annotated[
+        float, Meta(gt=0, description="Input older than this is called stale; nothing acts on it.")
+    ] = 300.0
+    max_starts_per_minute: Annotated[
+        float, Meta(gt=0, description="Budget of the gate: most starts it would carry out.")
+    ] = 600.0
+    snapshot_every_s: Annotated[
+        float, Meta(gt=0, description="How often the learned state is written beside the journal.")
+    ] = 300.0
+    retention_days: Annotated[
+        float, Meta(gt=0, description="How long decisions and events are kept in the journal.")
+    ] = 90.0
+    pseudonymise_users: Annotated[
+        bool,
+        Meta(description="Keep only keyed pseudonyms of user names. Owners' names are never kept."),
+    ] = False
+    log_format: Annotated[
+        Literal["auto", "console", "json"],
+        Meta(description="auto: short lines for the journal, readable ones on a terminal."),
+    ] = "auto"
+    shares: Annotated[
+        dict[str, float],
+        Meta(description="Fair shares by VO, summing to 1. Empty: equal shares."),
+    ] = {}
+    utilities: Annotated[
+        dict[str, dict[str, Any]],
+        Meta(
+            description="Time utility functions by job class: `shape` (constant, step, soft, "
+            "interactive, batch, linear, convex, concave, rising) and its settings. What a "
+            "class is worth decides what utility-based policies do. Unset: interactive and batch."
+        ),
+    ] = {}
+    estimator: (
+        Annotated[
+            str,
+            Meta(
+                description="Plugin that says how long a job will run, in place of what its user "
+                "asked for: learned, last_two. Unset: what its user asked for."
+            ),
+        ]
+        | None
+    ) = None
+    backfill: (
+        Annotated[
+            Literal["none", "easy"],
+            Meta(
+                description="Whether jobs may pass one that does not fit: none: no job; easy: "
+                "those that do not delay it, by their estimates. Unset: all that fit, but under "
+                "policies that rank the whole queue none."
+            ),
+        ]
+        | None
+    ) = None
+    clusters: Annotated[
+        dict[str, ClusterSettings],
+        Meta(description="Clusters by name: which machines they hold and what those draw."),
+    ] = {}
+    mqtt: Annotated[
+        PublishSettings | None,
+        Meta(description="Broker to publish to: see `[mqtt]`. Unset: nothing is published."),
+    ] = None
+    adapters: Annotated[
+        dict[str, dict[str, Any]],
+        Meta(description="Adapters by label; `type` names the plugin (default: the label)."),
+    ] = {}
+    policies: Annotated[
+        dict[str, dict[str, Any]],
+        Meta(description="Policies by name, with their settings; each is a shadow candidate."),
+    ] = {}
+
+
+DEFAULT_POLICIES: Mapping[str, dict[str, Any]] = {"bandit": {}}
+
+
+def policies_of(config: Config) -> Mapping[str, dict[str, Any]]:
+    """The policies with their settings; the default one where none is configured."""
+    return config.policies or DEFAULT_POLICIES
+
+
+def adapter_of(label: str, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The plugin name and the settings of an adapter's table."""
+    options = dict(settings)
+    return str(options.pop("type", label)), options
+
+
+def listen_address(config: Config) -> tuple[str, int]:
+    """Host and port of `listen`. Raises `ConfigurationError`."""
+    host, colon, port = config.listen.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise ConfigurationError(
+            f'"listen" = {config.listen!r}: right would be an address like "127.0.0.1:9690"'
+        )
+    return host.strip("[]") or "127.0.0.1", int(port)

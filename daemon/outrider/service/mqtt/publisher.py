@@ -1,0 +1,220 @@
+"""The publisher: one task that follows the journal and tells a broker of it.
+
+Its place in the journal moves on when the broker has confirmed a row (QoS 1), and is kept in the
+journal. So nothing is lost while the broker or the daemon is away, and what may be sent twice,
+the rows not yet confirmed when a link broke, carries the same sequence number.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from outrider.api.broker import backoff, connected
+from outrider.model.errors import LedgerError, OutriderError, PeerError
+from outrider.service.config.declarations import Config
+from outrider.service.core import Core
+from outrider.service.mqtt.feed import Numbered, read_piece
+from outrider.service.mqtt.messages import HEALTH, STATUS, health, presence, row_kind, row_message
+from outrider.service.mqtt.place import Place
+from outrider.service.mqtt.settings import PublishSettings
+from outrider.service.recording import Recording
+
+if TYPE_CHECKING:
+    import aiomqtt
+
+_POLL_S: Final = 0.2
+_UNREADABLE_S: Final = 2.0
+_ECHO_WITHIN_S: Final = 5.0
+_GOODBYE_S: Final = 0.5
+
+log = structlog.get_logger()
+
+
+class Publisher:
+    """Publishes what a daemon records, for as long as its configuration asks for it.
+
+    Args:
+        recording: the journal, read behind its writer.
+        core: gives the core in place now.
+    """
+
+    def __init__(self, recording: Recording, core: Callable[[], Core]) -> None:
+        self._recording = recording
+        self._core = core
+        self._rng = random.Random()
+        self._began_s = time.time()
+        self._settings: PublishSettings | None = None
+        self._mode = ""
+        self._changed = asyncio.Event()
+        self._connected = False
+        self._failure: str | None = None
+        self._place = Place(recording)
+
+    def follow(self, config: Config) -> None:
+        """From now on publish as this configuration says; one that says the same changes nothing.
+
+        What is published begins with what is recorded after the first time it is asked for.
+        """
+        if (config.mqtt, config.mode) != (self._settings, self._mode):
+            self._settings, self._mode = config.mqtt, config.mode
+            self._changed.set()
+
+    def figures(self) -> dict[str, Any] | None:
+        """For status and metrics; None where nothing is to be published."""
+        if self._settings is None:
+            return None
+        return {
+            "broker": self._settings.address,
+            "topic": self._settings.base,
+            "connected": self._connected,
+            "failure": self._failure,
+            **self._place.figures(),
+        }
+
+    async def run(self) -> None:
+        """Publish until cancelled; a broker that is away is tried again, later and later."""
+        pauses = backoff(self._rng)
+        while True:
+            self._changed.clear()
+            settings = self._settings
+            if settings is None:
+                self._failure = None
+                await self._changed.wait()
+                continue
+            await self._place.begin()
+            try:
+                await self._converse(settings)
+                pauses = backoff(self._rng)
+            except Exception as error:  # publishing must never end the daemon
+                if (task := asyncio.current_task()) is not None and task.cancelling():
+                    raise asyncio.CancelledError from error  # the link broke while we took leave
+                if self._connected:
+                    pauses = backoff(self._rng)
+                pause_s = next(pauses)
+                why = str(error)
+                if not isinstance(error, OutriderError):
+                    log.exception("fail_publisher")
+                    why = f"{type(error).__name__}: {error}"
+                self._connected, self._failure = False, why
+                log.warning("lose_broker", reason=why, again_in_s=round(pause_s, 1))
+                try:
+                    await asyncio.wait_for(self._changed.wait(), pause_s)
+                except TimeoutError:
+                    continue
+
+    # -- one connection -----------------------------------------------------------------------
+
+    async def _converse(self, settings: PublishSettings) -> None:
+        """Connect and publish until the settings change; raises `PeerError`."""
+        import aiomqtt
+
+        topic, mode = f"{settings.base}/{STATUS}", self._mode
+        will = aiomqtt.Will(topic, presence("offline", mode, None), qos=1, retain=True)
+        async with connected(settings, f"{settings.site}-publisher", will=will) as client:
+            online = presence("online", mode, self._began_s)
+            echo = asyncio.Event()
+            link = asyncio.create_task(_listen(client, online, echo), name="listen-to-broker")
+            try:
+                await self._introduce(client, settings, online, echo)
+                self._connected, self._failure = True, None
+                log.info("reach_broker", broker=settings.address, topic=settings.base)
+                await self._follow_journal(client, settings, link)
+            finally:
+                client.timeout = _GOODBYE_S  # a broker that hangs must not hold up our stop
+                try:
+                    if self._connected and not link.done():
+                        farewell = presence("offline", mode, time.time())
+                        await client.publish(topic, farewell, qos=1, retain=True)
+                finally:
+                    link.cancel()
+                    await asyncio.gather(link, return_exceptions=True)
+        self._connected = False
+        log.info("leave_broker", broker=settings.address)
+
+    async def _introduce(
+        self, client: "aiomqtt.Client", settings: PublishSettings, online: bytes,
+        echo: asyncio.Event,
+    ) -> None:  # fmt: skip
+        """Say that we are there, and hear it back: by that alone a refusal can be told.
+
+        MQTT 3.1.1 has no word for "you may not publish here": a broker confirms the message and
+        drops it. Without this the whole journal could be published to nobody.
+        """
+        topic = f"{settings.base}/{STATUS}"
+        await client.subscribe(topic, qos=1)
+        await client.publish(topic, online, qos=1, retain=True)
+        try:
+            await asyncio.wait_for(echo.wait(), _ECHO_WITHIN_S)
+        except TimeoutError as error:
+            who = settings.username or "clients without a name"
+            raise PeerError(
+                f"MQTT broker {settings.address}: takes what we publish to {topic} and does not "
+                f"pass it on; right would be an ACL that lets {who} write and read "
+                f"{settings.base}/#",
+                transient=False,
+            ) from error
+
+    async def _follow_journal(
+        self, client: "aiomqtt.Client", settings: PublishSettings, link: "asyncio.Task[None]"
+    ) -> None:
+        """Publish what is recorded, and our health in between, until the settings change."""
+        health_due_s, told = 0.0, None
+        clock = asyncio.get_running_loop().time
+        while not self._changed.is_set():
+            failure = self._recording.failure
+            if clock() >= health_due_s or failure != told:
+                health_due_s, told = clock() + settings.health_every_s, failure
+                message = health(self._core(), failure)
+                await client.publish(f"{settings.base}/{HEALTH}", message, qos=1, retain=True)
+            pause_s = await self._publish_piece(client, settings)
+            await asyncio.wait({link}, timeout=pause_s)
+            if link.done():
+                link.result()  # raises what the link was lost by
+
+    async def _publish_piece(self, client: "aiomqtt.Client", settings: PublishSettings) -> float:
+        """Publish the next rows, if there are any; returns how many seconds to pause."""
+        place = self._place
+        if place.seq is None or not place.behind:
+            return _POLL_S
+        try:
+            piece = await asyncio.to_thread(read_piece, self._recording.path, place.seq)
+        except LedgerError as error:
+            if self._failure is None:
+                log.error("skip_publishing", reason=str(error))
+            self._failure = str(error)
+            return _UNREADABLE_S
+        self._failure = None
+        if piece.lost:
+            place.lost += piece.lost
+            log.error("lose_unpublished_rows", at_most=piece.lost, hint="pruned by retention")
+        await self._publish_rows(client, settings, piece.rows)
+        await place.move_to(piece.until, worth_keeping=bool(piece.rows))
+        return len(piece.rows) / settings.most_per_s if piece.rows else _POLL_S
+
+    async def _publish_rows(
+        self, client: "aiomqtt.Client", settings: PublishSettings, rows: list[Numbered]
+    ) -> None:
+        """Send rows together, in order; our place moves on as far as all were confirmed."""
+        core = self._core()
+        client.pending_calls_threshold = len(rows)
+        sent = [
+            client.publish(f"{settings.base}/{row_kind(row)}", row_message(seq, row, core), qos=1)
+            for seq, row in rows
+        ]
+        results = await asyncio.gather(*sent, return_exceptions=True)
+        for (seq, row), result in zip(rows, results, strict=True):
+            if isinstance(result, BaseException):
+                raise result
+            self._place.seq = seq
+            self._place.published[row_kind(row)] += 1
+
+
+async def _listen(client: "aiomqtt.Client", awaited: bytes, heard: asyncio.Event) -> None:
+    """Until the link is lost, which ends this with an error; `heard` when a message comes back."""
+    async for message in client.messages:
+        if message.payload == awaited and not message.retain:  # an old one proves nothing
+            heard.set()

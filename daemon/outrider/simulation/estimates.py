@@ -1,0 +1,82 @@
+"""What policies are told of run times: nothing but this reaches them before a job has ended."""
+
+import dataclasses
+import hashlib
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from outrider.formats.workload import Floats, Workload
+from outrider.model.errors import ConfigurationError, nearest
+
+EXACT: Final = "exact"
+REQUESTED: Final = "requested"
+LOGNORMAL: Final = "lognormal"
+LEARNED: Final = "learned"
+
+_RULES: Final = (EXACT, REQUESTED, f"{LOGNORMAL}:SIGMA", LEARNED)
+
+
+class EstimateRule(NamedTuple):
+    """Where estimates come from.
+
+    Attributes:
+        kind: ``exact``: the true run time. ``requested``: what the user asked for, if anything.
+            ``lognormal``: the true run time times exp(sigma N(0, 1)), drawn once for each job.
+            ``learned``: here the same as ``requested``; an estimator that is told so much says
+            more when the job is submitted.
+        sigma: of ``lognormal``.
+    """
+
+    kind: str = EXACT
+    sigma: float = 0.0
+
+
+def estimate_rule(text: str, where: str = "estimates") -> EstimateRule:
+    """The rule that a word names: ``exact``, ``requested``, ``lognormal:1.0``, ``learned``.
+
+    Raises:
+        ConfigurationError: no such rule, or sigma is no number from 0 to 10.
+
+    >>> estimate_rule("lognormal:0.5")
+    EstimateRule(kind='lognormal', sigma=0.5)
+    """
+    kind, colon, number = text.partition(":")
+    if kind == LOGNORMAL:
+        try:
+            sigma = float(number)
+        except ValueError:
+            sigma = math.nan
+        if not 0.0 <= sigma <= 10.0:
+            raise ConfigurationError(
+                f'{where} "{text}": right would be {LOGNORMAL}:SIGMA with SIGMA from 0 to 10, as '
+                f"{LOGNORMAL}:0.5"
+            )
+        return EstimateRule(kind, sigma)
+    if colon or kind not in (EXACT, REQUESTED, LEARNED):
+        raise ConfigurationError(f'{where} "{text}": no such rule; {nearest(text, _RULES)}')
+    return EstimateRule(kind)
+
+
+def estimated(workload: Workload, rule: EstimateRule, seed: int) -> Workload:
+    """The workload with the estimates of a rule; all else is shared with the one given.
+
+    Args:
+        workload: not changed.
+        rule: where estimates come from.
+        seed: of ``lognormal``. It has a stream of its own, so that every policy of a run is told
+            the same, and none of them draws otherwise because of it.
+    """
+    return dataclasses.replace(workload, estimate_s=_estimates(workload, rule, seed))
+
+
+def _estimates(workload: Workload, rule: EstimateRule, seed: int) -> Floats:
+    if rule.kind == EXACT:
+        return workload.run_s.copy()
+    if rule.kind in (REQUESTED, LEARNED):  # what an estimator then learns from
+        return workload.requested_s.copy()
+    digest = hashlib.sha256(f"{seed}:estimates".encode()).digest()
+    rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
+    noisy: Floats = workload.run_s * np.exp(rule.sigma * rng.standard_normal(len(workload.run_s)))
+    return noisy

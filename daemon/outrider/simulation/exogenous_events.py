@@ -1,0 +1,226 @@
+"""What is certain from the start: log-ins, log-outs, reboots, submissions and kills, in order.
+
+All of it is known when a trace is opened, so it is computed and sorted once, in columns. What
+depends on decisions (starts and ends of runs) is merged in later, by `outrider.simulation.campus_site`.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.formats.campus.campus import Campus, Floats, Ints
+from outrider.model.events import (
+    OWNER_CAME,
+    OWNER_WENT,
+    REBOOTED,
+    REMOVED,
+    SUBMITTED,
+    USABLE,
+    Event,
+)
+from outrider.model.jobs import JobSpec
+from outrider.model.localtime import DAY_S, TraceTime
+from outrider.model.opening import MINUTES_A_WEEK
+
+_CHUNK = 16_384
+
+
+@dataclass(slots=True)
+class OwnerStretches:
+    """When an owner sat at a machine: sessions of one machine that overlap or touch are one.
+
+    Sorted by machine, then time; `first[m]` to `first[m + 1]` are the stretches of machine m.
+    """
+
+    machine: Ints
+    came_s: Floats
+    went_s: Floats
+    first: NDArray[np.int64]
+
+
+def owner_stretches(campus: Campus) -> OwnerStretches:
+    """Merge owner sessions into stretches."""
+    order = np.lexsort((campus.login_s, campus.session_machine))
+    machine = campus.session_machine[order]
+    login, logout = campus.login_s[order], campus.logout_s[order]
+    begins = np.ones(len(machine), dtype=bool)
+    begins[1:] = (machine[1:] != machine[:-1]) | (login[1:] > logout[:-1])
+    if not begins.all():
+        begins = _begins_of_merged(machine, login, logout)
+    at = np.flatnonzero(begins)
+    went = np.maximum.reduceat(logout, at) if at.size else logout[:0]
+    machines = machine[at]
+    first = np.searchsorted(machines, np.arange(len(campus.machine_names) + 1))
+    return OwnerStretches(machines, login[at], went, first)
+
+
+def _begins_of_merged(machine: Ints, login: Floats, logout: Floats) -> NDArray[np.bool_]:
+    """Which sessions begin a stretch where some overlap: nobody before sits there still.
+
+    Compared by the ranks of times, machine after machine: whole numbers, so that neither a
+    large pool nor a long trace costs a digit.
+    """
+    times, rank = np.unique(np.concatenate([login, logout]), return_inverse=True)
+    came, went = rank[: len(login)], rank[len(login) :]
+    offset = machine.astype(np.int64) * (len(times) + 1)
+    reach = np.maximum.accumulate(went + offset)
+    begins = np.ones(len(machine), dtype=bool)
+    begins[1:] = (came + offset)[1:] > reach[:-1]
+    return begins
+
+
+def reboot_times(campus: Campus) -> Floats:
+    """Every nightly reboot within the trace, seconds."""
+    if campus.reboot_s is None:
+        return np.empty(0)
+    start = campus.start
+    day_second = start.hour * 3600 + start.minute * 60 + start.second
+    first = (campus.reboot_s - day_second) % DAY_S
+    return np.arange(first, campus.span_s + 1.0, float(DAY_S))
+
+
+@dataclass(slots=True)
+class Stream:
+    """The certain events in columns, by time, then in the order of kinds, then of the files.
+
+    Attributes:
+        time_s, kind, subject: the columns.
+        specs: each distinct specification of a job.
+        job_spec: (jobs,) index into `specs`.
+        until_s: what comes later is left out.
+    """
+
+    time_s: Floats
+    kind: NDArray[np.int8]
+    subject: Ints
+    specs: NDArray[np.object_]
+    job_spec: NDArray[np.int64]
+    until_s: float
+
+    def events(self) -> Iterator[Event]:
+        """All of them, in order."""
+        return chain.from_iterable(self._chunks())
+
+    def _chunks(self) -> Iterator[Iterable[Event]]:
+        for at in range(0, len(self.time_s), _CHUNK):
+            part = slice(at, at + _CHUNK)
+            kind, subject = self.kind[part], self.subject[part]
+            yield zip(
+                self.time_s[part].tolist(),
+                kind.tolist(),
+                subject.tolist(),
+                self._extras(kind, subject),
+                strict=True,
+            )
+
+    def _extras(self, kind: NDArray[np.int8], subject: Ints) -> list[Any]:
+        extras = np.full(len(kind), None)
+        submitted = kind == SUBMITTED
+        extras[submitted] = self.specs[self.job_spec[subject[submitted]]]
+        extras[kind == REMOVED] = "killed"
+        found: list[Any] = extras.tolist()
+        return found
+
+
+def certain_events(campus: Campus, stretches: OwnerStretches, until_s: float) -> Stream:
+    """All events up to `until_s` that do not depend on decisions."""
+    reboot_machine, reboot_s, reboot_login = _reboots(campus, stretches)
+    next_login = _next_logins(stretches)
+    killed = np.flatnonzero(~np.isnan(campus.kill_s)).astype(np.int32)
+    jobs = np.arange(len(campus.job_names), dtype=np.int32)
+    stayed = stretches.went_s > stretches.came_s
+    left, left_s = stretches.machine[stayed], stretches.went_s[stayed]
+    blink, blink_s = stretches.machine[~stayed], stretches.went_s[~stayed]
+    by_kind: list[tuple[int, Ints, Floats]] = [
+        (OWNER_WENT, left, left_s),
+        (USABLE, *_usable(campus, left, left_s, next_login[stayed])),
+        (REBOOTED, reboot_machine, reboot_s),
+        # a reboot opens the machine at once where there is no delay: after itself, not before
+        (USABLE, *_usable(campus, reboot_machine, reboot_s, reboot_login)),
+        (OWNER_CAME, stretches.machine, stretches.came_s),
+        # a visit of no length ends after it began, not before
+        (OWNER_WENT, blink, blink_s),
+        (USABLE, *_usable(campus, blink, blink_s, next_login[~stayed])),
+        (SUBMITTED, jobs, campus.submit_s),
+        (REMOVED, killed, campus.kill_s[killed]),
+    ]
+    time_s = np.concatenate([times for _, _, times in by_kind])
+    kind = np.concatenate([np.full(len(times), k, dtype=np.int8) for k, _, times in by_kind])
+    subject = np.concatenate([subjects for _, subjects, _ in by_kind]).astype(np.int32)
+    order = np.argsort(time_s, kind="stable")
+    order = order[: np.searchsorted(time_s, until_s, side="right", sorter=order)]
+    return Stream(time_s[order], kind[order], subject[order], *_job_specs(campus), until_s)
+
+
+def _job_specs(campus: Campus) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+    """One specification for all jobs of a user and VO: they never differ in anything else."""
+    vos_n = max(1, len(campus.vo_names))
+    pairs, job_spec = np.unique(campus.user * np.int64(vos_n) + campus.vo, return_inverse=True)
+    specs = np.empty(len(pairs), dtype=object)
+    for at, (user, vo) in enumerate(divmod(pair, vos_n) for pair in pairs.tolist()):
+        specs[at] = JobSpec(user=campus.user_names[user], vo=campus.vo_names[vo])
+    return specs, job_spec
+
+
+def _reboots(campus: Campus, stretches: OwnerStretches) -> tuple[Ints, Floats, Floats]:
+    """Which machine reboots when: every night, but not while its owner sits there.
+
+    Returns:
+        (reboots,) machine, second, and the second at which an owner comes to it next, or inf.
+    """
+    nights = reboot_times(campus)
+    rebooted = np.ones((len(nights), len(campus.machine_names)), dtype=bool)
+    came_night = np.searchsorted(nights, stretches.came_s, side="right")
+    low = came_night
+    high = np.searchsorted(nights, stretches.went_s, side="left")
+    while (inside := low < high).any():
+        rebooted[low[inside], stretches.machine[inside]] = False
+        low = low + 1
+    night, machine = np.nonzero(rebooted)
+    # stretches in order of machine and of the night after which they begin, as whole numbers
+    place = len(nights) + 1
+    keys = stretches.machine.astype(np.int64) * place + came_night
+    following = np.searchsorted(keys, machine * place + night + 1)
+    return machine.astype(np.int32), nights[night], _came_at(stretches, following, machine)
+
+
+def _next_logins(stretches: OwnerStretches) -> Floats:
+    """(stretches,) when the next one of the same machine begins; inf after its last."""
+    return _came_at(stretches, np.arange(1, len(stretches.machine) + 1), stretches.machine)
+
+
+def _came_at(
+    stretches: OwnerStretches, at: NDArray[np.int64], machine: NDArray[np.integer[Any]]
+) -> Floats:
+    """When the stretches at these places begin; inf where they are of another machine."""
+    machines = np.append(stretches.machine, -1)
+    came = np.append(stretches.came_s, np.inf)
+    return np.where(machines[at] == machine, came[at], np.inf)
+
+
+def _usable(
+    campus: Campus, machine: Ints, since: Floats, next_login: Floats
+) -> tuple[Ints, Floats]:
+    """When idle machines open to jobs, unless an owner or a reboot comes before.
+
+    Args:
+        campus: whose delays and opening hours hold.
+        machine: which is idle.
+        since: from when on.
+        next_login: when an owner comes to it next; inf for never.
+    """
+    clock = TraceTime(campus.start)
+    minute = ((since + clock.offset_s) // 60 % MINUTES_A_WEEK).astype(np.int64)
+    weeks = np.frombuffer(b"".join(c.hours.minutes for c in campus.clusters), dtype=np.uint8)
+    week = campus.machine_cluster[machine].astype(np.int64) * MINUTES_A_WEEK
+    is_open = weeks[week + minute] == 1
+    delay = np.where(is_open, campus.idle_before_job_open_s, campus.idle_before_job_closed_s)
+    usable_s = since + delay
+    reboots = np.append(reboot_times(campus), np.inf)
+    next_reboot = reboots[np.searchsorted(reboots, since, side="right")]
+    kept = (usable_s < next_login) & (usable_s < next_reboot)
+    return machine[kept], usable_s[kept]

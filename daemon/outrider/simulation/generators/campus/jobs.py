@@ -1,0 +1,153 @@
+"""Jobs: users submit batches; some batches are broken and are killed when somebody notices."""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.simulation.generators.campus.batches import Batches, draw_batches, draw_storm
+from outrider.simulation.generators.campus.options import JobCounts
+from outrider.simulation.generators.campus.streams import Streams
+from outrider.simulation.generators.campus.users import Users
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+BROKEN_BATCH_SHARE: Final = 0.70
+"""Bad jobs that sit in batches of nothing but bad jobs; the rest sit among good ones."""
+FLAWED_SHARE: Final = 0.28
+"""Bad share of a batch in which only some jobs are bad."""
+
+RUN_MEDIAN_S: Final = 73.0 * 60
+RUN_SPREAD_BETWEEN: Final = 0.47
+RUN_SPREAD_WITHIN: Final = 0.34
+LONGEST_RUN_S: Final = 16 * 3600.0
+STORM_RUN_MEDIAN_S: Final = 50.0
+STORM_RUN_SPREAD: Final = 0.8
+SHORTEST_RUN_S: Final = 10.0
+
+LAG_MEDIAN_S: Final = 0.79 * 3600
+LAG_SPREAD: Final = 2.7
+LONGEST_LAG_S: Final = 600 * 3600.0
+NOTICED_JOB_HOURS: Final = 6_000.0
+NOTICED_SPREAD: Final = 1.8
+MOST_JOB_HOURS: Final = 7_500.0
+
+
+class Jobs(NamedTuple):
+    """(jobs,) columns by submission; nan for never."""
+
+    submit_s: Floats
+    run_s: Floats
+    kill_s: Floats
+    user: Ints
+
+
+def draw_jobs(
+    counts: JobCounts, users: Users, size_ratio: float, day_of_week: int, span_s: float,
+    storm_day: int | None, streams: Streams,
+) -> Jobs:  # fmt: skip
+    """Draw the jobs of a campus.
+
+    Args:
+        counts: how many of each sort; met exactly.
+        users: who submits.
+        size_ratio: machines relative to the paper's, which bounds the largest batch and says how
+            soon it is noticed.
+        day_of_week: weekday of day 0, Monday is 0.
+        span_s: length of the trace; no submission or kill lies after it.
+        storm_day: day number of the storm, None if it is not in the trace.
+        streams: the generators to draw from.
+    """
+    broken = round(BROKEN_BATCH_SHARE * counts.bad)
+    flawed = min(counts.bad - broken, int(FLAWED_SHARE / (1 - FLAWED_SHARE) * counts.ordinary))
+    broken = counts.bad - flawed
+    sound = draw_batches(
+        counts.ordinary + flawed, users.careful, users.careful_weight, size_ratio,
+        day_of_week, span_s, streams.batches,
+    )  # fmt: skip
+    spoilt = draw_batches(
+        broken, users.careless, users.careless_weight, size_ratio,
+        day_of_week, span_s, streams.broken_batches,
+    )  # fmt: skip
+    is_bad = _spoil(sound, flawed, streams.spoiling)
+    run_s = _run_times(sound, streams.run_times)
+    run_s[is_bad] = np.nan
+    parts = [
+        Jobs(
+            sound.submit_s, run_s,
+            _kills(sound, is_bad, size_ratio, span_s, streams.kills), sound.user,
+        ),
+        _all_broken(spoilt, size_ratio, span_s, streams.broken_kills),
+    ]  # fmt: skip
+    if storm_day is not None:
+        parts.append(_storm(counts.storm, users.stormer, storm_day, span_s, streams.storm))
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    order = np.argsort(columns[0], kind="stable")
+    return Jobs(*(column[order] for column in columns))
+
+
+def _spoil(batches: Batches, bad: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Choose whole batches at random until `bad` jobs are `FLAWED_SHARE` of them, then jobs."""
+    place = rng.permutation(len(batches.size))
+    reach = np.cumsum(batches.size[place])
+    needed = int(np.searchsorted(reach, bad / FLAWED_SHARE)) + 1
+    chosen = np.zeros(len(batches.size), dtype=bool)
+    chosen[place[:needed]] = bad > 0
+    candidates = np.flatnonzero(chosen[batches.batch])
+    is_bad = np.zeros(len(batches.batch), dtype=bool)
+    is_bad[rng.choice(candidates, bad, replace=False)] = True
+    return is_bad
+
+
+def _run_times(batches: Batches, rng: np.random.Generator) -> Floats:
+    """Jobs of one batch are alike: a log-normal about the batch's own median."""
+    median = RUN_SPREAD_BETWEEN * rng.standard_normal(len(batches.size))
+    own = RUN_SPREAD_WITHIN * rng.standard_normal(len(batches.batch))
+    run_s = RUN_MEDIAN_S * np.exp(median[batches.batch] + own)
+    return _in_bounds(run_s)
+
+
+def _kills(
+    batches: Batches, is_bad: NDArray[np.bool_], size_ratio: float, span_s: float,
+    rng: np.random.Generator,
+) -> Floats:  # fmt: skip
+    """All bad jobs of a batch are killed together, some while after the last was submitted.
+
+    The lag is log-normal with a heavy tail; a batch that keeps many machines busy is noticed
+    once it has used up about `NOTICED_JOB_HOURS`, at most `MOST_JOB_HOURS`, both scaled with the
+    square root of the pool: then pools of 60 to 3,000 machines waste about the same a machine.
+    What outlives the trace is killed at its end.
+    """
+    bad = np.bincount(batches.batch, is_bad, minlength=len(batches.size))
+    last = np.zeros(len(batches.size))
+    np.maximum.at(last, batches.batch[is_bad], batches.submit_s[is_bad])
+    normal = rng.standard_normal((2, len(batches.size)))
+    lag_s = LAG_MEDIAN_S * np.exp(LAG_SPREAD * normal[0])
+    job_hours = np.minimum(NOTICED_JOB_HOURS * np.exp(NOTICED_SPREAD * normal[1]), MOST_JOB_HOURS)
+    noticed_s = 3600 * size_ratio**0.5 * job_hours / np.maximum(bad, 1)
+    lag_s = np.minimum(np.minimum(lag_s, noticed_s), LONGEST_LAG_S)
+    kill_s = np.round(np.minimum(last + lag_s, span_s), 1)
+    return np.where(is_bad, kill_s[batches.batch], np.nan)
+
+
+def _all_broken(
+    batches: Batches, size_ratio: float, span_s: float, rng: np.random.Generator
+) -> Jobs:
+    is_bad = np.ones(len(batches.batch), dtype=bool)
+    never = np.full(len(batches.batch), np.nan)
+    kill_s = _kills(batches, is_bad, size_ratio, span_s, rng)
+    return Jobs(batches.submit_s, never, kill_s, batches.user)
+
+
+def _storm(count: int, user: int, day: int, span_s: float, rng: np.random.Generator) -> Jobs:
+    """One user's flood of jobs of about a minute, on one working day."""
+    submit_s = draw_storm(count, day, span_s, rng)
+    run_s = _in_bounds(STORM_RUN_MEDIAN_S * np.exp(STORM_RUN_SPREAD * rng.standard_normal(count)))
+    never = np.full(count, np.nan)
+    return Jobs(submit_s, run_s, never, np.full(count, user, dtype=np.int32))
+
+
+def _in_bounds(run_s: Floats) -> Floats:
+    bounded: Floats = np.minimum(np.maximum(run_s, SHORTEST_RUN_S), LONGEST_RUN_S)
+    return np.round(bounded, 1)

@@ -1,0 +1,10 @@
+"""Grid workloads made by chance: those of Perez et al. (2008) and of Vengerov (2005).
+
+Seeds below 10,000 judge (tests, reproductions, comparisons); what learns or is tuned takes seeds
+from 10,000, so that nothing is fitted to the workloads that it is judged by.
+"""
+
+from outrider.simulation.generators.grids.perez import perez_grid
+from outrider.simulation.generators.grids.vengerov import vengerov_grid
+
+__all__ = ["perez_grid", "vengerov_grid"]

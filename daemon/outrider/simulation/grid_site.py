@@ -1,0 +1,289 @@
+"""The virtual grid: what really happens to jobs with one or many CPUs, given who starts what.
+
+Runs end by their true run time; on fewer CPUs than they ask for, or on a slower machine, later.
+They can be preempted and go on where they left off, and get other CPUs while they run.
+"""
+
+import heapq
+from collections import deque
+from collections.abc import Iterator, Mapping
+from math import inf
+from typing import Any, Final
+
+import numpy as np
+from msgspec.structs import replace
+
+from outrider.formats.workload import Workload
+from outrider.model.events import (
+    COMPLETED,
+    CPUS_GIVEN_BACK,
+    JOINED,
+    REMOVED,
+    RESIZED,
+    RESUMED,
+    STARTED,
+    SUBMITTED,
+    SUSPENDED,
+    TICK,
+    Event,
+)
+from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, utility_of
+from outrider.simulation.patience import worthless_after_s
+
+_SPEED: Final = -1
+_NODE_QUEUE: Final = 1_000_000_000
+"""CPUs that a machine with a queue of its own seems to have: it takes whatever it is sent."""
+
+
+class Run:
+    """A run of a job.
+
+    Attributes:
+        machine: where.
+        cpus: on how many; 0 while it is preempted.
+        left_s: work still to do, seconds on all the CPUs it asks for at speed 1, at `since_s`.
+        since_s: when that was true.
+        number: tells the end that is put down for it from earlier ones.
+    """
+
+    __slots__ = ("cpus", "left_s", "machine", "number", "since_s")
+
+    def __init__(self, machine: int, left_s: float, now: float) -> None:
+        self.machine = machine
+        self.cpus = 0
+        self.left_s = left_s
+        self.since_s = now
+        self.number = 0
+
+
+class GridSite:
+    """Physics of a workload; carries out plans and wakes the engine (`outrider.engine.PlanSink`).
+
+    Args:
+        workload: the trace, truth included.
+        until_s: stop after events of this second; None: when every job is done.
+        utilities: time utility functions by job class, where hopeless jobs are withdrawn.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        until_s: float | None = None,
+        utilities: Mapping[str, TimeUtility] = DEFAULT_UTILITIES,
+    ) -> None:
+        self.workload = workload
+        self.until_s = inf if until_s is None else until_s
+        self.now = -inf
+        self._run_s: list[float] = workload.run_s.tolist()
+        self._cpus: list[int] = workload.cpus.tolist()
+        self._submit_s: list[float] = workload.submit_s.tolist()
+        self._speed = [spec.speed for spec in workload.machines]
+        self._worthless_s = (
+            _worthless_s(workload, utilities) if workload.rules.drop_hopeless else None
+        )
+        self._next = 0
+        self._queued: set[int] = set()
+        self._runs: dict[int, Run] = {}
+        self._sent: list[deque[int]] = [deque() for _ in workload.machines]
+        self._numbers = 0
+        self._heap: list[tuple[float, int, int, int, Any]] = [
+            (change.time_s, _SPEED, change.machine, 0, change.speed)
+            for change in workload.speed_changes
+        ]
+        heapq.heapify(self._heap)
+        self._brought_about: list[Event] = []
+        self._tick_due = False
+
+    # -- the sink -----------------------------------------------------------------------------
+
+    def start(self, job: int, machine: int) -> None:
+        """Start a queued job on all the CPUs it asks for. Raises `ValueError` if it is not."""
+        self.squeeze(job, machine, self._cpus[job])
+
+    def squeeze(self, job: int, machine: int, cpus: int) -> None:
+        """Start a queued job on so many CPUs, or change those of a running one."""
+        run = self._runs.get(job)
+        if run is not None and run.cpus:
+            self._set_cpus(job, run, cpus)
+            self._brought_about.append((self.now, RESIZED, job, cpus))
+            return
+        if job not in self._queued:
+            raise ValueError(f"job {job} is not queued at {self.now:g} s")
+        self._queued.discard(job)
+        run = self._runs[job] = Run(machine, self._run_s[job], self.now)
+        self._brought_about.append((self.now, STARTED, job, (machine, cpus)))
+        if self.workload.rules.node_queues:
+            self._sent[machine].append(job)
+            if len(self._sent[machine]) > 1:
+                return  # it works when those before it are done
+        self._set_cpus(job, run, cpus)
+
+    def preempt(self, job: int) -> None:
+        """Suspend a running job; its CPUs are free for others, its work is kept."""
+        run = self._runs[job]
+        self._set_cpus(job, run, 0)
+        self._foresee_withdrawal(job, run.left_s, run.number)
+        self._brought_about.append((self.now, SUSPENDED, job, CPUS_GIVEN_BACK))
+
+    def resume(self, job: int, cpus: int) -> None:
+        """A preempted job goes on where it left off."""
+        run = self._runs[job]
+        self._set_cpus(job, run, cpus)
+        self._brought_about.append((self.now, RESUMED, job, (run.machine, cpus)))
+
+    def wake_at(self, time_s: float) -> None:
+        """Deliver a tick at `time_s`, after all other events of that moment."""
+        if time_s <= self.now:
+            self._tick_due = True
+        else:
+            heapq.heappush(self._heap, (time_s, TICK, 0, 0, None))
+
+    # -- work ---------------------------------------------------------------------------------
+
+    def _set_cpus(self, job: int, run: Run, cpus: int) -> None:
+        """From now on the run has so many CPUs; put down when it then ends."""
+        run.left_s -= (self.now - run.since_s) * self._rate(job, run)
+        run.since_s, run.cpus = self.now, cpus
+        self._numbers += 1
+        run.number = self._numbers
+        rate = self._rate(job, run)
+        if rate > 0.0:
+            end_s = self.now + max(0.0, run.left_s) / rate
+            heapq.heappush(self._heap, (end_s, COMPLETED, job, run.number, None))
+
+    def _rate(self, job: int, run: Run) -> float:
+        """Seconds of work done in a second: L x NI / min(NA, NI) (Vengerov 2005, section 5)."""
+        asked = self._cpus[job]
+        return self._speed[run.machine] * min(run.cpus, asked) / asked
+
+    def _change_speed(self, machine: int, speed: float) -> None:
+        """The machine works faster or slower from now on."""
+        on_it = [(job, run) for job, run in self._runs.items() if run.machine == machine]
+        left = [(job, run, run.left_s - (self.now - run.since_s) * self._rate(job, run))
+                for job, run in on_it]  # fmt: skip
+        self._speed[machine] = speed
+        for job, run, left_s in left:
+            run.left_s, run.since_s = left_s, self.now
+            if run.cpus:
+                self._set_cpus(job, run, run.cpus)
+
+    # -- the truth ----------------------------------------------------------------------------
+
+    def run_s(self, job: int) -> float:
+        """The truth: seconds of work until the job ends by itself."""
+        return self._run_s[job]
+
+    def next_login_s(self, machine: int, after_s: float) -> float:
+        """Nobody sits at the machines of a grid."""
+        return inf
+
+    def unfinished_run_s(self) -> Iterator[tuple[int, float]]:
+        """The truth about jobs still there: (job, run time)."""
+        for job in [*self._queued, *self._runs]:
+            yield job, self._run_s[job]
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every job has been submitted and is gone."""
+        return self._next == len(self._submit_s) and not self._queued and not self._runs
+
+    # -- events -------------------------------------------------------------------------------
+
+    def events(self) -> Iterator[Event]:
+        """Everything that happens, in order, until every job is done or the end."""
+        yield from self._join()
+        brought_about = self._brought_about
+        while True:
+            event = self._next_event()
+            if self._tick_due and (event is None or event[0] > self.now):
+                self._tick_due = False
+                yield self.now, TICK, 0, None
+                yield from brought_about
+                brought_about.clear()
+                continue
+            if event is None or event[0] > self.until_s:
+                return
+            yield from self._happen(*event)
+
+    def _next_event(self) -> tuple[float, int, int, int, Any] | None:
+        """What comes next, by time and the order of kinds at equal times."""
+        due = self._heap[0] if self._heap else None
+        if self._next < len(self._submit_s):
+            submitted = (self._submit_s[self._next], SUBMITTED, self._next, 0, None)
+            if due is None or submitted[:2] < due[:2]:
+                return submitted
+        elif self.is_done:
+            return None  # nothing is left that could end
+        return due
+
+    def _happen(
+        self, time_s: float, kind: int, subject: int, number: int, extra: Any
+    ) -> Iterator[Event]:
+        self.now = max(self.now, time_s)
+        if kind == SUBMITTED:
+            self._next += 1
+            self._queued.add(subject)
+            yield time_s, SUBMITTED, subject, self.workload.spec(subject)
+            self._foresee_withdrawal(subject, self._run_s[subject], 0)
+            return
+        heapq.heappop(self._heap)
+        if kind == TICK:
+            self._tick_due = True
+        elif kind == _SPEED:
+            self._change_speed(subject, extra)
+        elif kind == COMPLETED and self._ends(subject, number):
+            yield time_s, COMPLETED, subject, None
+        elif kind == REMOVED and self._withdraws(subject, number):
+            yield time_s, REMOVED, subject, "removed"
+
+    def _ends(self, job: int, number: int) -> bool:
+        """A run is done. False if it has other CPUs since this end was put down."""
+        run = self._runs.get(job)
+        if run is None or run.number != number:
+            return False
+        del self._runs[job]
+        if self.workload.rules.node_queues:
+            sent = self._sent[run.machine]
+            sent.popleft()
+            if sent:
+                follower = self._runs[sent[0]]
+                follower.since_s = self.now
+                self._set_cpus(sent[0], follower, self._cpus[sent[0]])
+        return True
+
+    def _foresee_withdrawal(self, job: int, left_s: float, number: int) -> None:
+        """Put down from when on a waiting job cannot earn anything even if it started at once."""
+        if self._worthless_s is not None:
+            at_s = max(self.now, self._submit_s[job] + self._worthless_s[job] - left_s)
+            if at_s < inf:
+                heapq.heappush(self._heap, (at_s, REMOVED, job, number, None))
+
+    def _withdraws(self, job: int, number: int) -> bool:
+        """Its user withdraws a job that is hopeless. False if it runs, or ran since."""
+        if number == 0 and job in self._queued:
+            self._queued.discard(job)
+            return True
+        run = self._runs.get(job)
+        if run is None or run.cpus or run.number != number:
+            return False
+        del self._runs[job]
+        if self.workload.rules.node_queues:
+            self._sent[run.machine].remove(job)
+        return True
+
+    def _join(self) -> Iterator[Event]:
+        self.now = 0.0
+        queues = self.workload.rules.node_queues
+        for machine, spec in enumerate(self.workload.machines):
+            yield 0.0, JOINED, machine, replace(spec, cpus=_NODE_QUEUE) if queues else spec
+
+
+def _worthless_s(workload: Workload, utilities: Mapping[str, TimeUtility]) -> list[float]:
+    """By job, the turnaround from which it is worth nothing."""
+    classes = np.array(workload.job_class)
+    out = np.empty(len(classes))
+    for name in set(workload.job_class):
+        of_class = classes == name
+        out[of_class] = worthless_after_s(utility_of(utilities, name), workload.run_s[of_class])
+    worthless_s: list[float] = out.tolist()
+    return worthless_s

@@ -1,0 +1,174 @@
+"""Where a policy is tried: acting on a virtual campus or grid, and in shadow beside a campus."""
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import msgspec
+
+from outrider.api.policy import Policy, PolicySettings
+from outrider.api.site_view import SiteView
+from outrider.engine import Engine, Intake, Seat
+from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.state.site import Site
+from outrider.formats.campus.campus import Campus
+from outrider.model.clusters import ClusterSpec
+from outrider.model.decisions import NOWHERE, Choice
+from outrider.model.events import JOB_KINDS, STARTED, TICK, Event, NamedEvent
+from outrider.model.jobs import Job
+from outrider.model.localtime import TraceTime
+from outrider.model.machines import MachineSpec
+from outrider.plugins.random_streams import stream
+from outrider.replay.grid_run import GridRun
+from outrider.replay.run import CampusRun
+from outrider.testing.grids import as_grid
+
+SOURCE = "trace"
+_START_DELAY_S = 0.5
+_EPOCH_S = 1800.0
+
+
+class Row(NamedTuple):
+    """What is compared of a ledger row."""
+
+    time_s: float
+    job: str
+    action: str
+    machine: str | None
+    cpus: int
+    reason: str
+
+
+class AnyFreeMachine(Policy):
+    """The batch system in the trial: the oldest job, on any free machine."""
+
+    name: ClassVar[str] = "any_free_machine"
+    description: ClassVar[str] = "oldest job first, on any free machine"
+
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        """Any free machine; of more than one CPU the tightest that suffices."""
+        if job.spec.cpus > 1:
+            return super().choose(job, appraisal, view, may_keep)
+        return Choice(view.draw(self.rng), "any")
+
+
+def incumbent(seed: int = 0) -> Policy:
+    """A batch system to try policies beside."""
+    return AnyFreeMachine(PolicySettings(), stream(seed, "testing:incumbent"))
+
+
+def plans(policy: Policy) -> bool:
+    """Whether the policy plans whole rounds; `Policy.choose` is never asked then."""
+    return type(policy).plan is not Policy.plan
+
+
+def act(
+    campus: Campus, policy: Policy, others: Sequence[Policy] = (), until_s: float | None = None
+) -> list[Row]:
+    """The rows of a policy that acts on a campus, perhaps with others in shadow beside it.
+
+    One that plans acts on the grid made of the campus: at a campus jobs can only be started.
+    """
+    rows: list[Row] = []
+
+    def keep(
+        time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str,
+        name: str, choice: Choice | None,
+    ) -> None:  # fmt: skip
+        if name == policy.name:
+            rows.append(Row(time_s, job, action, machine, cpus, reason))
+
+    seated = [policy, *others]
+    if plans(policy):
+        GridRun(as_grid(campus), seated, keep, until_s).run()
+    else:
+        CampusRun(campus, seated, keep, until_s).run()
+    return rows
+
+
+def seen_from_outside(campus: Campus) -> list[NamedEvent]:
+    """What an adapter would tell of a campus whose jobs the incumbent starts.
+
+    A start is told half a second after the job could start: the time in which a shadow decides.
+    """
+    run = CampusRun(campus, [incumbent()], lambda *row: None)
+    told = [_named(event, campus) for event in run.stream() if event[1] != TICK]
+    return sorted(told, key=lambda event: event[0])
+
+
+def _named(event: Event, campus: Campus) -> NamedEvent:
+    time_s, kind, subject, extra = event
+    if kind == STARTED:
+        machine, cpus = extra
+        place = (campus.machine_names[machine], cpus)
+        return time_s + _START_DELAY_S, kind, campus.job_names[subject], place
+    names = campus.job_names if kind in JOB_KINDS else campus.machine_names
+    return time_s, kind, names[subject], extra
+
+
+class Shadow:
+    """A policy in shadow beside a stream of events, as in the daemon.
+
+    Args:
+        policy: the only candidate.
+        clusters: declared, in the order that gives them their numbers.
+        start: wall clock of second 0.
+
+    Attributes:
+        rows: what it decided so far.
+        site: the view that it sees.
+    """
+
+    def __init__(self, policy: Policy, clusters: Iterable[ClusterSpec], start: dt.datetime) -> None:
+        clock = TraceTime(start)
+        self.policy = policy
+        self.rows: list[Row] = []
+        self.site = Site(clock, list(clusters))
+        self.seat = Seat(policy, False, _EPOCH_S)
+        self._intake = Intake([SOURCE], lambda name: MachineSpec(inferred=True))
+        accounting = Accounting(clock)
+        self._engine = Engine(self.site, accounting, [self.seat], self._intake, self)
+
+    def play(self, events: Iterable[NamedEvent], until_s: float | None = None) -> None:
+        """Let events happen, in order; then time runs to `until_s`, or to the last of them."""
+        events = list(events)
+        self._intake.arrive(SOURCE, events)
+        end_s = events[-1][0] if until_s is None else until_s
+        self._engine.feed(self._intake.seen(SOURCE, end_s))
+
+    def save(self) -> bytes:
+        """A snapshot, as the daemon writes it."""
+        return msgspec.msgpack.encode([self._intake.save(), self._engine.save()])
+
+    def restore(self, saved: bytes) -> None:
+        """Go on from a snapshot. Only one at whose moment no event was waiting."""
+        intake, engine = msgspec.msgpack.decode(saved)
+        self._intake.restore(intake, tuple)
+        self._engine.restore(engine)
+
+    # -- the recorder -------------------------------------------------------------------------
+
+    def decided(
+        self, seat: Seat, job: int, action: str, machine: int, cpus: int, reason: str,
+        choice: Choice | None,
+    ) -> None:  # fmt: skip
+        """A decision was made (`outrider.engine.Recorder`)."""
+        tracker = self._intake.tracker
+        place = None if machine == NOWHERE else tracker.machine_names[machine]
+        self.rows.append(Row(self.site.now, tracker.job_names[job], action, place, cpus, reason))
+
+    def ended(
+        self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,
+        reward: float | None, on_policy: bool,
+    ) -> None:  # fmt: skip
+        """Outcomes are watched where the policy is told of them."""
+
+
+def before(events: Iterable[NamedEvent], time_s: float) -> list[NamedEvent]:
+    """Those up to a time."""
+    return [event for event in events if event[0] <= time_s]
+
+
+def after(events: Iterable[NamedEvent], time_s: float) -> Iterator[NamedEvent]:
+    """Those beyond it."""
+    return (event for event in events if event[0] > time_s)

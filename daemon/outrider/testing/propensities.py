@@ -1,0 +1,72 @@
+"""Does a policy tell the truth about its chances? Later estimates divide by them."""
+
+import unittest
+from collections import defaultdict
+from math import sqrt
+from typing import Final
+
+import msgspec
+
+from outrider.api.policy import Policy
+from outrider.engine.state.site import Site
+from outrider.model.decisions import NOWHERE
+from outrider.model.jobs import Job, JobSpec
+from outrider.testing.campuses import tiny_campus
+from outrider.testing.candidate import Candidate
+from outrider.testing.fixtures import before, plans, seen_from_outside
+from outrider.testing.verdict import expect
+
+_ASKED: Final = 400
+_SIGMAS: Final = 5.0
+_SAME: Final = 1e-9
+_MOMENTS_S: Final = (0.5 * 3600.0, 32.5 * 3600.0, 50.5 * 3600.0)
+"""In each of them every room of the tiny campus has a free machine, and the last two follow some
+hundred outcomes."""
+
+
+class TellsItsChances(Candidate):
+    """Questions about propensities."""
+
+    def test_propensities_are_the_frequencies_of_its_choices(self) -> None:
+        """Asked often in one situation: sums to at most 1, and happens as often as it says."""
+        if plans(self.make()):
+            raise unittest.SkipTest("it plans whole rounds: it never chooses a place for one job")
+        told = seen_from_outside(tiny_campus())
+        for moment_s in _MOMENTS_S:
+            policy = self.make()
+            shadow = self.beside(policy)
+            shadow.play(before(told, moment_s), moment_s)
+            expect(min(shadow.site.free_n) > 0, f"a room is full at {moment_s:g} s: ask elsewhere")
+            self._ask_often(policy, shadow.site, f"at {moment_s:g} s")
+
+    def _ask_often(self, policy: Policy, site: Site, where: str) -> None:
+        job = Job(1_000_000, JobSpec(user="ann"), site.now - 60.0)
+        memory = msgspec.msgpack.encode(policy.save(site))
+        claims: dict[int, list[float]] = defaultdict(list)
+        for _ in range(_ASKED):
+            policy.restore(msgspec.msgpack.decode(memory), site)
+            choice = policy.choose(job, policy.appraise(policy.alike(job, site), site), site, True)
+            if choice.propensity is None:
+                raise unittest.SkipTest("it says that it does not know its chances")
+            place = NOWHERE if choice.machine == NOWHERE else site.cluster_of(choice.machine)
+            claims[place].append(choice.propensity)
+        names = dict(enumerate(site.cluster_names))
+        names[NOWHERE] = "the queue"
+        for place, said in claims.items():
+            expect(
+                max(said) - min(said) <= _SAME,
+                f"{where}: {names[place]} was chosen with propensity {min(said):g} and with "
+                f"{max(said):g} in one and the same situation",
+            )
+            often, claim = len(said) / _ASKED, said[0]
+            slack = _SIGMAS * sqrt(claim * (1.0 - claim) / _ASKED) + 1.0 / _ASKED
+            expect(
+                abs(often - claim) <= slack,
+                f"{where}: {names[place]} was chosen in {often:.1%} of {_ASKED} times, but with "
+                f"propensity {claim:g}; it must be that of the cluster, not of the machine",
+            )
+        total = sum(said[0] for said in claims.values())
+        expect(
+            total <= 1.0 + 1e-6,
+            f"{where}: propensities of what it chose sum to {total:g}, more than 1",
+        )

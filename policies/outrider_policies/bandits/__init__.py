@@ -1,0 +1,1 @@
+"""Bandits that learn where and when jobs are not evicted (McGough and Forshaw 2015)."""

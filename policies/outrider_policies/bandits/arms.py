@@ -1,0 +1,174 @@
+"""Values of the arms of a bandit, one object per state; only arms that were tried take room."""
+
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Iterator, Sequence
+from math import exp, inf
+from operator import mul
+from typing import Any
+
+from outrider_policies.levels import QUEUE, Openness
+
+_NONE = -inf
+"""Worth less than any arm."""
+
+
+class Arms:
+    """What was learned in one state of places and of the queue. Untried arms are not held.
+
+    The tried places are kept in the order of their values, so that the best that is open now is
+    found in a few steps, be there two or thousands.
+
+    Attributes:
+        values: q(s, a), the value of each arm that was tried.
+    """
+
+    __slots__ = ("_ranked", "values")
+
+    def __init__(self) -> None:
+        self.values: dict[int, float] = {}
+        self._ranked: list[tuple[float, int]] = []
+
+    def learn(self, arm: int, reward: float) -> None:
+        """Take one more reward into the value of an arm."""
+        raise NotImplementedError
+
+    def _set(self, arm: int, value: float) -> None:
+        """Give an arm its value, and a place its rank."""
+        values, ranked = self.values, self._ranked
+        if arm != QUEUE:
+            if arm in values:
+                del ranked[bisect_left(ranked, (values[arm], arm))]
+            insort(ranked, (value, arm))
+        values[arm] = value
+
+    def best(self, is_open: Openness, may_keep: bool) -> tuple[float, list[int]]:
+        """The highest value among tried arms that can be chosen, and all arms that have it.
+
+        ``(-inf, [])`` if there are none. The queue is the last of equals.
+        """
+        queue = self.values.get(QUEUE, _NONE) if may_keep else _NONE
+        best, arms = queue, []
+        for value, arm in reversed(self._ranked):
+            if value < best:
+                break
+            if is_open[arm]:
+                best = value
+                arms.append(arm)
+        if queue == best and best != _NONE:
+            arms.append(QUEUE)
+        return best, arms
+
+    def ranked(self) -> Iterator[tuple[float, int]]:
+        """Values and places that were tried, the best first."""
+        return reversed(self._ranked)
+
+    def seen_n(self) -> int:
+        """Rewards that the values rest on."""
+        raise NotImplementedError
+
+    def save(self, arms: Sequence[int]) -> list[list[Any]]:
+        """What is known of these arms, in their order, as plain data."""
+        raise NotImplementedError
+
+    def restore(self, saved: Sequence[Sequence[Any]], arms: Sequence[int]) -> None:
+        """Fill an empty row from `save`; `arms[i]` is today's number of saved arm i."""
+        raise NotImplementedError
+
+
+_NO_EVIDENCE = (0.0, 0)
+
+
+class MeanArms(Arms):
+    """Values are means of all rewards: equation 3 of McGough and Forshaw."""
+
+    __slots__ = ("_evidence",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._evidence: dict[int, tuple[float, int]] = {}
+
+    def learn(self, arm: int, reward: float) -> None:
+        """Take one more reward into the value of an arm."""
+        total, count = self._evidence.get(arm, _NO_EVIDENCE)
+        total += reward
+        count += 1
+        self._evidence[arm] = total, count
+        self._set(arm, total / count)
+
+    def evidence(self, arm: int) -> tuple[float, int]:
+        """Sum and number of an arm's rewards."""
+        return self._evidence.get(arm, _NO_EVIDENCE)
+
+    def seen_n(self) -> int:
+        """Rewards that the values rest on."""
+        return sum(count for _, count in self._evidence.values())
+
+    def save(self, arms: Sequence[int]) -> list[list[Any]]:
+        """Sums and counts; the whole number 0 (one byte) where an arm was not tried."""
+        evidence = [self._evidence.get(arm, (0, 0)) for arm in arms]
+        return [[total for total, _ in evidence], [count for _, count in evidence]]
+
+    def restore(self, saved: Sequence[Sequence[Any]], arms: Sequence[int]) -> None:
+        """Fill an empty row from `save`; `arms[i]` is today's number of saved arm i."""
+        for arm, total, count in zip(arms, *saved, strict=True):
+            if count:
+                self._evidence[arm] = float(total), int(count)
+                self._set(arm, float(total) / int(count))
+
+
+class RecentArms(Arms):
+    """Values are weighted means of an arm's last rewards (section 4.4.1, equation 7).
+
+    Args:
+        weights: of an arm's rewards, that of the most recent last; their number is the length of
+            the history. See `plain_weights` and `gaussian_weights`.
+    """
+
+    __slots__ = ("_recent", "_weights")
+
+    def __init__(self, weights: Sequence[float]) -> None:
+        super().__init__()
+        self._weights = weights
+        self._recent: dict[int, deque[float]] = {}
+
+    def learn(self, arm: int, reward: float) -> None:
+        """Take one more reward into the value of an arm."""
+        recent = self._recent.get(arm)
+        if recent is None:
+            recent = self._recent[arm] = deque(maxlen=len(self._weights))
+        recent.append(reward)
+        self._set(arm, self._mean(recent))
+
+    def _mean(self, recent: Sequence[float]) -> float:
+        weights = self._weights[-len(recent) :]
+        total: float = sum(map(mul, weights, recent))
+        return total / sum(weights)
+
+    def seen_n(self) -> int:
+        """Rewards that the values rest on."""
+        return sum(map(len, self._recent.values()))
+
+    def save(self, arms: Sequence[int]) -> list[list[Any]]:
+        """The last rewards of each arm, the oldest first."""
+        return [list(self._recent.get(arm, ())) for arm in arms]
+
+    def restore(self, saved: Sequence[Sequence[Any]], arms: Sequence[int]) -> None:
+        """Fill an empty row from `save`; `arms[i]` is today's number of saved arm i."""
+        for arm, rewards in zip(arms, saved, strict=True):
+            if rewards:
+                self._recent[arm] = deque(map(float, rewards), maxlen=len(self._weights))
+                self._set(arm, self._mean(self._recent[arm]))
+
+
+def plain_weights(n: int) -> list[float]:
+    """The last n rewards count alike."""
+    return [1.0] * n
+
+
+def gaussian_weights(n: int) -> list[float]:
+    """Equation 8 as printed: ``exp(-8 (n - i) / n)`` for i = 1 to n, 1 for the most recent.
+
+    The paper calls it Gaussian; without a square in the exponent it is an exponential.
+    """
+    return [exp(-8.0 * (n - i) / n) for i in range(1, n + 1)]

@@ -1,0 +1,236 @@
+"""A bandit that learns where and when jobs are not evicted: all but the rule by which it selects.
+
+Forshaw, McGough: "Reduction of wasted energy in a volunteer computing system through
+Reinforcement Learning", CS-TR-1451, Newcastle University 2015, sections 4.1 to 4.3.
+"""
+
+from abc import abstractmethod
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from outrider.api import (
+    EVICTED_RUN,
+    NOWHERE,
+    Choice,
+    Job,
+    Outcome,
+    Policy,
+    SiteView,
+)
+from outrider_policies.bandits.arms import Arms
+from outrider_policies.bandits.hours_lost_map import hours_lost_map
+from outrider_policies.bandits.rewards import KeptJobs, run_reward
+from outrider_policies.bandits.settings import EvictionBanditSettings
+from outrider_policies.levels import HOURS_LOST, LEVELS, QUEUE, Level
+
+Row = TypeVar("Row", bound=Arms)
+Appraisal: TypeAlias = tuple[int, Row, Any]
+"""A state, its row, and what else the rule of selection knows of it in this round."""
+
+_SHOWN = 4
+_HOUR_S = 3600
+_DAY_H = 24
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+Selection: TypeAlias = tuple[int, str, Sequence[int] | None, float]
+"""What a rule of selection answers. A plain tuple, for one is made for every decision:
+
+- the arm: `QUEUE` or a place
+- the reason: ``best``, ``explore``, ...
+- the arms between which it was drawn; None if nobody knows the chances
+- epsilon: the chance with which an arm was drawn from all that are open instead
+"""
+
+
+class EvictionBandit(Policy, Generic[Row]):
+    """Base: states, arms, rewards and memory. A subclass selects, and says what a row holds.
+
+    The state and the arms are those of the level: see `outrider_policies.levels`; rewards
+    are those of equation 4: see `outrider_policies.bandits.rewards`. In shadow it learns
+    from the batch system's runs, and from its own queue decisions, which observation can judge; a
+    start that was not carried out teaches nothing.
+
+    Attributes:
+        level: what the places are, where a job must start.
+        offered: the same, where it may be kept; a subclass may offer more.
+        rows: what was learned in each state.
+    """
+
+    features = ("hour of day or week", "hours of the longest lost run")
+    untried_reward: float = 0.0
+    """The value of an arm that was never tried, for people and for selection (section 4.4.3)."""
+
+    def __init__(self, settings: EvictionBanditSettings, rng: Any) -> None:
+        super().__init__(settings, rng)
+        self.reconsider_s = settings.reconsider_s
+        self.max_hold_s = settings.max_hold_s
+        self.level: Level = LEVELS[settings.level]()
+        self.offered = self.level
+        self._sigma: float = settings.sigma
+        self._avoid_reboot: bool = settings.avoid_reboot
+        self.rows: defaultdict[int, Row] = defaultdict(self.new_row)
+        self._kept = KeptJobs()
+
+    # -- what a subclass says -----------------------------------------------------------------
+
+    @abstractmethod
+    def new_row(self) -> Row:
+        """An empty row of values."""
+
+    @abstractmethod
+    def select(
+        self, appraisal: Appraisal[Row], level: Level, view: SiteView, may_keep: bool
+    ) -> Selection:
+        """Which arm to take, among those that are open on a level."""
+
+    def rule(self, state: int) -> str:
+        """How it selects in a state, as a part of a sentence."""
+        return self.description
+
+    def learn(self, state: Any, arm: int, reward: float) -> None:
+        """An arm earned a reward in a state."""
+        self.rows[state].learn(arm, reward)
+
+    # -- deciding -----------------------------------------------------------------------------
+
+    def alike(self, job: Job, view: SiteView) -> int:
+        """The state s: hour of day or week x 24 + hours lost on evicted runs."""
+        hour = int(view.week_second()) // _HOUR_S % self.level.hours
+        lost_h = int(job.consumed_s / _HOUR_S)
+        return hour * HOURS_LOST + (lost_h if lost_h < HOURS_LOST else HOURS_LOST - 1)
+
+    def appraise(self, key: Any, view: SiteView) -> Appraisal[Row]:
+        """The state and its row; a subclass may add to them."""
+        return key, self.rows[key], None
+
+    def choose(self, job: Job, appraisal: Appraisal[Row], view: SiteView, may_keep: bool) -> Choice:
+        """What the rule selects, unless the job could not end before the reboot."""
+        if may_keep and self._avoid_reboot and self._crosses_reboot(job, view):
+            self._kept.add(job.number, view.now, appraisal[0])
+            return Choice(NOWHERE, "reboot", 1.0)
+        level = self.offered if may_keep else self.level
+        arm, reason, ties, epsilon = self.select(appraisal, level, view, may_keep)
+        if arm == QUEUE:
+            machine, reason = NOWHERE, "hold"
+            self._kept.add(job.number, view.now, appraisal[0])
+        else:
+            machine = level.machine(arm, view, self.rng)
+            if machine == NOWHERE:
+                reason = "full"
+        if not self.wants_scores:  # then nobody reads the propensity either
+            return Choice(machine, reason)
+        propensity = None
+        if ties is not None:
+            place = NOWHERE if machine == NOWHERE else view.cluster_of(machine)
+            propensity = (1.0 - epsilon) * level.share(ties, place, view)
+            if epsilon:
+                propensity += epsilon * level.draw_chance(place, view, may_keep)
+        return Choice(machine, reason, propensity, self._top(appraisal[1], view))
+
+    def _crosses_reboot(self, job: Job, view: SiteView) -> bool:
+        return view.now + job.consumed_s >= view.next_reboot_s()
+
+    # -- learning -----------------------------------------------------------------------------
+
+    def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> list[float]:
+        """Equation 4 for the run, and for every queue decision that can now be judged."""
+        rewards: list[float] = []
+        if outcome.machine != NOWHERE:
+            reward = run_reward(outcome, self._sigma, view)
+            self.learn(outcome.key, self.level.arm_of(outcome), reward)
+            rewards.append(reward)
+        if outcome.ending is not EVICTED_RUN:
+            for state, reward in self._kept.judge(outcome, view):
+                self.learn(state, QUEUE, reward)
+                rewards.append(reward)
+        return rewards
+
+    # -- explaining and remembering -----------------------------------------------------------
+
+    def scores(self, key: Any, view: SiteView) -> dict[str, float]:
+        """The value of every arm in this state."""
+        level, values, untried = self.level, self.rows[key].values, self.untried_reward
+        scores = {"queue": values.get(QUEUE, untried)}
+        for arm in level.arms(view):
+            scores[level.name(arm, view)] = values.get(arm, untried)
+        return scores
+
+    def _top(self, row: Row, view: SiteView) -> dict[str, float]:
+        """The queue and the best few places that are open: what the choice was between."""
+        level = self.level
+        is_open = level.is_open(view)
+        top = {"queue": row.values.get(QUEUE, self.untried_reward)}
+        for value, arm in row.ranked():
+            if is_open[arm]:
+                top[level.name(arm, view)] = value
+                if len(top) > _SHOWN:
+                    break
+        return top
+
+    def learned(self, view: SiteView) -> dict[str, Any]:
+        """Value of the best place by hour of day and hours lost."""
+        return hours_lost_map(self._best_place, self.level.hours)
+
+    def _best_place(self, state: int) -> float | None:
+        ranked = self.rows[state].ranked() if state in self.rows else ()
+        return next((value for value, _ in ranked), None)
+
+    def explain(self, job: Job, view: SiteView) -> str:
+        """What the job's state has taught so far, in words."""
+        state = self.alike(job, view)
+        hour, lost_h = divmod(state, HOURS_LOST)
+        day = f"{_DAYS[hour // _DAY_H]} " if self.level.hours > _DAY_H else ""
+        where = f"{day}at {hour % _DAY_H:02d} h with {lost_h} h lost on evicted runs"
+        if self._avoid_reboot and self._crosses_reboot(job, view):
+            return f"{where}: it would still run at the reboot, so it is kept until then"
+        seen_n = self.rows[state].seen_n()
+        if not seen_n:
+            return f"{where}: nothing observed yet, every choice is worth the same"
+        scores = self.scores(state, view)
+        name = max(scores, key=lambda arm: scores[arm])
+        return (
+            f"{where}: {seen_n} outcomes observed; best is {name} ({scores[name]:+.2f}), "
+            f"the queue is worth {scores['queue']:+.2f}; {self.rule(state)}"
+        )
+
+    def save(self, view: SiteView) -> dict[str, Any]:
+        """Rows and unjudged queue decisions; clusters by name, machines by number."""
+        arms = self.level.arms(view)
+        learned = {
+            "level": self.settings.level,
+            "rows_are": type(self.new_row()).__name__,
+            "clusters": list(view.cluster_names),
+            "arms": list(arms),
+            "rows": [[state, row.save((QUEUE, *arms))] for state, row in self.rows.items()],
+        }
+        return learned | self._kept.save()
+
+    def restore(self, saved: dict[str, Any], view: SiteView) -> None:
+        """Go on from what `save` gave; clusters are found again by name.
+
+        Raises:
+            ValueError: it was saved at another level, with another kind of history, or of a
+                cluster that is gone.
+        """
+        rows_are = type(self.new_row()).__name__
+        level = saved.get("level", "cluster")  # version 0.1 had no other
+        if (level, saved.get("rows_are", "MeanArms")) != (self.settings.level, rows_are):
+            raise ValueError("saved at another level or with another history")
+        _, arms = self.saved_arms(saved, view)
+        self.rows.clear()
+        for state, row in saved["rows"]:
+            self.rows[state].restore(row, arms)
+        self._kept.restore(saved)
+
+    def saved_arms(self, saved: dict[str, Any], view: SiteView) -> tuple[list[int], list[int]]:
+        """Arms as they were numbered in what `save` gave, and their numbers today.
+
+        Raises:
+            ValueError: a cluster is gone.
+        """
+        names = list(view.cluster_names)
+        clusters = [names.index(name) for name in saved["clusters"]]
+        places = saved.get("arms", range(len(clusters)))
+        today = (self.level.renumbered(arm, clusters) for arm in places)
+        return [QUEUE, *places], [QUEUE, *today]

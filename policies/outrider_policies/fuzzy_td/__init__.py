@@ -1,6 +1,0 @@
-"""Vengerov's utility-based scheduler: a learned value of each machine's state."""
-
-from outrider_policies.fuzzy_td.policy import FuzzyTd
-from outrider_policies.fuzzy_td.settings import FuzzyTdSettings
-
-__all__ = ["FuzzyTd", "FuzzyTdSettings"]

@@ -1,0 +1,54 @@
+"""Vengerov's baseline: preempt and squeeze whenever something waits, without learning."""
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+import numpy as np
+
+from outrider.api import Move, Queue, SiteView
+from outrider_policies.planning.best_fit_stage import fill, open_plans
+from outrider_policies.planning.forcing import Candidates, carry_out, forcible, squeezable
+from outrider_policies.planning.machine_plan import MachinePlan
+from outrider_policies.planning.planner import RoundPlanner
+from outrider_policies.planning.queued_jobs import WaitingJobs
+from outrider_policies.planning.settings import PlanningSettings
+
+
+class Aggressive(RoundPlanner):
+    """Best fit; then the smallest waiting job is forced in, or squeezed onto what is free.
+
+    Vengerov 2005, section 5, second row of figure 2: "considers preemptive scheduling followed by
+    oversubscribing", with the smallest job, which the paper found better than the one of the
+    highest utility. Of equally small ones that of the highest unit utility is taken; a job that is
+    worth nothing any more preempts nobody. A learned policy must be shown against this one.
+    """
+
+    name = "aggressive"
+    description = "preempts for, or squeezes in, the smallest waiting job whenever one waits"
+    settings_type = PlanningSettings
+    presets: ClassVar = {
+        "over": {"preempt": False},
+        "preempt": {"oversubscribe": False},
+    }
+
+    def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+        """Best fit on all machines, then each for itself."""
+        waiting = WaitingJobs(queue, view, self.lengths)
+        plans = open_plans(view, self.lengths)
+        fill(plans, waiting)
+        for plan in plans:
+            self._add_smallest(plan, waiting)
+        return [move for plan in plans for move in plan.moves()]
+
+    def _add_smallest(self, plan: MachinePlan, waiting: WaitingJobs) -> None:
+        if self.settings.preempt:
+            _take_smallest(forcible(plan, waiting), plan, waiting)
+        if self.settings.oversubscribe:
+            _take_smallest(squeezable(plan, waiting), plan, waiting)
+
+
+def _take_smallest(candidates: Candidates, plan: MachinePlan, waiting: WaitingJobs) -> None:
+    if len(candidates.rows):
+        asked = waiting.asked[candidates.rows]
+        smallest = int(np.lexsort((-candidates.units, asked))[0])
+        carry_out(plan, waiting, candidates, smallest)

@@ -1,0 +1,263 @@
+"""The scheduler of Vengerov (2005): force or squeeze a job in where the machine's value rises."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from outrider.api import (
+    COMPLETED_RUN,
+    NOWHERE,
+    RUNNING,
+    Job,
+    Move,
+    Outcome,
+    Queue,
+    SiteView,
+)
+from outrider_policies.planning.best_fit_stage import fill, open_plans
+from outrider_policies.planning.completion_utility import Asked, final_utility
+from outrider_policies.planning.density import give_to_densest
+from outrider_policies.planning.forcing import (
+    FORCED,
+    SQUEEZED,
+    Candidates,
+    carry_out,
+    forcible,
+    squeezable,
+)
+from outrider_policies.planning.fuzzy_td.machine_state import MachineState
+from outrider_policies.planning.fuzzy_td.sentences import Weighed, why_it_waits
+from outrider_policies.planning.fuzzy_td.settings import FuzzyTdSettings
+from outrider_policies.planning.fuzzy_td.transitions import Transitions, ValueFunction
+from outrider_policies.planning.machine_plan import MachinePlan
+from outrider_policies.planning.planner import RoundPlanner
+from outrider_policies.planning.queued_jobs import WaitingJobs
+from outrider_policies.planning.run_lengths import RunLengths
+
+
+@dataclass
+class Draft:
+    """What is planned for a machine so far.
+
+    Attributes:
+        plan: the machine.
+        waiting: the queue as the plan leaves it.
+        value: what decides.
+        learner: what learns; None: nothing does.
+        transitions: what the machine went through.
+        has_acted: a free decision was made: jobs were forced or squeezed in.
+    """
+
+    plan: MachinePlan
+    waiting: WaitingJobs
+    value: ValueFunction
+    learner: ValueFunction | None
+    transitions: Transitions
+    has_acted: bool = False
+
+
+class FuzzyTd(RoundPlanner):
+    """Learns what state of a machine is worth most, and brings it there.
+
+    D. Vengerov, "A Reinforcement Learning Framework for Utility-Based Scheduling in
+    Resource-Constrained Systems", Sun Microsystems Laboratories 2005, section 4.1: after growth of
+    squeezed runs and best fit, forcing in any waiting job by preemption (steps 4 to 7), then
+    squeezing any onto the free CPUs (steps 8 to 11), each if the machine's value is higher
+    afterwards than V0, its value as it stands. Several machines each do so for themselves, after a
+    common best fit (section 4.2). Values: `machine_state`; learning: `transitions`.
+    """
+
+    name = "fuzzy_td"
+    description = "learns when to preempt and to squeeze jobs, by the value of a machine's state"
+    settings_type = FuzzyTdSettings
+    presets: ClassVar = {
+        "literal": {"inputs": 3},
+        "none": {"preempt": False, "oversubscribe": False},
+    }
+
+    def __init__(self, settings: FuzzyTdSettings, rng: Any) -> None:
+        super().__init__(settings, rng)
+        self.lengths = RunLengths(settings.assumed_s, settings.longest_s)
+        self._values: dict[str, ValueFunction] = {}
+        self._transitions: dict[int, Transitions] = {}
+        self._weighed: list[Weighed] = []
+
+    def value_of(self, machine: int, view: SiteView) -> ValueFunction:
+        """The value function of a machine: that of its cluster."""
+        return self._value(view.cluster_names[view.cluster_of(machine)])
+
+    def _value(self, cluster: str) -> ValueFunction:
+        value = self._values.get(cluster)
+        if value is None:
+            value = ValueFunction(self.settings.inputs, self.settings.first_outputs)
+            self._values[cluster] = value
+        return value
+
+    # -- a round ------------------------------------------------------------------------------
+
+    def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+        """Section 4.1 on every machine, after best fit on all."""
+        self._weighed.clear()
+        waiting = WaitingJobs(queue, view, self.lengths)
+        if self.settings.skip_hopeless:
+            waiting.close_hopeless()
+        untouched = waiting.copied()
+        drafts = [self._begin(plan, waiting, view) for plan in open_plans(view, self.lengths)]
+        fill([draft.plan for draft in drafts], waiting)
+        for draft in drafts:
+            self._improve(draft)
+        for draft in drafts:
+            if self.settings.weigh_replan:
+                taken = [run.row for d in drafts if d is not draft for run in d.plan.runs]
+                self._weigh_replan(draft, untouched.copied(), taken, view)
+            if draft.has_acted:
+                draft.transitions.reach(self._state(draft).now(), draft.learner)
+            draft.transitions.leave(draft.plan.cpus_by_job())
+        return [move for draft in drafts for move in draft.plan.moves()]
+
+    def _begin(self, plan: MachinePlan, waiting: WaitingJobs, view: SiteView) -> Draft:
+        """What became of the last round's plan."""
+        value = self.value_of(plan.machine, view)
+        transitions = self._transitions.setdefault(plan.machine, Transitions())
+        learner = value if self.settings.learn else None
+        draft = Draft(plan, waiting, value, learner, transitions)
+        if not transitions.went_as_planned(plan.cpus_by_job()):
+            transitions.find(self._state(draft).now(), learner)
+        return draft
+
+    def _improve(self, draft: Draft) -> None:
+        """Steps 2 to 11, and what is learned when nothing is done."""
+        plan, waiting, transitions = draft.plan, draft.waiting, draft.transitions
+        state = self._state(draft)
+        settled = transitions.considered and (transitions.has_changed or plan.has_started)
+        if settled or self.settings.update == "every_round":
+            transitions.reach(state.now(), draft.learner)
+        if self.settings.preempt:
+            self._try(forcible(plan, waiting), state, draft)
+        if self.settings.oversubscribe and plan.free:
+            state = self._state(draft) if draft.has_acted else state
+            self._try(squeezable(plan, waiting), state, draft)
+
+    def _try(self, candidates: Candidates, state: MachineState, draft: Draft) -> None:
+        """Give the candidate of the highest value its place, if that is more than V0."""
+        if not len(candidates.rows):
+            return
+        rulebase = draft.value.rulebase
+        present = rulebase.value(state.now())
+        values = rulebase.values(state.after(candidates))
+        best = int(values.argmax())
+        scores = None
+        if self.wants_scores:
+            how = FORCED if candidates.preempted_n[best] else SQUEEZED
+            jobs = draft.waiting.jobs
+            self._weighed.append(Weighed(how, jobs, candidates, values, present))
+            scores = {"leave": present, how: float(values[best])}
+        if values[best] <= present:
+            draft.transitions.considered = True
+            return
+        carry_out(draft.plan, draft.waiting, candidates, best, scores)
+        draft.has_acted = True
+
+    def _weigh_replan(
+        self, draft: Draft, waiting: WaitingJobs, taken: list[int | None], view: SiteView
+    ) -> None:
+        """All CPUs anew by density instead, if that is worth more.
+
+        Args:
+            draft: replaced in place.
+            waiting: the queue before the round.
+            taken: its rows that other machines took; None for runs that were there before.
+            view: the site.
+        """
+        if not draft.has_acted and not draft.waiting.is_open.any():
+            return
+        rows = [row for row in taken if row is not None and row < len(waiting.jobs)]
+        waiting.is_open[rows] = False
+        plan = MachinePlan(draft.plan.machine, view, self.lengths)
+        give_to_densest(plan, waiting)
+        anew = replace(draft, plan=plan, waiting=waiting)
+        rulebase = draft.value.rulebase
+        present = rulebase.value(self._state(draft).now())
+        value = rulebase.value(self._state(anew).now())
+        if value > present:
+            for run in plan.runs:
+                run.scores = {"leave": present, "replan": value} if self.wants_scores else None
+            draft.plan, draft.waiting, draft.has_acted = plan, waiting, True
+
+    def _state(self, draft: Draft) -> MachineState:
+        longest_s = self.lengths.longest_s
+        return MachineState(draft.plan, draft.waiting, longest_s, self.settings.inputs)
+
+    # -- outcomes -----------------------------------------------------------------------------
+
+    def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
+        """The reward of a completed job is its final utility, scaled."""
+        super().observe(outcome, view, on_policy)
+        if outcome.machine == NOWHERE:
+            return ()
+        asked = Asked(*outcome.key)  # type: ignore[misc]
+        scale = self.settings.reward_scale
+        if scale is None:
+            scale = max(view.cpus_of(outcome.machine), asked.cpus) * self.lengths.longest_s
+        reward = final_utility(outcome, asked, view) / scale
+        transitions = self._transitions.setdefault(outcome.machine, Transitions())
+        transitions.ended(outcome.job, reward)
+        return (reward,) if outcome.ending == COMPLETED_RUN else ()
+
+    # -- for people ---------------------------------------------------------------------------
+
+    def scores(self, key: Hashable, view: SiteView) -> dict[str, float]:
+        """What each rule of each cluster says; a job's own alternatives are in its decision."""
+        return {
+            f"{cluster} {rule}": float(output)
+            for cluster in view.cluster_names
+            for rule, output in self._value(cluster).by_rule()
+        }
+
+    def learned(self, view: SiteView) -> dict[str, Any] | None:
+        """What each rule says, by cluster."""
+        rules = [rule for rule, _ in ValueFunction(self.settings.inputs).by_rule()]
+        rows = [
+            {"label": cluster, "values": [output for _, output in value.by_rule()]}
+            for cluster, value in sorted(self._values.items())
+        ]
+        return {"title": "value of a machine's state, by rule", "columns": rules, "rows": rows}
+
+    def explain(self, job: Job, view: SiteView) -> str:
+        """What was weighed for it in the last round, or what its run is expected to bring."""
+        if job.state == RUNNING:
+            return super().explain(job, view)
+        return why_it_waits(job, self._weighed, view)
+
+    # -- memory -------------------------------------------------------------------------------
+
+    def save(self, view: SiteView) -> dict[str, Any]:
+        """Value functions by cluster, and where each machine stands, by its place in it."""
+        return super().save(view) | {
+            "values": {cluster: value.save() for cluster, value in self._values.items()},
+            "transitions": [
+                [cluster, place, self._transitions[machine].save()]
+                for cluster, members in zip(view.cluster_names, view.members, strict=True)
+                for place, machine in enumerate(members)
+                if machine in self._transitions
+            ],
+        }
+
+    def restore(self, saved: dict[str, Any], view: SiteView) -> None:
+        """Go on from what `save` gave.
+
+        Raises:
+            ValueError: it was saved with another number of inputs.
+        """
+        values = {}
+        for cluster, one in saved["values"].items():
+            values[cluster] = ValueFunction(self.settings.inputs)
+            values[cluster].restore(one)
+        members = dict(zip(view.cluster_names, view.members, strict=True))
+        self._values = values
+        super().restore(saved, view)
+        self._transitions = {
+            members[cluster][place]: Transitions.restored(one)
+            for cluster, place, one in saved["transitions"]
+            if place < len(members.get(cluster, ()))
+        }

@@ -1,0 +1,84 @@
+"""What the planning policies after Vengerov share: when to plan, and from which lengths."""
+
+from abc import abstractmethod
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+from outrider.api import (
+    COMPLETED_RUN,
+    RUNNING,
+    SUSPENDED_STATE,
+    Job,
+    Move,
+    Outcome,
+    Policy,
+    Queue,
+    SiteView,
+)
+from outrider_policies.planning.completion_utility import Asked, asked_by
+from outrider_policies.planning.run_lengths import RunLengths
+from outrider_policies.planning.sentences import what_it_waits_for, what_its_run_brings
+from outrider_policies.planning.settings import LengthSettings
+
+
+class RoundPlanner(Policy):
+    """Plans once whenever jobs come or end or machines change, not again for its own moves."""
+
+    features = ("submit_s", "estimate_s", "cpus", "job_class")
+
+    def __init__(self, settings: LengthSettings, rng: Any) -> None:
+        super().__init__(settings, rng)
+        self.lengths = RunLengths(settings.assumed_s, None)
+        self._has_news = True
+        self._planned_s: float | None = None
+
+    @abstractmethod
+    def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+        """The moves of a round."""
+
+    def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+        """The moves of a round; none where nothing but the last moves happened since the last."""
+        if view.now == self._planned_s and not self._has_news:
+            return ()
+        self._planned_s, self._has_news = view.now, False
+        return self.rearrange(queue, view)
+
+    def entered(self, job: Job, view: SiteView) -> None:
+        """A job that came is news; one that this policy preempted is none."""
+        if job.state != SUSPENDED_STATE:
+            self._has_news = True
+
+    def notice(self, kind: int, machine: int, view: SiteView) -> None:
+        """Whatever happens to a machine is news."""
+        self._has_news = True
+
+    def alike(self, job: Job, view: SiteView) -> Hashable:
+        """What its utility is reckoned from."""
+        return asked_by(job)
+
+    def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
+        """An end is news, and tells how long a job runs of which nobody said it; no rewards."""
+        self._has_news = True
+        if outcome.ending == COMPLETED_RUN and Asked(*outcome.key).estimate_s is None:  # type: ignore[misc]
+            self.lengths.completed(outcome.run_s)
+        return ()
+
+    def explain(self, job: Job, view: SiteView) -> str:
+        """What it waits for, or what its run is expected to bring."""
+        if job.state == RUNNING:
+            return what_its_run_brings(job, view, self.lengths)
+        return what_it_waits_for(job, view)
+
+    def save(self, view: SiteView) -> dict[str, Any]:
+        """How long jobs without estimate run, and whether the present moment was planned."""
+        return {
+            "lengths": self.lengths.save(),
+            "has_news": self._has_news,
+            "planned_s": self._planned_s,
+        }
+
+    def restore(self, saved: dict[str, Any], view: SiteView) -> None:
+        """Go on from what `save` gave."""
+        self.lengths.restore(saved["lengths"])
+        self._has_news = bool(saved["has_news"])
+        self._planned_s = saved["planned_s"]

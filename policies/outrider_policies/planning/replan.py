@@ -1,0 +1,32 @@
+"""No learning, no loyalty: at every change the CPUs go to the work that earns the most a second."""
+
+from collections.abc import Iterable
+
+from outrider.api import Move, Queue, SiteView
+from outrider_policies.planning.best_fit_stage import open_plans
+from outrider_policies.planning.density import give_to_densest
+from outrider_policies.planning.planner import RoundPlanner
+from outrider_policies.planning.queued_jobs import WaitingJobs
+from outrider_policies.planning.settings import LengthSettings
+
+
+class Replan(RoundPlanner):
+    """Gives the CPUs of each machine anew to its jobs and those that wait, in order of density.
+
+    Runs that do not come in again are preempted, the last job that comes in is squeezed onto what
+    is left, and what could not earn anything any more is never chosen
+    (`outrider_policies.planning.density`). The best there is for one decision alone: a policy that
+    looks ahead must be shown against it.
+    """
+
+    name = "replan"
+    description = "gives all CPUs anew at every change, to the jobs that earn most a CPU-second"
+    settings_type = LengthSettings
+
+    def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
+        """Machine by machine; a job is given to the first that takes it."""
+        waiting = WaitingJobs(queue, view, self.lengths)
+        plans = open_plans(view, self.lengths)
+        for plan in plans:
+            give_to_densest(plan, waiting)
+        return [move for plan in plans for move in plan.moves()]

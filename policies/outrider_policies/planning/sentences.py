@@ -1,0 +1,27 @@
+"""What a job waits for and what its run will bring, each in one sentence."""
+
+from outrider.api import SUSPENDED_STATE, Job, SiteView
+from outrider_policies.planning.queued_jobs import work_left_s
+from outrider_policies.planning.run_lengths import RunLengths
+
+
+def what_it_waits_for(job: Job, view: SiteView) -> str:
+    """CPUs on a machine."""
+    wait = "it was preempted and waits" if job.state == SUSPENDED_STATE else "it waits"
+    most = max((view.cpus_left(machine) for machine in range(view.machines_n)), default=0)
+    return (
+        f"{wait} for {job.spec.cpus} CPUs on one machine; the most that are free on one is {most}"
+    )
+
+
+def what_its_run_brings(job: Job, view: SiteView, lengths: RunLengths) -> str:
+    """When a run is expected to end, and what that is worth."""
+    ideal_s = lengths.ideal_s(job)
+    rate = view.speed_of(job.machine) * job.cpus / job.spec.cpus
+    remaining_s = work_left_s(job, ideal_s, view.now) / rate
+    submit_s = job.start_s if job.submit_s is None else job.submit_s
+    unit = float(view.utility(job).unit(view.now + remaining_s - submit_s, ideal_s))
+    return (
+        f"it runs on {job.cpus} of {job.spec.cpus} CPUs and is expected to end in "
+        f"{remaining_s:.0f} s with {unit:.0%} of its utility"
+    )

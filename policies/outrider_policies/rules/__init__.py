@@ -1,0 +1,1 @@
+"""Rules that learn nothing: the baselines, and bounds for judging."""

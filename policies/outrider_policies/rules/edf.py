@@ -1,0 +1,61 @@
+"""Earliest deadline first: each class is promised a start, and long jobs are promised it later."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from outrider.api import Choice, Job, Policy, PolicySettings, SiteView
+from outrider_policies.rules.places import longest_free
+
+
+class EdfSettings(PolicySettings, frozen=True):
+    """What makes a job's deadline, in seconds after it could first have run."""
+
+    interactive_s: Annotated[
+        float, Meta(ge=0, description="Promised to interactive jobs, seconds.")
+    ] = 300.0
+    batch_s: Annotated[float, Meta(ge=0, description="Promised to batch jobs, seconds.")] = 14_400.0
+    stretch_ratio: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="Added for each estimated second of run time: above 0, short jobs of a "
+            "class come before long ones of about the same age.",
+        ),
+    ] = 1.0
+
+
+class EarliestDeadlineFirst(Policy):
+    """The waiting job whose deadline is nearest goes to the longest-free machine.
+
+    Deadline = submission (or when it became eligible) + promise of its class + stretch x estimate.
+    Deadlines are fixed, so a job that waits moves to the front: nobody starves. A job whose
+    submission nobody saw counts as the oldest.
+    """
+
+    name = "edf"
+    description = "earliest deadline first: submission + promise of the class + stretch x estimate"
+    settings_type = EdfSettings
+    features = ("submit_s", "job_class", "estimate_s")
+
+    def order(self, job: Job, view: SiteView) -> float:
+        """The deadline, seconds of event time."""
+        if job.submit_s is None:
+            return float("-inf")
+        settings: EdfSettings = self.settings
+        spec = job.spec
+        promise_s = settings.interactive_s if spec.job_class == "interactive" else settings.batch_s
+        eligible_s = max(job.submit_s, spec.eligible_s or job.submit_s)
+        return eligible_s + promise_s + settings.stretch_ratio * (spec.estimate_s or 0.0)
+
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        """The longest-free machine that has its CPUs; never keeps a job queued by choice."""
+        return longest_free(job, view, "deadline")
+
+    def explain(self, job: Job, view: SiteView) -> str:
+        """How far away its deadline is."""
+        left_s = self.order(job, view) - view.now
+        if left_s == float("-inf"):
+            return "nobody saw it come: it counts as the oldest and starts first"
+        when = f"in {left_s / 60:.0f} min" if left_s >= 0 else f"{-left_s / 60:.0f} min ago"
+        return f"its deadline is {when}; jobs with an earlier one start before it"

@@ -1,0 +1,21 @@
+"""First in, first out (FCFS): the oldest job goes to the machine that has been free the longest."""
+
+from typing import Any
+
+from outrider.api import Choice, Job, Policy, SiteView
+from outrider_policies.rules.places import longest_free
+
+
+class Fifo(Policy):
+    """Jobs in the order of their arrival; machines in the order in which they became free."""
+
+    name = "fifo"
+    description = "oldest job first, on the machine that has been free the longest"
+
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        """The longest-free machine that has its CPUs; never keeps a job queued by choice."""
+        return longest_free(job, view, "longest_free")
+
+    def explain(self, job: Job, view: SiteView) -> str:
+        """Why a job waits under this rule."""
+        return "jobs start in the order of their arrival; this one starts when one frees"

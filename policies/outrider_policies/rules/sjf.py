@@ -1,0 +1,33 @@
+"""Shortest job first, by the estimates that users or the batch system gave."""
+
+from typing import Any
+
+from outrider.api import Choice, Job, Policy, SiteView
+from outrider_policies.rules.places import LAST, longest_free
+
+
+class ShortestJobFirst(Policy):
+    """The waiting job of the least estimated run time goes to the longest-free machine.
+
+    Jobs without an estimate come after all others, in the order of their arrival. Long jobs may
+    starve while short ones keep coming: that is the price of the least mean wait.
+    """
+
+    name = "sjf"
+    description = "shortest estimated run time first, on the machine that has been free the longest"
+    features = ("estimate_s",)
+
+    def order(self, job: Job, view: SiteView) -> float:
+        """Estimated run time, seconds."""
+        return LAST if job.spec.estimate_s is None else job.spec.estimate_s
+
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        """The longest-free machine that has its CPUs; never keeps a job queued by choice."""
+        return longest_free(job, view, "shortest")
+
+    def explain(self, job: Job, view: SiteView) -> str:
+        """What the job's place in line is made of."""
+        estimate_s = job.spec.estimate_s
+        if estimate_s is None:
+            return "nobody estimated its run time: it starts after all jobs that have an estimate"
+        return f"jobs estimated to run less than {estimate_s / 60:.0f} min start before it"

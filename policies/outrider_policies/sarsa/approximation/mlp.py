@@ -1,0 +1,117 @@
+"""A multi-layer perceptron with one hidden layer: the value function of Perez et al. 2008."""
+
+import random
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider_policies.sarsa.approximation.adam import Adam
+from outrider_policies.sarsa.approximation.value_functions import checked
+
+Floats = NDArray[np.float64]
+
+_KIND: Final = "mlp"
+_EPOCHS: Final = 60
+
+
+class Mlp:
+    """Q(x) = w . sigmoid(W x + b) + c, trained on the squared error.
+
+    Args:
+        inputs_n: features of an input.
+        hidden_n: sigmoid units.
+        rate: of `Adam`, and of the trainer that refits.
+        rng: draws the first weights, uniform within 1 / sqrt(inputs of the unit).
+        plain: refits go straight down the gradient, as back-propagation did in 2008, not by Adam.
+    """
+
+    def __init__(
+        self, inputs_n: int, hidden_n: int, rate: float, rng: random.Random, plain: bool = False
+    ) -> None:
+        self._inputs_n, self._hidden_n = inputs_n, hidden_n
+        self._plain = plain
+        self._parameters = np.zeros(inputs_n * hidden_n + 2 * hidden_n + 1)
+        self._adam = Adam(len(self._parameters), rate)
+        self._name_parts(self._parameters)
+        into, out = inputs_n**-0.5, hidden_n**-0.5
+        self._into[:] = [[rng.uniform(-into, into) for _ in range(hidden_n)]
+                         for _ in range(inputs_n)]  # fmt: skip
+        self._out[:] = [rng.uniform(-out, out) for _ in range(hidden_n)]
+
+    def _name_parts(self, parameters: Floats) -> None:
+        """The parts of the vector by name: views, so that a step moves them too."""
+        d, h = self._inputs_n, self._hidden_n
+        self._into = parameters[: d * h].reshape(d, h)
+        self._bias = parameters[d * h : d * h + h]
+        self._out = parameters[d * h + h : d * h + 2 * h]
+        self._base = parameters[-1:]
+
+    def values(self, inputs: Floats) -> Floats:
+        """The value of each input (n, inputs_n)."""
+        return self._read_out(inputs @ self._into + self._bias)
+
+    def values_of_actions(self, state: Floats, actions: Floats) -> Floats:
+        """The value of each action: the state's part of the hidden layer is summed up once."""
+        split = len(state)
+        of_state = state @ self._into[:split] + self._bias
+        return self._read_out(actions @ self._into[split:] + of_state)
+
+    def _read_out(self, sums: Floats) -> Floats:
+        values: Floats = _sigmoid(sums) @ self._out + self._base
+        return values
+
+    def gradient(self, inputs: Floats, targets: Floats) -> Floats:
+        """Of half the mean squared error, by back-propagation; in the order of the parameters."""
+        hidden = _sigmoid(inputs @ self._into + self._bias)
+        error = (hidden @ self._out + self._base - targets) / len(targets)
+        back = np.outer(error, self._out) * hidden * (1.0 - hidden)
+        return np.concatenate(
+            [(inputs.T @ back).ravel(), back.sum(axis=0), error @ hidden, [error.sum()]]
+        )
+
+    def step(self, inputs: Floats, targets: Floats) -> None:
+        """One step of `Adam` towards the targets."""
+        self._adam.step(self._parameters, self.gradient(inputs, targets))
+
+    def refitted(self, inputs: Floats, targets: Floats, seed: int) -> "Mlp":
+        """A net trained from scratch by scikit-learn's `MLPRegressor`, in epochs of mini-batches.
+
+        Its weights are taken over, so that decisions cost the same however a net was trained.
+        A training that diverges is given up, and this net stays.
+        """
+        from sklearn.neural_network import MLPRegressor  # a second of imports: only where asked for
+
+        regressor = MLPRegressor(
+            hidden_layer_sizes=(self._hidden_n,), activation="logistic",
+            solver="sgd" if self._plain else "adam", momentum=0.0,
+            learning_rate_init=self._adam.rate, random_state=seed,
+        )  # fmt: skip
+        with np.errstate(over="ignore", invalid="ignore"):
+            try:
+                for _ in range(_EPOCHS):
+                    regressor.partial_fit(inputs, targets)
+            except ValueError:  # weights beyond all bounds
+                return self
+        net = Mlp(self._inputs_n, self._hidden_n, self._adam.rate, random.Random(seed), self._plain)
+        (into, out), (bias, base) = regressor.coefs_, regressor.intercepts_
+        net._parameters[:] = np.concatenate([into.ravel(), bias, out.ravel(), base])
+        return net
+
+    def save(self) -> dict[str, Any]:
+        """Parameters, and how far `Adam` is."""
+        return {
+            "kind": _KIND,
+            "parameters": self._parameters.tolist(),
+            "adam": self._adam.save(),
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave for a net of the same shape."""
+        self._parameters[:] = checked(saved, _KIND, len(self._parameters))
+        self._adam.restore(saved["adam"])
+
+
+def _sigmoid(sums: Floats) -> Floats:
+    """1 / (1 + e^-x), written with the hyperbolic tangent: no overflow, and faster."""
+    return 0.5 + 0.5 * np.tanh(0.5 * sums)

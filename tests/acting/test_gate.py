@@ -1,0 +1,52 @@
+"""What may be carried out: within the mode, with fresh input, within the budget."""
+
+from itertools import accumulate
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from outrider.acting.gate import ACT, BUDGET, MODE, STALE, Bounds, Budget, Figures, Gate, breaches
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    gaps=st.lists(st.sampled_from([0.0, 0.5, 7.0, 20.0, 59.5, 60.0]), min_size=1, max_size=60),
+    most=st.sampled_from([0.0, 0.5, 1.0, 2.5, 5.0]),
+)
+def test_no_minute_sees_more_starts_than_its_budget(gaps: list[float], most: float) -> None:
+    gate = Gate("active", Budget(most, 30.0))
+    times = list(accumulate(gaps))
+    acted = [t for t in times if gate.admit(t, 0.0) == ACT]
+    for last in acted:
+        assert sum(1 for t in acted if last - 60.0 < t <= last) <= most
+    assert len(acted) + gate.verdicts[BUDGET] == len(times)
+
+
+def test_a_budget_that_is_not_used_up_refuses_nothing() -> None:
+    gate = Gate("canary", Budget(2.0, 30.0))
+    assert [gate.admit(t, 0.0) for t in (0.0, 1.0, 2.0, 60.0, 60.5, 61.0)] == [
+        ACT, ACT, BUDGET, ACT, BUDGET, ACT,
+    ]  # fmt: skip
+
+
+def test_stale_input_carries_nothing_and_uses_no_budget() -> None:
+    gate = Gate("active", Budget(1.0, 30.0))
+    assert [gate.admit(0.0, age) for age in (30.1, 31.0, 30.0)] == [STALE, STALE, ACT]
+
+
+@pytest.mark.parametrize("mode", ["observe", "shadow"])
+def test_a_mode_that_never_acts_still_counts_what_it_would_have_done(mode: str) -> None:
+    gate = Gate(mode, Budget(1.0, 30.0))
+    assert [gate.admit(0.0, age) for age in (0.0, 0.0, 99.0)] == [MODE] * 3
+    assert gate.verdicts == {ACT: 1, BUDGET: 1, STALE: 1}
+
+
+def test_breaches_name_figure_value_and_bound() -> None:
+    bounds = Bounds(mean_wait_s=60.0, badput_ratio=0.5, fairness_least=0.8, error_ratio=None)
+    assert breaches(bounds, Figures(61.0, 0.5, 0.7, 1.0)) == [
+        "mean wait 61 is above its bound 60",
+        "fairness 0.7 is below its bound 0.8",
+    ]
+    assert breaches(bounds, Figures()) == []
+    assert breaches(Bounds(), Figures(1e9, 1.0, 0.0, 1.0)) == []

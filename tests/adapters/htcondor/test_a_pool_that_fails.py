@@ -1,0 +1,122 @@
+"""Outages, stale ads, slow answers and doubles: told as they are, and harmless."""
+
+import threading
+from pathlib import Path
+
+from outrider.engine.ingest.event_merger import Intake
+from outrider.model.machines import MachineSpec
+from outrider_adapters.htcondor import WatchSettings
+from outrider_adapters.htcondor.calling import PATIENCE_S
+from outrider_adapters.mock_condor.faults import Faults
+from tests.adapters.htcondor.watched_pool import WatchedPool, WatchingAdapter, kinds
+
+
+def test_an_outage_only_makes_old_and_nothing_is_lost(site: WatchedPool) -> None:
+    site.look()
+    job = site.submit(run_s=30)
+    site.fails(outage_ratio=1.0)
+    site.pool.owner_came("m1")
+    away = [site.look(10) for _ in range(3)]
+    assert [batch.age_s for batch in away] == [0.0, 10.0, 20.0]
+    for batch in away:
+        assert "the schedd does not answer" in batch.note
+        assert "the collector does not answer" in batch.note
+    told = [event[2] for batch in away for event in batch.events]
+    assert job in told, "the event log needs nobody who answers"
+
+    site.fails()
+    batch = site.look(10)
+    assert (batch.age_s, batch.note) == (0.0, "")
+    assert [event[2] for event in batch.events if event[2] == "m1"] == ["m1"]
+
+
+def test_machines_do_not_leave_because_nobody_answers(site: WatchedPool) -> None:
+    site.look()
+    site.fails(outage_ratio=1.0)
+    for _ in range(5):
+        assert site.told(1000) == []
+
+
+def test_a_submission_during_an_outage_is_completed_when_it_is_over(site: WatchedPool) -> None:
+    site.look()
+    site.fails(outage_ratio=1.0)
+    job = site.submit(run_s=5000, request_cpus="2")
+    log = site.log.read_text().split("...\n")
+    site.log.write_text("".join(f"{one}...\n" for one in log if one and one[:3] != "028"))
+    told = site.told(10)
+    assert [(kind, extra.user) for kind, name, extra in told if name == job] == [("submitted", "")]
+    site.fails()
+    changed = [extra for kind, name, extra in site.told(10) if (kind, name) == ("changed", job)]
+    assert changed == [{"user": "alice", "vo": "physics", "cpus": 2}]
+
+
+def test_stale_ads_are_as_old_as_they_are(tmp_path: Path) -> None:
+    settings = WatchSettings(ads_fresh_s=400)
+    site = WatchedPool(tmp_path, faults=Faults(stale_s=1000), settings=settings)
+    assert site.look(900).age_s == 0.0, "no ads yet: nothing is known to be old"
+    batch = site.look(600)
+    assert 1000 <= batch.age_s <= 1300
+    assert "the newest slot ad is" in batch.note
+    site.close()
+
+
+def test_doubles_of_ads_and_records_change_nothing(tmp_path: Path) -> None:
+    def life(folder: Path, faults: Faults) -> tuple[list[object], int]:
+        folder.mkdir()
+        site = WatchedPool(folder, faults=faults)
+        intake = Intake(["pool"], lambda name: MachineSpec(inferred=True))
+        out: list[object] = []
+        for step in range(12):
+            if step < 4:
+                site.submit(run_s=35)
+            if step in (3, 6):
+                (site.pool.owner_came if step == 3 else site.pool.owner_went)("m1")
+            batch = site.look(20)
+            intake.arrive("pool", batch.events)
+            out += list(intake.seen("pool", batch.seen_until_s or 0.0))
+        site.close()
+        return out, intake.duplicates["pool"]
+
+    once, no_doubles = life(tmp_path / "once", Faults())
+    twice, doubles = life(
+        tmp_path / "twice", Faults(duplicate_ad_ratio=1, duplicate_record_ratio=1)
+    )
+    assert no_doubles == 0
+    assert doubles > 10
+    assert twice == once
+
+
+async def test_while_an_answer_is_long_in_coming_there_are_signs_of_life(site: WatchedPool) -> None:
+    site.fails(answer_delay_s=0.8 * PATIENCE_S)  # of three calls a look
+    adapter = WatchingAdapter(site, threading.Lock())
+    ages = []
+    async with adapter:
+        source = adapter.batches(None)
+        async for batch in source:
+            ages.append(batch.age_s)
+            if batch.events:
+                break
+            assert "the pool has not answered for" in batch.note
+        await source.aclose()
+        site.fails()
+    assert len(ages) >= 3
+    assert 0 < ages[0] < ages[1], "it must grow old meanwhile"
+
+
+def test_the_queue_alone_may_be_away(site: WatchedPool) -> None:
+    site.look()
+    schedd = site.calls.schedd
+    site.watch = site.new_watch()
+    site.watch.start(None)
+    query = schedd.query
+
+    def silent(*_: object, **__: object) -> list[object]:
+        raise site.calls.failure("Failed to fetch ads from schedd")
+
+    schedd.query = silent  # type: ignore[method-assign]
+    site.pool.owner_came("m1")
+    batch = site.look(10)
+    assert batch.note == "the schedd does not answer: Failed to fetch ads from schedd"
+    assert kinds([(str(e[1]), e[2], e[3]) for e in batch.events], "m1"), "slots are told"
+    schedd.query = query  # type: ignore[method-assign]
+    assert site.look(10).note == ""

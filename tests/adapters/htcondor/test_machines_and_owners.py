@@ -1,0 +1,137 @@
+"""Successive ads of slots become what happened to machines and owners."""
+
+from pathlib import Path
+
+from outrider.api import MachineSpec, events
+from outrider_adapters.htcondor import WatchSettings
+from outrider_adapters.htcondor.machines import MachineState, changes, machines_of
+from outrider_adapters.mock_condor.machines import Machine
+from tests.adapters.htcondor.watched_pool import BEGIN_S, WatchedPool, kinds
+
+
+def slot(name: str = "slot1@pc", **attributes: object) -> dict[str, object]:
+    ad = {"Name": name, "State": "Unclaimed", "Cpus": 1, "EnteredCurrentState": 50}
+    return ad | {"MyCurrentTime": 100, "LastHeardFrom": 101} | attributes
+
+
+def machine(*ads: dict[str, object]) -> MachineState:
+    return machines_of(ads, set(), lambda name, ad: "A")["pc"]
+
+
+def test_every_machine_joins_once_with_its_cluster_and_cpus(site: WatchedPool) -> None:
+    told = site.told()
+    assert told == [
+        ("joined", name, MachineSpec(cluster=cluster, cpus=1))
+        for name, cluster in (("m1", "A"), ("m2", "A"), ("m3", "B"), ("m4", "B"))
+    ]
+    assert site.told(after_s=600) == []
+
+
+def test_an_owner_comes_and_goes_at_the_moments_that_htcondor_tells(site: WatchedPool) -> None:
+    site.look()
+    site.pool.advance(BEGIN_S + 100)
+    site.pool.owner_came("m2")
+    came = site.look(after_s=20).events
+    assert came == [(BEGIN_S + 100, events.OWNER_CAME, "m2", None)]
+
+    site.pool.advance(BEGIN_S + 200)
+    site.pool.owner_went("m2")
+    went = site.look(after_s=20).events
+    assert went == [
+        (BEGIN_S + 200, events.OWNER_WENT, "m2", None),
+        (BEGIN_S + 200, events.USABLE, "m2", None),
+    ]
+
+
+def test_a_machine_that_refuses_every_job_is_drained_and_opens_again(site: WatchedPool) -> None:
+    site.look()
+    site.pool.publish("m1", "Start", "false")
+    assert kinds(site.told(10), "m1") == ["drained"]
+    site.pool.publish("m1", "Start", "OwnerActive isnt true")
+    assert kinds(site.told(10), "m1") == ["usable"]
+
+
+def test_an_owner_on_a_drained_machine_leaves_it_closed(site: WatchedPool) -> None:
+    site.look()
+    site.pool.publish("m1", "Draining", "true")
+    assert kinds(site.told(10), "m1") == ["drained"]
+    site.pool.owner_came("m1")
+    assert kinds(site.told(10), "m1") == ["owner_came"]
+    site.pool.owner_went("m1")
+    assert kinds(site.told(10), "m1") == ["owner_went"]
+
+
+def test_a_sleeping_machine_is_asleep_until_it_wakes(site: WatchedPool) -> None:
+    site.look()
+    site.pool.publish("m3", "Offline", "true")
+    assert kinds(site.told(10), "m3") == ["asleep"]
+    site.pool.publish("m3", "Offline", "false")
+    assert kinds(site.told(10), "m3") == ["woken"]
+
+
+def test_a_machine_has_left_when_its_ads_are_missing_for_long_enough(tmp_path: Path) -> None:
+    site = WatchedPool(tmp_path, settings=WatchSettings(left_after_s=100))
+    site.look()
+    site.pool.leave("m4")
+    assert site.told(10) == []
+    assert site.told(60) == [], "70 s away, and gone already"
+    assert site.told(60) == [("left", "m4", None)]
+    site.pool.join(Machine(name="m4", cluster="C", cpus=2))
+    assert site.told(10) == [("joined", "m4", MachineSpec(cluster="C", cpus=2))]
+    site.close()
+
+
+def test_a_machine_that_comes_back_soon_has_not_left(tmp_path: Path) -> None:
+    site = WatchedPool(tmp_path, settings=WatchSettings(left_after_s=100))
+    site.look()
+    site.pool.leave("m4")
+    site.look(60)
+    site.pool.join(Machine(name="m4", cluster="B"))
+    assert site.told(60) == []
+    site.close()
+
+
+def test_clusters_come_from_the_attribute_that_the_settings_name(tmp_path: Path) -> None:
+    settings = WatchSettings(cluster_attribute="Room", machine_clusters={"m[34]": "annex"})
+    site = WatchedPool(tmp_path, settings=settings)
+    site.pool.publish("m1", "Room", '"cellar"')
+    joined = {name: spec.cluster for kind, name, spec in site.told() if kind == "joined"}
+    assert joined == {"m1": "cellar", "m2": "default", "m3": "annex", "m4": "annex"}
+    site.close()
+
+
+def test_without_owneractive_the_state_owner_tells_that_somebody_sits_there() -> None:
+    assert machine(slot(State="Owner")).owner
+    assert not machine(slot(State="Owner", OwnerActive=False)).owner
+    assert machine(slot(State="Claimed", OwnerActive=True)).owner
+
+
+def test_slots_of_a_machine_are_told_as_one() -> None:
+    before = machines_of(
+        [slot("slot1@pc"), slot("slot2@pc", Cpus=3), slot("slot1@other")], set(), lambda n, a: "A"
+    )
+    assert before["pc"].cpus == 4
+    after = machines_of(
+        [slot("slot1@pc"), slot("slot2@pc", Cpus=3)], {"slot1@pc"}, lambda n, a: "A"
+    )
+    assert changes("pc", before["pc"], after["pc"]) == [], "one slot is still open"
+
+
+def test_dynamic_slots_add_nothing_to_the_partitionable_one() -> None:
+    ads = [
+        slot("slot1@pc", PartitionableSlot=True, Cpus=2, TotalSlotCpus=8),
+        slot("slot1_1@pc", DynamicSlot=True, Cpus=6, State="Claimed"),
+    ]
+    assert machine(*ads).cpus == 8
+
+
+def test_of_an_ad_that_comes_twice_the_newest_counts() -> None:
+    new, old = slot(MyCurrentTime=100), slot(MyCurrentTime=90, State="Owner")
+    assert machine(new, old) == machine(old, new) == machine(new)
+
+
+def test_a_change_older_than_the_last_look_has_the_time_of_the_ad_that_shows_it() -> None:
+    [before] = machines_of([slot()], set(), lambda n, a: "A").values()
+    later = slot(MyCurrentTime=400, OwnerActive=True)
+    [after] = machines_of([later], set(), lambda n, a: "A").values()
+    assert changes("pc", before, after) == [(400.0, events.OWNER_CAME, "pc", None)]

@@ -1,0 +1,169 @@
+"""A mock pool, its event log, and the watch on it, for tests that move the pool by hand."""
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from outrider.api import Batch, JobSpec, NamedEvent
+from outrider.model.events import KIND_NAMES
+
+if os.environ.get("CI") != "true":
+    pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
+
+from outrider_adapters.htcondor import CondorAdapter, EventLog, PoolCalls, PoolWatch, WatchSettings
+from outrider_adapters.logtail import LogtailSettings
+from outrider_adapters.mock_condor.bindings import AdType, HTCondorException
+from outrider_adapters.mock_condor.config import PoolConfig
+from outrider_adapters.mock_condor.faults import Faults
+from outrider_adapters.mock_condor.machines import Machine
+from outrider_adapters.mock_condor.pool import MockPool
+
+BEGIN_S = 1_800_000_000.0
+JOB = {"executable": "/bin/job", "accounting_group": "physics"}
+
+
+class WatchedPool:
+    """A mock pool of small machines, half of them in cluster A and half in B.
+
+    Args:
+        folder: of the event log.
+        machines: how many.
+        faults: what goes wrong from the beginning; `fails` changes it.
+        settings: how it is watched; by default without waiting for anything.
+        user: with whose identity.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        machines: int = 4,
+        faults: Faults | None = None,
+        settings: WatchSettings | None = None,
+        user: str = "outrider",
+    ) -> None:
+        self.log = folder / "EventLog"
+        self.settings = settings or WatchSettings(left_after_s=0, snapshot_s=1, repair_after_s=5)
+        self.names = [f"m{number}" for number in range(1, machines + 1)]
+        self._file = self.log.open("w", encoding="utf-8")
+        self.pool = MockPool(
+            [
+                Machine(name=name, cluster="A" if 2 * number < machines else "B")
+                for number, name in enumerate(self.names)
+            ],
+            now_s=BEGIN_S,
+            rng=random.Random(1),
+            event_log=self._file,
+            config=PoolConfig(negotiator_interval_s=10.0),
+            faults=faults,
+            sleep=time.sleep,
+        )
+        self.calls = PoolCalls(
+            self.pool.schedd(user), self.pool.collector(), AdType.Startd, HTCondorException
+        )
+        self.clock: Callable[[], float] = self.pool_clock
+        self.watch = self.new_watch()
+        self.watch.start(None)
+
+    def now(self) -> float:
+        """What the watch takes for the present."""
+        return self.clock()
+
+    def pool_clock(self) -> float:
+        """The pool's own time, which stands still while nobody moves it."""
+        return self.pool.now_s
+
+    def running_clock(self) -> Callable[[], float]:
+        """The pool's time from now on, running as fast as real time."""
+        ahead_s = self.pool.now_s - time.monotonic()
+        return lambda: max(self.pool.now_s, ahead_s + time.monotonic())
+
+    def new_watch(self, start_now: bool = False) -> PoolWatch:
+        """Another watch on the same pool, as after a restart; it is not started yet."""
+        log = LogtailSettings(
+            paths=(str(self.log),),
+            format="htcondor",
+            start_at="now" if start_now else "beginning",
+            settle_s=0.0,
+        )
+        reader = EventLog(log, time.time)
+        return PoolWatch(self.calls, reader, self.settings, self.now, start_now)
+
+    def fails(self, **faults: float) -> None:
+        """From now on this goes wrong, and nothing else."""
+        self.pool.wire.faults = msgspec.convert(faults, Faults)
+
+    def look(self, after_s: float = 0.0) -> Batch:
+        """Let so much time pass, then look."""
+        self.pool.advance(self.pool.now_s + after_s)
+        return self.watch.look()
+
+    def told(self, after_s: float = 0.0) -> list[tuple[str, str, Any]]:
+        """Kind, subject and extra of what a look tells."""
+        return [named(event) for event in self.look(after_s).events]
+
+    def submit(self, run_s: float, user: str = "alice", **commands: str) -> str:
+        """Submit a job; its id."""
+        return f"{self.pool.submit(user, JOB | commands, run_s).cluster()}.0"
+
+    def close(self) -> None:
+        """Close the log, at both ends."""
+        self.watch.close()
+        self._file.close()
+
+
+def named(event: NamedEvent) -> tuple[str, str, Any]:
+    """An event without its time, its kind as a word."""
+    return KIND_NAMES[event[1]], event[2], event[3]
+
+
+def kinds(told: list[tuple[str, str, Any]], subject: str) -> list[str]:
+    """The kinds of the events of one job or machine, in order."""
+    return [kind for kind, name, _ in told if name == subject]
+
+
+def spec_of(told: list[tuple[str, str, Any]], job: str) -> JobSpec:
+    """What a submission said of the job."""
+    found = [extra for kind, name, extra in told if (kind, name) == ("submitted", job)]
+    assert len(found) == 1, f"{len(found)} submissions of {job} among {told}"
+    assert isinstance(found[0], JobSpec)
+    return found[0]
+
+
+class WatchingAdapter(CondorAdapter):
+    """The plainest adapter: it looks at a `WatchedPool` several times a second.
+
+    The pool knows no threads: every look holds the lock, and so must who moves the pool.
+    """
+
+    name = "watching"
+    description = "a mock pool that somebody else moves"
+
+    def __init__(self, site: WatchedPool, lock: threading.Lock) -> None:
+        super().__init__("pool", site.settings)
+        self._site = site
+        self._lock = lock
+        self._watch: PoolWatch | None = None
+
+    def begin(self, cursor: Any) -> None:
+        self._watch = self._site.new_watch()
+        self._watch.start(cursor)
+
+    def look(self) -> Batch:
+        assert self._watch is not None
+        with self._lock:
+            return self._watch.look()
+
+    def pause_s(self, batch: Batch) -> float:
+        return 0.05
+
+    def end(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None

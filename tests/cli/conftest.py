@@ -1,0 +1,49 @@
+"""A small campus that the real command made, and a real daemon beside a simulated one."""
+
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import COMMAND, WITHIN_S, get, outrider
+
+
+@pytest.fixture(scope="session")
+def campus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A week of 40 machines in term: about 250 jobs, with evictions."""
+    folder = tmp_path_factory.mktemp("campus") / "small"
+    done = outrider(
+        "generate", "campus", "--seed", 3, "--weeks", 1, "--machines", 40, "--clusters", 3,
+        "--start", "2010-03-01", "--out", folder,
+    )  # fmt: skip
+    assert done.code == 0, done
+    return folder
+
+
+def _wait_for_jobs(url: str) -> None:
+    """The page answers before the two weeks that the demo begins with have been told."""
+    deadline = time.monotonic() + WITHIN_S
+    while not get(f"{url}/api/v1/status")["jobs"]["submitted"]:
+        assert time.monotonic() < deadline, "no job was seen"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def demo_url() -> Iterator[str]:
+    """The address of a running `outrider demo`: a real daemon beside a simulated campus."""
+    demo = subprocess.Popen(
+        [COMMAND, "demo", "--machines", "30", "--weeks", "4", "--for", "120"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    with demo:
+        assert demo.stdout is not None
+        try:
+            url = demo.stdout.readline().strip()
+            _wait_for_jobs(url)
+            yield url
+        finally:
+            demo.send_signal(signal.SIGTERM)
+            demo.wait(WITHIN_S)

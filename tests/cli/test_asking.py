@@ -1,0 +1,190 @@
+"""`outrider status` and `outrider explain`: of a running daemon, of its ledger, of nobody."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tests.cli.running import get, outrider
+from tests.service.web.small_answers import STATUS
+
+NOBODY = "http://127.0.0.1:9"  # the discard port: nobody listens
+
+
+@pytest.fixture
+def journal(campus: Path, tmp_path: Path) -> Path:
+    """A journal where a daemon would leave it, in a state directory."""
+    (tmp_path / "state").mkdir()
+    file = tmp_path / "state" / "journal.sqlite"
+    outrider("replay", campus, "--policy", "bandit", "--until", 200_000, "--ledger", file)
+    return file
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """The configuration of a daemon that is not running."""
+    file = tmp_path / "outrider.toml"
+    file.write_text(
+        f'state_dir = "{tmp_path / "state"}"\nlisten = "127.0.0.1:9"\n'
+        '[adapters.logtail]\npaths = ["EventLog"]\n'
+    )
+    return file
+
+
+def test_status_prints_what_the_daemon_answers(demo_url: str) -> None:
+    told = outrider("status", "--url", demo_url, "--json").json()
+    asked = get(f"{demo_url}/api/v1/status")
+    assert set(told) == set(asked)
+    assert told["mode"] == "shadow"
+    assert told["jobs"]["submitted"] > 0
+
+
+def test_status_begins_with_the_mode(demo_url: str) -> None:
+    done = outrider("status", "--url", demo_url)
+    assert done.code == 0
+    assert done.out.startswith("mode       shadow since ")
+    for word in ("jobs now", "wait", "kWh", "fairness", "policy     bandit (shadow)", "ledger"):
+        assert word in done.out
+
+
+def test_status_of_nobody_is_a_peer_away() -> None:
+    done = outrider("status", "--url", NOBODY)
+    assert done.code == 3
+    assert "no daemon answers" in done.err
+    assert done.out == ""
+
+
+def test_the_address_comes_from_the_configuration(config: Path) -> None:
+    done = outrider("status", "--config", config)
+    assert done.code == 3
+    assert "http://127.0.0.1:9:" in done.err
+    assert outrider("status", "--config", config, "--url", NOBODY).code == 2
+
+
+def test_explain_tells_what_the_daemon_knows(demo_url: str) -> None:
+    rows = get(f"{demo_url}/api/v1/decisions?limit=1")["decisions"]
+    job = rows[0]["job"]
+    told = outrider("explain", job, "--url", demo_url, "--json").json()
+    assert told["job"] == job
+    assert told["mode"] == "shadow"
+    assert told["source"] in ("daemon", "ledger")
+    assert any(row["job"] == job for row in told["decisions"])
+    people = outrider("explain", job, "--url", demo_url)
+    assert people.out.startswith("shadow: ")
+    assert "would" in people.out
+
+
+def test_an_unknown_job_is_a_no(demo_url: str) -> None:
+    done = outrider("explain", "no/such job?", "--url", demo_url, "--json")
+    assert done.code == 1
+    told = json.loads(done.out)
+    assert told["job"] == "no/such job?"
+    assert "error" in told
+
+
+def test_explain_reads_the_ledger_where_no_daemon_answers(config: Path, journal: Path) -> None:
+    exported = outrider("ledger", journal, "--export", "jsonl").out
+    rows = [json.loads(line) for line in exported.splitlines()]
+    job = rows[-1]["job"]
+    told = outrider("explain", job, "--config", config, "--json").json()
+    assert told["source"] == "ledger"
+    assert told["decisions"] == [row for row in rows if row["job"] == job][-50:]
+    (policy,) = told["policies"]
+    assert (policy["name"], policy["seq"]) == ("bandit", rows[-1]["seq"])
+    assert policy["decided_s"] == rows[-1]["time_s"]
+    assert policy["scores"] == rows[-1]["scores"]
+    assert "(source: ledger)" in outrider("explain", job, "--config", config).out
+
+
+def test_a_job_that_no_row_knows_is_a_no(config: Path, journal: Path) -> None:
+    done = outrider("explain", "nobody", "--config", config)
+    assert done.code == 1
+    assert "no decision about nobody" in done.out
+    assert outrider("explain", "nobody", "--ledger", journal).code == 1
+
+
+def test_neither_daemon_nor_ledger_is_a_peer_away(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = outrider("explain", "1.0", "--config", config)
+    assert done.code == 3
+    assert "there is no journal here" in done.err
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "elsewhere"))
+    assert outrider("explain", "1.0", "--url", NOBODY).code == 3
+
+
+class Stranger(BaseHTTPRequestHandler):
+    """Some other service on the port."""
+
+    says = b"<html>It works!</html>"
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(self.says)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's word
+        """Say nothing."""
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """The address of a server that ends with the block."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def stranger() -> Iterator[str]:
+    with serving(Stranger) as url:
+        yield url
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("table", "12.3 kWh useful, 4.5 kWh wasted, by declared watts"),
+        ("mixed", "12.3 kWh useful, 4.5 kWh wasted, 44.0 % of all energy measured by meters"),
+        ("unknown", "unknown useful, unknown wasted, no watts are known"),
+    ],
+)
+def test_the_energy_says_where_its_watts_come_from(source: str, words: str) -> None:
+    answer = STATUS | {"power_source": source, "energy_measured_ratio": 0.44}
+    if source == "unknown":
+        answer["energy_wh"] = dict.fromkeys(answer["energy_wh"])
+
+    class Told(Stranger):
+        says = json.dumps(answer).encode()
+
+    with serving(Told) as url:
+        assert words in outrider("status", "--url", url).out
+
+
+def test_a_stranger_on_the_port_is_not_taken_for_a_daemon(stranger: str) -> None:
+    done = outrider("status", "--url", stranger)
+    assert done.code == 3
+    assert "not as Outrider would" in done.err
+
+
+def test_a_proxy_for_the_wide_world_is_not_asked(
+    demo_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", NOBODY)
+    assert outrider("status", "--url", demo_url, "--json").code == 0
+
+
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:9690", "file:///x", "http://[", "http://", "http://h:x"]
+)
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    done = outrider("status", "--url", url)
+    assert done.code == 2
+    assert "right would be one like http://127.0.0.1:9690" in done.err

@@ -1,0 +1,126 @@
+"""`outrider doctor`: each thing the daemon needs, found or missing, with the remedy."""
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from outrider.ledger import Entry, Journal
+from outrider.model.decisions import Decision
+from tests.cli.running import outrider
+
+LOG = (
+    "000 (001.000.000) 2026-11-21 10:00:00 Job submitted from host: <10.0.0.1:9618>\n...\n"
+    "009 (001.000.000) 2026-11-21 10:01:00 Job was aborted by the user.\n...\n"
+)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder with all that a daemon needs."""
+    (tmp_path / "EventLog").write_text(LOG)
+    (tmp_path / "state").mkdir()
+    (tmp_path / "outrider.toml").write_text(
+        f'state_dir = "{tmp_path / "state"}"\nlisten = "127.0.0.1:{free_port()}"\n'
+        f'[adapters.pool]\ntype = "logtail"\npaths = ["{tmp_path / "EventLog"}"]\n'
+    )
+    return tmp_path
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def checks(site: Path) -> tuple[int, dict[str, dict[str, Any]]]:
+    done = outrider("doctor", "--config", site / "outrider.toml", "--json")
+    told = json.loads(done.out)
+    assert told["ok"] == (done.code == 0)
+    return done.code, {check["name"]: check for check in told["checks"]}
+
+
+def test_a_healthy_site_has_all_it_needs(site: Path) -> None:
+    code, found = checks(site)
+    states = {name: check["state"] for name, check in found.items() if name != "systemd"}
+    assert states == dict.fromkeys(
+        ("plugins", "configuration", "state directory", "free space", "journal", "clock", "port",
+         "adapter pool"), "ok",
+    )  # fmt: skip
+    assert code == 0
+    assert "2 events" in found["adapter pool"]["found"]
+
+
+def test_people_read_one_line_a_check(site: Path) -> None:
+    done = outrider("doctor", "--config", site / "outrider.toml")
+    assert done.code == 0
+    assert "ok    configuration: " in done.out
+    assert done.out.endswith("the daemon has all it needs\n")
+
+
+def test_every_failure_has_a_remedy(site: Path) -> None:
+    (site / "EventLog").unlink()
+    (site / "state" / "journal.sqlite").write_bytes(b"no journal at all" * 100)
+    code, found = checks(site)
+    assert code == 1
+    failed = {name: check for name, check in found.items() if check["state"] == "fail"}
+    assert set(failed) == {"journal", "adapter pool"}
+    assert all(check["remedy"] for check in failed.values())
+    assert "no such file" in failed["adapter pool"]["found"]
+
+
+def test_a_wrong_configuration_fails_and_ends_the_examination(site: Path) -> None:
+    (site / "outrider.toml").write_text('mdoe = "shadow"\n')
+    code, found = checks(site)
+    assert code == 1
+    assert 'did you mean "mode"?' in found["configuration"]["found"]
+    assert "port" not in found
+
+
+def test_a_stranger_on_the_port_is_found(site: Path) -> None:
+    text = (site / "outrider.toml").read_text()
+    port = int(text.partition("127.0.0.1:")[2].partition('"')[0])
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        code, found = checks(site)
+    assert code == 1
+    assert found["port"]["state"] == "fail"
+    assert "no Outrider answers there" in found["port"]["found"]
+
+
+def test_a_running_daemon_is_recognised(site: Path, demo_url: str) -> None:
+    text = (site / "outrider.toml").read_text()
+    port = text.partition("127.0.0.1:")[2].partition('"')[0]
+    (site / "outrider.toml").write_text(text.replace(port, demo_url.rpartition(":")[2]))
+    _, found = checks(site)
+    assert found["port"]["state"] == "ok"
+    assert "a daemon answers there, in mode shadow" in found["port"]["found"]
+
+
+def test_records_that_cannot_be_read_are_a_warning(site: Path) -> None:
+    with (site / "EventLog").open("a") as log:
+        log.write("rubbish\n...\n" + LOG.replace("(001.", "(002."))
+    code, found = checks(site)
+    assert code == 0
+    assert found["adapter pool"]["state"] == "warn"
+    assert "could not be read" in found["adapter pool"]["found"]
+
+
+def test_a_journal_from_the_future_is_a_warning(site: Path) -> None:
+    ahead = Decision(4e9, "1.0", "keep", None, 1, "hold", "bandit", "shadow")
+    with Journal(site / "state" / "journal.sqlite") as journal:
+        journal.append(Entry(decisions=[ahead]))
+    _, found = checks(site)
+    assert found["clock"]["state"] == "warn"
+    assert "2096" in found["clock"]["found"]
+    assert found["journal"]["state"] == "ok"
+
+
+def test_the_doctor_changes_nothing(site: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in site.rglob("*") if path.is_file()}
+    checks(site)
+    after = {path: path.stat().st_mtime_ns for path in site.rglob("*") if path.is_file()}
+    assert after == before

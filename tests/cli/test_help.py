@@ -1,0 +1,75 @@
+"""The help teaches: what for, an example, units; and the reference page says the same."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from outrider.cli.reference import PAGE, commands_page
+from outrider.cli.root import COMMANDS
+from outrider.cli.root import outrider as root
+from tests.cli.running import outrider, shell
+
+
+def all_commands() -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(root)
+    for name in COMMANDS:
+        command = root.get_command(context, name)
+        assert command is not None
+        yield name, command
+        if isinstance(command, click.Group):
+            visible = {n: c for n, c in command.commands.items() if not c.hidden}
+            yield from ((f"{name} {part}", inner) for part, inner in visible.items())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_line_in_the_list_is_the_first_line_of_the_help(name: str) -> None:
+    command = root.get_command(click.Context(root), name)
+    assert command is not None
+    assert (command.help or "").splitlines()[0].startswith(COMMANDS[name].line.rstrip("."))
+
+
+@pytest.mark.parametrize(("name", "command"), list(all_commands()))
+def test_every_help_has_an_example_that_stands_in_lines_of_its_own(
+    name: str, command: click.Command
+) -> None:
+    done = outrider(*name.split(), "--help")
+    assert done.code == 0
+    lines = [line.strip() for line in done.out.splitlines()]
+    example = lines[lines.index("Example:") + 1]
+    assert example.startswith(("outrider ", "sudo -u outrider outrider ")), example
+
+
+@pytest.mark.parametrize(("name", "command"), list(all_commands()))
+def test_every_option_is_explained(name: str, command: click.Command) -> None:
+    unexplained = [
+        param.name
+        for param in command.params
+        if isinstance(param, click.Option) and not (param.hidden or param.help)
+    ]
+    assert unexplained == []
+
+
+def test_the_reference_page_says_what_the_help_says(repository: Path) -> None:
+    written = (repository / PAGE).read_text(encoding="utf-8")
+    assert written == commands_page(), "write it again: python -m outrider.cli.reference"
+
+
+def test_a_shell_can_complete_commands_and_policies() -> None:
+    script = outrider("completion", "bash")
+    assert script.code == 0
+    assert "_OUTRIDER_COMPLETE=bash_complete" in script.out
+    asked = {
+        "_OUTRIDER_COMPLETE": "bash_complete",
+        "COMP_WORDS": "outrider repl",
+        "COMP_CWORD": "1",
+    }
+    assert shell(**asked).out == "plain,replay\n"
+    asked |= {"COMP_WORDS": "outrider replay --policy ran", "COMP_CWORD": "3"}
+    assert shell(**asked).out == "plain,random_match\n"
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_each_shell_has_a_script(name: str) -> None:
+    assert "outrider" in outrider("completion", name).out

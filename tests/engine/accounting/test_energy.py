@@ -1,0 +1,122 @@
+"""Energy by purpose against an integrator that asks, interval by interval, what a machine did."""
+
+import datetime as dt
+import itertools
+from math import isnan
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from outrider.engine.accounting.energy import EnergyBook
+from outrider.engine.accounting.machine_power import IDLING
+from outrider.formats.campus.campus import Campus
+from outrider.model.clusters import ClusterSpec
+from outrider.model.localtime import TraceTime
+from outrider.model.machines import MachineSpec
+from tests.fixtures.campuses import HOUR_S, Rules, Session, Work, campuses, make_campus
+from tests.fixtures.plays import MAKERS, Play
+from tests.fixtures.truth import Run, Truth, runs_of
+
+thorough = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+
+
+def watt_hours(campus: Campus, runs: list[Run]) -> dict[str, float]:
+    """Watt-hours by purpose: what each machine did in the middle of every elementary interval."""
+    truth, end_s = Truth(campus), campus.span_s
+    out = dict.fromkeys(("goodput", "badput", "open", "idle", "sleep", "owner"), 0.0)
+    for m in range(len(campus.machine_names)):
+        there = [run for run in runs if run.machine == m]
+        idle_from = [0.0, *(o for _, o in truth.stays[m]), *truth.reboots(m)]
+        idle_from += [run.end_s for run in there]
+        cuts = {0.0, end_s, *idle_from, *(i for i, _ in truth.stays[m])}
+        cuts |= {run.start_s for run in there}
+        cuts |= {t + sleep_after_s(campus, truth, m, t) for t in idle_from}
+        edges = sorted(cut for cut in cuts if 0.0 <= cut <= end_s)
+        for left, right in itertools.pairwise(edges):
+            middle = (left + right) / 2
+            purpose, watts = doing(campus, truth, m, there, idle_from, middle)
+            out[purpose] += watts * (right - left) / 3600.0
+    return out
+
+
+def doing(
+    campus: Campus, truth: Truth, m: int, there: list[Run], idle_from: list[float], time_s: float
+) -> tuple[str, float]:
+    """What a machine is busy with at a moment, and the watts it draws."""
+    for run in there:
+        if run.start_s <= time_s < run.end_s:
+            purpose = {"completed": "goodput", "open": "open"}.get(run.ending, "badput")
+            return purpose, float(campus.active_w[m])
+    if truth.owned(m, time_s):
+        return "owner", float(campus.active_w[m])
+    since = max(t for t in idle_from if t <= time_s)
+    if time_s - since >= sleep_after_s(campus, truth, m, since):
+        return "sleep", float(campus.sleep_w[m])
+    return "idle", float(campus.idle_w[m])
+
+
+def sleep_after_s(campus: Campus, truth: Truth, m: int, since: float) -> float:
+    """Idle seconds until sleep, by whether the cluster was open when idleness began."""
+    cluster: ClusterSpec = campus.clusters[int(campus.machine_cluster[m])]
+    is_open = truth.is_open(m, since)
+    return cluster.sleep_after_open_s if is_open else cluster.sleep_after_closed_s
+
+
+@pytest.mark.parametrize("policy", MAKERS)
+@thorough
+@given(campus=campuses())
+def test_every_purpose_is_the_integral_of_power_over_what_happened(
+    policy: str, campus: Campus
+) -> None:
+    play = Play(campus, [MAKERS[policy]()])
+    expected = watt_hours(campus, runs_of(play.told, campus.span_s))
+    assert play.report["energy_wh"] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_a_day_worked_out_by_hand() -> None:
+    """100 W busy, 50 W idle, 5 W asleep; an hour each of a job, idleness, and an owner."""
+    campus = make_campus(
+        [0], [Work(0.0, HOUR_S)], [Session(0, 4 * HOUR_S, 5 * HOUR_S)], Rules(sleep_open_s=HOUR_S)
+    )
+    energy = Play(campus, [MAKERS["fifo"]()]).report["energy_wh"]
+    assert energy == pytest.approx(
+        {"goodput": 100, "badput": 0, "open": 0, "idle": 50, "sleep": 10, "owner": 100}
+    )
+
+
+def book(cpus: int, habits: ClusterSpec) -> EnergyBook:
+    """One idle machine of 100, 50 and 5 W."""
+    made = EnergyBook(TraceTime(dt.datetime.fromisoformat("2010-01-04T00:00:00")))
+    spec = MachineSpec(cluster="c", cpus=cpus, active_w=100.0, idle_w=50.0, sleep_w=5.0)
+    made.join(0, spec, 0, habits)
+    made.enter(0, IDLING, 0.0)
+    return made
+
+
+def test_a_machine_with_a_job_on_one_of_its_cpus_is_not_asleep_on_the_other() -> None:
+    made = book(2, ClusterSpec("c", sleep_after_open_s=900.0, sleep_after_closed_s=900.0))
+    made.work(0, 7, 1, 0.0)
+    made.settle(0, 3600.0)
+    assert made.joules["sleep"] == [0.0]
+    assert made.joules["idle"] == [50.0 * 3600.0 / 2]
+
+
+def test_a_machine_whose_cpus_all_came_back_sleeps_again() -> None:
+    made = book(3, ClusterSpec("c", sleep_after_open_s=900.0, sleep_after_closed_s=900.0))
+    for job in range(3):
+        made.work(0, job, 1, 0.0)
+    for _ in range(3):
+        made.rest(0, 1, 100.0)
+    assert not made.is_asleep(0, 999.0)
+    assert made.is_asleep(0, 1000.0)
+
+
+def test_unknown_watts_stay_unknown_in_every_sum_they_enter() -> None:
+    made = book(1, ClusterSpec("c"))
+    made.join(1, MachineSpec(cluster="c", active_w=None, idle_w=None), 0, ClusterSpec("c"))
+    made.enter(1, IDLING, 0.0)
+    made.settle(1, 10.0)
+    assert isnan(made.joules["idle"][0])
+    assert isnan(made.machine(1).table_j(10.0))

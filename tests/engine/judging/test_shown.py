@@ -1,0 +1,140 @@
+"""The daemon shows what a replay reports: status, metrics and page read the same scores."""
+
+import asyncio
+import re
+from typing import Any
+
+import msgspec
+import pytest
+
+from outrider.engine import Seat
+from outrider.plugins.making import make_policy
+from outrider.replay.run import CampusRun
+from outrider.service.core import Core
+from outrider.service.faces import status
+from outrider.service.http import answers as shapes
+from outrider.service.http.calibration import Calibration
+from outrider.service.mirror import Mirror
+from tests.engine.judging.forecasters import Holder, forecaster, holder
+from tests.service.running.watched_campus import RECORDING, campus_of, small_campus, watched
+from tests.service.web.shapes import undeclared
+from tests.service.web.small_site import SmallSite, open_site
+
+SEED = 5
+CAMPUS = small_campus(20, SEED)
+SAMPLE = re.compile(r"^outrider_([a-z_]+)\{([^}]*)\} (\S+)$", re.MULTILINE)
+
+
+def seats() -> list[Seat]:
+    """A forecaster, one that holds, and one that predicts nothing."""
+    fifo = make_policy("fifo", {}, SEED, "test")
+    return [Seat(policy, False, 3600.0, strict=False) for policy in (forecaster(), patient(), fifo)]
+
+
+def patient() -> Holder:
+    """Would keep every job for five hours."""
+    policy = holder()
+    policy.until_s = lambda job: (job.submit_s or 0.0) + 5 * 3600.0
+    return policy
+
+
+@pytest.fixture
+def core(monkeypatch: pytest.MonkeyPatch) -> Core:
+    """Its policies are installed without a distribution of their own."""
+    monkeypatch.setattr("outrider.service.core.make_seats", lambda loaded: seats())
+    return asyncio.run(watched(CAMPUS))
+
+
+def samples(core: Core) -> dict[tuple[str, str], float]:
+    """Metrics by name and labels."""
+    text, _ = Mirror(core).page("text/plain", RECORDING, 0.0)
+    return {(name, labels): float(v) for name, labels, v in SAMPLE.findall(text.decode())}
+
+
+def test_the_status_has_the_calibration_that_a_replay_of_the_same_campus_has(core: Core) -> None:
+    incumbent = make_policy("random_match", {}, SEED, "test")
+    run = CampusRun(campus_of(CAMPUS), [incumbent, forecaster(), patient()], lambda *_: None)
+    run.run()
+    live, held, silent = status(core, {})["policies"]
+    replayed = run.seats[1].calibration(run.site.now)
+    assert replayed is not None
+    assert replayed["evictions"]["all"]["n"] > 200
+    assert 0.02 < replayed["evictions"]["all"]["observed"] < 0.9
+    for kind, error in (("evictions", "brier"), ("run_s", "mean_absolute_error")):
+        for key in ("n", "predicted", "observed", error):
+            expected = replayed[kind]["all"][key]
+            assert live["calibration"][kind]["all"][key] == pytest.approx(expected, rel=1e-6), key
+    assert live["calibration"]["neither"] == replayed["neither"] > 0
+    assert held["held"]["jobs"] == run.seats[2].holds.report()["jobs"]
+    assert held["held"]["jobs"]["completed"] > 0
+    assert silent["calibration"] is None
+
+
+def test_what_the_status_shows_has_its_declared_shape(core: Core) -> None:
+    for policy in status(core, {})["policies"]:
+        served = msgspec.json.decode(msgspec.json.encode(policy))
+        kept = msgspec.convert(served, shapes.Status.__annotations__["policies"].__args__[0])
+        assert undeclared(served, msgspec.to_builtins(kept)) == []
+    calibration = status(core, {})["policies"][0]["calibration"]
+    assert msgspec.convert(calibration, Calibration, strict=True).evictions.all.n > 0
+
+
+def test_the_metrics_show_what_the_status_shows(core: Core) -> None:
+    found = samples(core)
+    policy = status(core, {})["policies"][0]
+    calibration = policy["calibration"]
+    for row in calibration["evictions"]["all"]["bins"]:
+        labels = f'policy="forecaster",bin="{row["bin"]}"'
+        ends = [
+            found["prediction_runs_total", f'{labels},ending="{ending}"']
+            for ending in ("completed", "evicted")
+        ]
+        assert sum(ends) == row["n"]
+        expected = found["prediction_expected_evictions_total", labels]
+        if row["n"]:
+            assert ends[1] / row["n"] == pytest.approx(row["observed"])
+            assert expected / row["n"] == pytest.approx(row["predicted"])
+    for window in ("all", "recent"):
+        labels = f'policy="forecaster",window="{window}"'
+        shown = calibration["evictions"][window]
+        assert found["prediction_brier_ratio", labels] == shown["brier"]
+        assert found["prediction_skill_ratio", labels] == shown["skill"]
+        error_s = calibration["run_s"][window]["mean_absolute_error"]
+        assert found["prediction_run_error_seconds", labels] == error_s
+    for later, n in status(core, {})["policies"][1]["held"]["jobs"].items():
+        assert found["held_jobs_total", f'policy="holder",later="{later}"'] == n
+
+
+def test_a_policy_that_predicts_nothing_has_no_series_of_predictions(core: Core) -> None:
+    names = {name for name, labels in samples(core) if 'policy="fifo"' in labels}
+    assert not {name for name in names if name.startswith("prediction_")}
+    assert {"held_jobs_total", "hold_seconds_total", "agreement_total"} <= names
+
+
+@pytest.mark.chromium
+async def test_the_page_draws_the_reliability_of_those_that_predict(core: Core, tab: Any) -> None:
+    site = SmallSite()
+    live, _, silent = msgspec.json.decode(msgspec.json.encode(status(core, {})["policies"]))
+    site.status_answer["policies"] = [live, silent]
+    scored = live["calibration"]["evictions"]["all"]
+    drawn = "document.querySelectorAll('#calibration .calibration').length === 1"
+    async with open_site(site) as address:
+        await tab.look(360, 900, "dark")
+        await tab.open(address)
+        await tab.wait_for(drawn)
+        told = await tab.text_of("#calibration")
+        assert "forecaster: predictions against what happened" in told
+        assert f"Skill {100 * scored['skill']:.1f} %" in told.replace("−", "-")
+        dots = await tab.run(
+            "[...document.querySelectorAll('#calibration .all circle')].map("
+            "dot => [dot.cx.baseVal.value, dot.cy.baseVal.value])"
+        )
+        rows = [row for row in scored["bins"] if row["n"]]
+        assert [x for x, _ in dots] == pytest.approx([100 * r["predicted"] for r in rows], abs=0.01)
+        assert [y for _, y in dots] == pytest.approx(
+            [100 - 100 * r["observed"] for r in rows], abs=0.01
+        )
+        assert await tab.run("document.documentElement.scrollWidth <= innerWidth")
+        site.status_answer["policies"] = [silent]
+        await tab.wait_for("document.getElementById('calibration').children.length === 0")
+    assert tab.complaints == []

@@ -1,0 +1,71 @@
+"""Policies that only choose a place, where the site has a backfill rule for wide jobs."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from outrider.api import NOWHERE, Choice, Job, Policy, SiteView
+from outrider.model.events import COMPLETED, STARTED
+from outrider.plugins.making import make_policy
+from outrider.plugins.random_streams import stream
+from outrider.replay.grid_run import RECONSIDER_S, GridRun
+from tests.fixtures.hand_workload import Asked, make_workload
+
+MACHINES = (8, 4)
+CHOOSERS = (
+    "bandit", "best_fit", "lowest_watts", "random_match", "survival", "thompson", "ucb",
+    "watts_hold",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", ["none", "easy"])
+@pytest.mark.parametrize("name", CHOOSERS)
+def test_they_are_appraised_and_never_given_more_cpus_than_there_are(name: str, rule: str) -> None:
+    jobs = [Asked(float(n), 50.0 + n % 7 * 20, 1 + n % 5) for n in range(60)]
+    policy = make_policy(name, {}, 0, "test")
+    run = GridRun(make_workload(MACHINES, jobs), [policy], lambda *row: None, backfill=rule)
+    used: Counter[int] = Counter()
+    on: dict[int, tuple[int, int]] = {}
+    for time_s, kind, job, extra in run.stream():
+        if kind == STARTED:
+            on[job] = extra
+            used[extra[0]] += extra[1]
+        elif kind == COMPLETED:
+            machine, cpus = on.pop(job)
+            used[machine] -= cpus
+        assert all(used[m] <= cpus for m, cpus in enumerate(MACHINES)), f"at {time_s:g} s"
+    assert run.accounting.completed == len(jobs)
+
+
+class Reluctant(Policy):
+    """Keeps every job for as long as it may."""
+
+    name = "reluctant"
+    description = "for tests: keeps every job for as long as it may"
+    max_hold_s = 2.5 * RECONSIDER_S
+
+    def __init__(self, settings: Any, rng: Any) -> None:
+        super().__init__(settings, rng)
+        self.asked_s: list[float] = []
+
+    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+        """Keep it."""
+        if job.number == 0:
+            self.asked_s.append(view.now)
+            return Choice(NOWHERE, "reluctant")
+        return super().choose(job, appraisal, view, may_keep)
+
+
+def test_who_is_kept_by_choice_is_decided_every_epoch_and_started_when_the_hold_is_over() -> None:
+    others = [Asked(10.0 * n, 5.0) for n in range(1, 20)]
+    policy = Reluctant(Reluctant.settings_type(), stream(0, "test"))
+    rows: list[tuple[Any, ...]] = []
+    jobs = [Asked(0.0, 100.0), *others]
+    GridRun(
+        make_workload([2], jobs), [policy], lambda *row: rows.append(row), backfill="easy"
+    ).run()
+    epochs = [0.0, RECONSIDER_S, 2 * RECONSIDER_S, 2.5 * RECONSIDER_S]
+    assert policy.asked_s == epochs, "not because machines freed in between"
+    of_first = [(row[0], row[2], row[5]) for row in rows if row[1] == "j0"]
+    assert of_first == [(0.0, "keep", "reluctant"), (epochs[-1], "start", "guard")]

@@ -1,0 +1,55 @@
+"""The static rule: least watts, and a job that lost many hours is kept."""
+
+from outrider_policies.rules.watts_hold import WattsHold
+from tests.fixtures.hand_site import HandSite
+
+HOUR_S = 3600.0
+
+
+def lose(site: HandSite, hours: float) -> None:
+    """The running job 0 works so long and is evicted."""
+    site.now += hours * HOUR_S
+    site.evict(0)
+
+
+def test_hours_of_several_runs_add_up_until_the_job_is_held() -> None:
+    site = HandSite(WattsHold, hold_after_h=10.0)
+    site.machines(1)
+    site.submit(0)
+    assert site.tick() == [0]
+    lose(site, 6.0)
+    assert site.tick() == [0]
+    lose(site, 4.5)
+    assert site.tick() == []
+    assert site.recorder.rows[-1][2:6] == ("keep", -1, 0, "lost_hours")
+    assert "10.5 h" in site.policy.explain(site.site.jobs[0], site.site)
+
+
+def test_others_run_while_one_is_held() -> None:
+    site = HandSite(WattsHold, hold_after_h=1.0)
+    site.machines(1)
+    site.submit(0)
+    site.tick()
+    lose(site, 2.0)
+    site.submit(1)
+    assert site.tick() == [1]
+
+
+def test_the_starvation_guard_bounds_the_hold() -> None:
+    site = HandSite(WattsHold, hold_after_h=1.0, max_hold_s=2 * HOUR_S)
+    site.machines(1)
+    site.submit(0)
+    site.tick()
+    lose(site, 2.0)
+    assert site.tick() == []
+    assert site.tick(HOUR_S) == []
+    assert site.tick(HOUR_S) == [0]
+
+
+def test_the_machine_of_least_watts_is_taken() -> None:
+    site = HandSite(WattsHold)
+    site.machines(1, cluster="old", active_w=120.0)
+    site.machines(1, cluster="new", active_w=60.0)
+    site.submit(0)
+    site.tick()
+    assert site.starts == [(0, 1)]

@@ -1,0 +1,48 @@
+"""Journals to export from: one that a daemon beside a simulated campus wrote, and small ones."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from outrider.ledger import Entry, Journal
+from outrider.model.events import TICK, NamedEvent
+from outrider.model.settings import build
+from outrider.plugins.finding import load_adapter
+from outrider.service.config.loaded import check_config
+from outrider.service.core import Core
+from outrider.service.sources import SourceState
+
+
+def watch(campus: Path, journal: Path, seed: int) -> None:
+    """Write what a daemon records that watches a campus under its incumbent, start to end."""
+    asyncio.run(_watch({"campus": str(campus), "seed": seed, "speed": 0.0}, journal))
+
+
+async def _watch(given: dict[str, Any], path: Path) -> None:
+    loaded = check_config({"adapters": {"site": {"type": "simulated", **given}}}, "test")
+    plugin = load_adapter("simulated")
+    adapter = plugin("site", build(plugin.settings_type, given, "test"))
+    core = Core(loaded, [SourceState("site", "simulated", False, 0.0)], adapter.clusters())
+    with Journal(path) as journal:
+        async with adapter:
+            batches: Any = adapter.batches(None)
+            async for batch in batches:
+                stream = core.take("site", batch, batch.seen_until_s)
+                while core.step(stream, 1_000):
+                    pass
+                if (entry := core.entry("site", batch)) is not None:
+                    journal.append(entry)
+                if not batch.events:
+                    break
+            await batches.aclose()
+
+
+def write_journal(path: Path, events: Sequence[NamedEvent], seen_s: float | None = None) -> Path:
+    """A journal of one adapter that told these events, in this order."""
+    told = [("site", event) for event in events]
+    if seen_s is not None:
+        told.append(("site", (seen_s, TICK, "site", None)))
+    with Journal(path) as journal:
+        journal.append(Entry(inputs=told))
+    return path

@@ -1,0 +1,35 @@
+"""Small workload files: one that the real command made, one by hand."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import outrider
+from tests.fixtures.workload_files import file_of, row
+
+JOBS = 400
+
+
+@pytest.fixture(scope="session")
+def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small grid that the real command made."""
+    path = tmp_path_factory.mktemp("grid") / "grid.swf.gz"
+    done = outrider(
+        "generate", "grid", "--row", 0.4, "--jobs", JOBS, "--machines", 8, "--seed", 3,
+        "--out", path,
+    )  # fmt: skip
+    assert done.code == 0, done
+    return path
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    """Four CPUs and parallel jobs; the second does not fit beside the first."""
+    return file_of(
+        tmp_path,
+        row(1, 0, 100, 3, wait=0, group=1, time_asked=200),
+        row(2, 1, 50, 4, wait=99, group=2, time_asked=60),
+        row(3, 2, 30, 1, wait=0, group=1, time_asked=40),
+        row(4, 3, 1000, 1, wait=200, group=2, time_asked=2000),
+        row(5, 4, 0, 1, wait=0),
+    )

@@ -1,0 +1,50 @@
+"""`outrider demo --mqtt`: a broker inside, for whoever wants to see messages at once."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cli.running import COMMAND, outrider
+from tests.service.mqtt.listener import Listener
+
+WORDS = ["demo", "--mqtt", "--machines", "20", "--weeks", "3", "--for", "60"]
+
+
+@pytest.fixture
+def demo() -> Iterator[subprocess.Popen[str]]:
+    pytest.importorskip("amqtt", reason="the extra `broker` is not installed")
+    with subprocess.Popen(
+        [COMMAND, *WORDS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        yield running
+        running.kill()
+
+
+def test_the_demo_prints_its_page_then_its_broker_and_publishes_there(
+    demo: subprocess.Popen[str],
+) -> None:
+    assert demo.stdout is not None
+    assert demo.stderr is not None
+    assert demo.stdout.readline().startswith("http://127.0.0.1:")
+    place, _, topics = demo.stdout.readline().partition(" topics ")
+    assert topics == "outrider/demo/#\n"
+    port = int(place.removeprefix("mqtt://127.0.0.1:"))
+    with Listener(port, "outrider/demo/#") as listener:
+        listener.wait_for_state("online", mode="shadow")
+        first = listener.wait_for("a decision", lambda: listener.on("decisions"))
+        assert first.fields["would"] is True
+        demo.terminate()
+        assert demo.wait(10) == 0
+    assert "Traceback" not in demo.stderr.read()
+
+
+def test_without_the_extra_one_sentence_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "amqtt.broker", None)
+    done = outrider("demo", "--mqtt", "--for", "1")
+    assert done.code == 2
+    assert "pip install 'outrider[broker]'" in done.err
+    assert done.out == ""

@@ -1,0 +1,38 @@
+"""Watts of the configuration belong to a cluster, whoever names its machines."""
+
+from pathlib import Path
+from typing import Any
+
+from outrider.model import events as ev
+from outrider.model.machines import MachineSpec
+from outrider.service.config.loaded import check_config
+from outrider.service.core import Core
+
+CONFIG: dict[str, Any] = {
+    "adapters": {"logtail": {"paths": ["EventLog"]}},
+    "clusters": {"lab": {"match": ["lab-*"], "active_w": 80.0, "idle_w": 40.0}},
+}
+
+
+def joined(told: MachineSpec, folder: Path) -> MachineSpec:
+    """What the site knows of a machine that an adapter told of."""
+    core = Core(check_config(CONFIG, str(folder)), [])
+    core.intake.arrive("pool", [(1.0, ev.JOINED, "pc7", told)])
+    core.engine.feed(core.intake.seen("pool", 2.0))
+    spec = core.site.specs[0]
+    assert spec is not None
+    return spec
+
+
+def test_a_machine_that_an_adapter_declares_gets_its_clusters_watts(tmp_path: Path) -> None:
+    spec = joined(MachineSpec(cluster="lab", cpus=4), tmp_path)
+    assert (spec.active_w, spec.idle_w, spec.sleep_w, spec.cpus) == (80.0, 40.0, None, 4)
+
+
+def test_what_the_adapter_knows_itself_stands(tmp_path: Path) -> None:
+    spec = joined(MachineSpec(cluster="lab", active_w=95.0), tmp_path)
+    assert (spec.active_w, spec.idle_w) == (95.0, 40.0)
+
+
+def test_a_machine_of_a_cluster_that_nobody_configured_stays_unknown(tmp_path: Path) -> None:
+    assert joined(MachineSpec(cluster="attic"), tmp_path).active_w is None

@@ -1,0 +1,155 @@
+"""A small site, made by hand: what a daemon could show of itself, and servers that show it."""
+
+import copy
+import math
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+
+from outrider.service.http import make_app, serve
+from tests.service.web.small_answers import DECISION, NOW, STATUS
+
+
+class SmallSite:
+    """What the daemon would show: every answer is a copy that a test may change first.
+
+    Attributes:
+        status_answer: what `status` answers.
+        job_names: the jobs it knows, all queued.
+        reasons: why it is not ready; empty: it is.
+        broken: `status` raises.
+        asked: the arguments of every call, in order.
+        on_status: called at every `status`.
+    """
+
+    def __init__(self) -> None:
+        self.status_answer = copy.deepcopy(STATUS)
+        self.job_names = ["1042.0", "1043.0", "1051.7"]
+        self.reasons: list[str] = []
+        self.broken = False
+        self.asked: list[tuple[Any, ...]] = []
+        self.on_status: Callable[[], None] = lambda: None
+
+    def status(self) -> dict[str, Any]:
+        self.on_status()
+        if self.broken:
+            raise RuntimeError("the site caught fire")
+        return self.status_answer
+
+    def jobs(self, limit: int, state: str | None) -> dict[str, Any]:
+        self.asked.append(("jobs", limit, state))
+        rows = [
+            {
+                "job": name,
+                "state": "queued",
+                "user": "ada",
+                "vo": "physics",
+                "class": "batch",
+                "cpus": 1,
+                "submit_s": NOW - 3600,
+                "waiting_s": 3600.0,
+                "machine": None,
+                "run_s": None,
+                "runs": 1,
+                "lost_s": 7200.0,
+                "standing": {"bandit": {"action": "keep", "reason": "best"}},
+            }
+            for name in self.job_names[:limit]
+        ]
+        return {"mode": "shadow", "now_s": NOW, "jobs": rows, "total": len(self.job_names)}
+
+    def machines(self, limit: int) -> dict[str, Any]:
+        self.asked.append(("machines", limit))
+        row = {
+            "machine": "lib-017",
+            "cluster": "open-access-library",
+            "state": "busy",
+            "cpus": 4,
+            "busy_cpus": 1,
+            "active_w": 57.0,
+            "inferred": True,
+        }
+        return {"mode": "shadow", "now_s": NOW, "machines": [row][:limit], "total": 1}
+
+    async def decisions(self, limit: int, job: str | None, after: int | None) -> dict[str, Any]:
+        self.asked.append(("decisions", limit, job, after))
+        alike = DECISION | {"seq": 4712, "jobs": ["1042.0", "1043.0"]}
+        return {"mode": "shadow", "decisions": [alike, DECISION]}
+
+    async def explain(self, job: str) -> dict[str, Any] | None:
+        self.asked.append(("explain", job))
+        if job not in self.job_names:
+            return None
+        view = {
+            "name": "bandit",
+            "action": "keep",
+            "reason": "best",
+            "cluster": None,
+            "until_s": NOW + 2520,
+            "scores": {"queue": 0.41, "compute-nodes": 0.382, "physics-teaching": 0.17},
+            "propensity": 0.925,
+            "explanation": "Waiting an hour promised more than any free cluster: a run that "
+            "starts at 17:00 is often evicted there.",
+            "decided_s": NOW - 900,
+            "seq": 4711,
+        }
+        fifo = view | {
+            "name": "fifo",
+            "action": "start",
+            "reason": "first",
+            "cluster": "night-only",
+        }
+        fifo |= {
+            "until_s": None,
+            "scores": {},
+            "explanation": "The first free machine fits.",
+            "propensity": 1.0,
+        }
+        return {
+            "job": job,
+            "mode": "shadow",
+            "source": "daemon",
+            "state": "queued",
+            "sentence": f"{job} has waited 1.0 h: the batch system has not started it; bandit "
+            "would keep it until 18:22.",
+            "waiting_s": 3600.0,
+            "since_s": NOW - 3600,
+            "policies": [view, fifo],
+            "decisions": [DECISION],
+        }
+
+    def utility(self) -> dict[str, Any]:
+        index: dict[str, Any] = {
+            "free_machines": 65,
+            "queued_jobs": 86,
+            "mean_wait_s": 192.4,
+            "fairness": math.inf,
+        }
+        for energy in ("energy_wh", "energy_measured_wh"):
+            index[energy] = STATUS[energy]
+        return {"mode": "shadow", "now_s": NOW, "site_utility": index}
+
+    def ready(self) -> tuple[bool, list[str]]:
+        return not self.reasons, self.reasons
+
+    def metrics(self, accept: str) -> tuple[bytes, str]:
+        self.asked.append(("metrics", accept))
+        if "openmetrics" in accept:
+            return b"# EOF\n", "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        return b'outrider_jobs{state="queued"} 86\n', "text/plain; version=0.0.4; charset=utf-8"
+
+
+@asynccontextmanager
+async def open_site(site: SmallSite, token: str | None = None) -> AsyncIterator[str]:
+    """Serve a site on a free loopback port. Yields its address, without a slash at the end."""
+    async with serve(make_app(site, token), "127.0.0.1", 0) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@asynccontextmanager
+async def visit(site: SmallSite, token: str | None = None) -> AsyncIterator[aiohttp.ClientSession]:
+    """A client of a served site; paths are relative to it."""
+    async with open_site(site, token) as address, aiohttp.ClientSession(address) as client:
+        yield client

@@ -1,0 +1,244 @@
+"""The status page in a real browser: what it says, and what it does when all is not well."""
+
+import asyncio
+
+import pytest
+
+from outrider.service.http import make_app, serve
+from tests.service.web.browser import Tab
+from tests.service.web.small_site import SmallSite, open_site
+
+pytestmark = pytest.mark.chromium
+
+DRAWN = "!document.getElementById('content').classList.contains('empty')"
+HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>\"'&amp;/%2F\u202e"
+
+
+async def test_the_page_says_what_the_daemon_says_and_nothing_goes_wrong(tab: Tab) -> None:
+    site = SmallSite()
+    async with open_site(site) as address:
+        await tab.look(1600, 1000)
+        await tab.open(address)
+        await tab.wait_for(DRAWN)
+        sentence = await tab.run("document.querySelector('#sentence').textContent")
+        assert sentence == site.status_answer["sentence"]
+        assert await tab.text_of("#mode") == "shadow"
+        assert "saving: not estimated yet" in (await tab.text_of("#saving")).lower()
+        assert "since 21 Nov 2026 09:12, event time" in await tab.text_of("#waits-title")
+        energy = await tab.text_of("#energy-purposes")
+        assert "12.3 kWh" in energy
+        assert "owners' own use unknown" in energy
+        policies = await tab.text_of("#policies")
+        assert "34 % of 567 starts" in policies
+        assert "none compared yet" in policies
+        titles = await tab.run("[...document.querySelectorAll('h2')].map(h => h.innerText)")
+        assert len(titles) == 10
+        assert [title for title in titles if "event time" not in title] == []
+        await tab.wait_for("document.getElementById('connection').dataset.state === 'live'")
+    assert tab.complaints == []
+
+
+async def test_numbers_follow_the_daemon_without_a_reload(tab: Tab) -> None:
+    site = SmallSite()
+    async with open_site(site) as address:
+        await tab.open(address)
+        await tab.wait_for(DRAWN)
+        await tab.run("window.before = document.querySelector('#clusters li')")
+        site.status_answer["jobs"]["queued"] = 87_654
+        site.status_answer["clusters"].reverse()
+        site.status_answer["notes"] = []
+        await tab.wait_for(
+            "document.querySelector('#job-states').innerText.includes('87\u202f654')"
+        )
+        assert await tab.run("document.querySelector('#clusters li:last-child') === window.before")
+        assert await tab.text_of("#notes") == "nothing to note"
+    assert tab.complaints == []
+
+
+async def test_a_daemon_that_has_seen_nothing_is_drawn_too(tab: Tab) -> None:
+    site = SmallSite()
+    answer = site.status_answer
+    for part in ("jobs", "machines", "evictions"):
+        answer[part] = dict.fromkeys(answer[part], 0)
+    answer["energy_wh"] = dict.fromkeys(answer["energy_wh"])
+    answer["power_source"] = "unknown"
+    answer["wait_buckets_s"] = [[bound, 0] for bound, _ in answer["wait_buckets_s"]]
+    answer["wait_s"]["all"] = dict.fromkeys(answer["wait_s"]["all"]) | {"n": 0}
+    answer |= {"clusters": [], "policies": [], "adapters": [], "notes": [], "repairs": {}}
+    answer |= {"goodput_s": 0.0, "badput_s": 0.0, "starts": 0}
+    answer["fairness"] = dict.fromkeys(answer["fairness"]) | {"share": {}, "target": {}}
+    site.job_names = []
+    async with open_site(site) as address:
+        await tab.open(address)
+        await tab.wait_for(DRAWN)
+        await tab.wait_for("document.getElementById('connection').dataset.state === 'live'")
+        assert "NaN" not in await tab.text_of("body")
+        assert "undefined" not in await tab.text_of("body")
+        assert "null" not in await tab.text_of("body")
+        assert "useful: runs that completed unknown" in await tab.text_of("#energy-purposes")
+        assert "unknown" in await tab.text_of("#figures")
+        assert "0 kWh" not in await tab.text_of("body")
+    assert tab.complaints == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (360, "light"), (1600, "light")])
+async def test_nothing_sticks_out_at_any_width(tab: Tab, width: int, scheme: str) -> None:
+    site = SmallSite()
+    site.status_answer["clusters"][0]["name"] = "a" * 300
+    site.status_answer["policies"][0]["name"] = "p" * 300
+    site.status_answer["adapters"][0]["note"] = "n" * 300
+    site.status_answer["sentence"] = "w" * 300
+    async with open_site(site) as address:
+        await tab.look(width, 900, scheme)
+        await tab.open(address)
+        await tab.wait_for(DRAWN)
+        assert await tab.run("innerWidth") == width
+        assert await tab.run("document.documentElement.scrollWidth <= innerWidth")
+    assert tab.complaints == []
+
+
+async def test_names_from_outside_are_shown_and_never_run(tab: Tab) -> None:
+    site = SmallSite()
+    answer = site.status_answer
+    site.job_names = [HOSTILE]
+    answer["sentence"] = HOSTILE
+    answer["notes"] = [HOSTILE]
+    answer["clusters"][0]["name"] = HOSTILE
+    answer["policies"][0] |= {"name": HOSTILE, "description": HOSTILE}
+    answer["policies"][1]["learned"] |= {"title": HOSTILE}
+    answer["adapters"][0] |= {"label": HOSTILE, "note": HOSTILE, "rejected": {HOSTILE: 1}}
+    answer["evictions"][HOSTILE] = 9
+    answer["fairness"]["share"][HOSTILE] = 0.1
+    async with open_site(site) as address:
+        await tab.open(address)
+        await tab.wait_for("!!document.querySelector('#examples button')")
+        assert await tab.run("document.querySelector('#sentence').textContent") == HOSTILE
+        await tab.run("document.querySelector('#examples button').click()")
+        await tab.wait_for("!!document.querySelector('#explanation .answer')")
+        shown = await tab.run("document.querySelector('#explanation .answer').textContent")
+        assert shown.startswith(HOSTILE)
+        assert await tab.run("document.querySelectorAll('main img, main script').length") == 0
+    assert ("explain", HOSTILE) in site.asked
+    assert tab.dialogs == []
+    assert tab.complaints == []
+
+
+async def test_the_form_explains_a_job_and_says_who_is_unknown(tab: Tab) -> None:
+    site = SmallSite()
+    async with open_site(site) as address:
+        await tab.open(address)
+        await tab.wait_for(DRAWN)
+        await ask_for(tab, "1042.0")
+        await tab.wait_for("document.querySelectorAll('#explanation article').length === 2")
+        explained = await tab.text_of("#explanation")
+        assert "1042.0 has waited 1.0 h" in explained
+        assert "would keep: best" in explained
+        assert "compute-nodes 0.382" in explained
+        assert "next look 21 Nov 2026 18:22" in explained
+        await ask_for(tab, "7.7")
+        await tab.wait_for("document.querySelector('#explanation').innerText.includes('no job')")
+        assert await tab.text_of("#explanation") == "the daemon says: no job '7.7' is known here"
+    refusals = [complaint for complaint in tab.complaints if "404" not in complaint]
+    assert refusals == []  # the browser itself notes the 404
+
+
+async def ask_for(tab: Tab, job: str) -> None:
+    """Type a name into the form, as somebody at a keyboard, and press Enter."""
+    await tab.run("document.getElementById('explain-job').value = ''")
+    await tab.run("document.getElementById('explain-job').focus()")
+    await tab.send("Input.insertText", text=job)
+    for kind in ("keyDown", "keyUp"):
+        await tab.send(
+            "Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r",
+            windowsVirtualKeyCode=13,
+        )  # fmt: skip
+
+
+async def test_a_daemon_that_goes_and_returns_is_told_so(tab: Tab) -> None:
+    site = SmallSite()
+    state = "document.getElementById('connection').dataset.state"
+    async with open_site(site) as address:
+        await tab.open(address)
+        await tab.wait_for(f"{state} === 'live'")
+        seen = await tab.text_of("#connection-time")
+        port = int(address.rpartition(":")[2])
+    await tab.wait_for(f"{state} === 'lost'")
+    assert await tab.text_of("#connection-state") == "connection lost, last seen"
+    assert await tab.text_of("#connection-time") >= seen
+    assert "physics-teaching" in await tab.text_of("#clusters")
+    async with serve(make_app(site, None), "127.0.0.1", port):
+        await tab.wait_for(f"{state} === 'live'")
+
+
+async def test_a_fault_of_the_daemon_is_told_as_one(tab: Tab) -> None:
+    site = SmallSite()
+    async with open_site(site) as address:
+        await tab.open(address)
+        await tab.wait_for(DRAWN)
+        site.broken = True
+        await tab.wait_for("document.getElementById('connection').dataset.state === 'lost'")
+        told = await tab.text_of("#connection-state")
+        assert told == "the daemon says: a fault of Outrider's own; its log tells more, last seen"
+
+
+async def test_an_answer_that_cannot_be_drawn_is_not_called_a_lost_connection(tab: Tab) -> None:
+    site = SmallSite()
+    async with open_site(site) as address:
+        await tab.open(address)
+        await tab.wait_for(DRAWN)
+        del site.status_answer["energy_wh"]
+        await tab.wait_for("document.getElementById('connection').dataset.state === 'lost'")
+        told = await tab.text_of("#connection-state")
+        assert told == "this page cannot show the answer, last seen"
+    assert len(tab.complaints) >= 1
+
+
+async def test_what_is_out_of_order_is_told_where_it_belongs(tab: Tab) -> None:
+    site = SmallSite()
+    answer = site.status_answer
+    answer["policies"][0]["broken"] = "ZeroDivisionError: division by zero"
+    answer["adapters"][0] |= {"up": False, "inferred": False, "input_age_s": None}
+    answer["ledger"] |= {"recording": False, "failure": "no space left on device"}
+    async with open_site(site) as address:
+        await tab.open(address)
+        await tab.wait_for(DRAWN)
+        told = "not asked any more: ZeroDivisionError: division by zero"
+        assert told in await tab.text_of("#policies")
+        adapter = await tab.text_of("#adapters")
+        assert adapter.startswith("campus down")
+        assert "newest information unknown" in adapter
+        assert "inferred" not in adapter
+        assert "not recording: no space left on device" in await tab.text_of("#ledger")
+    assert tab.complaints == []
+
+
+async def test_a_hidden_page_asks_nothing(tab: Tab) -> None:
+    site = SmallSite()
+    count = 0
+
+    def counted() -> None:
+        nonlocal count
+        count += 1
+
+    site.on_status = counted
+    async with open_site(site) as address:
+        await tab.open(address)
+        await tab.wait_for(DRAWN)
+        await hide(tab, hidden=True)
+        await tab.wait_for("document.getElementById('connection').dataset.state === 'paused'")
+        before = count
+        await asyncio.sleep(3)  # longer than one round of polling
+        assert count == before
+        await hide(tab, hidden=False)
+        await tab.wait_for("document.getElementById('connection').dataset.state === 'live'")
+        assert count > before
+    assert tab.complaints == []
+
+
+async def hide(tab: Tab, *, hidden: bool) -> None:
+    """Tell the page that it is hidden: a browser without a window never is."""
+    await tab.run(
+        "Object.defineProperty(document, 'hidden', "
+        f"{{configurable: true, value: {'true' if hidden else 'false'}}});"
+        "document.dispatchEvent(new Event('visibilitychange'))"
+    )

@@ -1,0 +1,52 @@
+"""The physics against an independent simulator's figures for a campus year."""
+
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from outrider.formats.campus.files import read_campus
+from outrider.replay.run import CampusRun
+from tests.fixtures.plays import MAKERS
+
+
+class Figures(NamedTuple):
+    """What data/README.md says of a policy on campus1 (and what is measured here)."""
+
+    jobs_mwh: float
+    overhead_min: float
+    evictions: int
+
+
+REFERENCE = {
+    "random_match": Figures(120.9, 13.5, 346_354),
+    "lowest_watts": Figures(86.4, 15.1, 376_394),
+}
+
+
+def figures(folder: Path, policy: str) -> Figures:
+    """One year under one policy."""
+    out = CampusRun(read_campus(folder), [MAKERS[policy]()], lambda *row: None).run()
+    energy = out["energy_wh"]
+    return Figures(
+        (energy["goodput"] + energy["badput"]) / 1e6,
+        out["overhead_s"]["all"]["mean"] / 60.0,
+        sum(out["evictions"].values()),
+    )
+
+
+@pytest.mark.slow
+def test_a_campus_year_agrees_with_an_independent_simulator(shared: Path) -> None:
+    folder = shared / "data" / "campus1"
+    if not folder.is_dir():
+        pytest.skip("no campus1 in ../shared/data")
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        going = {policy: pool.submit(figures, folder, policy) for policy in REFERENCE}
+        measured = {policy: run.result() for policy, run in going.items()}
+    for policy, expected in REFERENCE.items():
+        got = measured[policy]
+        assert got.jobs_mwh == pytest.approx(expected.jobs_mwh, rel=0.03), policy
+        assert got.overhead_min == pytest.approx(expected.overhead_min, rel=0.10), policy
+        assert got.evictions == pytest.approx(expected.evictions, rel=0.05), policy
