@@ -1,7 +1,7 @@
 """What is certain from the start: log-ins, log-outs, reboots, submissions and kills, in order.
 
 All of it is known when a trace is opened, so it is computed and sorted once, in columns. What
-depends on decisions (starts and ends of runs) is merged in later, by `outrider.simulation.campus_site`.
+depends on decisions (starts and ends of runs) is merged in later, by `campus_site`.
 """
 
 from collections.abc import Iterable, Iterator

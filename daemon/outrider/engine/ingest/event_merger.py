@@ -24,7 +24,7 @@ class Intake:
 
     Args:
         sources: labels of the adapters; the slowest of them holds the watermark.
-        describe, complete: what the site knows of machines; see `outrider.engine.ingest.machine_registry.Roster`.
+        describe, complete: what the site knows of machines; see `Roster`.
     """
 
     def __init__(
