@@ -8,17 +8,17 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from outrider.cli.configuration import journal_path, load
 from outrider.cli.daemon import DaemonAddress
+from outrider.cli.findings import Check
 from outrider.cli.printing import clock, duration, shown
 from outrider.model.errors import ConfigurationError, LedgerError, OutriderError, PeerError
 
 if TYPE_CHECKING:
     from outrider.service.config.loaded import LoadedConfig
 
-State: TypeAlias = Literal["ok", "warn", "fail"]
 
 LEAST_FREE_BYTES: Final = 50 * 1024**2
 LITTLE_FREE_BYTES: Final = 1024**3
@@ -27,22 +27,6 @@ QUICK_JOURNAL_BYTES: Final = 64 * 1024**2
 
 _CLOCK_SLACK_S: Final = 60.0
 _RELEASED_S: Final = 1_767_225_600.0  # 2026-01-01: a clock before Outrider's first year is wrong
-
-
-class Check(NamedTuple):
-    """One finding.
-
-    Attributes:
-        name: what was examined.
-        state: ``ok``; ``warn``, it works but somebody should know; ``fail``.
-        found: what is the case.
-        remedy: what to do about it; empty where all is well.
-    """
-
-    name: str
-    state: State
-    found: str
-    remedy: str = ""
 
 
 def examine(config: Path) -> Iterator[Check]:

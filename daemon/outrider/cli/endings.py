@@ -7,7 +7,7 @@ import traceback
 
 import click
 
-from outrider.cli.entry import BAD_USE, DONE, INTERRUPTED, OWN_FAULT, READER_GONE
+from outrider.cli.exit_codes import BAD_USE, DONE, INTERRUPTED, OWN_FAULT, READER_GONE
 from outrider.cli.root import COMPLETION_VARIABLE, outrider
 from outrider.model.errors import OutriderError
 

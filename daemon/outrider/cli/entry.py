@@ -1,17 +1,11 @@
 """The console script: the version at once, everything else with one exit code for each ending.
 
-Nothing may be imported at the top of this module: ``outrider --version`` pays for it.
+Nothing large may be imported at the top of this module: ``outrider --version`` pays for it.
 """
 
 import sys
 
-DONE = 0
-NO = 1
-BAD_USE = 2
-PEER_AWAY = 3
-OWN_FAULT = 70
-INTERRUPTED = 130
-READER_GONE = 141
+from outrider.cli.exit_codes import DONE
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -9,7 +9,7 @@ from glob import glob
 from typing import TYPE_CHECKING, Any, Final
 
 from outrider.api.adapter import Adapter, Batch
-from outrider.cli.checks import Check
+from outrider.cli.findings import Check
 from outrider.cli.printing import count, duration
 from outrider.model.errors import OutriderError
 from outrider.model.settings import build

@@ -11,9 +11,9 @@ import msgspec
 
 from outrider.plugins.finding import ADAPTERS, POLICIES, load_adapter, load_policy
 from outrider.service.config.declarations import ClusterSettings, Config
+from outrider.service.config.mqtt_settings import PublishSettings
 from outrider.service.config.setting_words import SettingWords, settings_of
 from outrider.service.example_config import example_toml, plugin_names
-from outrider.service.mqtt.settings import PublishSettings
 
 PAGE: Final = Path("docs/reference/configuration.md")
 EXAMPLE: Final = Path("systemd/outrider.toml.example")

@@ -10,8 +10,8 @@ from typing import Final
 
 from outrider.plugins.finding import ADAPTERS, POLICIES, find, load_adapter, load_policy
 from outrider.service.config.declarations import ClusterSettings, Config
+from outrider.service.config.mqtt_settings import PublishSettings
 from outrider.service.config.setting_words import SettingWords, settings_of, toml_text
-from outrider.service.mqtt.settings import PublishSettings
 
 OWN_DISTRIBUTION: Final = "outrider"
 _TABLES: Final = ("clusters", "mqtt", "adapters", "policies")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from outrider.cli.entry import DONE, NO
+from outrider.cli.exit_codes import DONE, NO
 from outrider.cli.options import file_path, json_option
 from outrider.cli.printing import count, print_json, shown
 from outrider.cli.progress import progress_bar

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from outrider.model.errors import ConfigurationError
-from outrider.service.mqtt.settings import PublishSettings
+from outrider.service.config.mqtt_settings import PublishSettings
 
 
 class ClusterSettings(msgspec.Struct, frozen=True):

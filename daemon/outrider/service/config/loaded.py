@@ -27,7 +27,7 @@ from outrider.service.config.declarations import (
     listen_address,
     policies_of,
 )
-from outrider.service.mqtt.settings import PublishSettings
+from outrider.service.config.mqtt_settings import PublishSettings
 
 
 class LoadedConfig(msgspec.Struct, frozen=True):

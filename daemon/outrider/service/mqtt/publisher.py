@@ -16,11 +16,11 @@ import structlog
 from outrider.api.broker import backoff, connected
 from outrider.model.errors import LedgerError, OutriderError, PeerError
 from outrider.service.config.declarations import Config
+from outrider.service.config.mqtt_settings import PublishSettings
 from outrider.service.core import Core
 from outrider.service.mqtt.feed import Numbered, read_piece
 from outrider.service.mqtt.messages import HEALTH, STATUS, health, presence, row_kind, row_message
 from outrider.service.mqtt.place import Place
-from outrider.service.mqtt.settings import PublishSettings
 from outrider.service.recording import Recording
 
 if TYPE_CHECKING:
