@@ -4,6 +4,7 @@ from collections import Counter
 from math import inf
 from typing import Final
 
+from outrider.api.capabilities import Plans
 from outrider.engine.ports import PlanSink
 from outrider.engine.scheduling.pending_jobs import Standing
 from outrider.engine.scheduling.queue_pass import QueuedRound
@@ -28,10 +29,15 @@ class PlanRound(QueuedRound):
 
     Moves are changes, too: a policy must come to rest. One that moves runs to and fro at one
     moment, `MOST_ROUNDS` times without a start, is stopped.
+
+    Args:
+        seat: whose policy and whose line.
+        policy: that policy, as one that plans.
     """
 
-    def __init__(self, seat: Tally) -> None:
+    def __init__(self, seat: Tally, policy: Plans) -> None:
         super().__init__(seat)
+        self._planner = policy
         self._moment_s = -inf
         self._rounds = 0
 
@@ -40,7 +46,7 @@ class PlanRound(QueuedRound):
         site = self._site
         self._more: Counter[int] = Counter()  # CPUs that this round takes, by machine
         self._moved: set[int] = set()
-        for move in list(self._policy.plan(self.table, site)):
+        for move in list(self._planner.plan(self.table, site)):
             job = site.jobs.get(move.job)
             self._check(move, job)
             if job is not None:

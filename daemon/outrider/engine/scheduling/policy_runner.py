@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Any
 
+from outrider.api.capabilities import Learns, Listens, Orders, Plans, Predicts, Ranks
 from outrider.api.policy import Policy
 from outrider.engine.accounting.deferrals import Holds
 from outrider.engine.accounting.predictions import Predictions
@@ -63,10 +64,12 @@ class Seat:
         self.disagreed = 0
         self.reward_sum = 0.0
         self.reward_n = 0
-        kind = type(policy)
-        self.learns = kind.observe is not Policy.observe
-        self.hears = policy.hears if kind.notice is not Policy.notice else frozenset()
-        self.predictions = Predictions() if kind.predict is not Policy.predict else None
+        self._learner = policy if isinstance(policy, Learns) else None
+        self._listener = policy if isinstance(policy, Listens) else None
+        self._predictor = policy if isinstance(policy, Predicts) else None
+        self.learns = self._learner is not None
+        self.subscribes = frozenset[int]() if self._listener is None else self._listener.subscribes
+        self.predictions = None if self._predictor is None else Predictions()
         self.holds = Holds(self.reconsider_s, exact)
         self.longest_hold_s = 0.0
         self.moves: Counter[str] = Counter()
@@ -75,13 +78,13 @@ class Seat:
         self.looks_at_runs = isinstance(self._round, QueuedRound)
 
     def _round_of(self, backfill: str | None) -> Round:
-        """As the policy decides: everything at once, the whole queue ranked, or job by job."""
-        kind = type(self.policy)
-        if kind.plan is not Policy.plan:
-            return PlanRound(self)
-        if backfill is not None or kind.rank is not Policy.rank:
+        """As the policy declares that it decides."""
+        policy = self.policy
+        if isinstance(policy, Plans):
+            return PlanRound(self, policy)
+        if backfill is not None or isinstance(policy, Ranks):
             return QueueRound(self, backfill or NONE)
-        return LineRound(self) if kind.order is Policy.order else OrderedRound(self)
+        return OrderedRound(self, policy) if isinstance(policy, Orders) else LineRound(self)
 
     # -- what happens to jobs -----------------------------------------------------------------
 
@@ -137,16 +140,17 @@ class Seat:
                 self.disagreed += not on_policy
                 if standing.action == KEEP:
                     self.holds.cut_short(job.number)
-        if self.learns and not self.broken:
+        if self._learner is not None and not self.broken:
             try:
-                key = self.policy.alike(job, site)
+                key = self.policy.group_key(job, site)
             except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
                 self._fail(error)
             else:
                 self.running[job.number] = (key, on_policy)
-        if self.predictions is not None and not self.broken:
+        predictor, predictions = self._predictor, self.predictions
+        if predictor is not None and predictions is not None and not self.broken:
             try:
-                self.predictions.keep(job.number, self.policy.predict(job, job.machine, site))
+                predictions.keep(job.number, predictor.predict(job, job.machine, site))
             except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
                 self._fail(error)
 
@@ -160,6 +164,10 @@ class Seat:
     def calibration(self, now: float) -> dict[str, Any] | None:
         """How true its predictions were until now; None where the policy predicts nothing."""
         return None if self.predictions is None else self.predictions.report(now)
+
+    def learned(self, site: Site) -> dict[str, Any] | None:
+        """A heat map of what the policy learned (`Learns.learned`); None if there is none."""
+        return None if self._learner is None or self.broken else self._learner.learned(site)
 
     def ended(
         self, job: Job, ending: str, reason: str, run_s: float, site: Site
@@ -193,20 +201,20 @@ class Seat:
         )  # fmt: skip
         return self._learn(outcome, site, on_policy=True)
 
-    def notice(self, kind: int, machine: int, site: Site) -> None:
-        """Something happened to a machine, of a kind that the policy hears of."""
-        if self.broken:
+    def on_machine_event(self, kind: int, machine: int, site: Site) -> None:
+        """Something happened to a machine, of a kind that the policy subscribes to."""
+        if self.broken or self._listener is None:
             return
         try:
-            self.policy.notice(kind, machine, site)
+            self._listener.on_machine_event(kind, machine, site)
         except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
             self._fail(error)
 
     def _learn(self, outcome: Outcome, site: Site, on_policy: bool) -> float | None:
-        if self.broken:
+        if self.broken or self._learner is None:
             return None
         try:
-            rewards = self.policy.observe(outcome, site, on_policy)
+            rewards = self._learner.observe(outcome, site, on_policy)
         except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
             self._fail(error)
             return None
@@ -238,7 +246,7 @@ class Seat:
             return None
         due_s = standing.decided_s + self.reconsider_s
         if standing.hold_since_s is not None:
-            guard_s = standing.hold_since_s + self.policy.max_hold_s - standing.held_s
+            guard_s = standing.hold_since_s + self.policy.max_defer_s - standing.held_s
             due_s = min(due_s, guard_s)
         return due_s
 

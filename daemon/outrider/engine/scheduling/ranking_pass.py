@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from outrider.api.capabilities import Ranks
 from outrider.engine.scheduling.backfill import EASY, NONE, Begun, reserve_first, who_may_pass
 from outrider.engine.scheduling.pending_jobs import Standing
 from outrider.engine.scheduling.queue_pass import QueuedRound
@@ -33,6 +34,7 @@ class QueueRound(QueuedRound):
     def __init__(self, seat: Tally, backfill: str = NONE) -> None:
         super().__init__(seat)
         self._backfill = backfill
+        self._ranks = seat.policy if isinstance(seat.policy, Ranks) else None
         self._begun: list[Begun] = []
         self._decided: set[int] = set()
         self._resting: set[int] = set()  # kept by choice until the line says that they are due
@@ -67,7 +69,7 @@ class QueueRound(QueuedRound):
                     self._let_pass(job, places)
                 return
             self._begin(job, choice)
-            if self._policy.ranks_anew:
+            if self._ranks is not None and self._ranks.ranks_anew:
                 places = self._places()
             elif self._sink is None:
                 places[row] = inf
@@ -99,7 +101,9 @@ class QueueRound(QueuedRound):
         """Where each stands; at infinity who rests, or was decided in this round (in shadow)."""
         if not self.table.jobs:
             return np.empty(0)
-        said = np.asarray(self._policy.rank(self.table, self._site), dtype=float)
+        table, ranks = self.table, self._ranks
+        said = table.order if ranks is None else ranks.rank(table, self._site)
+        said = np.asarray(said, dtype=float)
         # here infinity is for those who must not start; who is to come last may have said it too
         places: NDArray[np.float64] = np.nan_to_num(said, nan=inf, posinf=_LAST)
         apart = self._decided | self._resting

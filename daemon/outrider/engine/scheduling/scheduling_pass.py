@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any, Final, Protocol
 
+from outrider.api.capabilities import Groups
 from outrider.api.policy import Policy
 from outrider.engine.ports import Sink
 from outrider.engine.scheduling.pending_jobs import Line, Standing
@@ -46,8 +47,8 @@ class Round:
         self._seat = seat
         self._policy = seat.policy
         self._line = seat.line
-        self._appraises = type(seat.policy).appraise is not Policy.appraise
-        self._appraisals: dict[Hashable, Any] = {}
+        self._groups = seat.policy if isinstance(seat.policy, Groups) else None
+        self._evaluations: dict[Hashable, Any] = {}
         self._reserved: list[tuple[int, int]] = []
 
     def join(self, site: Site, sink: Sink | None, record: Record) -> None:
@@ -68,7 +69,7 @@ class Round:
             for machine, cpus in self._reserved:
                 self._site.unreserve(machine, cpus)
             self._reserved.clear()
-            self._appraisals.clear()
+            self._evaluations.clear()
 
     def _decide(self) -> None:
         raise NotImplementedError
@@ -101,20 +102,20 @@ class Round:
 
         A job that may not be kept any more, and is, starts on a free machine drawn for it.
         """
-        site, policy, appraisal = self._site, self._policy, None
-        if self._appraises:
-            key = policy.alike(job, site)
-            appraisals = self._appraisals
-            if key in appraisals:
-                appraisal = appraisals[key]
+        site, policy, groups, evaluation = self._site, self._policy, self._groups, None
+        if groups is not None:
+            key = policy.group_key(job, site)
+            evaluations = self._evaluations
+            if key in evaluations:
+                evaluation = evaluations[key]
             else:
-                appraisal = appraisals[key] = policy.appraise(key, site)
-        left_s = policy.max_hold_s - standing.held_s
+                evaluation = evaluations[key] = groups.evaluate_group(key, site)
+        left_s = policy.max_defer_s - standing.held_s
         if standing.hold_since_s is not None:
             left_s -= site.now - standing.hold_since_s
-        may_keep = left_s >= SHORTEST_HOLD_S
-        choice = policy.choose(job, appraisal, site, may_keep)
-        if not may_keep and choice.machine == NOWHERE and choice.reason != NO_MACHINE:
+        may_defer = left_s >= SHORTEST_HOLD_S
+        choice = policy.choose(job, evaluation, site, may_defer)
+        if not may_defer and choice.machine == NOWHERE and choice.reason != NO_MACHINE:
             choice = Choice(site.draw(policy.rng), GUARD)
         return choice, left_s
 
