@@ -70,7 +70,7 @@ class Kept:
 class Grouped(Bandit):
     """The bandit with as many groups of alike jobs as the budget speaks of."""
 
-    def alike(self, job: Job, view: SiteView) -> int:
+    def group_key(self, job: Job, view: SiteView) -> int:
         return job.number % GROUPS
 
 

@@ -86,11 +86,11 @@ class Level:
         """Which places these are."""
         raise NotImplementedError
 
-    def draw(self, view: SiteView, rng: random.Random, may_keep: bool) -> int:
+    def draw(self, view: SiteView, rng: random.Random, may_defer: bool) -> int:
         """An open place or, where it is allowed, the queue: uniformly."""
         raise NotImplementedError
 
-    def draw_chance(self, cluster: int, view: SiteView, may_keep: bool) -> float:
+    def draw_chance(self, cluster: int, view: SiteView, may_defer: bool) -> float:
         """Probability that a job so drawn starts in a cluster, or (`NOWHERE`) is kept."""
         raise NotImplementedError
 
@@ -134,16 +134,16 @@ class ComputerLevel(Level):
         free = view.free_since
         return AskedOneByOne(free.__contains__ if len(free) == view.free_total else view.is_free)
 
-    def draw(self, view: SiteView, rng: random.Random, may_keep: bool) -> int:
+    def draw(self, view: SiteView, rng: random.Random, may_defer: bool) -> int:
         """A free machine or the queue."""
-        if may_keep and rng.random() * (view.free_total + 1) < 1.0:
+        if may_defer and rng.random() * (view.free_total + 1) < 1.0:
             return QUEUE
         return view.draw(rng)
 
-    def draw_chance(self, cluster: int, view: SiteView, may_keep: bool) -> float:
+    def draw_chance(self, cluster: int, view: SiteView, may_defer: bool) -> float:
         """In proportion to free machines."""
-        ways = may_keep if cluster == NOWHERE else view.free_n[cluster]
-        return ways / (view.free_total + may_keep)
+        ways = may_defer if cluster == NOWHERE else view.free_n[cluster]
+        return ways / (view.free_total + may_defer)
 
     def share(self, arms: Sequence[int], cluster: int, view: SiteView) -> float:
         """Ratio of arms that are machines of the cluster."""
@@ -190,15 +190,15 @@ class ClusterLevel(Level):
         """Clusters with a free machine."""
         return view.free_n
 
-    def draw(self, view: SiteView, rng: random.Random, may_keep: bool) -> int:
+    def draw(self, view: SiteView, rng: random.Random, may_defer: bool) -> int:
         """A cluster with a free machine or the queue."""
-        arms = [*self.open_arms(view), QUEUE] if may_keep else self.open_arms(view)
+        arms = [*self.open_arms(view), QUEUE] if may_defer else self.open_arms(view)
         return arms[int(rng.random() * len(arms))]
 
-    def draw_chance(self, cluster: int, view: SiteView, may_keep: bool) -> float:
+    def draw_chance(self, cluster: int, view: SiteView, may_defer: bool) -> float:
         """One way into every open cluster, and one into the queue."""
         free_n = view.free_n
-        return 1.0 / (len(free_n) - free_n.count(0) + may_keep)
+        return 1.0 / (len(free_n) - free_n.count(0) + may_defer)
 
     def share(self, arms: Sequence[int], cluster: int, view: SiteView) -> float:
         """Arms and places have the same numbers, also the queue."""
@@ -242,14 +242,14 @@ class SystemLevel(Level):
         """The site."""
         return (True,)
 
-    def draw(self, view: SiteView, rng: random.Random, may_keep: bool) -> int:
+    def draw(self, view: SiteView, rng: random.Random, may_defer: bool) -> int:
         """The site or the queue."""
-        return QUEUE if may_keep and rng.random() < 0.5 else ANYWHERE
+        return QUEUE if may_defer and rng.random() < 0.5 else ANYWHERE
 
-    def draw_chance(self, cluster: int, view: SiteView, may_keep: bool) -> float:
+    def draw_chance(self, cluster: int, view: SiteView, may_defer: bool) -> float:
         """The cluster's part of the free machines, half of it if the job may be kept."""
-        ways = 1 + may_keep
-        return (may_keep if cluster == NOWHERE else view.free_n[cluster] / view.free_total) / ways
+        ways = 1 + may_defer
+        return (may_defer if cluster == NOWHERE else view.free_n[cluster] / view.free_total) / ways
 
     def share(self, arms: Sequence[int], cluster: int, view: SiteView) -> float:
         """The cluster's part of the free machines, if the job runs."""

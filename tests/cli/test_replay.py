@@ -63,7 +63,7 @@ def test_settings_shows_every_value_in_force(campus: Path) -> None:
     (run,) = replay(campus, *words, "--until", 1000)
     declared = {field.name for field in msgspec.structs.fields(BanditSettings)}
     assert set(run["settings"]) == declared
-    shown = {"epsilon": 0.25, "sigma": 0.8, "reconsider_s": 3600.0, "max_hold_s": "inf"}
+    shown = {"epsilon": 0.25, "sigma": 0.8, "reconsider_s": 3600.0, "max_defer_s": "inf"}
     assert run["settings"].items() >= shown.items()
     assert run["preset"] == "literal"
 

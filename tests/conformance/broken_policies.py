@@ -13,8 +13,10 @@ from outrider.api import (
     START,
     Choice,
     Job,
+    Learns,
     Move,
     Outcome,
+    Plans,
     Policy,
     PolicySettings,
     Queue,
@@ -30,67 +32,67 @@ class Sound(Policy):
     name: ClassVar[str] = "sound"
     description: ClassVar[str] = "any free machine"
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         machine = view.draw(self.rng)
         share = view.free_n[view.cluster_of(machine)] / view.free_total
         return Choice(machine, "any", share)
 
 
 class TakesTheFirstMachine(Sound):
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         return Choice(0, "first")
 
 
 class NeverStarts(Sound):
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         return Choice(NOWHERE, "lazy", 1.0)
 
 
 class DrawsFromTheGlobalGenerator(Sound):
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         return Choice(view.draw(random._inst), "any")
 
 
 class SharesItsMemoryThroughTheClass(Sound):
     chosen: ClassVar[list[int]] = []
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         self.chosen.append(job.number)
         clusters = [number for number, free in enumerate(view.free_n) if free]
         return Choice(view.draw_in(clusters[len(self.chosen) % len(clusters)], self.rng), "turn")
 
 
 class ChangesTheSite(Sound):
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
-        choice = super().choose(job, appraisal, view, may_keep)
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
+        choice = super().choose(job, evaluation, view, may_defer)
         view.free_n[view.cluster_of(choice.machine)] -= 1  # type: ignore[index]
         return choice
 
 
 class TellsTheChanceOfTheMachine(Sound):
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         return Choice(view.draw(self.rng), "any", 1.0 / view.free_total)
 
 
 class AlwaysCertain(Sound):
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         return Choice(view.draw(self.rng), "any", 1.0)
 
 
 class SeesTheFuture(Sound):
     """Looks through the frames of its callers for the trace that is being replayed."""
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         for caller in inspect.stack(0)[:12]:
             run = caller.frame.f_locals.get("self")
             if isinstance(run, CampusRun):
                 last_s = run.campus.submit_s[-1]
                 return Choice(view.draw(random.Random(f"{last_s} {job.number}")), "any")
-        return super().choose(job, appraisal, view, may_keep)
+        return super().choose(job, evaluation, view, may_defer)
 
 
 class CannotDoWithoutWatts(Sound):
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         least = min(watts for watts, n in zip(view.active_w, view.free_n, strict=True) if n)  # type: ignore[type-var]
         return Choice(view.draw_in(list(view.active_w).index(least), self.rng), "watts")
 
@@ -100,14 +102,14 @@ class KnowsOnlyTheClustersOfTheBeginning(Sound):
         super().__init__(settings, rng)
         self.seen: list[int] = []
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         self.seen = self.seen or [0] * len(view.free_n)
         machine = view.draw(self.rng)
         self.seen[view.cluster_of(machine)] += 1
         return Choice(machine, "any")
 
 
-class Learner(Sound):
+class Learner(Learns, Sound):
     """Counts runs by cluster: breaks nothing, and is what the next ones get wrong."""
 
     def __init__(self, settings: Any, rng: random.Random) -> None:
@@ -149,8 +151,8 @@ class SavesWhatIsNoPlainData(Learner):
 
 
 class LearnsFromBeingAsked(Learner):
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
-        choice = super().choose(job, appraisal, view, may_keep)
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
+        choice = super().choose(job, evaluation, view, may_defer)
         name = view.cluster_names[view.cluster_of(choice.machine)]
         self.runs[name] = self.runs.get(name, 0.0) + 1.0
         return choice
@@ -208,7 +210,7 @@ class FromTheFuture(Sound):
     api_version: ClassVar[int] = 99
 
 
-class SoundPlanner(Policy):
+class SoundPlanner(Plans, Policy):
     """Starts whatever fits, in the order of arrival: breaks nothing."""
 
     name: ClassVar[str] = "sound_planner"

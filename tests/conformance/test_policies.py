@@ -50,7 +50,7 @@ class TestBanditAsPrinted(PolicyConformance):
 
 class TestBanditThatReconsidersEveryFiveMinutes(PolicyConformance):
     policy = Bandit
-    settings: ClassVar = {"reconsider_s": 300.0, "max_hold_s": 7200.0, "epsilon": 0.5}
+    settings: ClassVar = {"reconsider_s": 300.0, "max_defer_s": 7200.0, "epsilon": 0.5}
 
 
 class TestShortestJobFirst(PolicyConformance):
@@ -71,7 +71,7 @@ class TestWattsHold(PolicyConformance):
 
 class TestWattsHoldThatHoldsSoon(PolicyConformance):
     policy = WattsHold
-    settings: ClassVar = {"hold_after_h": 0.5, "max_hold_s": 7200.0}
+    settings: ClassVar = {"hold_after_h": 0.5, "max_defer_s": 7200.0}
 
 
 class TestBanditOfComputers(PolicyConformance):
@@ -117,7 +117,7 @@ class TestSurvival(PolicyConformance):
 
 class TestSurvivalThatKeepsAlmostEveryJob(PolicyConformance):
     policy = Survival
-    settings: ClassVar = {"worth_ratio": 0.05, "max_hold_s": 7200.0}
+    settings: ClassVar = {"worth_ratio": 0.05, "max_defer_s": 7200.0}
 
 
 class TestSurvivalThatForgetsQuickly(PolicyConformance):

@@ -48,7 +48,7 @@ class Clueless(RandomMatch):
 
     name = "clueless"
 
-    def choose(self, job, appraisal, view, may_keep):
+    def choose(self, job, evaluation, view, may_defer):
         raise RuntimeError("out of ideas")
 
 
@@ -57,12 +57,12 @@ class Moody(RandomMatch):
 
     name = "moody"
 
-    def choose(self, job, appraisal, view, may_keep):
+    def choose(self, job, evaluation, view, may_defer):
         note = os.environ["MOODY_NOTE"]
         if not os.path.exists(note):
             open(note, "w").close()
             raise RuntimeError("not now")
-        return super().choose(job, appraisal, view, may_keep)
+        return super().choose(job, evaluation, view, may_defer)
 
 
 class Patient(RandomMatch):
@@ -70,10 +70,10 @@ class Patient(RandomMatch):
 
     name = "patient"
 
-    def choose(self, job, appraisal, view, may_keep):
+    def choose(self, job, evaluation, view, may_defer):
         while not os.path.exists(os.environ["PATIENT_NOTE"]):
             time.sleep(0.05)
-        return super().choose(job, appraisal, view, may_keep)
+        return super().choose(job, evaluation, view, may_defer)
 
 
 class Deadly(RandomMatch):
@@ -81,7 +81,7 @@ class Deadly(RandomMatch):
 
     name = "deadly"
 
-    def choose(self, job, appraisal, view, may_keep):
+    def choose(self, job, evaluation, view, may_defer):
         os.kill(os.getpid(), signal.SIGKILL)
 '''
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from outrider.api import Policy, PolicySettings, Ranks
 from outrider.engine.accounting.fairness import Fairness
 from outrider.formats.workload import Workload, classes_of, one_cpu_machines
 from outrider.lab.perez.egee import DAYS, MACHINES, egee_window
@@ -13,6 +14,7 @@ from outrider.lab.perez.figures import MOMENTS, FirstStarts, fairness_at, figure
 from outrider.lab.perez.grid import EDF, FIFO, FULL, SJF, Situation, Size, Trial, Variant
 from outrider.lab.perez.trial import DecisionClock, run_trial
 from outrider.model.decisions import KEEP, START, Choice
+from outrider.plugins.random_streams import stream
 from outrider.simulation.generators.grids import perez_grid
 
 HALVES = {"a": 0.5, "b": 0.5}
@@ -137,8 +139,10 @@ def test_the_same_trial_gives_the_same_waits() -> None:
 
 
 def test_the_clock_of_decisions_changes_none() -> None:
-    class Asked:
+    class Asked(Ranks, Policy):
         """Counts what it is asked."""
+
+        name = "asked"
 
         ranks = chooses = 0
 
@@ -146,11 +150,11 @@ def test_the_clock_of_decisions_changes_none() -> None:
             self.ranks += 1
             return np.zeros(1)
 
-        def choose(self, job: Any, appraisal: Any, view: Any, may_keep: bool) -> Choice:
+        def choose(self, job: Any, evaluation: Any, view: Any, may_defer: bool) -> Choice:
             self.chooses += 1
             return Choice(3, "so")
 
-    policy: Any = Asked()
+    policy = Asked(PolicySettings(), stream(0, "policy:asked"))
     clock = DecisionClock(policy)
     assert policy.rank(None, None).tolist() == [0.0]
     assert policy.choose(None, None, None, True).machine == 3

@@ -54,18 +54,18 @@ def test_results_depend_neither_on_the_workers_nor_on_the_format(tmp_path: Path)
 
 def test_columns_of_parquet_have_types(tmp_path: Path) -> None:
     out = tmp_path / "results.parquet"
-    text = ONE_TRACE + '[[policies]]\nname = "bandit"\nsettings.max_hold_s = [60, inf]\n'
+    text = ONE_TRACE + '[[policies]]\nname = "bandit"\nsettings.max_defer_s = [60, inf]\n'
     assert outrider("sweep", write_sweep(tmp_path, text), "--out", out).code == 0
     with duckdb.connect() as connection:
         (found,) = connection.execute(
             'SELECT typeof(seed), typeof("wait_s.all.mean"), typeof(ledger_sha256), '
-            '  typeof("settings.offer_full"), max("settings.max_hold_s") = \'inf\' '
+            '  typeof("settings.offer_full"), max("settings.max_defer_s") = \'inf\' '
             "FROM read_parquet(?) GROUP BY ALL", [str(out)],
         ).fetchall()  # fmt: skip
     assert found == ("BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN", True)
     again = outrider("sweep", tmp_path / "sweep.toml", "--out", out, "--resume", "--json").json()
     assert again["kept"] == 2
-    assert [row["settings.max_hold_s"] for row in read_rows(out)] == [60.0, "inf"]
+    assert [row["settings.max_defer_s"] for row in read_rows(out)] == [60.0, "inf"]
 
 
 # -- endings ------------------------------------------------------------------------------------

@@ -21,14 +21,14 @@ def taught(epsilon: float, best: tuple[int, ...]) -> tuple[Bandit, HandView]:
     return policy, view
 
 
-def draws(policy: Bandit, view: HandView, may_keep: bool) -> tuple[Counter[int], dict[int, float]]:
+def draws(policy: Bandit, view: HandView, may_defer: bool) -> tuple[Counter[int], dict[int, float]]:
     """How often each arm was chosen (-1: the queue), and the propensity it named."""
     counts: Counter[int] = Counter()
     named: dict[int, float] = {}
     job = waiting_job()
     for _ in range(DRAWS):
-        row = policy.appraise(policy.alike(job, view), view)
-        choice = policy.choose(job, row, view, may_keep)
+        row = policy.evaluate_group(policy.group_key(job, view), view)
+        choice = policy.choose(job, row, view, may_defer)
         arm = NOWHERE if choice.machine == NOWHERE else choice.machine // 100
         counts[arm] += 1
         assert choice.propensity is not None
@@ -37,15 +37,15 @@ def draws(policy: Bandit, view: HandView, may_keep: bool) -> tuple[Counter[int],
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "best", "may_keep"),
+    ("epsilon", "best", "may_defer"),
     list(product((0.1, 0.5, 1.0), ((0,), (1, 2), ()), (True, False))),
 )
 def test_propensities_sum_to_one_and_are_the_frequencies(
-    epsilon: float, best: tuple[int, ...], may_keep: bool
+    epsilon: float, best: tuple[int, ...], may_defer: bool
 ) -> None:
     policy, view = taught(epsilon, best)
-    counts, named = draws(policy, view, may_keep)
-    assert len(named) == 4 + may_keep
+    counts, named = draws(policy, view, may_defer)
+    assert len(named) == 4 + may_defer
     assert sum(named.values()) == pytest.approx(1.0)
     for arm, propensity in named.items():
         spread = (propensity * (1 - propensity) / DRAWS) ** 0.5
@@ -76,7 +76,7 @@ def test_a_job_that_must_start_is_never_kept() -> None:
 def test_scores_and_propensity_are_left_out_where_nobody_reads_them() -> None:
     policy, view = taught(0.0, (1,))
     job = waiting_job()
-    row = policy.appraise(0, view)
+    row = policy.evaluate_group(0, view)
     policy.wants_scores = False
     choice = policy.choose(job, row, view, True)
     assert (choice.machine, choice.propensity, choice.scores) == (100, None, None)

@@ -14,7 +14,7 @@ def kept(policy: Bandit, view: HandView, at_s: float) -> None:
     view.now, free = at_s, view.free_n
     view.free_n = [0] * len(free)
     job = waiting_job()
-    row = policy.appraise(policy.alike(job, view), view)
+    row = policy.evaluate_group(policy.group_key(job, view), view)
     assert policy.choose(job, row, view, True).machine == NOWHERE
     view.free_n = free
 

@@ -47,10 +47,10 @@ def ended(machine: int, ending: str, key: Any = 0) -> Outcome:
     return Outcome(1, key, machine, machine // 100, 0.0, 100.0, 100.0, ending)
 
 
-def chosen(policy: Bandit, view: HandView, may_keep: bool = True, n: int = 300) -> Counter[int]:
+def chosen(policy: Bandit, view: HandView, may_defer: bool = True, n: int = 300) -> Counter[int]:
     job = waiting_job()
-    row = policy.appraise(policy.alike(job, view), view)
-    return Counter(policy.choose(job, row, view, may_keep).machine for _ in range(n))
+    row = policy.evaluate_group(policy.group_key(job, view), view)
+    return Counter(policy.choose(job, row, view, may_defer).machine for _ in range(n))
 
 
 @pytest.mark.parametrize("level", ["computer", "cluster", "system"])
@@ -58,17 +58,17 @@ def test_the_state_is_the_hour_of_day_and_the_hours_lost(level: str) -> None:
     policy, view = bandit(level=level), HandView([1], [50.0])
     for now in (13 * 3600.0, 13 * 3600.0 + 4 * DAY_S):
         view.now = now
-        assert policy.alike(waiting_job(lost_s=7300.0), view) == 13 * 24 + 2
+        assert policy.group_key(waiting_job(lost_s=7300.0), view) == 13 * 24 + 2
 
 
 def test_by_the_week_the_same_hour_of_another_day_is_another_state() -> None:
     policy, view = bandit(level="cluster_week", epsilon=0.0), HandView([1, 1], [50.0] * 2)
-    monday = policy.alike(waiting_job(), view)
+    monday = policy.group_key(waiting_job(), view)
     view.now = 6 * DAY_S + 23 * 3600.0
-    assert policy.alike(waiting_job(lost_s=1e6), view) == 168 * 24 - 1
+    assert policy.group_key(waiting_job(lost_s=1e6), view) == 168 * 24 - 1
     policy.observe(outcome(0, EVICTED_RUN, key=monday), view, True)
     view.now = DAY_S
-    tuesday = policy.alike(waiting_job(), view)
+    tuesday = policy.group_key(waiting_job(), view)
     assert policy.scores(monday, view)["c0"] < 0 == policy.scores(tuesday, view)["c0"]
 
 
@@ -101,7 +101,7 @@ def test_propensities_at_each_level_are_those_of_the_cluster() -> None:
         policy, view = bandit(level=level, epsilon=0.4), RoomView([3, 1])
         policy.observe(ended(1, COMPLETED_RUN), view, True)
         job = waiting_job()
-        row = policy.appraise(policy.alike(job, view), view)
+        row = policy.evaluate_group(policy.group_key(job, view), view)
         said: dict[int, float] = {}
         drawn: Counter[int] = Counter()
         for _ in range(4000):

@@ -24,16 +24,16 @@ def reward(policy: Bandit, view: HandView, *endings: str, cluster: int = 0) -> N
         policy.observe(outcome(cluster, ending), view, True)
 
 
-def chosen(policy: Bandit, view: HandView, may_keep: bool = True, n: int = 400) -> Counter[int]:
+def chosen(policy: Bandit, view: HandView, may_defer: bool = True, n: int = 400) -> Counter[int]:
     job = waiting_job()
-    row = policy.appraise(policy.alike(job, view), view)
-    return Counter(policy.choose(job, row, view, may_keep).machine for _ in range(n))
+    row = policy.evaluate_group(policy.group_key(job, view), view)
+    return Counter(policy.choose(job, row, view, may_defer).machine for _ in range(n))
 
 
 def explored(policy: Bandit, view: HandView) -> float:
     """Ratio of choices drawn at random."""
     job, n = waiting_job(), 2000
-    row = policy.appraise(policy.alike(job, view), view)
+    row = policy.evaluate_group(policy.group_key(job, view), view)
     reasons = Counter(policy.choose(job, row, view, False).reason for _ in range(n))
     return reasons["explore"] / n
 
@@ -118,7 +118,9 @@ def test_what_epsilon_depends_on_survives_a_restart() -> None:
     again.restore(policy.save(view), view)
     for one in (policy, again):
         reward(one, view, EVICTED_RUN)
-    assert again.appraise(0, view)[2] == policy.appraise(0, view)[2] == pytest.approx(0.4)
+    assert (
+        again.evaluate_group(0, view)[2] == policy.evaluate_group(0, view)[2] == pytest.approx(0.4)
+    )
 
 
 # -- actions known to be bad --------------------------------------------------------------------
@@ -130,7 +132,7 @@ def test_how_an_untried_arm_is_valued_decides_whether_it_is_tried(
 ) -> None:
     policy, view = bandit(epsilon=0.0, untried_reward=untried), two_rooms()
     reward(policy, view, EVICTED_RUN)
-    assert set(chosen(policy, view, may_keep=False)) == expected
+    assert set(chosen(policy, view, may_defer=False)) == expected
 
 
 def test_full_clusters_can_be_offered_and_a_job_sent_there_stays_queued() -> None:
@@ -138,15 +140,15 @@ def test_full_clusters_can_be_offered_and_a_job_sent_there_stays_queued() -> Non
     reward(policy, view, COMPLETED_RUN, cluster=1)
     view.free_n = [1, 0]
     job = waiting_job()
-    choice = policy.choose(job, policy.appraise(0, view), view, True)
+    choice = policy.choose(job, policy.evaluate_group(0, view), view, True)
     assert (choice.machine, choice.reason, choice.propensity) == (NOWHERE, "full", 1.0)
-    assert set(chosen(policy, view, may_keep=False)) == {0}  # the guard wants a start
+    assert set(chosen(policy, view, may_defer=False)) == {0}  # the guard wants a start
     assert policy.observe(outcome(0), view, True) == [1.0]  # no queue decision was made
 
 
 def test_the_chance_of_staying_queued_counts_full_clusters() -> None:
     policy, view = bandit(epsilon=1.0, offer_full=True), HandView([1, 0, 0], [50.0] * 3)
-    row = policy.appraise(0, view)
+    row = policy.evaluate_group(0, view)
     said = {
         choice.machine: choice.propensity
         for choice in (policy.choose(waiting_job(), row, view, True) for _ in range(200))
@@ -176,7 +178,7 @@ def test_a_job_that_would_still_run_at_the_reboot_is_only_ever_kept(
     policy, view = bandit(epsilon=0.5, avoid_reboot=True), RebootAt3([1, 1], WATTS)
     view.now = now
     job = waiting_job(lost_s=lost_s)
-    row = policy.appraise(policy.alike(job, view), view)
+    row = policy.evaluate_group(policy.group_key(job, view), view)
     choices = [policy.choose(job, row, view, True) for _ in range(200)]
     if starts:
         assert {c.machine for c in choices} >= {0, 100}

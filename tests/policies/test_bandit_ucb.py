@@ -17,14 +17,14 @@ def ucb(**settings: Any) -> DiscountedUcb:
     return DiscountedUcb(UcbSettings(**settings), chance("ucb"))
 
 
-def choose(policy: DiscountedUcb, view: HandView, may_keep: bool = False) -> Choice:
-    return policy.choose(waiting_job(), policy.appraise(0, view), view, may_keep)
+def choose(policy: DiscountedUcb, view: HandView, may_defer: bool = False) -> Choice:
+    return policy.choose(waiting_job(), policy.evaluate_group(0, view), view, may_defer)
 
 
 def test_arms_without_evidence_come_first_and_are_drawn_between() -> None:
     policy, view = ucb(), HandView([1] * 3, [50.0] * 3)
     policy.observe(outcome(0), view, True)
-    choices = [choose(policy, view, may_keep=True) for _ in range(300)]
+    choices = [choose(policy, view, may_defer=True) for _ in range(300)]
     assert set(Counter(c.machine for c in choices)) == {100, 200, NOWHERE}
     assert {c.propensity for c in choices} == {1 / 3}
 

@@ -111,7 +111,7 @@ def test_clusters_of_unknown_watts_come_last(
     policy, view = made(kind), HandView([1, 1], watts)
     policy.oracle = HandOracle()
     for machine in (0, 100):
-        policy.notice(JOINED, machine, view)
+        policy.on_machine_event(JOINED, machine, view)
     chosen = policy.choose(waiting_job(), None, view, True).machine
     assert chosen == (100 if watts[1] else 0)
 

@@ -78,7 +78,7 @@ def test_a_run_is_on_policy_only_where_the_policy_would_have_used_the_same_clust
     campus = make_campus([0, 1], [Work(0.0, 100.0), Work(50.0, 100.0)], end_s=HOUR_S)
     play = Play(campus, [MAKERS["fifo"]()])  # j0 on m0 of c0, j1 on m1 of c1
     for wanted, expected in (("c0", [True, False]), ("c1", [False, True])):
-        learner = bandit(epsilon=0.0, max_hold_s=0.5)
+        learner = bandit(epsilon=0.0, max_defer_s=0.5)
         shadow = Shadow(campus, [learner])
         shadow.engine.feed(play.told[:0])
         rows = {"clusters": ["c0", "c1"], "kept": []}
@@ -92,6 +92,6 @@ def test_a_run_is_on_policy_only_where_the_policy_would_have_used_the_same_clust
 
 def test_an_acting_policy_is_always_on_policy() -> None:
     campus = make_campus([0, 1], [Work(0.0, 100.0)], [Session(0, 500.0, 600.0)], end_s=HOUR_S)
-    play = Play(campus, [bandit(epsilon=0.0, max_hold_s=0.5)])
+    play = Play(campus, [bandit(epsilon=0.0, max_defer_s=0.5)])
     assert (play.seats[0].agreed, play.seats[0].disagreed) == (0, 0)
     assert play.seats[0].reward_n == 1

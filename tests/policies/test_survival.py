@@ -97,7 +97,7 @@ def test_a_job_that_lost_more_than_any_job_needs_is_kept_and_later_tried_again()
 
 
 def test_the_starvation_guard_bounds_every_hold() -> None:
-    hand = site_of({"a": (3, 57.0)}, worth_ratio=1e-6, max_hold_s=5 * HOUR_S)
+    hand = site_of({"a": (3, 57.0)}, worth_ratio=1e-6, max_defer_s=5 * HOUR_S)
     hand.submit(0)
     assert hand.tick() == []
     for _ in range(4):
@@ -161,8 +161,8 @@ def outcomes(policy: Survival, hand: HandSite, on_policy: bool) -> dict[str, Any
     for number in range(200):
         hand.site.now = number * 900.0
         job = Job(number, JobSpec(), hand.site.now - 60.0)
-        key = policy.alike(job, view)
-        policy.appraise(key, view)
+        key = policy.group_key(job, view)
+        policy.evaluate_group(key, view)
         ending = EVICTED_RUN if number % 3 == 0 else COMPLETED_RUN
         reason = "owner" if number % 3 == 0 else ""
         start_s = hand.site.now - 600.0

@@ -16,10 +16,10 @@ def thompson(seed: int = 0, **settings: Any) -> Thompson:
     return Thompson(ThompsonSettings(**settings), chance("thompson", seed))
 
 
-def choose(policy: Thompson, view: HandView, may_keep: bool = True) -> int:
+def choose(policy: Thompson, view: HandView, may_defer: bool = True) -> int:
     job = waiting_job()
-    row = policy.appraise(policy.alike(job, view), view)
-    return policy.choose(job, row, view, may_keep).machine
+    row = policy.evaluate_group(policy.group_key(job, view), view)
+    return policy.choose(job, row, view, may_defer).machine
 
 
 def test_before_anything_is_known_all_arms_are_taken_alike() -> None:
@@ -58,11 +58,11 @@ def test_samples_hold_for_the_time_that_is_set() -> None:
 def test_it_settles_on_the_cluster_that_lets_jobs_finish() -> None:
     policy, view = thompson(resample_s=0.0), HandView([1] * 4, [50.0] * 4)
     for n in range(400):
-        machine = choose(policy, view, may_keep=False)
+        machine = choose(policy, view, may_defer=False)
         good = machine == 200 or n % 3 == 0
         ended = COMPLETED_RUN if good else EVICTED_RUN
         policy.observe(outcome(machine // 100, ended), view, True)
-    late = Counter(choose(policy, view, may_keep=False) for _ in range(200))
+    late = Counter(choose(policy, view, may_defer=False) for _ in range(200))
     assert late[200] > 150, late
 
 

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from outrider.api import Job, Move, Outcome, Policy, Queue, SiteView
+from outrider.api import Job, Learns, Listens, Move, Outcome, Plans, Policy, Queue, SiteView
 from outrider.formats.workload import Workload
 from outrider.simulation.generators.grids.vengerov import vengerov_grid
 from outrider_policies.planning.aggressive import Aggressive
@@ -58,11 +58,13 @@ def test_it_does_not_know_what_comes(kind: type[Policy], settings: dict[str, Any
     assert one != two
 
 
-class Restarted(Policy):
+class Restarted(Plans, Learns, Listens, Policy):
     """Hands everything on to a policy, which is replaced by its restored copy in the middle."""
 
     name = "restarted"
     description = "for tests: a policy that is restarted"
+
+    inner: Any
 
     def __init__(self, kind: type[Policy], settings: dict[str, Any]) -> None:
         super().__init__(self.settings_type(), chance(kind.name))
@@ -78,14 +80,14 @@ class Restarted(Policy):
             self.restarts += 1
         return self.inner.plan(queue, view)
 
-    def alike(self, job: Job, view: SiteView) -> Hashable:
-        return self.inner.alike(job, view)
+    def group_key(self, job: Job, view: SiteView) -> Hashable:
+        return self.inner.group_key(job, view)
 
-    def entered(self, job: Job, view: SiteView) -> None:
-        self.inner.entered(job, view)
+    def on_enqueue(self, job: Job, view: SiteView) -> None:
+        self.inner.on_enqueue(job, view)
 
-    def notice(self, kind: int, machine: int, view: SiteView) -> None:
-        self.inner.notice(kind, machine, view)
+    def on_machine_event(self, kind: int, machine: int, view: SiteView) -> None:
+        self.inner.on_machine_event(kind, machine, view)
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
         return self.inner.observe(outcome, view, on_policy)

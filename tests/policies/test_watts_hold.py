@@ -36,7 +36,7 @@ def test_others_run_while_one_is_held() -> None:
 
 
 def test_the_starvation_guard_bounds_the_hold() -> None:
-    site = HandSite(WattsHold, hold_after_h=1.0, max_hold_s=2 * HOUR_S)
+    site = HandSite(WattsHold, hold_after_h=1.0, max_defer_s=2 * HOUR_S)
     site.machines(1)
     site.submit(0)
     site.tick()

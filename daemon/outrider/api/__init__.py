@@ -7,6 +7,16 @@ Adapters subclass `Adapter`, policies subclass `Policy`; both build their settin
 
 from outrider.api.adapter import Adapter, AdapterSettings, Batch
 from outrider.api.broker import BrokerSettings, acknowledge_message, backoff, connected
+from outrider.api.capabilities import (
+    Decides,
+    Groups,
+    Learns,
+    Listens,
+    Orders,
+    Plans,
+    Predicts,
+    Ranks,
+)
 from outrider.api.estimator import RunTimeEstimate, RunTimeEstimator
 from outrider.api.policy import API_VERSION, Policy, PolicySettings
 from outrider.api.prediction import Prediction
@@ -61,21 +71,29 @@ __all__ = [
     "Choice",
     "ClusterSpec",
     "ConfigurationError",
+    "Decides",
+    "Groups",
     "Job",
     "JobSpec",
+    "Learns",
+    "Listens",
     "LogReader",
     "MachineSpec",
     "Move",
     "NamedEvent",
     "OpeningHours",
+    "Orders",
     "Outcome",
     "OutriderError",
     "PeerError",
+    "Plans",
     "PluginError",
     "Policy",
     "PolicySettings",
     "Prediction",
+    "Predicts",
     "Queue",
+    "Ranks",
     "ReaderOptions",
     "Reading",
     "RunTimeEstimate",

@@ -75,7 +75,7 @@ class Engine:
             for kind, name in enumerate(KIND_NAMES)
         ]
         for kind in MACHINE_KINDS:
-            hearers = [seat.notice for seat in self.seats if kind in seat.hears]
+            hearers = [seat.on_machine_event for seat in self.seats if kind in seat.subscribes]
             if hearers:
                 self._handlers[kind] = self._noticed(kind, self._handlers[kind], hearers)
         if time_round is not None:

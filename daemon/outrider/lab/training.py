@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from outrider import __version__
+from outrider.api.capabilities import Learns
 from outrider.api.policy import Policy
 from outrider.lab.cells import effective_settings
 from outrider.lab.lessons import Lesson
@@ -53,7 +54,7 @@ class Learner(NamedTuple):
         afresh = {_START: _AFRESH} if self._has_a_start() else {}
         settings = {**afresh, **self.settings}
         policy = make_policy(self.policy, settings, self.seed + lesson, where, self.preset)
-        if type(policy).observe is Policy.observe:
+        if not isinstance(policy, Learns):
             raise ConfigurationError(
                 f"{where}: this policy does not learn from runs; right would be one that does"
             )
@@ -70,8 +71,8 @@ class Training(NamedTuple):
     """What came of it.
 
     Attributes:
-        state: what the policy says one like it may start from: its `start_state` if it has that
-            method, else all that it saves.
+        state: what the policy says another one may start from (`Learns.start_state`), or all that
+            it saves.
         runs: that it learned from.
         about: who was trained by whom on what, as plain data.
     """
@@ -112,7 +113,8 @@ def train(
             f"{names}: {learner.policy} learned from no run; right would be traces in which runs "
             "begin and end, and a policy with learning switched on"
         )
-    told = getattr(policy, "start_state", policy.save)
+    site = sitting.site
+    started = policy.start_state(site) if isinstance(policy, Learns) else None
     settings = effective_settings(policy, sitting.seat.reconsider_s)
     about = {
         "policy": learner.policy,
@@ -125,7 +127,7 @@ def train(
         "traces": [lesson.name for lesson in lessons],
         "runs": runs,
     }
-    return Training(told(sitting.site), runs, about)
+    return Training(policy.save(site) if started is None else started, runs, about)
 
 
 def fingerprint(settings: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ class Outcome:
 
     Attributes:
         job: the job's number.
-        key: what the policy's `alike` said of the job when the run started.
+        key: what the policy's `group_key` said of the job when the run started.
         machine: number of the machine it ran on, `NOWHERE` if it left the queue unstarted.
         cluster: number of that machine's cluster, or `NOWHERE`.
         start_s, end_s: the run, in seconds of event time.

@@ -169,7 +169,7 @@ def _policy(core: Core, seat: Seat) -> dict[str, Any]:
         "longest_hold_s": seat.longest_hold_s,
         "reconsider_s": seat.reconsider_s,
         "broken": seat.broken or None,
-        "learned": None if seat.broken else seat.policy.learned(core.site),
+        "learned": seat.learned(core.site),
         "calibration": seat.calibration(core.site.now),
         "held": seat.holds.report(),
     }

@@ -5,6 +5,7 @@ import unittest
 from collections.abc import Iterable
 from typing import Any, Final
 
+from outrider.api.capabilities import Predicts
 from outrider.api.policy import API_VERSION, PolicySettings
 from outrider.engine.state.site import Site
 from outrider.model import events as ev
@@ -37,7 +38,7 @@ class DecidesSoundly(Candidate):
         expect(words, f"features must be a tuple of words: {kind.features!r}")
         expect(isinstance(kind.needs_oracle, bool), "needs_oracle must be True or False")
         made = self.make()
-        for name, value in (("reconsider_s", made.reconsider_s), ("max_hold_s", made.max_hold_s)):
+        for name, value in (("reconsider_s", made.reconsider_s), ("max_defer_s", made.max_defer_s)):
             positive = isinstance(value, (int, float)) and value > 0
             expect(
                 positive or (value is None and name == "reconsider_s"),
@@ -83,20 +84,20 @@ class DecidesSoundly(Candidate):
             expect(witness.moves_n > 0 or not plans(policy), "no plan ever moved a job")
 
     def test_it_starts_a_job_that_may_not_be_kept(self) -> None:
-        """``may_keep=False`` is obeyed by the policy itself, not only by the engine's guard."""
+        """``may_defer=False`` is obeyed by the policy itself, not only by the engine's guard."""
         policy = self.make()
         if plans(policy):
             raise unittest.SkipTest("it plans whole rounds: no job is put to it that must start")
         witness = Witness(policy, insist=True)
         act(tiny_campus(), policy)
-        expect(witness.kept == 0, "kept a job queued although may_keep is False")
+        expect(witness.kept == 0, "kept a job queued although may_defer is False")
 
     def test_it_explains_each_job_in_one_sentence(self) -> None:
         """`explain` and `scores` answer for every job, also before anything was learned."""
 
         def look(job: Job, site: Site) -> None:
             check_sentence(policy.explain(job, site), f"at {site.now:g} s")
-            check_scores(policy.scores(policy.alike(job, site), site), f"at {site.now:g} s")
+            check_scores(policy.scores(policy.group_key(job, site), site), f"at {site.now:g} s")
 
         policy = self.make()
         act(tiny_campus(), policy, until_s=DAY_S)
@@ -107,14 +108,16 @@ class DecidesSoundly(Candidate):
         """`predict` gives a probability and a length, and may be asked at any time."""
 
         def look(job: Job, site: Site) -> None:
-            if not site.free_total:  # so it may be where it plans
+            if not isinstance(policy, Predicts) or not site.free_total:  # full, for one that plans
                 return
             machine = site.longest_free()
             check_prediction(policy.predict(job, machine, site), f"at {site.now:g} s")
 
+        policy = self.make()
+        if not isinstance(policy, Predicts):
+            raise unittest.SkipTest("it does not predict")
         campus = tiny_campus()
         plain = act(campus, self.make())
-        policy = self.make()
         Witness(policy, look=look)
         _expect_same(act(campus, policy), plain, "a run in which predictions were asked for")
 

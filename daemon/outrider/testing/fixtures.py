@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
+from outrider.api.capabilities import Decides, Groups
 from outrider.api.policy import Policy, PolicySettings
 from outrider.api.site_view import SiteView
 from outrider.engine import Engine, Intake, Seat
@@ -45,10 +46,10 @@ class AnyFreeMachine(Policy):
     name: ClassVar[str] = "any_free_machine"
     description: ClassVar[str] = "oldest job first, on any free machine"
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """Any free machine; of more than one CPU the tightest that suffices."""
         if job.spec.cpus > 1:
-            return super().choose(job, appraisal, view, may_keep)
+            return super().choose(job, evaluation, view, may_defer)
         return Choice(view.draw(self.rng), "any")
 
 
@@ -58,8 +59,17 @@ def incumbent(seed: int = 0) -> Policy:
 
 
 def plans(policy: Policy) -> bool:
-    """Whether the policy plans whole rounds; `Policy.choose` is never asked then."""
-    return type(policy).plan is not Policy.plan
+    """Whether the policy plans whole passes; `Policy.choose` is never asked then."""
+    return policy.decides is Decides.PLAN
+
+
+def evaluation(policy: Policy, job: Job, view: SiteView) -> Any:
+    """What the engine would hand to `Policy.choose` with this job."""
+    return (
+        policy.evaluate_group(policy.group_key(job, view), view)
+        if isinstance(policy, Groups)
+        else None
+    )
 
 
 def act(

@@ -5,11 +5,13 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import isfinite
 from typing import Any
 
+from outrider.api.capabilities import Learns, Plans
 from outrider.api.policy import Policy
 from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
+from outrider.engine.scheduling.open_places import OpenPlaces
+from outrider.engine.scheduling.placement import find_refusal
 from outrider.engine.scheduling.scheduling_pass import GUARD
-from outrider.engine.state.machines import FREE
 from outrider.engine.state.site import Site
 from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice, Move
 from outrider.model.jobs import Job
@@ -25,8 +27,8 @@ class Witness:
     """Steps between engine and policy; every question passes through it.
 
     Args:
-        policy: whose `choose`, `plan` and `observe` are watched from now on.
-        insist: tell the policy each time that the job must start (``may_keep=False``).
+        policy: whose `choose`, and `plan` and `observe` if it has them, are watched from now on.
+        insist: tell the policy each time that the job must start (``may_defer=False``).
         look: called with (job, view) after every choice, and for every job that waits or runs
             after every plan, for further questions.
 
@@ -53,26 +55,29 @@ class Witness:
         self.choosing_s = 0.0
         self._insist = insist
         self._look = look
-        self._choose, self._plan, self._observe = policy.choose, policy.plan, policy.observe
-        for name, method in (
-            ("choose", self._watch_choose),
-            ("plan", self._watch_plan),
-            ("observe", self._watch_observe),
-        ):
+        watched: dict[str, Callable[..., Any]] = {"choose": self._watch_choose}
+        self._choose = policy.choose
+        if isinstance(policy, Plans):
+            self._plan = policy.plan
+            watched["plan"] = self._watch_plan
+        if isinstance(policy, Learns):
+            self._observe = policy.observe
+            watched["observe"] = self._watch_observe
+        for name, method in watched.items():
             setattr(policy, name, method)
 
-    def _watch_choose(self, job: Job, appraisal: Any, view: Any, may_keep: bool) -> Choice:
-        site: Site = view
-        may_keep = may_keep and not self._insist
-        self.keys[self.policy.alike(job, site)] = None
+    def _watch_choose(self, job: Job, evaluation: Any, view: Any, may_defer: bool) -> Choice:
+        site: Site = view.site if isinstance(view, OpenPlaces) else view
+        may_defer = may_defer and not self._insist
+        self.keys[self.policy.group_key(job, view)] = None
         before = _picture(site)
         began = time.perf_counter()
-        choice = self._choose(job, appraisal, site, may_keep)
+        choice = self._choose(job, evaluation, view, may_defer)
         self.choosing_s += time.perf_counter() - began
         self.asked += 1
         where = f"choice {self.asked}, at {site.now:g} s"
         expect(_picture(site) == before, f"{where}: choose() changed the site; it may only look")
-        check_choice(choice, site, may_keep, where)
+        check_choice(choice, job, site, may_defer, where)
         self.kept += choice.machine == NOWHERE and choice.reason != NO_MACHINE
         if self._look is not None:
             self._look(job, site)
@@ -81,7 +86,7 @@ class Witness:
     def _watch_plan(self, queue: Queue, view: Any) -> Iterable[Move]:
         site: Site = view
         self.queue = queue
-        self.keys |= {self.policy.alike(job, site): None for job in queue.jobs}
+        self.keys |= {self.policy.group_key(job, site): None for job in queue.jobs}
         before = _picture(site), picture_of_queue(queue)
         began = time.perf_counter()
         moves = list(self._plan(queue, site))
@@ -106,18 +111,21 @@ class Witness:
         return rewards
 
 
-def check_choice(choice: Any, site: Site, may_keep: bool, where: str) -> None:
-    """A `Choice` of a free machine, or of none where that is allowed, with sound numbers."""
+def check_choice(choice: Any, job: Job, site: Site, may_defer: bool, where: str) -> None:
+    """A `Choice` of a machine on which the job may start, or of none where that is allowed."""
     expect(isinstance(choice, Choice), f"{where}: choose() must return a Choice: {choice!r}")
     machine = choice.machine
     if machine == NOWHERE and choice.reason == NO_MACHINE:
         return  # it fits nowhere: nobody chose that
     if machine == NOWHERE:
-        expect(may_keep, f"{where}: kept the job queued although may_keep is False")
+        expect(may_defer, f"{where}: kept the job queued although may_defer is False")
     else:
-        known = isinstance(machine, int) and 0 <= machine < len(site.state)
-        expect(known, f"{where}: chose machine {machine!r}; there is none of that number")
-        expect(site.state[machine] == FREE, f"{where}: chose machine {machine}, which is not free")
+        refusal = find_refusal(site, job.spec, machine, job.spec.cpus)
+        expect(
+            refusal is None,
+            f"{where}: chose machine {machine!r} for job {job.number}, which cannot start there: "
+            + ("" if refusal is None else f"asked for {refusal.asked}, but {refusal.left}"),
+        )
     _check_grounds(choice, where)
 
 

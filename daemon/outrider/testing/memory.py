@@ -1,11 +1,13 @@
 """Does a policy learn from outcomes alone, and lose nothing over a restart?"""
 
 import time
+import unittest
 from collections.abc import Hashable, Iterable
 from itertools import product
 from math import isclose
 from typing import Any, Final
 
+from outrider.api.capabilities import Learns, Plans
 from outrider.api.policy import Policy
 from outrider.engine.state.site import Site
 from outrider.model.decisions import NOWHERE
@@ -14,7 +16,15 @@ from outrider.model.jobs import Job, JobSpec
 from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN, Outcome
 from outrider.testing.campuses import SPAN_S, tiny_campus
 from outrider.testing.candidate import Candidate
-from outrider.testing.fixtures import Shadow, act, after, before, plans, seen_from_outside
+from outrider.testing.fixtures import (
+    Shadow,
+    act,
+    after,
+    before,
+    evaluation,
+    plans,
+    seen_from_outside,
+)
 from outrider.testing.instrumented_policy import Witness, check_rewards
 from outrider.testing.verdict import expect
 
@@ -37,12 +47,13 @@ class RemembersAndForgetsNothing(Candidate):
         job = Job(1_000_000, JobSpec(user="ann"), site.now - 60.0)
 
         def ask() -> None:
-            if witness.queue is None:
-                policy.choose(job, policy.appraise(policy.alike(job, site), site), site, True)
+            if isinstance(policy, Plans):
+                if witness.queue is not None:
+                    policy.plan(witness.queue, site)
             else:
-                policy.plan(witness.queue, site)
+                policy.choose(job, evaluation(policy, job, site), site, True)
 
-        if witness.queue is not None:
+        if isinstance(policy, Plans):
             ask()  # the moment is new to it
         learned = _scores(policy, witness.keys, site)
         for _ in range(50):
@@ -53,7 +64,9 @@ class RemembersAndForgetsNothing(Candidate):
         """Completed, evicted and removed for every reason; also a job it was never asked about."""
         shadow, _ = self._until_cut()
         policy, site = shadow.policy, shadow.site
-        key = policy.alike(Job(0, JobSpec(), site.now), site)
+        if not isinstance(policy, Learns):
+            raise unittest.SkipTest("it does not learn")
+        key = policy.group_key(Job(0, JobSpec(), site.now), site)
         ends: list[tuple[str, str]] = [(COMPLETED_RUN, "")]
         ends += product((EVICTED_RUN, REMOVED_RUN), EVICTION_REASONS)
         for number, ((ending, reason), on_policy) in enumerate(product(ends, (True, False))):

@@ -13,7 +13,7 @@ from outrider.model.decisions import NOWHERE
 from outrider.model.jobs import Job, JobSpec
 from outrider.testing.campuses import tiny_campus
 from outrider.testing.candidate import Candidate
-from outrider.testing.fixtures import before, plans, seen_from_outside
+from outrider.testing.fixtures import before, evaluation, plans, seen_from_outside
 from outrider.testing.verdict import expect
 
 _ASKED: Final = 400
@@ -45,7 +45,7 @@ class TellsItsChances(Candidate):
         claims: dict[int, list[float]] = defaultdict(list)
         for _ in range(_ASKED):
             policy.restore(msgspec.msgpack.decode(memory), site)
-            choice = policy.choose(job, policy.appraise(policy.alike(job, site), site), site, True)
+            choice = policy.choose(job, evaluation(policy, job, site), site, True)
             if choice.propensity is None:
                 raise unittest.SkipTest("it says that it does not know its chances")
             place = NOWHERE if choice.machine == NOWHERE else site.cluster_of(choice.machine)

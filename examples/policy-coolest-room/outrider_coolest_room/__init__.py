@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from outrider.api import NOWHERE, Choice, Job, Outcome, Policy, PolicySettings, SiteView
+from outrider.api import NOWHERE, Choice, Job, Learns, Outcome, Policy, PolicySettings, SiteView
 
 _J_PER_WH = 3600.0
 
@@ -22,7 +22,7 @@ class CoolestRoomSettings(PolicySettings, frozen=True):
     ] = 100.0
 
 
-class CoolestRoom(Policy):
+class CoolestRoom(Learns, Policy):
     """Each run heats its cluster by its watt-hours; the heat of a cluster decays by half-lives."""
 
     name = "coolest_room"
@@ -34,7 +34,7 @@ class CoolestRoom(Policy):
         super().__init__(settings, rng)
         self._heat: dict[str, tuple[float, float]] = {}  # cluster -> (watt-hours, at second)
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """The coolest cluster with a free machine; equals are drawn between."""
         heat = self.scores((), view)
         free = [c for c, n in enumerate(view.free_n) if n]

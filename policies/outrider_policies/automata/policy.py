@@ -17,9 +17,12 @@ from outrider.api import (
     RUNNING,
     Choice,
     Job,
+    Learns,
+    Listens,
     Outcome,
     Policy,
     Queue,
+    Ranks,
     SiteView,
     events,
 )
@@ -31,7 +34,7 @@ from outrider_policies.automata.users import Users
 _SHOWN = 5
 
 
-class Automata(Policy):
+class Automata(Ranks, Learns, Listens, Policy):
     """Users are polled by one automaton, jobs are sent to nodes by another.
 
     Polling: where more jobs wait than can start, users are polled; a poll that finds jobs moves
@@ -53,7 +56,7 @@ class Automata(Policy):
         },
     }  # fmt: skip
     features = ("cpus",)
-    hears = frozenset({events.JOINED, events.LEFT})
+    subscribes = frozenset({events.JOINED, events.LEFT})
 
     def __init__(self, settings: AutomataSettings, rng: Any) -> None:
         super().__init__(settings, rng)
@@ -114,11 +117,11 @@ class Automata(Policy):
 
     # -- nodes --------------------------------------------------------------------------------
 
-    def alike(self, job: Job, view: SiteView) -> int:
+    def group_key(self, job: Job, view: SiteView) -> int:
         """Jobs of equal width are alike."""
         return job.spec.cpus
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """A node drawn from the automaton (or the greedy rule's), and a machine of it."""
         nodes = self._nodes
         nodes.look_through(view)
@@ -136,7 +139,7 @@ class Automata(Policy):
         scores = self._best(among, chances, view) if self.wants_scores else None
         return Choice(machine, self.settings.node_rule, propensity, scores)
 
-    def withdrew(self, job: Job, view: SiteView) -> None:
+    def on_dequeue(self, job: Job, view: SiteView) -> None:
         """Learn from where a job starts: it runs already, or was sent off in this very round."""
         machine = job.machine
         if job.state != RUNNING:
@@ -164,7 +167,7 @@ class Automata(Policy):
         self._nodes.look_through(view)
         return self._nodes.ended(outcome, view)
 
-    def notice(self, kind: int, machine: int, view: SiteView) -> None:
+    def on_machine_event(self, kind: int, machine: int, view: SiteView) -> None:
         """Machines came or went."""
         self._nodes.is_stale = True
 

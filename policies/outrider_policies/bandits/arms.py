@@ -42,12 +42,12 @@ class Arms:
             insort(ranked, (value, arm))
         values[arm] = value
 
-    def best(self, is_open: Openness, may_keep: bool) -> tuple[float, list[int]]:
+    def best(self, is_open: Openness, may_defer: bool) -> tuple[float, list[int]]:
         """The highest value among tried arms that can be chosen, and all arms that have it.
 
         ``(-inf, [])`` if there are none. The queue is the last of equals.
         """
-        queue = self.values.get(QUEUE, _NONE) if may_keep else _NONE
+        queue = self.values.get(QUEUE, _NONE) if may_defer else _NONE
         best, arms = queue, []
         for value, arm in reversed(self._ranked):
             if value < best:

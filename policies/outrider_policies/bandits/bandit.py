@@ -17,7 +17,7 @@ from outrider_policies.bandits.arms import (
     gaussian_weights,
     plain_weights,
 )
-from outrider_policies.bandits.eviction_bandit import Appraisal, EvictionBandit, Selection
+from outrider_policies.bandits.eviction_bandit import Evaluation, EvictionBandit, Selection
 from outrider_policies.bandits.exploration import Exploration, ExplorationRate
 from outrider_policies.bandits.full_places import FullOffered
 from outrider_policies.bandits.settings import EvictionBanditSettings
@@ -113,7 +113,7 @@ class Bandit(EvictionBandit[Arms]):
     description = "learns which cluster, at which hour, lets a job finish on few watts"
     settings_type = BanditSettings
     presets: ClassVar = {
-        "literal": {"max_hold_s": float("inf")},
+        "literal": {"max_defer_s": float("inf")},
         "reboot": {"avoid_reboot": True},
         "least_energy": {"epsilon": 0.01},
     }
@@ -142,32 +142,32 @@ class Bandit(EvictionBandit[Arms]):
         """Means of all rewards, or of the last ones."""
         return MeanArms() if self._weights is None else RecentArms(self._weights)
 
-    def appraise(self, key: Any, view: SiteView) -> Appraisal[Arms]:
+    def evaluate_group(self, key: Any, view: SiteView) -> Evaluation[Arms]:
         """The row of the state, and epsilon in it."""
         rate = self._rate
         epsilon = rate.epsilon(key) if rate.varies else self.settings.epsilon
         return key, self.rows[key], epsilon
 
     def select(
-        self, appraisal: Appraisal[Arms], level: Level, view: SiteView, may_keep: bool
+        self, evaluation: Evaluation[Arms], level: Level, view: SiteView, may_defer: bool
     ) -> Selection:
         """Epsilon-greedy over the open places and the queue (eq. 6)."""
-        _, row, epsilon = appraisal
+        _, row, epsilon = evaluation
         rng = self.rng
-        value, ties = row.best(level.is_open(view), may_keep)
+        value, ties = row.best(level.is_open(view), may_defer)
         if value <= self.untried_reward:
-            fresh = self._untried(row, level, view, may_keep)
+            fresh = self._untried(row, level, view, may_defer)
             if fresh:
                 ties = ties + fresh if value == self.untried_reward else fresh
         if rng.random() < epsilon:
-            return level.draw(view, rng, may_keep), "explore", ties, epsilon
+            return level.draw(view, rng, may_defer), "explore", ties, epsilon
         arm = ties[0] if len(ties) == 1 else ties[int(rng.random() * len(ties))]
         return arm, "best", ties, epsilon
 
-    def _untried(self, row: Arms, level: Level, view: SiteView, may_keep: bool) -> list[int]:
+    def _untried(self, row: Arms, level: Level, view: SiteView, may_defer: bool) -> list[int]:
         """The open arms of which nothing is known."""
         fresh = list(filterfalse(row.values.__contains__, level.open_arms(view)))
-        if may_keep and QUEUE not in row.values:
+        if may_defer and QUEUE not in row.values:
             fresh.append(QUEUE)
         return fresh
 

@@ -13,7 +13,9 @@ from outrider.api import (
     EVICTED_RUN,
     NOWHERE,
     Choice,
+    Groups,
     Job,
+    Learns,
     Outcome,
     Policy,
     SiteView,
@@ -25,7 +27,7 @@ from outrider_policies.bandits.settings import EvictionBanditSettings
 from outrider_policies.levels import HOURS_LOST, LEVELS, QUEUE, Level
 
 Row = TypeVar("Row", bound=Arms)
-Appraisal: TypeAlias = tuple[int, Row, Any]
+Evaluation: TypeAlias = tuple[int, Row, Any]
 """A state, its row, and what else the rule of selection knows of it in this round."""
 
 _SHOWN = 4
@@ -43,7 +45,7 @@ Selection: TypeAlias = tuple[int, str, Sequence[int] | None, float]
 """
 
 
-class EvictionBandit(Policy, Generic[Row]):
+class EvictionBandit(Groups, Learns, Policy, Generic[Row]):
     """Base: states, arms, rewards and memory. A subclass selects, and says what a row holds.
 
     The state and the arms are those of the level: see `outrider_policies.levels`; rewards
@@ -64,7 +66,7 @@ class EvictionBandit(Policy, Generic[Row]):
     def __init__(self, settings: EvictionBanditSettings, rng: Any) -> None:
         super().__init__(settings, rng)
         self.reconsider_s = settings.reconsider_s
-        self.max_hold_s = settings.max_hold_s
+        self.max_defer_s = settings.max_defer_s
         self.level: Level = LEVELS[settings.level]()
         self.offered = self.level
         self._sigma: float = settings.sigma
@@ -80,7 +82,7 @@ class EvictionBandit(Policy, Generic[Row]):
 
     @abstractmethod
     def select(
-        self, appraisal: Appraisal[Row], level: Level, view: SiteView, may_keep: bool
+        self, evaluation: Evaluation[Row], level: Level, view: SiteView, may_defer: bool
     ) -> Selection:
         """Which arm to take, among those that are open on a level."""
 
@@ -94,26 +96,28 @@ class EvictionBandit(Policy, Generic[Row]):
 
     # -- deciding -----------------------------------------------------------------------------
 
-    def alike(self, job: Job, view: SiteView) -> int:
+    def group_key(self, job: Job, view: SiteView) -> int:
         """The state s: hour of day or week x 24 + hours lost on evicted runs."""
         hour = int(view.week_second()) // _HOUR_S % self.level.hours
         lost_h = int(job.consumed_s / _HOUR_S)
         return hour * HOURS_LOST + (lost_h if lost_h < HOURS_LOST else HOURS_LOST - 1)
 
-    def appraise(self, key: Any, view: SiteView) -> Appraisal[Row]:
+    def evaluate_group(self, key: Any, view: SiteView) -> Evaluation[Row]:
         """The state and its row; a subclass may add to them."""
         return key, self.rows[key], None
 
-    def choose(self, job: Job, appraisal: Appraisal[Row], view: SiteView, may_keep: bool) -> Choice:
+    def choose(
+        self, job: Job, evaluation: Evaluation[Row], view: SiteView, may_defer: bool
+    ) -> Choice:
         """What the rule selects, unless the job could not end before the reboot."""
-        if may_keep and self._avoid_reboot and self._crosses_reboot(job, view):
-            self._kept.add(job.number, view.now, appraisal[0])
+        if may_defer and self._avoid_reboot and self._crosses_reboot(job, view):
+            self._kept.add(job.number, view.now, evaluation[0])
             return Choice(NOWHERE, "reboot", 1.0)
-        level = self.offered if may_keep else self.level
-        arm, reason, ties, epsilon = self.select(appraisal, level, view, may_keep)
+        level = self.offered if may_defer else self.level
+        arm, reason, ties, epsilon = self.select(evaluation, level, view, may_defer)
         if arm == QUEUE:
             machine, reason = NOWHERE, "hold"
-            self._kept.add(job.number, view.now, appraisal[0])
+            self._kept.add(job.number, view.now, evaluation[0])
         else:
             machine = level.machine(arm, view, self.rng)
             if machine == NOWHERE:
@@ -125,8 +129,8 @@ class EvictionBandit(Policy, Generic[Row]):
             place = NOWHERE if machine == NOWHERE else view.cluster_of(machine)
             propensity = (1.0 - epsilon) * level.share(ties, place, view)
             if epsilon:
-                propensity += epsilon * level.draw_chance(place, view, may_keep)
-        return Choice(machine, reason, propensity, self._top(appraisal[1], view))
+                propensity += epsilon * level.draw_chance(place, view, may_defer)
+        return Choice(machine, reason, propensity, self._top(evaluation[1], view))
 
     def _crosses_reboot(self, job: Job, view: SiteView) -> bool:
         return view.now + job.consumed_s >= view.next_reboot_s()
@@ -178,7 +182,7 @@ class EvictionBandit(Policy, Generic[Row]):
 
     def explain(self, job: Job, view: SiteView) -> str:
         """What the job's state has taught so far, in words."""
-        state = self.alike(job, view)
+        state = self.group_key(job, view)
         hour, lost_h = divmod(state, HOURS_LOST)
         day = f"{_DAYS[hour // _DAY_H]} " if self.level.hours > _DAY_H else ""
         where = f"{day}at {hour % _DAY_H:02d} h with {lost_h} h lost on evicted runs"

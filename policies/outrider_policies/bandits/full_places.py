@@ -29,17 +29,17 @@ class FullOffered(Level):
         """Every place."""
         return AskedOneByOne(lambda _: True)
 
-    def draw(self, view: SiteView, rng: random.Random, may_keep: bool) -> int:
+    def draw(self, view: SiteView, rng: random.Random, may_defer: bool) -> int:
         """Any place or the queue, uniformly."""
-        arms = [*self._level.arms(view), QUEUE] if may_keep else self._level.arms(view)
+        arms = [*self._level.arms(view), QUEUE] if may_defer else self._level.arms(view)
         return arms[int(rng.random() * len(arms))]
 
-    def draw_chance(self, cluster: int, view: SiteView, may_keep: bool) -> float:
+    def draw_chance(self, cluster: int, view: SiteView, may_defer: bool) -> float:
         """Ways into a cluster are those of its open places; all others end in the queue."""
         all_n, open_n = self.open_n(view), self._level.open_n(view)
         if cluster == NOWHERE:
-            return (all_n - open_n + may_keep) / (all_n + may_keep)
-        return self._level.draw_chance(cluster, view, False) * open_n / (all_n + may_keep)
+            return (all_n - open_n + may_defer) / (all_n + may_defer)
+        return self._level.draw_chance(cluster, view, False) * open_n / (all_n + may_defer)
 
     def share(self, arms: Sequence[int], cluster: int, view: SiteView) -> float:
         """A full place counts as the queue."""

@@ -44,7 +44,7 @@ class EvictionBanditSettings(PolicySettings, frozen=True):
         ]
         | None
     ) = None
-    max_hold_s: Annotated[
+    max_defer_s: Annotated[
         float,
         Meta(
             gt=0,

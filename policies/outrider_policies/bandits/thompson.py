@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from outrider.api import SiteView
 from outrider_policies.bandits.arms import MeanArms
-from outrider_policies.bandits.eviction_bandit import Appraisal, EvictionBandit, Selection
+from outrider_policies.bandits.eviction_bandit import Evaluation, EvictionBandit, Selection
 from outrider_policies.bandits.settings import EvictionBanditSettings
 from outrider_policies.levels import QUEUE, Level
 
@@ -47,7 +47,7 @@ class Thompson(EvictionBandit[MeanArms]):
         """Sums and counts of all rewards."""
         return MeanArms()
 
-    def appraise(self, key: Any, view: SiteView) -> Appraisal[MeanArms]:
+    def evaluate_group(self, key: Any, view: SiteView) -> Evaluation[MeanArms]:
         """The row of the state, and its samples as far as they were drawn and still hold."""
         if not self._resample_s:
             return key, self.rows[key], None
@@ -57,12 +57,12 @@ class Thompson(EvictionBandit[MeanArms]):
         return key, self.rows[key], drawn[1]
 
     def select(
-        self, appraisal: Appraisal[MeanArms], level: Level, view: SiteView, may_keep: bool
+        self, evaluation: Evaluation[MeanArms], level: Level, view: SiteView, may_defer: bool
     ) -> Selection:
         """The arm of the highest sample."""
-        _, row, held = appraisal
+        _, row, held = evaluation
         samples: dict[int, float] = {} if held is None else held
-        arms = [*level.open_arms(view), QUEUE] if may_keep else level.open_arms(view)
+        arms = [*level.open_arms(view), QUEUE] if may_defer else level.open_arms(view)
         for arm in filterfalse(samples.__contains__, arms):
             samples[arm] = self._sample(row, arm)
         return max(arms, key=samples.__getitem__), "sample", None, 0.0

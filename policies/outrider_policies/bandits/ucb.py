@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from outrider.api import SiteView
-from outrider_policies.bandits.eviction_bandit import Appraisal, EvictionBandit, Selection
+from outrider_policies.bandits.eviction_bandit import Evaluation, EvictionBandit, Selection
 from outrider_policies.bandits.fading_arms import FadingArms
 from outrider_policies.bandits.settings import EvictionBanditSettings
 from outrider_policies.levels import QUEUE, Level
@@ -53,13 +53,13 @@ class DiscountedUcb(EvictionBandit[FadingArms]):
         return FadingArms(self.settings.discount_ratio)
 
     def select(
-        self, appraisal: Appraisal[FadingArms], level: Level, view: SiteView, may_keep: bool
+        self, evaluation: Evaluation[FadingArms], level: Level, view: SiteView, may_defer: bool
     ) -> Selection:
         """The highest upper bound; equals are drawn between."""
-        row = appraisal[1]
+        row = evaluation[1]
         scale = 2.0 * _REWARD_RANGE * sqrt(self.settings.exploration_weight)
         spread = scale * sqrt(max(0.0, log(max(1.0, row.evidence_of_all()))))
-        arms = [*level.open_arms(view), QUEUE] if may_keep else level.open_arms(view)
+        arms = [*level.open_arms(view), QUEUE] if may_defer else level.open_arms(view)
         bounds = row.bounds(arms, spread)
         best = max(bounds)
         ties = list(compress(arms, map(best.__eq__, bounds)))

@@ -9,8 +9,11 @@ from outrider.api import (
     RUNNING,
     SUSPENDED_STATE,
     Job,
+    Learns,
+    Listens,
     Move,
     Outcome,
+    Plans,
     Policy,
     Queue,
     SiteView,
@@ -21,7 +24,7 @@ from outrider_policies.planning.sentences import what_it_waits_for, what_its_run
 from outrider_policies.planning.settings import LengthSettings
 
 
-class RoundPlanner(Policy):
+class RoundPlanner(Plans, Learns, Listens, Policy):
     """Plans once whenever jobs come or end or machines change, not again for its own moves."""
 
     features = ("submit_s", "estimate_s", "cpus", "job_class")
@@ -43,16 +46,16 @@ class RoundPlanner(Policy):
         self._planned_s, self._has_news = view.now, False
         return self.rearrange(queue, view)
 
-    def entered(self, job: Job, view: SiteView) -> None:
+    def on_enqueue(self, job: Job, view: SiteView) -> None:
         """A job that came is news; one that this policy preempted is none."""
         if job.state != SUSPENDED_STATE:
             self._has_news = True
 
-    def notice(self, kind: int, machine: int, view: SiteView) -> None:
+    def on_machine_event(self, kind: int, machine: int, view: SiteView) -> None:
         """Whatever happens to a machine is news."""
         self._has_news = True
 
-    def alike(self, job: Job, view: SiteView) -> Hashable:
+    def group_key(self, job: Job, view: SiteView) -> Hashable:
         """What its utility is reckoned from."""
         return asked_by(job)
 

@@ -3,10 +3,10 @@
 from collections.abc import Hashable
 from typing import Any
 
-from outrider.api import NO_MACHINE, NOWHERE, Choice, Job, Policy, SiteView
+from outrider.api import NO_MACHINE, NOWHERE, Choice, Groups, Job, Policy, SiteView
 
 
-class BestFit(Policy):
+class BestFit(Groups, Policy):
     """The oldest job that fits goes to the free machine with the fewest CPUs left for it.
 
     Wide machines stay whole for wide jobs. A job that fits on no free machine waits until one
@@ -18,20 +18,20 @@ class BestFit(Policy):
     description = "oldest job that fits, on the free machine that it fills best"
     features = ("cpus",)
 
-    def alike(self, job: Job, view: SiteView) -> Hashable:
+    def group_key(self, job: Job, view: SiteView) -> Hashable:
         """Jobs of equal width are alike."""
         return job.spec.cpus
 
-    def appraise(self, key: Any, view: SiteView) -> list[int]:
+    def evaluate_group(self, key: Any, view: SiteView) -> list[int]:
         """Free machines that are wide enough, the best fit last; `choose` takes from the end."""
         return list(view.fitting(key))
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """The tightest machine that no other width took in this round."""
-        if appraisal is None:  # a site with a backfill rule asks about one job at a time
-            appraisal = self.appraise(job.spec.cpus, view)
-        while appraisal:
-            machine = appraisal.pop()
+        if evaluation is None:  # a site with a backfill rule asks about one job at a time
+            evaluation = self.evaluate_group(job.spec.cpus, view)
+        while evaluation:
+            machine = evaluation.pop()
             if view.is_free(machine):
                 return Choice(machine, "best_fit", 1.0)
         return Choice(NOWHERE, NO_MACHINE)

@@ -18,7 +18,7 @@ class CapacityRandom(Policy):
     description = "oldest job first, on a free machine drawn in proportion to its capacity"
     features = ("cpus",)
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """A machine with enough CPUs left; the propensity is that of its cluster."""
         cpus = job.spec.cpus
         machines = [machine for machine in view.free_since if view.cpus_left(machine) >= cpus]

@@ -48,12 +48,12 @@ class Clairvoyant(Policy):
         self.reconsider_s = settings.reconsider_s
         self._login_s: dict[int, float] = {}
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """The least machine, by watts and then by the time left, that is left alone long enough."""
         machine = self._place(job, view)
         if machine != NOWHERE:
             return Choice(machine, "completes", 1.0)
-        if may_keep:
+        if may_defer:
             return Choice(NOWHERE, "hopeless", 1.0)
         return Choice(view.draw(self.rng), "forced", None)
 

@@ -4,13 +4,13 @@ from collections import OrderedDict
 from math import isnan
 from typing import Any, Final
 
-from outrider.api import NOWHERE, Choice, Job, Policy, SiteView, events
+from outrider.api import NOWHERE, Choice, Job, Listens, Policy, SiteView, events
 from outrider_policies.rules.clairvoyant import ClairvoyantSettings
 
 _OWNER_KINDS: Final = (events.OWNER_CAME, events.OWNER_WENT)
 
 
-class ClairvoyantJobs(Policy):
+class ClairvoyantJobs(Listens, Policy):
     """A job that never ends is kept; any other runs as soon as it can end before the reboot.
 
     It goes to a machine of least watts, and of these to the one where nobody has sat for the
@@ -31,15 +31,15 @@ class ClairvoyantJobs(Policy):
         self.reconsider_s = settings.reconsider_s
         self._alone: OrderedDict[int, None] = OrderedDict()  # the longest without an owner first
 
-    def notice(self, kind: int, machine: int, view: SiteView) -> None:
+    def on_machine_event(self, kind: int, machine: int, view: SiteView) -> None:
         """Who sat at it last, or joined last, comes last."""
         if kind in _OWNER_KINDS or machine not in self._alone:
             self._alone[machine] = None
             self._alone.move_to_end(machine)
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """The machine of least watts that has been without an owner for the longest time."""
-        if may_keep and self._hopeless(job, view):
+        if may_defer and self._hopeless(job, view):
             return Choice(NOWHERE, "hopeless", 1.0)
         least_w, active_w = _least_free_watts(view), view.active_w
         for machine in self._alone:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from outrider.api import Choice, Job, Policy, PolicySettings, SiteView
+from outrider.api import Choice, Job, Orders, Policy, PolicySettings, SiteView
 from outrider_policies.rules.places import longest_free
 
 
@@ -25,7 +25,7 @@ class EdfSettings(PolicySettings, frozen=True):
     ] = 1.0
 
 
-class EarliestDeadlineFirst(Policy):
+class EarliestDeadlineFirst(Orders, Policy):
     """The waiting job whose deadline is nearest goes to the longest-free machine.
 
     Deadline = submission (or when it became eligible) + promise of its class + stretch x estimate.
@@ -48,7 +48,7 @@ class EarliestDeadlineFirst(Policy):
         eligible_s = max(job.submit_s, spec.eligible_s or job.submit_s)
         return eligible_s + promise_s + settings.stretch_ratio * (spec.estimate_s or 0.0)
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """The longest-free machine that has its CPUs; never keeps a job queued by choice."""
         return longest_free(job, view, "deadline")
 

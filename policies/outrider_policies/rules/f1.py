@@ -3,14 +3,14 @@
 from math import log10
 from typing import Any
 
-from outrider.api import Job, Policy, SiteView
+from outrider.api import Job, Orders, Policy, SiteView
 from outrider_policies.rules.places import LAST
 
 _AGE = 870.0
 _SHORTEST_S = 1.0
 
 
-class F1(Policy):
+class F1(Orders, Policy):
     """The least log10(estimate) x CPUs + 870 log10(arrival) comes first.
 
     Carastan-Santos, de Camargo: "Obtaining dynamic scheduling policies with simulation and machine

@@ -12,7 +12,7 @@ class Fifo(Policy):
     name = "fifo"
     description = "oldest job first, on the machine that has been free the longest"
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """The longest-free machine that has its CPUs; never keeps a job queued by choice."""
         return longest_free(job, view, "longest_free")
 

@@ -18,7 +18,7 @@ class LeastLoaded(Policy):
     description = "oldest job first, on the machine of least load for its capacity"
     features = ("cpus",)
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """One of the machines of least load that have enough CPUs left."""
         cpus, least = job.spec.cpus, inf
         ties: list[int] = []

@@ -18,7 +18,7 @@ class LowestWatts(Policy):
     name = "lowest_watts"
     description = "oldest job first, on the free machine that draws the least: RANK = -watts"
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """A free machine among the clusters of least active watts."""
         best, free_ties = _UNKNOWN_W, 0
         ties: list[int] = []

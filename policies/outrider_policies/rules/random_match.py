@@ -11,7 +11,7 @@ class RandomMatch(Policy):
     name = "random_match"
     description = "oldest job first, on any free machine: HTCondor's default"
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """Any free machine; the propensity is that of the machine's cluster."""
         machine = view.draw(self.rng)
         cluster = view.cluster_of(machine)

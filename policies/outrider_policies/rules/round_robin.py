@@ -18,7 +18,7 @@ class RoundRobin(Policy):
         super().__init__(settings, rng)
         self._last = -1
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """The next machine with enough CPUs left."""
         n, cpus = view.machines_n, job.spec.cpus
         for step in range(1, n + 1):

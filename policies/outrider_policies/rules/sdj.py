@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from outrider.api import NOWHERE, Choice, Job, Policy, PolicySettings, Queue, SiteView
+from outrider.api import NOWHERE, Choice, Job, Policy, PolicySettings, Queue, Ranks, SiteView
 
 _AT_ONCE: Final = "at_once"
 _REFUSED: Final = "refused"
@@ -28,7 +28,7 @@ class SdjSettings(PolicySettings, frozen=True):
     ] = 0.1
 
 
-class ShortDeadlineJobs(Policy):
+class ShortDeadlineJobs(Ranks, Policy):
     """An interactive job starts at the moment it comes, in a reserved slot or any other, or never.
 
     Section II.B of Perez et al. 2008: "the job will either immediately start executing or be
@@ -57,7 +57,7 @@ class ShortDeadlineJobs(Policy):
             self._came.clear()
             self._sent.clear()
 
-    def entered(self, job: Job, view: SiteView) -> None:
+    def on_enqueue(self, job: Job, view: SiteView) -> None:
         """Now, and only now, it may start at once."""
         self._at_moment(view.now)
         self._came.add(job.number)
@@ -86,9 +86,9 @@ class ShortDeadlineJobs(Policy):
         reserved = int(settings.reserved_ratio * cpus_n)
         return sum(map(view.cpus_left, view.free_since)) - max(0, reserved - filled)
 
-    def choose(self, job: Job, appraisal: object, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: object, view: SiteView, may_defer: bool) -> Choice:
         """The tightest machine that suffices."""
-        choice = super().choose(job, appraisal, view, may_keep)
+        choice = super().choose(job, evaluation, view, may_defer)
         if choice.machine != NOWHERE and job.spec.job_class == "interactive":
             self._at_moment(view.now)
             self._sent[job.number] = job.spec.cpus

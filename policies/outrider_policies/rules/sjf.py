@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from outrider.api import Choice, Job, Policy, SiteView
+from outrider.api import Choice, Job, Orders, Policy, SiteView
 from outrider_policies.rules.places import LAST, longest_free
 
 
-class ShortestJobFirst(Policy):
+class ShortestJobFirst(Orders, Policy):
     """The waiting job of the least estimated run time goes to the longest-free machine.
 
     Jobs without an estimate come after all others, in the order of their arrival. Long jobs may
@@ -21,7 +21,7 @@ class ShortestJobFirst(Policy):
         """Estimated run time, seconds."""
         return LAST if job.spec.estimate_s is None else job.spec.estimate_s
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """The longest-free machine that has its CPUs; never keeps a job queued by choice."""
         return longest_free(job, view, "shortest")
 

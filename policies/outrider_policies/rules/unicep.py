@@ -3,14 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.api import Job, Policy, Queue, SiteView
+from outrider.api import Job, Policy, Queue, Ranks, SiteView
 from outrider_policies.rules.places import LAST
 
 _SHORTEST_S = 1.0
 _NARROWEST = 2
 
 
-class Unicep(Policy):
+class Unicep(Ranks, Policy):
     """The greatest wait / (log2(CPUs) x estimate) comes first.
 
     Tang, Lan, Desai, Buettner: "Fault-aware, utility-based job scheduling on Blue Gene/P systems",

@@ -21,7 +21,7 @@ class WattsHoldSettings(PolicySettings, frozen=True):
             "queued. Less saves more energy and holds more good jobs.",
         ),
     ] = 24.0
-    max_hold_s: Annotated[
+    max_defer_s: Annotated[
         float,
         Meta(
             gt=0,
@@ -45,14 +45,14 @@ class WattsHold(LowestWatts):
 
     def __init__(self, settings: WattsHoldSettings, rng: Any) -> None:
         super().__init__(settings, rng)
-        self.max_hold_s = settings.max_hold_s
+        self.max_defer_s = settings.max_defer_s
         self._most_s = settings.hold_after_h * _HOUR_S
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """The queue for a job that consumed too much, else the machine of least watts."""
-        if may_keep and job.lost_s >= self._most_s:
+        if may_defer and job.lost_s >= self._most_s:
             return Choice(NOWHERE, "lost_hours", 1.0)
-        return super().choose(job, appraisal, view, may_keep)
+        return super().choose(job, evaluation, view, may_defer)
 
     def explain(self, job: Job, view: SiteView) -> str:
         """Whether and why it is held."""

@@ -3,13 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.api import Job, Policy, Queue, SiteView
+from outrider.api import Job, Policy, Queue, Ranks, SiteView
 from outrider_policies.rules.places import LAST
 
 _SHORTEST_S = 1.0
 
 
-class Wfp3(Policy):
+class Wfp3(Ranks, Policy):
     """The greatest (wait / estimate)^3 x CPUs comes first.
 
     Tang, Lan, Desai, Buettner: "Fault-aware, utility-based job scheduling on Blue Gene/P systems",

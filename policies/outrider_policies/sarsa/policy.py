@@ -16,9 +16,12 @@ from outrider.api import (
     Choice,
     ConfigurationError,
     Job,
+    Learns,
+    Listens,
     Outcome,
     Policy,
     Queue,
+    Ranks,
     SiteView,
 )
 from outrider_policies.sarsa.experience import Decision, Experience
@@ -50,7 +53,7 @@ class _First(NamedTuple):
     scores: dict[str, float] | None
 
 
-class Sarsa(Policy):
+class Sarsa(Ranks, Learns, Listens, Policy):
     """Each waiting job is an action; the one of the highest value starts when a CPU frees.
 
     Learns the value Q(s, a) of starting job a in state s on-policy, from the order in which jobs
@@ -121,7 +124,7 @@ class Sarsa(Policy):
             settings.guard_interactive_s, settings.guard_batch_ratio, usual_s, self._sight.runs
         )
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """The fastest machine that suffices, of equals the tightest."""
         machine = self._speeds.fastest(job.spec.cpus, view)
         if machine == NOWHERE:
@@ -134,15 +137,15 @@ class Sarsa(Policy):
 
     # -- learning -----------------------------------------------------------------------------
 
-    def notice(self, kind: int, machine: int, view: SiteView) -> None:
+    def on_machine_event(self, kind: int, machine: int, view: SiteView) -> None:
         """CPUs came or went."""
         self._sight.count_cpus_anew()
 
-    def entered(self, job: Job, view: SiteView) -> None:
+    def on_enqueue(self, job: Job, view: SiteView) -> None:
         """It is among the actions."""
         self._sight.enter(job, view)
 
-    def withdrew(self, job: Job, view: SiteView) -> None:
+    def on_dequeue(self, job: Job, view: SiteView) -> None:
         """It left the line. If it starts, somebody chose this action: this policy or another.
 
         This one's choice is carried out at once; another's start is heard of when it happens.
@@ -186,7 +189,7 @@ class Sarsa(Policy):
 
     # -- telling ------------------------------------------------------------------------------
 
-    def alike(self, job: Job, view: SiteView) -> tuple[bool, str, float | None, int]:
+    def group_key(self, job: Job, view: SiteView) -> tuple[bool, str, float | None, int]:
         """What its value depends on beside the state."""
         spec = job.spec
         return spec.job_class == "interactive", spec.vo, spec.estimate_s, spec.cpus

@@ -12,10 +12,14 @@ from outrider.api import (
     EVICTED_RUN,
     NOWHERE,
     Choice,
+    Groups,
     Job,
+    Learns,
+    Listens,
     Outcome,
     Policy,
     Prediction,
+    Predicts,
     SiteView,
     events,
 )
@@ -37,7 +41,7 @@ _DAY_S: Final = 86_400.0
 _SHOWN: Final = 4
 
 
-class Survival(Policy):
+class Survival(Groups, Learns, Listens, Predicts, Policy):
     """Starts a job where a completion is expected to cost least, if it is worth that price.
 
     Learned are how long jobs run (`JobLength`), when owners come back and which machines are
@@ -56,11 +60,11 @@ class Survival(Policy):
     description = "learns job lengths and owners' returns; starts where a completion costs least"
     settings_type = SurvivalSettings
     features = ("longest lost run", "age")
-    hears = _OWNER_KINDS | {events.JOINED, events.LEFT}
+    subscribes = _OWNER_KINDS | {events.JOINED, events.LEFT}
 
     def __init__(self, settings: SurvivalSettings, rng: Any) -> None:
         super().__init__(settings, rng)
-        self.max_hold_s = settings.max_hold_s
+        self.max_defer_s = settings.max_defer_s
         self._worth_ratio: float = settings.worth_ratio
         self._patience_s = settings.patience_h * HOUR_S
         self._hosts = Hosts(
@@ -84,7 +88,7 @@ class Survival(Policy):
 
     # -- learning -----------------------------------------------------------------------------
 
-    def notice(self, kind: int, machine: int, view: SiteView) -> None:
+    def on_machine_event(self, kind: int, machine: int, view: SiteView) -> None:
         """Note who comes and goes, and that machines joined or left."""
         if kind in _OWNER_KINDS:
             now, hosts = view.now, self._hosts
@@ -124,7 +128,7 @@ class Survival(Policy):
 
     # -- deciding -----------------------------------------------------------------------------
 
-    def alike(self, job: Job, view: SiteView) -> int:
+    def group_key(self, job: Job, view: SiteView) -> int:
         """The bin of the longest lost run x BINS + that of the age: the key of `Prices`."""
         submitted_s = self._submitted_s.get(job.number)
         if submitted_s is None:
@@ -133,7 +137,7 @@ class Survival(Policy):
         lost = bisect_right(_EDGES, job.consumed_s)
         return lost * BINS + bisect_right(_EDGES, view.now - submitted_s)
 
-    def appraise(self, key: Any, view: SiteView) -> Offer:
+    def evaluate_group(self, key: Any, view: SiteView) -> Offer:
         """What the machines offer to jobs of a key, at this hour's prices."""
         prices = self._prices
         if prices is None or view.now >= self._prices_end_s or self._hosts.is_stale:
@@ -176,15 +180,15 @@ class Survival(Policy):
         waited = (view.now - since_s) / self._patience_s
         return self._unit_wh * self._worth_ratio * (1.0 + waited)
 
-    def choose(self, job: Job, appraisal: Offer, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Offer, view: SiteView, may_defer: bool) -> Choice:
         """The free machine where a completion costs least, or the queue if that is too much."""
-        worth_wh = self.worth_wh(job, view) if may_keep else inf
-        scores = self._top(appraisal, view) if self.wants_scores else None
-        if appraisal.bound_wh <= worth_wh:
+        worth_wh = self.worth_wh(job, view) if may_defer else inf
+        scores = self._top(evaluation, view) if self.wants_scores else None
+        if evaluation.bound_wh <= worth_wh:
             free_n, none_free = view.free_n, view.free_since.keys().isdisjoint
-            groups = appraisal.prices.groups
+            groups = evaluation.prices.groups
             clusters, machines = groups.clusters, groups.machines
-            for price_wh, at in zip(*appraisal.ranked, strict=True):
+            for price_wh, at in zip(*evaluation.ranked, strict=True):
                 if price_wh > worth_wh:
                     break
                 if free_n[clusters[at]] and not none_free(machines[at]):
@@ -225,12 +229,12 @@ class Survival(Policy):
 
     def scores(self, key: Any, view: SiteView) -> dict[str, float]:
         """Watt-hours per completion, on the best machines of each cluster."""
-        ranked = self.appraise(key, view).ranked_clusters
+        ranked = self.evaluate_group(key, view).ranked_clusters
         return {view.cluster_names[cluster]: price_wh for price_wh, cluster in ranked}
 
     def predict(self, job: Job, machine: int, view: SiteView) -> Prediction | None:
         """What follows from the same hazards and lengths as its prices."""
-        offer = self.appraise(self.alike(job, view), view)
+        offer = self.evaluate_group(self.group_key(job, view), view)
         of_machine = offer.prices.groups.of_machine
         if machine >= len(of_machine) or of_machine[machine] == NOWHERE:
             return None
@@ -238,7 +242,7 @@ class Survival(Policy):
 
     def explain(self, job: Job, view: SiteView) -> str:
         """What it lost, what its chances are, and what a completion costs against its worth."""
-        offer = self.appraise(self.alike(job, view), view)
+        offer = self.evaluate_group(self.group_key(job, view), view)
         return why(job, offer, self.worth_wh(job, view), view)
 
     def learned(self, view: SiteView) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class SurvivalSettings(PolicySettings, frozen=True):
             "it takes to believe half of what a machine shows beside its cluster.",
         ),
     ] = 1.3
-    max_hold_s: Annotated[
+    max_defer_s: Annotated[
         float,
         Meta(
             gt=0,

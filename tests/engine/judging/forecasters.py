@@ -3,7 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
-from outrider.api import NOWHERE, Choice, Job, Policy, PolicySettings, Prediction, SiteView
+from outrider.api import (
+    NOWHERE,
+    Choice,
+    Job,
+    Policy,
+    PolicySettings,
+    Prediction,
+    Predicts,
+    SiteView,
+)
 from outrider.model import events as ev
 from tests.fixtures.hand_site import HandSite
 from tests.fixtures.plays import chance
@@ -12,7 +21,17 @@ Says = Callable[[Job, int, SiteView], Prediction | None]
 REASONS_OF_EVICTIONS = ("owner", "reboot", "preempted", "drained", "failed_start", "unknown")
 
 
-class Forecaster(Policy):
+class Drawing(Policy):
+    """Starts every job on any free machine, and predicts nothing."""
+
+    name = "drawing"
+    description = "for tests: any free machine"
+
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
+        return Choice(view.draw(self.rng), "any")
+
+
+class Forecaster(Predicts, Drawing):
     """Starts every job on any free machine, and predicts what `says` answers.
 
     `asked` holds (job, machine) of every question, in order.
@@ -25,9 +44,6 @@ class Forecaster(Policy):
         super().__init__(settings, rng)
         self.says: Says = by_place
         self.asked: list[tuple[int, int]] = []
-
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
-        return Choice(view.draw(self.rng), "any")
 
     def predict(self, job: Job, machine: int, view: SiteView) -> Prediction | None:
         self.asked.append((job.number, machine))
@@ -43,10 +59,10 @@ class Holder(Forecaster):
         super().__init__(settings, rng)
         self.until_s: Callable[[Job], float] = lambda job: 0.0
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
-        if may_keep and view.now < self.until_s(job):
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
+        if may_defer and view.now < self.until_s(job):
             return Choice(NOWHERE, "hold")
-        return super().choose(job, appraisal, view, may_keep)
+        return super().choose(job, evaluation, view, may_defer)
 
 
 def holder(**patience_h: float) -> Holder:

@@ -5,11 +5,12 @@ import math
 import msgspec
 import pytest
 
-from outrider.api import Policy, PolicySettings, Prediction
+from outrider.api import PolicySettings, Prediction
 from outrider.model import events as ev
 from outrider.model.errors import PolicyError
 from tests.engine.judging.forecasters import (
     REASONS_OF_EVICTIONS,
+    Drawing,
     Forecast,
     Forecaster,
     forecaster,
@@ -121,9 +122,6 @@ def test_in_shadow_the_prediction_is_for_the_machine_that_was_really_used() -> N
 
 
 def test_predicting_changes_no_decision() -> None:
-    class Silent(Forecaster):
-        predict = Policy.predict
-
     campus = make_campus(
         [0, 1, 1],
         [Work(60.0 * n, 300.0) for n in range(40)],
@@ -131,10 +129,10 @@ def test_predicting_changes_no_decision() -> None:
         end_s=2 * HOUR_S,
     )
     told = Play(campus, [forecaster()])
-    silent = Play(campus, [Silent(PolicySettings(), chance("forecaster"))])
+    silent = Play(campus, [Drawing(PolicySettings(), chance("forecaster"))])
     assert told.seats[0].predictions is not None
     assert silent.seats[0].predictions is None
-    assert told.rows == silent.rows
+    assert [row[:5] for row in told.rows] == [row[:5] for row in silent.rows]
 
 
 def test_a_policy_that_predicts_nothing_has_no_calibration() -> None:

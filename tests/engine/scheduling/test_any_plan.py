@@ -16,6 +16,7 @@ from outrider.api import (
     SUSPENDED_STATE,
     Job,
     Move,
+    Plans,
     Policy,
     Queue,
     SiteView,
@@ -27,7 +28,7 @@ from tests.fixtures.hand_workload import Asked, make_workload
 MACHINES = (4, 2, 1)
 
 
-class Whim(Policy):
+class Whim(Plans, Policy):
     """Starts, squeezes, grows, preempts and resumes by the toss of a coin."""
 
     name = "whim"

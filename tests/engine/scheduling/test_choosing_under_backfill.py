@@ -43,18 +43,18 @@ class Reluctant(Policy):
 
     name = "reluctant"
     description = "for tests: keeps every job for as long as it may"
-    max_hold_s = 2.5 * RECONSIDER_S
+    max_defer_s = 2.5 * RECONSIDER_S
 
     def __init__(self, settings: Any, rng: Any) -> None:
         super().__init__(settings, rng)
         self.asked_s: list[float] = []
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """Keep it."""
         if job.number == 0:
             self.asked_s.append(view.now)
             return Choice(NOWHERE, "reluctant")
-        return super().choose(job, appraisal, view, may_keep)
+        return super().choose(job, evaluation, view, may_defer)
 
 
 def test_who_is_kept_by_choice_is_decided_every_epoch_and_started_when_the_hold_is_over() -> None:

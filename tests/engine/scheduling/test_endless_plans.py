@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from outrider.api import SQUEEZE, START, Move, Policy, Queue, SiteView
+from outrider.api import SQUEEZE, START, Move, Plans, Policy, Queue, SiteView
 from outrider.engine.scheduling.plan_pass import MOST_ROUNDS
 from outrider.model.errors import PolicyError
 from tests.fixtures.hand_workload import Asked
 from tests.fixtures.planned import on_one_machine
 
 
-class ToAndFro(Policy):
+class ToAndFro(Plans, Policy):
     """Starts a job a round; from second 5 on job 0 gets a CPU less, then one more, and so on.
 
     That goes on for `times` rounds, and for as long as somebody waits.

@@ -24,13 +24,13 @@ class Keeper(Policy):
     name = "keeper"
     description = "for tests"
 
-    def __init__(self, times: int, max_hold_s: float = float("inf")) -> None:
+    def __init__(self, times: int, max_defer_s: float = float("inf")) -> None:
         super().__init__(PolicySettings(), chance("keeper"))
         self.times = times
-        self.max_hold_s = max_hold_s
+        self.max_defer_s = max_defer_s
         self.asked: list[tuple[float, int]] = []
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """Keep the first times, then start."""
         self.asked.append((view.now, job.number))
         before = sum(1 for _, number in self.asked if number == job.number)
@@ -95,7 +95,7 @@ def test_a_kept_job_that_finds_no_machine_at_its_epoch_waits_in_line() -> None:
 
 def test_the_guard_ends_a_hold_exactly_at_its_bound() -> None:
     campus = make_campus([0], [Work(0.0, 60.0)], rules=Rules(reconsider_s=1000.0), end_s=9000.0)
-    play = Play(campus, [Keeper(99, max_hold_s=2500.0)])
+    play = Play(campus, [Keeper(99, max_defer_s=2500.0)])
     assert [(r.time_s, r.reason) for r in play.rows] == [(0.0, "hold"), (2500.0, "guard")]
     assert play.report["hold_s"]["max"] == 2500.0
 
@@ -104,16 +104,16 @@ def test_the_guard_ends_a_hold_exactly_at_its_bound() -> None:
 @given(campus=campuses(), most=st.sampled_from([0.5, 700.0, 3000.0, 20_000.0]))
 def test_no_job_is_held_longer_than_the_guard_allows(campus: Campus, most: float) -> None:
     dither = Dither(PolicySettings(), chance("dither"))
-    dither.max_hold_s = most
-    for policy in (dither, bandit(max_hold_s=most), Keeper(10**6, most)):
+    dither.max_defer_s = most
+    for policy in (dither, bandit(max_defer_s=most), Keeper(10**6, most)):
         held = Play(campus, [policy]).report["hold_s"]["max"]
         assert held <= max(most, 0.0) + 1e-6
         assert most >= SHORTEST_HOLD_S or held == 0.0
 
 
 def test_the_literal_bandit_has_no_guard_and_the_default_has_one() -> None:
-    assert bandit(**Bandit.presets["literal"]).max_hold_s == float("inf")
-    assert bandit().max_hold_s < float("inf")
+    assert bandit(**Bandit.presets["literal"]).max_defer_s == float("inf")
+    assert bandit().max_defer_s < float("inf")
 
 
 @pytest.mark.parametrize("reconsider_s", [600.0, None])

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from outrider.api import RESUME, SUSPENDED_STATE, Move, Policy, Queue, SiteView
+from outrider.api import RESUME, SUSPENDED_STATE, Move, Plans, Policy, Queue, SiteView
 from outrider.model import events as ev
 from outrider_policies.rules.fifo import Fifo
 from outrider_policies.rules.sjf import ShortestJobFirst
 from tests.fixtures.hand_site import HandSite
 
 
-class Resuming(Policy):
+class Resuming(Plans, Policy):
     """Resumes whoever was preempted."""
 
     name = "resuming"

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 MODULE = '''\
-from outrider.api import Adapter, AdapterSettings, Batch, Choice, Policy, PolicySettings
+from outrider.api import Adapter, AdapterSettings, Batch, Choice, Learns, Policy
 
 
 class Late(Policy):
@@ -14,17 +14,17 @@ class Late(Policy):
     description = "fails after a while"
     asked = 0
 
-    def choose(self, job, appraisal, view, may_keep):
+    def choose(self, job, evaluation, view, may_defer):
         self.asked += 1
         if self.asked > 3:
             raise RuntimeError("out of ideas")
         return Choice(view.draw(self.rng), "drawn")
 
 
-class Untaught(Late):
+class Untaught(Learns, Late):
     name = "untaught"
 
-    def choose(self, job, appraisal, view, may_keep):
+    def choose(self, job, evaluation, view, may_defer):
         return Choice(view.draw(self.rng), "drawn")
 
     def observe(self, outcome, view, on_policy):

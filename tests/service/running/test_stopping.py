@@ -94,7 +94,7 @@ def test_a_loop_that_is_blocked_no_longer_feeds_the_watchdog(
         "class Blocking(Policy):\n"
         "    name = 'blocking'\n"
         "    description = 'never comes back'\n\n"
-        "    def choose(self, job, appraisal, view, may_keep):\n"
+        "    def choose(self, job, evaluation, view, may_defer):\n"
         "        time.sleep(60)\n"
         "        return Choice(view.draw(self.rng), 'late')\n"
     )

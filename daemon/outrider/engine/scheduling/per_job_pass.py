@@ -7,8 +7,9 @@ a decision epoch (`reconsider_s`) later, per job, and not merely because a machi
 
 from collections.abc import Iterable
 
+from outrider.api.capabilities import Orders
 from outrider.engine.scheduling.pending_jobs import Standing
-from outrider.engine.scheduling.scheduling_pass import Round
+from outrider.engine.scheduling.scheduling_pass import Round, Tally
 from outrider.model.decisions import NO_MACHINE, NOWHERE
 
 
@@ -54,7 +55,16 @@ class LineRound(Round):
 
 
 class OrderedRound(LineRound):
-    """Decides them in the policy's order: newcomers take their places before anybody starts."""
+    """Decides them in the policy's order: newcomers take their places before anybody starts.
+
+    Args:
+        seat: whose policy and whose line.
+        policy: that policy, as one that orders.
+    """
+
+    def __init__(self, seat: Tally, policy: Orders) -> None:
+        super().__init__(seat)
+        self._orders = policy
 
     def _decide(self) -> None:
         site, line = self._site, self._line
@@ -70,4 +80,4 @@ class OrderedRound(LineRound):
     def _rank(self, entries: Iterable[tuple[int, Standing]]) -> None:
         for number, standing in entries:
             job = self._site.jobs[number]
-            self._line.rank(self._policy.order(job, self._site), number, standing)
+            self._line.rank(self._orders.order(job, self._site), number, standing)

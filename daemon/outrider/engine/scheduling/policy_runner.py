@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Any
 
+from outrider.api.capabilities import Learns, Listens, Orders, Plans, Predicts, Ranks
 from outrider.api.policy import Policy
 from outrider.engine.accounting.deferrals import Holds
 from outrider.engine.accounting.predictions import Predictions
@@ -14,12 +15,13 @@ from outrider.engine.ports import Sink
 from outrider.engine.scheduling.backfill import NONE
 from outrider.engine.scheduling.pending_jobs import Line, Standing
 from outrider.engine.scheduling.per_job_pass import LineRound, OrderedRound
+from outrider.engine.scheduling.placement import Refusal
 from outrider.engine.scheduling.plan_pass import PlanRound
 from outrider.engine.scheduling.queue_pass import QueuedRound
 from outrider.engine.scheduling.ranking_pass import QueueRound
 from outrider.engine.scheduling.scheduling_pass import Record, Round
 from outrider.engine.state.site import Site
-from outrider.model.decisions import KEEP, NO_MACHINE, NOWHERE, START
+from outrider.model.decisions import KEEP, NOWHERE, START, UNCHOSEN
 from outrider.model.errors import PolicyError
 from outrider.model.jobs import Job
 from outrider.model.outcomes import EVICTED_RUN, REMOVED_RUN, Outcome
@@ -63,25 +65,28 @@ class Seat:
         self.disagreed = 0
         self.reward_sum = 0.0
         self.reward_n = 0
-        kind = type(policy)
-        self.learns = kind.observe is not Policy.observe
-        self.hears = policy.hears if kind.notice is not Policy.notice else frozenset()
-        self.predictions = Predictions() if kind.predict is not Policy.predict else None
+        self._learner = policy if isinstance(policy, Learns) else None
+        self._listener = policy if isinstance(policy, Listens) else None
+        self._predictor = policy if isinstance(policy, Predicts) else None
+        self.learns = self._learner is not None
+        self.subscribes = frozenset[int]() if self._listener is None else self._listener.subscribes
+        self.predictions = None if self._predictor is None else Predictions()
         self.holds = Holds(self.reconsider_s, exact)
         self.longest_hold_s = 0.0
         self.moves: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
         self._round = self._round_of(backfill)
         self.plans = isinstance(self._round, PlanRound)
         self.looks_at_runs = isinstance(self._round, QueuedRound)
 
     def _round_of(self, backfill: str | None) -> Round:
-        """As the policy decides: everything at once, the whole queue ranked, or job by job."""
-        kind = type(self.policy)
-        if kind.plan is not Policy.plan:
-            return PlanRound(self)
-        if backfill is not None or kind.rank is not Policy.rank:
+        """As the policy declares that it decides."""
+        policy = self.policy
+        if isinstance(policy, Plans):
+            return PlanRound(self, policy)
+        if backfill is not None or isinstance(policy, Ranks):
             return QueueRound(self, backfill or NONE)
-        return LineRound(self) if kind.order is Policy.order else OrderedRound(self)
+        return OrderedRound(self, policy) if isinstance(policy, Orders) else LineRound(self)
 
     # -- what happens to jobs -----------------------------------------------------------------
 
@@ -132,21 +137,22 @@ class Seat:
         if not self.acting and standing is not None and standing.action:
             cluster = site.machine_cluster[job.machine]
             on_policy = standing.action == START and standing.cluster == cluster
-            if standing.reason != NO_MACHINE:
+            if standing.reason not in UNCHOSEN:
                 self.agreed += on_policy
                 self.disagreed += not on_policy
                 if standing.action == KEEP:
                     self.holds.cut_short(job.number)
-        if self.learns and not self.broken:
+        if self._learner is not None and not self.broken:
             try:
-                key = self.policy.alike(job, site)
+                key = self.policy.group_key(job, site)
             except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
                 self._fail(error)
             else:
                 self.running[job.number] = (key, on_policy)
-        if self.predictions is not None and not self.broken:
+        predictor, predictions = self._predictor, self.predictions
+        if predictor is not None and predictions is not None and not self.broken:
             try:
-                self.predictions.keep(job.number, self.policy.predict(job, job.machine, site))
+                predictions.keep(job.number, predictor.predict(job, job.machine, site))
             except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
                 self._fail(error)
 
@@ -160,6 +166,10 @@ class Seat:
     def calibration(self, now: float) -> dict[str, Any] | None:
         """How true its predictions were until now; None where the policy predicts nothing."""
         return None if self.predictions is None else self.predictions.report(now)
+
+    def learned(self, site: Site) -> dict[str, Any] | None:
+        """A heat map of what the policy learned (`Learns.learned`); None if there is none."""
+        return None if self._learner is None or self.broken else self._learner.learned(site)
 
     def ended(
         self, job: Job, ending: str, reason: str, run_s: float, site: Site
@@ -193,20 +203,20 @@ class Seat:
         )  # fmt: skip
         return self._learn(outcome, site, on_policy=True)
 
-    def notice(self, kind: int, machine: int, site: Site) -> None:
-        """Something happened to a machine, of a kind that the policy hears of."""
-        if self.broken:
+    def on_machine_event(self, kind: int, machine: int, site: Site) -> None:
+        """Something happened to a machine, of a kind that the policy subscribes to."""
+        if self.broken or self._listener is None:
             return
         try:
-            self.policy.notice(kind, machine, site)
+            self._listener.on_machine_event(kind, machine, site)
         except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
             self._fail(error)
 
     def _learn(self, outcome: Outcome, site: Site, on_policy: bool) -> float | None:
-        if self.broken:
+        if self.broken or self._learner is None:
             return None
         try:
-            rewards = self.policy.observe(outcome, site, on_policy)
+            rewards = self._learner.observe(outcome, site, on_policy)
         except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
             self._fail(error)
             return None
@@ -217,9 +227,24 @@ class Seat:
         self.reward_n += len(rewards)
         return total
 
+    def refuse(self, job: Job, machine: Any, refusal: Refusal) -> str:
+        """The policy chose what is impossible: the reason with which the job stays queued.
+
+        It is counted in `refused`, by why (`placement.WHYS`), and the policy goes on. Raises
+        `PolicyError` where seats are strict.
+        """
+        if self.strict:
+            raise PolicyError(
+                f"impossible to start job {job.number} on machine {machine} ({refusal.why}): "
+                f"asked for {refusal.asked}, but {refusal.left}"
+            )
+        self.refused[refusal.why] += 1
+        return f"refused_{refusal.why}"
+
     def _fail(self, error: Exception) -> None:
         """The policy raised an error. Raises `PolicyError` where seats are strict."""
-        text = f'policy "{self.name}" failed: {type(error).__name__}: {error}'
+        what = "" if isinstance(error, PolicyError) else f"{type(error).__name__}: "
+        text = f'policy "{self.name}" failed: {what}{error}'
         if self.strict:
             raise PolicyError(text) from error
         self.broken = text
@@ -234,11 +259,11 @@ class Seat:
     def next_look_s(self, number: int) -> float | None:
         """When a waiting job is decided again; None: as soon as a machine frees, or never."""
         standing = self.line.waiting.get(number)
-        if standing is None or standing.decided_s is None or standing.reason == NO_MACHINE:
+        if standing is None or standing.decided_s is None or standing.reason in UNCHOSEN:
             return None
         due_s = standing.decided_s + self.reconsider_s
         if standing.hold_since_s is not None:
-            guard_s = standing.hold_since_s + self.policy.max_hold_s - standing.held_s
+            guard_s = standing.hold_since_s + self.policy.max_defer_s - standing.held_s
             due_s = min(due_s, guard_s)
         return due_s
 
@@ -267,6 +292,7 @@ class Seat:
             "line": self.line.save(),
             "queue": self._round.save(),
             "moves": dict(self.moves),
+            "refused": dict(self.refused),
             "running": [[number, key, on] for number, (key, on) in self.running.items()],
             "predictions": None if self.predictions is None else self.predictions.save(),
             "holds": self.holds.save(),
@@ -292,6 +318,7 @@ class Seat:
         if bool(queue) != self.looks_at_runs:  # another kind of round was saved: its rule changed
             self.line.decide_anew(START if self.acting else "")
         self.moves = Counter(saved.get("moves", {}))
+        self.refused = Counter(saved["refused"])
         self.running = {number: (_hashable(key), on) for number, key, on in saved["running"]}
         if self.predictions is not None and saved["predictions"] is not None:
             self.predictions.restore(saved["predictions"])

@@ -10,8 +10,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from outrider.api.capabilities import Ranks
 from outrider.engine.scheduling.backfill import EASY, NONE, Begun, reserve_first, who_may_pass
 from outrider.engine.scheduling.pending_jobs import Standing
+from outrider.engine.scheduling.placement import fits_an_open_machine
 from outrider.engine.scheduling.queue_pass import QueuedRound
 from outrider.engine.scheduling.scheduling_pass import Tally
 from outrider.engine.state.runs import ExpectedEnd
@@ -33,6 +35,7 @@ class QueueRound(QueuedRound):
     def __init__(self, seat: Tally, backfill: str = NONE) -> None:
         super().__init__(seat)
         self._backfill = backfill
+        self._ranks = seat.policy if isinstance(seat.policy, Ranks) else None
         self._begun: list[Begun] = []
         self._decided: set[int] = set()
         self._resting: set[int] = set()  # kept by choice until the line says that they are due
@@ -61,13 +64,13 @@ class QueueRound(QueuedRound):
                 if choice.reason != NO_MACHINE:  # its policy keeps it, and looks at the next
                     continue
                 self._note_no_machine(job.number, self._line.waiting[job.number])
-                if not self._fits_an_open_machine(job.spec.cpus):
+                if not fits_an_open_machine(self._site, job.spec):
                     continue
                 if self._backfill == EASY:
                     self._let_pass(job, places)
                 return
             self._begin(job, choice)
-            if self._policy.ranks_anew:
+            if self._ranks is not None and self._ranks.ranks_anew:
                 places = self._places()
             elif self._sink is None:
                 places[row] = inf
@@ -75,31 +78,21 @@ class QueueRound(QueuedRound):
                 places = np.delete(places, row)
 
     def _place(self, job: Job) -> Choice:
-        """Where a job may start now; if its policy keeps it, it rests.
-
-        A policy that overlooks how many CPUs are left gets the tightest machine that suffices.
-        """
-        standing, site = self._line.waiting[job.number], self._site
+        """Where a job may start now; if its policy keeps it, it rests."""
+        standing = self._line.waiting[job.number]
         choice, left_s = self._ask(job, standing)
-        if choice.machine != NOWHERE and site.cpus_left(choice.machine) < job.spec.cpus:
-            machine = site.tightest(job.spec.cpus)
-            reason = NO_MACHINE if machine == NOWHERE else choice.reason
-            return Choice(machine, reason, None, choice.scores)
         if choice.machine == NOWHERE and choice.reason != NO_MACHINE:
             self._resting.add(job.number)
             self._keep(job.number, standing, choice, left_s)
         return choice
 
-    def _fits_an_open_machine(self, cpus: int) -> bool:
-        """Whether some machine is wide enough; else nobody waits behind such a job."""
-        site = self._site
-        return any(site.cpus_of(machine) >= cpus for machine in range(site.machines_n))
-
     def _places(self) -> NDArray[np.float64]:
         """Where each stands; at infinity who rests, or was decided in this round (in shadow)."""
         if not self.table.jobs:
             return np.empty(0)
-        said = np.asarray(self._policy.rank(self.table, self._site), dtype=float)
+        table, ranks = self.table, self._ranks
+        said = table.order if ranks is None else ranks.rank(table, self._site)
+        said = np.asarray(said, dtype=float)
         # here infinity is for those who must not start; who is to come last may have said it too
         places: NDArray[np.float64] = np.nan_to_num(said, nan=inf, posinf=_LAST)
         apart = self._decided | self._resting

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
+from outrider.api.capabilities import Learns
 from outrider.api.policy import Policy
 from outrider.api.site_view import SiteView
 from outrider.model.decisions import Choice
@@ -11,14 +12,18 @@ from outrider.model.outcomes import Outcome
 
 
 class Told(Protocol):
-    """A scheduler that is told of jobs which others sent to the nodes."""
+    """A scheduler that is told of jobs which others sent to the nodes, and how its own ended."""
 
     def sent(self, job: Job, machine: int, view: SiteView, own: bool = True) -> None:
         """A job was sent to a machine, by itself or by another scheduler."""
         ...
 
+    def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
+        """As `Learns.observe`."""
+        ...
 
-class SeveralSchedulers(Policy):
+
+class SeveralSchedulers(Learns, Policy):
     """Each user has one scheduler; each scheduler learns from its own jobs alone.
 
     All see how long the nodes' queues are. For nodes with queues, where whatever is chosen starts.
@@ -35,20 +40,20 @@ class SeveralSchedulers(Policy):
         self._schedulers = schedulers
         self._of_user: dict[str, int] = {}
 
-    def choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """Its user's scheduler decides; the others see the queue grow."""
         mine = self._of_user.setdefault(job.spec.user, len(self._of_user) % len(self._schedulers))
-        choice = self._schedulers[mine].choose(job, appraisal, view, may_keep)
+        choice = self._schedulers[mine].choose(job, evaluation, view, may_defer)
         for number, scheduler in enumerate(self._schedulers):
             cast(Told, scheduler).sent(job, choice.machine, view, own=number == mine)
         return choice
 
-    def alike(self, job: Job, view: SiteView) -> Any:
+    def group_key(self, job: Job, view: SiteView) -> Any:
         """As the schedulers say."""
-        return self._schedulers[0].alike(job, view)
+        return self._schedulers[0].group_key(job, view)
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> tuple[()]:
         """All see the queue shrink."""
         for scheduler in self._schedulers:
-            scheduler.observe(outcome, view, on_policy)
+            cast(Told, scheduler).observe(outcome, view, on_policy)
         return ()

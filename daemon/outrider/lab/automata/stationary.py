@@ -4,8 +4,9 @@ import random
 from collections.abc import Sequence
 from math import nan
 from statistics import fmean
-from typing import Any, Final
+from typing import Any, Final, cast
 
+from outrider.api.capabilities import Learns
 from outrider.engine.state.site import Site
 from outrider.lab.automata.trials import Trial
 from outrider.model.jobs import Job, JobSpec
@@ -45,6 +46,7 @@ def _run(trial: Trial, repeat: int) -> Sequence[float]:
     policy = make_policy(
         variant.policy, dict(variant.settings), seed, str(trial), preset=variant.preset
     )
+    learner = cast(Learns, policy)  # a variant names one of the automata
     luck = random.Random(stream(seed, "automata:stationary").random())
     site = _site()
     best = f"nodes no. {len(PENALTIES) - 1}"
@@ -55,9 +57,9 @@ def _run(trial: Trial, repeat: int) -> Sequence[float]:
         job = Job(number, JobSpec(), site.now)
         machine = policy.choose(job, None, site, False).machine
         ending = EVICTED_RUN if luck.random() < PENALTIES[machine] else COMPLETED_RUN
-        key = policy.alike(job, site)
+        key = policy.group_key(job, site)
         run = Outcome(number, key, machine, 0, site.now, site.now, 0.0, ending, "")
-        policy.observe(run, site, True)
+        learner.observe(run, site, True)
         if number % every == every - 1:
             curve.append(policy.scores(key, site)[best])
     return curve

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from outrider.api.capabilities import Ranks
 from outrider.api.policy import Policy
 from outrider.api.queue import Queue
 from outrider.api.site_view import SiteView
@@ -48,9 +49,11 @@ class DecisionClock:
     def __init__(self, policy: Policy) -> None:
         self.seconds: list[float] = []
         self._ranking_s = 0.0
-        self._rank, self._choose = policy.rank, policy.choose
-        policy.rank = self._timed_rank  # type: ignore[method-assign]  # of this one policy only
-        policy.choose = self._timed_choose  # type: ignore[method-assign]
+        self._choose = policy.choose
+        policy.choose = self._timed_choose  # type: ignore[method-assign]  # of this one policy only
+        if isinstance(policy, Ranks):
+            self._rank = policy.rank
+            policy.rank = self._timed_rank  # type: ignore[method-assign]
 
     def _timed_rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
         began_s = time.thread_time()
@@ -58,9 +61,9 @@ class DecisionClock:
         self._ranking_s += time.thread_time() - began_s
         return places
 
-    def _timed_choose(self, job: Job, appraisal: Any, view: SiteView, may_keep: bool) -> Choice:
+    def _timed_choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         began_s = time.thread_time()
-        choice = self._choose(job, appraisal, view, may_keep)
+        choice = self._choose(job, evaluation, view, may_defer)
         self.seconds.append(self._ranking_s + time.thread_time() - began_s)
         self._ranking_s = 0.0
         return choice
