@@ -56,7 +56,7 @@ def test_a_preempted_job_may_go_on_with_fewer_cpus() -> None:
 
 def test_moves_that_cannot_be_are_refused_with_the_reason() -> None:
     for moves, reason in (
-        ([("start", 0, 4), ("start", 1, 2)], "0 CPUs are left there"),
+        ([("start", 0, 4), ("start", 1, 2)], "0 CPUs left"),
         ([("preempt", 0, 0)], "the job is queued"),
         ([("squeeze", 0, 2), ("squeeze", 0, 1)], "moved the job already"),
         ([("squeeze", 0, 5)], "it asks for 4 CPUs"),

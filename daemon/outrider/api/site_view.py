@@ -9,7 +9,13 @@ from outrider.model.utility import TimeUtility
 
 
 class SiteView(Protocol):
-    """What a policy may see of the site. Read-only: the engine is the only writer."""
+    """What a policy may see of the site. Read-only: the engine is the only writer.
+
+    In `Policy.choose`, and in `Policy.appraise` before it, *free* means free for the job that is
+    decided: where it asks for several CPUs, for memory, GPUs or others, or may not use every
+    machine, the view shows, counts and draws only the machines on which it may start now.
+    Everywhere else a machine is free if it is open and has a CPU left.
+    """
 
     @property
     def now(self) -> float:
@@ -115,6 +121,17 @@ class SiteView(Protocol):
 
         `NOWHERE` if there is none. Cheap where all machines have one CPU.
         """
+        ...
+
+    def resources_left(self, machine: int) -> Mapping[str, float]:
+        """What is left of the resources (memory, GPUs, ...) that a machine declares, by name.
+
+        `outrider.model.resources` has the names; what is not in it is not checked.
+        """
+        ...
+
+    def may_use(self, job: Job, machine: int) -> bool:
+        """Whether a machine is among those that a job may use, free or not."""
         ...
 
     def running_on(self, machine: int) -> Iterable[Job]:

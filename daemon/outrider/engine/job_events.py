@@ -74,6 +74,8 @@ class JobEvents:
         for seat in self.listening:
             seat.started(job, site)
         site.take(machine, cpus)
+        if not job.is_plain and job.spec.resources is not None:
+            site.resources.begin(subject, machine, job.spec.resources)
         if site.runs is not None:
             site.runs.add(job, site.speed_of(machine), time_s)
         self._accounting.run_started(job, machine, time_s, site.now)
@@ -96,6 +98,8 @@ class JobEvents:
                 seat.withdraw(job.number, site)
         else:
             site.give_back(machine, job.cpus)
+        if site.resources.runs:
+            site.resources.end(job.number)
         if site.runs is not None:
             site.runs.drop(job)
         told = self.silent or ending is COMPLETED_RUN
@@ -146,6 +150,7 @@ class JobEvents:
         job.gave_back = extra == CPUS_GIVEN_BACK
         if job.gave_back:
             site.give_back(job.machine, job.cpus)
+            site.resources.end(subject)
             if site.runs is not None:
                 site.runs.drop(job)
             for seat in self.listening:
@@ -163,6 +168,8 @@ class JobEvents:
             job.count_cpus(time_s)
             job.machine, job.cpus = extra
             site.take(*extra)
+            if job.spec.resources is not None:
+                site.resources.begin(subject, job.machine, job.spec.resources)
         job.pause_s += max(0.0, time_s - job.suspended_at_s)
         job.state = RUNNING
         if extra is not None and site.runs is not None:
@@ -206,7 +213,7 @@ class JobEvents:
         self._accounting.job_changed(job, extra, self._site.now)
         if self._estimator is not None:
             extra = _estimated(extra, self._estimator.estimate(extra, time_s))
-        job.spec = extra
+        job.declare(extra)
         for seat in self.listening:
             seat.changed(job, self._site)
 

@@ -1,6 +1,6 @@
 """What events about machines do: to who may start where, and to the energy book."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from outrider.engine.accounting.energy import EnergyBook
 from outrider.engine.accounting.machine_power import ASLEEP, IDLING, OWNED
@@ -75,6 +75,11 @@ class MachineEvents:
     def drained(self, time_s: float, machine: int, extra: None) -> None:
         """Closed to jobs until it is said to be usable."""
         self._site.shut(machine)
+
+    def eligible(self, time_s: float, subject: int, extra: tuple[str, Sequence[int], bool]) -> None:
+        """Which machines a class of jobs may use."""
+        self._site.tell_class(*extra)
+        self._opened()
 
     def power(self, time_s: float, machine: int, extra: float) -> None:
         """Its meter was read: these watts hold for a while in place of the table's."""

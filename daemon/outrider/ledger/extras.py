@@ -13,6 +13,7 @@ import msgspec
 
 from outrider.model.events import (
     CHANGED,
+    ELIGIBLE,
     EVICTED,
     JOINED,
     KIND_NAMES,
@@ -32,6 +33,7 @@ _SHAPES: Final[dict[int, Any]] = {
     REMOVED: str,
     POWER: float,
     CHANGED: dict[str, Any],
+    ELIGIBLE: tuple[str, ...],
 }
 
 _encode = msgspec.json.Encoder().encode

@@ -15,6 +15,10 @@ MODES: Final = ("observe", "shadow", "canary", "active")
 NOWHERE: Final = -1
 NO_MACHINE: Final = "no_machine"
 """Reason of a `keep` that nobody chose: no free machine can take the job."""
+IMPOSSIBLE: Final = "impossible"
+"""Reason of a `keep` that nobody chose: the job fits on no machine that the site has."""
+UNCHOSEN: Final = frozenset({NO_MACHINE, IMPOSSIBLE})
+"""Reasons of a `keep` that nobody chose: such a job waits for a machine, not for its policy."""
 
 
 class Choice:

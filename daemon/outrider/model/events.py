@@ -31,7 +31,14 @@ woken         machine    None
 drained       machine    None; closed to jobs by an administrator
 power         machine    watts, measured
 resized       job        CPUs of its run from now on
+eligible      class      names of the machines in it, a tuple; those not heard of yet count later
 ============  =========  ======================================================
+
+A class is what several kinds of job may be allowed to use: `JobSpec.eligible` names it. An adapter
+resolves the batch system's own words (Requirements, partition, features) into machines once per
+class and tells them again when they change; a class that nobody told holds no machine. Inside the
+engine the subject of ``eligible`` is 0 and the extra ``(class, machines, anew)``, the last False
+where these machines come to those told before.
 
 The numbers of the first nine kinds are their order at equal times in a replayed trace: job end,
 log-out or usable, reboot, log-in, submission, kill, tick (see docs/reference/definitions.md).
@@ -61,6 +68,7 @@ WOKEN: Final = 18
 DRAINED: Final = 19
 POWER: Final = 20
 RESIZED: Final = 21
+ELIGIBLE: Final = 22
 
 CPUS_GIVEN_BACK: Final = "cpus_given_back"
 """Extra of a `SUSPENDED` event whose job gives its CPUs to others until it is resumed."""
@@ -68,7 +76,7 @@ CPUS_GIVEN_BACK: Final = "cpus_given_back"
 KIND_NAMES: Final = (
     "completed", "evicted", "owner_went", "usable", "rebooted", "owner_came", "submitted",
     "removed", "tick", "started", "suspended", "resumed", "held", "released", "changed",
-    "joined", "left", "asleep", "woken", "drained", "power", "resized",
+    "joined", "left", "asleep", "woken", "drained", "power", "resized", "eligible",
 )  # fmt: skip
 """Names of the kinds, by number: metrics, journal exports and reports use these."""
 
@@ -80,9 +88,9 @@ JOB_KINDS: Final = frozenset(
         CHANGED, RESIZED,
     }
 )  # fmt: skip
-"""Kinds whose subject is a job; the subject of the rest (but tick) is a machine."""
+"""Kinds whose subject is a job; of the rest, but for tick and eligible, it is a machine."""
 
-MACHINE_KINDS: Final = frozenset(KIND_NUMBERS.values()) - JOB_KINDS - {TICK}
+MACHINE_KINDS: Final = frozenset(KIND_NUMBERS.values()) - JOB_KINDS - {TICK, ELIGIBLE}
 """Kinds whose subject is a machine."""
 
 EVICTION_REASONS: Final = (

@@ -4,6 +4,8 @@ from typing import Any, Final
 
 import msgspec
 
+from outrider.model.resources import Resources
+
 QUEUED: Final = 0
 RUNNING: Final = 1
 SUSPENDED_STATE: Final = 2
@@ -25,6 +27,9 @@ class JobSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         seen_submit: False where the source began after its submission: its wait is unknown.
         recalled: True where a record of the job's end tells of its submission: no news of a job
             that is known already, however its time was rounded.
+        resources: what it asks for besides CPUs; None: nothing.
+        eligible: name of the class of machines it may use, as an `eligible` event tells them;
+            empty: any machine.
     """
 
     user: str = ""
@@ -35,6 +40,13 @@ class JobSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     eligible_s: float | None = None
     seen_submit: bool = True
     recalled: bool = False
+    resources: Resources | None = None
+    eligible: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether any free machine will do: one CPU, nothing besides, no class of machines."""
+        return self.cpus == 1 and self.resources is None and not self.eligible
 
 
 UNSEEN_JOB: Final = JobSpec(seen_submit=False)
@@ -62,6 +74,7 @@ class Job:
         cpu_s: CPU-seconds of the present run, as far as they are counted: until its CPUs changed.
         counted_s: seconds of the present run that are in `cpu_s`.
         gave_back: while suspended: others may use its CPUs until it is resumed.
+        is_plain: that of its specification, which passes ask for again and again.
     """
 
     __slots__ = (
@@ -71,6 +84,7 @@ class Job:
         "cpus",
         "first_start_s",
         "gave_back",
+        "is_plain",
         "lost_s",
         "machine",
         "number",
@@ -86,6 +100,7 @@ class Job:
     def __init__(self, number: int, spec: JobSpec, submit_s: float | None) -> None:
         self.number = number
         self.spec = spec
+        self.is_plain = spec.is_plain
         self.submit_s = submit_s
         self.state = QUEUED
         self.machine = -1
@@ -100,6 +115,11 @@ class Job:
         self.cpu_s = 0.0
         self.counted_s = 0.0
         self.gave_back = False
+
+    def declare(self, spec: JobSpec) -> None:
+        """Its user, or the batch system, says anew what it is."""
+        self.spec = spec
+        self.is_plain = spec.is_plain
 
     def wait_s(self, start_s: float) -> float | None:
         """Wait until a first start, from when it was eligible; None if nobody saw it come."""

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from outrider.model.resources import Resources
+
 
 class MachineSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What is known of a machine when it joins the site.
@@ -16,6 +18,7 @@ class MachineSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             capacity and its idle time are guesses, and every decision on it says so.
         usable: jobs may start on it from the moment it joins.
         speed: work done per second and CPU, relative to the machine that run times are told of.
+        resources: what it has besides CPUs; what is not declared is not checked.
     """
 
     cluster: str = "default"
@@ -26,3 +29,4 @@ class MachineSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     inferred: bool = False
     usable: bool = True
     speed: float = 1.0
+    resources: Resources | None = None

@@ -3,7 +3,7 @@
 from typing import Any
 
 from outrider.engine.scheduling.policy_runner import Seat
-from outrider.model.decisions import KEEP, NO_MACHINE, NOWHERE
+from outrider.model.decisions import IMPOSSIBLE, KEEP, NO_MACHINE, NOWHERE
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.core import Core
 from outrider.service.faces import moment
@@ -90,6 +90,8 @@ def _why(core: Core, name: str, job: Job, policies: list[dict[str, Any]]) -> str
     for policy in policies:
         if policy["reason"] == NO_MACHINE:
             wishes.append(f"{policy['name']} waits for a machine")
+        elif policy["reason"] == IMPOSSIBLE:
+            wishes.append(f"{policy['name']} knows of no machine that it fits on")
         elif policy["action"] == KEEP:
             until = policy["until_s"]
             look = "" if until is None else f", next look {moment(core, until):%d %b %H:%M}"

@@ -36,6 +36,10 @@ def _is_watts(extra: Any) -> bool:
     return isfinite(extra) and bool(extra >= 0)
 
 
+def _is_class(extra: Any) -> bool:
+    return type(extra) is tuple and all(type(name) is str and name != "" for name in extra)
+
+
 def _is_change(extra: Any) -> bool:
     return type(extra) is dict and extra.keys() <= set(JobSpec.__struct_fields__)
 
@@ -50,4 +54,5 @@ _EXTRA = {
     ev.JOINED: lambda extra: isinstance(extra, MachineSpec) and extra.speed > 0,
     ev.POWER: _is_watts,
     ev.RESIZED: _is_cpus,
+    ev.ELIGIBLE: _is_class,
 }

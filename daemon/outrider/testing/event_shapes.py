@@ -63,6 +63,10 @@ def _is_watts(extra: Any) -> bool:
     return isinstance(extra, (int, float)) and isfinite(extra) and extra >= 0
 
 
+def _is_class(extra: Any) -> bool:
+    return isinstance(extra, tuple) and all(isinstance(each, str) and each for each in extra)
+
+
 _Shape = tuple[Callable[[Any], bool], str]
 _NOTHING: _Shape = (lambda extra: extra is None, "None")
 _EXTRAS: dict[int, _Shape] = {
@@ -77,4 +81,5 @@ _EXTRAS: dict[int, _Shape] = {
     ),
     ev.POWER: (_is_watts, "watts, finite and not below 0"),
     ev.RESIZED: (_is_cpus, "CPUs >= 1"),
+    ev.ELIGIBLE: (_is_class, "names of machines, a tuple"),
 }

@@ -9,8 +9,9 @@ from outrider.api.capabilities import Learns, Plans
 from outrider.api.policy import Policy
 from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
+from outrider.engine.scheduling.open_places import OpenPlaces
+from outrider.engine.scheduling.placement import find_refusal
 from outrider.engine.scheduling.scheduling_pass import GUARD
-from outrider.engine.state.machines import FREE
 from outrider.engine.state.site import Site
 from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice, Move
 from outrider.model.jobs import Job
@@ -66,17 +67,17 @@ class Witness:
             setattr(policy, name, method)
 
     def _watch_choose(self, job: Job, evaluation: Any, view: Any, may_defer: bool) -> Choice:
-        site: Site = view
+        site: Site = view.site if isinstance(view, OpenPlaces) else view
         may_defer = may_defer and not self._insist
-        self.keys[self.policy.group_key(job, site)] = None
+        self.keys[self.policy.group_key(job, view)] = None
         before = _picture(site)
         began = time.perf_counter()
-        choice = self._choose(job, evaluation, site, may_defer)
+        choice = self._choose(job, evaluation, view, may_defer)
         self.choosing_s += time.perf_counter() - began
         self.asked += 1
         where = f"choice {self.asked}, at {site.now:g} s"
         expect(_picture(site) == before, f"{where}: choose() changed the site; it may only look")
-        check_choice(choice, site, may_defer, where)
+        check_choice(choice, job, site, may_defer, where)
         self.kept += choice.machine == NOWHERE and choice.reason != NO_MACHINE
         if self._look is not None:
             self._look(job, site)
@@ -110,8 +111,8 @@ class Witness:
         return rewards
 
 
-def check_choice(choice: Any, site: Site, may_defer: bool, where: str) -> None:
-    """A `Choice` of a free machine, or of none where that is allowed, with sound numbers."""
+def check_choice(choice: Any, job: Job, site: Site, may_defer: bool, where: str) -> None:
+    """A `Choice` of a machine on which the job may start, or of none where that is allowed."""
     expect(isinstance(choice, Choice), f"{where}: choose() must return a Choice: {choice!r}")
     machine = choice.machine
     if machine == NOWHERE and choice.reason == NO_MACHINE:
@@ -119,9 +120,12 @@ def check_choice(choice: Any, site: Site, may_defer: bool, where: str) -> None:
     if machine == NOWHERE:
         expect(may_defer, f"{where}: kept the job queued although may_defer is False")
     else:
-        known = isinstance(machine, int) and 0 <= machine < len(site.state)
-        expect(known, f"{where}: chose machine {machine!r}; there is none of that number")
-        expect(site.state[machine] == FREE, f"{where}: chose machine {machine}, which is not free")
+        refusal = find_refusal(site, job.spec, machine, job.spec.cpus)
+        expect(
+            refusal is None,
+            f"{where}: chose machine {machine!r} for job {job.number}, which cannot start there: "
+            + ("" if refusal is None else f"asked for {refusal.asked}, but {refusal.left}"),
+        )
     _check_grounds(choice, where)
 
 

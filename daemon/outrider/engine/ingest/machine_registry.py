@@ -48,6 +48,7 @@ class Roster:
         self._owned: set[int] = set()
         self._read_s: dict[int, float] = {}
         self._told: OrderedDict[tuple[str, int, int, str], None] = OrderedDict()
+        self._classes: dict[str, frozenset[str]] = {}
 
     # -- runs ---------------------------------------------------------------------------------
 
@@ -86,6 +87,8 @@ class Roster:
         """The events that a machine's event means, in order; None if it tells nothing new."""
         if kind == ev.POWER:
             return self._reading(time_s, name, extra)
+        if kind == ev.ELIGIBLE:
+            return self._told_class(time_s, name, frozenset(extra))
         mark = (name, kind, round(time_s * 1000), repr(extra))
         if mark in self._told:
             return None
@@ -117,11 +120,27 @@ class Roster:
         self._read_s[m] = time_s
         return [(time_s, ev.POWER, m, watts)]
 
+    def _told_class(self, time_s: float, name: str, machines: frozenset[str]) -> list[Event] | None:
+        """A class of machines is told; None if it holds what it held before."""
+        if self._classes.get(name) == machines:
+            return None
+        self._classes[name] = machines
+        known = tuple(sorted(self._numbers[m] for m in machines if m in self._numbers))
+        return [(time_s, ev.ELIGIBLE, 0, (name, known, True))]
+
+    def _in_classes(self, time_s: float, name: str, m: int) -> list[Event]:
+        """The classes that a machine is in which was not heard of when they were told."""
+        names = (each for each, machines in self._classes.items() if name in machines)
+        return [(time_s, ev.ELIGIBLE, 0, (each, (m,), False)) for each in names]
+
     def _joined(self, time_s: float, name: str, told: MachineSpec) -> list[Event] | None:
         spec = self._complete(told)
         if name in self._numbers and self._specs[self._numbers[name]] == spec:
             return None
-        return [self._join(time_s, self._number(name), spec)]
+        is_new = name not in self._numbers
+        m = self._number(name)
+        classes = self._in_classes(time_s, name, m) if is_new else []
+        return [self._join(time_s, m, spec), *classes]
 
     def _changes(self, kind: int, m: int) -> bool:
         """Remember the machine's state; False if the event tells nothing new."""
@@ -144,6 +163,7 @@ class Roster:
             if had_left:
                 self._repairs["unseen_machine"] += 1
             out.append(self._join(time_s, m, self._describe(name)))
+            out += [] if had_left else self._in_classes(time_s, name, m)
         return m
 
     def _number(self, name: str) -> int:
@@ -169,6 +189,7 @@ class Roster:
             "closed": sorted(self._closed),
             "owned": sorted(self._owned),
             "read_s": list(self._read_s.items()),
+            "classes": {name: sorted(machines) for name, machines in self._classes.items()},
             "told": [list(mark) for mark in self._told],
         }
 
@@ -182,4 +203,5 @@ class Roster:
         self._busy = list(saved["busy"])
         self._closed, self._owned = set(saved["closed"]), set(saved["owned"])
         self._read_s = dict(saved["read_s"])
+        self._classes = {name: frozenset(told) for name, told in saved["classes"].items()}
         self._told = OrderedDict.fromkeys((n, k, ms, x) for n, k, ms, x in saved["told"])

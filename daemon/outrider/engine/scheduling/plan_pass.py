@@ -1,14 +1,17 @@
 """A round that the policy plans as a whole: starts, resumes, preemptions, other CPUs for runs."""
 
-from collections import Counter
 from math import inf
 from typing import Final
+
+from msgspec.structs import replace
 
 from outrider.api.capabilities import Plans
 from outrider.engine.ports import PlanSink
 from outrider.engine.scheduling.pending_jobs import Standing
+from outrider.engine.scheduling.placement import find_refusal
 from outrider.engine.scheduling.queue_pass import QueuedRound
 from outrider.engine.scheduling.scheduling_pass import Tally
+from outrider.engine.state.room import Room
 from outrider.model.decisions import PREEMPT, RESUME, SQUEEZE, START, Choice, Move
 from outrider.model.errors import PolicyError
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, RUNNING, SUSPENDED_STATE, Job
@@ -44,12 +47,12 @@ class PlanRound(QueuedRound):
     def _decide(self) -> None:
         newcomers = self._admit()
         site = self._site
-        self._more: Counter[int] = Counter()  # CPUs that this round takes, by machine
+        self._rooms: dict[int, Room] = {}  # what is left in this pass, by machine
         self._moved: set[int] = set()
         for move in list(self._planner.plan(self.table, site)):
             job = site.jobs.get(move.job)
             self._check(move, job)
-            if job is not None:
+            if job is not None and self._is_possible(move, job):
                 self._apply(move, job)
         if self._sink is not None and self._moved:
             self._count_round()
@@ -81,30 +84,42 @@ class PlanRound(QueuedRound):
             wrong = f"the job {state}"
         elif move.job in self._moved:
             wrong = "the plan has moved the job already"
-        elif not 0 <= move.machine < site.machines_n:
-            wrong = f"there are {site.machines_n} machines"
         elif move.action != PREEMPT and not 1 <= move.cpus <= job.spec.cpus:
             wrong = f"it asks for {job.spec.cpus} CPUs"
         elif move.action == START and move.cpus != job.spec.cpus:
             wrong = f"on fewer than its {job.spec.cpus} CPUs it is squeezed"
         elif job.state != QUEUED and move.machine != job.machine:
             wrong = f"its run is on machine {job.machine}"
-        elif move.action != PREEMPT:
-            before = job.cpus if job.state == RUNNING else 0
-            left = self._cpus_left(move.machine)
-            if move.cpus - before > left:
-                wrong = f"{left} CPUs are left there"
         if wrong is not None:
             raise PolicyError(f"impossible move {move}: {wrong}")
 
-    def _cpus_left(self, machine: int) -> int:
-        site = self._site
-        return site.cpus_of(machine) - site.busy[machine] - self._more[machine]
+    def _is_possible(self, move: Move, job: Job) -> bool:
+        """The placement check; what is impossible is refused, and the rest of the plan goes on."""
+        more_cpus = move.cpus - (job.cpus if job.state == RUNNING else 0)
+        if more_cpus <= 0:
+            return True
+        spec = job.spec
+        if job.state == RUNNING and spec.resources is not None:  # it has them already
+            spec = replace(spec, resources=None)
+        room = self._room(move.machine)
+        refusal = find_refusal(self._site, spec, move.machine, more_cpus, room)
+        if refusal is not None:
+            self._seat.refuse(job, move.machine, refusal)
+        return refusal is None
+
+    def _room(self, machine: int) -> Room | None:
+        """What this plan has left of a machine; None if there is none of that number."""
+        if not (isinstance(machine, int) and 0 <= machine < self._site.machines_n):
+            return None
+        if machine not in self._rooms:
+            self._rooms[machine] = self._site.room(machine)
+        return self._rooms[machine]
 
     def _apply(self, move: Move, job: Job) -> None:
         """Keep the books of this round, write it down, and have it carried out."""
-        before = job.cpus if job.state == RUNNING else 0
-        self._more[move.machine] += (0 if move.action == PREEMPT else move.cpus) - before
+        room = self._room(move.machine)
+        if room is not None:
+            self._reckon(move, job, room)
         self._moved.add(move.job)
         standing = self._line.waiting.get(job.number)
         if self._sink is None and not self._is_news(move, standing):
@@ -114,6 +129,13 @@ class PlanRound(QueuedRound):
             self._carry_out(move, job)
             if standing is not None:
                 self.leave(job, standing)
+
+    def _reckon(self, move: Move, job: Job, room: Room) -> None:
+        """What the move leaves of the machine."""
+        if job.state == RUNNING:
+            room.give_back(job.cpus, job.spec.resources)
+        if move.action != PREEMPT:
+            room.take(move.cpus, job.spec.resources)
 
     def _is_news(self, move: Move, standing: Standing | None) -> bool:
         """In shadow a move that stands already is not written down again."""

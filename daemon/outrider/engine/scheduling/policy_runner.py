@@ -15,12 +15,13 @@ from outrider.engine.ports import Sink
 from outrider.engine.scheduling.backfill import NONE
 from outrider.engine.scheduling.pending_jobs import Line, Standing
 from outrider.engine.scheduling.per_job_pass import LineRound, OrderedRound
+from outrider.engine.scheduling.placement import Refusal
 from outrider.engine.scheduling.plan_pass import PlanRound
 from outrider.engine.scheduling.queue_pass import QueuedRound
 from outrider.engine.scheduling.ranking_pass import QueueRound
 from outrider.engine.scheduling.scheduling_pass import Record, Round
 from outrider.engine.state.site import Site
-from outrider.model.decisions import KEEP, NO_MACHINE, NOWHERE, START
+from outrider.model.decisions import KEEP, NOWHERE, START, UNCHOSEN
 from outrider.model.errors import PolicyError
 from outrider.model.jobs import Job
 from outrider.model.outcomes import EVICTED_RUN, REMOVED_RUN, Outcome
@@ -73,6 +74,7 @@ class Seat:
         self.holds = Holds(self.reconsider_s, exact)
         self.longest_hold_s = 0.0
         self.moves: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
         self._round = self._round_of(backfill)
         self.plans = isinstance(self._round, PlanRound)
         self.looks_at_runs = isinstance(self._round, QueuedRound)
@@ -135,7 +137,7 @@ class Seat:
         if not self.acting and standing is not None and standing.action:
             cluster = site.machine_cluster[job.machine]
             on_policy = standing.action == START and standing.cluster == cluster
-            if standing.reason != NO_MACHINE:
+            if standing.reason not in UNCHOSEN:
                 self.agreed += on_policy
                 self.disagreed += not on_policy
                 if standing.action == KEEP:
@@ -225,9 +227,24 @@ class Seat:
         self.reward_n += len(rewards)
         return total
 
+    def refuse(self, job: Job, machine: Any, refusal: Refusal) -> str:
+        """The policy chose what is impossible: the reason with which the job stays queued.
+
+        It is counted in `refused`, by why (`placement.WHYS`), and the policy goes on. Raises
+        `PolicyError` where seats are strict.
+        """
+        if self.strict:
+            raise PolicyError(
+                f"impossible to start job {job.number} on machine {machine} ({refusal.why}): "
+                f"asked for {refusal.asked}, but {refusal.left}"
+            )
+        self.refused[refusal.why] += 1
+        return f"refused_{refusal.why}"
+
     def _fail(self, error: Exception) -> None:
         """The policy raised an error. Raises `PolicyError` where seats are strict."""
-        text = f'policy "{self.name}" failed: {type(error).__name__}: {error}'
+        what = "" if isinstance(error, PolicyError) else f"{type(error).__name__}: "
+        text = f'policy "{self.name}" failed: {what}{error}'
         if self.strict:
             raise PolicyError(text) from error
         self.broken = text
@@ -242,7 +259,7 @@ class Seat:
     def next_look_s(self, number: int) -> float | None:
         """When a waiting job is decided again; None: as soon as a machine frees, or never."""
         standing = self.line.waiting.get(number)
-        if standing is None or standing.decided_s is None or standing.reason == NO_MACHINE:
+        if standing is None or standing.decided_s is None or standing.reason in UNCHOSEN:
             return None
         due_s = standing.decided_s + self.reconsider_s
         if standing.hold_since_s is not None:
@@ -275,6 +292,7 @@ class Seat:
             "line": self.line.save(),
             "queue": self._round.save(),
             "moves": dict(self.moves),
+            "refused": dict(self.refused),
             "running": [[number, key, on] for number, (key, on) in self.running.items()],
             "predictions": None if self.predictions is None else self.predictions.save(),
             "holds": self.holds.save(),
@@ -300,6 +318,7 @@ class Seat:
         if bool(queue) != self.looks_at_runs:  # another kind of round was saved: its rule changed
             self.line.decide_anew(START if self.acting else "")
         self.moves = Counter(saved.get("moves", {}))
+        self.refused = Counter(saved["refused"])
         self.running = {number: (_hashable(key), on) for number, key, on in saved["running"]}
         if self.predictions is not None and saved["predictions"] is not None:
             self.predictions.restore(saved["predictions"])

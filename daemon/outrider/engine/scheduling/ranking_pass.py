@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from outrider.api.capabilities import Ranks
 from outrider.engine.scheduling.backfill import EASY, NONE, Begun, reserve_first, who_may_pass
 from outrider.engine.scheduling.pending_jobs import Standing
+from outrider.engine.scheduling.placement import fits_an_open_machine
 from outrider.engine.scheduling.queue_pass import QueuedRound
 from outrider.engine.scheduling.scheduling_pass import Tally
 from outrider.engine.state.runs import ExpectedEnd
@@ -63,7 +64,7 @@ class QueueRound(QueuedRound):
                 if choice.reason != NO_MACHINE:  # its policy keeps it, and looks at the next
                     continue
                 self._note_no_machine(job.number, self._line.waiting[job.number])
-                if not self._fits_an_open_machine(job.spec.cpus):
+                if not fits_an_open_machine(self._site, job.spec):
                     continue
                 if self._backfill == EASY:
                     self._let_pass(job, places)
@@ -77,25 +78,13 @@ class QueueRound(QueuedRound):
                 places = np.delete(places, row)
 
     def _place(self, job: Job) -> Choice:
-        """Where a job may start now; if its policy keeps it, it rests.
-
-        A policy that overlooks how many CPUs are left gets the tightest machine that suffices.
-        """
-        standing, site = self._line.waiting[job.number], self._site
+        """Where a job may start now; if its policy keeps it, it rests."""
+        standing = self._line.waiting[job.number]
         choice, left_s = self._ask(job, standing)
-        if choice.machine != NOWHERE and site.cpus_left(choice.machine) < job.spec.cpus:
-            machine = site.tightest(job.spec.cpus)
-            reason = NO_MACHINE if machine == NOWHERE else choice.reason
-            return Choice(machine, reason, None, choice.scores)
         if choice.machine == NOWHERE and choice.reason != NO_MACHINE:
             self._resting.add(job.number)
             self._keep(job.number, standing, choice, left_s)
         return choice
-
-    def _fits_an_open_machine(self, cpus: int) -> bool:
-        """Whether some machine is wide enough; else nobody waits behind such a job."""
-        site = self._site
-        return any(site.cpus_of(machine) >= cpus for machine in range(site.machines_n))
 
     def _places(self) -> NDArray[np.float64]:
         """Where each stands; at infinity who rests, or was decided in this round (in shadow)."""

@@ -12,10 +12,21 @@ from typing import Any, Final, Protocol
 from outrider.api.capabilities import Groups
 from outrider.api.policy import Policy
 from outrider.engine.ports import Sink
+from outrider.engine.scheduling.open_places import OpenPlaces
 from outrider.engine.scheduling.pending_jobs import Line, Standing
+from outrider.engine.scheduling.placement import PROMISED, Possible, Refusal, find_refusal
+from outrider.engine.state.machines import FREE
 from outrider.engine.state.site import Site
-from outrider.model.decisions import KEEP, NO_MACHINE, NOWHERE, START, Choice
+from outrider.model.decisions import (
+    IMPOSSIBLE,
+    KEEP,
+    NO_MACHINE,
+    NOWHERE,
+    START,
+    Choice,
+)
 from outrider.model.jobs import Job
+from outrider.model.resources import Resources
 
 GUARD: Final = "guard"
 SHORTEST_HOLD_S: Final = 1.0
@@ -31,6 +42,16 @@ class Tally(Protocol):
     starts: int
     moves: Counter[str]
 
+    def refuse(self, job: Job, machine: Any, refusal: Refusal) -> str:
+        """The policy chose what is impossible: the reason with which the job stays queued.
+
+        Raises `PolicyError` where the seat is strict.
+        """
+        ...
+
+
+Allows = Callable[[int], bool]
+"""Whether a job may start on a machine although others wait before it."""
 
 Record = Callable[[Any, int, str, int, int, str, Choice | None], None]
 """Called for every ledger row: seat, job, action, machine, cpus, reason, choice."""
@@ -50,6 +71,7 @@ class Round:
         self._groups = seat.policy if isinstance(seat.policy, Groups) else None
         self._evaluations: dict[Hashable, Any] = {}
         self._reserved: list[tuple[int, int]] = []
+        self._reserved_resources: list[tuple[int, Resources]] = []
 
     def join(self, site: Site, sink: Sink | None, record: Record) -> None:
         """Come to an engine's table, before the first decision.
@@ -60,6 +82,7 @@ class Round:
             record: writes a ledger row.
         """
         self._site, self._sink, self._record = site, sink, record
+        self._possible = Possible(site)
 
     def decide_due(self) -> None:
         """Decide everything that is due; nobody chooses the same CPUs twice."""
@@ -69,6 +92,9 @@ class Round:
             for machine, cpus in self._reserved:
                 self._site.unreserve(machine, cpus)
             self._reserved.clear()
+            for machine, asked in self._reserved_resources:
+                self._site.resources.give_back(machine, asked)
+            self._reserved_resources.clear()
             self._evaluations.clear()
 
     def _decide(self) -> None:
@@ -97,27 +123,61 @@ class Round:
 
     # -- what is asked ------------------------------------------------------------------------
 
-    def _ask(self, job: Job, standing: Standing) -> tuple[Choice, float]:
+    def _ask(
+        self, job: Job, standing: Standing, allows: Allows | None = None
+    ) -> tuple[Choice, float]:
         """What the policy says of one job, and for how many seconds more it may keep it.
 
-        A job that may not be kept any more, and is, starts on a free machine drawn for it.
+        It is asked only if the job may start somewhere, and where it may is all that it sees. A
+        choice that is impossible all the same is refused. A job that may not be kept any more, and
+        is, starts on a machine drawn from those.
         """
-        site, policy, groups, evaluation = self._site, self._policy, self._groups, None
-        if groups is not None:
-            key = policy.group_key(job, site)
-            evaluations = self._evaluations
-            if key in evaluations:
-                evaluation = evaluations[key]
-            else:
-                evaluation = evaluations[key] = groups.evaluate_group(key, site)
+        site, policy, evaluation = self._site, self._policy, None
+        view: Site | OpenPlaces = site
+        if allows is not None or not job.is_plain:
+            view = OpenPlaces(site, job, allows)
+            if not view.free_since:
+                return Choice(NOWHERE, NO_MACHINE), 0.0
+        if self._groups is not None:
+            evaluation = self._evaluate(job, view, self._groups)
         left_s = policy.max_defer_s - standing.held_s
         if standing.hold_since_s is not None:
             left_s -= site.now - standing.hold_since_s
         may_defer = left_s >= SHORTEST_HOLD_S
-        choice = policy.choose(job, evaluation, site, may_defer)
-        if not may_defer and choice.machine == NOWHERE and choice.reason != NO_MACHINE:
-            choice = Choice(site.draw(policy.rng), GUARD)
+        choice = policy.choose(job, evaluation, view, may_defer)
+        machine = choice.machine
+        if machine == NOWHERE:
+            if not may_defer and choice.reason != NO_MACHINE:
+                choice = Choice(view.draw(policy.rng), GUARD)
+        elif machine not in view.free_since or site.state[machine] != FREE:
+            choice = self._refused(job, choice, view, may_defer)
         return choice, left_s
+
+    def _evaluate(self, job: Job, view: Site | OpenPlaces, groups: Groups) -> Any:
+        """What the policy evaluates once in a pass for all jobs of a group that fit everywhere.
+
+        Of one that does not it is asked anew: what it may have differs within the group.
+        """
+        key, evaluations = self._policy.group_key(job, view), self._evaluations
+        if view is not self._site:
+            return groups.evaluate_group(key, view)
+        if key in evaluations:
+            return evaluations[key]
+        evaluation = evaluations[key] = groups.evaluate_group(key, view)
+        return evaluation
+
+    def _refused(
+        self, job: Job, choice: Choice, view: Site | OpenPlaces, may_defer: bool
+    ) -> Choice:
+        """What follows from a choice that is impossible."""
+        spec = job.spec
+        refusal = find_refusal(self._site, spec, choice.machine, spec.cpus)
+        if refusal is None:
+            refusal = Refusal(PROMISED, "a start now", "what a job before it will need")
+        reason = self._seat.refuse(job, choice.machine, refusal)
+        if may_defer:
+            return Choice(NOWHERE, reason, None, choice.scores)
+        return Choice(view.draw(self._policy.rng), GUARD)
 
     def _keep(self, number: int, standing: Standing, choice: Choice, left_s: float) -> None:
         """It stays queued by choice, and is due again a decision epoch later."""
@@ -134,10 +194,14 @@ class Round:
     # -- what is written down -----------------------------------------------------------------
 
     def _note_no_machine(self, number: int, standing: Standing) -> None:
-        standing.end_hold(self._site.now)
-        if standing.action != KEEP or standing.reason != NO_MACHINE:
-            standing.decided_s = self._site.now
-            self._note_keep(number, standing, NO_MACHINE, None)
+        """It waits for a machine, or for one that the site does not have."""
+        site = self._site
+        standing.end_hold(site.now)
+        job = site.jobs[number]
+        reason = NO_MACHINE if job.is_plain or self._possible(job.spec) else IMPOSSIBLE
+        if standing.action != KEEP or standing.reason != reason:
+            standing.decided_s = site.now
+            self._note_keep(number, standing, reason, None)
 
     def _note_keep(
         self, number: int, standing: Standing, reason: str, choice: Choice | None
@@ -155,6 +219,9 @@ class Round:
             standing.end_hold(now)
         site.reserve(machine, cpus)
         self._reserved.append((machine, cpus))
+        if not job.is_plain and job.spec.resources is not None:
+            site.resources.take(machine, job.spec.resources)
+            self._reserved_resources.append((machine, job.spec.resources))
         sink, reason = self._sink, choice.reason
         again = sink is None and standing.action == START and standing.cluster == cluster
         standing.decided_s, standing.action, standing.reason = now, START, reason

@@ -7,15 +7,18 @@ is drawn by rejection: never from a list of all free machines, which would have 
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from outrider.engine.state.availability import LeftAlone
+from outrider.engine.state.resource_use import ResourceUse
+from outrider.engine.state.room import Room
 from outrider.model.clusters import ClusterSpec
 from outrider.model.decisions import NOWHERE
+from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
 
 _TRIES = 32
@@ -36,6 +39,9 @@ class Machines:
         busy: CPUs that run jobs or are reserved in this round, by machine.
         state: of each machine, one of `SHUT`, `FREE`, `TAKEN`, `RESERVED`.
         free_since: machines on which a job may start, and since when.
+        resources: what machines declare besides CPUs, and what runs use of it.
+        classes: machines of each eligibility class, by its name.
+        capacities_n: changes with what machines there are and who may use them.
     """
 
     def __init__(self, clusters: Sequence[ClusterSpec]) -> None:
@@ -57,6 +63,9 @@ class Machines:
         self.owner = bytearray()
         self.free_since: dict[int, float] = {}
         self.left_alone = LeftAlone()
+        self.resources = ResourceUse()
+        self.classes: dict[str, set[int]] = {}
+        self.capacities_n = 0
         for cluster in clusters:
             self._add_cluster(cluster)
 
@@ -94,6 +103,8 @@ class Machines:
         self.cpus[machine] = max(1, spec.cpus)
         self.widest = max(self.widest, spec.cpus)
         self.members[cluster].append(machine)
+        self.resources.declare(machine, spec.resources)
+        self.capacities_n += 1
         self._refresh_watts(cluster)
 
     def leave(self, machine: int) -> None:
@@ -104,7 +115,15 @@ class Machines:
         cluster = self.machine_cluster[machine]
         self.members[cluster].remove(machine)
         self.specs[machine] = None
+        self.resources.declare(machine, None)
+        self.capacities_n += 1
         self._refresh_watts(cluster)
+
+    def tell_class(self, name: str, machines: Sequence[int], anew: bool) -> None:
+        """An eligibility class holds these machines; if not `anew`, beside those told before."""
+        before = set() if anew else self.classes.get(name, set())
+        self.classes[name] = before | set(machines)
+        self.capacities_n += 1
 
     def _refresh_watts(self, cluster: int) -> None:
         watts = [s.active_w for m in self.members[cluster] if (s := self.specs[m]) is not None]
@@ -172,6 +191,18 @@ class Machines:
             self.free_total += 1
 
     # -- who may start where ------------------------------------------------------------------
+
+    def is_eligible(self, spec: JobSpec, machine: int) -> bool:
+        """Whether a machine is among those that a job may use."""
+        return not spec.eligible or machine in self.classes.get(spec.eligible, ())
+
+    def room(self, machine: int) -> Room:
+        """What is left of a machine, with what this pass has chosen reserved."""
+        return Room(self.cpus[machine] - self.busy[machine], self.resources.left(machine))
+
+    def resources_left(self, machine: int) -> Mapping[str, float]:
+        """What is left of the resources that a machine declares, by name."""
+        return self.resources.left(machine)
 
     def watts_span(self) -> tuple[float, float]:
         """The least and most active watts of any cluster; (0, 0) where none is known."""

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Any
 
+import msgspec
+
 from outrider.engine.accounting.fairness import Fairness
 from outrider.engine.state.machines import FREE, SHUT, TAKEN, Machines
 from outrider.engine.state.packing import pack, unpack
@@ -77,6 +79,10 @@ class Site(Machines):
         """All jobs that run. For policies that `rank` or `plan`; others are shown none."""
         return () if self.runs is None else self.runs
 
+    def may_use(self, job: Job, machine: int) -> bool:
+        """Whether a machine is among those that a job may use, free or not."""
+        return self.is_eligible(job.spec, machine)
+
     def utility(self, job: Job) -> TimeUtility:
         """The time utility function that the site declares for the job's class."""
         return utility_of(self.utilities, job.spec.job_class)
@@ -97,7 +103,7 @@ class Site(Machines):
             "now": self.now,
             "jobs": pack(job.save() for job in self.jobs.values()),
             "clusters": self.cluster_names,
-            "machines": [None if s is None else _spec_as_dict(s) for s in self.specs],
+            "machines": [None if s is None else msgspec.to_builtins(s) for s in self.specs],
             "machine_cluster": self.machine_cluster,
             "members": self.members,
             "busy": self.busy,
@@ -106,6 +112,8 @@ class Site(Machines):
             "free": bytes(state == FREE for state in self.state),
             "left_alone": self.left_alone.save(),
             "free_since": list(self.free_since.items()),
+            "resource_runs": self.resources.save(),
+            "classes": {name: sorted(machines) for name, machines in self.classes.items()},
             "runs": None if self.runs is None else self.runs.save(),
         }
 
@@ -115,7 +123,7 @@ class Site(Machines):
             self.cluster_number(name)
         for machine, spec in enumerate(saved["machines"]):
             name = saved["clusters"][saved["machine_cluster"][machine]]
-            self.join(machine, MachineSpec(**(spec or {"cluster": name})))
+            self.join(machine, msgspec.convert(spec or {"cluster": name}, MachineSpec))
             if spec is None:
                 self.leave(machine)
         self.now = saved["now"]
@@ -127,6 +135,8 @@ class Site(Machines):
         self.owner = bytearray(saved["owner"])
         for machine, (usable, free) in enumerate(zip(saved["usable"], saved["free"], strict=True)):
             self.state[machine] = (FREE if free else TAKEN) if usable else SHUT
+        self.resources.restore(saved["resource_runs"])
+        self.classes = {name: set(machines) for name, machines in saved["classes"].items()}
         self.left_alone.restore(saved["left_alone"])
         self.free_since.clear()
         self.free_since.update(saved["free_since"])
@@ -137,7 +147,3 @@ class Site(Machines):
                 self.index_runs()
             else:
                 self.runs = Runs.restored(saved["runs"], self.jobs)
-
-
-def _spec_as_dict(spec: MachineSpec) -> dict[str, Any]:
-    return {name: getattr(spec, name) for name in spec.__struct_fields__}
