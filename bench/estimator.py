@@ -25,8 +25,8 @@ from calibration import calibration_s
 from outrider.api import Job, JobSpec, PolicySettings, RunTimeEstimate, RunTimeEstimator
 from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload
-from outrider.lab.estimates.scores import QUANTILES, pinball
-from outrider.lab.estimates.told import tell
+from outrider_lab.estimates.scores import QUANTILES, pinball
+from outrider_lab.estimates.told import tell
 from outrider_policies.estimators import LastTwoRunTimes, LearnedRunTimes, UserRunTimes
 from outrider_policies.estimators.learned import LearnedSettings
 

@@ -1,9 +1,11 @@
 """Run reports made up by hand: a world in which everything the paper claims is so."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from outrider.lab.mcgough.grid import FULL, OPTIONS, Size, Variant, variants
+from outrider_lab.papers.mcgough.grid import FULL, OPTIONS, Size, policies
+from outrider_lab.papers.mcgough.reproduction import Reproduction
+from outrider_lab.running.run_spec import PolicySpec
 
 Figures = tuple[float, float, float]
 """Useful MWh, wasted MWh, mean overhead in minutes."""
@@ -31,10 +33,10 @@ LEVELS = {
 }
 
 
-def as_the_paper(variant: Variant) -> Figures:
+def as_the_paper(policy: PolicySpec) -> Figures:
     """What the paper's section 7 says, or what agrees with it."""
-    settings = dict(variant.settings)
-    if variant.policy == "random_match":
+    settings = dict(policy.settings)
+    if policy.policy == "random_match":
         return RANDOM
     if not settings:
         return 26.0, 40.0, 13.0
@@ -47,25 +49,25 @@ def as_the_paper(variant: Variant) -> Figures:
     return useful, wasted, overhead * RANDOM[2]
 
 
-def nothing_helps(variant: Variant) -> Figures:
+def nothing_helps(policy: PolicySpec) -> Figures:
     """Every policy and setting is as good as random."""
     return RANDOM
 
 
-def everything_matters(variant: Variant) -> Figures:
+def everything_matters(policy: PolicySpec) -> Figures:
     """Where the paper sees no effect, there is one."""
     useful, wasted, overhead = RANDOM
-    settings = dict(variant.settings)
+    settings = dict(policy.settings)
     factor = 1.0 + settings.get("sigma", 0.0) + settings.get("epsilon", 0.0)
     if settings.keys() & OPTION_SETTINGS:
         factor *= 1.3
     return useful * factor, wasted * factor, overhead * factor
 
 
-def report(variant: Variant, figures: Figures, learns: bool = True) -> dict[str, Any]:
+def report(policy: PolicySpec, figures: Figures, learns: bool = True) -> dict[str, Any]:
     """A run report: evictions fall over the year, and the cluster level worsens in autumn."""
     useful, wasted, overhead = figures
-    settings = dict(variant.settings)
+    settings = dict(policy.settings)
     by_month, by_week = [], []
     is_cluster = learns and settings.get("level") == "cluster"
     for month in range(MONTHS):
@@ -100,18 +102,30 @@ def _stretch(
 
 
 def years(
-    world: Callable[[Variant], Figures],
+    world: Callable[[PolicySpec], Figures],
     seeds: range = range(1, 5),
     size: Size = FULL,
     learns: bool = True,
-) -> dict[int, dict[Variant, Any]]:
-    """Reports by seed and variant; years differ by a few parts in ten thousand."""
-    out: dict[int, dict[Variant, Any]] = {}
+) -> dict[int, dict[PolicySpec, Any]]:
+    """Reports by seed and policy; years differ by a few parts in ten thousand."""
+    out: dict[int, dict[PolicySpec, Any]] = {}
     for seed in seeds:
         out[seed] = {}
-        for variant in variants(size):
-            useful, wasted, overhead = world(variant)
+        for policy in policies(size):
+            useful, wasted, overhead = world(policy)
             near = 1 + 2e-4 * seed
             figures = (useful * near, wasted * near, overhead * near)
-            out[seed][variant] = report(variant, figures, learns)
+            out[seed][policy] = report(policy, figures, learns)
     return out
+
+
+def summed_up(
+    size: Size, seeds: Sequence[int], years: Mapping[int, Mapping[PolicySpec, Any]],
+    failed: Sequence[dict[str, str]] = (),
+) -> dict[str, Any]:  # fmt: skip
+    """The reproduction of these reports."""
+    by_policy: dict[PolicySpec, dict[int, Any]] = {}
+    for seed, reports in years.items():
+        for policy, one in reports.items():
+            by_policy.setdefault(policy, {})[seed] = one
+    return Reproduction(size, seeds).sum_up(by_policy) | {"failed": list(failed)}

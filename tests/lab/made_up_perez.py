@@ -1,25 +1,38 @@
 """Figures of runs made up by hand: a world in which everything that Perez et al. claim is so."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from outrider.lab.perez.figures import MOMENTS, QUANTILES, STRETCHES, RunFigures
-from outrider.lab.perez.grid import (
+import msgspec
+
+from outrider_lab.papers.perez.figures import MOMENTS, QUANTILES, STRETCHES, RunFigures
+from outrider_lab.papers.perez.grid import (
     FULL,
     INFEASIBLE,
     NATIVE,
     UNTRAINED,
     WINDOW,
+    Row,
+    Situation,
     Size,
-    Trial,
-    plan,
+    points,
 )
-from outrider.lab.perez.trial import TrialResult
+from outrider_lab.papers.perez.reproduction import Reproduction
+from outrider_lab.running.run_spec import PolicySpec
 
 Figures = tuple[float, float, float, float]
 """Of one class: mean, standard deviation, median and greatest wait in seconds."""
 Both = tuple[Figures, Figures]
 """Of interactive jobs and of batch jobs."""
+
+
+class Run(NamedTuple):
+    """A policy in a situation with a seed."""
+
+    situation: Situation
+    policy: PolicySpec
+    seed: int
+
 
 FIFO_S: dict[str, Both] = {
     "0.2": ((923, 552, 800, 2361), (825, 539, 700, 2383)),
@@ -36,36 +49,55 @@ WINDOW_RL_S: Both = ((2163, 3914, 352, 20118), (1717, 3482, 200, 22947))
 HOURS = {"0.2": 136, "0.4": 59, "0.5": 44, WINDOW: 228}
 
 
-def as_the_paper(trial: Trial) -> RunFigures:
+def as_the_paper(run: Run) -> RunFigures:
     """What the paper's section VI says, or what agrees with it."""
-    row, learns = trial.situation.row, trial.variant.policy == "sarsa"
+    row, learns = run.situation.row, run.policy.policy == "sarsa"
     if row == WINDOW:
-        return _figures(trial, WINDOW_RL_S if learns else NATIVE_S, learns)
-    return _figures(trial, (RL_S if learns else FIFO_S)[row], learns)
+        return _figures(run, WINDOW_RL_S if learns else NATIVE_S, learns)
+    return _figures(run, (RL_S if learns else FIFO_S)[row], learns)
 
 
-def nothing_helps(trial: Trial) -> RunFigures:
+def nothing_helps(run: Run) -> RunFigures:
     """Every policy is as good as FIFO."""
-    row = trial.situation.row
-    return _figures(trial, NATIVE_S if row == WINDOW else FIFO_S[row], learns=False)
+    row = run.situation.row
+    return _figures(run, NATIVE_S if row == WINDOW else FIFO_S[row], learns=False)
 
 
 def results(
-    world: Callable[[Trial], RunFigures],
+    world: Callable[[Run], RunFigures],
     seeds: range = range(1, 6),
     size: Size = FULL,
     traces: tuple[str, ...] = (),
-) -> dict[Trial, TrialResult]:
-    """A result for every trial of the plan; seeds differ by a few parts in ten thousand."""
+) -> dict[Run, dict[str, Any]]:
+    """What every run brought; seeds differ by a few parts in ten thousand."""
+    runs = [
+        Run(row.situation, row.policy, seed)
+        for row, seed in points(size, seeds, traces)
+        if row.policy is not None
+    ]
     return {
-        trial: TrialResult(world(trial), {**dict(trial.variant.settings), "made": "up"})
-        for trial in plan(size, seeds, traces)
+        run: {
+            "figures": msgspec.structs.asdict(world(run)),
+            "settings": {**dict(run.policy.settings), "made": "up"},
+        }
+        for run in runs
     }
 
 
-def _figures(trial: Trial, waits: Both, learns: bool) -> RunFigures:
-    near = 1 + 2e-4 * trial.seed
-    row = trial.situation.row
+def summed_up(
+    size: Size, seeds: range, traces: tuple[str, ...], runs: Mapping[Run, Any],
+    failed: Sequence[dict[str, str]] = (),
+) -> dict[str, Any]:  # fmt: skip
+    """The reproduction of these results."""
+    by_row: dict[Row, dict[int, Any]] = {}
+    for run, result in runs.items():
+        by_row.setdefault(Row(run.situation, run.policy), {})[run.seed] = result
+    return Reproduction(size, seeds, traces).sum_up(by_row) | {"failed": list(failed)}
+
+
+def _figures(run: Run, waits: Both, learns: bool) -> RunFigures:
+    near = 1 + 2e-4 * run.seed
+    row = run.situation.row
     scalars: dict[str, float] = {}
     for name, of_class in zip(("interactive", "batch"), waits, strict=True):
         parts = dict(zip(("mean", "std", "median", "max"), of_class, strict=True))
@@ -76,7 +108,7 @@ def _figures(trial: Trial, waits: Both, learns: bool) -> RunFigures:
             more["acceptable"] = 0.4 if learns else 0.35
         more |= {"overhead": 0.5, "overhead_median": 0.2}
         scalars |= {f"{name}.{part}": value * near for part, value in more.items()}
-    fairness = _fairness(trial, learns)
+    fairness = _fairness(run, learns)
     scalars |= {
         "fairness": fairness * near,
         "fairness.early": 0.945 * near,
@@ -84,8 +116,8 @@ def _figures(trial: Trial, waits: Both, learns: bool) -> RunFigures:
         "span_h": HOURS[row] * near,
         "decision_s.p50": 0.001,
         "decision_s.p99": 0.005 * near,
-        "refused_ratio": 0.4 if trial.variant == NATIVE else 0.0,
-        "accepted.mean": 0.0 if trial.variant == NATIVE else waits[0][0],
+        "refused_ratio": 0.4 if run.policy == NATIVE else 0.0,
+        "accepted.mean": 0.0 if run.policy == NATIVE else waits[0][0],
         "cpu_s": 1.0,
     }
     curve = [float(q) * waits[0][3] for q in QUANTILES]
@@ -93,22 +125,22 @@ def _figures(trial: Trial, waits: Both, learns: bool) -> RunFigures:
         scalars,
         {"interactive": curve, "batch": curve},
         {"interactive": [v / 500 for v in curve], "batch": [v / 5000 for v in curve]},
-        {"interactive": _course(trial, waits[0][0] * near, learns), "batch": [1.0] * STRETCHES},
+        {"interactive": _course(run, waits[0][0] * near, learns), "batch": [1.0] * STRETCHES},
         [3600.0 * n for n in range(MOMENTS)],
         [fairness] * MOMENTS,
     )
 
 
-def _fairness(trial: Trial, learns: bool) -> float:
-    if trial.situation.targets == INFEASIBLE:
+def _fairness(run: Run, learns: bool) -> float:
+    if run.situation.targets == INFEASIBLE:
         return 0.62
     return 0.968 if learns else 0.971
 
 
-def _course(trial: Trial, mean_s: float, learns: bool) -> list[float]:
-    if trial.variant == UNTRAINED:
+def _course(run: Run, mean_s: float, learns: bool) -> list[float]:
+    if run.policy == UNTRAINED:
         return [5 * mean_s] * (STRETCHES // 2) + [mean_s] * (STRETCHES // 2)
-    if trial.situation.row == WINDOW and learns:
+    if run.situation.row == WINDOW and learns:
         return [mean_s * 2] * (STRETCHES // 2) + [mean_s] * (STRETCHES // 2)
     return [mean_s] * STRETCHES
 

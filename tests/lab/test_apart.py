@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from outrider.lab.apart import set_apart
-from outrider.lab.perez.grid import FULL as PEREZ_FULL
-from outrider.lab.perez.grid import situations, variants_of
-from outrider.lab.perez.rows import row_of as perez_row
-from outrider.lab.vengerov.grid import FULL as VENGEROV_FULL
-from outrider.lab.vengerov.grid import variants
-from outrider.lab.vengerov.rows import row_of as vengerov_row
+from outrider_lab.papers.perez.grid import FULL as PEREZ_FULL
+from outrider_lab.papers.perez.grid import policies_of, situations
+from outrider_lab.papers.perez.rows import row_of as perez_row
+from outrider_lab.papers.vengerov.grid import FULL as VENGEROV_FULL
+from outrider_lab.papers.vengerov.grid import treatments
+from outrider_lab.papers.vengerov.rows import row_of as vengerov_row
+from outrider_lab.reporting.apart import set_apart
 
 PEREZ_KEY = ("row", "targets", "policy", "preset", "estimates")
 VENGEROV_KEY = ("rate", "steps", "policy", "over", "preempt", "inputs", "drop_hopeless")
@@ -24,12 +24,12 @@ A_RUN = {
 
 def rows_of_perez() -> Iterable[dict[str, Any]]:
     for situation in situations(PEREZ_FULL, ()):
-        for variant in variants_of(situation):
-            yield perez_row(situation, variant, {}, {})
+        for one in policies_of(situation):
+            yield perez_row(situation, one, {}, {})
 
 
 def rows_of_vengerov() -> Iterable[dict[str, Any]]:
-    return (vengerov_row(variant, {1: A_RUN}) for variant in variants(VENGEROV_FULL))
+    return (vengerov_row(one, {1: A_RUN}) for one in treatments(VENGEROV_FULL))
 
 
 @pytest.mark.parametrize(

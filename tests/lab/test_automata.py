@@ -13,15 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 from outrider.api import Job, JobSpec, MachineSpec
-from outrider.cli.reproductions.automata import command
 from outrider.engine.state.site import Site
-from outrider.lab.automata.claims import sum_as_printed
-from outrider.lab.automata.page import html
-from outrider.lab.automata.polling import USERS as USERS_N
-from outrider.lab.automata.polling import play_polls
-from outrider.lab.automata.reproduction import reproduce, summed_up
-from outrider.lab.automata.schedulers import SeveralSchedulers
-from outrider.lab.automata.trials import (
+from outrider.model.localtime import ZoneTime
+from outrider.plugins.making import make_policy
+from outrider_lab.commands.reproductions.automata import command
+from outrider_lab.papers.automata.claims import sum_as_printed
+from outrider_lab.papers.automata.grid import (
     BURSTY,
     COME_AND_GO,
     DRIFT,
@@ -35,23 +32,40 @@ from outrider.lab.automata.trials import (
     STATIONARY,
     STEADY,
     USERS,
+    Case,
     Figures,
-    Key,
-    Trial,
-    plan,
+    cases,
 )
-from outrider.lab.automata.workloads import LOAD_RATIO, MEAN_RUN_S, node_grid
-from outrider.lab.claims import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED
-from outrider.model.localtime import ZoneTime
-from outrider.plugins.making import make_policy
+from outrider_lab.papers.automata.page import html
+from outrider_lab.papers.automata.polling import USERS as USERS_N
+from outrider_lab.papers.automata.polling import play_polls
+from outrider_lab.papers.automata.reproduction import Reproduction
+from outrider_lab.papers.automata.schedulers import SeveralSchedulers
+from outrider_lab.papers.automata.specs import spec_of
+from outrider_lab.papers.automata.workloads import LOAD_RATIO, MEAN_RUN_S, node_grid
+from outrider_lab.reporting.claims import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED
+from outrider_lab.running.run_spec import RunSpec
+from outrider_lab.running.study import run_study, specs_of
 
 TINY = QUICK._replace(jobs=60, steps=100, polls=80, nodes=5)
 CLAIM_FIELDS = {"claim", "where", "paper", "measured", "interval", "verdict", "why"}
 
 
-def poll_trial(scheme: str, pattern: str, poll: str, polls: int = 2000) -> Trial:
-    (variant,) = [each for each in POLLERS if each.scheme == scheme]
-    return Trial(USERS, pattern, poll, variant, 1, FULL._replace(polls=polls))
+def polls_of(scheme: str, pattern: str, poll: str, polls: int = 2000) -> RunSpec:
+    (treatment,) = [each for each in POLLERS if each.scheme == scheme]
+    return spec_of(Case(USERS, pattern, poll, treatment), FULL._replace(polls=polls), 1)
+
+
+def summed_up(
+    seeds: range, measured: dict[Case, dict[int, Figures]], *failed: dict[str, str]
+) -> dict[str, Any]:
+    return Reproduction(FULL, seeds).sum_up(measured) | {"failed": list(failed)}
+
+
+def case_of(scheme: str) -> Case:
+    """The one on the grid."""
+    (case,) = [each for each in cases(FULL) if each.key == (GRID, "", "", scheme)]
+    return case
 
 
 # -- what is run --------------------------------------------------------------------------------
@@ -71,27 +85,28 @@ def test_the_grid_has_the_load_it_says_and_is_the_same_for_a_seed() -> None:
     assert {change.time_s for change in again.speed_changes} == {float(grid.submit_s[2000])}
 
 
-def test_every_trial_of_a_seed_is_planned_once() -> None:
-    trials = plan(FULL, [1, 2])
-    assert len({str(trial) for trial in trials}) == len(trials)
-    assert {trial.experiment for trial in trials} == {STATIONARY, GRID, DRIFT, USERS}
+def test_every_case_of_a_seed_is_planned_once() -> None:
+    study = Reproduction(FULL, [1, 2])
+    specs = specs_of(study)
+    assert len({spec.key for spec in specs}) == len({str(spec) for spec in specs}) == len(specs)
+    assert {case.experiment for case, _ in study.points()} == {STATIONARY, GRID, DRIFT, USERS}
 
 
 def test_in_turns_nobody_waits_longer_than_a_round() -> None:
-    found = play_polls(poll_trial(ROUND_ROBIN, STEADY, "backlog"))
+    found = play_polls(polls_of(ROUND_ROBIN, STEADY, "backlog"))
     assert found["starvation"] <= USERS_N
     assert found["wait"] == pytest.approx(USERS_N / 2, abs=2.0)
 
 
 def test_users_who_come_and_go_are_all_served() -> None:
     for scheme in (ROUND_ROBIN, "L_R-P"):
-        found = play_polls(poll_trial(scheme, COME_AND_GO, "backlog"))
+        found = play_polls(polls_of(scheme, COME_AND_GO, "backlog"))
         assert found["wait"] < 40.0, scheme
 
 
 def test_the_automaton_beats_turns_where_a_poll_takes_one_job_and_not_where_it_takes_all() -> None:
     wait: dict[tuple[str, str], float] = {
-        (scheme, poll): play_polls(poll_trial(scheme, BURSTY, poll, 5000))["wait"]
+        (scheme, poll): play_polls(polls_of(scheme, BURSTY, poll, 5000))["wait"]
         for scheme in (ROUND_ROBIN, "L_R-P")
         for poll in ("one", "backlog")
     }
@@ -125,17 +140,17 @@ def test_equation_41_as_printed_loses_the_probabilities() -> None:
 # -- rows and verdicts --------------------------------------------------------------------------
 
 
-def made_up(good: bool, seeds: range) -> dict[Key, dict[int, Figures]]:
+def made_up(good: bool, seeds: range) -> dict[Case, dict[int, Figures]]:
     """A world in which learners are better by half than random and turns, or worse."""
-    found: dict[Key, dict[int, Figures]] = defaultdict(dict)
-    for trial in plan(FULL, seeds):
-        learns = trial.variant.policy == "automata"
-        size = (0.5 if learns == good else 1.0) * (1 + trial.seed / 1000)
+    found: dict[Case, dict[int, Figures]] = defaultdict(dict)
+    for case, seed in Reproduction(FULL, seeds).points():
+        learns = case.treatment.policy == "automata"
+        size = (0.5 if learns == good else 1.0) * (1 + seed / 1000)
         names = (
             "flowtime", "flowtime_before", "flowtime_after", "makespan_ratio", "load_cov", "queue",
             "wait", "wait_p95", "starvation", "empty_ratio", "heavy_wait_ratio",
         )  # fmt: skip
-        found[trial.row][trial.seed] = dict.fromkeys(names, size) | {
+        found[case][seed] = dict.fromkeys(names, size) | {
             "p_best": 0.48, "locked_ratio": 0.1, "capacity_correlation": 0.99,
             "within_mean_ratio": 0.5,
         }  # fmt: skip
@@ -145,7 +160,7 @@ def made_up(good: bool, seeds: range) -> dict[Key, dict[int, Figures]]:
 @pytest.mark.parametrize(("good", "verdict"), [(True, REPRODUCED), (False, NOT_REPRODUCED)])
 def test_verdicts_follow_what_was_measured(good: bool, verdict: str) -> None:
     seeds = range(1, 6)
-    claims = {c["claim"]: c for c in summed_up(FULL, seeds, made_up(good, seeds), [])["claims"]}
+    claims = {c["claim"]: c for c in summed_up(seeds, made_up(good, seeds))["claims"]}
     beside = "LAJS improves flowtime: beside random"
     assert claims[beside]["verdict"] == verdict
     assert claims[beside]["measured"] == pytest.approx(0.5 if good else 2.0)
@@ -160,8 +175,8 @@ def test_verdicts_follow_what_was_measured(good: bool, verdict: str) -> None:
 
 def test_figures_are_means_over_the_seeds_with_error_and_worst() -> None:
     measured = made_up(True, range(1, 4))
-    del measured[GRID, "", "", RANDOM][2]
-    rows = summed_up(FULL, range(1, 4), measured, [{"cell": "x", "error": "y"}])["rows"]
+    del measured[case_of(RANDOM)][2]
+    rows = summed_up(range(1, 4), measured)["rows"]
     lajs = next(row for row in rows if (row["experiment"], row["scheme"]) == (GRID, LAJS))
     assert lajs["flowtime"] == {
         "mean": pytest.approx(0.501), "se": pytest.approx(0.0005 / 3**0.5), "worst": 0.5015,
@@ -178,7 +193,7 @@ def test_figures_are_means_over_the_seeds_with_error_and_worst() -> None:
 
 @pytest.fixture(scope="module")
 def tiny() -> dict[str, Any]:
-    return reproduce(TINY, range(1, 3), 1)
+    return run_study(Reproduction(TINY, range(1, 3)), 1)
 
 
 def test_a_run_too_small_measures_everything_and_decides_nothing(tiny: dict[str, Any]) -> None:
@@ -218,11 +233,11 @@ def test_the_command_writes_page_and_json_and_prints_the_same(tmp_path: Path) ->
     assert "</html>" in (folder / "index.html").read_text(encoding="utf-8")
 
 
-def test_a_failed_trial_is_named_and_the_others_stand() -> None:
+def test_a_failed_run_is_named_and_the_others_stand() -> None:
     measured = made_up(True, range(1, 3))
-    del measured[GRID, "", "", LAJS]
-    found = summed_up(FULL, range(1, 3), measured, [{"cell": "grid, LAJS", "error": "no"}])
-    assert found["failed"] == [{"cell": "grid, LAJS", "error": "no"}]
+    del measured[case_of(LAJS)]
+    found = summed_up(range(1, 3), measured, {"run": "LAJS", "error": "no"})
+    assert "LAJS" in html(found)
     claims = {claim["claim"]: claim for claim in found["claims"]}
     lost = claims["LAJS improves flowtime: beside random"]
     assert (lost["verdict"], lost["measured"]) == (NOT_COMPARABLE, None)

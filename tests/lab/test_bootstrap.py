@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from outrider.lab.bootstrap import (
+from outrider_lab.reporting.bootstrap import (
     Interval,
     blocks_of_time,
     interval,

@@ -4,7 +4,7 @@ from math import nan
 
 import pytest
 
-from outrider.lab.claims import (
+from outrider_lab.reporting.claims import (
     NOT_COMPARABLE,
     NOT_REPRODUCED,
     REPRODUCED,

@@ -9,25 +9,26 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from outrider.cli.commands.compare import command
 from outrider.cli.commands.replay import command as replay_command
 from outrider.formats.swf.writing import write_swf
-from outrider.lab.bootstrap import DAY_S, blocks_of_time
-from outrider.lab.comparison.comparison import result_of
-from outrider.lab.comparison.difference import (
+from outrider.model.errors import OutriderError, TraceError
+from outrider.simulation.generators.grids.perez import perez_grid
+from outrider_lab.commands.compare import command
+from outrider_lab.comparison.comparison import Comparison
+from outrider_lab.comparison.difference import (
     BETTER,
     NO_DIFFERENCE,
     TOO_SHORT,
     WORSE,
     Differences,
 )
-from outrider.lab.comparison.on_a_trace import PUBLISHED, TraceComparison
-from outrider.lab.comparison.over_traces import over_traces
-from outrider.lab.comparison.paired import JobOutcomes, PairedJobs, PolicyRun, pair_jobs
-from outrider.lab.comparison.running import Candidate, Conditions, Task, run_task
-from outrider.lab.workers import Finished
-from outrider.model.errors import OutriderError, PolicyError, TraceError
-from outrider.simulation.generators.grids.perez import perez_grid
+from outrider_lab.comparison.on_a_trace import PUBLISHED, TraceComparison
+from outrider_lab.comparison.over_traces import over_traces
+from outrider_lab.comparison.paired import JobOutcomes, PairedJobs, PolicyRun, pair_jobs
+from outrider_lab.comparison.watched_run import Conditions, run_watched
+from outrider_lab.reporting.bootstrap import DAY_S, blocks_of_time
+from outrider_lab.running.run_spec import PolicySpec
+from outrider_lab.running.study import run_study
 
 JOBS = 300
 CLASSES = ("interactive", "batch")
@@ -73,10 +74,18 @@ def test_figures_are_those_of_replay(trace: Path, result: dict[str, Any]) -> Non
             assert one[name] == run[name], name
 
 
+def ran(policy: str, trace: Path) -> tuple[dict[str, Any], JobOutcomes]:
+    """The report of a run, and what befell each job."""
+    file = Conditions().trace(str(trace))
+    result = run_watched(Conditions().spec(file, PolicySpec(policy), 0))
+    classes = np.array(file.load().job_class)
+    waits, slowdowns = (np.array(result[name]) for name in ("wait_s", "bounded_slowdown"))
+    return result["report"], JobOutcomes(file.load().submit_s, classes, waits, slowdowns)
+
+
 def test_a_jobs_figures_are_those_the_report_is_made_of(trace: Path) -> None:
-    run = run_task(Task(str(trace), Candidate("sjf"), 0, Conditions()))
-    assert len(run.jobs.wait_s) == JOBS
-    report, jobs = run.report, run.jobs
+    report, jobs = ran("sjf", trace)
+    assert len(jobs.wait_s) == JOBS
     assert report["bounded_slowdown"]["all"]["mean"] == pytest.approx(jobs.bounded_slowdown.mean())
     assert report["bounded_slowdown"]["all"]["max"] == jobs.bounded_slowdown.max()
     for name in CLASSES:
@@ -87,9 +96,8 @@ def test_a_jobs_figures_are_those_the_report_is_made_of(trace: Path) -> None:
 
 
 def test_a_jobs_slowdown_follows_from_its_wait_and_the_truth(trace: Path) -> None:
-    task = Task(str(trace), Candidate("fifo"), 0, Conditions())
-    jobs = run_task(task).jobs
-    run_s = task.conditions.read(task.trace).run_s
+    _, jobs = ran("fifo", trace)
+    run_s = Conditions().trace(str(trace)).load().run_s
     expected = np.maximum(1.0, (jobs.wait_s + run_s) / np.maximum(run_s, 10.0))
     assert jobs.bounded_slowdown == pytest.approx(expected)
 
@@ -176,10 +184,25 @@ def test_bad_words_are_refused_before_anything_runs(
     assert ran.stdout == ""
 
 
-def test_a_run_that_fails_is_named() -> None:
-    task = Task("kth.swf", Candidate("edf"), 7, Conditions())
-    with pytest.raises(PolicyError, match=r"edf, seed 7, on kth\.swf: its process ended"):
-        result_of(task, Finished(0, None, "its process ended with exit code -9"))
+def test_a_policy_that_failed_on_a_trace_is_left_out_of_it_and_the_others_are_compared(
+    trace: Path,
+) -> None:
+    study = Comparison([str(trace)], [PolicySpec("edf")], "edf")
+    whole = run_study(study, 1)
+    results = {
+        row: {0: study_result(study, row)} for row, _ in study.points() if row.policy != "edf"
+    }
+    left = study.sum_up(results)
+    assert [one["policy"] for one in left["traces"][0]["policies"]] == [*PUBLISHED]
+    assert all(one["against_reference"] is None for one in left["traces"][0]["policies"])
+    both = {one["policy"]: one for one in whole["traces"][0]["policies"]}
+    for one in left["traces"][0]["policies"]:
+        assert one["wait_s"] == both[one["policy"]]["wait_s"]
+    assert study.sum_up({})["traces"] == []
+
+
+def study_result(study: Comparison, row: Any) -> Any:
+    return run_watched(study.spec_of(row, 0))
 
 
 def test_a_damaged_trace_is_refused_by_its_line(trace: Path, tmp_path: Path) -> None:

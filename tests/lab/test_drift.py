@@ -5,25 +5,25 @@ import pytest
 from click.testing import CliRunner
 from numpy.typing import NDArray
 
-from outrider.cli.commands.drift import command
-from outrider.lab.drift import QUICK, WORLDS, Rival, check_rivals, rivals_of
-from outrider.lab.drift.page import html
-from outrider.lab.drift.suite import run_suite
-from outrider.lab.drift.trial import (
+from outrider.model.errors import ConfigurationError
+from outrider.model.utility import DEFAULT_UTILITIES, Constant
+from outrider_lab.commands.drift import command
+from outrider_lab.drift import QUICK, WORLDS, DriftSuite, Treatment, check_treatments, treatments_of
+from outrider_lab.drift.page import html
+from outrider_lab.drift.world_run import (
     FROZEN,
     LEARNING,
     STATIC,
     STOPPED,
-    Trial,
     WatchedRun,
     figures_of,
-    run_trial,
+    run_in_world,
+    spec_of,
 )
-from outrider.lab.drift.worlds import ORDERS, Changing, Size
-from outrider.model.errors import ConfigurationError
-from outrider.model.utility import DEFAULT_UTILITIES, Constant
+from outrider_lab.drift.worlds import ORDERS, Changing, Size
+from outrider_lab.running.study import run_study
 
-FIFO = Rival("fifo", STATIC)
+FIFO = Treatment("fifo", STATIC)
 Floats = NDArray[np.float64]
 
 
@@ -84,7 +84,9 @@ def test_a_guest_comes_at_the_change_and_goes_before_the_end() -> None:
 
 
 def test_slow_nodes_make_jobs_take_longer_from_the_change_on() -> None:
-    steady, slow = (run_trial(Trial(name, 2, QUICK, FIFO)) for name in ("steady", "slow nodes"))
+    steady, slow = (
+        run_in_world(spec_of(name, FIFO, QUICK, 2)) for name in ("steady", "slow nodes")
+    )
     assert slow["before"]["slowdown"] == pytest.approx(1.0, abs=0.3)
     assert slow["after"]["slowdown"] > slow["before"]["slowdown"]  # type: ignore[operator]
     assert slow.keys() == steady.keys()
@@ -110,13 +112,13 @@ def test_figures_are_means_over_the_jobs_of_a_window() -> None:
 
 
 def test_a_learner_meets_itself_stopped_and_frozen_and_the_rules() -> None:
-    rivals = rivals_of(ORDERS, ["bandit"])
-    assert [str(rival) for rival in rivals[:3]] == [
+    treatments = treatments_of(ORDERS, ["bandit"])
+    assert [str(treatment) for treatment in treatments[:3]] == [
         "bandit, learning", "bandit, stopped", "bandit, frozen"
     ]  # fmt: skip
-    assert FIFO in rivals[3:]
+    assert FIFO in treatments[3:]
     with pytest.raises(ConfigurationError, match='"bandit": has no setting "learn"'):
-        check_rivals(rivals)
+        check_treatments(treatments)
 
 
 def test_seeds_with_which_later_parts_are_drawn_are_refused() -> None:
@@ -129,7 +131,7 @@ def test_until_the_change_a_stopped_policy_does_exactly_what_a_learning_one_does
     changing = WORLDS["mix"].make(7, QUICK)
     starts = {}
     for mode in (LEARNING, STOPPED, FROZEN):
-        policy = Trial("mix", 7, QUICK, Rival("sarsa", mode)).make_policy()
+        policy = spec_of("mix", Treatment("sarsa", mode), QUICK, 7).make_policy()
         run = WatchedRun(changing.workload, [policy], lambda *_: None, utilities=DEFAULT_UTILITIES)
         if mode == STOPPED:
             run.stop_learning_s = changing.change_s
@@ -144,7 +146,9 @@ def test_until_the_change_a_stopped_policy_does_exactly_what_a_learning_one_does
 
 
 def test_the_suite_compares_with_the_same_jobs_and_says_too_short_of_a_few_seeds() -> None:
-    result = run_suite(["load step"], range(2), Size(jobs=300, steps=500.0), ["sarsa"], 1)
+    result = run_study(
+        DriftSuite(["load step"], range(2), Size(jobs=300, steps=500.0), ["sarsa"]), 1
+    )
     assert result["failed"] == []
     modes = [(row["policy"], row["mode"], row["seeds"]) for row in result["rows"]]
     assert modes[:3] == [("sarsa", mode, 2) for mode in (LEARNING, STOPPED, FROZEN)]
@@ -162,8 +166,8 @@ def test_the_suite_compares_with_the_same_jobs_and_says_too_short_of_a_few_seeds
 
 
 def test_a_run_that_fails_is_named_and_the_others_are_reported() -> None:
-    result = run_suite(["steady"], range(1), Size(jobs=40, steps=10.0), ["no_such"], 1)
+    result = run_study(DriftSuite(["steady"], range(1), Size(jobs=40, steps=10.0), ["no_such"]), 1)
     assert len(result["failed"]) == 3
-    assert "no_such" in result["failed"][0]["trial"]
+    assert "no_such" in result["failed"][0]["run"]
     assert {row["policy"] for row in result["rows"]} >= {"fifo", "sjf"}
     assert result["verdicts"][0]["verdict"] == "too short"

@@ -9,13 +9,13 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 
 from outrider.api import Job, JobSpec, PolicySettings, RunTimeEstimate, RunTimeEstimator
-from outrider.cli.commands.estimate import command
 from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload, one_cpu_machines, one_pool
-from outrider.lab.estimates import Told, score, tell
-from outrider.lab.estimates.scores import pinball
-from outrider.lab.estimates.told import fcfs_waits
 from outrider.model.errors import TraceError
+from outrider_lab.commands.estimate import command
+from outrider_lab.estimates import Told, score, tell
+from outrider_lab.estimates.scores import pinball
+from outrider_lab.estimates.told import fcfs_waits
 from outrider_policies.estimators import LastTwoRunTimes, LearnedRunTimes, UserRunTimes
 from outrider_policies.estimators.learned import LearnedSettings
 
@@ -160,7 +160,7 @@ def test_a_bad_second_trace_is_refused_before_the_first_is_scored(
     good.write_text("; MaxProcs: 4\n1 0 0 50 1 -1 -1 1 90 -1 1 1 1 -1 -1 -1 -1 -1\n")
     bad.write_text("")
     begun: list[object] = []
-    monkeypatch.setattr("outrider.lab.estimates.tell", lambda *given: begun.append(given))
+    monkeypatch.setattr("outrider_lab.estimates.tell", lambda *given: begun.append(given))
     ran = CliRunner().invoke(command, [str(good), str(bad)], standalone_mode=False)
     assert isinstance(ran.exception, TraceError), ran.output
     assert "bad.swf: holds no job" in str(ran.exception)

@@ -4,18 +4,20 @@ from typing import Any
 
 import pytest
 
-from outrider.lab.claims import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED
-from outrider.lab.mcgough.choices import LOWEST_ENERGY, LOWEST_OVERHEAD, RANDOMS_OVERHEAD
-from outrider.lab.mcgough.grid import (
+from outrider_lab.papers.mcgough.choices import LOWEST_ENERGY, LOWEST_OVERHEAD, RANDOMS_OVERHEAD
+from outrider_lab.papers.mcgough.grid import (
     COMPARED,
     FULL,
     LEVELS,
     QUICK,
     RANDOM,
     paper_bandit,
-    variants,
+    policies,
 )
-from outrider.lab.mcgough.reproduction import plan, summed_up
+from outrider_lab.papers.mcgough.reproduction import Reproduction
+from outrider_lab.reporting.claims import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED
+from outrider_lab.running.study import specs_of
+from outrider_lab.running.traces import GeneratedCampus
 from tests.lab import made_up
 
 ROW_FIELDS = {
@@ -30,7 +32,7 @@ SEEDS = range(1, 5)
 @pytest.fixture(scope="module")
 def result() -> dict[str, Any]:
     """The reproduction in a world in which the paper is right."""
-    return summed_up(FULL, SEEDS, made_up.years(made_up.as_the_paper), [])
+    return made_up.summed_up(FULL, SEEDS, made_up.years(made_up.as_the_paper), [])
 
 
 def row(result: dict[str, Any], variant: object) -> dict[str, Any]:
@@ -45,7 +47,7 @@ def test_the_output_has_the_fields_of_the_format(result: dict[str, Any]) -> None
     assert result["paper"] == "mcgough"
     assert all(set(one) >= ROW_FIELDS for one in result["rows"])
     assert all(set(one) >= CLAIM_FIELDS for one in result["claims"])
-    assert {row["variant"] for row in result["rows"]} == {str(v) for v in variants(FULL)}
+    assert {row["variant"] for row in result["rows"]} == {str(v) for v in policies(FULL)}
 
 
 def test_a_row_names_what_ran_and_a_policy_without_levels_has_none(result: dict[str, Any]) -> None:
@@ -74,7 +76,7 @@ def test_savings_are_against_random_in_the_same_year_and_the_worst_is_the_least(
     years = made_up.years(made_up.as_the_paper)
     bandit = paper_bandit()
     years[1][bandit]["energy_wh"] = dict(years[1][RANDOM]["energy_wh"])
-    found = row(summed_up(FULL, SEEDS, years, []), bandit)
+    found = row(made_up.summed_up(FULL, SEEDS, years, []), bandit)
     saving = 1 - 86.0 / 121.0
     assert found["saving_ratio"] == pytest.approx(saving * 3 / 4)
     assert found["saving_ratio_worst"] == pytest.approx(0.0)
@@ -116,20 +118,20 @@ def test_where_the_paper_is_right_every_comparable_claim_is_reproduced(
 
 def test_where_nothing_helps_only_the_claims_of_no_effect_are_reproduced() -> None:
     years = made_up.years(made_up.nothing_helps, learns=False)
-    claims = summed_up(FULL, SEEDS, years, [])["claims"]
+    claims = made_up.summed_up(FULL, SEEDS, years, [])["claims"]
     reproduced = {one["claim"] for one in claims if one["verdict"] == REPRODUCED}
     assert reproduced == {one["claim"] for one in claims if one["expected"] == [0.95, 1.05]}
     assert len(reproduced) == 11
 
 
 def test_where_everything_matters_no_claim_of_no_effect_is_reproduced() -> None:
-    claims = summed_up(FULL, SEEDS, made_up.years(made_up.everything_matters), [])["claims"]
+    claims = made_up.summed_up(FULL, SEEDS, made_up.years(made_up.everything_matters), [])["claims"]
     verdicts = {one["verdict"] for one in claims if one["expected"] == [0.95, 1.05]}
     assert verdicts == {NOT_REPRODUCED}
 
 
 def test_a_quick_run_measures_and_decides_nothing() -> None:
-    quick = summed_up(
+    quick = made_up.summed_up(
         QUICK, range(1, 3), made_up.years(made_up.as_the_paper, range(1, 3), QUICK), []
     )
     assert quick["settings"]["quick"] is True
@@ -140,10 +142,10 @@ def test_a_quick_run_measures_and_decides_nothing() -> None:
 def test_a_run_that_failed_in_one_year_leaves_its_row_the_other_years() -> None:
     years = made_up.years(made_up.as_the_paper)
     del years[2][paper_bandit()]
-    found = summed_up(FULL, SEEDS, years, [{"cell": "that one", "error": "no"}])
+    found = made_up.summed_up(FULL, SEEDS, years, [{"run": "that one", "error": "no"}])
     assert row(found, paper_bandit())["years"] == 3
     assert row(found, paper_bandit(epsilon=0.2))["years"] == 4
-    assert found["failed"] == [{"cell": "that one", "error": "no"}]
+    assert found["failed"] == [{"run": "that one", "error": "no"}]
 
 
 def test_claims_about_a_run_that_failed_in_all_years_are_not_judged() -> None:
@@ -151,15 +153,16 @@ def test_claims_about_a_run_that_failed_in_all_years_are_not_judged() -> None:
     for year in years.values():
         for epsilon in FULL.epsilons:
             del year[paper_bandit("computer", epsilon)]
-    found = summed_up(FULL, SEEDS, years, [])
+    found = made_up.summed_up(FULL, SEEDS, years, [])
     (claim,) = [one for one in found["claims"] if "computer level has the lowest" in one["claim"]]
     assert (claim["verdict"], claim["measured"]) == (NOT_COMPARABLE, None)
     assert "failed" in claim["why"]
 
 
 def test_the_plan_has_every_policy_of_the_comparison_once_a_year() -> None:
-    cells = [cell for _, cell in plan(FULL, [1, 2])]
-    assert len(cells) == len({str(cell) for cell in cells}) == 2 * len(variants(FULL))
-    for variant in (RANDOM, *COMPARED):
-        assert sum(c.policy == variant.policy and not c.settings for c in cells) == 2, variant
-    assert all(cell.trace.seed == cell.seed for cell in cells)  # type: ignore[union-attr]
+    specs = specs_of(Reproduction(FULL, [1, 2]))
+    assert len(specs) == len({spec.key for spec in specs}) == 2 * len(policies(FULL))
+    for policy in (RANDOM, *COMPARED):
+        assert sum(spec.policy == policy for spec in specs) == 2, policy
+    assert all(isinstance(spec.trace, GeneratedCampus) for spec in specs)
+    assert all(spec.trace.seed == spec.seed for spec in specs)  # type: ignore[union-attr]

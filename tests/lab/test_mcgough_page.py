@@ -8,10 +8,9 @@ from xml.etree import ElementTree as ET
 import msgspec
 import pytest
 
-from outrider.lab.mcgough.grid import COMPARED, FULL, LEVELS, QUICK, paper_bandit
-from outrider.lab.mcgough.page import drawings, html
-from outrider.lab.mcgough.reproduction import summed_up
-from outrider.lab.report import Drawing
+from outrider_lab.papers.mcgough.grid import COMPARED, FULL, LEVELS, QUICK, paper_bandit
+from outrider_lab.papers.mcgough.page import drawings, html
+from outrider_lab.reporting.page import Drawing
 from tests.lab import made_up
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -19,7 +18,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(scope="module")
 def result() -> dict[str, Any]:
-    return summed_up(FULL, range(1, 5), made_up.years(made_up.as_the_paper), [])
+    return made_up.summed_up(FULL, range(1, 5), made_up.years(made_up.as_the_paper), [])
 
 
 @pytest.fixture(scope="module")
@@ -138,8 +137,8 @@ def test_a_quick_page_with_failed_runs_says_so_and_draws_the_rest() -> None:
         del year[paper_bandit("system", 0.01)], year[COMPARED[0]]
         for epsilon in QUICK.epsilons:
             del year[paper_bandit("computer", epsilon)]
-    failed = [{"cell": "bandit <level>, seed 1", "error": "its process ended"}]
-    page = _Page(html(summed_up(QUICK, range(1, 3), years, failed)))
+    failed = [{"run": "bandit <level>, seed 1", "error": "its process ended"}]
+    page = _Page(html(made_up.summed_up(QUICK, range(1, 3), years, failed)))
     words = " ".join(page.words)
     assert "quick run" in words
     assert "bandit <level>, seed 1" in words

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from outrider.lab.claims import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED
-from outrider.lab.perez.grid import (
+from outrider_lab.papers.perez.grid import (
     COMPARED,
     ESTIMATES,
     FIFO,
@@ -18,9 +17,11 @@ from outrider.lab.perez.grid import (
     TARGETS,
     UNTRAINED,
     WINDOW,
-    plan,
+    points,
 )
-from outrider.lab.perez.reproduction import summed_up
+from outrider_lab.papers.perez.reproduction import Reproduction
+from outrider_lab.reporting.claims import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED
+from outrider_lab.running.study import specs_of
 from tests.lab import made_up_perez as made_up
 
 SEEDS = range(1, 6)
@@ -34,7 +35,7 @@ PLAIN = {"row": "0.2", "targets": "feasible", "estimates": "exact"}
 @pytest.fixture(scope="module")
 def result() -> dict[str, Any]:
     """The reproduction in a world in which the paper is right."""
-    return summed_up(FULL, SEEDS, (), made_up.results(made_up.as_the_paper), [])
+    return made_up.summed_up(FULL, SEEDS, (), made_up.results(made_up.as_the_paper), [])
 
 
 def test_the_output_has_the_fields_of_the_format(result: dict[str, Any]) -> None:
@@ -88,10 +89,10 @@ def test_gains_are_ratios_of_means_and_fifo_is_not_held_against_itself(
 def test_a_run_as_slow_as_fifo_has_collapsed_and_shows_as_the_worst() -> None:
     runs = made_up.results(made_up.as_the_paper)
     plain = [t for t in runs if t.seed == 3 and str(t.situation) == "row 0.2, feasible, exact"]
-    (bad,) = (trial for trial in plain if trial.variant == SARSA)
-    (fifo,) = (trial for trial in plain if trial.variant == FIFO)
+    (bad,) = (trial for trial in plain if trial.policy == SARSA)
+    (fifo,) = (trial for trial in plain if trial.policy == FIFO)
     runs[bad] = runs[fifo]
-    row = made_up.row_of(summed_up(FULL, SEEDS, (), runs, []), **PLAIN, variant="sarsa")
+    row = made_up.row_of(made_up.summed_up(FULL, SEEDS, (), runs, []), **PLAIN, variant="sarsa")
     assert row["collapsed"] == 1
     assert row["interactive_wait_s"]["worst"] == pytest.approx(923 * 1.0006)
     assert row["gain_over_fifo"]["worst"] == pytest.approx(1.0)
@@ -117,7 +118,8 @@ def test_misprints_are_named_and_confirm_nothing(result: dict[str, Any]) -> None
 
 
 def test_where_nothing_helps_no_gain_is_reproduced() -> None:
-    claims = summed_up(FULL, SEEDS, (), made_up.results(made_up.nothing_helps), [])["claims"]
+    runs = made_up.results(made_up.nothing_helps)
+    claims = made_up.summed_up(FULL, SEEDS, (), runs)["claims"]
     reproduced = {claim["claim"] for claim in claims if claim["verdict"] == REPRODUCED}
     gains = (
         "divided",
@@ -138,7 +140,7 @@ def test_where_nothing_helps_no_gain_is_reproduced() -> None:
 
 def test_a_quick_run_measures_and_decides_nothing() -> None:
     runs = made_up.results(made_up.as_the_paper, range(1, 3), QUICK)
-    quick = summed_up(QUICK, range(1, 3), (), runs, [])
+    quick = made_up.summed_up(QUICK, range(1, 3), (), runs, [])
     assert quick["settings"]["quick"] is True
     assert {claim["verdict"] for claim in quick["claims"]} == {NOT_COMPARABLE}
     assert sum(claim["measured"] is not None for claim in quick["claims"]) > 40
@@ -146,19 +148,19 @@ def test_a_quick_run_measures_and_decides_nothing() -> None:
 
 def test_a_run_that_failed_leaves_its_row_the_other_seeds() -> None:
     runs = made_up.results(made_up.as_the_paper)
-    gone = [t for t in runs if t.variant == LITERAL and t.seed == 2]
-    for trial in gone:
-        del runs[trial]
-    failed = [{"cell": str(trial), "error": "no"} for trial in gone]
-    found = summed_up(FULL, SEEDS, (), runs, failed)
+    gone = [run for run in runs if run.policy == LITERAL and run.seed == 2]
+    for run in gone:
+        del runs[run]
+    failed = [{"run": str(run), "error": "no"} for run in gone]
+    found = made_up.summed_up(FULL, SEEDS, (), runs, failed)
     assert made_up.row_of(found, **PLAIN, variant="sarsa literal")["seeds"] == 4
     assert made_up.row_of(found, **PLAIN, variant="sarsa")["seeds"] == 5
     assert len(found["failed"]) == len(gone) == 19
 
 
 def test_claims_about_a_policy_that_always_failed_are_not_judged() -> None:
-    runs = {t: r for t, r in made_up.results(made_up.as_the_paper).items() if t.variant != SJF}
-    found = summed_up(FULL, SEEDS, (), runs, [])
+    runs = {t: r for t, r in made_up.results(made_up.as_the_paper).items() if t.policy != SJF}
+    found = made_up.summed_up(FULL, SEEDS, (), runs, [])
     about = [claim for claim in found["claims"] if "shortest job first" in claim["claim"]]
     assert len(about) == 2
     assert {(c["verdict"], c["measured"]) for c in about} == {(NOT_COMPARABLE, None)}
@@ -167,13 +169,14 @@ def test_claims_about_a_policy_that_always_failed_are_not_judged() -> None:
 
 def test_traces_of_the_user_take_the_place_of_the_windows_and_run_once() -> None:
     traces = ("a.swf", "b.swf", "c.swf")
-    trials = plan(FULL, SEEDS, traces)
-    of_files = [trial for trial in trials if trial.situation.trace]
-    assert {trial.seed for trial in of_files} == {1}
+    planned = points(FULL, SEEDS, traces)
+    of_files = [(row, seed) for row, seed in planned if row.situation.trace]
+    assert {seed for _, seed in of_files} == {1}
     assert len(of_files) == len(traces) * len(COMPARED)
-    assert not [t for t in trials if t.situation.row == WINDOW and not t.situation.trace]
+    windows = [row.situation for row, _ in planned if row.situation.row == WINDOW]
+    assert all(situation.trace for situation in windows)
     runs = made_up.results(made_up.as_the_paper, SEEDS, FULL, traces)
-    found = summed_up(FULL, SEEDS, traces, runs, [])
+    found = made_up.summed_up(FULL, SEEDS, traces, runs, [])
     assert made_up.row_of(found, row=WINDOW, trace="b.swf", variant="sarsa")["targets"] == "equal"
     (claim,) = (c for c in found["claims"] if c["claim"] == "RL lowers the batch waits too")
     assert claim["verdict"] == REPRODUCED
@@ -181,6 +184,7 @@ def test_traces_of_the_user_take_the_place_of_the_windows_and_run_once() -> None
 
 
 def test_the_plan_has_every_run_once() -> None:
-    trials = plan(FULL, SEEDS)
-    assert len(trials) == len(set(trials)) == len({str(trial) for trial in trials})
-    assert len(trials) == 5 * (3 * 2 * 3 * len(COMPARED) + 3 + len(COMPARED))
+    specs = specs_of(Reproduction(FULL, SEEDS))
+    assert len(specs) == len({spec.key for spec in specs}) == len({str(spec) for spec in specs})
+    calibrations = 4
+    assert len(specs) - calibrations == 5 * (3 * 2 * 3 * len(COMPARED) + 3 + len(COMPARED))

@@ -6,9 +6,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from outrider.lab.perez.calibration import Past, halves, run_calibration, teacher_of
-from outrider.lab.perez.egee import egee_window
-from outrider.lab.perez.grid import QUICK, WINDOW, Situation
+from outrider_lab.papers.perez.calibration import (
+    behaviour_policy_of,
+    halves,
+    run_calibration,
+    spec_of,
+)
+from outrider_lab.papers.perez.egee import egee_window
+from outrider_lab.papers.perez.grid import QUICK, WINDOW, Situation
 
 
 def test_halves_share_no_job_and_lose_none() -> None:
@@ -22,17 +27,17 @@ def test_halves_share_no_job_and_lose_none() -> None:
     assert first.machines == second.machines == whole.machines
 
 
-def test_the_teacher_is_the_sites_own_scheduler_where_its_waits_are_known() -> None:
+def test_the_behaviour_policy_is_the_sites_own_scheduler_where_its_waits_are_known() -> None:
     window = egee_window(20_001, 300)
-    assert teacher_of(window) == "fifo"
+    assert behaviour_policy_of(window) == "fifo"
     known = dataclasses.replace(window, wait_s=np.zeros(300))
-    assert teacher_of(known) == "recorded"
+    assert behaviour_policy_of(known) == "recorded"
 
 
 @pytest.fixture(scope="module")
 def past() -> dict[str, object]:
     busy = msgspec.structs.replace(QUICK, window_jobs=2000)
-    return run_calibration(Past(Situation(WINDOW, "intended"), 20_001, busy))
+    return run_calibration(spec_of(Situation(WINDOW, "intended"), busy, 20_001))
 
 
 def test_every_start_runs_learning_and_frozen_beside_orders_without_learning(

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-import outrider.lab.perez
-from outrider.cli.reproductions.perez import command
-from outrider.lab.claims import NOT_COMPARABLE
-from outrider.lab.perez.grid import COMPARED, FULL, QUICK, WINDOW, Size, plan
-from outrider.lab.perez.reproduction import reproduce, summed_up
 from outrider.model.errors import ConfigurationError, OutriderError
+from outrider_lab.commands.reproductions.perez import command
+from outrider_lab.papers.perez.grid import COMPARED, FULL, QUICK, WINDOW, Size, points
+from outrider_lab.papers.perez.reproduction import Reproduction
+from outrider_lab.reporting.claims import NOT_COMPARABLE
+from outrider_lab.running.study import run_study
 from tests.lab import made_up_perez as made_up
 
 TINY = Size(True, 150, 10, 10, 150, ("exact",))
@@ -31,12 +31,10 @@ def timeless(result: dict[str, Any]) -> Any:
 
 
 def test_the_same_seeds_give_the_same_rows_with_any_number_of_processes() -> None:
-    told: list[float] = []
-    one = reproduce(TINY, range(3, 5), 1, (), told.append)
+    study = Reproduction(TINY, range(3, 5))
+    one = run_study(study, 1)
     assert one["failed"] == []
-    assert told == sorted(told)
-    assert told[-1] == 1.0
-    assert timeless(one) == timeless(reproduce(TINY, range(3, 5), 2))
+    assert timeless(one) == timeless(run_study(study, 2))
     assert len(one["calibration"]) == 2
 
 
@@ -48,7 +46,7 @@ def test_a_file_of_the_user_is_run_and_calibrated_on(tmp_path: Path) -> None:
     ]
     path = tmp_path / "site.swf"
     path.write_text("\n".join(lines) + "\n")
-    found = reproduce(TINY, range(1, 2), 1, (str(path),))
+    found = run_study(Reproduction(TINY, range(1, 2), (str(path),)), 1)
     assert found["failed"] == []
     assert found["settings"]["windows"] == [str(path)]
     windows = [row for row in found["rows"] if row["row"] == WINDOW]
@@ -61,11 +59,12 @@ def test_a_file_of_the_user_is_run_and_calibrated_on(tmp_path: Path) -> None:
 def test_a_run_that_failed_is_named_and_the_exit_code_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def with_a_failure(size: Size, seeds: range, *rest: Any) -> dict[str, Any]:
-        runs = made_up.results(made_up.as_the_paper, seeds, size)
-        return summed_up(size, seeds, (), runs, [{"cell": "sdj, seed 1", "error": "no memory"}])
+    def with_a_failure(study: Reproduction, *rest: Any) -> dict[str, Any]:
+        runs = made_up.results(made_up.as_the_paper, study.seeds, study.size)
+        failed = [{"run": "sdj, seed 1", "error": "no memory"}]
+        return made_up.summed_up(study.size, study.seeds, (), runs, failed)
 
-    monkeypatch.setattr(outrider.lab.perez, "reproduce", with_a_failure)
+    monkeypatch.setattr("outrider_lab.commands.many_runs.run_study", with_a_failure)
     ran = run("--quick")
     assert ran.return_value == 1, ran.output
     assert "failed: sdj, seed 1: no memory" in ran.stderr
@@ -73,10 +72,11 @@ def test_a_run_that_failed_is_named_and_the_exit_code_says_so(
 
 
 def test_people_are_shown_waits_gains_and_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
-    def as_the_paper(size: Size, seeds: range, *rest: Any) -> dict[str, Any]:
-        return summed_up(size, seeds, (), made_up.results(made_up.as_the_paper, seeds, size), [])
+    def as_the_paper(study: Reproduction, *rest: Any) -> dict[str, Any]:
+        runs = made_up.results(made_up.as_the_paper, study.seeds, study.size)
+        return made_up.summed_up(study.size, study.seeds, (), runs)
 
-    monkeypatch.setattr(outrider.lab.perez, "reproduce", as_the_paper)
+    monkeypatch.setattr("outrider_lab.commands.many_runs.run_study", as_the_paper)
     ran = run("--seeds", "5-7")
     assert ran.return_value == 0, ran.output
     assert "3 seeds, full size" in ran.stdout
@@ -97,7 +97,7 @@ def test_what_is_wrong_is_refused_before_anything_runs(
         ran = run(*words)
         assert isinstance(ran.exception, OutriderError), ran.output
         assert said in str(ran.exception)
-    monkeypatch.setattr("outrider.lab.drawing.find_spec", lambda name: None)
+    monkeypatch.setattr("outrider_lab.reporting.drawing.find_spec", lambda name: None)
     ran = run("--report", str(tmp_path / "report"))
     assert isinstance(ran.exception, ConfigurationError)
     assert "outrider[reports]" in str(ran.exception)
@@ -113,7 +113,7 @@ def test_a_quick_run_has_every_row_writes_its_report_and_decides_no_claim(tmp_pa
     assert ran.return_value == 0, ran.stderr
     result = json.loads(ran.stdout)
     assert result["failed"] == []
-    assert len(result["rows"]) + len(result["variants"]) == len(plan(QUICK, range(1, 2)))
+    assert len(result["rows"]) + len(result["variants"]) == len(points(QUICK, range(1, 2)))
     assert {claim["verdict"] for claim in result["claims"]} == {NOT_COMPARABLE}
     assert json.loads((folder / "result.json").read_text()) == result
     page = (folder / "index.html").read_text()

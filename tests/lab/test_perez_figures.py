@@ -9,13 +9,14 @@ import pytest
 from outrider.api import Policy, PolicySettings, Ranks
 from outrider.engine.accounting.fairness import Fairness
 from outrider.formats.workload import Workload, classes_of, one_cpu_machines
-from outrider.lab.perez.egee import DAYS, MACHINES, egee_window
-from outrider.lab.perez.figures import MOMENTS, FirstStarts, fairness_at, figures_of
-from outrider.lab.perez.grid import EDF, FIFO, FULL, SJF, Situation, Size, Trial, Variant
-from outrider.lab.perez.trial import DecisionClock, run_trial
 from outrider.model.decisions import KEEP, START, Choice
 from outrider.plugins.random_streams import stream
 from outrider.simulation.generators.grids import perez_grid
+from outrider_lab.papers.perez.egee import DAYS, MACHINES, egee_window
+from outrider_lab.papers.perez.figures import MOMENTS, FirstStarts, fairness_at, figures_of
+from outrider_lab.papers.perez.grid import EDF, FIFO, FULL, SJF, Situation, Size
+from outrider_lab.papers.perez.grid_run import DecisionClock, run_on_grid, spec_of
+from outrider_lab.running.run_spec import PolicySpec
 
 HALVES = {"a": 0.5, "b": 0.5}
 SMALL = Size(True, 1200, 20, 30, 300, ("exact",))
@@ -109,18 +110,21 @@ def test_only_the_first_start_of_a_job_counts_and_refusals_are_kept() -> None:
     assert starts.refused == {0}
 
 
-def figures(variant: Variant, targets: str = "feasible", estimates: str = "exact") -> Any:
-    trial = Trial(Situation("0.2", targets, estimates), variant, 7, SMALL)
-    return run_trial(trial).figures.scalars
+def figures(policy: PolicySpec, targets: str = "feasible", estimates: str = "exact") -> Any:
+    return scalars(Situation("0.2", targets, estimates), policy, SMALL, 7)
 
 
-def test_a_trial_runs_its_policy_on_the_arrivals_of_its_seed() -> None:
+def scalars(situation: Situation, policy: PolicySpec, size: Size, seed: int) -> Any:
+    return run_on_grid(spec_of(situation, policy, size, seed))["figures"]["scalars"]
+
+
+def test_a_run_has_its_policy_on_the_arrivals_of_its_seed() -> None:
     fifo, sjf, edf = figures(FIFO), figures(SJF), figures(EDF)
     assert fifo["span_h"] == sjf["span_h"] == edf["span_h"]
     assert sjf["interactive.mean"] < fifo["interactive.mean"]
     assert fifo["batch.max"] < sjf["batch.max"]
     assert fifo["decision_s.p99"] >= fifo["decision_s.p50"] > 0
-    other = run_trial(Trial(Situation("0.2"), FIFO, 8, SMALL)).figures.scalars
+    other = scalars(Situation("0.2"), FIFO, SMALL, 8)
     assert other["span_h"] != fifo["span_h"]
 
 
@@ -130,7 +134,7 @@ def test_targets_change_what_is_owed_and_estimates_what_is_known() -> None:
     assert figures(SJF, estimates="lognormal:1.0")["batch.mean"] != figures(SJF)["batch.mean"]
 
 
-def test_the_same_trial_gives_the_same_waits() -> None:
+def test_the_same_run_gives_the_same_waits() -> None:
     once, again = (
         {k: v for k, v in figures(SJF).items() if k.endswith((".mean", ".max", "fairness"))}
         for _ in range(2)
@@ -192,10 +196,7 @@ def test_a_seed_gives_the_same_window_again_and_another_seed_another() -> None:
 
 def test_under_fifo_waits_of_windows_are_of_the_size_of_table_iii() -> None:
     """The only measure of the load; on seeds that nothing was chosen by."""
-    means = [
-        run_trial(Trial(Situation("egee", "intended"), FIFO, seed, FULL)).figures.scalars
-        for seed in range(101, 107)
-    ]
+    means = [scalars(Situation("egee", "intended"), FIFO, FULL, seed) for seed in range(101, 107)]
     for name, printed_s in (("interactive", 5876), ("batch", 7695)):
         mean_s = np.mean([one[f"{name}.mean"] for one in means])
         assert printed_s / 2 < mean_s < printed_s * 2, f"{name}: {mean_s:.0f} s"

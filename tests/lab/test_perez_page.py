@@ -7,11 +7,10 @@ from xml.etree import ElementTree as ET
 import msgspec
 import pytest
 
-from outrider.lab.perez.drawings import drawings
-from outrider.lab.perez.grid import FULL, LITERAL, SARSA, WINDOW
-from outrider.lab.perez.page import html
-from outrider.lab.perez.reproduction import summed_up
-from outrider.lab.report import Drawing
+from outrider_lab.papers.perez.drawings import drawings
+from outrider_lab.papers.perez.grid import FULL, LITERAL, SARSA, WINDOW
+from outrider_lab.papers.perez.page import html
+from outrider_lab.reporting.page import Drawing
 from tests.lab import made_up_perez as made_up
 
 PAST = {
@@ -27,7 +26,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 @pytest.fixture(scope="module")
 def result() -> dict[str, Any]:
     """As `result.json` has it."""
-    made = summed_up(FULL, range(1, 4), (), made_up.results(made_up.as_the_paper, range(1, 4)), [])
+    runs = made_up.results(made_up.as_the_paper, range(1, 4))
+    made = made_up.summed_up(FULL, range(1, 4), (), runs)
     made["calibration"] = [PAST]
     read: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(made))
     return read
@@ -104,7 +104,7 @@ def test_calibration_stands_beside_the_shipped_start(result: dict[str, Any]) -> 
 
 
 def test_runs_that_failed_are_told_on_the_page(result: dict[str, Any]) -> None:
-    failed = [{"cell": "sarsa, seed 4, row 0.2", "error": "no <memory>"}]
+    failed = [{"run": "sarsa, seed 4, row 0.2", "error": "no <memory>"}]
     page = html({**result, "rows": [], "failed": failed})
     assert "Runs that failed" in page
     assert "no &lt;memory&gt;" in page

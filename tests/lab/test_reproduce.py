@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-import outrider.lab.mcgough
-from outrider.cli.commands.reproduce import command
-from outrider.lab.claims import NOT_COMPARABLE
-from outrider.lab.mcgough.grid import FULL, QUICK, RANDOM, Size, variants
-from outrider.lab.mcgough.reproduction import reproduce, summed_up
 from outrider.model.errors import ConfigurationError
+from outrider_lab.commands.reproduce import command
+from outrider_lab.papers.mcgough.grid import FULL, QUICK, RANDOM, Size, policies
+from outrider_lab.papers.mcgough.reproduction import Reproduction
+from outrider_lab.reporting.claims import NOT_COMPARABLE
+from outrider_lab.running.study import run_study
 from tests.lab import made_up
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # a busy machine takes its time
@@ -45,7 +45,7 @@ def test_a_quick_run_has_every_row_and_no_failure(
 ) -> None:
     result, _ = quick
     assert result["failed"] == []
-    assert [row["variant"] for row in result["rows"]] == [str(v) for v in variants(QUICK)]
+    assert [row["variant"] for row in result["rows"]] == [str(v) for v in policies(QUICK)]
     assert {row["years"] for row in result["rows"]} == {2}
     for row in result["rows"]:
         assert row["total_mwh"] == pytest.approx(row["goodput_mwh"] + row["badput_mwh"])
@@ -82,23 +82,21 @@ def test_the_report_is_written_with_the_same_result(quick: tuple[dict[str, Any],
 
 
 def test_the_same_seeds_give_the_same_rows_with_any_number_of_processes() -> None:
-    told: list[float] = []
-    one = reproduce(TINY, [3, 4], 1, told.append)
-    assert one == reproduce(TINY, [3, 4], 3)
+    one = run_study(Reproduction(TINY, [3, 4]), 1)
+    assert one == run_study(Reproduction(TINY, [3, 4]), 3)
     assert one["failed"] == []
-    assert told == sorted(told)
-    assert told[-1] == 1.0
-    assert one["rows"] != reproduce(TINY, [5, 6], 2)["rows"]
+    assert one["rows"] != run_study(Reproduction(TINY, [5, 6]), 2)["rows"]
 
 
 def test_a_run_that_failed_is_named_and_the_exit_code_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def with_a_failure(size: Size, seeds: range, *rest: Any) -> dict[str, Any]:
-        years = made_up.years(made_up.as_the_paper, seeds, size)
-        return summed_up(size, seeds, years, [{"cell": "ucb, seed 1", "error": "no memory"}])
+    def with_a_failure(study: Reproduction, *rest: Any) -> dict[str, Any]:
+        years = made_up.years(made_up.as_the_paper, range(1, 3), study.size)
+        failed = [{"run": "ucb, seed 1", "error": "no memory"}]
+        return made_up.summed_up(study.size, study.seeds, years, failed)
 
-    monkeypatch.setattr(outrider.lab.mcgough, "reproduce", with_a_failure)
+    monkeypatch.setattr("outrider_lab.commands.many_runs.run_study", with_a_failure)
     ran = CliRunner().invoke(command, ["mcgough", "--quick"], standalone_mode=False)
     assert ran.return_value == 1
     assert "failed: ucb, seed 1: no memory" in ran.stderr
@@ -106,16 +104,17 @@ def test_a_run_that_failed_is_named_and_the_exit_code_says_so(
 
 
 def test_people_are_shown_savings_overheads_and_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
-    def as_the_paper(size: Size, seeds: range, *rest: Any) -> dict[str, Any]:
-        return summed_up(size, seeds, made_up.years(made_up.as_the_paper, seeds, size), [])
+    def as_the_paper(study: Reproduction, *rest: Any) -> dict[str, Any]:
+        years = made_up.years(made_up.as_the_paper, range(5, 9), study.size)
+        return made_up.summed_up(study.size, study.seeds, years)
 
-    monkeypatch.setattr(outrider.lab.mcgough, "reproduce", as_the_paper)
+    monkeypatch.setattr("outrider_lab.commands.many_runs.run_study", as_the_paper)
     ran = CliRunner().invoke(command, ["mcgough", "--seeds", "5-8"], standalone_mode=False)
     assert ran.return_value == 0
     assert "4 years, full size" in ran.stdout
     assert "28.9 %" in ran.stdout, "epsilon .1 in that world"
     assert ran.stdout.count("reproduced") > 20
-    assert len(variants(FULL)) > len(variants(QUICK))
+    assert len(policies(FULL)) > len(policies(QUICK))
 
 
 def test_seeds_that_are_no_range_are_refused() -> None:
@@ -127,7 +126,7 @@ def test_seeds_that_are_no_range_are_refused() -> None:
 def test_without_matplotlib_a_report_is_refused_before_anything_runs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("outrider.lab.drawing.find_spec", lambda name: None)
+    monkeypatch.setattr("outrider_lab.reporting.drawing.find_spec", lambda name: None)
     words = ["mcgough", "--report", str(tmp_path / "report")]
     ran = CliRunner().invoke(command, words, standalone_mode=False)
     assert isinstance(ran.exception, ConfigurationError)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from outrider.lab.cells import GeneratedCampus
-from outrider.lab.series import SampledRun, month_borders, week_borders
 from outrider.model.decisions import START
 from outrider.plugins.making import make_policy
+from outrider_lab.running.series import SampledRun, month_borders, week_borders
+from outrider_lab.running.traces import GeneratedCampus
 
 DAY_S = 86_400.0
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from outrider.lab.cells import run_cell
-from outrider.lab.sweep_file import read_sweep
-from outrider.lab.sweep_results import read_rows
+from outrider_lab.running.campus_run import run_on_campus
+from outrider_lab.sweep.file import read_sweep
+from outrider_lab.sweep.results import read_rows
 from tests.cli.running import COMMAND, WITHIN_S, outrider, shell
 from tests.lab.swept import (
     ONE_TRACE,
@@ -29,11 +29,11 @@ def test_each_cell_has_a_row_with_every_scalar_of_its_run(tmp_path: Path) -> Non
     file, out = write_sweep(tmp_path), tmp_path / "results.json"
     told = outrider("sweep", file, "--out", out, "--workers", 1, "--json").json()
     assert told == {"out": str(out), "cells": SMALL_CELLS, "kept": 0, "failed": []}
-    swept, rows = read_sweep(file).cells, rows_of(out)
-    assert [row["cell"] for row in rows] == [cell.key for cell in swept]
-    report = run_cell(swept[4].cell)
+    specs, rows = read_sweep(file).specs, rows_of(out)
+    assert [row["cell"] for row in rows] == [spec.key for spec in specs]
+    report = run_on_campus(specs[4])
     row = rows[4]
-    assert row["trace"] == swept[4].trace
+    assert row["trace"] == specs[4].trace.name
     assert (row["policy"], row["settings.epsilon"], row["seed"]) == ("bandit", 0.2, 0)
     assert row["ledger_sha256"] == report["ledger_sha256"]
     assert row["jobs.completed"] == report["jobs"]["completed"] > 0
@@ -73,19 +73,19 @@ def test_columns_of_parquet_have_types(tmp_path: Path) -> None:
 
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
     file, out = write_sweep(tmp_path), tmp_path / "results.json"
-    journal = tmp_path / "results.json.journal"
+    kept_runs = tmp_path / "results.json.runs"
     with subprocess.Popen([COMMAND, "sweep", file, "--out", out, "--workers", "1"]) as sweep:
         deadline_s = time.monotonic() + WITHIN_S
-        while not journal.exists() or journal.read_bytes().count(b"\n") < 2:
-            assert time.monotonic() < deadline_s, "no cell was journaled"
+        while not kept_runs.exists() or kept_runs.read_bytes().count(b"\n") < 2:
+            assert time.monotonic() < deadline_s, "no run was kept"
             time.sleep(0.001)
         sweep.kill()
-    done = journal.read_bytes().count(b"\n")
+    done = kept_runs.read_bytes().count(b"\n")
     assert not out.exists(), "the sweep ended before it could be killed"
-    journal.write_bytes(journal.read_bytes() + b'{"cell": "torn')
+    kept_runs.write_bytes(kept_runs.read_bytes() + b'{"key": "torn')
     told = outrider("sweep", file, "--out", out, "--resume", "--json").json()
     assert told["kept"] == done
-    assert not journal.exists()
+    assert not kept_runs.exists()
     outrider("sweep", file, "--out", tmp_path / "whole.json")
     assert measured(rows_of(out)) == measured(rows_of(tmp_path / "whole.json"))
 
@@ -209,9 +209,9 @@ def test_what_cannot_be_is_refused_at_once(
     assert message in done.err
 
 
-def test_two_sweeps_do_not_write_to_one_journal(tmp_path: Path) -> None:
+def test_two_sweeps_do_not_write_to_one_kept_runs(tmp_path: Path) -> None:
     file, out = write_sweep(tmp_path), tmp_path / "results.json"
-    with (tmp_path / "results.json.journal").open("ab") as held:
+    with (tmp_path / "results.json.runs").open("ab") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         done = outrider("sweep", file, "--out", out, "--resume")
     assert done.code == 2

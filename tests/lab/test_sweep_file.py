@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from outrider.formats.campus.files import write_campus
-from outrider.lab.sweep_file import read_sweep
-from outrider.lab.sweep_jobs import ClusterSettings
 from outrider.model.errors import ConfigurationError, OutriderError
 from outrider.simulation.generators.campus import generate_campus
+from outrider_lab.running.cluster_settings import ClusterSettings
+from outrider_lab.running.traces import CampusFolder
+from outrider_lab.sweep.file import read_sweep
 from tests.docs.pages import blocks
 from tests.lab.swept import ONE_TRACE, SMALL, SMALL_CELLS, write_sweep
 
@@ -17,8 +18,11 @@ FIFO = '[[policies]]\nname = "fifo"\n'
 
 
 def test_the_grid_holds_every_combination_once(tmp_path: Path) -> None:
-    cells = [swept.cell for swept in read_sweep(write_sweep(tmp_path)).cells]
-    points = [(c.trace.name[:11], c.policy, c.settings.get("epsilon"), c.seed) for c in cells]
+    specs = read_sweep(write_sweep(tmp_path)).specs
+    points = [
+        (s.trace.name[:11], s.policy.policy, dict(s.policy.settings).get("epsilon"), s.seed)
+        for s in specs
+    ]
     assert points[:7] == [
         ("generated-1", "random_match", None, 0),
         ("generated-1", "random_match", None, 1),
@@ -34,49 +38,48 @@ def test_the_grid_holds_every_combination_once(tmp_path: Path) -> None:
 def test_settings_and_presets_multiply(tmp_path: Path) -> None:
     table = '[[policies]]\nname = "bandit"\npreset = ["literal", "least_energy"]\n'
     settings = "settings = { sigma = [0.1, 0.2, 0.3], epsilon = 0.5 }\n"
-    cells = [
-        swept.cell
-        for swept in read_sweep(write_sweep(tmp_path, ONE_TRACE + table + settings)).cells
-    ]
-    assert [(c.preset, c.settings["sigma"]) for c in cells] == [
+    specs = read_sweep(write_sweep(tmp_path, ONE_TRACE + table + settings)).specs
+    policies = [spec.policy for spec in specs]
+    assert [(one.preset, dict(one.settings)["sigma"]) for one in policies] == [
         (preset, sigma) for preset in ("literal", "least_energy") for sigma in (0.1, 0.2, 0.3)
     ]
-    assert {c.settings["epsilon"] for c in cells} == {0.5}
+    assert {dict(one.settings)["epsilon"] for one in policies} == {0.5}
 
 
-def test_a_cell_keeps_its_key_when_the_sweep_grows(tmp_path: Path) -> None:
-    before = {swept.key for swept in read_sweep(write_sweep(tmp_path)).cells}
-    grown = read_sweep(write_sweep(tmp_path, SMALL.replace("[0, 1]", "[0, 1, 2]"))).cells
+def test_a_run_keeps_its_key_when_the_sweep_grows(tmp_path: Path) -> None:
+    before = {spec.key for spec in read_sweep(write_sweep(tmp_path)).specs}
+    grown = read_sweep(write_sweep(tmp_path, SMALL.replace("[0, 1]", "[0, 1, 2]"))).specs
     assert len(before) == SMALL_CELLS
-    assert before < {swept.key for swept in grown}
+    assert before < {spec.key for spec in grown}
 
 
-def test_a_folder_is_found_beside_the_file_and_its_cells_have_other_keys_when_it_changes(
+def test_a_folder_is_found_beside_the_file_and_its_runs_have_other_keys_when_it_changes(
     tmp_path: Path,
 ) -> None:
     campus = tmp_path / "traces" / "campus"
     write_campus(generate_campus(1, weeks=1, machines=20, clusters=2), campus, gz=True)
     file = write_sweep(tmp_path, '[[traces]]\nfolder = "traces/campus"\n' + FIFO)
-    (before,) = read_sweep(file).cells
-    assert before.trace == "traces/campus"
-    assert before.cell.trace.name == str(campus)
-    assert read_sweep(file).cells == [before]
+    (before,) = read_sweep(file).specs
+    assert before.trace.name == "traces/campus"
+    assert isinstance(before.trace, CampusFolder)
+    assert before.trace.path == str(campus)
+    assert read_sweep(file).specs == [before]
     write_campus(generate_campus(2, weeks=1, machines=20, clusters=2), campus, gz=True)
-    (after,) = read_sweep(file).cells
+    (after,) = read_sweep(file).specs
     assert after.key != before.key
 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.toml")), ids=lambda file: file.name)
 def test_the_examples_are_accepted(file: Path) -> None:
-    assert len(read_sweep(file).cells) > 1
+    assert len(read_sweep(file).specs) > 1
 
 
-def test_the_sweep_that_the_page_shows_has_as_many_cells_as_it_says(tmp_path: Path) -> None:
+def test_the_sweep_that_the_page_shows_has_as_many_runs_as_it_says(tmp_path: Path) -> None:
     page = Path(__file__).parents[2] / "docs" / "sweeps.md"
     grid, cluster = (block.text for block in blocks(page, "toml"))
     write_campus(generate_campus(1, weeks=1, machines=20, clusters=2), tmp_path / "campus")
     sweep = read_sweep(write_sweep(tmp_path, grid + cluster))
-    assert len(sweep.cells) == 40
+    assert len(sweep.specs) == 40
     assert sweep.cluster.arguments("slurm")["walltime"] == "04:00:00"
 
 
@@ -97,8 +100,8 @@ def test_the_sweep_that_the_page_shows_has_as_many_cells_as_it_says(tmp_path: Pa
         (ONE_TRACE.replace("[1]", "[-1]") + FIFO, '[[traces]] 1: "generated[0]" = [-1]'),
         ('[[traces]]\nfolder = "away"\n' + FIFO, "away is no campus folder: it has no site.toml"),
         (ONE_TRACE + '[[policies]]\nname = "fifa"\n', 'unknown policy "fifa"; did you mean "fifo"'),
-        (ONE_TRACE + FIFO + FIFO, "the cell fifo, seed 0, on generated-1"),
-        (ONE_TRACE + FIFO + "preset = []\n", "[[policies]] 1: preset = [] leaves no cell"),
+        (ONE_TRACE + FIFO + FIFO, "the run fifo, seed 0, on generated-1"),
+        (ONE_TRACE + FIFO + "preset = []\n", "[[policies]] 1: preset = [] leaves no run"),
         (ONE_TRACE + FIFO + "settings.x = 1\n", 'unknown setting "x"'),
         (
             ONE_TRACE + '[[policies]]\nname = "bandit"\nsettings.epsilon = [0.5, 7]\n',

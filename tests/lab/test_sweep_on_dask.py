@@ -93,7 +93,7 @@ def test_a_batch_system_that_takes_no_job_is_told_in_its_own_words(
     assert done.code == 3
     assert done.err == "outrider: pbs takes no job: qsub: Unknown queue\n"
     assert not out.exists()
-    assert not (tmp_path / "results.json.journal").exists()
+    assert not (tmp_path / "results.json.runs").exists()
 
 
 def test_without_the_batch_systems_commands_no_job_is_taken(tmp_path: Path) -> None:

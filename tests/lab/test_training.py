@@ -13,19 +13,19 @@ import pytest
 from click.testing import CliRunner
 
 from outrider.api.policy import Policy
-from outrider.cli.commands.train import command
 from outrider.formats.workload import Workload
-from outrider.lab.cells import effective_settings
-from outrider.lab.lessons import JournalLesson, Lesson, LogsLesson, WorkloadLesson
-from outrider.lab.training import FIRST_SEED, Learner, fingerprint, train, write_start
 from outrider.ledger import Entry, Journal
 from outrider.model import events as ev
 from outrider.model.errors import ConfigurationError, OutriderError, TraceError
 from outrider.model.jobs import JobSpec
 from outrider.plugins.making import make_policy
+from outrider.replay.effective_settings import effective_settings
 from outrider.replay.grid_run import GridRun
 from outrider.replay.log_files import LogFile
 from outrider.simulation.generators.grids import perez_grid
+from outrider_lab.commands.train import command
+from outrider_lab.training.demonstrations import JournalLesson, Lesson, LogsLesson, WorkloadLesson
+from outrider_lab.training.training import FIRST_SEED, Learner, fingerprint, train, write_start
 
 JOBS = 120
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -11,54 +12,60 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from outrider.cli.commands.reproduce import command
-from outrider.lab.claims import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED
-from outrider.lab.vengerov.experiment import (
-    TRAINING_SEEDS,
-    WINDOWS,
-    Experiment,
-    _measured,
-    run_experiment,
-)
-from outrider.lab.vengerov.grid import (
+from outrider.model.errors import ConfigurationError
+from outrider.model.events import COMPLETED, RESIZED, RESUMED, STARTED, SUSPENDED
+from outrider.model.utility import Linear
+from outrider.simulation.generators.grids.vengerov import vengerov_grid
+from outrider_lab.commands.reproduce import command
+from outrider_lab.papers.vengerov.grid import (
     CELLS,
     CONTINUOUS,
     FULL,
     QUICK,
     Scene,
     Size,
-    Variant,
+    Treatment,
     aggressive,
     beyond,
     learned,
     none,
     replan,
-    variants,
+    treatments,
 )
-from outrider.lab.vengerov.page import drawings, html
-from outrider.lab.vengerov.reproduction import plan, summed_up
-from outrider.lab.vengerov.rows import Report
-from outrider.lab.vengerov.steps import StepRun
-from outrider.model.errors import ConfigurationError
-from outrider.model.events import COMPLETED, RESIZED, RESUMED, STARTED, SUSPENDED
-from outrider.model.utility import Linear
-from outrider.simulation.generators.grids.vengerov import vengerov_grid
+from outrider_lab.papers.vengerov.machine_run import (
+    TRAINING_SEEDS,
+    WINDOWS,
+    _measured,
+    run_on_machine,
+    spec_of,
+)
+from outrider_lab.papers.vengerov.page import drawings, html
+from outrider_lab.papers.vengerov.reproduction import Reproduction
+from outrider_lab.papers.vengerov.rows import Report
+from outrider_lab.papers.vengerov.steps import StepRun
+from outrider_lab.reporting.claims import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED
 
 TINY = Size(True, 300, 400, (0.1, 0.2))
 
 
-def made_up(factor: float) -> dict[Variant, dict[int, Report]]:
+def made_up(factor: float) -> dict[Treatment, dict[int, Report]]:
     """Reports in which everything but best fit earns `factor` of best fit's utility."""
-    reports: dict[Variant, dict[int, Report]] = defaultdict(dict)
-    for variant in variants(FULL):
+    reports: dict[Treatment, dict[int, Report]] = defaultdict(dict)
+    for treatment in treatments(FULL):
         for seed in range(1, 13):
-            worth = 100.0 + seed + (0.0 if variant.policy == "none" else 100.0 * (factor - 1.0))
-            reports[variant][seed] = {
+            worth = 100.0 + seed + (0.0 if treatment.policy == "none" else 100.0 * (factor - 1.0))
+            reports[treatment][seed] = {
                 "utility_k": worth, "utilisation_ratio": 0.5, "productivity": 0.3,
                 "completed": 100, "by_window": [worth] * WINDOWS,
-                "outputs": [0.0] * 8 if variant.inputs == 3 else None,
+                "outputs": [0.0] * 8 if treatment.inputs == 3 else None,
             }  # fmt: skip
     return reports
+
+
+def summed_up(
+    seeds: Sequence[int], reports: dict[Treatment, dict[int, Report]], *failed: dict[str, str]
+) -> dict[str, Any]:
+    return Reproduction(FULL, seeds).sum_up(reports) | {"failed": list(failed)}
 
 
 def verdicts(result: dict[str, Any]) -> dict[str, str]:
@@ -67,12 +74,12 @@ def verdicts(result: dict[str, Any]) -> dict[str, str]:
 
 def test_in_whole_steps_every_run_ends_at_a_step() -> None:
     workload = vengerov_grid(0.2, 3, length_s=500.0)
-    policy = Experiment(aggressive(), TINY, 3).make_policy()
+    policy = spec_of(aggressive(), TINY, 3).make_policy()
     ends = {}
     for whole in (True, False):
         run = StepRun(workload, policy, 500.0, {"batch": Linear()}, whole)
         ends[whole] = [event[0] for event in run.stream() if event[1] == COMPLETED]
-        policy = Experiment(aggressive(), TINY, 3).make_policy()
+        policy = spec_of(aggressive(), TINY, 3).make_policy()
     assert len(ends[True]) > 50
     assert all(end == ceil(end) for end in ends[True])
     assert any(end != ceil(end) for end in ends[False]), "squeezed runs end between steps"
@@ -96,7 +103,7 @@ def test_figures_are_those_of_equations_7_and_8() -> None:
 
 
 def test_no_arrivals_that_judge_are_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    import outrider.lab.vengerov.experiment as module
+    import outrider_lab.papers.vengerov.machine_run as module
 
     seeds: list[int] = []
 
@@ -105,19 +112,19 @@ def test_no_arrivals_that_judge_are_learned_from(monkeypatch: pytest.MonkeyPatch
         return vengerov_grid(rate, seed, **more)
 
     monkeypatch.setattr(module, "vengerov_grid", noted)
-    run_experiment(Experiment(learned(3), TINY, 7))
+    run_on_machine(spec_of(learned(3), TINY, 7))
     assert seeds == [7 + TRAINING_SEEDS, 7]
 
 
-def test_an_experiment_gives_the_same_figures_again() -> None:
-    experiment = Experiment(learned(5, Scene(0.2, CONTINUOUS)), TINY, 2)
-    assert run_experiment(experiment) == run_experiment(experiment)
+def test_a_run_gives_the_same_figures_again() -> None:
+    spec = spec_of(learned(5, Scene(0.2, CONTINUOUS)), TINY, 2)
+    assert run_on_machine(spec) == run_on_machine(spec)
 
 
-@pytest.mark.parametrize("variant", [none(), aggressive(), replan()], ids=str)
-def test_who_does_not_learn_has_no_rules_to_tell(variant: Variant) -> None:
-    assert run_experiment(Experiment(variant, TINY, 1))["outputs"] is None
-    assert len(run_experiment(Experiment(learned(3), TINY, 1))["outputs"]) == 8
+@pytest.mark.parametrize("treatment", [none(), aggressive(), replan()], ids=str)
+def test_who_does_not_learn_has_no_rules_to_tell(treatment: Treatment) -> None:
+    assert run_on_machine(spec_of(treatment, TINY, 1))["outputs"] is None
+    assert len(run_on_machine(spec_of(learned(3), TINY, 1))["outputs"]) == 8
 
 
 def test_seeds_that_train_are_refused_as_judges() -> None:
@@ -129,25 +136,25 @@ def test_seeds_that_train_are_refused_as_judges() -> None:
 
 def test_dropping_hopeless_jobs_is_a_rule_of_the_scene() -> None:
     kept, dropped = (
-        run_experiment(Experiment(none(Scene(0.3, drop_hopeless=drop)), TINY, 1))
+        run_on_machine(spec_of(none(Scene(0.3, drop_hopeless=drop)), TINY, 1))
         for drop in (False, True)
     )
     assert dropped["utility_k"] > kept["utility_k"]
 
 
 def test_the_full_size_has_every_cell_of_the_comparison() -> None:
-    planned = {experiment.variant for experiment in plan(FULL, [1])}
+    planned = {treatment for treatment, _ in Reproduction(FULL, [1]).points()}
     for scene in CELLS:
         assert {none(scene), aggressive(scene), learned(3, scene), learned(5, scene),
                 beyond(scene), replan(scene)} <= planned  # fmt: skip
-    assert len(plan(FULL, [1, 2])) == 2 * len(planned)
+    assert len(Reproduction(FULL, [1, 2]).points()) == 2 * len(planned)
     assert FULL.train_steps == 25_000
     assert FULL.test_steps == 20_000
 
 
 def test_verdicts_follow_the_figures() -> None:
     seeds = range(1, 13)
-    better, worse = (verdicts(summed_up(FULL, seeds, made_up(f), [])) for f in (1.3, 0.9))
+    better, worse = (verdicts(summed_up(seeds, made_up(f))) for f in (1.3, 0.9))
     claim = "beyond the paper: learned both is 1.11 of none at rate 0.1"
     assert better[claim] == REPRODUCED
     assert worse[claim] == NOT_REPRODUCED
@@ -156,21 +163,21 @@ def test_verdicts_follow_the_figures() -> None:
 
 
 def test_few_runs_decide_nothing() -> None:
-    few = summed_up(FULL, [1, 2], made_up(1.3), [])
+    few = summed_up([1, 2], made_up(1.3))
     assert set(verdicts(few).values()) == {NOT_COMPARABLE}
 
 
 def test_a_failed_run_is_told_and_does_not_count() -> None:
     reports = made_up(1.3)
     del reports[none()][4]
-    result = summed_up(FULL, range(1, 13), reports, [{"cell": "none, seed 4", "error": "broke"}])
+    result = summed_up(range(1, 13), reports, {"run": "none, seed 4", "error": "broke"})
     row = next(row for row in result["rows"] if row["variant"] == str(none()))
     assert row["runs"] == 11
     assert "none, seed 4" in html(result)
 
 
 def test_the_papers_figures_are_drawn_with_units_and_legends() -> None:
-    figures = drawings(summed_up(FULL, range(1, 13), made_up(1.3), []))
+    figures = drawings(summed_up(range(1, 13), made_up(1.3)))
     numbers = [int(n) for f in figures for n in re.findall(r"^Figure (\d+):", f.title)]
     assert numbers == [2, 3, 4, 5]
     assert figures[-1].title == "Recovery from a bad start"
@@ -190,7 +197,7 @@ def test_the_command_runs_whole_and_writes_its_report(tmp_path: Path) -> None:
     assert ran.return_value == 0, ran.stderr
     result = json.loads(ran.stdout)
     told = [*result["rows"], *result["variants"]]
-    assert sorted(row["variant"] for row in told) == sorted(str(v) for v in variants(QUICK))
+    assert sorted(row["variant"] for row in told) == sorted(str(v) for v in treatments(QUICK))
     wanted = {"rate", "steps", "policy", "over", "preempt", "inputs", "drop_hopeless", "runs",
               "utility_k", "utilisation_ratio"}  # fmt: skip
     for row in told:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from outrider.lab.workers import Finished, side_by_side
+from outrider_lab.running.workers import Finished, side_by_side
 from tests.lab import chores
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import outrider
 
-IMPORT_PACKAGES = {"outrider", "outrider_adapters", "outrider_policies"}
+IMPORT_PACKAGES = {"outrider", "outrider_adapters", "outrider_policies", "outrider_lab"}
 SHARE = f"outrider-{outrider.__version__}.data/data/share/outrider"
 
 
@@ -76,7 +76,7 @@ def test_the_wheel_carries_every_module_of_the_checkout(
 ) -> None:
     sources = {
         path.relative_to(root).as_posix()
-        for root in (repository / "daemon", repository / "adapters", repository / "policies")
+        for root in (repository / name for name in ("daemon", "adapters", "policies", "lab"))
         for path in root.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }

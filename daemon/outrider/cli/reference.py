@@ -10,7 +10,7 @@ from typing import Final
 
 import click
 
-from outrider.cli.root import COMMANDS, outrider
+from outrider.cli.root import outrider
 
 PAGE: Final = Path("docs/reference/commands.md")
 _HEAD: Final = """\
@@ -38,7 +38,7 @@ def commands_page() -> str:
 
 
 def _sections(root: click.Context) -> Iterator[str]:
-    for name in COMMANDS:
+    for name in outrider.list_commands(root):
         command = outrider.get_command(root, name)
         if command is None:
             raise LookupError(name)

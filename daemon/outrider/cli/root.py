@@ -1,39 +1,23 @@
 """The top of the command tree: which commands there are, and what each is for."""
 
-import inspect
-import re
 from importlib import import_module
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
 
+from outrider.cli import found_commands
+from outrider.cli.found_commands import Entry
+from outrider.cli.help_lines import keep_lines
 from outrider.model.errors import nearest
 
 COMPLETION_VARIABLE: Final = "_OUTRIDER_COMPLETE"
 _MODULES: Final = "outrider.cli.commands"
-_AS_WRITTEN: Final = "\b"  # click's mark for a paragraph that is not to be wrapped
-_KEPT: Final = re.compile(r"^(?:Example|Exit codes):", re.MULTILINE)
-
-
-class Entry(NamedTuple):
-    """A command that has not been imported: the section of the help it stands in, and its line."""
-
-    section: str
-    line: str
-
-
 COMMANDS: Final = {
     "demo": Entry("Start", "Run the daemon in shadow beside a simulated campus."),
     "run": Entry("Start", "Run the daemon beside a batch system."),
     "replay": Entry("Judge", "Run a trace under policies and compare what they would bring."),
-    "compare": Entry("Judge", "Compare policies on workload files, job by job."),
     "generate": Entry("Judge", "Make a trace by chance."),
     "ingest": Entry("Judge", "Read the logs a batch system wrote and report what happened."),
-    "train": Entry("Judge", "Let a policy learn before it goes live."),
-    "reproduce": Entry("Judge", "Run a paper's experiments again and judge its claims."),
-    "drift": Entry("Judge", "See whether learning pays where the world changes."),
-    "estimate": Entry("Judge", "Score run time estimators on workload files."),
-    "sweep": Entry("Judge", "Run a grid of policies, settings and traces, here or on a cluster."),
     "export": Entry("Judge", "Make a trace of what was recorded."),
     "status": Entry("Ask", "Show how the running daemon and its site fare."),
     "explain": Entry("Ask", "Say why a job waits, or where it was sent and why."),
@@ -43,50 +27,58 @@ COMMANDS: Final = {
     "plugins": Entry("Set up", "List adapters, policies and log readers."),
     "completion": Entry("Set up", "Print a script that lets a shell complete Outrider's words."),
 }
+"""The core's own commands, in the order of the help."""
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are used; its help imports none."""
+    """A group whose commands are imported when they are used; its help imports none.
+
+    Beside the core's own commands there are those that packages bring. One that is broken says so
+    when it is used; its neighbours go on.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order of the help."""
-        return list(COMMANDS)
+        """The names: the core's own in the order of the help, then those that were found."""
+        return list(dict.fromkeys((*COMMANDS, *found_commands.found())))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return a command, or None if there is none of that name."""
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f"{_MODULES}.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.command
-        return keep_lines(command)
+        """Import and return a command, or None if there is none of that name.
+
+        Raises:
+            PluginError: a command that a package brings cannot be loaded.
+        """
+        if cmd_name in COMMANDS:
+            module = import_module(f"{_MODULES}.{cmd_name.replace('-', '_')}")
+            command: click.Command = module.command
+            return keep_lines(command)
+        if cmd_name in found_commands.found():
+            return keep_lines(found_commands.load(cmd_name))
+        return None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; an unknown one is refused with the nearest that there is."""
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(f'no command "{name}"; {nearest(name, COMMANDS)}', ctx)
+        is_known = name in COMMANDS or name in found_commands.found()
+        if not is_known and not name.startswith("-") and not ctx.resilient_parsing:
+            right = nearest(name, self.list_commands(ctx))
+            raise click.UsageError(f'no command "{name}"; {right}', ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands by section, from their lines alone."""
-        for section in dict.fromkeys(entry.section for entry in COMMANDS.values()):
+        entries = {name: entry_of(name) for name in self.list_commands(ctx)}
+        for section in dict.fromkeys(entry.section for entry in entries.values()):
             with formatter.section(section):
                 formatter.write_dl(
-                    [(n, entry.line) for n, entry in COMMANDS.items() if entry.section == section]
+                    [(n, entry.line) for n, entry in entries.items() if entry.section == section]
                 )
 
 
-def keep_lines(command: click.Command) -> click.Command:
-    """Let examples stand in the help as they were written, line by line, also of parts."""
-    if command.help and _AS_WRITTEN not in command.help:
-        text = inspect.cleandoc(command.help)
-        command.help = _KEPT.sub(lambda head: f"{_AS_WRITTEN}\n{head[0]}", text)
-    if isinstance(command, click.Group):
-        for part in command.commands.values():
-            keep_lines(part)
-    return command
+def entry_of(name: str) -> Entry:
+    """What the help says of a command; nothing is imported for it."""
+    return COMMANDS[name] if name in COMMANDS else found_commands.entry(name)
 
 
 def _print_version(ctx: click.Context, param: click.Parameter, value: Any) -> None:

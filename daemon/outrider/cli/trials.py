@@ -10,11 +10,11 @@ from outrider.cli.traces import Trace
 from outrider.cli.workload_terms import WorkloadTerms
 from outrider.formats.campus.campus import Campus
 from outrider.formats.workload import Workload
-from outrider.lab.cells import effective_settings
 from outrider.ledger import LedgerFile, LedgerHash
 from outrider.model.decisions import Choice
 from outrider.model.errors import ConfigurationError
 from outrider.plugins.making import make_estimator, make_policy
+from outrider.replay.effective_settings import effective_settings
 from outrider.replay.grid_run import GridRun
 from outrider.replay.recorded_run import RECORDED, RecordedRun
 from outrider.replay.run import CampusRun, Keep, TraceRun

@@ -76,7 +76,6 @@ class PlanRound(QueuedRound):
 
     def _check(self, move: Move, job: Job | None) -> None:
         """Refuse what cannot be. Raises `PolicyError`."""
-        site = self._site
         known = job is not None and job.state in _STATES.get(move.action, ())
         wrong = None
         if job is None or not known:

@@ -1,1 +1,0 @@
-"""The lab: many runs side by side, and what they say about the papers' claims."""

@@ -1,6 +1,0 @@
-"""Scoring of run time estimators: what each would have said of every job, against what came."""
-
-from outrider.lab.estimates.scores import score
-from outrider.lab.estimates.told import Told, tell
-
-__all__ = ["Told", "score", "tell"]

@@ -1,9 +1,0 @@
-"""Vengerov (2005) again: a learned value of the machine's state, to preempt and to squeeze jobs.
-
-D. Vengerov: "A Reinforcement Learning Framework for Utility-Based Scheduling in
-Resource-Constrained Systems", Sun Microsystems Laboratories, 2005.
-"""
-
-from outrider.lab.vengerov.reproduction import plan, reproduce
-
-__all__ = ["plan", "reproduce"]

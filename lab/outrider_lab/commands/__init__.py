@@ -1,0 +1,1 @@
+"""The lab's commands, found by the entry points ``outrider.commands``."""

@@ -1,0 +1,126 @@
+"""Many runs for a command: where finished ones are kept, and what is told meanwhile."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import click
+
+from outrider.cli.printing import shown
+from outrider.model.errors import ConfigurationError
+from outrider_lab.running.progress import BarProgress, LogProgress
+from outrider_lab.running.resume_file import RUNS_FILE, ResumeFile
+from outrider_lab.running.run_all import Progress
+from outrider_lab.running.run_spec import RunSpec
+from outrider_lab.running.study import Row, Study, run_study, specs_of
+from outrider_lab.running.workers import cores
+
+_STATE_VARIABLE: Final = "XDG_STATE_HOME"
+_KEY_DIGITS: Final = 12
+
+
+class Keeping(NamedTuple):
+    """What the options say.
+
+    Attributes:
+        label: of the progress, as ``reproduce perez``.
+        workers: processes; None: the cores there are.
+        resume: go on with what is there; False: begin anew; None: nothing may be there.
+        runs: where finished runs are kept; None: in the default place.
+        report: the folder of the report, if one is written.
+    """
+
+    label: str
+    workers: int | None
+    resume: bool | None
+    runs: Path | None
+    report: Path | None = None
+
+    def place(self, specs: Sequence[RunSpec]) -> Path:
+        """Where finished runs of these specs are kept."""
+        if self.runs is not None:
+            return self.runs
+        if self.report is not None:
+            return self.report / RUNS_FILE
+        keys = sha256(" ".join(spec.key for spec in specs).encode()).hexdigest()[:_KEY_DIGITS]
+        return _state_folder() / f"{self.label.replace(' ', '-')}-{keys}.jsonl"
+
+
+@contextmanager
+def carried_out(study: Study[Row], keeping: Keeping) -> Iterator[dict[str, Any]]:
+    """The result of a study, whose finished runs are kept until the block that tells it ends.
+
+    After a failure they stay: `--resume` then runs only what failed.
+
+    Raises:
+        OutriderError: the file of finished runs is another's, or cannot be read.
+    """
+    specs = specs_of(study)
+    with ResumeFile(keeping.place(specs), keeping.resume) as kept:
+        with told_if_stopped(kept), progress_of(keeping.label) as progress:
+            result = run_study(study, keeping.workers or cores(), kept, progress)
+        yield result
+        if not result["failed"]:
+            kept.clear()
+        elif len(kept):
+            click.echo(
+                f"outrider: {len(kept)} finished runs are in {shown(kept.path)}; the same command "
+                "with --resume runs only those that failed",
+                err=True,
+            )
+
+
+def _state_folder() -> Path:
+    """Where programs keep what should outlive them, for this user."""
+    state = os.environ.get(_STATE_VARIABLE)
+    folder = (Path(state) if state else Path.home() / ".local" / "state") / "outrider"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{shown(folder)}: finished runs cannot be kept there: {error.strerror}; right would "
+            "be --runs FILE"
+        ) from error
+    return folder
+
+
+@contextmanager
+def told_if_stopped(kept: ResumeFile) -> Iterator[None]:
+    """Say where the finished runs are, when Ctrl-C ends the block."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if len(kept):
+            click.echo(
+                f"outrider: stopped; {len(kept)} finished runs are in {shown(kept.path)}, and "
+                "the same command with --resume goes on with them",
+                err=True,
+            )
+        raise
+
+
+@contextmanager
+def progress_of(label: str) -> Iterator[Progress]:
+    """Progress of many runs on standard error: a bar on a terminal, now and then a line elsewhere.
+
+    Args:
+        label: what runs, in words.
+    """
+    if not sys.stderr.isatty():
+        yield LogProgress(label, lambda line: click.echo(f"outrider: {line}", err=True))
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (
+        TextColumn(label, markup=False),
+        BarColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=1.0)
+        yield BarProgress(lambda ratio, words: bar.update(task, completed=ratio, description=words))

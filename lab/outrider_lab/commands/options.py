@@ -1,0 +1,65 @@
+"""Options of commands that run many; their help must not wait for the lab to be imported."""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import click
+
+from outrider.cli.options import file_path, json_option
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+report_option = click.option(
+    "--report", type=file_path(file_okay=False), metavar="DIR",
+    help="Write index.html (tables, figures, claims) and result.json there.",
+)  # fmt: skip
+
+_OPTIONS: Final = (
+    click.option(
+        "--workers", metavar="N", type=click.IntRange(min=1),
+        help="Processes; each holds a trace in memory. [default: the cores there are]",
+    ),
+    click.option(
+        "--resume/--no-resume", "resume", default=None,
+        help="Go on with the finished runs of the same command that was stopped; or begin anew. "
+        "Without either, finished runs that are there are refused.",
+    ),
+    click.option(
+        "--runs", type=file_path(dir_okay=False), metavar="FILE",
+        help="Where finished runs are kept until all are done. [default: runs.jsonl in the folder "
+        "of --report where there is one, else a file of this very command below "
+        "~/.local/state/outrider]",
+    ),
+)  # fmt: skip
+
+
+def many_runs_options(command: F) -> F:
+    """A command with these options; `Keeping` takes what they say."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def reproduction_options(seeds: str, full: str, quick: str, what_quick: str) -> Callable[[F], F]:
+    """What the commands of all papers have.
+
+    Args:
+        seeds: what a seed stands for, in words.
+        full: the seeds at full size, as ``1-20``.
+        quick: those of a quick run.
+        what_quick: what a quick run leaves out, in words.
+    """
+    options = (
+        click.option("--seeds", metavar="A-B", help=f"{seeds} [default: {full}; quick: {quick}]"),
+        click.option("--quick", is_flag=True, help=what_quick),
+        *_OPTIONS,
+        report_option,
+        json_option,
+    )
+
+    def with_options(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return with_options

@@ -1,0 +1,98 @@
+"""What the commands of all papers do: refuse what is wrong, run, tell."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from outrider.cli.printing import figure, print_json, print_table, shown
+from outrider_lab.commands.many_runs import Keeping, carried_out
+from outrider_lab.running.study import Row, Study, check_policies
+
+Result = dict[str, Any]
+
+
+class Telling(NamedTuple):
+    """How the result of a paper is told.
+
+    Attributes:
+        page: the HTML page of a result.
+        show: prints tables for people.
+        told: the result as machines get it.
+    """
+
+    page: Callable[[Result], str]
+    show: Callable[[Result], None]
+    told: Callable[[Result], Result] = dict
+
+
+def reproduce(study: Study[Row], keeping: Keeping, as_json: bool, telling: Telling) -> int:
+    """Carry out a paper's study and tell what came of it.
+
+    Returns:
+        the exit code: 1 if a run failed.
+
+    Raises:
+        OutriderError: something is wrong; nothing has run.
+    """
+    make_folder(keeping.report)
+    check_policies(study)
+    with carried_out(study, keeping) as result:
+        return conclude(result, keeping.report, as_json, telling)
+
+
+def make_folder(report: Path | None) -> None:
+    """Refuse a report that could not be written before a long run, not after it.
+
+    Raises:
+        ConfigurationError: what draws figures is not installed.
+    """
+    from outrider_lab.reporting.drawing import require_matplotlib
+
+    if report is not None:
+        require_matplotlib("--report")
+        report.mkdir(parents=True, exist_ok=True)
+
+
+def conclude(result: Result, report: Path | None, as_json: bool, telling: Telling) -> int:
+    """Write the report, print the result, name what failed.
+
+    Args:
+        result: of the reproduction.
+        report: folder of ``index.html`` and ``result.json``, or None.
+        as_json: print one JSON document in place of tables.
+        telling: how.
+
+    Returns:
+        The exit code: 1 if a run failed.
+    """
+    if report is not None:
+        _write(result, report, telling)
+    if as_json:
+        print_json(telling.told(result))
+    else:
+        telling.show(result)
+        if report is not None:
+            click.echo(f"report: {shown(report / 'index.html')}")
+    for failure in result["failed"]:
+        click.echo(f"outrider: failed: {failure['run']}: {failure['error']}", err=True)
+    return int(bool(result["failed"]))
+
+
+def _write(result: Result, folder: Path, telling: Telling) -> None:
+    import msgspec
+
+    text = msgspec.json.format(msgspec.json.encode(telling.told(result)), indent=2)
+    (folder / "result.json").write_bytes(text)
+    if result["rows"]:  # without any there is nothing to draw; the failures are told
+        (folder / "index.html").write_text(telling.page(result), encoding="utf-8")
+
+
+def show_claims(result: Result) -> None:
+    """Every claim with what was measured and the verdict."""
+    claims = [
+        (one["claim"], one["where"], figure(one["measured"], digits=3), one["verdict"])
+        for one in result["claims"]
+    ]
+    print_table("claims", ("", "section", "measured", "verdict"), claims, figures=False)

@@ -1,0 +1,139 @@
+"""Run a grid of policies, settings and traces, here or on a cluster."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from outrider.cli.options import file_path, json_option
+from outrider.cli.printing import count, print_json, shown
+from outrider.model.errors import ConfigurationError
+
+SECTION = "Judge"
+
+_SYSTEMS = ("htcondor", "slurm", "pbs", "local-dask")
+"""As `cluster_settings.SYSTEMS`; the help must not wait for all of the lab to be imported."""
+
+
+@click.command(
+    "sweep", short_help="Run a grid of policies, settings and traces, here or on a cluster."
+)
+@click.argument("file", metavar="FILE", type=file_path(dir_okay=False))
+@click.option(
+    "--out", type=file_path(dir_okay=False), required=True, metavar="FILE",
+    help="Where the results go, one row a cell: .json, or .parquet (pip install "
+    "'outrider[reports]').",
+)  # fmt: skip
+@click.option(
+    "--workers", type=click.IntRange(min=1), metavar="N",
+    help="Processes on this machine, about 430 MB each for a year. [default: its cores]",
+)  # fmt: skip
+@click.option(
+    "--cluster", "system", type=click.Choice(_SYSTEMS), metavar="SYSTEM",
+    help="Where the workers run: htcondor, slurm or pbs, as jobs of yours; or local-dask, to try "
+    "dask on this machine (pip install 'outrider[sweeps]').",
+)  # fmt: skip
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N",
+    help="Jobs to ask the batch system for. [default: 4]",
+)  # fmt: skip
+@click.option(
+    "--retries", type=click.IntRange(min=0), default=1, metavar="N",
+    help="Try a failed cell again so often, after all others. [default: 1]",
+)  # fmt: skip
+@click.option(
+    "--resume", is_flag=True,
+    help="Go on with a sweep that was stopped, or grew: cells that are done are kept.",
+)  # fmt: skip
+@json_option
+def command(
+    file: Path,
+    out: Path,
+    workers: int | None,
+    system: str | None,
+    jobs: int | None,
+    retries: int,
+    resume: bool,
+    as_json: bool,
+) -> int:
+    """Run a grid of policies, settings and traces, here or on a cluster.
+
+    Use it to choose settings, or to see whether a difference between policies holds over many
+    traces and seeds. FILE declares the grid; a cell of it is a run as of `outrider replay`, and a
+    row of the results. What is done is kept in a journal beside them, so that a sweep which was
+    stopped can go on. Results do not depend on the number of workers, nor on where they run.
+
+    A cell that fails is named and tried again; if it fails to the last, its row holds the error,
+    and the exit code is 1.
+
+    Example:
+      outrider sweep sweep.toml --out results.json --workers 4
+      outrider sweep sweep.toml --out results.parquet --cluster slurm --jobs 20 --resume
+    """
+    from outrider_lab.commands.many_runs import progress_of, told_if_stopped
+    from outrider_lab.commands.sweep_progress import SweepProgress
+    from outrider_lab.sweep.file import read_sweep
+    from outrider_lab.sweep.results import check_format
+    from outrider_lab.sweep.sweep import run_sweep, runs_file
+
+    _refuse_contradictions(system, workers, jobs)
+    check_format(out)
+    sweep = read_sweep(file)
+    with (
+        runs_file(out, resume) as kept,
+        _place(system, sweep.cluster, workers, jobs, out) as place,
+        told_if_stopped(kept),
+        progress_of(f"sweep {shown(file)}") as progress,
+    ):
+        telling = SweepProgress(progress, _warn)
+        swept = run_sweep(sweep.specs, place, out, kept, retries, telling)
+    _tell(swept, out, as_json)
+    return int(bool(swept.failed))
+
+
+def _refuse_contradictions(system: str | None, workers: int | None, jobs: int | None) -> None:
+    on_batch = system not in (None, "local-dask")
+    if workers is not None and on_batch:
+        raise ConfigurationError(f"--workers: with --cluster {system} right would be --jobs")
+    if jobs is not None and not on_batch:
+        raise ConfigurationError("--jobs: without a batch system right would be --workers")
+
+
+@contextmanager
+def _place(
+    system: str | None, settings: Any, workers: int | None, jobs: int | None, out: Path
+) -> Iterator[Any]:
+    """Where the runs are carried out: so many processes, or whoever else does the work."""
+    from outrider_lab.running.workers import cores
+
+    if system is None:
+        yield workers or cores()
+        return
+    from outrider_lab.running.cluster_settings import LOCAL
+    from outrider_lab.running.dask_workers import on_dask
+
+    size = workers or cores() if system == LOCAL else jobs or 4
+    files = out.resolve().with_name(f"{out.name}.jobs")
+    with on_dask(system, settings, size, files, _warn) as place:
+        yield place
+
+
+def _warn(text: str) -> None:
+    click.echo(f"outrider: {shown(text)}", err=True)
+
+
+def _tell(swept: Any, out: Path, as_json: bool) -> None:
+    failed = [
+        {name: row[name] for name in ("cell", "trace", "policy", "preset", "seed", "error")}
+        for row in swept.failed
+    ]
+    if as_json:
+        facts = {"out": shown(out), "cells": len(swept.rows), "kept": swept.kept, "failed": failed}
+        print_json(facts)
+        return
+    click.echo(
+        f"{shown(out)}: {count(len(swept.rows))} cells, {count(swept.kept)} kept from before, "
+        f"{count(len(failed))} failed"
+    )

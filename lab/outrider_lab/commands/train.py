@@ -1,0 +1,225 @@
+"""Let a policy learn before it goes live."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from outrider.cli.options import (
+    Seconds,
+    file_path,
+    json_option,
+    policy_names,
+    seed_range,
+    split_pair,
+    toml_value,
+)
+from outrider.cli.printing import count, print_json, shown
+from outrider.cli.progress import progress_bar
+from outrider.model.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from outrider.formats.workload import Workload
+    from outrider_lab.training.demonstrations import Lesson
+
+SECTION = "Judge"
+
+_RECORDED: Final = "recorded"
+_SQLITE: Final = b"SQLite format 3\0"
+
+
+@click.command("train", short_help="Let a policy learn before it goes live.")
+@click.argument("policy", metavar="POLICY", shell_complete=policy_names)
+@click.argument(
+    "traces", nargs=-1, metavar="[TRACE]...", type=file_path(exists=True, dir_okay=False)
+)
+@click.option(
+    "--teacher", metavar="NAME", shell_complete=policy_names,
+    help="Who decides while it watches: a policy, or `recorded`, the site's own scheduler as the "
+    "trace has it. [default: recorded for logs and journals, else edf]",
+)  # fmt: skip
+@click.option(
+    "--rows", default="", metavar="A,B",
+    help="Draw grids with these shares of interactive jobs to learn from, as 0.2,0.4,0.5.",
+)  # fmt: skip
+@click.option(
+    "--seeds", default="10000-10009", metavar="A-B", show_default=True,
+    help="Of the drawn grids, one for each row and seed; from 10000 on, for those below judge.",
+)  # fmt: skip
+@click.option(
+    "--estimates", default="exact", metavar="RULE", show_default=True,
+    help="What policies know of run times on workloads: exact, requested, lognormal:SIGMA.",
+)  # fmt: skip
+@click.option(
+    "--machines", metavar="N", type=click.IntRange(min=1),
+    help="CPUs of workload files. [default: what their headers say]",
+)  # fmt: skip
+@click.option(
+    "--vo", default="group", metavar="COLUMN", show_default=True,
+    help="Column of workload files that says which VO a job belongs to.",
+)  # fmt: skip
+@click.option(
+    "--until", "until_s", metavar="S", type=Seconds(min=0),
+    help="Watch workloads until this second only, and keep the rest to judge by.",
+)  # fmt: skip
+@click.option(
+    "--format", "format_name", default="auto", metavar="NAME", show_default=True,
+    help="Which reader understands logs that are no workload files.",
+)  # fmt: skip
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE",
+    help="One setting of the policy, the value as in TOML.",
+)  # fmt: skip
+@click.option("--preset", metavar="NAME", help="A named bundle of its settings.")
+@click.option(
+    "--seed", default=0, metavar="S", type=click.IntRange(min=0), show_default=True,
+    help="Seed of its chance.",
+)  # fmt: skip
+@click.option(
+    "--out", required=True, type=file_path(dir_okay=False), metavar="FILE",
+    help="Start file to write, for the policy's setting `start`.",
+)  # fmt: skip
+@json_option
+def command(
+    policy: str,
+    traces: tuple[Path, ...],
+    teacher: str | None,
+    rows: str,
+    seeds: str,
+    estimates: str,
+    machines: int | None,
+    vo: str,
+    until_s: float | None,
+    format_name: str,
+    settings: tuple[str, ...],
+    preset: str | None,
+    seed: int,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Let a policy learn before it goes live.
+
+    Use it to calibrate a learner with your own site's past, or to make its start anew. The policy
+    watches a teacher decide, as it would beside a live site, and what it learned is written to a
+    start file. A TRACE is a workload file (.swf), a log that `outrider ingest` reads, or the
+    journal of a daemon; --rows draws synthetic grids. Nothing is learned from a trace that you
+    mean to judge by: cut it with --until.
+
+    Example:
+      outrider train sarsa past.swf --teacher recorded --out start.json
+      outrider replay present.swf --policy sarsa --set sarsa.start=start.json
+    """
+    from outrider.simulation.estimates import LEARNED, estimate_rule
+    from outrider_lab.training.training import Learner, train, write_start
+
+    if estimate_rule(estimates, "--estimates").kind == LEARNED:
+        raise ConfigurationError(
+            "--estimates learned: nobody estimates while a policy is trained; right would be "
+            "exact, requested or lognormal:SIGMA"
+        )
+    if not out.parent.is_dir():  # refuse what is wrong before a long run, not after it
+        raise ConfigurationError(f"--out {shown(out)}: there is no folder {shown(out.parent)}")
+    learner = Learner(policy, _settings(settings), preset, seed)
+    learner.make()
+    read = partial(_read, machines=machines, vo=vo, estimates=estimates, seed=seed)
+    lessons = [
+        *_drawn(rows, seeds, teacher, estimates, until_s),
+        *(_of_trace(trace, teacher, read, until_s, format_name) for trace in traces),
+    ]
+    with progress_bar(f"train {policy}") as progress:
+        training = train(learner, lessons, progress)
+    write_start(training, out)
+    facts: dict[str, Any] = {"out": shown(out), **training.about}
+    if as_json:
+        print_json(facts)
+        return
+    click.echo(
+        f"{facts['out']}: {policy} learned from {count(training.runs)} runs of "
+        f"{count(len(lessons))} traces, decided by {', '.join(facts['teachers'])}"
+    )
+    click.echo(f"use it: --set {policy}.start={facts['out']}")
+
+
+def _settings(words: tuple[str, ...]) -> dict[str, Any]:
+    pairs = (split_pair("--set", word, "key=value, as gamma=0.2") for word in words)
+    return {key: toml_value(value) for key, value in pairs}
+
+
+def _drawn(
+    rows: str, seeds: str, teacher: str | None, estimates: str, until_s: float | None
+) -> "list[Lesson]":
+    """Synthetic grids, seed by seed, each row in turn."""
+    if not rows:
+        return []
+    from outrider_lab.training.demonstrations import WorkloadLesson
+    from outrider_lab.training.training import FIRST_SEED
+
+    if teacher == _RECORDED:
+        raise ConfigurationError(
+            "--teacher recorded: nobody scheduled what --rows draws; right would be a policy"
+        )
+    drawn = seed_range(seeds)
+    if drawn[0] < FIRST_SEED:
+        raise ConfigurationError(
+            f'--seeds "{seeds}": right would be seeds from {FIRST_SEED} on, for those below judge'
+        )
+    shares = [_share(word) for word in rows.split(",")]
+    return [
+        WorkloadLesson(
+            partial(_draw, share, seed, estimates), f"row {share:g}, seed {seed}",
+            teacher or "edf", until_s,
+        )
+        for seed in drawn
+        for share in shares
+    ]  # fmt: skip
+
+
+def _share(word: str) -> float:
+    try:
+        share = float(word)
+    except ValueError:
+        share = -1.0
+    if not 0.0 < share < 1.0:
+        raise ConfigurationError(
+            f'--rows "{word}": right would be a number between 0 and 1, as 0.2,0.4,0.5'
+        )
+    return share
+
+
+def _draw(share: float, seed: int, estimates: str) -> "Workload":
+    from outrider.simulation.estimates import estimate_rule, estimated
+    from outrider.simulation.generators.grids import perez_grid
+
+    return estimated(perez_grid(share, seed), estimate_rule(estimates, "--estimates"), seed)
+
+
+def _of_trace(
+    path: Path, teacher: str | None, read: Any, until_s: float | None, format_name: str
+) -> "Lesson":
+    from outrider_lab.training.demonstrations import JournalLesson, LogsLesson, WorkloadLesson
+
+    if ".swf" in path.suffixes:
+        return WorkloadLesson(partial(read, path), str(path), teacher or "edf", until_s)
+    if teacher not in (None, _RECORDED):
+        raise ConfigurationError(
+            f"--teacher {teacher}: {path} tells what its own scheduler did; right would be "
+            "recorded, or a workload file (.swf)"
+        )
+    if until_s is not None:
+        raise ConfigurationError(f"--until: {path} is no workload file (.swf)")
+    with path.open("rb") as file:
+        is_journal = file.read(len(_SQLITE)) == _SQLITE
+    if is_journal:
+        return JournalLesson(path)
+    from outrider.replay.log_files import LogFile
+
+    return LogsLesson([LogFile(path, format_name)])
+
+
+def _read(path: Path, *, machines: int | None, vo: str, estimates: str, seed: int) -> "Workload":
+    from outrider.formats.swf.reading import read_swf
+    from outrider.simulation.estimates import estimate_rule, estimated
+
+    rule = estimate_rule(estimates, "--estimates")
+    return estimated(read_swf(path, machines=machines, vo=vo), rule, seed)

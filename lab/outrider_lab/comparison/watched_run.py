@@ -1,0 +1,156 @@
+"""One run of a comparison: a policy on a workload file, and what befell each job."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from outrider.engine.scheduling.backfill import NONE
+from outrider.formats.workload import INTERACTIVE_BELOW_S
+from outrider.ledger import LedgerHash
+from outrider.model.decisions import Choice
+from outrider.model.events import COMPLETED, STARTED, Event
+from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, make_utility
+from outrider.plugins.finding import utility_shapes
+from outrider.plugins.making import make_estimator
+from outrider.replay.effective_settings import effective_settings
+from outrider.replay.grid_run import GridRun
+from outrider.simulation.estimates import EXACT, LEARNED, estimate_rule, estimated
+from outrider_lab.running.run_spec import Options, PolicySpec, RunSpec
+from outrider_lab.running.traces import WorkloadFile, file_sha256, workload_of
+
+_WORK: Final = f"{__name__}:run_watched"
+_NONE: Mapping[str, Any] = {}
+
+
+class Conditions(NamedTuple):
+    """What all policies of a comparison have in common; the options of ``outrider compare``.
+
+    Attributes:
+        estimates: what policies are told of run times, as `outrider.simulation.estimates` reads it.
+        backfill: the site's rule, ``none`` or ``easy``.
+        machines: CPUs, in place of the header's.
+        interactive_below_s: jobs that ran strictly shorter are interactive.
+        vo: the column that says which VO a job belongs to.
+        shares: fair shares by VO; empty: equal.
+        utilities: time utility functions by job class.
+    """
+
+    estimates: str = EXACT
+    backfill: str = NONE
+    machines: int | None = None
+    interactive_below_s: float = INTERACTIVE_BELOW_S
+    vo: str = "group"
+    shares: Mapping[str, float] = _NONE
+    utilities: Mapping[str, TimeUtility] = DEFAULT_UTILITIES
+
+    def trace(self, path: str) -> WorkloadFile:
+        """A file as all policies meet it. Raises `OSError` where it cannot be read."""
+        return WorkloadFile(
+            path, self.machines, self.interactive_below_s, self.vo, file_sha256(Path(path))
+        )
+
+    def spec(self, trace: WorkloadFile, policy: PolicySpec, seed: int) -> RunSpec:
+        """The run of a policy on a trace; the seed is of its chance and of the estimates'."""
+        utilities = {name: _declared(utility) for name, utility in self.utilities.items()}
+        options = (
+            ("estimates", self.estimates),
+            ("backfill", self.backfill),
+            ("shares", tuple(sorted(self.shares.items()))),
+            ("utilities", tuple(sorted(utilities.items()))),
+        )
+        return RunSpec(_WORK, trace, policy, seed, options)
+
+
+def _declared(utility: TimeUtility) -> Options:
+    """The shape of a utility and its settings, as a configuration declares them."""
+    shape = next(name for name, kind in utility_shapes().items() if type(utility) is kind)
+    return (("shape", shape), *sorted(msgspec.to_builtins(utility).items()))
+
+
+class WatchedRun(GridRun):
+    """A run that remembers what befell each job.
+
+    What it remembers is what the accounting has just written down: the numbers of the report.
+    """
+
+    def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
+        """As `GridRun.run`; afterwards `wait_s` and `bounded_slowdown` are known, by job."""
+        self.wait_s = np.full(len(self.workload.submit_s), np.nan)
+        self.bounded_slowdown = self.wait_s.copy()
+        self._completed: list[int] = []
+        out = super().run(progress or _unwatched)
+        if self.accounting.slowdown.values is not None:
+            self.bounded_slowdown[self._completed] = self.accounting.slowdown.values
+        return out
+
+    def _reporting(
+        self, events: Iterable[Event], progress: Callable[[float], None]
+    ) -> Iterator[Event]:
+        """Look at what happened after every start and every completion."""
+        waits = self.wait_s
+        for event in super()._reporting(events, progress):
+            yield event  # the engine has handled it when it asks for the next
+            time_s, kind, subject, _ = event
+            if kind == STARTED and np.isnan(waits[subject]):
+                waits[subject] = self.site.jobs[subject].wait_s(time_s)
+            elif kind == COMPLETED:
+                self._completed.append(subject)
+
+
+def run_watched(spec: RunSpec) -> dict[str, Any]:
+    """Run one spec of a comparison in this process.
+
+    Returns:
+        `report`, the run object of ``outrider replay --json``, and by job, with nan for what never
+        came, `wait_s` and `bounded_slowdown`.
+
+    Raises:
+        OutriderError: the trace cannot be read, the policy cannot be made, or it failed.
+        TypeError: the trace is no workload file.
+    """
+    if not isinstance(spec.trace, WorkloadFile):
+        raise TypeError(f"{spec}: the trace is a {type(spec.trace).__name__}, and no file")
+    rule = estimate_rule(spec.option("estimates"), "--estimates")
+    workload = estimated(workload_of(spec.trace), rule, spec.seed)
+    policy = spec.make_policy()
+    digest = LedgerHash()
+
+    def keep(
+        time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str,
+        name: str, choice: Choice | None,
+    ) -> None:  # fmt: skip
+        digest.add(time_s, job, action, machine, cpus)
+
+    shapes = utility_shapes()
+    run = WatchedRun(
+        workload,
+        [policy],
+        keep,
+        shares=dict(spec.option("shares")),
+        utilities={
+            name: make_utility(dict(given), str(spec), shapes)
+            for name, given in spec.option("utilities")
+        },
+        backfill=spec.option("backfill"),
+        estimator=make_estimator(LEARNED, spec.seed, "estimates") if rule.kind == LEARNED else None,
+    )
+    about = {
+        "trace": spec.trace.name,
+        "policy": spec.policy.policy,
+        "settings": effective_settings(policy, run.seats[0].reconsider_s),
+        "seed": spec.seed,
+        "preset": spec.policy.preset,
+    }
+    report = about | run.run() | {"ledger_sha256": digest.hexdigest()}
+    return {
+        "report": report,
+        "wait_s": run.wait_s.tolist(),
+        "bounded_slowdown": run.bounded_slowdown.tolist(),
+    }
+
+
+def _unwatched(ratio: float) -> None:
+    """Nobody watches the progress."""

@@ -1,0 +1,6 @@
+"""Scoring of run time estimators: what each would have said of every job, against what came."""
+
+from outrider_lab.estimates.scores import score
+from outrider_lab.estimates.told import Told, tell
+
+__all__ = ["Told", "score", "tell"]

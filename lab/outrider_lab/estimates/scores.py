@@ -1,0 +1,172 @@
+"""How good run time estimates were, and whether one estimator was better than another."""
+
+from collections.abc import Iterable, Mapping
+from math import exp
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.formats.workload import Floats, Workload
+from outrider.model.errors import TraceError
+from outrider_lab.comparison.difference import (
+    BETTER,
+    FEWEST_BLOCKS,
+    NO_DIFFERENCE,
+    TOO_SHORT,
+    WORSE,
+)
+from outrider_lab.estimates.told import Told
+from outrider_lab.reporting.bootstrap import (
+    DAY_S,
+    Blocks,
+    Interval,
+    blocks_of_time,
+    paired_interval,
+)
+
+QUANTILES: Final = (0.1, 0.5, 0.9)
+PROMISED: Final = QUANTILES[-1] - QUANTILES[0]
+"""How many run times should lie between the outer quantiles."""
+WEEK_S: Final = 7 * DAY_S
+_LEAST_A_WEEK: Final = 50
+"""Jobs without which the coverage of a week says nothing."""
+
+Table = NDArray[np.float64]
+
+
+def pinball(observed: Floats, quantiles: Table) -> Table:
+    """(jobs, 3) pinball losses, in the unit of the arguments (Koenker and Bassett 1978).
+
+    The loss of a quantile q told for the level tau: tau (y - q) where it was too low, (1 - tau)
+    (q - y) where it was too high. Its mean is least for the true quantile; at .5 it is half
+    the absolute error.
+    """
+    short = observed[:, None] - quantiles
+    levels = np.array(QUANTILES)
+    losses: Table = np.maximum(levels * short, (levels - 1.0) * short)
+    return losses
+
+
+def score(workload: Workload, told: Told, seed: int = 0) -> dict[str, Any]:
+    """Scores of every estimator on a trace, and the first one's against each other's.
+
+    All are scored on the same jobs: those of which each had an opinion. One that had none of any
+    job is left out, and named.
+
+    Args:
+        workload: the trace.
+        told: what `tell` gave for it.
+        seed: of the resampling.
+
+    Raises:
+        TraceError: there is no job to score.
+    """
+    opinions = {name: np.isfinite(q).all(axis=1) for name, q in told.quantiles.items()}
+    silent = sorted(name for name, known in opinions.items() if not known.any())
+    names = [name for name in told.quantiles if name not in silent]
+    scored = np.ones(len(workload.run_s), dtype=np.bool_)
+    for name in names:
+        scored &= opinions[name]
+    if not names or not scored.any():
+        raise TraceError(f"{workload.name}: no job of which every estimator had an opinion")
+    block_s = _block_s(workload)
+    blocks = {
+        "time": blocks_of_time(workload.submit_s[scored], block_s),
+        "users": _blocks_of_users(workload, scored),
+    }
+    weeks = blocks_of_time(workload.submit_s[scored], WEEK_S)
+    marked = {name: _Marks(workload, told.quantiles[name], scored) for name in names}
+    first = names[0]
+    return {
+        "trace": workload.name,
+        "jobs": len(scored),
+        "scored": int(scored.sum()),
+        "waits": told.waits,
+        "silent": silent,
+        "block_s": block_s,
+        "blocks": {by: int(block.max()) + 1 for by, block in blocks.items()},
+        "first": first,
+        "scores": {name: marks.summary(weeks) for name, marks in marked.items()},
+        "against": {
+            name: _against(marked[first], marks, blocks, seed)
+            for name, marks in marked.items()
+            if name != first
+        },
+    }
+
+
+def _block_s(workload: Workload) -> float:
+    """Weeks, for their days are alike; days, where there are too few weeks."""
+    span_s = float(workload.submit_s[-1] - workload.submit_s[0])
+    return WEEK_S if span_s >= FEWEST_BLOCKS * WEEK_S else DAY_S
+
+
+def _blocks_of_users(workload: Workload, scored: NDArray[np.bool_]) -> Blocks:
+    users = np.array(workload.user)[scored]
+    blocks: Blocks = np.unique(users, return_inverse=True)[1].astype(np.int64)
+    return blocks
+
+
+class _Marks:
+    """One estimator's losses, job by job."""
+
+    def __init__(self, workload: Workload, quantiles: Table, scored: NDArray[np.bool_]) -> None:
+        run_s, said = np.maximum(workload.run_s[scored], 1.0), np.maximum(quantiles[scored], 1.0)
+        self.losses = {
+            "seconds": pinball(run_s, said),
+            "log_seconds": pinball(np.log(run_s), np.log(said)),
+        }
+        self._below = run_s[:, None] <= said
+        self._covered = (run_s >= said[:, 0]) & (run_s <= said[:, 2])
+
+    def summary(self, weeks: Blocks) -> dict[str, Any]:
+        """Means over jobs; coverage also by week, for drift shows there."""
+        out: dict[str, Any] = {
+            f"pinball_{unit}": dict(
+                zip(map(str, QUANTILES), losses.mean(axis=0).tolist(), strict=True)
+            )
+            for unit, losses in self.losses.items()
+        }
+        n = np.bincount(weeks)
+        by_week = (np.bincount(weeks, weights=self._covered) / n)[n >= _LEAST_A_WEEK]
+        return out | {
+            "factor": exp(2.0 * self.losses["log_seconds"][:, 1].mean()),
+            "coverage": float(self._covered.mean()),
+            "coverage_by_week": None if not len(by_week) else {
+                "n": len(by_week), "p10": float(np.quantile(by_week, 0.1)),
+                "median": float(np.median(by_week)), "p90": float(np.quantile(by_week, 0.9)),
+            },
+            "below": dict(zip(map(str, QUANTILES), self._below.mean(axis=0).tolist(), strict=True)),
+        }  # fmt: skip
+
+
+def _against(
+    ours: _Marks, theirs: _Marks, blocks: Mapping[str, Blocks], seed: int
+) -> dict[str, Any]:
+    """Mean difference of losses, ours less theirs: below 0 is better. At .5, and of all three."""
+    out: dict[str, Any] = {}
+    for unit in ours.losses:
+        for what, pick in (("median", [1]), ("all", [0, 1, 2])):
+            a, b = (m.losses[unit][:, pick].mean(axis=1) for m in (ours, theirs))
+            intervals = {
+                by: paired_interval(a, b, seed, block) if block.max() >= FEWEST_BLOCKS - 1 else None
+                for by, block in blocks.items()
+            }
+            out[f"{what}_{unit}"] = {
+                "difference": float((a - b).mean()),
+                "ratio": float(a.mean() / b.mean()) if b.mean() else None,
+                "interval": intervals,
+                "verdict": _verdict(intervals.values()),
+            }
+    return out
+
+
+def _verdict(intervals: Iterable[Interval | None]) -> str:
+    """Better or worse only where the intervals over time and over users both say so."""
+    known = [interval for interval in intervals if interval is not None]
+    if len(known) < 2:
+        return TOO_SHORT
+    if all(interval.high < 0.0 for interval in known):
+        return BETTER
+    return WORSE if all(interval.low > 0.0 for interval in known) else NO_DIFFERENCE

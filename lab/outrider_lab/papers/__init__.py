@@ -1,0 +1,1 @@
+"""One package for each paper whose experiments are run again."""

@@ -1,0 +1,1 @@
+"""What runs brought, for people: intervals, verdicts on claims, pages and drawings."""

@@ -1,0 +1,193 @@
+"""Runs on workers that are jobs of the user's own batch system, by dask-jobqueue."""
+
+import logging
+import queue
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from outrider.model.errors import ConfigurationError, OutriderError, PeerError
+from outrider_lab.running.carrying_out import carry_out
+from outrider_lab.running.cluster_settings import LOCAL, ClusterSettings
+from outrider_lab.running.run_all import Workers
+from outrider_lab.running.run_spec import RunSpec
+from outrider_lab.running.workers import Finished
+
+_LOOK_EVERY_S: Final = 1.0
+_NOBODY_AFTER_S: Final = 60.0
+_CLASSES: Final = {"htcondor": "HTCondorCluster", "slurm": "SLURMCluster", "pbs": "PBSCluster"}
+
+
+@contextmanager
+def on_dask(
+    system: str,
+    settings: ClusterSettings,
+    workers: int,
+    files: Path,
+    warn: Callable[[str], None],
+) -> Iterator[Workers]:
+    """Workers of dask for as long as the block runs.
+
+    What they say to each other is encrypted, and only who holds the keys of this one sweep may
+    give them work.
+
+    Args:
+        system: one of `outrider_lab.running.cluster_settings.SYSTEMS`.
+        settings: of the jobs.
+        workers: jobs to ask for; with `LOCAL`, processes.
+        files: a folder that all nodes see, for keys and what the jobs print; made if need be.
+        warn: told, in words, of what a person would want to know.
+
+    Raises:
+        ConfigurationError: dask-jobqueue is not installed, or a setting is wrong.
+        PeerError: the batch system takes no job.
+    """
+    dask, distributed = _installed("dask"), _installed("distributed")
+    refusals: list[str] = []
+    with ExitStack() as stack:
+        # A worker takes a run when it is free, not before: runs are long.
+        stack.enter_context(dask.config.set({"distributed.scheduler.worker-saturation": 1.0}))
+        if system == LOCAL:
+            cluster = stack.enter_context(_local(distributed, workers))
+        else:
+            cluster = stack.enter_context(_batch(dask, system, settings, files, refusals))
+            # Also: ask for another job when one with a running worker is gone.
+            cluster.adapt(minimum_jobs=workers, maximum_jobs=workers)
+        client = stack.enter_context(distributed.Client(cluster))
+        # What it says of calls that its own end cuts off is of no use to anybody.
+        stack.callback(logging.getLogger("distributed").setLevel, logging.CRITICAL)
+        jobs = _Jobs(system, cluster, workers, refusals, files, warn)
+        yield lambda specs: _as_they_end(client, specs, jobs.look)
+
+
+def _installed(name: str) -> Any:
+    """A module. Raises `ConfigurationError` where it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ConfigurationError(
+            f"--cluster: {name} is not installed; right would be pip install 'outrider[sweeps]'"
+        ) from error
+
+
+def _local(distributed: Any, workers: int) -> Any:
+    return distributed.LocalCluster(
+        n_workers=workers, threads_per_worker=1, host="127.0.0.1", security=True, protocol="tls",
+        dashboard_address="127.0.0.1:0", silence_logs=logging.ERROR,
+    )  # fmt: skip
+
+
+def _batch(
+    dask: Any, system: str, settings: ClusterSettings, files: Path, refusals: list[str]
+) -> Any:
+    """A scheduler in this process; no jobs yet."""
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    kind = getattr(_installed("dask_jobqueue"), _CLASSES[system])
+    # As it is imported, it makes Ctrl-C end the process as if all were done, with exit code 0.
+    signal.signal(signal.SIGINT, on_interrupt)
+    failed = _installed("distributed").Status.failed
+
+    class WatchedJob(kind.job_cls):  # type: ignore[misc, name-defined]
+        """A job whose refusal by the batch system is noted; dask only logs it."""
+
+        async def start(self) -> None:
+            try:
+                await super().start()
+            except (RuntimeError, OSError, ValueError) as error:
+                said = " ".join(str(error).split())
+                refusals.append(said.rpartition("stderr: ")[2] or said)
+                self.status = failed
+                raise
+
+    arguments = settings.arguments(system)
+    site_arguments = dask.config.get(f"jobqueue.{system}.worker-extra-args") or []
+    site_options = dask.config.get(f"jobqueue.{system}.scheduler-options") or {}
+    files.mkdir(mode=0o700, exist_ok=True)
+    logging.getLogger("tornado.application").setLevel(logging.CRITICAL)  # `refusals` tells it
+    try:
+        return kind(
+            job_cls=WatchedJob,
+            security=True,
+            shared_temp_directory=str(files),
+            log_directory=str(files),
+            worker_extra_args=[*site_arguments, "--no-dashboard"],
+            scheduler_options={"dashboard_address": "127.0.0.1:0"} | site_options,
+            **arguments,
+        )
+    except ValueError as error:
+        raise ConfigurationError(f"[cluster]: {error}") from error
+
+
+class _Jobs:
+    """What becomes of the jobs that were asked for."""
+
+    def __init__(
+        self,
+        system: str,
+        cluster: Any,
+        asked: int,
+        refusals: list[str],
+        files: Path,
+        warn: Callable[[str], None],
+    ) -> None:
+        self._system = system
+        self._cluster = cluster
+        self._asked = asked
+        self._refusals = refusals
+        self._files = files
+        self._warn = warn
+        self._told = 0
+        self._alone_s = 0.0
+
+    def look(self) -> None:
+        """Tell of refusals and of long loneliness.
+
+        Raises:
+            PeerError: every job was refused.
+        """
+        running = len(self._cluster.scheduler_info["workers"])
+        if len(self._refusals) >= self._asked and not running:
+            raise PeerError(f"{self._system} takes no job: {self._refusals[-1]}", transient=False)
+        if len(self._refusals) > self._told:
+            self._told = len(self._refusals)
+            self._warn(f"{self._system} refused {self._told} jobs: {self._refusals[-1]}")
+        self._alone_s = 0.0 if running else self._alone_s + _LOOK_EVERY_S
+        if self._alone_s == _NOBODY_AFTER_S:
+            self._warn(
+                f"no worker for {_NOBODY_AFTER_S:.0f} s: the jobs wait in {self._system}, or end "
+                f"before they reach {self._cluster.scheduler_address}; what they print is in "
+                f"{self._files}"
+            )
+
+
+def _as_they_end(
+    client: Any, specs: Sequence[RunSpec], look: Callable[[], None]
+) -> Iterator[Finished]:
+    """See `run_all.Workers`; `look` is called about once in `_LOOK_EVERY_S` while none ends."""
+    done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    futures = client.map(carry_out, specs, pure=False)
+    waiting = {future.key: (number, future) for number, future in enumerate(futures)}
+    for future in futures:
+        future.add_done_callback(done.put)
+    del future, futures  # a result that was fetched need not be kept
+    try:
+        while waiting:
+            try:
+                ended = done.get(timeout=_LOOK_EVERY_S)
+            except queue.Empty:
+                look()
+                continue
+            number, _ = waiting.pop(ended.key)
+            error = ended.exception()
+            yield Finished(number, None if error else ended.result(), _in_words(error))
+    finally:
+        client.cancel([future for _, future in waiting.values()])
+
+
+def _in_words(error: BaseException | None) -> str | None:
+    if error is None or isinstance(error, OutriderError):
+        return None if error is None else str(error)
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,109 @@
+"""How far many runs are, for who waits: runs done, failed, and the time that is left."""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from outrider_lab.running.run_all import RunEnd
+
+LINE_EVERY_S: Final = 30.0
+"""Between two lines of a log; the first comes after as long, so that what is short says nothing."""
+
+
+class Count:
+    """Counts runs as they end; takes no notice of who watches.
+
+    Args:
+        clock: seconds that only go forward.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.runs = self.kept = self.done = self.failed = 0
+        self._clock = clock
+        self._began_s = clock()
+
+    def begin(self, runs: int, kept: int) -> None:
+        """So many runs there are, of which so many were known before."""
+        self.runs, self.kept, self.done = runs, kept, kept
+        self._began_s = self._clock()
+
+    def ended(self, end: RunEnd, is_last_attempt: bool) -> None:
+        """A run ended; one that is tried again is not over yet."""
+        if is_last_attempt:
+            self.done += 1
+            self.failed += end.error is not None
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds until the last run ends, at the pace of those that ran; None: not known yet."""
+        ran = self.done - self.kept
+        if not ran:
+            return None
+        return (self._clock() - self._began_s) / ran * (self.runs - self.done)
+
+    def words(self) -> str:
+        """All of it: ``12 of 40 runs done (3 known before), 1 failed, 4.2 min left``."""
+        known = f" ({self.kept} known before)" if self.kept else ""
+        failed = f", {self.failed} failed" if self.failed else ""
+        left = "" if self.left_s is None else f", {_duration(self.left_s)} left"
+        return f"{self.done} of {self.runs} runs done{known}{failed}{left}"
+
+
+class LogProgress(Count):
+    """Lines for a log, at a bounded rate.
+
+    Args:
+        label: what runs, in words.
+        write: takes a line.
+        every_s: at least so long between two lines.
+        clock: seconds that only go forward.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        write: Callable[[str], None],
+        every_s: float = LINE_EVERY_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(clock)
+        self._label = label
+        self._write = write
+        self._every_s = every_s
+        self._told_s = clock()
+
+    def ended(self, end: RunEnd, is_last_attempt: bool) -> None:
+        """As `Count.ended`; now and then a line."""
+        super().ended(end, is_last_attempt)
+        now_s = self._clock()
+        if now_s - self._told_s >= self._every_s:
+            self._told_s = now_s
+            self._write(f"{self._label}: {self.words()}")
+
+
+class BarProgress(Count):
+    """A bar and the same words, for a terminal.
+
+    Args:
+        show: takes the ratio that is done, 0 to 1, and the words.
+    """
+
+    def __init__(self, show: Callable[[float, str], None]) -> None:
+        super().__init__()
+        self._show = show
+
+    def begin(self, runs: int, kept: int) -> None:
+        """As `Count.begin`, shown."""
+        super().begin(runs, kept)
+        self._show(self.done / max(runs, 1), self.words())
+
+    def ended(self, end: RunEnd, is_last_attempt: bool) -> None:
+        """As `Count.ended`, shown."""
+        super().ended(end, is_last_attempt)
+        self._show(self.done / max(self.runs, 1), self.words())
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120.0:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200.0 else f"{seconds / 3600:.1f} h"

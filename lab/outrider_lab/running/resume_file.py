@@ -1,0 +1,145 @@
+"""The file of finished runs: what was stopped goes on with them, whatever stopped it."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
+
+from outrider import __version__
+from outrider.model.errors import ConfigurationError
+from outrider_lab.running.line_file import LineFile
+from outrider_lab.running.run_spec import RunSpec
+
+RUNS_FILE: Final = "runs.jsonl"
+_FIELDS: Final = {"key": str, "run": str, "version": str, "attempts": int}
+_RESULT: Final = "result"
+
+
+class KeptRun(NamedTuple):
+    """A line of the file.
+
+    Attributes:
+        key: of the run's spec.
+        run: the spec in words.
+        version: of the Outrider that ran it.
+        attempts: how often it was tried.
+        result: what it brought.
+    """
+
+    key: str
+    run: str
+    version: str
+    attempts: int
+    result: Any
+
+
+class ResumeFile:
+    """Runs that ended well, a line of JSON each, on the disk before the next one counts.
+
+    Args:
+        path: of the file; its folder is made if need be.
+        resume: go on with the runs that are there; None: there must be none; False: begin anew.
+    """
+
+    def __init__(self, path: Path, resume: bool | None) -> None:
+        self.path = path
+        self._resume = resume
+        self._runs: dict[str, KeptRun] = {}
+
+    def __enter__(self) -> Self:
+        """Lock the file and read what is there; a last line cut off by a kill is taken away.
+
+        Raises:
+            ConfigurationError: another process writes there; runs are there and nobody said what
+                to do with them; or they cannot be read.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = LineFile(self.path)
+        try:
+            if self._resume is False:
+                self._file.clear()
+                self._file.lines = []
+            if self._file.lines and self._resume is None:
+                raise ConfigurationError(
+                    f"{self.path}: holds {len(self._file.lines)} finished runs of a command that "
+                    "was stopped; --resume goes on with them, --no-resume begins anew"
+                )
+            for number, line in enumerate(self._file.lines, 1):
+                run = _read(line, f"{self.path}:{number}")
+                self._runs[run.key] = run
+        except BaseException:
+            self._file.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let go of the file; an empty one goes."""
+        self._file.close()
+
+    def __len__(self) -> int:
+        """How many runs are kept."""
+        return len(self._runs)
+
+    def known(self, specs: Mapping[str, RunSpec]) -> Mapping[str, KeptRun]:
+        """The runs that are there, by key.
+
+        Args:
+            specs: of the command, by key.
+
+        Raises:
+            ConfigurationError: a run that is none of these (it would be lost when the command is
+                done), or was made by another version.
+        """
+        for run in self._runs.values():
+            if run.key not in specs:
+                raise ConfigurationError(
+                    f"{self.path}: holds a run of {run.run}, with settings that are not asked for "
+                    "now or on a trace that has changed since; right would be another file, or to "
+                    "begin anew"
+                )
+            if run.version != __version__:
+                raise ConfigurationError(
+                    f"{self.path}: {run.run} was made by Outrider {run.version}, this is "
+                    f"{__version__}, and the two cannot be compared; right would be to begin anew"
+                )
+        return self._runs
+
+    def add(self, key: str, spec: RunSpec, attempts: int, text: str) -> None:
+        """Keep a run that has just ended; it is on the disk on return.
+
+        Args:
+            key: of the spec.
+            spec: of the run.
+            attempts: how often it was tried.
+            text: what it brought, as JSON.
+        """
+        head = {"key": key, "run": str(spec), "version": __version__, "attempts": attempts}
+        line = f'{json.dumps(head)[:-1]}, "{_RESULT}": {text}}}'
+        self._runs[key] = KeptRun(key, str(spec), __version__, attempts, result=None)
+        self._file.add(line.encode())
+
+    def clear(self) -> None:
+        """What was made of the runs is where it belongs: they need not be kept any more."""
+        self._file.clear()
+        self._runs.clear()
+
+
+def _read(line: bytes, where: str) -> KeptRun:
+    """A run from its line. Raises `ConfigurationError`, which names the place."""
+    right = "right would be a finished run as the lab keeps it"
+    try:
+        given = json.loads(line)
+    except ValueError as error:
+        raise ConfigurationError(f"{where}: {error}; {right}") from error
+    if not isinstance(given, dict) or given.keys() != {*_FIELDS, _RESULT}:
+        raise ConfigurationError(f"{where}: no finished run; {right}")
+    for name, kind in _FIELDS.items():
+        if not isinstance(given[name], kind):
+            raise ConfigurationError(f'{where}: "{name}" is {given[name]!r}; {right}')
+    return KeptRun(**given)

@@ -1,0 +1,148 @@
+"""Where a run's trace comes from: small and hashable, where the trace itself is large."""
+
+from functools import lru_cache
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from outrider.formats.campus.campus import Campus
+from outrider.formats.swf.reading import read_swf
+from outrider.formats.workload import INTERACTIVE_BELOW_S, Workload
+
+
+class GeneratedCampus(msgspec.Struct, frozen=True, tag="generated campus"):
+    """A campus made by chance.
+
+    Attributes:
+        seed: of the generator.
+        options: (name, value) of what `outrider.simulation.generators.campus.CampusOptions` takes.
+    """
+
+    seed: int
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """How reports call it: ``generated-3``, ``generated-3 machines=200 weeks=8``."""
+        return " ".join((f"generated-{self.seed}", *(f"{k}={v}" for k, v in self.options)))
+
+    def load(self) -> Campus:
+        """Make it. Raises `ConfigurationError`."""
+        from outrider.simulation.generators.campus import generate_campus
+
+        return generate_campus(self.seed, **dict(self.options))
+
+
+class CampusFolder(msgspec.Struct, frozen=True, tag="campus folder"):
+    """A campus in a folder; see `outrider.formats.campus.files.read_campus`.
+
+    Attributes:
+        path: of the folder.
+        skip_bad: leave out bad rows and count them, not refuse them.
+        digest: of what is in it (`campus_digest`); empty where nobody asks whether it changed.
+        shown: how reports call it; empty: by its path.
+    """
+
+    path: str
+    skip_bad: bool = False
+    digest: str = ""
+    shown: str = ""
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return self.shown or self.path
+
+    def load(self) -> Campus:
+        """Read it. Raises `TraceError`."""
+        from outrider.formats.campus.files import read_campus
+
+        return read_campus(Path(self.path), skip_bad=self.skip_bad)
+
+
+class WorkloadFile(msgspec.Struct, frozen=True, tag="workload file"):
+    """A workload file (.swf), read as `outrider.formats.swf.reading.read_swf` does.
+
+    Attributes:
+        path: of the file.
+        machines: CPUs, in place of the header's.
+        interactive_below_s: jobs that ran strictly shorter are interactive.
+        vo: the column that says which VO a job belongs to.
+        digest: SHA-256 of the file; empty where nobody asks whether it changed.
+    """
+
+    path: str
+    machines: int | None = None
+    interactive_below_s: float = INTERACTIVE_BELOW_S
+    vo: str = "group"
+    digest: str = ""
+
+    @property
+    def name(self) -> str:
+        """How reports call it: the path as it was given."""
+        return self.path
+
+    def load(self) -> Workload:
+        """Read it. Raises `TraceError`."""
+        return read_swf(
+            Path(self.path),
+            machines=self.machines,
+            interactive_below_s=self.interactive_below_s,
+            vo=self.vo,
+        )
+
+
+class DrawnWorkload(msgspec.Struct, frozen=True, tag="drawn workload"):
+    """A workload that whoever carries the run out draws by chance.
+
+    Attributes:
+        generator: by the name that its experiment gives it.
+        seed: of the generator.
+        options: (name, value) of what the generator takes.
+    """
+
+    generator: str
+    seed: int
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """How reports call it: ``perez-3 row=0.2 jobs=6000``."""
+        words = (f"{self.generator}-{self.seed}", *(f"{k}={v}" for k, v in self.options))
+        return " ".join(words)
+
+    def option(self, name: str) -> Any:
+        """The value of an option. Raises `KeyError`."""
+        return dict(self.options)[name]
+
+
+TraceSource = GeneratedCampus | CampusFolder | WorkloadFile | DrawnWorkload
+
+
+@lru_cache(maxsize=1)
+def campus_of(source: GeneratedCampus | CampusFolder) -> Campus:
+    """The campus of a source; the last one is kept, for a year takes seconds and 400 MB."""
+    return source.load()
+
+
+@lru_cache(maxsize=1)
+def workload_of(source: WorkloadFile) -> Workload:
+    """The workload of a file; the last one is kept, for many policies run it."""
+    return source.load()
+
+
+def campus_digest(folder: Path) -> str:
+    """SHA-256 over what makes a folder a campus: its settings and tables, with their names."""
+    digest = sha256()
+    for file in sorted(folder.iterdir()):
+        if file.name.endswith((".toml", ".csv", ".csv.gz")):
+            digest.update(f"{file.name} {file_sha256(file)}".encode())
+    return digest.hexdigest()
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's content. Raises `OSError`."""
+    with path.open("rb") as content:
+        return file_digest(content, "sha256").hexdigest()

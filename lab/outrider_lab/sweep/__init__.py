@@ -1,0 +1,1 @@
+"""Sweeps: a grid of traces, policies, settings and seeds, a row of results each."""

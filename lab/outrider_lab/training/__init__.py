@@ -1,0 +1,1 @@
+"""Training before going live: a learner watches a behaviour policy decide."""
