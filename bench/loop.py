@@ -17,12 +17,17 @@ from calibration import calibration_s
 from outrider.api import Batch
 from outrider.model.events import COMPLETED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
-from outrider.service.answers import Answers
 from outrider.service.config.loaded import check_config
 from outrider.service.core import Core
-from outrider.service.garbage_collection import calm_collector
+from outrider.service.daemon_view import DaemonView
+from outrider.service.interpreter import tune_interpreter
+from outrider.service.metrics import expose
+from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
 from outrider.service.sources import SourceState
+from outrider.service.web.endpoints.jobs import jobs
+from outrider.service.web.endpoints.machines import machines
+from outrider.service.web.endpoints.status import whole_status
 
 BUDGET_MS = 20.0
 T = 1_700_000_000.0
@@ -76,22 +81,25 @@ async def longest_delay_s(work: Callable[[], Awaitable[object]]) -> float:
 async def measure(folder: Path) -> dict[str, float]:
     """Milliseconds by what the daemon does."""
     core, recording = full_core(), Recording(folder)
-    answers = Answers(core, recording)
+    view = DaemonView(core, recording, Publisher(recording, lambda: core))
 
-    async def ask() -> None:
-        for answer in (
-            answers.status,
-            lambda: answers.metrics(""),
-            lambda: answers.machines(1_000),
-            lambda: answers.jobs(500, "queued"),
-        ):
-            answer()
-            await asyncio.sleep(0)
+    async def status() -> None:
+        whole_status(view)
+
+    async def scrape() -> None:
+        await asyncio.to_thread(expose, view.metrics())
+
+    async def lists() -> None:
+        machines(core, 1_000)
+        await asyncio.sleep(0)
+        jobs(core, 500, "queued")
 
     try:
         return {
             "snapshot_ms": 1000 * await longest_delay_s(lambda: recording.snapshot(core)),
-            "answers_ms": 1000 * await longest_delay_s(ask),
+            "status_ms": 1000 * await longest_delay_s(status),
+            "scrape_ms": 1000 * await longest_delay_s(scrape),
+            "lists_ms": 1000 * await longest_delay_s(lists),
         }
     finally:
         recording.close()
@@ -102,7 +110,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args()
-    calm_collector()
+    tune_interpreter()
     with tempfile.TemporaryDirectory() as folder:
         found = asyncio.run(measure(Path(folder) / "state"))
     result = {name: round(ms, 1) for name, ms in found.items()}

@@ -26,7 +26,7 @@ from outrider.model import events as ev
 from outrider.model.decisions import Choice
 from outrider.model.localtime import ZoneTime
 from outrider.plugins.random_streams import stream
-from outrider.service.garbage_collection import calm_collector
+from outrider.service.interpreter import tune_interpreter
 from outrider_policies.bandits.bandit import Bandit, BanditSettings
 
 CLUSTERS, MACHINES_EACH, GROUPS = 100, 30, 300
@@ -168,7 +168,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args()
     unit_s = calibration_s()
-    calm_collector()  # as the daemon does when it is ready
+    tune_interpreter()  # as the daemon does when it is ready
     found = [
         measure(waiting, given.changed, given.rounds, given.seed)
         for waiting in (10_000, 20_000, 50_000)

@@ -52,7 +52,7 @@ class DaemonAddress(NamedTuple):
         scheme = "https" if config.tls_cert else "http"
         token = None
         if config.token_file is not None:
-            from outrider.service.http.auth import read_token
+            from outrider.service.web.auth import read_token
 
             token = read_token(Path(config.token_file))
         place = f"[{host}]" if ":" in host else host

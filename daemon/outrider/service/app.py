@@ -14,12 +14,13 @@ from outrider import __version__
 from outrider.model.errors import OutriderError
 from outrider.service.config.declarations import listen_address
 from outrider.service.config.loaded import LoadedConfig, load_config
-from outrider.service.garbage_collection import calm_collector
-from outrider.service.http import make_app, read_token, serve
+from outrider.service.daemon_view import DaemonView
+from outrider.service.interpreter import tune_interpreter
 from outrider.service.logs import Mode, set_up_logs
 from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
 from outrider.service.supervisor import Supervisor
+from outrider.service.web import make_app, read_token, serve
 
 _STOP_S = 4.5
 _WORK_STOPS_S = 2.5
@@ -68,9 +69,9 @@ class _Daemon:
         recording = Recording(state_folder(self.loaded))
         try:
             supervisor = Supervisor(self.loaded, recording, self._service)
-            calm_collector()
+            tune_interpreter()
             host, port = listen_address(config)
-            app = make_app(supervisor.answers, token)
+            app = make_app(supervisor.view, token)
             cert, key = (None if f is None else Path(f) for f in (config.tls_cert, config.tls_key))
             async with serve(app, host, port, cert, key) as bound:
                 return await self._serve(supervisor, host, bound)
@@ -83,7 +84,7 @@ class _Daemon:
         async with asyncio.TaskGroup() as tasks:
             work = tasks.create_task(supervisor.run(), name="supervisor")
             tellers = [
-                tasks.create_task(self._tell_status(supervisor), name="tell-status"),
+                tasks.create_task(tell_status(self._service, supervisor.view), name="tell-status"),
                 tasks.create_task(self._reload_on_request(supervisor), name="reload-on-request"),
             ]
             log.info("start_daemon", version=__version__, url=url, pid=os.getpid())
@@ -103,11 +104,6 @@ class _Daemon:
                 os._exit(1)
         return 0
 
-    async def _tell_status(self, supervisor: Supervisor) -> None:
-        while True:
-            self._service.status(supervisor.answers.status()["sentence"])
-            await asyncio.sleep(_STATUS_EVERY_S)
-
     async def _reload_on_request(self, supervisor: Supervisor) -> None:
         while True:
             await self._reload.wait()
@@ -118,7 +114,7 @@ class _Daemon:
                 await supervisor.reload(loaded)
             except OutriderError as error:
                 log.error("keep_configuration", reason=str(error))
-                supervisor.answers.note_refusal(str(error))
+                supervisor.view.note_refusal(str(error))
                 told = f"kept the old configuration: {error}"
             else:
                 self.loaded = loaded
@@ -126,6 +122,19 @@ class _Daemon:
                 log.info("reload_configuration", source=loaded.source)
                 told = f"{self._mode.name}: configuration reloaded"
             self._service.ready(told)
+
+
+async def tell_status(service: ServiceManager, view: DaemonView) -> None:
+    """Keep the service manager's line about us up to date, for ever.
+
+    A fault in the making of a sentence is logged; it must not end the daemon.
+    """
+    while True:
+        try:
+            service.status(view.sentence())
+        except Exception:
+            log.exception("fail_status_line")
+        await asyncio.sleep(_STATUS_EVERY_S)
 
 
 def state_folder(loaded: LoadedConfig) -> Path:

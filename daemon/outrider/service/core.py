@@ -14,7 +14,7 @@ from outrider.acting.gate import Budget, Gate
 from outrider.api.adapter import Batch
 from outrider.engine import Engine, Intake, Seat
 from outrider.engine.accounting.accounting import Accounting
-from outrider.engine.accounting.distribution import Distribution
+from outrider.engine.accounting.distribution import DECISION_BOUNDS_S, Distribution
 from outrider.engine.state.site import Site
 from outrider.ledger.extras import decode_extra, encode_extra
 from outrider.ledger.records import Entry, OutcomeRecord
@@ -27,7 +27,6 @@ from outrider.plugins.making import make_policy
 from outrider.service.config.declarations import Config, policies_of
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.malformed import is_well_formed
-from outrider.service.metrics.declarations import DECISION_BOUNDS_S
 from outrider.service.pseudonyms import Pseudonyms
 from outrider.service.sources import SourceState
 

@@ -17,10 +17,10 @@ import structlog
 from outrider.api.adapter import Adapter, Batch
 from outrider.ledger import Entry
 from outrider.model.errors import ConfigurationError, OutriderError
-from outrider.service.answers import Answers
 from outrider.service.config.declarations import Config
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core import Core
+from outrider.service.daemon_view import DaemonView
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.pseudonyms import Pseudonyms, load_key
 from outrider.service.recording import Recording
@@ -75,11 +75,11 @@ class Supervisor:
         self.cursors, notes = recording.recall(self.core)
         self.publisher = Publisher(recording, lambda: self.core)
         self.publisher.follow(loaded.config)
-        self.answers = Answers(self.core, recording, self.publisher)
-        self.answers.notes = [*loaded.broken.values(), *notes]
-        for note in self.answers.notes:
+        self.view = DaemonView(self.core, recording, self.publisher)
+        self.view.notes = [*loaded.broken.values(), *notes]
+        for note in self.view.notes:
             log.warning("note_problem", reason=note)
-        self.answers.own_clock = any(a.own_clock for a in self.adapters.values())
+        self.view.own_clock = any(a.own_clock for a in self.adapters.values())
         self._lock = asyncio.Lock()
         self._told: set[str] = set()
         self._past_told = asyncio.Event()
@@ -106,12 +106,12 @@ class Supervisor:
                     tasks.create_task(
                         self._feed_watchdog(self._service.watchdog_every_s), name="feed-watchdog"
                     )
-                self.answers.is_ready = True
+                self.view.is_ready = True
         except Exception:
             log.critical("fail_daemon", exc_info=True)
             raise
         finally:
-            self.answers.is_ready = False
+            self.view.is_ready = False
             async with self._lock:
                 await self._snapshot()
 
@@ -179,9 +179,9 @@ class Supervisor:
     async def _pass_over(self, label: str, batch: Batch) -> None:
         """The past of a source that came while we already count: its totals are not ours."""
         note = f"{label}: added while running; what it held by then is passed over"
-        if note not in self.answers.notes:
+        if note not in self.view.notes:
             log.warning("pass_over_history", adapter=label)
-            self.answers.notes = [*self.answers.notes, note]
+            self.view.notes = [*self.view.notes, note]
         self.cursors[label] = batch.cursor
         await self.recording.submit(Entry(cursors={label: batch.cursor}))
 
@@ -201,7 +201,7 @@ class Supervisor:
             while self.core.step(past, _SLICE_EVENTS):  # noqa: ASYNC110 - as in `_process`
                 await asyncio.sleep(0)
             self.core.begin()
-            self.answers.show(self.core)  # metrics that count from now on
+            self.view.show(self.core)  # metrics that count from now on
             # a restart that finds no snapshot after this tells the past again
             await self.recording.submit(Entry(cursors=dict(self.cursors)))
             self._past_told.set()
@@ -236,9 +236,9 @@ class Supervisor:
             self.core, self.loaded, self.adapters = core, loaded, adapters
             self._told.intersection_update(same)
             self.publisher.follow(loaded.config)
-            self.answers.show(core)
-            self.answers.notes = notes
-            self.answers.own_clock = any(a.own_clock for a in adapters.values())
+            self.view.show(core)
+            self.view.notes = notes
+            self.view.own_clock = any(a.own_clock for a in adapters.values())
             await self._snapshot()
         if gone:
             await asyncio.wait(gone, timeout=_CLOSING_S)
@@ -285,7 +285,7 @@ class Supervisor:
         while True:
             due = loop.time() + _LAG_EVERY_S
             await asyncio.sleep(_LAG_EVERY_S)
-            self.answers.loop_lag_s = max(self.answers.loop_lag_s, loop.time() - due)
+            self.view.loop_lag_s = max(self.view.loop_lag_s, loop.time() - due)
 
     async def _feed_watchdog(self, every_s: float) -> None:
         while True:

@@ -9,9 +9,10 @@ from outrider.model.events import COMPLETED, JOINED, POWER, STARTED, SUBMITTED, 
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
 from outrider.service.core import Core
-from outrider.service.faces import status
-from outrider.service.listings import utility
-from outrider.service.mirror import Mirror
+from outrider.service.metrics import expose
+from outrider.service.metrics.exporter import MetricsExporter
+from outrider.service.views.status import status
+from outrider.service.web.endpoints.utility import utility
 from tests.service.running.test_times import T, core_of, tell
 
 RECORDING = {
@@ -37,7 +38,7 @@ def site_of(spec: MachineSpec, told: list[NamedEvent], until_s: float) -> Core:
 
 def samples(core: Core) -> dict[str, float]:
     """The metrics as a plain client reads them."""
-    text = Mirror(core).page("text/plain", RECORDING, 0.0)[0].decode()
+    text = expose(MetricsExporter(core).take(RECORDING, 0.0))[0].decode()
     lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
     return {name.removeprefix("outrider_"): float(value) for name, _, value in lines}
 
@@ -61,7 +62,7 @@ def test_what_meters_measured_stands_beside_the_whole_in_every_figure() -> None:
     told: list[NamedEvent] = [(T + 300, POWER, "m1", 80.0), (T + 600, COMPLETED, "1", None)]
     core = site_of(DECLARED, told, T + 700)
     shown = samples(core)
-    place = '{purpose="goodput",cluster="lab"}'
+    place = '{cluster="lab",purpose="goodput"}'
     assert shown["energy_joules_total" + place] == pytest.approx(300 * 100.0 + 300 * 80.0)
     assert shown["energy_measured_joules_total" + place] == pytest.approx(300 * 80.0)
     said = status(core, {})

@@ -11,10 +11,11 @@ from outrider.engine import Seat
 from outrider.plugins.making import make_policy
 from outrider.replay.run import CampusRun
 from outrider.service.core import Core
-from outrider.service.faces import status
-from outrider.service.http import answers as shapes
-from outrider.service.http.calibration import Calibration
-from outrider.service.mirror import Mirror
+from outrider.service.metrics import expose
+from outrider.service.metrics.exporter import MetricsExporter
+from outrider.service.views.status import status
+from outrider.service.web.shapes.calibration import Calibration
+from outrider.service.web.shapes.status import Status
 from tests.engine.judging.forecasters import Holder, forecaster, holder
 from tests.service.running.watched_campus import RECORDING, campus_of, small_campus, watched
 from tests.service.web.shapes import undeclared
@@ -47,7 +48,7 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Core:
 
 def samples(core: Core) -> dict[tuple[str, str], float]:
     """Metrics by name and labels."""
-    text, _ = Mirror(core).page("text/plain", RECORDING, 0.0)
+    text, _ = expose(MetricsExporter(core).take(RECORDING, 0.0))
     return {(name, labels): float(v) for name, labels, v in SAMPLE.findall(text.decode())}
 
 
@@ -73,7 +74,7 @@ def test_the_status_has_the_calibration_that_a_replay_of_the_same_campus_has(cor
 def test_what_the_status_shows_has_its_declared_shape(core: Core) -> None:
     for policy in status(core, {})["policies"]:
         served = msgspec.json.decode(msgspec.json.encode(policy))
-        kept = msgspec.convert(served, shapes.Status.__annotations__["policies"].__args__[0])
+        kept = msgspec.convert(served, Status.__annotations__["policies"].__args__[0])
         assert undeclared(served, msgspec.to_builtins(kept)) == []
     calibration = status(core, {})["policies"][0]["calibration"]
     assert msgspec.convert(calibration, Calibration, strict=True).evictions.all.n > 0
@@ -84,13 +85,13 @@ def test_the_metrics_show_what_the_status_shows(core: Core) -> None:
     policy = status(core, {})["policies"][0]
     calibration = policy["calibration"]
     for row in calibration["evictions"]["all"]["bins"]:
-        labels = f'policy="forecaster",bin="{row["bin"]}"'
+        place = f'bin="{row["bin"]}"'
         ends = [
-            found["prediction_runs_total", f'{labels},ending="{ending}"']
+            found["prediction_runs_total", f'{place},ending="{ending}",policy="forecaster"']
             for ending in ("completed", "evicted")
         ]
         assert sum(ends) == row["n"]
-        expected = found["prediction_expected_evictions_total", labels]
+        expected = found["prediction_expected_evictions_total", f'{place},policy="forecaster"']
         if row["n"]:
             assert ends[1] / row["n"] == pytest.approx(row["observed"])
             assert expected / row["n"] == pytest.approx(row["predicted"])
@@ -102,7 +103,7 @@ def test_the_metrics_show_what_the_status_shows(core: Core) -> None:
         error_s = calibration["run_s"][window]["mean_absolute_error"]
         assert found["prediction_run_error_seconds", labels] == error_s
     for later, n in status(core, {})["policies"][1]["held"]["jobs"].items():
-        assert found["held_jobs_total", f'policy="holder",later="{later}"'] == n
+        assert found["held_jobs_total", f'later="{later}",policy="holder"'] == n
 
 
 def test_a_policy_that_predicts_nothing_has_no_series_of_predictions(core: Core) -> None:

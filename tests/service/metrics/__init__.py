@@ -1,1 +1,1 @@
-"""Metrics: declared once, mirrored from the accounting, rendered in two formats."""
+"""Metrics: declared once, taken from the accounting, shown in two formats."""

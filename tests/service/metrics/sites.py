@@ -1,4 +1,4 @@
-"""A small site's registry, and samples as a parser of somebody else's reads them."""
+"""A small site's values, and samples as a parser of somebody else's reads them."""
 
 from collections.abc import Iterable
 from typing import TypeAlias
@@ -7,8 +7,18 @@ from prometheus_client.metrics_core import Metric as ParsedMetric
 from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.parser import text_string_to_metric_families
 
-from outrider.service.metrics import Exposition, Registry, render
-from outrider.service.metrics.registry import SERIES_LIMIT
+from outrider.service.metrics import METRICS, MetricStore, expose
+from outrider.service.metrics.declarations import REFUSED
+from outrider.service.metrics.store import SERIES_LIMIT
+
+CLASSIC = "text/plain"
+OPENMETRICS = "application/openmetrics-text"
+PROMETHEUS_3 = (
+    "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
+    "application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;"
+    "escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+)
+"""Accept headers: of a plain client, of one that asks for OpenMetrics, of a Prometheus server."""
 
 KNOWN = {
     "adapter": ["campus"],
@@ -25,18 +35,26 @@ KNOWN = {
 Samples: TypeAlias = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
-def small_site(series_limit: int = SERIES_LIMIT) -> Registry:
-    """A registry as the daemon would build it."""
-    return Registry(KNOWN, series_limit=series_limit)
+def small_site(series_limit: int = SERIES_LIMIT) -> MetricStore:
+    """A store as the daemon would make it."""
+    return MetricStore(KNOWN, series_limit=series_limit)
 
 
-def parse(registry: Registry, exposition: Exposition) -> list[ParsedMetric]:
+def one_metric(name: str) -> MetricStore:
+    """A store of this metric (and of the one that counts refusals), quick to show."""
+    metrics = [metric for metric in METRICS if metric.name in (name, REFUSED)]
+    labels = {label for metric in metrics for label in metric.labels}
+    known = {label: values for label, values in KNOWN.items() if label in labels}
+    return MetricStore(known, metrics)
+
+
+def parse(store: MetricStore, accept: str) -> list[ParsedMetric]:
     """The families as prometheus_client's parser of that format reads them."""
-    text = render(registry, exposition).decode()
-    if exposition is Exposition.OPENMETRICS:
-        families = openmetrics_parser.text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
+    body, content_type = expose(store.snapshot(), accept)
+    if content_type.startswith(OPENMETRICS):
+        families = openmetrics_parser.text_string_to_metric_families(body.decode())  # type: ignore[no-untyped-call]
         return list(families)
-    return list(text_string_to_metric_families(text))
+    return list(text_string_to_metric_families(body.decode()))
 
 
 def samples(families: Iterable[ParsedMetric]) -> Samples:
@@ -50,6 +68,6 @@ def samples(families: Iterable[ParsedMetric]) -> Samples:
     return found
 
 
-def read(registry: Registry, exposition: Exposition) -> Samples:
-    """All samples of a registry, after a round trip through a format."""
-    return samples(parse(registry, exposition))
+def read(store: MetricStore, accept: str = CLASSIC) -> Samples:
+    """All samples of a store, after a round trip through a format."""
+    return samples(parse(store, accept))

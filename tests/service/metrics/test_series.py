@@ -1,92 +1,114 @@
-"""Series: counters only grow, numbers of any library print, and the guard bounds how many."""
+"""Values: counters only grow, numbers of any library show, and a limit bounds how many series."""
 
 import math
 
 import numpy as np
 import pytest
 
-from outrider.service.metrics import Exposition, Registry
-from tests.service.metrics.sites import KNOWN, read, small_site
+from outrider.service.metrics import MetricStore
+from tests.service.metrics.sites import CLASSIC, KNOWN, OPENMETRICS, read, small_site
+
+BUCKETS = 15
 
 
-def refused(registry: Registry, reason: str) -> float:
-    return registry.number("metrics_refused_total", reason).value
+def value(store: MetricStore, name: str, **labels: str) -> float:
+    return read(store)[f"outrider_{name}", tuple(sorted(labels.items()))]
+
+
+def refused(store: MetricStore, reason: str) -> float:
+    return value(store, "metrics_refused_total", reason=reason)
+
+
+def waits(*seconds_in_bucket: int) -> list[int]:
+    """Buckets of waits: so many in the first ones."""
+    return [*seconds_in_bucket, *[0] * (BUCKETS - len(seconds_in_bucket))]
 
 
 def test_a_counter_told_to_go_backwards_keeps_its_value_and_says_so() -> None:
-    registry = small_site()
-    goodput = registry.number("goodput_seconds_total")
-    goodput.set(10.0)
-    goodput.set(9.0)
-    assert goodput.value == 10.0
-    assert refused(registry, "decreased") == 1
-    goodput.set(11.0)
-    assert goodput.value == 11.0
-    assert refused(registry, "decreased") == 1
+    store = small_site()
+    store.set("goodput_seconds_total", 10.0)
+    store.set("goodput_seconds_total", 9.0)
+    assert value(store, "goodput_seconds_total") == 10.0
+    assert refused(store, "decreased") == 1
+    store.set("goodput_seconds_total", 11.0)
+    assert value(store, "goodput_seconds_total") == 11.0
+    assert refused(store, "decreased") == 1
 
 
 def test_a_counter_cannot_begin_below_zero() -> None:
-    registry = small_site()
-    registry.number("badput_seconds_total").set(-1.0)
-    assert registry.number("badput_seconds_total").value == 0
-    assert refused(registry, "decreased") == 1
+    store = small_site()
+    store.set("badput_seconds_total", -1.0)
+    assert value(store, "badput_seconds_total") == 0
+    assert refused(store, "decreased") == 1
 
 
 def test_a_counter_may_become_unknown_and_known_again() -> None:
-    energy = small_site().number("energy_joules_total", "sleep", "lab")
-    energy.set(5.0)
-    energy.set(None)
-    assert math.isnan(energy.value)
-    energy.set(6.0)
-    assert energy.value == 6.0
-
-
-def test_a_counter_refuses_to_grow_by_less_than_nothing() -> None:
-    with pytest.raises(ValueError, match=r"outrider_events_late_total: .* cannot grow by -1"):
-        small_site().number("events_late_total").inc(-1)
+    store = small_site()
+    sleeping = {"purpose": "sleep", "cluster": "lab"}
+    store.set("energy_joules_total", 5.0, *sleeping.values())
+    store.set("energy_joules_total", None, *sleeping.values())
+    assert math.isnan(value(store, "energy_joules_total", **sleeping))
+    store.set("energy_joules_total", 6.0, *sleeping.values())
+    assert value(store, "energy_joules_total", **sleeping) == 6.0
 
 
 def test_a_histogram_that_lost_observations_keeps_what_it_had() -> None:
-    registry = small_site()
-    waits = registry.spread("job_wait_seconds", "batch", "all")
-    waits.set([2] + [0] * 14, 1.0)
-    waits.set([1] + [0] * 14, 0.5)
-    assert (sum(waits.buckets), waits.sum) == (2, 1.0)
-    assert refused(registry, "decreased") == 1
+    store = small_site()
+    store.set_observations("job_wait_seconds", waits(2), 1.0, "batch", "all")
+    store.set_observations("job_wait_seconds", waits(1), 0.5, "batch", "all")
+    batch = {"class": "batch", "vo": "all"}
+    assert value(store, "job_wait_seconds_count", **batch) == 2
+    assert value(store, "job_wait_seconds_sum", **batch) == 1.0
+    assert refused(store, "decreased") == 1
 
 
-@pytest.mark.parametrize("wait_s", [-1.0, math.nan])
-def test_an_impossible_wait_is_an_error_that_names_it(wait_s: float) -> None:
-    waits = small_site().spread("job_wait_seconds", "batch", "all")
-    with pytest.raises(ValueError, match=rf"job_wait_seconds.*{wait_s} given, not a number from 0"):
-        waits.observe(wait_s)
-    assert sum(waits.buckets) == 0
+@pytest.mark.parametrize("total_s", [-1.0, math.nan])
+def test_an_impossible_sum_of_waits_is_an_error_that_names_it(total_s: float) -> None:
+    store = small_site()
+    with pytest.raises(ValueError, match=rf"job_wait_seconds.*{total_s} given, not a number from"):
+        store.set_observations("job_wait_seconds", waits(1), total_s, "batch", "all")
+    batch = {"class": "batch", "vo": "all"}
+    assert value(store, "job_wait_seconds_count", **batch) == 0
 
 
 def test_buckets_of_another_histogram_are_an_error() -> None:
     with pytest.raises(ValueError, match="2 buckets given, 15 declared"):
-        small_site().spread("job_wait_seconds", "batch", "all").set([1, 2], 3.0)
+        small_site().set_observations("job_wait_seconds", [1, 2], 3.0, "batch", "all")
 
 
-def test_numbers_of_numpy_and_truth_values_print_as_numbers() -> None:
-    registry = small_site()
-    registry.number("vo_share_ratio", "all").set(np.float64(0.25))
-    registry.number("jobs", "queued").set(np.int64(4))
-    registry.number("adapter_up", "campus").set(True)
-    registry.number("events_late_total").inc(np.int64(2))
-    found = read(registry, Exposition.CLASSIC)
+def test_numbers_of_numpy_and_truth_values_show_as_numbers() -> None:
+    store = small_site()
+    store.set("vo_share_ratio", np.float64(0.25), "all")
+    store.set("jobs", np.int64(4), "queued")
+    store.set("adapter_up", True, "campus")
+    store.set_observations("reward", [np.int64(2)], np.float32(0.5), "bandit")
+    found = read(store)
     assert found["outrider_vo_share_ratio", (("vo", "all"),)] == 0.25
     assert found["outrider_jobs", (("state", "queued"),)] == 4
     assert found["outrider_adapter_up", (("adapter", "campus"),)] == 1
-    assert found["outrider_events_late_total", ()] == 2
+    assert found["outrider_reward_count", (("policy", "bandit"),)] == 2
+    assert found["outrider_reward_sum", (("policy", "bandit"),)] == 0.5
 
 
-@pytest.mark.parametrize("exposition", list(Exposition))
-def test_vos_beyond_the_guard_are_shown_as_one_sum(exposition: Exposition) -> None:
-    registry = small_site(series_limit=3)
+def test_a_snapshot_stays_as_it_was_taken() -> None:
+    store = small_site()
+    store.set("jobs", 4, "queued")
+    store.set_observations("job_wait_seconds", waits(2), 1.0, "batch", "all")
+    taken = store.snapshot()
+    store.set("jobs", 5, "queued")
+    store.set("repairs_total", 1, "new_kind")
+    store.set_observations("job_wait_seconds", waits(3), 2.0, "batch", "all")
+    assert taken.numbers["jobs"]["queued",] == 4
+    assert ("new_kind",) not in taken.numbers["repairs_total"]
+    assert taken.observations["job_wait_seconds"]["batch", "all"].total == 1.0
+
+
+@pytest.mark.parametrize("accept", [CLASSIC, OPENMETRICS])
+def test_vos_beyond_the_limit_are_shown_as_one_sum(accept: str) -> None:
+    store = small_site(series_limit=3)
     for number in range(10):
-        registry.number("vo_share_ratio", f"vo{number}").set(0.1)
-    found = read(registry, exposition)
+        store.set("vo_share_ratio", 0.1, f"vo{number}")
+    found = read(store, accept)
     shares = {
         dict(key)["vo"]: v for (name, key), v in found.items() if name.endswith("vo_share_ratio")
     }
@@ -96,23 +118,31 @@ def test_vos_beyond_the_guard_are_shown_as_one_sum(exposition: Exposition) -> No
 
 
 def test_setting_a_folded_total_twice_counts_it_once() -> None:
-    registry = small_site(series_limit=0)
+    store = small_site(series_limit=0)
     for _ in range(2):
         for cluster in ("attic", "cellar"):
-            registry.number("evictions_total", "owner", cluster).set(5)
-    registry.number("evictions_total", "reboot", "attic").set(1)
-    found = read(registry, Exposition.CLASSIC)
+            store.set("evictions_total", 5, "owner", cluster)
+    store.set("evictions_total", 1, "reboot", "attic")
+    found = read(store)
     name = "outrider_evictions_total"
     assert found[name, (("cluster", "other"), ("reason", "owner"))] == 10
     assert found[name, (("cluster", "other"), ("reason", "reboot"))] == 1
-    assert refused(registry, "folded") == 3
+    assert refused(store, "folded") == 3
+
+
+def test_a_folded_counter_told_to_go_backwards_keeps_its_part_of_the_sum() -> None:
+    store = small_site(series_limit=0)
+    for total in (5, 4):
+        store.set("evictions_total", total, "owner", "attic")
+    assert value(store, "evictions_total", reason="owner", cluster="other") == 5
+    assert refused(store, "decreased") == 1
 
 
 def test_folded_waits_add_up() -> None:
-    registry = small_site(series_limit=0)
-    for vo, wait_s in (("a", 0.5), ("b", 2.0), ("b", 1e9)):
-        registry.spread("job_wait_seconds", "batch", vo).observe(wait_s)
-    found = read(registry, Exposition.OPENMETRICS)
+    store = small_site(series_limit=0)
+    store.set_observations("job_wait_seconds", waits(1), 0.5, "batch", "a")
+    store.set_observations("job_wait_seconds", [0, 1, *[0] * 12, 1], 1e9 + 2.0, "batch", "b")
+    found = read(store, OPENMETRICS)
     other = (("class", "other"), ("vo", "other"))
     assert found["outrider_job_wait_seconds_count", other] == 3
     assert found["outrider_job_wait_seconds_sum", other] == 1e9 + 2.5
@@ -121,32 +151,37 @@ def test_folded_waits_add_up() -> None:
 
 
 def test_a_vo_that_is_really_called_other_joins_the_sum() -> None:
-    registry = Registry({**KNOWN, "vo": ["other"]}, series_limit=0)
-    registry.number("vo_share_ratio", "other").set(0.5)
-    registry.number("vo_share_ratio", "late").set(0.25)
-    assert read(registry, Exposition.CLASSIC)["outrider_vo_share_ratio", (("vo", "other"),)] == 0.75
-    registry.number("vo_share_ratio", "other").set(0.0)
-    assert read(registry, Exposition.CLASSIC)["outrider_vo_share_ratio", (("vo", "other"),)] == 0.25
+    store = MetricStore({**KNOWN, "vo": ["other"]}, series_limit=0)
+    store.set("vo_share_ratio", 0.5, "other")
+    store.set("vo_share_ratio", 0.25, "late")
+    assert value(store, "vo_share_ratio", vo="other") == 0.75
+    store.set("vo_share_ratio", 0.0, "other")
+    assert value(store, "vo_share_ratio", vo="other") == 0.25
 
 
-def test_series_known_from_the_start_do_not_count_against_the_guard() -> None:
+def test_series_known_from_the_start_do_not_count_against_the_limit() -> None:
     clusters = [f"room{number}" for number in range(100)]
-    registry = Registry({**KNOWN, "cluster": clusters}, series_limit=1)
+    store = MetricStore({**KNOWN, "cluster": clusters}, series_limit=1)
     for cluster in clusters:
-        registry.number("evictions_total", "owner", cluster).inc()
-    assert refused(registry, "folded") == 0
+        store.set("evictions_total", 1, "owner", cluster)
+    assert refused(store, "folded") == 0
 
 
 def test_a_value_outside_a_closed_list_is_an_error_that_names_the_nearest() -> None:
     with pytest.raises(ValueError, match=r'reason="ownr" was never declared; did you mean "owner"'):
-        small_site().number("evictions_total", "ownr", "lab")
+        small_site().set("evictions_total", 1, "ownr", "lab")
 
 
 def test_a_missing_label_value_is_an_error_that_names_the_labels() -> None:
     with pytest.raises(ValueError, match="one each for reason, cluster would be right"):
-        small_site().number("evictions_total", "owner")
+        small_site().set("evictions_total", 1, "owner")
+
+
+def test_a_state_that_was_never_declared_is_an_error_that_names_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r'"shadw" was never declared; did you mean "shadow"'):
+        small_site().choose_state("mode", "shadw")
 
 
 def test_a_label_that_no_metric_leaves_to_the_site_is_an_error() -> None:
     with pytest.raises(ValueError, match=r'"clusters" to the site; did you mean "cluster"'):
-        Registry({"clusters": ["lab"]})
+        MetricStore({"clusters": ["lab"]})

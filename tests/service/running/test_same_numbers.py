@@ -7,8 +7,9 @@ import pytest
 
 from outrider.plugins.making import make_policy
 from outrider.replay.run import CampusRun
-from outrider.service.faces import status
-from outrider.service.mirror import Mirror
+from outrider.service.metrics import expose
+from outrider.service.metrics.exporter import MetricsExporter
+from outrider.service.views.status import status
 from tests.service.running.small_site import SAMPLE
 from tests.service.running.watched_campus import RECORDING, campus_of, small_campus, watched
 
@@ -47,7 +48,7 @@ def test_the_daemon_reports_what_a_replay_of_the_same_campus_reports(mode: str) 
 def test_the_metrics_show_what_the_status_shows() -> None:
     core = asyncio.run(watched(CAMPUS))
     shown = status(core, {})
-    text, _ = Mirror(core).page("text/plain", RECORDING, 0.0)
+    text, _ = expose(MetricsExporter(core).take(RECORDING, 0.0))
     metrics = {name: float(value) for name, value in SAMPLE.findall(text.decode())}
 
     def summed(name: str, *parts: str) -> float:

@@ -13,8 +13,8 @@ from outrider.model.jobs import JobSpec
 from outrider.plugins.finding import load_adapter
 from outrider.service.config.loaded import check_config
 from outrider.service.core import Core
-from outrider.service.faces import status
 from outrider.service.sources import SourceState, seen_until
+from outrider.service.views.status import status
 from tests.service.running.event_log import EventLog
 
 HOUR_S = 3_600.0

@@ -1,14 +1,23 @@
 """A small site, made by hand: what a daemon could show of itself, and servers that show it."""
 
+import asyncio
 import copy
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
+from aiohttp import web
 
-from outrider.service.http import make_app, serve
+from outrider.service.metrics import MetricStore, Snapshot
+from outrider.service.web import make_app, serve
+from outrider.service.web.endpoint import Answer, Call, NotFoundError
+from outrider.service.web.endpoints import ENDPOINTS
+from outrider.service.web.endpoints.decisions import DecisionsQuery
+from outrider.service.web.endpoints.jobs import JobsQuery
+from outrider.service.web.endpoints.machines import MachinesQuery
 from tests.service.web.small_answers import DECISION, NOW, STATUS
 
 
@@ -20,7 +29,7 @@ class SmallSite:
         job_names: the jobs it knows, all queued.
         reasons: why it is not ready; empty: it is.
         broken: `status` raises.
-        asked: the arguments of every call, in order.
+        asked: the query, or the job, of every call, in order.
         on_status: called at every `status`.
     """
 
@@ -29,8 +38,26 @@ class SmallSite:
         self.job_names = ["1042.0", "1043.0", "1051.7"]
         self.reasons: list[str] = []
         self.broken = False
-        self.asked: list[tuple[Any, ...]] = []
+        self.asked: list[object] = []
+        self.scraping = asyncio.Lock()
         self.on_status: Callable[[], None] = lambda: None
+
+    def app(self, token: str | None = None) -> web.Application:
+        """The real application, whose endpoints below answer as this site does."""
+        answers: dict[str, Callable[[Call[Any]], Answer]] = {
+            "status": lambda call: self.status(),
+            "jobs": lambda call: self.jobs(call.query),
+            "machines": lambda call: self.machines(call.query),
+            "decisions": lambda call: self.decisions(call.query),
+            "explain": lambda call: self.explain(call.request.match_info["job"]),
+            "utility": lambda call: self.utility(),
+        }
+        endpoints = [
+            replace(e, handle=_handler(answers[e.name])) if e.name in answers else e
+            for e in ENDPOINTS
+        ]
+        view: Any = self  # the other endpoints ask it what they ask the daemon's
+        return make_app(view, token, endpoints)
 
     def status(self) -> dict[str, Any]:
         self.on_status()
@@ -38,8 +65,8 @@ class SmallSite:
             raise RuntimeError("the site caught fire")
         return self.status_answer
 
-    def jobs(self, limit: int, state: str | None) -> dict[str, Any]:
-        self.asked.append(("jobs", limit, state))
+    def jobs(self, query: JobsQuery) -> dict[str, Any]:
+        self.asked.append(query)
         rows = [
             {
                 "job": name,
@@ -56,12 +83,12 @@ class SmallSite:
                 "lost_s": 7200.0,
                 "standing": {"bandit": {"action": "keep", "reason": "best"}},
             }
-            for name in self.job_names[:limit]
+            for name in self.job_names[: query.limit]
         ]
         return {"mode": "shadow", "now_s": NOW, "jobs": rows, "total": len(self.job_names)}
 
-    def machines(self, limit: int) -> dict[str, Any]:
-        self.asked.append(("machines", limit))
+    def machines(self, query: MachinesQuery) -> dict[str, Any]:
+        self.asked.append(query)
         row = {
             "machine": "lib-017",
             "cluster": "open-access-library",
@@ -71,17 +98,17 @@ class SmallSite:
             "active_w": 57.0,
             "inferred": True,
         }
-        return {"mode": "shadow", "now_s": NOW, "machines": [row][:limit], "total": 1}
+        return {"mode": "shadow", "now_s": NOW, "machines": [row][: query.limit], "total": 1}
 
-    async def decisions(self, limit: int, job: str | None, after: int | None) -> dict[str, Any]:
-        self.asked.append(("decisions", limit, job, after))
+    def decisions(self, query: DecisionsQuery) -> dict[str, Any]:
+        self.asked.append(query)
         alike = DECISION | {"seq": 4712, "jobs": ["1042.0", "1043.0"]}
         return {"mode": "shadow", "decisions": [alike, DECISION]}
 
-    async def explain(self, job: str) -> dict[str, Any] | None:
-        self.asked.append(("explain", job))
+    def explain(self, job: str) -> dict[str, Any]:
+        self.asked.append(job)
         if job not in self.job_names:
-            return None
+            raise NotFoundError(f"no job {job!r} is known here")
         view = {
             "name": "bandit",
             "action": "keep",
@@ -134,17 +161,23 @@ class SmallSite:
     def ready(self) -> tuple[bool, list[str]]:
         return not self.reasons, self.reasons
 
-    def metrics(self, accept: str) -> tuple[bytes, str]:
-        self.asked.append(("metrics", accept))
-        if "openmetrics" in accept:
-            return b"# EOF\n", "application/openmetrics-text; version=1.0.0; charset=utf-8"
-        return b'outrider_jobs{state="queued"} 86\n', "text/plain; version=0.0.4; charset=utf-8"
+    def metrics(self) -> Snapshot:
+        store = MetricStore({})
+        store.set("jobs", len(self.job_names), "queued")
+        return store.snapshot()
+
+
+def _handler(answer: Callable[[Call[Any]], Answer]) -> Callable[[Call[Any]], Awaitable[Answer]]:
+    async def handle(call: Call[Any]) -> Answer:
+        return answer(call)
+
+    return handle
 
 
 @asynccontextmanager
 async def open_site(site: SmallSite, token: str | None = None) -> AsyncIterator[str]:
     """Serve a site on a free loopback port. Yields its address, without a slash at the end."""
-    async with serve(make_app(site, token), "127.0.0.1", 0) as port:
+    async with serve(site.app(token), "127.0.0.1", 0) as port:
         yield f"http://127.0.0.1:{port}"
 
 

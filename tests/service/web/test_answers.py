@@ -1,18 +1,29 @@
 """The daemon's real answers have the shapes that are declared for them."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import msgspec
 import pytest
 
-from outrider.service.answers import Answers
+from outrider.model.events import STARTED, SUBMITTED, NamedEvent
+from outrider.model.jobs import JobSpec
 from outrider.service.config.loaded import check_config
-from outrider.service.http import answers as shapes
+from outrider.service.daemon_view import DaemonView
+from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
 from outrider.service.supervisor import Supervisor
+from outrider.service.views.decision_rows import decision_rows
+from outrider.service.web import make_app, serve
+from outrider.service.web.endpoints import ENDPOINTS
+from outrider.service.web.endpoints.explain import explanation
+from outrider.service.web.endpoints.status import whole_status
+from tests.service.running.test_times import T, core_of, tell
 from tests.service.web.shapes import undeclared
 
 DAY_S = 86_400.0
@@ -39,41 +50,91 @@ async def living(tmp_path: Path) -> Any:
     work = asyncio.create_task(supervisor.run())
     for _ in range(600):
         await asyncio.sleep(0.05)
-        status = supervisor.answers.status()
+        status = whole_status(supervisor.view)
         past_s = status["now_s"] - (status["since_s"] or status["now_s"])
         if past_s > 3.5 * DAY_S and status["ledger"]["last_seq"] > 500:
             break
-    yield supervisor.answers
+    yield supervisor.view
     work.cancel()
     await asyncio.gather(work, return_exceptions=True)
     await asyncio.to_thread(recording.close)
 
 
-def check(answer: Any, shape: type[msgspec.Struct]) -> None:
-    """What is served, as JSON, is exactly what is declared."""
-    served = msgspec.json.decode(msgspec.json.encode(answer))
+def check(served: Any, shape: Any) -> None:
+    """What is served is exactly what is declared."""
     kept = msgspec.convert(served, shape, strict=True)
     declared = msgspec.json.decode(msgspec.json.encode(kept))
     assert undeclared(served, declared) == []
 
 
-async def test_every_answer_has_its_declared_shape(living: Answers) -> None:
-    check(living.status(), shapes.Status)
-    check(living.jobs(50, None), shapes.Jobs)
-    check(living.machines(50), shapes.Machines)
-    check(living.utility(), shapes.Utility)
-    check(await living.decisions(50, None, None), shapes.Decisions)
-    assert living.status()["policies"][0]["learned"]["rows"]
+@asynccontextmanager
+async def client_of(view: DaemonView) -> AsyncIterator[aiohttp.ClientSession]:
+    async with (
+        serve(make_app(view, None), "127.0.0.1", 0) as port,
+        aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client,
+    ):
+        yield client
 
 
-async def test_every_number_of_an_explanation_stands_in_a_ledger_row(living: Answers) -> None:
-    rows = (await living.decisions(500, None, None))["decisions"]
+async def ask(client: aiohttp.ClientSession, path: str) -> Any:
+    async with client.get(f"/api/v1/{path}") as answer:
+        assert answer.status == 200, await answer.text()
+        return await answer.json()
+
+
+async def test_every_answer_has_its_declared_shape(living: DaemonView) -> None:
+    async with client_of(living) as client:
+        known = (await ask(client, "decisions?limit=1"))["decisions"][0]["job"]
+        for endpoint in ENDPOINTS:
+            path = endpoint.path.replace("{job}", known).replace("{asset}", "page.js")
+            async with client.get(path) as answer:
+                assert answer.status == 200, await answer.text()
+                assert answer.content_type == endpoint.content or endpoint.content == "*/*"
+                if endpoint.answer is not None:
+                    check(await answer.json(), endpoint.answer)
+    assert whole_status(living)["policies"][0]["learned"]["rows"]
+
+
+async def test_limits_and_names_choose_rows_of_the_ledger(living: DaemonView) -> None:
+    async with client_of(living) as client:
+        newest = (await ask(client, "decisions?limit=1"))["decisions"][0]
+        last = (await ask(client, f"decisions?after={newest['seq'] - 1}"))["decisions"]
+        assert last[0] == newest
+        first = [row["seq"] for row in (await ask(client, "decisions?after=0"))["decisions"]]
+        assert first == sorted(first)
+        assert len(first) == 200
+        about = (await ask(client, f"decisions?job={newest['job']}"))["decisions"]
+        assert newest in about
+        assert all(newest["job"] in (row["job"], *(row.get("jobs") or ())) for row in about)
+        assert len((await ask(client, "machines?limit=3"))["machines"]) == 3
+        assert (await ask(client, "machines"))["total"] == 12
+
+
+async def test_limits_and_states_choose_jobs(tmp_path: Path) -> None:
+    core = core_of("log", timezone="UTC")
+    events: list[NamedEvent] = [(T + n, SUBMITTED, f"{n}.0", JobSpec()) for n in range(5)]
+    tell(core, "log", [*events, (T + 9, STARTED, "3.0", ("m1", 1))], T + 100)
+    recording = Recording(tmp_path / "state")
+    try:
+        view = DaemonView(core, recording, Publisher(recording, lambda: core))
+        async with client_of(view) as client:
+            first = await ask(client, "jobs?limit=2")
+            running = await ask(client, "jobs?state=running")
+            queued = await ask(client, "jobs?state=queued&limit=1")
+    finally:
+        recording.close()
+    assert ([row["job"] for row in first["jobs"]], first["total"]) == (["0.0", "1.0"], 5)
+    assert ([row["job"] for row in running["jobs"]], running["total"]) == (["3.0"], 1)
+    assert ([row["job"] for row in queued["jobs"]], queued["total"]) == (["0.0"], 4)
+
+
+async def test_every_number_of_an_explanation_stands_in_a_ledger_row(living: DaemonView) -> None:
+    rows = await decision_rows(living.journal, 500)
     names = {row["job"] for row in rows}
     assert names
-    explained = [answer for name in sorted(names) if (answer := await living.explain(name))]
+    explained = [answer for name in sorted(names) if (answer := await explanation(living, name))]
     assert explained
     for answer in explained:
-        check(answer, shapes.Explanation)
         by_seq = {row["seq"]: row for row in answer["decisions"]}
         for policy in answer["policies"]:
             if policy["seq"] is not None:
@@ -83,5 +144,7 @@ async def test_every_number_of_an_explanation_stands_in_a_ledger_row(living: Ans
                 assert policy["decided_s"] == row["time_s"]
 
 
-async def test_a_job_nobody_knows_has_no_explanation(living: Answers) -> None:
-    assert await living.explain("no such job") is None
+async def test_a_job_nobody_knows_has_no_explanation(living: DaemonView) -> None:
+    async with client_of(living) as client, client.get("/api/v1/explain/no%20job") as answer:
+        assert answer.status == 404
+        assert await answer.json() == {"error": "no job 'no job' is known here"}

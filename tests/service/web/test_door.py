@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 
 from outrider.model.errors import ConfigurationError
-from outrider.service.http import make_app, read_token, serve
-from outrider.service.http.auth import is_allowed
+from outrider.service.web import read_token, serve
+from outrider.service.web.auth import is_allowed
 from tests.service.web.small_site import SmallSite, visit
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -104,7 +104,7 @@ async def test_tls_is_spoken_with_the_given_certificate(certificate: tuple[Path,
     cert, key = certificate
     trust = ssl.create_default_context(cafile=str(cert))
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    app = make_app(SmallSite(), TOKEN)
+    app = SmallSite().app(TOKEN)
     async with serve(app, "127.0.0.1", 0, cert, key) as port, aiohttp.ClientSession() as client:
         url = f"https://127.0.0.1:{port}/api/v1/status"
         async with client.get(url, ssl=trust, headers=headers) as answer:
@@ -119,7 +119,7 @@ async def test_tls_is_spoken_with_the_given_certificate(certificate: tuple[Path,
 async def test_old_tls_is_refused(certificate: tuple[Path, Path]) -> None:
     cert, key = certificate
     old = ssl.create_default_context(cafile=str(cert))
-    app = make_app(SmallSite(), None)
+    app = SmallSite().app()
     with pytest.warns(DeprecationWarning, match="TLSv1_1"):
         old.maximum_version = ssl.TLSVersion.TLSv1_1
     old.set_ciphers("ALL:@SECLEVEL=0")
@@ -134,21 +134,21 @@ async def test_a_certificate_without_its_key_is_a_configuration_error(
     cert, _ = certificate
     for wrong in (tmp_path / "missing.pem", cert):
         with pytest.raises(ConfigurationError, match=r"tls_cert.*tls_key.*right would be PEM"):
-            async with serve(make_app(SmallSite(), None), "127.0.0.1", 0, cert, wrong):
+            async with serve(SmallSite().app(), "127.0.0.1", 0, cert, wrong):
                 pytest.fail("it served without a key")
 
 
 async def test_a_taken_port_is_a_configuration_error_that_names_it() -> None:
-    async with serve(make_app(SmallSite(), None), "127.0.0.1", 0) as port:
+    async with serve(SmallSite().app(), "127.0.0.1", 0) as port:
         with pytest.raises(ConfigurationError, match=f'"127.0.0.1:{port}": cannot listen there'):
-            async with serve(make_app(SmallSite(), None), "127.0.0.1", port):
+            async with serve(SmallSite().app(), "127.0.0.1", port):
                 pytest.fail("two listen on one port")
 
 
 async def test_the_port_is_free_again_after_the_end() -> None:
-    async with serve(make_app(SmallSite(), None), "127.0.0.1", 0) as port:
+    async with serve(SmallSite().app(), "127.0.0.1", 0) as port:
         assert port > 0
-    async with serve(make_app(SmallSite(), None), "127.0.0.1", port) as again:
+    async with serve(SmallSite().app(), "127.0.0.1", port) as again:
         assert again == port
 
 

@@ -1,21 +1,23 @@
 """The OpenAPI document tells the truth about what is served."""
 
 import json
+from typing import Any
 
 import msgspec
 import pytest
 
-from outrider.service.http import make_app, openapi
-from outrider.service.http.routes import ROUTES, Route
+from outrider.service.web import openapi
+from outrider.service.web.endpoint import Endpoint
+from outrider.service.web.endpoints import ENDPOINTS
 from tests.service.web.shapes import undeclared
 from tests.service.web.small_site import SmallSite, visit
 
-API = [route for route in ROUTES if route.path.startswith("/api/")]
+API = [endpoint for endpoint in ENDPOINTS if endpoint.path.startswith("/api/")]
 
 
-def test_the_document_names_every_route_and_parameter_that_is_served() -> None:
-    document = json.loads(msgspec.json.encode(openapi()))
-    app = make_app(SmallSite(), None)
+def test_the_document_names_every_path_and_parameter_that_is_served() -> None:
+    document = json.loads(msgspec.json.encode(openapi(ENDPOINTS)))
+    app = SmallSite().app()
     served = {
         resource.canonical for resource in app.router.resources() if resource.canonical is not None
     }
@@ -34,7 +36,7 @@ def test_the_document_names_every_route_and_parameter_that_is_served() -> None:
 
 
 def test_every_reference_of_the_document_leads_somewhere() -> None:
-    document = json.loads(msgspec.json.encode(openapi()))
+    document = json.loads(msgspec.json.encode(openapi(ENDPOINTS)))
     references: list[str] = []
 
     def walk(node: object) -> None:
@@ -56,18 +58,20 @@ def test_every_reference_of_the_document_leads_somewhere() -> None:
     assert len(set(operations)) == len(operations)
 
 
-@pytest.mark.parametrize("route", API, ids=lambda route: route.operation)
-async def test_real_answers_have_the_shape_that_the_document_declares(route: Route) -> None:
+@pytest.mark.parametrize("endpoint", API, ids=lambda endpoint: endpoint.name)
+async def test_real_answers_have_the_shape_that_the_document_declares(
+    endpoint: Endpoint[Any],
+) -> None:
     async with (
         visit(SmallSite()) as client,
-        client.get(route.path.replace("{job}", "1042.0")) as answer,
+        client.get(endpoint.path.replace("{job}", "1042.0")) as answer,
     ):
         body = await answer.read()
-    checked = msgspec.json.decode(body, type=route.answer, strict=True)
+    checked = msgspec.json.decode(body, type=endpoint.answer, strict=True)
     assert undeclared(json.loads(body), json.loads(msgspec.json.encode(checked))) == []
 
 
 async def test_an_error_has_the_shape_that_the_document_declares() -> None:
-    schema = openapi()["components"]["schemas"]["Failure"]
+    schema = openapi(ENDPOINTS)["components"]["schemas"]["Failure"]
     async with visit(SmallSite()) as client, client.get("/nothing") as answer:
         assert set(await answer.json()) == set(schema["required"]) == {"error"}

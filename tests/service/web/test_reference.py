@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from outrider.service.http import openapi
+from outrider.service.web import openapi
+from outrider.service.web.endpoints import ENDPOINTS
 
 
 @pytest.fixture(scope="module")
@@ -12,7 +13,7 @@ def reference(repository: Path) -> str:
     return (repository / "docs" / "reference" / "http.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("path", sorted(openapi()["paths"]))
+@pytest.mark.parametrize("path", sorted(openapi(ENDPOINTS)["paths"]))
 def test_every_path_stands_in_the_reference(path: str, reference: str) -> None:
     assert f"`{path}`" in reference
 
@@ -21,7 +22,7 @@ def test_every_parameter_stands_in_the_reference_with_its_limits(reference: str)
     rows = [line for line in reference.splitlines() if line.startswith("| `")]
     parameters = {
         parameter["name"]: parameter["schema"]
-        for item in openapi()["paths"].values()
+        for item in openapi(ENDPOINTS)["paths"].values()
         for parameter in item["get"]["parameters"]
         if parameter["in"] == "query"
     }

@@ -14,6 +14,11 @@ WAIT_BOUNDS_S: Final = (
 )  # fmt: skip
 """Upper bounds of the buckets of a wait, seconds: from a blink to a week."""
 
+DECISION_BOUNDS_S: Final = (
+    1e-05, 5e-05, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 1.0,
+)  # fmt: skip
+"""Upper bounds of the buckets of a round of decisions, seconds: from ten microseconds."""
+
 
 class Distribution:
     """Values seen so far: sum and buckets always, every value where a report will want it.

@@ -1,18 +1,19 @@
-"""What Prometheus is told: each metric declared once, mirrored at a scrape, rendered cheaply."""
+"""What Prometheus is told: each metric declared once, its values taken at a scrape.
+
+Here is what needs nothing of the daemon; `exporter` takes the values from its core.
+"""
 
 from outrider.service.metrics.declarations import METRICS, PREFIX, Kind, Metric
-from outrider.service.metrics.families import Family
-from outrider.service.metrics.registry import Registry
-from outrider.service.metrics.render import Exposition, negotiate, render
+from outrider.service.metrics.exposition import expose, negotiate
+from outrider.service.metrics.store import MetricStore, Snapshot
 
 __all__ = [
     "METRICS",
     "PREFIX",
-    "Exposition",
-    "Family",
     "Kind",
     "Metric",
-    "Registry",
+    "MetricStore",
+    "Snapshot",
+    "expose",
     "negotiate",
-    "render",
 ]

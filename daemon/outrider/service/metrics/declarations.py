@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from outrider.engine.accounting.deferrals import LATER
-from outrider.engine.accounting.distribution import WAIT_BOUNDS_S
+from outrider.engine.accounting.distribution import DECISION_BOUNDS_S, WAIT_BOUNDS_S
 from outrider.engine.accounting.energy import PURPOSES
 from outrider.engine.accounting.predictions import CHANCE_BINS, WINDOWS
 from outrider.model.decisions import ACTIONS, MODES
@@ -29,9 +29,6 @@ LEDGER_TABLES: Final = ("inputs", "decisions", "outcomes")
 REFUSED: Final = "metrics_refused_total"
 FOLDED: Final = "folded"
 DECREASED: Final = "decreased"
-DECISION_BOUNDS_S: Final = (
-    1e-05, 5e-05, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 1.0,
-)  # fmt: skip
 
 _UNITS: Final = ("seconds", "joules", "watts", "bytes", "ratio")
 _UNKNOWN: Final = math.nan

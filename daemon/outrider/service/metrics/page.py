@@ -12,11 +12,15 @@ _HEAD = """\
 
 <!-- Made from outrider/service/metrics/declarations.py; see outrider/service/metrics/page.py. -->
 
-`GET /metrics` gives the classic text format, or OpenMetrics to those who ask for it. Every series
-below exists from the start, for all label values known then; those of predictions only for the
-policies that predict. Counters go on after a restart.
-Unknown is `NaN`, never 0. Where OpenMetrics forbids a value (a counter that is NaN, a negative
-sum of rewards), that metric is of type `unknown` there, under the same sample names.
+`GET /metrics` gives the classic text format, or OpenMetrics to those who ask for it; the Prometheus
+client library chooses and writes them. Every series below exists from the start, for all label
+values known then; those of predictions only for the policies that predict. Counters go on after a
+restart. Unknown is `NaN`, never 0.
+
+The two formats have the same sample names and values. In the classic text a state set and an info
+are gauges. In OpenMetrics a counter's `HELP` and `TYPE` lines name it without `_total`, an info's
+without `_info`; and where OpenMetrics forbids a value (a counter that is NaN, a negative sum of
+rewards), the metric is of type `unknown`. There are no `_created` series.
 
 A label without a list of values takes them from the site. When a metric gains too many (500 more
 than at the start), further ones are shown together, as a sum, under the value `other`, and

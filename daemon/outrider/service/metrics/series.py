@@ -1,132 +1,120 @@
-"""One time series: a number that grows or moves, or the spread of many observations.
+"""The latest values of one metric's series, and the limit on how many series there may be."""
 
-`prefix` is everything of an exposition line before its value, made once. A render then only
-formats numbers.
-"""
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-import math
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from typing import Self, SupportsFloat
+from outrider.model.errors import nearest
+from outrider.service.metrics.declarations import SITE, Metric
 
-from outrider.service.metrics.declarations import Kind, Metric
+OTHER: Final = "other"
+"""Stands for every value of an open label that came when the limit was reached."""
 
-
-def plain(value: SupportsFloat | None) -> float:
-    """A number of Python's own: numpy's do not print as numbers, and None is nan."""
-    if type(value) is float or type(value) is int:
-        return value
-    return math.nan if value is None else float(value)
+LabelValues: TypeAlias = tuple[str, ...]
+V = TypeVar("V")
 
 
-class Gauge:
-    """A number that may go anywhere."""
-
-    __slots__ = ("prefix", "value")
-
-    def __init__(self, prefix: str, begin: float) -> None:
-        self.prefix = prefix
-        self.value = begin
-
-    def set(self, value: SupportsFloat | None) -> None:
-        """Set it; None means unknown and shows as NaN."""
-        self.value = plain(value)
-
-    def inc(self, amount: SupportsFloat = 1) -> None:
-        """Add to it."""
-        self.value += plain(amount)
-
-    def show_sum_of(self, members: Sequence[Self]) -> None:
-        """Show what several series hold together."""
-        self.value = sum(member.value for member in members)
-
-
-class Counter(Gauge):
-    """A number that only grows. The accounting is the truth: `set` mirrors its total.
-
-    Args:
-        refuse: called instead of going backwards, which a server would take for a restart.
-    """
-
-    __slots__ = ("_refuse",)
-
-    def __init__(self, prefix: str, begin: float, refuse: Callable[[], None]) -> None:
-        super().__init__(prefix, begin)
-        self._refuse = refuse
-
-    def set(self, value: SupportsFloat | None) -> None:
-        """Mirror a total; a smaller one than before is refused and counted, not shown."""
-        total = plain(value)
-        if total < self.value:
-            self._refuse()
-        else:
-            self.value = total
-
-    def inc(self, amount: SupportsFloat = 1) -> None:
-        """Add to it. Raises `ValueError` for a negative amount."""
-        more = plain(amount)
-        if more < 0:
-            raise ValueError(f"{self.prefix.strip()}: a counter cannot grow by {more!r}")
-        self.value += more
-
-
-class Spread:
-    """Count, sum and, for a histogram, buckets of observed values.
-
-    A summary is a spread with the one bucket that takes everything.
+class Observations(NamedTuple):
+    """What a histogram or a summary has observed.
 
     Attributes:
-        prefixes: of its lines: one for each bucket of a histogram, then count, then sum.
-        buckets: observations in each bucket, not cumulative; the last has no bound.
-        sum: of all observed values.
+        buckets: observations in each bucket, not cumulative; the last bucket has no bound.
+            A summary has this one bucket only.
+        total: sum of all observed values.
     """
 
-    __slots__ = ("_bounds", "_refuse", "_signed", "buckets", "prefixes", "sum")
+    buckets: tuple[int, ...]
+    total: float
+
+    def merged(self, other: "Observations") -> "Observations":
+        """Both together."""
+        buckets = tuple(a + b for a, b in zip(self.buckets, other.buckets, strict=True))
+        return Observations(buckets, self.total + other.total)
+
+
+class Series(Generic[V]):
+    """The values of one metric, by label values in the declared order.
+
+    All combinations of the label values that are known at the start have a series from the
+    start. Later ones are taken in until `room` is used up; from then on a new combination only
+    adds to a sum, in which `OTHER` stands for each value of an open label.
+
+    Args:
+        metric: the declaration.
+        begin: value of a series that was never set.
+        add: the sum of two values.
+        known: values, known at the start, of the labels that are left to the site.
+        room: how many combinations may be taken in later.
+    """
 
     def __init__(
-        self, prefixes: tuple[str, ...], metric: Metric, refuse: Callable[[], None]
+        self,
+        metric: Metric,
+        begin: V,
+        add: Callable[[V, V], V],
+        known: Mapping[str, Sequence[str]],
+        room: int,
     ) -> None:
-        self.prefixes = prefixes
-        self._bounds = metric.bounds
-        self._signed = metric.kind is Kind.SUMMARY
-        self._refuse = refuse
-        self.buckets = [0] * (len(metric.bounds) + 1)
-        self.sum: float = 0.0
+        self.metric = metric
+        self._begin = begin
+        self._add = add
+        self._room = room
+        labels = metric.labels.items()
+        columns = [known.get(name, ()) if values is SITE else values for name, values in labels]
+        self._shown: dict[LabelValues, V] = dict.fromkeys(itertools.product(*columns), begin)
+        self._folded: dict[LabelValues, V] = {}
 
-    def observe(self, value: SupportsFloat) -> None:
-        """Count one value. Raises `ValueError` for nan, or below 0 in a histogram."""
-        number = self._checked(value)
-        self.buckets[bisect_left(self._bounds, number)] += 1
-        self.sum += number
+    @property
+    def folded_n(self) -> int:
+        """Combinations of label values that are only part of a sum."""
+        return len(self._folded)
 
-    def set(self, buckets: Sequence[int], total: SupportsFloat) -> None:
-        """Mirror an accounting's buckets (not cumulative) and sum.
+    def value(self, labels: LabelValues) -> V:
+        """The value last put there, or the one a series begins with."""
+        found = self._shown.get(labels)
+        return self._folded.get(labels, self._begin) if found is None else found
 
-        Fewer observations than before are refused and counted, as for a counter.
+    def put(self, labels: LabelValues, value: V) -> None:
+        """Set the series with these label values.
 
         Raises:
-            ValueError: not as many buckets as were declared, or an impossible sum.
+            ValueError: not one value for each label, or a value outside a label's closed list.
         """
-        if len(buckets) != len(self.buckets):
-            raise ValueError(
-                f"{self.prefixes[-1].strip()}: {len(buckets)} buckets given, "
-                f"{len(self.buckets)} declared (the last has no bound)"
+        if labels in self._shown:
+            self._shown[labels] = value
+        elif labels in self._folded:
+            self._folded[labels] = value
+        else:
+            self._check(labels)
+            if self._room > 0:
+                self._room -= 1
+                self._shown[labels] = value
+            else:
+                self._folded[labels] = value
+
+    def leave_out(self, label: str, value: str) -> None:
+        """Take away the series with a label value of which this metric has nothing to tell."""
+        place = list(self.metric.labels).index(label)
+        self._shown = {key: v for key, v in self._shown.items() if key[place] != value}
+
+    def snapshot(self) -> dict[LabelValues, V]:
+        """What an exposition shows now; later changes do not reach it."""
+        shown = dict(self._shown)
+        closed_lists = tuple(self.metric.labels.values())
+        for labels, value in self._folded.items():
+            shared = tuple(
+                OTHER if closed is SITE else label
+                for label, closed in zip(labels, closed_lists, strict=True)
             )
-        if sum(buckets) < sum(self.buckets):
-            self._refuse()
-            return
-        self.sum = self._checked(total)
-        self.buckets = list(map(int, buckets))
+            shown[shared] = self._add(shown[shared], value) if shared in shown else value
+        return shown
 
-    def show_sum_of(self, members: Sequence[Self]) -> None:
-        """Show what several series hold together."""
-        columns = zip(*(member.buckets for member in members), strict=True)
-        self.buckets = [sum(column) for column in columns]
-        self.sum = sum(member.sum for member in members)
-
-    def _checked(self, value: SupportsFloat) -> float:
-        number = plain(value)
-        if math.isnan(number) or (number < 0 and not self._signed):
-            wanted = "any number" if self._signed else "a number from 0 up"
-            raise ValueError(f"{self.prefixes[-1].strip()}: {number!r} given, not {wanted}")
-        return number
+    def _check(self, labels: LabelValues) -> None:
+        declared, name = self.metric.labels, self.metric.full_name
+        if len(labels) != len(declared):
+            wanted = f"one each for {', '.join(declared)}" if declared else "none"
+            raise ValueError(f"{name}: label values {labels!r} given, {wanted} would be right")
+        for value, (label, closed) in zip(labels, declared.items(), strict=True):
+            if closed is not SITE and value not in closed:
+                hint = nearest(value, closed)
+                raise ValueError(f'{name}: {label}="{value}" was never declared; {hint}')

@@ -10,7 +10,7 @@ from outrider import __version__
 from outrider.ledger import OutcomeRecord
 from outrider.model.decisions import Decision
 from outrider.service.core import Core
-from outrider.service.faces import job_counts
+from outrider.service.views.counts import job_counts
 
 STATUS: Final = "status"
 HEALTH: Final = "health"

@@ -1,0 +1,72 @@
+"""What the web may see of the daemon."""
+
+import asyncio
+from pathlib import Path
+
+from outrider.engine.accounting.report import report
+from outrider.service.core import Core
+from outrider.service.metrics import Snapshot
+from outrider.service.metrics.exporter import MetricsExporter
+from outrider.service.mqtt.publisher import Publisher
+from outrider.service.recording import Recording
+from outrider.service.views.sentence import sentence
+
+_REFUSED = "reload refused: "
+
+
+class DaemonView:
+    """The core that is in place now, the ledger beside it, and what the supervisor notes.
+
+    Args:
+        core: replaced by `show` when a reload has built another.
+        recording: the ledger.
+        publisher: tells a broker of it.
+
+    Attributes:
+        notes: what an operator should know, one sentence each.
+        loop_lag_s: longest delay of the event loop since the last scrape, seconds.
+        is_ready: the sources are being read.
+        own_clock: a simulated site that lives on a clock of its own.
+        scraping: held by the one scrape that is being rendered.
+    """
+
+    def __init__(self, core: Core, recording: Recording, publisher: Publisher) -> None:
+        self.notes: list[str] = []
+        self.loop_lag_s = 0.0
+        self.is_ready = False
+        self.own_clock = False
+        self.scraping = asyncio.Lock()
+        self.recording = recording
+        self.publisher = publisher
+        self.show(core)
+
+    def show(self, core: Core) -> None:
+        """From now on this core is seen, and its metrics."""
+        self.core = core
+        self._exporter = MetricsExporter(core)
+
+    @property
+    def journal(self) -> Path:
+        """The file of the journal."""
+        return self.recording.path
+
+    def note_refusal(self, why: str) -> None:
+        """A reload was refused; the next one, refused or not, takes the place of this note."""
+        kept = [note for note in self.notes if not note.startswith(_REFUSED)]
+        self.notes = [*kept, f"{_REFUSED}{why}"]
+
+    def sentence(self) -> str:
+        """What the daemon saw and thinks, in one sentence."""
+        return sentence(self.core, report(self.core.site, self.core.accounting, None))
+
+    def ready(self) -> tuple[bool, list[str]]:
+        """Whether the daemon does its work, and if not, why."""
+        reasons = [] if self.is_ready else ["still starting"]
+        if self.recording.failure is not None:
+            reasons.append(f"not recording: {self.recording.failure}")
+        return not reasons, reasons
+
+    def metrics(self) -> Snapshot:
+        """The values of all metrics now. The longest delay of the loop begins again at 0."""
+        lag_s, self.loop_lag_s = self.loop_lag_s, 0.0
+        return self._exporter.take(self.recording.figures(), lag_s, self.publisher.figures())

@@ -1,0 +1,229 @@
+"""The metrics of one core: taken from its totals at every scrape, never counted by events."""
+
+import math
+import os
+import platform
+import resource
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from outrider import __version__
+from outrider.engine.accounting.deferrals import LATER
+from outrider.engine.accounting.energy import PURPOSES
+from outrider.engine.accounting.predictions import CHANCE_BINS, WINDOWS, Predictions
+from outrider.engine.accounting.report import open_energy_j
+from outrider.model.events import KIND_NAMES
+from outrider.model.jobs import RUNNING
+from outrider.service.core import Core
+from outrider.service.metrics.declarations import MACHINE_STATES, METRICS
+from outrider.service.metrics.store import MetricStore, Snapshot
+from outrider.service.views.counts import job_counts, machine_counts
+
+_PREDICTION_METRICS = [m.name for m in METRICS if m.name.startswith("prediction_")]
+_PAGE_BYTES = resource.getpagesize()
+_STARTED_S = time.time()
+
+
+class MetricsExporter:
+    """Takes the values of all metrics from one core.
+
+    Args:
+        core: whose totals are shown.
+    """
+
+    def __init__(self, core: Core) -> None:
+        config = core.config
+        self._core = core
+        self._store = MetricStore(
+            {
+                "adapter": list(core.sources),
+                "class": ["interactive", "batch"],
+                "cluster": core.site.cluster_names,
+                "policy": [seat.name for seat in core.seats],
+                "vo": list(config.shares) or ["all"],
+                "version": [__version__],
+                "python": [platform.python_version()],
+            }
+        )
+        self._store.choose_state("mode", config.mode)
+        for seat in core.seats:
+            if seat.predictions is None:
+                for name in _PREDICTION_METRICS:
+                    self._store.leave_out(name, "policy", seat.name)
+
+    def take(
+        self,
+        recording: Mapping[str, Any],
+        loop_lag_s: float,
+        publishing: Mapping[str, Any] | None = None,
+    ) -> Snapshot:
+        """The values of all metrics now. Call it on the event loop, which owns the core.
+
+        Args:
+            recording: ``rows``, ``failures``, ``lag_s``, ``size_bytes``, ``last_seq`` and
+                ``snapshot_age_s`` of the ledger.
+            loop_lag_s: longest delay of the event loop since the last scrape.
+            publishing: ``connected``, ``published``, ``behind`` and ``lost`` of the publisher;
+                None where nothing is published.
+        """
+        self._site()
+        self._totals()
+        self._policies()
+        self._sources()
+        self._ledger(recording)
+        if publishing is not None:
+            self._publishing(publishing)
+        self._store.set("loop_lag_seconds", loop_lag_s)
+        self._process()
+        return self._store.snapshot()
+
+    def _site(self) -> None:
+        core, put = self._core, self._store.set
+        for state, n in job_counts(core).items():
+            put("jobs", n, state)
+        names = core.site.cluster_names
+        counts = machine_counts(core)
+        for cluster, name in enumerate(names):
+            for state in MACHINE_STATES:
+                put("machines", counts.get((state, cluster), 0), state, name)
+        table_w, measured_w = _power_w(core)
+        put("power_watts", table_w, "table")
+        put("power_watts", measured_w, "measured")
+
+    def _totals(self) -> None:
+        core, put = self._core, self._store.set
+        observe = self._store.set_observations
+        accounting, names = core.accounting, core.site.cluster_names
+        for (job_class, vo), waits in accounting.waits.items():
+            observe("job_wait_seconds", waits.buckets, waits.total, job_class, vo)
+        put("goodput_seconds_total", accounting.goodput_s)
+        put("job_utility_total", accounting.utility.total)
+        put("badput_seconds_total", accounting.badput_s)
+        for (reason, cluster), n in accounting.evictions.items():
+            put("evictions_total", n, reason, names[cluster])
+        for purpose in PURPOSES:
+            for cluster, joules in enumerate(accounting.energy.joules.get(purpose, ())):
+                put("energy_joules_total", joules, purpose, names[cluster])
+            for cluster, joules in enumerate(accounting.energy.measured.get(purpose, ())):
+                put("energy_measured_joules_total", joules, purpose, names[cluster])
+        open_j = open_energy_j(accounting, core.site)
+        for cluster, name in enumerate(names):
+            put("energy_open_joules", open_j.get(cluster, (0.0, 0.0))[0], name)
+        rounds = core.rounds
+        observe("decision_seconds", rounds.buckets, rounds.total)
+        fairness = accounting.fairness.report(core.site.now)
+        put("fairness_utility_ratio", fairness["utility"])
+        put("fairness_windowed_ratio", fairness["windowed"])
+        for vo, share in fairness["share"].items():
+            put("vo_share_ratio", share, vo)
+            put("vo_target_ratio", fairness["target"][vo], vo)
+
+    def _policies(self) -> None:
+        observe = self._store.set_observations
+        put, mode = self._store.set, self._core.config.mode
+        for seat in self._core.seats:
+            put("decisions_total", seat.starts, seat.name, "start", mode)
+            moved = seat.moves.total()
+            kept = seat.decisions - seat.starts - moved
+            put("decisions_total", kept, seat.name, "keep", mode)
+            for action, n in seat.moves.items():
+                put("decisions_total", n, seat.name, action, mode)
+            put("agreement_total", seat.agreed, seat.name, "true")
+            put("agreement_total", seat.disagreed, seat.name, "false")
+            observe("reward", (seat.reward_n,), seat.reward_sum, seat.name)
+            put("policy_failures_total", 1 if seat.broken else 0, seat.name)
+            for later in LATER:
+                put("held_jobs_total", seat.holds.jobs[later], seat.name, later)
+                put("hold_seconds_total", seat.holds.seconds[later], seat.name, later)
+            if seat.predictions is not None:
+                self._predictions(seat.name, seat.predictions)
+
+    def _predictions(self, policy: str, predictions: Predictions) -> None:
+        put, chances = self._store.set, predictions.evictions.all
+        for k, name in enumerate(CHANCE_BINS):
+            evicted = chances.observed[k]
+            put("prediction_runs_total", chances.n[k] - evicted, policy, name, "completed")
+            put("prediction_runs_total", evicted, policy, name, "evicted")
+            put("prediction_expected_evictions_total", chances.predicted[k], policy, name)
+        report = predictions.report(self._core.site.now)
+        for window in WINDOWS:
+            evictions = report["evictions"][window]
+            put("prediction_brier_ratio", evictions["brier"], policy, window)
+            put("prediction_skill_ratio", evictions["skill"], policy, window)
+            error_s = report["run_s"][window]["mean_absolute_error"]
+            put("prediction_run_error_seconds", error_s, policy, window)
+
+    def _sources(self) -> None:
+        core, put = self._core, self._store.set
+        for label, source in core.sources.items():
+            put("input_age_seconds", source.age_s, label)
+            put("adapter_up", 1 if source.up else 0, label)
+            counts = core.intake.counts[label]
+            for kind in KIND_NAMES:
+                put("events_total", counts[kind], label, kind)
+            put("events_duplicate_total", core.intake.duplicates[label], label)
+            for reason, n in source.rejected.items():
+                put("events_rejected_total", n, label, reason)
+        put("events_late_total", core.intake.late)
+        for kind, n in core.intake.tracker.repairs.items():
+            put("repairs_total", n, kind)
+
+    def _ledger(self, figures: Mapping[str, Any]) -> None:
+        put = self._store.set
+        for table, rows in figures["rows"].items():
+            put("ledger_rows_total", rows, table)
+        put("ledger_failures_total", figures["failures"])
+        put("ledger_lag_seconds", figures["lag_s"])
+        put("ledger_size_bytes", figures["size_bytes"])
+        put("ledger_last_seq", figures["last_seq"])
+        put("ledger_snapshot_age_seconds", figures["snapshot_age_s"])
+
+    def _publishing(self, figures: Mapping[str, Any]) -> None:
+        put = self._store.set
+        put("mqtt_connected", 1 if figures["connected"] else 0)
+        for kind, n in figures["published"].items():
+            put("mqtt_published_total", n, kind)
+        put("mqtt_behind_rows", figures["behind"])
+        put("mqtt_lost_rows_total", figures["lost"])
+
+    def _process(self) -> None:
+        put = self._store.set
+        put("process_cpu_seconds_total", time.process_time())
+        put("process_start_time_seconds", _STARTED_S)
+        put("process_resident_memory_bytes", resident_bytes())
+
+
+def resident_bytes() -> float:
+    """Bytes of resident memory of this process; nan where the system does not tell."""
+    if sys.platform != "linux":
+        return math.nan
+    pages = Path(f"/proc/{os.getpid()}/statm").read_text(encoding="ascii").split()[1]
+    return float(int(pages) * _PAGE_BYTES)
+
+
+def _power_w(core: Core) -> tuple[float, float]:
+    """Watts of all machines now, in two parts that add up.
+
+    Returns:
+        by the table, of machines without a reading that holds (nan where one is unknown), and
+        measured, of the others.
+    """
+    energy, site = core.accounting.energy, core.site
+    working = [0] * len(site.specs)
+    for job in site.jobs.values():
+        if job.state == RUNNING:
+            working[job.machine] += job.cpus
+    table_w = measured_w = 0.0
+    for m, spec in enumerate(site.specs):
+        if spec is None:
+            continue
+        power = energy.machine(m)
+        watts = power.measured_w(site.now)
+        if watts is None:
+            table_w += power.table_w(working[m], site.now)
+        else:
+            measured_w += watts
+    return table_w, measured_w

@@ -1,0 +1,174 @@
+"""The values of all declared metrics: set on the event loop, copied for an exposition.
+
+The engine's accounting is the truth for what it counts; the exporter sets its totals here when
+somebody scrapes. Nothing locks: only the thread of the event loop uses a store. What leaves it
+is a `Snapshot`, which never changes, so that any other thread may render it.
+"""
+
+import math
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, SupportsFloat
+
+from outrider.model.errors import nearest
+from outrider.service.metrics.declarations import (
+    DECREASED,
+    FOLDED,
+    METRICS,
+    REFUSED,
+    SITE,
+    Kind,
+    Metric,
+)
+from outrider.service.metrics.series import LabelValues, Observations, Series
+
+SERIES_LIMIT: Final = 500
+"""Combinations of label values that a metric may take on beyond those known from the start."""
+
+
+class Snapshot(NamedTuple):
+    """Values at one moment, by the name of the metric (without prefix) and its label values.
+
+    Attributes:
+        metrics: the declarations, in the order of the exposition.
+        numbers: of counters, gauges, state sets and infos.
+        observations: of histograms and summaries.
+    """
+
+    metrics: Sequence[Metric]
+    numbers: Mapping[str, Mapping[LabelValues, float]]
+    observations: Mapping[str, Mapping[LabelValues, Observations]]
+
+
+class MetricStore:
+    """A value for every series of the declared metrics.
+
+    ::
+
+        store = MetricStore({"cluster": ["lab"], "class": ["batch"], "vo": ["all"]})
+        store.set("jobs", 12, "queued")
+        store.set("evictions_total", accounting_total, "owner", "lab")
+        store.set_observations("job_wait_seconds", waits.buckets, waits.total, "batch", "all")
+
+    Args:
+        known: values of the labels that only the site knows, as far as they are known at the
+            start: ``adapter``, ``class``, ``cluster``, ``policy``, ``vo`` and so on. Every
+            combination of them has its series from the start.
+        metrics: the declarations; the metric that counts refusals must be among them.
+        series_limit: combinations that a metric may take on later.
+
+    Raises:
+        ValueError: `known` names a label that no metric leaves to the site.
+    """
+
+    def __init__(
+        self,
+        known: Mapping[str, Sequence[str]],
+        metrics: Sequence[Metric] = METRICS,
+        series_limit: int = SERIES_LIMIT,
+    ) -> None:
+        _check_known(known, metrics)
+        self._metrics = metrics
+        self._decreased_n = 0
+        self._numbers: dict[str, Series[float]] = {}
+        self._observations: dict[str, Series[Observations]] = {}
+        for metric in metrics:
+            if metric.kind in (Kind.HISTOGRAM, Kind.SUMMARY):
+                nothing = Observations((0,) * (len(metric.bounds) + 1), 0.0)
+                self._observations[metric.name] = Series(
+                    metric, nothing, Observations.merged, known, series_limit
+                )
+            else:
+                self._numbers[metric.name] = Series(
+                    metric, metric.begin, operator.add, known, series_limit
+                )
+
+    def set(self, name: str, value: SupportsFloat | None, *labels: str) -> None:
+        """Set a counter's total or a gauge; None is unknown and shows as NaN.
+
+        A counter never goes back, which a server would take for a restart: a smaller total than
+        before is refused and counted.
+
+        Raises:
+            KeyError: no such metric is declared.
+            ValueError: wrong label values, see `Series.put`.
+        """
+        series = self._numbers[name]
+        number = math.nan if value is None else float(value)
+        if series.metric.kind is Kind.COUNTER and number < series.value(labels):
+            self._decreased_n += 1
+        else:
+            series.put(labels, number)
+
+    def set_observations(
+        self, name: str, buckets: Sequence[int], total: SupportsFloat, *labels: str
+    ) -> None:
+        """Set what a histogram or a summary has observed so far.
+
+        Fewer observations than before are refused and counted, as for a counter.
+
+        Args:
+            name: of the metric.
+            buckets: observations in each bucket, not cumulative; the last has no bound.
+            total: sum of all observed values.
+            labels: label values.
+
+        Raises:
+            KeyError: no such metric is declared.
+            ValueError: wrong label values, not as many buckets as were declared, or an
+                impossible sum.
+        """
+        series = self._observations[name]
+        before = series.value(labels)
+        if len(buckets) != len(before.buckets):
+            raise ValueError(
+                f"{series.metric.full_name}{labels}: {len(buckets)} buckets given, "
+                f"{len(before.buckets)} declared (the last has no bound)"
+            )
+        now = Observations(tuple(map(int, buckets)), _checked(series.metric, labels, total))
+        if sum(now.buckets) < sum(before.buckets):
+            self._decreased_n += 1
+        else:
+            series.put(labels, now)
+
+    def choose_state(self, name: str, state: str) -> None:
+        """Make one state of a state set true and the others false. `ValueError` if unknown."""
+        series = self._numbers[name]
+        series.put((state,), 1.0)
+        for labels in series.snapshot():
+            series.put(labels, float(labels == (state,)))
+
+    def leave_out(self, name: str, label: str, value: str) -> None:
+        """Take away the series of a number with a label value that has nothing to tell."""
+        self._numbers[name].leave_out(label, value)
+
+    def snapshot(self) -> Snapshot:
+        """All values as they are now: a few copies of dictionaries, cheap on the event loop."""
+        folded_n = sum(series.folded_n for series in self._numbers.values())
+        folded_n += sum(series.folded_n for series in self._observations.values())
+        self.set(REFUSED, folded_n, FOLDED)
+        self.set(REFUSED, self._decreased_n, DECREASED)
+        return Snapshot(
+            self._metrics,
+            {name: series.snapshot() for name, series in self._numbers.items()},
+            {name: series.snapshot() for name, series in self._observations.items()},
+        )
+
+
+def _checked(metric: Metric, labels: LabelValues, total: SupportsFloat) -> float:
+    number = float(total)
+    signed = metric.kind is Kind.SUMMARY
+    if math.isnan(number) or (number < 0 and not signed):
+        wanted = "any number" if signed else "a number from 0 up"
+        raise ValueError(f"{metric.full_name}{labels}: sum {number!r} given, not {wanted}")
+    return number
+
+
+def _check_known(known: Mapping[str, Sequence[str]], metrics: Iterable[Metric]) -> None:
+    open_labels = {
+        label for metric in metrics for label, values in metric.labels.items() if values is SITE
+    }
+    for label in known:
+        if label not in open_labels:
+            hint = nearest(label, open_labels)
+            raise ValueError(f'no metric leaves the label "{label}" to the site; {hint}')

@@ -1,0 +1,102 @@
+"""Why is this job waiting? Answered from what stands now and from the job's ledger rows."""
+
+from typing import Any
+
+from outrider.engine.scheduling.policy_runner import Seat
+from outrider.model.decisions import IMPOSSIBLE, KEEP, NO_MACHINE, NOWHERE
+from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job
+from outrider.service.core import Core
+from outrider.service.views.sentence import moment
+
+
+def explain(core: Core, name: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The object of ``/api/v1/explain/JOB``; None for a job that is not here.
+
+    Args:
+        core: the daemon's.
+        name: the job.
+        rows: its ledger rows, oldest first. Scores, propensities and sequence numbers are theirs.
+    """
+    track = core.intake.tracker.jobs.get(name)
+    job = None if track is None else core.site.jobs.get(track.number)
+    if job is None:
+        return None
+    latest = {row["policy"]: row for row in rows}
+    policies = [
+        _standing(core, seat, job, latest.get(seat.name, {}))
+        for seat in core.seats
+        if not seat.broken
+    ]
+    waiting_s = None if job.submit_s is None else core.site.now - job.submit_s
+    return {
+        "job": name,
+        "mode": core.config.mode,
+        "source": "daemon",
+        "state": JOB_STATE_NAMES[job.state],
+        "sentence": _why(core, name, job, policies),
+        "waiting_s": waiting_s if job.state == QUEUED else None,
+        "since_s": job.submit_s,
+        "policies": policies,
+        "decisions": rows,
+    }
+
+
+def explain_from_rows(mode: str, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The same for a job that is gone, from its ledger rows (oldest first, at least one)."""
+    last = rows[-1]
+    return {
+        "job": name,
+        "mode": mode,
+        "source": "ledger",
+        "state": None,
+        "sentence": f"{name} is not in the queue any more; the last decision about it was "
+        f"{last['policy']}: {last['action']} ({last['reason']}).",
+        "waiting_s": None,
+        "since_s": None,
+        "policies": [],
+        "decisions": rows,
+    }
+
+
+def _standing(core: Core, seat: Seat, job: Job, row: dict[str, Any]) -> dict[str, Any]:
+    standing = seat.line.waiting.get(job.number)
+    place = NOWHERE if standing is None else standing.cluster
+    return {
+        "name": seat.name,
+        "action": None if standing is None else standing.action or None,
+        "reason": None if standing is None else standing.reason or None,
+        "cluster": None if place == NOWHERE else core.site.cluster_names[place],
+        "until_s": seat.next_look_s(job.number),
+        "decided_s": row.get("time_s"),
+        "seq": row.get("seq"),
+        "scores": row.get("scores") or {},
+        "propensity": row.get("propensity"),
+        "explanation": seat.policy.explain(job, core.site),
+    }
+
+
+def _why(core: Core, name: str, job: Job, policies: list[dict[str, Any]]) -> str:
+    state = JOB_STATE_NAMES[job.state]
+    if state != "queued":
+        where = ""
+        if job.machine >= 0:
+            where = f" on {core.intake.tracker.machine_names[job.machine]}"
+        return f"{name} is {state}{where}."
+    if core.site.free_total == 0:
+        reason = "no machine is free that Outrider knows of"
+    else:
+        reason = f"{core.site.free_total} machines are free; the batch system has not started it"
+    wishes = []
+    for policy in policies:
+        if policy["reason"] == NO_MACHINE:
+            wishes.append(f"{policy['name']} waits for a machine")
+        elif policy["reason"] == IMPOSSIBLE:
+            wishes.append(f"{policy['name']} knows of no machine that it fits on")
+        elif policy["action"] == KEEP:
+            until = policy["until_s"]
+            look = "" if until is None else f", next look {moment(core, until):%d %b %H:%M}"
+            wishes.append(f"{policy['name']} would keep it queued ({policy['reason']}{look})")
+        elif policy["action"]:
+            wishes.append(f"{policy['name']} would start it on {policy['cluster']}")
+    thought = f" In {core.config.mode}: {'; '.join(wishes)}." if wishes else ""
+    return f"{name} waits: {reason}.{thought}"

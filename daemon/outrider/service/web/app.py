@@ -1,0 +1,130 @@
+"""The application: from a request to an answer, whatever happens on the way."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+import structlog
+from aiohttp import web
+
+from outrider.service.daemon_view import DaemonView
+from outrider.service.web.auth import CHALLENGES, is_allowed
+from outrider.service.web.endpoint import (
+    SERVED,
+    Call,
+    Endpoint,
+    NoQuery,
+    NotFoundError,
+    json_response,
+)
+from outrider.service.web.endpoints import ENDPOINTS
+from outrider.service.web.query import BadQueryError, read_query
+
+Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Server": "outrider",  # without the versions of what it is made of
+}
+SMALLEST_COMPRESSED: Final = 1024
+"""Bytes below which a packet is a packet, compressed or not."""
+
+log = structlog.get_logger()
+
+
+def make_app(
+    view: DaemonView, token: str | None, endpoints: Sequence[Endpoint[Any]] = ENDPOINTS
+) -> web.Application:
+    """The application that shows a daemon, to whoever sends `token` (None: to everybody).
+
+    Only GET and HEAD. Every error is JSON, ``{"error": "..."}``. A handler that raises answers
+    500, is logged, and ends nothing.
+    """
+    app = web.Application(middlewares=[_answer_errors, _guard(token, endpoints), _compress])
+    app[SERVED] = tuple(endpoints)
+    app.on_response_prepare.append(_add_headers)
+    for endpoint in endpoints:
+        path = endpoint.path.replace("{job}", "{job:.+}")  # a job's name may have slashes
+        app.router.add_get(path, _handler(endpoint, view))
+    return app
+
+
+def _handler(endpoint: Endpoint[Any], view: DaemonView) -> Handler:
+    """What aiohttp calls for an endpoint."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        if endpoint.query is NoQuery:
+            query = NoQuery()
+        else:
+            query = read_query(endpoint.query, request.query.items())
+        answer = await endpoint.handle(Call(view, query, request))
+        return answer if isinstance(answer, web.Response) else json_response(answer)
+
+    return handle
+
+
+def _error(status: int, text: str) -> web.Response:
+    return json_response({"error": text}, status)
+
+
+@web.middleware
+async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except BadQueryError as error:
+        return _error(400, str(error))
+    except web.HTTPMethodNotAllowed as error:
+        response = _error(405, f"{request.method} is not allowed here; GET and HEAD are right")
+        response.headers["Allow"] = error.headers["Allow"]
+        return response
+    except NotFoundError as error:
+        return _error(404, str(error))
+    except web.HTTPNotFound:
+        return _error(404, f"nothing is served at {request.path!r}; / and /api/v1/openapi.json are")
+    except web.HTTPException as error:
+        return _error(error.status, error.reason)
+    except Exception as error:
+        # Boundary: whatever a handler raises is its own; the other requests go on.
+        log.exception("fail_request", path=request.path, error=type(error).__name__)
+        return _error(500, "a fault of Outrider's own; its log tells more")
+
+
+def _guard(token: str | None, endpoints: Sequence[Endpoint[Any]]) -> Any:
+    """Refuse who does not send the token, on every path but the open ones."""
+    open_paths = {endpoint.path for endpoint in endpoints if endpoint.open}
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if token is None or request.path in open_paths:
+            return await handler(request)
+        if is_allowed(request.headers.get("Authorization", ""), token):
+            return await handler(request)
+        response = _error(401, "a token is needed: send it as Authorization: Bearer TOKEN")
+        for challenge in CHALLENGES:
+            response.headers.add("WWW-Authenticate", challenge)
+        return response
+
+    return guard
+
+
+@web.middleware
+async def _compress(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Let aiohttp compress what is worth it."""
+    response = await handler(request)
+    if isinstance(response, web.Response) and isinstance(response.body, bytes):
+        vary = response.headers.get("Vary")
+        response.headers["Vary"] = f"{vary}, Accept-Encoding" if vary else "Accept-Encoding"
+        if len(response.body) >= SMALLEST_COMPRESSED:
+            response.enable_compression()
+    return response
+
+
+async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(HEADERS)
+    if "Cache-Control" not in response.headers:
+        response.headers["Cache-Control"] = "no-store"

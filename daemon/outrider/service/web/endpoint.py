@@ -1,0 +1,96 @@
+"""What an endpoint is: a path, what may be asked there, the shape of its answer, and a handler.
+
+A file in `outrider.service.web.endpoints` declares each, and the list in its ``__init__`` names
+them. The application serves that list and the OpenAPI document describes it.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+
+import msgspec
+from aiohttp import web
+from msgspec import Struct
+
+from outrider.service.daemon_view import DaemonView
+
+JSON: Final = "application/json"
+LARGEST_ON_THE_LOOP: Final = 32 * 1024
+"""Bytes that compress in about a millisecond; more is compressed in a thread."""
+
+Answer: TypeAlias = Mapping[str, Any]
+"""Plain data in the shape that the endpoint declares. NaN and infinity become null."""
+
+Q = TypeVar("Q", bound=Struct)
+
+
+class NoQuery(Struct, frozen=True):
+    """No parameters: whatever stands after the ``?`` is ignored."""
+
+
+class NotFoundError(Exception):
+    """What the path names does not exist; the message is for the client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[Q]):
+    """One request, as a handler gets it.
+
+    Attributes:
+        view: what may be seen of the daemon.
+        query: what stands after the ``?``, checked.
+        request: everything else: ``call.request.match_info["job"]`` is a part of the path.
+    """
+
+    view: DaemonView
+    query: Q
+    request: web.Request
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Endpoint(Generic[Q]):
+    """One path that is served, for GET and HEAD.
+
+    Attributes:
+        name: operation id of the OpenAPI document.
+        path: with its variable parts in braces. ``{job}`` may have slashes.
+        summary: one sentence, for the document.
+        handle: makes the answer. It runs on the event loop, which reads the site's events too:
+            answer from memory within milliseconds, leave the rest to a thread. Plain data is
+            sent as JSON; raise `NotFoundError` for what does not exist; make a response of your
+            own (`json_response`, `response`) for anything else.
+        query: the parameters: a record, whose fields have defaults and descriptions.
+        answer: shape of a good answer, None where it is no JSON.
+        content: media type of a good answer.
+        others: shape of the answer by further status.
+        open: answered without a token, too.
+    """
+
+    name: str
+    path: str
+    summary: str
+    handle: Callable[[Call[Q]], Awaitable[Answer | web.Response]]
+    query: type[Q]
+    answer: Any = None
+    content: str = JSON
+    others: Mapping[int, type[Struct]] = field(default_factory=dict)
+    open: bool = False
+
+
+SERVED: Final = web.AppKey("SERVED", tuple[Endpoint[Any], ...])
+"""Where an application keeps the endpoints that it serves."""
+
+
+def json_response(answer: Any, status: int = 200) -> web.Response:
+    """Plain data as JSON."""
+    return response(msgspec.json.encode(answer), JSON, status)
+
+
+def response(body: bytes, content_type: str, status: int = 200) -> web.Response:
+    """Bytes of a media type. What is big and accepted compressed is compressed in a thread."""
+    return web.Response(
+        body=body,
+        status=status,
+        headers={"Content-Type": content_type},
+        zlib_executor_size=LARGEST_ON_THE_LOOP,
+    )

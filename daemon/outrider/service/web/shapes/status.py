@@ -1,0 +1,237 @@
+"""The shape of the status: everything the page shows.
+
+It follows the rules of `outrider.service.web.shapes.values`.
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from outrider.service.web.shapes.calibration import Calibration, HeldJobs
+from outrider.service.web.shapes.values import Count, Counts, Mode, Unknown
+
+
+class Waits(Struct):
+    """Seconds from submission to first start. Live, only `mean` and `n` are known."""
+
+    mean: Unknown
+    std: Unknown
+    median: Unknown
+    p90: Unknown
+    p95: Unknown
+    p99: Unknown
+    max: Unknown
+    n: Count
+    censored_n: Annotated[Count | None, Meta(description="Jobs that have never started.")]
+
+
+class WaitTable(Struct):
+    """Waits of all jobs, by class and by VO."""
+
+    all: Waits
+    by_class: dict[str, Waits]
+    by_vo: dict[str, Waits]
+
+
+class JobCounts(Struct):
+    """Jobs in each state now, and how many came and went since `since_s`."""
+
+    queued: Count
+    running: Count
+    suspended: Count
+    held: Count
+    submitted: Count
+    completed: Count
+    removed: Count
+
+
+class MachineCounts(Struct):
+    """Machines in each state now. Closed: on, without owner, not open to jobs."""
+
+    busy: Count
+    free: Count
+    owner: Count
+    asleep: Count
+    closed: Count
+
+
+class Cluster(Struct):
+    """One cluster now."""
+
+    name: str
+    machines: Count
+    free: Count
+    busy: Count
+    owner: Count
+    active_w: Annotated[Unknown, Meta(description="Watts of a busy machine.")]
+
+
+class Energy(Struct):
+    """Watt-hours by purpose since `since_s`. Open: of runs that have not ended."""
+
+    goodput: Unknown
+    badput: Unknown
+    open: Unknown
+    idle: Unknown
+    sleep: Unknown
+    owner: Unknown
+
+
+class JobUtility(Struct):
+    """What completed jobs were worth to their users."""
+
+    total: Annotated[float, Meta(description="Unit utility x CPUs asked for x seconds of work.")]
+    per_step: Annotated[float | None, Meta(description="Of it in a second, since counting began.")]
+
+
+class Fairness(Struct):
+    """How near the VOs' shares of CPU-seconds are to their targets; 1 is at the targets."""
+
+    utility: Unknown
+    time_mean: Unknown
+    windowed: Unknown
+    share: dict[str, Unknown]
+    target: dict[str, Unknown]
+
+
+class LearnedRow(Struct):
+    """One row of a learned table."""
+
+    label: str
+    values: list[Unknown]
+
+
+class Learned(Struct):
+    """What a policy has learned, as a table of numbers with a name for every row and column."""
+
+    title: str
+    columns: list[str]
+    rows: list[LearnedRow]
+    unit: str = ""
+
+
+class PolicyStatus(Struct):
+    """What one policy chose since `since_s`, and how that compares with what was done."""
+
+    name: str
+    role: Literal["shadow", "acting"]
+    description: str
+    decisions: Count
+    by_action: Counts
+    agreed: Count
+    disagreed: Count
+    agreement_ratio: Unknown
+    reward_mean: Unknown
+    reward_n: Count
+    longest_hold_s: Unknown
+    reconsider_s: Unknown
+    learned: Learned | None
+    broken: Annotated[
+        str | None, Meta(description="The error after which it was not asked again.")
+    ] = None
+    calibration: Annotated[
+        Calibration | None, Meta(description="Null: the policy predicts nothing.")
+    ] = None
+    held: HeldJobs | None = None
+
+
+class Saving(Struct):
+    """What the acting policy saved against the twin, in words and watt-hours."""
+
+    text: str
+    wh: Unknown
+
+
+class AdapterStatus(Struct):
+    """One source of events."""
+
+    label: str
+    type: str
+    up: bool
+    input_age_s: Unknown
+    events: Counts
+    duplicates: Count
+    rejected: Counts
+    ignored: Counts
+    note: str
+    inferred: Annotated[
+        bool,
+        Meta(description="True: it never tells of machines; they are inferred from their jobs."),
+    ]
+
+
+class Gate(Struct):
+    """What the gate would have let through and refused, by reason."""
+
+    would_act: Count
+    would_refuse: Counts
+
+
+class LedgerStatus(Struct):
+    """Whether the journal is being written."""
+
+    recording: bool
+    failure: str | None
+    rows: Count
+    last_seq: Count
+    size_bytes: Count
+    snapshot_age_s: Unknown
+
+
+class Publishing(Struct):
+    """What was published over MQTT, and whether the broker is there."""
+
+    broker: str
+    topic: Annotated[str, Meta(description="What every topic begins with.")]
+    connected: bool
+    failure: str | None
+    published: Annotated[Counts, Meta(description="Rows the broker confirmed, by topic.")]
+    last_seq: Annotated[Count, Meta(description="Everything up to here is published.")]
+    behind: Annotated[Count, Meta(description="Sequence numbers not looked through yet.")]
+    lost: Annotated[Count, Meta(description="Of those, how many retention removed before.")]
+
+
+class Status(Struct):
+    """Everything the status page shows."""
+
+    version: str
+    mode: Mode
+    since_s: float
+    now_s: float
+    own_clock: Annotated[bool, Meta(description="True: a simulated site on its own clock.")]
+    sentence: str
+    jobs: JobCounts
+    wait_s: WaitTable
+    wait_buckets_s: Annotated[
+        list[tuple[Unknown, Count]],
+        Meta(description="Upper bound in seconds (null: none) and jobs of this bucket alone."),
+    ]
+    machines: MachineCounts
+    clusters: list[Cluster]
+    energy_wh: Energy
+    energy_measured_wh: Annotated[
+        Energy, Meta(description="The part of `energy_wh` that meters measured.")
+    ]
+    energy_measured_ratio: Annotated[
+        Unknown, Meta(description="How much of the energy that is known was measured, 0 to 1.")
+    ]
+    power_source: Annotated[
+        Literal["table", "measured", "mixed", "unknown"],
+        Meta(description="Where jobs' energy comes from: the watts declared, meters, both."),
+    ]
+    goodput_s: float
+    badput_s: float
+    utility: JobUtility
+    starts: Count
+    evictions: Counts
+    fairness: Fairness
+    policies: list[PolicyStatus]
+    saving: Saving
+    adapters: list[AdapterStatus]
+    repairs: Counts
+    late: Count
+    gate: Gate
+    ledger: LedgerStatus
+    notes: list[str]
+    timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
+    mqtt: Annotated[Publishing | None, Meta(description="Null: nothing is published.")] = None

@@ -1,0 +1,35 @@
+"""CPU time that came to nothing."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from outrider.service.web.endpoint import Answer, Call, Endpoint
+
+
+class WasteQuery(Struct, frozen=True):
+    """How much is worth telling."""
+
+    least_s: Annotated[float, Meta(ge=0, description="0 where it is less.")] = 0.0
+
+
+class Waste(Struct):
+    """CPU-seconds that came to nothing since counting began."""
+
+    badput_s: float
+
+
+async def handle(call: Call[WasteQuery]) -> Answer:
+    """Answer from memory."""
+    badput_s = call.view.core.accounting.badput_s
+    return {"badput_s": badput_s if badput_s >= call.query.least_s else 0.0}
+
+
+ENDPOINT = Endpoint(
+    name="waste",
+    path="/api/v1/waste",
+    summary="CPU time that came to nothing.",
+    handle=handle,
+    query=WasteQuery,
+    answer=Waste,
+)

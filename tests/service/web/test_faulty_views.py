@@ -1,0 +1,48 @@
+"""A fault in what is only shown ends nothing."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from outrider.service.app import tell_status
+from outrider.service.daemon_view import DaemonView
+from outrider.service.sdnotify import ServiceManager
+
+
+def fail() -> str:
+    raise ZeroDivisionError("nothing was seen yet")
+
+
+class Line(ServiceManager):
+    """A service manager that keeps what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.told: asyncio.Queue[str] = asyncio.Queue()
+
+    def status(self, status: str) -> bool:
+        self.told.put_nowait(status)
+        return True
+
+
+async def test_a_sentence_that_cannot_be_made_does_not_end_the_daemon(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("outrider.service.app._STATUS_EVERY_S", 0.01)
+    sentences = iter([fail, lambda: "all is well"])
+
+    class View:
+        def sentence(self) -> str:
+            return str(next(sentences)())
+
+    line, view = Line(), View()
+    telling = asyncio.create_task(tell_status(line, _as_view(view)))
+    assert await asyncio.wait_for(line.told.get(), 5) == "all is well"
+    telling.cancel()
+    await asyncio.gather(telling, return_exceptions=True)
+    assert "nothing was seen yet" in capsys.readouterr().out
+
+
+def _as_view(view: Any) -> DaemonView:
+    return view  # type: ignore[no-any-return]
