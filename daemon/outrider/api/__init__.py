@@ -27,6 +27,7 @@ from outrider.model.decisions import (
 )
 from outrider.model.errors import (
     ConfigurationError,
+    MissingPackageError,
     OutriderError,
     PeerError,
     PluginError,
@@ -65,6 +66,7 @@ __all__ = [
     "JobSpec",
     "LogReader",
     "MachineSpec",
+    "MissingPackageError",
     "Move",
     "NamedEvent",
     "OpeningHours",

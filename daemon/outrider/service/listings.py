@@ -39,7 +39,8 @@ def _job_row(core: Core, name: str, job: Job) -> dict[str, Any]:
         "machine": core.intake.tracker.machine_names[job.machine] if on else None,
         "run_s": job.run_s(site.now) if on else None,
         "runs": job.runs,
-        "lost_s": job.consumed_s,
+        "lost_s": job.lost_s,
+        "longest_lost_s": job.consumed_s,
         "standing": {
             seat.name: {"action": standing.action, "reason": standing.reason}
             for seat in core.seats

@@ -46,7 +46,8 @@ class JobRow(Struct, rename={"class_": "class"}):
     machine: str | None
     run_s: Unknown
     runs: Count
-    lost_s: Annotated[Unknown, Meta(description="Longest run that was thrown away so far.")]
+    lost_s: Annotated[float, Meta(ge=0, description="Of all runs thrown away so far, together.")]
+    longest_lost_s: Annotated[float, Meta(ge=0, description="Longest run thrown away so far.")]
     standing: dict[str, Standing]
 
 
