@@ -17,25 +17,38 @@ export OUTRIDER_PEERS ?= /var/tmp/outrider-peers
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # `make test TESTS="tests/policies -k bandit"` runs a part.
 TESTS ?=
+# In CI the slowest tests are listed, so that somebody sees what the check grows by.
+SLOWEST := $(if $(filter true,$(CI)),--durations=25 --durations-min=1)
 
 # On stderr: what a command prints stays alone on stdout.
 say = @printf '== %s\n' $(1) >&2
+
+# $(call set_up,EXTRAS): the virtual environment with the project and these extras in it.
+define set_up
+	$(call say,"set-up: $(VENV) with $(PYTHON)")
+	@[ -n "$(PYTHON)" ] || { echo "Outrider needs Python 3.11 or newer; none is on the PATH" >&2; exit 1; }
+	@$(PYTHON) tools/set_up.py $(VENV) $(1)
+	@touch $@
+endef
 
 help:  ## show this list
 	@printf 'Outrider, a learning site scheduler. What make can do here:\n'
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
 
-demo: $(VENV)/.ready  ## the daemon in shadow beside a simulated campus
+demo: $(VENV)/.runtime  ## the daemon in shadow beside a simulated campus
 	@$(BIN)/outrider demo
 
 # ---- set-up ------------------------------------------------------------------
 
+# What `make demo` runs: the project and its dependencies, without the tools of development.
+# A changed pyproject.toml upgrades in place, or makes the environment anew: see tools/set_up.py.
+$(VENV)/.runtime: pyproject.toml
+	$(call set_up,)
+
+# The extra `dev` on top: what tests, lint and generated files need.
 $(VENV)/.ready: pyproject.toml
-	$(call say,"set-up: $(VENV) with $(PYTHON)")
-	@[ -n "$(PYTHON)" ] || { echo "Outrider needs Python 3.11 or newer; none is on the PATH" >&2; exit 1; }
-	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/pip install --quiet --editable '.[dev]'
-	@touch $@
+	$(call set_up,dev)
+	@touch $(VENV)/.runtime
 
 # HTCondor's own Python library is measured against; it has no wheel for every machine.
 $(VENV)/.htcondor: $(VENV)/.ready
@@ -50,7 +63,7 @@ peers: $(VENV)/.htcondor  ## fetch real HTCondor, Slurm, Prometheus, Mosquitto, 
 
 test: $(VENV)/.ready peers  ## set-up, peers where possible, every test
 	$(call say,"tests")
-	@$(BIN)/python -m pytest $(TESTS)
+	@$(BIN)/python -m pytest $(SLOWEST) $(TESTS)
 
 format: $(VENV)/.ready  ## write every file in the one format
 	@$(BIN)/ruff format
@@ -69,8 +82,14 @@ lint: $(VENV)/.ready  ## format, style, types and layers, without tests
 check: lint  ## what CI asks: lint, then every test
 	@$(MAKE) test
 
+check-long: $(VENV)/.ready  ## what takes too long for every change, each part by itself
+	@tests/fresh_machine.sh
+
 bench: $(VENV)/.ready $(VENV)/.htcondor  ## measure speed and memory against the budgets
 	@for script in bench/*.py; do $(BIN)/python "$$script"; done
+
+docs: $(VENV)/.ready $(VENV)/.htcondor  ## write every page, example and dashboard that is made from the code
+	@$(BIN)/python -m tools.generate
 
 start-nets: $(VENV)/.ready  ## train sarsa's shipped start nets again, bit for bit
 	@$(BIN)/outrider train sarsa --rows 0.2,0.4,0.5 --seeds 10000-10009 --out policies/outrider_policies/sarsa/start_net.json
@@ -80,4 +99,4 @@ clean:  ## remove what make made in this folder (peers stay)
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo peers test format lint check bench start-nets clean
+.PHONY: help demo peers test format lint check check-long docs bench start-nets clean

@@ -23,6 +23,17 @@ def campus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def without_bindings(tmp_path: Path) -> Path:
+    """A folder for PYTHONPATH that makes HTCondor's Python bindings a package not installed."""
+    folder = tmp_path / "without-bindings"
+    folder.mkdir()
+    (folder / "htcondor2.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'htcondor2'\")\n"
+    )
+    return folder
+
+
 def _wait_for_jobs(url: str) -> None:
     """The page answers before the two weeks that the demo begins with have been told."""
     deadline = time.monotonic() + WITHIN_S

@@ -1,4 +1,4 @@
-"""`outrider check-config`, and the example and the page made from the declarations."""
+"""`outrider check-config`, and the example with every setting."""
 
 from pathlib import Path
 
@@ -7,11 +7,9 @@ import pytest
 from outrider.service.config.declarations import Config
 from outrider.service.config.loaded import load_config
 from outrider.service.config.setting_words import settings_of
-from outrider.service.configuration_page import EXAMPLE, PAGE, configuration_page
-from outrider.service.example_config import example_toml
-from tests.cli.running import outrider
+from tests.cli.running import outrider, shell
 
-AGAIN = "write it again: python -m outrider.service.configuration_page"
+EXAMPLE = "systemd/outrider.toml.example"
 RIGHT = """
 mode = "shadow"
 listen = "127.0.0.1:0"
@@ -41,14 +39,6 @@ def uncommented(text: str) -> str:
     )
 
 
-def test_the_example_is_that_of_the_declarations(repository: Path) -> None:
-    assert (repository / EXAMPLE).read_text(encoding="utf-8") == example_toml(True), AGAIN
-
-
-def test_the_reference_page_is_that_of_the_declarations(repository: Path) -> None:
-    assert (repository / PAGE).read_text(encoding="utf-8") == configuration_page(), AGAIN
-
-
 def test_the_example_loads_as_it_is_and_uncommented(repository: Path, tmp_path: Path) -> None:
     text = (repository / EXAMPLE).read_text(encoding="utf-8")
     for name, content in (("as-it-is", text), ("uncommented", uncommented(text))):
@@ -68,6 +58,18 @@ def test_the_example_names_every_setting(repository: Path) -> None:
         if setting.name not in ("clusters", "mqtt", "adapters", "policies"):
             assert f"{setting.name} =" in text, setting.name
             assert setting.description, f"{setting.name} has no description"
+
+
+def test_there_is_an_example_where_an_adapters_package_is_not_installed(
+    without_bindings: Path, tmp_path: Path
+) -> None:
+    done = shell("check-config", "--example", PYTHONPATH=str(without_bindings))
+    assert done.code == 0
+    prose = " ".join(line.removeprefix("# ") for line in done.out.splitlines())
+    assert "mock_condor" in prose
+    assert "pip install 'outrider[htcondor]'" in prose
+    (tmp_path / "example").write_text(done.out)
+    assert load_config(tmp_path / "example").config.adapters.keys() == {"logtail"}
 
 
 def test_a_right_configuration_is_explained(config: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from outrider.ledger import Entry, Journal
 from outrider.model.decisions import Decision
-from tests.cli.running import outrider
+from tests.cli.running import outrider, shell
 
 LOG = (
     "000 (001.000.000) 2026-11-21 10:00:00 Job submitted from host: <10.0.0.1:9618>\n...\n"
@@ -51,6 +51,23 @@ def test_a_healthy_site_has_all_it_needs(site: Path) -> None:
     )  # fmt: skip
     assert code == 0
     assert "2 events" in found["adapter pool"]["found"]
+
+
+def test_an_adapter_that_nobody_configured_may_lack_its_package(
+    site: Path, without_bindings: Path
+) -> None:
+    words = ("doctor", "--config", site / "outrider.toml")
+    unused = shell(*words, PYTHONPATH=str(without_bindings))
+    assert unused.code == 0
+    assert "warn" not in unused.out.replace("warn  systemd", "")
+
+    with (site / "outrider.toml").open("a") as config:
+        config.write("[adapters.mock_condor]\n")
+    used = shell(*words, PYTHONPATH=str(without_bindings))
+    assert used.code == 1
+    told = next(line for line in used.out.splitlines() if "adapter mock_condor" in line)
+    assert told.startswith("fail")
+    assert "pip install 'outrider[htcondor]'" in told
 
 
 def test_people_read_one_line_a_check(site: Path) -> None:

@@ -1,12 +1,10 @@
-"""The help teaches: what for, an example, units; and the reference page says the same."""
+"""The help teaches: what for, an example, units."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 import pytest
 
-from outrider.cli.reference import PAGE, commands_page
 from outrider.cli.root import entry_of
 from outrider.cli.root import outrider as root
 from tests.cli.running import outrider, shell
@@ -49,11 +47,6 @@ def test_every_option_is_explained(name: str, command: click.Command) -> None:
         if isinstance(param, click.Option) and not (param.hidden or param.help)
     ]
     assert unexplained == []
-
-
-def test_the_reference_page_says_what_the_help_says(repository: Path) -> None:
-    written = (repository / PAGE).read_text(encoding="utf-8")
-    assert written == commands_page(), "write it again: python -m outrider.cli.reference"
 
 
 def test_a_shell_can_complete_commands_and_policies() -> None:

@@ -44,6 +44,17 @@ def test_a_broken_plugin_is_named_and_hides_no_other(tmp_path: Path) -> None:
         assert name in done.out
 
 
+def test_a_plugin_that_needs_a_package_of_others_is_unavailable_and_not_broken(
+    without_bindings: Path,
+) -> None:
+    done = shell("plugins", "--json", PYTHONPATH=str(without_bindings))
+    assert done.code == 0
+    states = {plugin["name"]: plugin for plugin in done.json()["adapters"]}
+    assert states["mock_condor"]["state"] == "unavailable"
+    assert "pip install 'outrider[htcondor]'" in states["mock_condor"]["why"]
+    assert states["logtail"]["state"] == "ok"
+
+
 def test_a_broken_plugin_that_nobody_uses_stops_nothing(tmp_path: Path, campus: Path) -> None:
     break_some(tmp_path)
     words = ("replay", campus, "--until", 1000, "--policy")

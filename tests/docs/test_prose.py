@@ -26,6 +26,7 @@ ROOTS = (
     "policies",
     "systemd",
     "tests",
+    "tools",
 )
 IN_MIDDLE = re.compile(r"(?<![\w/.-])(?<!-u )outrider ((?:[a-z][\w-]*|--?[a-z][\w-]*)[^|&;>#\n]*)")
 PAGES = pytest.mark.parametrize("page", pages(), ids=name_of)

@@ -99,7 +99,7 @@ def test_the_sdist_can_be_tested_without_the_checkout(dist: Path) -> None:
     (path,) = dist.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    for needed in ("Makefile", "LICENSE", "README.md", "tests/conftest.py", "systemd"):
+    for needed in ("Makefile", "LICENSE", "README.md", "tests/conftest.py", "systemd", "tools"):
         assert any(name == needed or name.startswith(f"{needed}/") for name in names), needed
     assert not any(name.startswith((".venv/", ".git/")) for name in names)
 

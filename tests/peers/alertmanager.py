@@ -1,6 +1,14 @@
-"""A real Alertmanager for a test, and the webhook at which its notifications arrive."""
+"""A real Alertmanager for a test, and the webhook at which its notifications arrive.
+
+Debian's Alertmanager reads its default templates from a path below /usr/share that is compiled in,
+and does not start without them. One that `make peers` only unpacked is therefore started in a mount
+namespace of its own, in which /usr/share is that of the unpacked package: nothing on this machine
+changes, and nobody has to be root where the kernel lets users have namespaces.
+"""
 
 import json
+import os
+import subprocess
 import threading
 import time
 from collections.abc import Mapping
@@ -8,8 +16,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from tests.peers.presence import require_peer, require_program
 from tests.peers.prometheus import Server
 
+NAME = "Alertmanager"
+SHARE = Path("/usr/share")
+TEMPLATE = "prometheus/alertmanager/default.tmpl"
+"""Where Debian's Alertmanager looks for its default template, below `SHARE`."""
 CONFIG = """\
 route:
   receiver: hook
@@ -25,19 +38,51 @@ receivers:
 """
 
 
+def require_alertmanager() -> Path:
+    """The program, if it can run here; otherwise the test ends as `require_peer` says."""
+    program = require_program("prometheus-alertmanager", NAME)
+    namespace = seeing_its_templates(program)
+    if namespace:
+        done = subprocess.run([*namespace, "true"], capture_output=True, text=True, check=False)
+        why = done.stderr.strip()
+        require_peer(NAME, f"a mount namespace cannot be had: {why}" if done.returncode else None)
+    return program
+
+
+def seeing_its_templates(program: Path) -> list[str]:
+    """The words before a command that let it see the program's own /usr/share.
+
+    Empty where the program belongs to this machine's own /usr, or brings no templates.
+    """
+    share = program.parents[1] / "share"
+    if share == SHARE or not (share / TEMPLATE).is_file():
+        return []
+    as_user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    mounted = 'mount --bind "$0" "$1" && shift && exec "$@"'
+    return ["unshare", "--mount", *as_user, "--", "sh", "-c", mounted, str(share), str(SHARE)]
+
+
 class Alertmanager(Server):
     """An Alertmanager that passes every alert on to a webhook of the test's own.
 
     Args:
-        program: the prometheus-alertmanager executable.
+        program: the prometheus-alertmanager executable, as `require_alertmanager` gave it.
         run_dir: folder for its configuration, data and log.
+        config: its configuration, with ``{url}`` where the webhook's address belongs.
     """
 
-    def __init__(self, program: Path, run_dir: Path) -> None:
-        super().__init__(program, run_dir)
-        self.arrived: list[dict[str, Any]] = []
-        self._hook = ThreadingHTTPServer(("127.0.0.1", 0), _webhook(self.arrived))
+    def __init__(self, program: Path, run_dir: Path, config: str = CONFIG) -> None:
+        super().__init__(program, run_dir, before=seeing_its_templates(program))
+        self._text = config
+        self.posted: list[dict[str, Any]] = []
+        """Everything that the webhook got, in the order of its arrival."""
+        self._hook = ThreadingHTTPServer(("127.0.0.1", 0), _webhook(self.posted))
         self._thread = threading.Thread(target=self._hook.serve_forever, name="webhook")
+
+    @property
+    def arrived(self) -> list[dict[str, Any]]:
+        """The alerts of every notification so far."""
+        return [alert for body in list(self.posted) for alert in body["alerts"]]
 
     @property
     def address(self) -> str:
@@ -47,7 +92,7 @@ class Alertmanager(Server):
     def arguments(self, address: str) -> list[str]:
         """Write the configuration; return how Alertmanager is called."""
         config = self.run_dir / "alertmanager.yml"
-        config.write_text(CONFIG.format(url=f"http://127.0.0.1:{self._hook.server_port}/"))
+        config.write_text(self._text.format(url=f"http://127.0.0.1:{self._hook.server_port}/"))
         return [
             f"--config.file={config}",
             f"--storage.path={self.run_dir / 'data'}",
@@ -72,6 +117,19 @@ class Alertmanager(Server):
             self._thread.join()
         self._hook.server_close()
 
+    def wait_for_post(self, within_s: float) -> dict[str, Any]:
+        """Wait until the webhook got its first notification; return the body of it.
+
+        Raises:
+            TimeoutError: none came in time.
+        """
+        deadline_s = time.monotonic() + within_s
+        while not self.posted:
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(f"no notification within {within_s:g} s: {self.log.read_text()}")
+            time.sleep(0.1)
+        return self.posted[0]
+
     def wait_for(
         self, labels: Mapping[str, str], status: str = "firing", within_s: float = 30.0
     ) -> dict[str, Any]:
@@ -82,7 +140,7 @@ class Alertmanager(Server):
         """
         deadline_s = time.monotonic() + within_s
         while True:
-            for alert in list(self.arrived):
+            for alert in self.arrived:
                 if alert["status"] == status and labels.items() <= alert["labels"].items():
                     return alert
             if time.monotonic() > deadline_s:
@@ -92,13 +150,13 @@ class Alertmanager(Server):
             time.sleep(0.1)
 
 
-def _webhook(arrived: list[dict[str, Any]]) -> type[BaseHTTPRequestHandler]:
+def _webhook(posted: list[dict[str, Any]]) -> type[BaseHTTPRequestHandler]:
     class Webhook(BaseHTTPRequestHandler):
-        """Keeps the alerts of every notification, in the order of their arrival."""
+        """Keeps the body of every notification, in the order of their arrival."""
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            arrived.extend(json.loads(body)["alerts"])
+            posted.append(json.loads(body))
             self.send_response(200)
             self.end_headers()
 

@@ -42,13 +42,15 @@ class Server:
     Args:
         program: the executable.
         run_dir: folder for its configuration, data and log.
+        before: words before the call of the program, which become it in the end.
     """
 
-    def __init__(self, program: Path, run_dir: Path) -> None:
+    def __init__(self, program: Path, run_dir: Path, *, before: Iterable[str] = ()) -> None:
         self.run_dir = run_dir
         self.log = run_dir / f"{program.name}.log"
         self.url = ""
         self._program = program
+        self._before = tuple(before)
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -76,7 +78,8 @@ class Server:
         self.run_dir.mkdir(parents=True, exist_ok=True)
         address = f"127.0.0.1:{free_port()}"
         self.url = f"http://{address}"
-        command = [str(self._program), *self.arguments(address), "--log.level=warn"]
+        call = [str(self._program), *self.arguments(address), "--log.level=warn"]
+        command = [*self._before, *call]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT

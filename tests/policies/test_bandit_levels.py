@@ -58,14 +58,14 @@ def test_the_state_is_the_hour_of_day_and_the_hours_lost(level: str) -> None:
     policy, view = bandit(level=level), HandView([1], [50.0])
     for now in (13 * 3600.0, 13 * 3600.0 + 4 * DAY_S):
         view.now = now
-        assert policy.group_key(waiting_job(lost_s=7300.0), view) == 13 * 24 + 2
+        assert policy.group_key(waiting_job(longest_lost_s=7300.0), view) == 13 * 24 + 2
 
 
 def test_by_the_week_the_same_hour_of_another_day_is_another_state() -> None:
     policy, view = bandit(level="cluster_week", epsilon=0.0), HandView([1, 1], [50.0] * 2)
     monday = policy.group_key(waiting_job(), view)
     view.now = 6 * DAY_S + 23 * 3600.0
-    assert policy.group_key(waiting_job(lost_s=1e6), view) == 168 * 24 - 1
+    assert policy.group_key(waiting_job(longest_lost_s=1e6), view) == 168 * 24 - 1
     policy.observe(outcome(0, EVICTED_RUN, key=monday), view, True)
     view.now = DAY_S
     tuesday = policy.group_key(waiting_job(), view)

@@ -177,7 +177,7 @@ def test_a_job_that_would_still_run_at_the_reboot_is_only_ever_kept(
 ) -> None:
     policy, view = bandit(epsilon=0.5, avoid_reboot=True), RebootAt3([1, 1], WATTS)
     view.now = now
-    job = waiting_job(lost_s=lost_s)
+    job = waiting_job(longest_lost_s=lost_s)
     row = policy.evaluate_group(policy.group_key(job, view), view)
     choices = [policy.choose(job, row, view, True) for _ in range(200)]
     if starts:

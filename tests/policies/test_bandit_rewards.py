@@ -51,7 +51,9 @@ def test_a_value_is_the_mean_of_all_rewards_and_untried_arms_are_worth_nothing()
 def test_states_are_the_hour_of_day_and_the_hours_lost() -> None:
     policy, view = bandit(), HandView([1], [50.0])
     view.now = 13 * 3600.0 + 59.0
-    keys = [policy.group_key(waiting_job(lost_s=s), view) for s in (0.0, 3599.0, 3600.0, 1e6)]
+    keys = [
+        policy.group_key(waiting_job(longest_lost_s=s), view) for s in (0.0, 3599.0, 3600.0, 1e6)
+    ]
     assert keys == [13 * 24, 13 * 24, 13 * 24 + 1, 13 * 24 + 23]
 
 

@@ -79,10 +79,10 @@ class HandView:
         return machine // 100
 
 
-def waiting_job(number: int = 1, lost_s: float = 0.0) -> Job:
-    """A job in the queue."""
+def waiting_job(number: int = 1, longest_lost_s: float = 0.0) -> Job:
+    """A job in the queue, whose longest run that was thrown away took so long."""
     job = Job(number, JobSpec(), 0.0)
-    job.consumed_s = lost_s
+    job.consumed_s = longest_lost_s
     return job
 
 

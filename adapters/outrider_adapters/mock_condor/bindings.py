@@ -6,17 +6,17 @@ On import it also sets ``CONDOR_CONFIG=/dev/null`` where no pool is configured. 
 takes the bindings from this module, never from the packages themselves.
 
 Raises:
-    PluginError: on import, where the bindings are not installed.
+    MissingPackageError: on import, where the bindings are not installed.
 """
 
-from outrider.api import PluginError
+from outrider.api import MissingPackageError
 
 try:
     import htcondor2
     from classad2 import ClassAd, ClassAdException, ExprTree
 except ImportError as error:
-    raise PluginError(
-        f"HTCondor's Python bindings cannot be imported ({error}): pip install 'outrider[htcondor]'"
+    raise MissingPackageError(
+        f"needs HTCondor's Python bindings ({error}): pip install 'outrider[htcondor]'"
     ) from error
 
 AdType = htcondor2.AdType

@@ -37,6 +37,7 @@ from outrider.model.decisions import (
 )
 from outrider.model.errors import (
     ConfigurationError,
+    MissingPackageError,
     OutriderError,
     PeerError,
     PluginError,
@@ -79,6 +80,7 @@ __all__ = [
     "Listens",
     "LogReader",
     "MachineSpec",
+    "MissingPackageError",
     "Move",
     "NamedEvent",
     "OpeningHours",

@@ -31,7 +31,7 @@ class RunTimeEstimator:
     Class variables:
         name: as in the entry point ``outrider.estimators``.
         description: one line.
-        settings_type: a record built by `outrider.api.settings`.
+        settings_type: the record that `outrider.api.build` makes of its table.
     """
 
     name: ClassVar[str]

@@ -37,7 +37,7 @@ class Policy:
     Class variables:
         name: as in the entry point and on the command line.
         description: one line.
-        settings_type: a record built by `outrider.api.settings`.
+        settings_type: the record that `outrider.api.build` makes of its table.
         presets: named settings, such as ``literal`` for a paper's method exactly as printed.
         features: what makes two jobs alike to this policy; names only, for people. `group_key`
             computes the key itself.

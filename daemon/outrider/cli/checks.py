@@ -53,13 +53,19 @@ def examine(config: Path) -> Iterator[Check]:
 
 
 def check_plugins() -> Iterator[Check]:
-    """Whether every plugin loads; one that is not used does no harm."""
+    """Whether every plugin loads; one that is not used does no harm.
+
+    What is unavailable for want of a package is told and not complained of: where the
+    configuration names it, it is the configuration or its source that fails.
+    """
     from outrider.cli.commands.plugins import installed
 
     plugins = [plugin for group in installed().values() for plugin in group]
     broken = [plugin for plugin in plugins if plugin["state"] == "broken"]
     if not broken:
-        yield Check("plugins", "ok", f"all {len(plugins)} load")
+        missing = [plugin["why"] for plugin in plugins if plugin["state"] == "unavailable"]
+        loaded = f"{len(plugins) - len(missing)} load" if missing else f"all {len(plugins)} load"
+        yield Check("plugins", "ok", "; ".join([loaded, *missing]))
     for plugin in broken:
         yield Check(
             "plugins", "warn", plugin["why"], f"reinstall or remove {plugin['distribution']}"
@@ -156,7 +162,11 @@ def _own_clock(loaded: "LoadedConfig") -> bool:
     from outrider.plugins.finding import load_adapter
     from outrider.service.config.declarations import adapter_of
 
-    kinds = [adapter_of(label, table)[0] for label, table in loaded.config.adapters.items()]
+    kinds = [
+        adapter_of(label, table)[0]
+        for label, table in loaded.config.adapters.items()
+        if f"adapters.{label}" not in loaded.broken
+    ]
     return any(load_adapter(kind).own_clock for kind in kinds)
 
 

@@ -22,6 +22,14 @@ class PluginError(OutriderError):
     """A plugin could not be found or loaded; the message names it."""
 
 
+class MissingPackageError(PluginError):
+    """A plugin that is in order needs a package that is not installed here.
+
+    A plugin raises it on import; the message names the package and how to install it. Nothing has
+    to be mended where nobody configures that plugin.
+    """
+
+
 class PolicyError(OutriderError):
     """A policy raised an error while it decided or learned; the message names it."""
 

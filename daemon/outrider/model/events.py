@@ -4,7 +4,7 @@ An event is a plain tuple ``(time_s, kind, subject, extra)``. A tuple costs 90 n
 frozen dataclass 570; a campus year has six million of them. ``kind`` is one of the integers
 below. At the edge (adapters, journal, logs) ``subject`` is the name of a job or machine and
 machines in ``extra`` are names too: a `NamedEvent`. Inside the engine both are small integers
-given out by `outrider.engine.names`: an `Event`.
+given out by `outrider.engine.ingest.normaliser`: an `Event`.
 
 ============  =========  ======================================================
 kind          subject    extra

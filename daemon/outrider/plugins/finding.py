@@ -16,7 +16,7 @@ from outrider.api.estimator import RunTimeEstimator
 from outrider.api.policy import API_VERSION as POLICY_API
 from outrider.api.policy import Policy
 from outrider.api.reader import LogReader
-from outrider.model.errors import PluginError, nearest
+from outrider.model.errors import MissingPackageError, PluginError, nearest
 from outrider.model.utility import SHAPES
 
 ADAPTERS = "outrider.adapters"
@@ -45,6 +45,7 @@ def load(group: str, name: str) -> Any:
     Raises:
         PluginError: there is none of that name, or it cannot be imported, or it is no plugin of
             this group, or was written against another version of the contract.
+        MissingPackageError: it needs a package that is not installed here.
     """
     kind = group.rpartition(".")[2].rstrip("s").replace("ie", "y")
     points = find(group)
@@ -53,6 +54,8 @@ def load(group: str, name: str) -> Any:
     point = points[name]
     try:
         plugin = point.load()
+    except MissingPackageError as error:
+        raise MissingPackageError(f'{kind} "{name}": {error}') from error
     except Exception as error:
         raise PluginError(f'{kind} "{name}" ({point.value}) cannot be loaded: {error}') from error
     base = _BASES[group]

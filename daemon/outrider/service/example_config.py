@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from outrider.model.errors import MissingPackageError
 from outrider.plugins.finding import ADAPTERS, POLICIES, find, load_adapter, load_policy
 from outrider.service.config.declarations import ClusterSettings, Config
 from outrider.service.config.mqtt_settings import PublishSettings
@@ -35,7 +36,8 @@ def example_toml(shipped_only: bool = False) -> str:
     """An example of the daemon's configuration, with every setting explained.
 
     Args:
-        shipped_only: leave out plugins of other packages.
+        shipped_only: all plugins that come with Outrider, and no other. Otherwise those that are
+            installed; of one that needs a package that is not, the name without its settings.
 
     Raises:
         PluginError: one of the plugins cannot be loaded.
@@ -77,8 +79,15 @@ def _adapters(shipped_only: bool) -> Iterator[str]:
     yield from (*_prose(text), "")
     names = plugin_names(ADAPTERS, shipped_only)
     for name in sorted(names, key=lambda name: (name != _FIRST_ADAPTER, name)):
-        adapter = load_adapter(name)
         first = name == _FIRST_ADAPTER
+        try:
+            adapter = load_adapter(name)
+        except MissingPackageError as error:
+            if shipped_only:
+                raise
+            yield from _prose(f"{error} Its settings are shown here then.")
+            yield ""
+            continue
         yield from _prose(f"{name}: {adapter.description}.")
         if adapter.own_clock:
             yield from _prose("It runs on a clock of its own and must be the only adapter.")

@@ -57,7 +57,9 @@ class Run:
 
 
 class GridSite:
-    """Physics of a workload; carries out plans and wakes the engine (`outrider.engine.PlanSink`).
+    """Physics of a workload; carries out plans and wakes the engine.
+
+    It is what `outrider.engine.ports.PlanSink` asks for.
 
     Args:
         workload: the trace, truth included.

@@ -33,8 +33,8 @@ class Clairvoyant(Policy):
     time, which spares the long stretches for long jobs. A job that never ends by itself is kept
     until somebody kills it. No starvation guard: what it keeps could not have been completed.
 
-    It asks `outrider.api.Oracle`, so only replay can run it. No policy can waste less; the rule is
-    greedy, so another might make jobs wait less.
+    It asks `outrider.api.site_view.Oracle`, so only replay can run it. No policy can waste less;
+    the rule is greedy, so another might make jobs wait less.
     """
 
     name = "clairvoyant"

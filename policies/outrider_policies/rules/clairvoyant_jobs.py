@@ -16,8 +16,8 @@ class ClairvoyantJobs(Listens, Policy):
     It goes to a machine of least watts, and of these to the one where nobody has sat for the
     longest time: what the past says of an owner's return.
 
-    It asks `outrider.api.Oracle` for run times, so only replay can run it. That it is a bound is no
-    theorem: who predicts owners better may do better.
+    It asks `outrider.api.site_view.Oracle` for run times, so only replay can run it. That it is a
+    bound is no theorem: who predicts owners better may do better.
     """
 
     name = "clairvoyant_jobs"

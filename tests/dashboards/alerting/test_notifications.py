@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.peers.alertmanager import Alertmanager
-from tests.peers.presence import require_program
+from tests.peers.alertmanager import Alertmanager, require_alertmanager
 from tests.peers.prometheus import Prometheus
 from tests.service.running.small_site import SmallSite
 
@@ -25,7 +24,7 @@ def impatient(shipped: Path, folder: Path) -> Path:
 def test_the_person_on_call_hears_of_a_lost_log_of_its_return_and_of_a_dead_daemon(
     repository: Path, prometheus_program: Path, tmp_path: Path
 ) -> None:
-    alertmanager_program = require_program("prometheus-alertmanager", "Alertmanager")
+    alertmanager_program = require_alertmanager()
     rules = impatient(repository / "dashboards/prometheus/outrider.rules.yml", tmp_path)
     site = SmallSite(tmp_path, head="stale_after_s = 1.0\n")
     site.log.run([1, 2])

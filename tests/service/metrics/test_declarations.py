@@ -1,12 +1,10 @@
 """The declarations keep the rules that every scrape, page and dashboard relies on."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from outrider.service.metrics import METRICS, Kind, Metric
-from outrider.service.metrics.page import metrics_page
 
 each_metric = pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
 PROMISED = """
@@ -53,10 +51,3 @@ def test_names_and_labels_follow_their_kind(metric: Metric) -> None:
 def test_each_help_is_one_sentence_with_the_unit(metric: Metric) -> None:
     assert re.fullmatch(r"[A-Z][^\n\"\\|]*[^.]\.", metric.help)
     assert metric.unit.removesuffix("s") in metric.help.lower().replace("-", " ")
-
-
-def test_the_reference_page_is_made_from_these_declarations(repository: Path) -> None:
-    page = repository / "docs" / "reference" / "metrics.md"
-    assert page.read_text(encoding="utf-8") == metrics_page(), (
-        "write it anew: python -m outrider.service.metrics.page > docs/reference/metrics.md"
-    )

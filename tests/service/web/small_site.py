@@ -80,7 +80,8 @@ class SmallSite:
                 "machine": None,
                 "run_s": None,
                 "runs": 1,
-                "lost_s": 7200.0,
+                "lost_s": 10_800.0,
+                "longest_lost_s": 7200.0,
                 "standing": {"bandit": {"action": "keep", "reason": "best"}},
             }
             for name in self.job_names[: query.limit]

@@ -9,6 +9,7 @@ from outrider.cli.printing import print_json, print_table
 
 _OK = "ok"
 _BROKEN = "broken"
+_UNAVAILABLE = "unavailable"
 
 
 @click.command("plugins", short_help="List adapters, policies and log readers.")
@@ -18,7 +19,8 @@ def command(as_json: bool) -> int:
 
     Use it to see what a configuration, `outrider replay --policy` and `outrider ingest --format`
     can name, with which settings. A plugin that cannot be loaded is listed with the reason, and
-    hides no other. Exit code 1: one is broken.
+    hides no other; one that needs a package that is not installed is "unavailable". Exit code 1:
+    one is broken.
 
     Example:
       outrider plugins --json
@@ -44,7 +46,7 @@ def installed() -> dict[str, list[dict[str, Any]]]:
 
 
 def _told(group: str, name: str, point: Any) -> dict[str, Any]:
-    from outrider.model.errors import PluginError
+    from outrider.model.errors import MissingPackageError, PluginError
     from outrider.plugins.finding import load
 
     told: dict[str, Any] = {
@@ -59,6 +61,8 @@ def _told(group: str, name: str, point: Any) -> dict[str, Any]:
     }
     try:
         plugin = load(group, name)
+    except MissingPackageError as error:
+        return told | {"state": _UNAVAILABLE, "why": str(error)}
     except PluginError as error:
         return told | {"state": _BROKEN, "why": str(error)}
     told["description"] = plugin.description

@@ -39,7 +39,8 @@ class JobRow(Struct, rename={"class_": "class"}):
     machine: str | None
     run_s: Unknown
     runs: Count
-    lost_s: Annotated[Unknown, Meta(description="Longest run that was thrown away so far.")]
+    lost_s: Annotated[float, Meta(ge=0, description="Of all runs thrown away so far, together.")]
+    longest_lost_s: Annotated[float, Meta(ge=0, description="Longest run thrown away so far.")]
     standing: dict[str, Standing]
 
 
@@ -82,7 +83,8 @@ def _job_row(core: Core, name: str, job: Job) -> dict[str, Any]:
         "machine": core.intake.tracker.machine_names[job.machine] if on else None,
         "run_s": job.run_s(site.now) if on else None,
         "runs": job.runs,
-        "lost_s": job.consumed_s,
+        "lost_s": job.lost_s,
+        "longest_lost_s": job.consumed_s,
         "standing": {
             seat.name: {"action": standing.action, "reason": standing.reason}
             for seat in core.seats

@@ -2,10 +2,22 @@
 
 from typing import Final
 
-from expressions import known, known_samples, quantile, share
 from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.common import BigValueTextMode
-from panels import MOMENT, NOW, SPAN, WINDOW, Query, Row, Steps, bars, figures, lines
+
+from tools.dashboard.expressions import known, known_samples, quantile, share
+from tools.dashboard.panels import (
+    MOMENT,
+    NOW,
+    SPAN,
+    WINDOW,
+    Query,
+    Row,
+    Steps,
+    bars,
+    figures,
+    lines,
+)
 
 SEEN: Final = "As it happened at the batch system, whatever Outrider's mode."
 ALWAYS: Final = "In every mode."

@@ -1,22 +1,12 @@
-"""Write the dashboard: ``python dashboards/grafana/build.py [FOLDER]``, by default next to this.
+"""The dashboard: its variables, and the rows of `site_rows` and `daemon_rows`."""
 
-It needs grafana-foundation-sdk (in the ``dev`` extra) and writes ``outrider-site.json``, the same
-bytes each time. Panels are in ``site_rows.py`` and ``daemon_rows.py``.
-"""
-
-# ruff: noqa: E402 - what is set first is meant for the imports after it
-import sys
-
-sys.dont_write_bytecode = True  # the folder is shipped as it stands
-
-from pathlib import Path
-
-from daemon_rows import daemon_rows
 from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as models
-from panels import DATASOURCE, Row
-from site_rows import site_rows
+
+from tools.dashboard.daemon_rows import daemon_rows
+from tools.dashboard.panels import DATASOURCE, Row
+from tools.dashboard.site_rows import site_rows
 
 WINDOWS = ("5m", "15m", "1h", "6h", "1d")
 CHOICES = {
@@ -27,8 +17,12 @@ CHOICES = {
 ALL = models.VariableOption(selected=True, text="All", value="$__all")
 
 
-def build() -> models.Dashboard:
-    """The dashboard with its variables and rows."""
+def site_dashboard() -> str:
+    """The dashboard as the JSON that Grafana imports; the same bytes each time."""
+    return JSONEncoder(sort_keys=True, indent=2).encode(_built()) + "\n"
+
+
+def _built() -> models.Dashboard:
     site = (
         dashboard.Dashboard("Outrider: a site")
         .uid("outrider-site")
@@ -88,9 +82,3 @@ def _add(site: dashboard.Dashboard, row: Row, number: int) -> int:
         panel.description(f"{panel.build().description} {row.mode}")
         site.with_panel(panel)
     return number
-
-
-if __name__ == "__main__":
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
-    text = JSONEncoder(sort_keys=True, indent=2).encode(build())
-    (folder / "outrider-site.json").write_text(text + "\n", encoding="utf-8")

@@ -1,10 +1,6 @@
-"""The reference page of the configuration, made from the same declarations as the example.
-
-``python -m outrider.service.configuration_page`` in the root of a checkout writes both again.
-"""
+"""The reference page of the configuration, made from the same declarations as the example."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -13,10 +9,7 @@ from outrider.plugins.finding import ADAPTERS, POLICIES, load_adapter, load_poli
 from outrider.service.config.declarations import ClusterSettings, Config
 from outrider.service.config.mqtt_settings import PublishSettings
 from outrider.service.config.setting_words import SettingWords, settings_of
-from outrider.service.example_config import example_toml, plugin_names
-
-PAGE: Final = Path("docs/reference/configuration.md")
-EXAMPLE: Final = Path("systemd/outrider.toml.example")
+from outrider.service.example_config import plugin_names
 
 _HEAD: Final = """\
 # Configuration
@@ -79,13 +72,3 @@ def _doc(record: type[msgspec.Struct]) -> str:
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
-
-
-def write_pages(root: Path) -> None:
-    """Write the example and the page into a checkout."""
-    for path, text in ((EXAMPLE, example_toml(shipped_only=True)), (PAGE, configuration_page())):
-        (root / path).write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write_pages(Path.cwd())

@@ -1,18 +1,13 @@
-"""The reference page of the commands, made from their own help.
-
-``python -m outrider.cli.reference`` in the root of a checkout writes it again.
-"""
+"""The reference page of the commands, made from their own help."""
 
 import inspect
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import click
 
 from outrider.cli.root import outrider
 
-PAGE: Final = Path("docs/reference/commands.md")
 _HEAD: Final = """\
 # Commands
 
@@ -82,7 +77,3 @@ def _row(option: click.Option) -> str:
     if option.show_default:
         meaning += f" [default: {option.default}]"
     return f"| `{names}{value}` | {meaning.strip().replace('|', chr(92) + '|')} |"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(commands_page(), encoding="utf-8")

@@ -1,16 +1,11 @@
-"""The reference page of all metrics, made from their declarations.
-
-``python -m outrider.service.metrics.page > docs/reference/metrics.md`` writes it anew.
-"""
-
-import sys
+"""The reference page of all metrics, made from their declarations."""
 
 from outrider.service.metrics.declarations import METRICS, SITE, Metric
 
 _HEAD = """\
 # Metrics
 
-<!-- Made from outrider/service/metrics/declarations.py; see outrider/service/metrics/page.py. -->
+<!-- Made by `make docs` from daemon/outrider/service/metrics/declarations.py. -->
 
 `GET /metrics` gives the classic text format, or OpenMetrics to those who ask for it; the Prometheus
 client library chooses and writes them. Every series below exists from the start, for all label
@@ -53,7 +48,3 @@ def _label(name: str, values: tuple[str, ...]) -> str:
 
 def _listed(bounds: tuple[float, ...]) -> str:
     return ", ".join(f"{bound:.10g}" for bound in bounds)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(metrics_page())

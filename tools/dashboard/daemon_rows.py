@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from expressions import quantile, share
 from grafana_foundation_sdk.models.common import BigValueTextMode
-from panels import (
+
+from tools.dashboard.expressions import quantile, share
+from tools.dashboard.panels import (
     EVER,
     MOMENT,
     NONE_IS_GOOD,

@@ -1,0 +1,37 @@
+"""What the API says of runs that were thrown away: all of them together, and the longest."""
+
+from outrider.service.listings import jobs
+
+from outrider.api import Batch
+from outrider.model.events import EVICTED, STARTED, SUBMITTED, NamedEvent
+from outrider.model.jobs import JobSpec
+from outrider.service.config.loaded import check_config
+from outrider.service.core import Core
+from outrider.service.sources import SourceState
+
+T = 1_700_000_000.0
+CONFIG = {"adapters": {"log": {"type": "logtail", "paths": ["/nowhere"]}}}
+
+
+def run_thrown_away(job: str, from_s: float, run_s: float) -> list[NamedEvent]:
+    return [
+        (from_s, STARTED, job, ("m1", 1)),
+        (from_s + run_s, EVICTED, job, "owner"),
+    ]
+
+
+def told_after(events: list[NamedEvent]) -> dict[str, tuple[float, float]]:
+    """Of each job the seconds of all its runs that were lost, and of the longest."""
+    core = Core(check_config(CONFIG, "test"), [SourceState("log", "logtail", True, 5.0)])
+    stream = core.take("log", Batch(events=events, cursor=None), T + 90_000)
+    while core.step(stream, 100):
+        pass
+    rows = jobs(core, 10, None)["jobs"]
+    return {row["job"]: (row["lost_s"], row["longest_lost_s"]) for row in rows}
+
+
+def test_a_job_that_was_evicted_twice_lost_both_runs() -> None:
+    events: list[NamedEvent] = [(T, SUBMITTED, name, JobSpec()) for name in ("never", "twice")]
+    events += run_thrown_away("twice", T + 10, 7200.0)
+    events += run_thrown_away("twice", T + 8000, 3600.0)
+    assert told_after(events) == {"never": (0.0, 0.0), "twice": (10_800.0, 7200.0)}

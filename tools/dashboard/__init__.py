@@ -1,0 +1,1 @@
+"""The Grafana dashboard as code; `make docs` writes dashboards/grafana/outrider-site.json."""

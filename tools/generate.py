@@ -1,0 +1,41 @@
+"""Write every file that is made from the code: `make docs`, or `python -m tools.generate [FOLDER]`.
+
+The same bytes each time. A test compares what is committed with what this would write.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from outrider.service.example_config import example_toml
+from tools.dashboard.site_dashboard import site_dashboard
+from tools.reference.commands_page import commands_page
+from tools.reference.configuration_page import configuration_page
+from tools.reference.metrics_page import metrics_page
+
+GENERATED: Final[Mapping[str, Callable[[], str]]] = {
+    "dashboards/grafana/outrider-site.json": site_dashboard,
+    "docs/reference/commands.md": commands_page,
+    "docs/reference/configuration.md": configuration_page,
+    "docs/reference/metrics.md": metrics_page,
+    "systemd/outrider.toml.example": lambda: example_toml(shipped_only=True),
+}
+"""Paths in the repository, and what gives the text of each."""
+
+
+def write(root: Path) -> list[str]:
+    """Write what differs below a folder; return the paths that were written."""
+    written = []
+    for path, text_of in GENERATED.items():
+        file, text = root / path, text_of()
+        if not file.is_file() or file.read_text(encoding="utf-8") != text:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+            written.append(path)
+    return written
+
+
+if __name__ == "__main__":
+    for path in write(Path(sys.argv[1]) if len(sys.argv) > 1 else Path.cwd()):
+        print(f"written: {path}")
