@@ -69,6 +69,10 @@ lint: $(VENV)/.ready  ## format, style, types and layers, without tests
 check: lint  ## what CI asks: lint, then every test
 	@$(MAKE) test
 
+check-long: $(VENV)/.ready  ## what CI takes samples of: the whole fuzz (half an hour)
+	@$(BIN)/python tests/fuzzing/run.py --events 1000000 fifo bandit survival
+	@$(BIN)/python tests/fuzzing/run.py --events 20000
+
 bench: $(VENV)/.ready $(VENV)/.htcondor  ## measure speed and memory against the budgets
 	@for script in bench/*.py; do $(BIN)/python "$$script"; done
 
@@ -80,4 +84,4 @@ clean:  ## remove what make made in this folder (peers stay)
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo peers test format lint check bench start-nets clean
+.PHONY: help demo peers test format lint check check-long bench start-nets clean

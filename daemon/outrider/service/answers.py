@@ -50,7 +50,7 @@ class Answers:
             for key in ("recording", "failure", "last_seq", "size_bytes", "snapshot_age_s")
         } | {"rows": sum(figures["rows"].values())}
         mqtt = self._publisher.figures()
-        notes = list(self.notes)
+        notes = [*self.notes, *self._core.notes()]
         if mqtt is not None and mqtt["failure"]:
             notes.append(f"not publishing: {mqtt['failure']}")
         extra = {"own_clock": self.own_clock, "ledger": ledger, "mqtt": mqtt, "notes": notes}
@@ -80,7 +80,7 @@ class Answers:
         found = explaining.explain(self._core, job, rows)
         if found is not None or not rows:
             return found
-        return explaining.explain_from_rows(self._core.config.mode, job, rows)
+        return explaining.explain_from_rows(self._core.config, job, rows)
 
     def ready(self) -> tuple[bool, list[str]]:
         """``/readyz``."""

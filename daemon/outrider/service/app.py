@@ -41,7 +41,7 @@ def run(loaded: LoadedConfig, announce: Callable[[str], None] | None = None) -> 
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     mode = Mode(loaded.config.mode)
-    set_up_logs(mode, style=loaded.config.log_format)
+    set_up_logs(mode, style=loaded.config.log_format, zone=loaded.config.timezone)
     return asyncio.run(_Daemon(loaded, mode, announce).live())
 
 
@@ -105,7 +105,10 @@ class _Daemon:
 
     async def _tell_status(self, supervisor: Supervisor) -> None:
         while True:
-            self._service.status(supervisor.answers.status()["sentence"])
+            try:
+                self._service.status(supervisor.answers.status()["sentence"])
+            except Exception:  # nobody must go without the daemon for the sake of a sentence
+                log.exception("fail_status")
             await asyncio.sleep(_STATUS_EVERY_S)
 
     async def _reload_on_request(self, supervisor: Supervisor) -> None:

@@ -51,7 +51,7 @@ def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
         "mode": core.config.mode,
         "timezone": core.config.timezone,
         "since_s": accounting.begin_s,
-        "now_s": core.site.now,
+        "now_s": core.now_s,
         "jobs": {
             **job_counts(core),
             "submitted": accounting.submitted,
@@ -77,6 +77,7 @@ def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
         "adapters": [_source(core, label) for label in core.sources],
         "repairs": dict(core.intake.tracker.repairs),
         "late": core.intake.late,
+        "set_aside": dict(core.intake.set_aside),
         "gate": _gate(core),
     }
     return {**shown, "sentence": sentence(core, figures), **extra}
@@ -169,8 +170,8 @@ def _policy(core: Core, seat: Seat) -> dict[str, Any]:
         "longest_hold_s": seat.longest_hold_s,
         "reconsider_s": seat.reconsider_s,
         "broken": seat.broken or None,
-        "learned": None if seat.broken else seat.policy.learned(core.site),
-        "calibration": seat.calibration(core.site.now),
+        "learned": seat.learned(core.site),
+        "calibration": seat.calibration(core.now_s),
         "held": seat.holds.report(),
     }
 

@@ -21,7 +21,7 @@ def jobs(core: Core, limit: int, state: str | None) -> dict[str, Any]:
         total += 1
         if len(rows) < limit:
             rows.append(_job_row(core, name, job))
-    return {"mode": core.config.mode, "now_s": site.now, "jobs": rows, "total": total}
+    return {"mode": core.config.mode, "now_s": core.now_s, "jobs": rows, "total": total}
 
 
 def _job_row(core: Core, name: str, job: Job) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def machines(core: Core, limit: int) -> dict[str, Any]:
     ]
     return {
         "mode": core.config.mode,
-        "now_s": site.now,
+        "now_s": core.now_s,
         "machines": rows[:limit],
         "total": len(rows),
     }
@@ -77,7 +77,7 @@ def utility(core: Core) -> dict[str, Any]:
     figures = report(core.site, core.accounting, None)
     return {
         "mode": core.config.mode,
-        "now_s": core.site.now,
+        "now_s": core.now_s,
         "site_utility": {
             "free_machines": core.site.free_total,
             "queued_jobs": job_counts(core)["queued"],

@@ -179,6 +179,8 @@ class Mirror:
             number("events_duplicate_total", label).set(core.intake.duplicates[label])
             for reason, n in source.rejected.items():
                 number("events_rejected_total", label, reason).set(n)
+        for reason, n in core.intake.set_aside.items():
+            number("events_set_aside_total", reason).set(n)
         number("events_late_total").set(core.intake.late)
         for kind, n in core.intake.tracker.repairs.items():
             number("repairs_total", kind).set(n)

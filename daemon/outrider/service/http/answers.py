@@ -133,6 +133,7 @@ class Explanation(Struct):
     since_s: Unknown
     policies: list[PolicyView]
     decisions: list[DecisionRow]
+    timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
 
 
 class SiteUtility(Struct):
