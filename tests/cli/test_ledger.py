@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from outrider.ledger import Entry, Journal, SetAsideRecord
 from tests.cli.running import outrider, shell
 
 ROW_FIELDS = {
@@ -96,3 +97,21 @@ def test_a_misspelled_word_is_not_taken_for_a_file() -> None:
     done = outrider("ledger", "exprot")
     assert done.code == 2
     assert 'did you mean "export"?' in done.err
+
+
+def test_events_that_were_set_aside_are_listed_at_the_time_of_the_site(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    file = tmp_path / "journal.sqlite"
+    late = SetAsideRecord("log", 1_700_000_000.0, "evicted", "7.0", '"owner"', "after_end")
+    with Journal(file) as journal:
+        journal.append(Entry(set_aside=[late], meta={"timezone": "Europe/Berlin"}))
+    shown = outrider("ledger", "set-aside", file)
+    assert shown.code == 0
+    for word in ("2023-11-14", "23:13:20", "CET", "evicted", "7.0", "after_end"):
+        assert word in shown.out
+    told = outrider("ledger", "set-aside", file, "--json").json()["set_aside"]
+    assert [(row["seq"], row["subject"], row["reason"]) for row in told] == [
+        (1, "7.0", "after_end")
+    ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.ledger import AlikeDecision, Entry, Journal, verify
+from outrider.ledger import AlikeDecision, Entry, Journal, SetAsideRecord, schema, verify
 from outrider.ledger.schema import VERSION
 from outrider.model.errors import LedgerError
 from outrider.model.events import CHANGED, EVICTED, JOINED, STARTED, SUBMITTED, TICK, NamedEvent
@@ -49,6 +49,30 @@ def test_everything_draws_its_number_from_one_counter(path: Path) -> None:
         assert [seq for seq, _ in journal.decisions()] == [3, 4, 8, 9]
         assert list(journal.outcomes()) == [(5, outcome()), (10, outcome())]
         assert (journal.last_seq(), journal.last_decision_seq()) == (10, 9)
+
+
+def test_events_set_aside_draw_numbers_too_and_come_back_newest_first(path: Path) -> None:
+    aside = [
+        SetAsideRecord("log", 10.0 + n, "evicted", f"{n}.0", '"owner"', "after_end") for n in (1, 2)
+    ]
+    with Journal(path) as journal:
+        entry = Entry(EVENTS[:2], [decision()], cursors={"log": 1}, set_aside=aside)
+        assert journal.append(entry) == 5
+        assert journal.latest_set_aside(10) == [(5, aside[1]), (4, aside[0])]
+    assert verify(path).ok
+
+
+def test_a_journal_from_before_events_were_set_aside_is_brought_up_to_date(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+        before.setattr(schema, "VERSION", 1)
+        with Journal(path) as journal:
+            assert journal.latest_decisions(1) == []
+    with Journal(path) as journal:
+        assert journal.latest_set_aside(1) == []
+        assert journal.append(Entry(decisions=[decision()])) == 1
 
 
 def test_decisions_come_back_as_they_were_made(path: Path) -> None:

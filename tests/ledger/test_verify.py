@@ -26,7 +26,7 @@ def test_a_sound_journal_has_no_problems_and_its_hash_is_told(path: Path) -> Non
     snapshots.save(40, {"state": 1})
     report = verify(path, snapshots.folder)
     assert report.ok, report.as_text()
-    assert report.rows == {"inputs": 30, "decisions": 11, "outcomes": 1}
+    assert report.rows == {"inputs": 30, "decisions": 11, "outcomes": 1, "set_aside": 0}
     assert report.last_seq == 42
     assert report.cursors == {"log": 40}
     assert list(report.snapshots.values()) == [40]

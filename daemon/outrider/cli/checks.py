@@ -134,17 +134,20 @@ def check_journal(path: Path) -> Check:
 
 def check_clock(path: Path, loaded: "LoadedConfig") -> Check:
     """Whether this host's clock can be right."""
-    now_s = time.time()
+    now_s, zone = time.time(), loaded.config.timezone
     if now_s < _RELEASED_S:
-        return Check("clock", "fail", f"{clock(now_s)} is long past", "set the clock; run NTP")
+        return Check(
+            "clock", "fail", f"{clock(now_s, zone)} is long past", "set the clock; run NTP"
+        )
     newest_s = None if _own_clock(loaded) else _newest_decision_s(path)
     if newest_s is not None and newest_s > now_s + _CLOCK_SLACK_S:
+        ahead = duration(newest_s - now_s)
         return Check(
             "clock", "warn",
-            f"the newest decision is of {clock(newest_s)}, {duration(newest_s - now_s)} ahead",
+            f"the newest decision is of {clock(newest_s, zone)}, {ahead} ahead",
             "check the clocks of this host and of the batch system; run NTP on both",
         )  # fmt: skip
-    return Check("clock", "ok", clock(now_s))
+    return Check("clock", "ok", clock(now_s, zone))
 
 
 def _newest_decision_s(path: Path) -> float | None:

@@ -6,20 +6,24 @@ the engine asks for one at the present moment whenever something became decidabl
 feeds it delivers the tick after all other events of that time stamp.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, Final
 
 from outrider.api.estimator import RunTimeEstimator
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.job_events import JobEvents
 from outrider.engine.machine_events import MachineEvents
 from outrider.engine.ports import Recorder, Sink
+from outrider.engine.realign import realign
 from outrider.engine.scheduling.pending_jobs import NEVER
 from outrider.engine.scheduling.policy_runner import Seat
 from outrider.engine.state.site import Site
 from outrider.model.events import JOB_KINDS, KIND_NAMES, MACHINE_KINDS, TICK, Event
 from outrider.model.jobs import QUEUED, SUSPENDED_STATE
 from outrider.model.machines import MachineSpec
+
+_SETTLE_EVERY_S: Final = 60.0
+"""How far the energy of machines on which nothing happens may lag behind the clock."""
 
 Handler = Callable[[float, int, Any], None]
 """Takes what happened: time_s, subject, extra."""
@@ -63,6 +67,7 @@ class Engine:
         self._round_due = False
         self._line = False
         self._wake_s = NEVER
+        self._settle_at_s = -NEVER
         machines = MachineEvents(site, accounting.energy, self._decide_if_free)
         self._jobs = JobEvents(
             site, accounting, self.seats, recorder, self._want_round, self._decide_if_free,
@@ -82,15 +87,40 @@ class Engine:
             self._handlers[TICK] = self._timed(self._tick, time_round)
 
     def feed(self, events: Iterable[Event]) -> int:
-        """Apply events in their order; returns how many. Batch borders mean nothing."""
+        """Apply events in their order; returns how many. Batch borders mean nothing.
+
+        An error ends it, and leaves the state as far as the event had changed it: replay stops
+        there, a daemon calls `take_out_all_but` and goes on.
+        """
         site, handlers = self.site, self._handlers
         now, n = site.now, 0
-        for n, (time_s, kind, subject, extra) in enumerate(events, 1):  # noqa: B007 - counted
-            if time_s > now:
-                site.now = now = time_s
-            handlers[kind](time_s, subject, extra)
-        self.events += n
+        try:
+            for n, (time_s, kind, subject, extra) in enumerate(events, 1):  # noqa: B007 - counted
+                if time_s > now:
+                    site.now = now = time_s
+                handlers[kind](time_s, subject, extra)
+        finally:
+            self.events += n
         return n
+
+    def reach(self, time_s: float) -> None:
+        """Nothing more happened up to a time: the clock moves on, and energy now and then."""
+        site = self.site
+        site.now = max(site.now, time_s)
+        if self.accounting.begin_s is None:
+            self.accounting.begin_s = site.now
+        if site.now >= self._settle_at_s:
+            self._settle_at_s = site.now + _SETTLE_EVERY_S
+            for machine, spec in enumerate(site.specs):
+                if spec is not None:
+                    self.accounting.energy.settle(machine, site.now)
+
+    def take_out_all_but(self, known: Collection[int]) -> None:
+        """After an error in `feed`: be consistent again, with these of the jobs alone."""
+        self._round_due = self._line = False
+        realign(self.site, self.accounting, self._jobs.listening, known)
+        self._line = any(seat.somebody_waits for seat in self.seats)
+        self._want_round()
 
     def _noticed(
         self, kind: int, handle: Handler, hearers: Sequence[Callable[[int, int, Site], None]]
@@ -195,6 +225,7 @@ class Engine:
             "round_due": self._round_due,
             "line": self._line,
             "wake_s": None if self._wake_s == NEVER else self._wake_s,
+            "settle_at_s": None if self._settle_at_s == -NEVER else self._settle_at_s,
         }
 
     def restore(self, saved: dict[str, Any]) -> list[str]:
@@ -206,6 +237,7 @@ class Engine:
         self.site.restore(saved["site"])
         clusters = [self.site.cluster_number(name) for name in saved["site"]["clusters"]]
         energy = self.accounting.energy
+        energy.know_clusters(self.site.cluster_specs)
         for machine, spec in enumerate(self.site.specs):
             cluster = self.site.machine_cluster[machine]
             habits = self.site.cluster_specs[cluster]
@@ -226,4 +258,6 @@ class Engine:
         self._round_due = saved["round_due"]
         self._line = saved["line"]
         self._wake_s = NEVER if saved["wake_s"] is None else saved["wake_s"]
+        settle_at_s = saved["settle_at_s"]
+        self._settle_at_s = -NEVER if settle_at_s is None else settle_at_s
         return [seat.name for seat in fresh]

@@ -7,12 +7,19 @@ Snapshots only save the time it takes to feed a long journal again.
 from outrider.ledger.export import LedgerHash, write_jsonl
 from outrider.ledger.journal import Journal
 from outrider.ledger.ledger_file import LedgerFile
-from outrider.ledger.records import AlikeDecision, Entry, OutcomeRecord
+from outrider.ledger.records import (
+    TIMEZONE_KEY,
+    AlikeDecision,
+    Entry,
+    OutcomeRecord,
+    SetAsideRecord,
+)
 from outrider.ledger.snapshots import SnapshotStore
 from outrider.ledger.verify import Report, verify
 from outrider.ledger.writer import Writer
 
 __all__ = [
+    "TIMEZONE_KEY",
     "AlikeDecision",
     "Entry",
     "Journal",
@@ -20,6 +27,7 @@ __all__ = [
     "LedgerHash",
     "OutcomeRecord",
     "Report",
+    "SetAsideRecord",
     "SnapshotStore",
     "Writer",
     "verify",

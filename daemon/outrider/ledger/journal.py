@@ -14,14 +14,17 @@ from outrider.ledger.records import (
     DECISION_COLUMNS,
     INPUT_COLUMNS,
     OUTCOME_COLUMNS,
+    SET_ASIDE_COLUMNS,
     Entry,
     OutcomeRecord,
     Row,
+    SetAsideRecord,
     decision_from,
     decision_rows,
     input_rows,
     outcome_from,
     outcome_rows,
+    set_aside_rows,
 )
 from outrider.ledger.retention import prune_journal
 from outrider.model.decisions import Decision
@@ -36,6 +39,10 @@ INSERT_DECISION: Final = (
     f"INSERT INTO decisions ({DECISION_COLUMNS}) VALUES ({', '.join('?' * 14)})"
 )
 _INSERT_OUTCOME: Final = f"INSERT INTO outcomes ({OUTCOME_COLUMNS}) VALUES ({', '.join('?' * 10)})"
+
+_INSERT_SET_ASIDE: Final = (
+    f"INSERT INTO set_aside ({SET_ASIDE_COLUMNS}) VALUES ({', '.join('?' * 8)})"
+)
 
 _OF_JOB: Final = """seq IN (
     SELECT seq FROM decisions WHERE job = :job
@@ -119,6 +126,9 @@ class Journal:
             if entry.outcomes:
                 write.executemany(_INSERT_OUTCOME, outcome_rows(entry.outcomes, seq))
                 seq += len(entry.outcomes)
+            if entry.set_aside:
+                write.executemany(_INSERT_SET_ASIDE, set_aside_rows(entry.set_aside, seq))
+                seq += len(entry.set_aside)
             for adapter, cursor in entry.cursors.items():
                 position = (adapter, encode_json(cursor), seq)
                 write.execute("INSERT OR REPLACE INTO cursors VALUES (?, ?, ?)", position)
@@ -173,6 +183,12 @@ class Journal:
         """Outcomes after a sequence number with their numbers, in order."""
         for row in self._pages("outcomes", OUTCOME_COLUMNS, after=after):
             yield outcome_from(row)
+
+    def latest_set_aside(self, limit: int) -> list[tuple[int, SetAsideRecord]]:
+        """The last events that were set aside with their numbers, the newest first."""
+        query = f"SELECT {SET_ASIDE_COLUMNS} FROM set_aside ORDER BY seq DESC LIMIT :limit"
+        rows = self._fetch(query, {"limit": limit})
+        return [(row[0], SetAsideRecord(*row[1:])) for row in rows]
 
     def last_seq(self) -> int:
         """The last sequence number given out; 0 in a new journal. Outlives pruning."""

@@ -5,9 +5,13 @@ from typing import Any, Final
 
 import msgspec
 
+from outrider.engine.ingest.set_aside import SetAside
 from outrider.ledger.extras import decode_json, encode_extra, encode_json
 from outrider.model.decisions import Decision
 from outrider.model.events import KIND_NAMES, NamedEvent
+
+TIMEZONE_KEY: Final = "timezone"
+"""Of the fact that names the site's time zone, in which people are shown the times recorded."""
 
 Row = tuple[Any, ...]
 """One row of a table, its sequence number first."""
@@ -49,6 +53,35 @@ class OutcomeRecord(msgspec.Struct, gc=False):
     on_policy: bool = False
 
 
+class SetAsideRecord(msgspec.Struct, gc=False):
+    """An event that could not be applied, in names, and why.
+
+    Attributes:
+        adapter: who told of it; empty for a tick.
+        time_s: event time in seconds.
+        kind: its kind, by name.
+        subject: the job or machine.
+        extra: its extra as JSON text, or None.
+        reason: one of `outrider.engine.ingest.set_aside.REASONS`.
+        detail: the error, where Outrider itself failed on it; else empty.
+    """
+
+    adapter: str
+    time_s: float
+    kind: str
+    subject: str
+    extra: str | None
+    reason: str
+    detail: str = ""
+
+    @classmethod
+    def of(cls, put: SetAside) -> "SetAsideRecord":
+        """The record of what the intake set aside."""
+        time_s, kind, subject, extra = put.event
+        text = None if extra is None else encode_extra(kind, extra)
+        return cls(put.source, time_s, KIND_NAMES[kind], subject, text, put.reason, put.detail)
+
+
 class Entry(msgspec.Struct):
     """What moves together: all of it is recorded, or nothing.
 
@@ -59,6 +92,8 @@ class Entry(msgspec.Struct):
         outcomes: runs that ended, in order.
         cursors: adapter to the cursor from which it resumes after these inputs, as JSON types.
         meta: small facts by name, as JSON types; a later value replaces an earlier one.
+        set_aside: events that could not be applied, in order. They are among the inputs too, of
+            this entry or of one before, and are set aside again when those are fed again.
     """
 
     inputs: Sequence[tuple[str, NamedEvent]] = ()
@@ -66,10 +101,11 @@ class Entry(msgspec.Struct):
     outcomes: Sequence[OutcomeRecord] = ()
     cursors: dict[str, Any] = {}
     meta: dict[str, Any] = {}
+    set_aside: Sequence[SetAsideRecord] = ()
 
     def rows(self) -> int:
         """How many sequence numbers it takes."""
-        return len(self.inputs) + len(self.decisions) + len(self.outcomes)
+        return len(self.inputs) + len(self.decisions) + len(self.outcomes) + len(self.set_aside)
 
 
 INPUT_COLUMNS: Final = "seq, adapter, time_s, kind, subject, extra"
@@ -80,6 +116,7 @@ DECISION_COLUMNS: Final = (
 OUTCOME_COLUMNS: Final = (
     "seq, time_s, job, machine, ending, reason, run_s, policy, reward, on_policy"
 )
+SET_ASIDE_COLUMNS: Final = "seq, adapter, time_s, kind, subject, extra, reason, detail"
 
 
 def input_rows(entry: Entry, seq: int) -> list[Row]:
@@ -157,3 +194,10 @@ def outcome_from(row: Row) -> tuple[int, OutcomeRecord]:
     return seq, OutcomeRecord(
         time_s, job, machine, ending, reason, run_s, policy, reward, bool(on_policy)
     )
+
+
+def set_aside_rows(events: Sequence[SetAsideRecord], seq: int) -> list[Row]:
+    """Events set aside as rows numbered after `seq`."""
+    return [
+        (number, *msgspec.structs.astuple(event)) for number, event in enumerate(events, seq + 1)
+    ]

@@ -12,6 +12,7 @@ _KEPT_FROM: Final = """SELECT min(seq) FROM (
     SELECT min(seq) AS seq FROM inputs WHERE time_s >= :before
     UNION ALL SELECT min(seq) FROM decisions WHERE time_s >= :before
     UNION ALL SELECT min(seq) FROM outcomes WHERE time_s >= :before)"""
+_NOT_FED_AGAIN: Final = ("decisions", "outcomes", "set_aside")
 
 
 def prune_journal(
@@ -48,7 +49,8 @@ def _prune_piece(connection: sqlite3.Connection, inputs_until: int, until: int) 
     connection.execute("BEGIN IMMEDIATE")
     try:
         gone = 0
-        for table, end in (("inputs", inputs_until), ("decisions", until), ("outcomes", until)):
+        ends = {"inputs": inputs_until} | dict.fromkeys(_NOT_FED_AGAIN, until)
+        for table, end in ends.items():
             gone += connection.execute(f"DELETE FROM {table} WHERE seq <= ?", (end,)).rowcount
         connection.execute(
             "UPDATE counter SET pruned_inputs_seq = ?, pruned_seq = ?", (inputs_until, until)

@@ -35,7 +35,14 @@ _VERSION_1: Final = (
     "CREATE INDEX decisions_of_alike_jobs ON decisions (seq) WHERE jobs IS NOT NULL",
 )
 
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1,)
+_VERSION_2: Final = (
+    """CREATE TABLE set_aside (
+        seq INTEGER PRIMARY KEY, adapter TEXT NOT NULL, time_s REAL NOT NULL,
+        kind TEXT NOT NULL, subject TEXT NOT NULL, extra TEXT,
+        reason TEXT NOT NULL, detail TEXT NOT NULL)""",
+)
+
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1, _VERSION_2)
 """``MIGRATIONS[n]`` leads from version n to n + 1. Append; never change one that was released."""
 
 VERSION: Final = len(MIGRATIONS)

@@ -3,6 +3,7 @@
 # ruff: noqa: S608 - names of tables and columns are constants of ours; values are bound.
 
 import sqlite3
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from outrider.model.events import KIND_NUMBERS
 EXAMPLES: Final = 5
 """Bad rows of one sort that are named one by one; the rest are counted."""
 
-NUMBERED: Final = ("inputs", "decisions", "outcomes")
+NUMBERED: Final = ("inputs", "decisions", "outcomes", "set_aside")
 
 # Each: what is wrong, the column to show, the table, the condition, values for it.
 _ROW_RULES: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
@@ -141,7 +142,7 @@ def _check_numbers(connection: sqlite3.Connection, report: Report) -> None:
         if beyond:
             report.problems.append(f"{table}: {beyond} rows beyond the last number, {last}")
     doubles = 0
-    for first, second in (NUMBERED[:2], NUMBERED[1:], NUMBERED[::2]):
+    for first, second in combinations(NUMBERED, 2):
         query = f"SELECT seq FROM {first} INTERSECT SELECT seq FROM {second}"
         seqs = [seq for (seq,) in connection.execute(query)]
         doubles += len(seqs)

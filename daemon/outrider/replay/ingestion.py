@@ -15,6 +15,7 @@ from outrider.engine import Engine, Intake, Seat
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.report import report
 from outrider.engine.ingest.normaliser import Tracker
+from outrider.engine.ingest.set_aside import NotApplicableError
 from outrider.engine.state.site import Site
 from outrider.model.decisions import Choice
 from outrider.model.events import JOB_KINDS, KIND_NAMES, STARTED, Event, NamedEvent
@@ -89,7 +90,11 @@ class _WatchedTracker(Tracker):
         self._news = news
 
     def translate(self, event: NamedEvent) -> list[Event] | None:
-        steps = super().translate(event)
+        try:
+            steps = super().translate(event)
+        except NotApplicableError:
+            self._news(event)
+            raise
         if steps is not None:
             self._news(event)
         return steps
@@ -160,6 +165,7 @@ class Ingestion:
                 newest_s = max((event[0] for event in events), default=-inf)
                 seen_s[label] = max(seen_s[label], newest_s - LATENESS_S)
             yield from self.intake.seen(label, seen_s[label])
+            self.intake.newly_set_aside.clear()  # only counted here
 
     def report(self) -> dict[str, Any]:
         """The object of ``outrider ingest --json``, but for its ``cpu_s``."""
@@ -184,6 +190,7 @@ class Ingestion:
             "span_s": max(0.0, self.last_s - self.first_s),
             "late": self.intake.late,
             "repairs": dict(self.intake.tracker.repairs),
+            "set_aside": {why: n for why, n in self.intake.set_aside.items() if n},
             "warnings": [
                 f"{file.path}: {warning}"
                 for file in self._files.values()

@@ -42,7 +42,7 @@ def run(loaded: LoadedConfig, announce: Callable[[str], None] | None = None) -> 
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     mode = Mode(loaded.config.mode)
-    set_up_logs(mode, style=loaded.config.log_format)
+    set_up_logs(mode, style=loaded.config.log_format, zone=loaded.config.timezone)
     return asyncio.run(_Daemon(loaded, mode, announce).live())
 
 

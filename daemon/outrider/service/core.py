@@ -6,33 +6,40 @@ journal, ends in the same state: that is how a restart works, and how it is test
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Any
+from collections.abc import Iterable, Sequence
+from math import inf
+from typing import Any, Final
 
 from outrider.acting.gate import Budget, Gate
 from outrider.api.adapter import Batch
 from outrider.engine import Engine, Intake, Seat
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.distribution import DECISION_BOUNDS_S, Distribution
+from outrider.engine.ingest.set_aside import FAULT, FIRST_S, LAST_S
 from outrider.engine.state.site import Site
 from outrider.ledger.extras import decode_extra, encode_extra
-from outrider.ledger.records import Entry, OutcomeRecord
+from outrider.ledger.records import TIMEZONE_KEY, Entry, OutcomeRecord, SetAsideRecord
 from outrider.model.clusters import ClusterSpec
 from outrider.model.decisions import NOWHERE, START, Choice, Decision
-from outrider.model.events import TICK, Event, NamedEvent
+from outrider.model.events import TICK, NamedEvent
 from outrider.model.jobs import Job
 from outrider.model.localtime import ZoneTime
 from outrider.plugins.making import make_policy
 from outrider.service.config.declarations import Config, policies_of
 from outrider.service.config.loaded import LoadedConfig
+from outrider.service.guarded_feed import GuardedFeed
+from outrider.service.guards import GuardedEstimator, GuardedUtility, guarded_utilities
 from outrider.service.malformed import is_well_formed
 from outrider.service.pseudonyms import Pseudonyms
 from outrider.service.sources import SourceState
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 MALFORMED = "malformed"
 """Why an event that no adapter should have made is rejected."""
+CLOCK_EVERY_S: Final = 10.0
+"""While nothing happens the clock moves on in steps of at least this: each is a row in the journal,
+some 45 bytes, so that a day without any event takes 0.4 MB."""
+_AT_ONCE: Final = 10_000
 
 
 def make_seats(loaded: LoadedConfig) -> list[Seat]:
@@ -77,7 +84,10 @@ class Core:
         self.replaying = False
         clock = ZoneTime(config.timezone)
         declared = {spec.name: spec for spec in [*clusters, *loaded.cluster_specs()]}
-        utilities = loaded.utilities()
+        utilities = guarded_utilities(loaded.utilities())
+        estimator = loaded.make_estimator()
+        self._guarded = [u for u in utilities.values() if isinstance(u, GuardedUtility)]
+        self._estimator = None if estimator is None else GuardedEstimator(estimator)
         self.site = Site(clock, list(declared.values()), loaded.reboot_day_s(), utilities)
         self.accounting = Accounting(clock, config.shares, exact=False, utilities=utilities)
         self.seats = make_seats(loaded)
@@ -86,7 +96,7 @@ class Core:
         self._round_began_s = 0.0
         self.engine = Engine(
             self.site, self.accounting, self.seats, self.intake, self, self._time_round,
-            loaded.make_estimator(),
+            self._estimator,
         )  # fmt: skip
         self.gate = Gate(config.mode, Budget(config.max_starts_per_minute, config.stale_after_s))
         self._pseudonyms = pseudonyms
@@ -99,6 +109,24 @@ class Core:
         """How old the newest information of the source that is furthest behind is."""
         return max((source.age_s for source in self.sources.values()), default=0.0)
 
+    @property
+    def now_s(self) -> float:
+        """The time at the site, for people: event time, and the wall clock before any event."""
+        return self.site.now if self.intake.now > -inf else time.time()
+
+    def notes(self) -> list[str]:
+        """What the person on call should know of the plugins and of ourselves."""
+        broken = [plugin.broken for plugin in self._guarded]
+        if self._estimator is not None:
+            broken.append(self._estimator.broken)
+        notes = [why for why in broken if why]
+        if faults := self.intake.set_aside[FAULT]:
+            notes.append(
+                f"{faults} events set aside because Outrider itself failed on them: see "
+                "`outrider ledger set-aside`, and please report it"
+            )
+        return notes
+
     def _time_round(self, begins: bool) -> None:
         if begins:
             self._round_began_s = time.perf_counter()
@@ -107,8 +135,8 @@ class Core:
 
     # -- what comes in ------------------------------------------------------------------------
 
-    def take(self, label: str, batch: Batch, until_s: float | None) -> Iterator[Event]:
-        """A batch came: yields what enters the engine now; hand it to `step` until it is done.
+    def take(self, label: str, batch: Batch, until_s: float | None) -> GuardedFeed:
+        """A batch came: returns what enters the engine now; hand it to `step` until it is done.
 
         Args:
             label: the adapter.
@@ -116,8 +144,7 @@ class Core:
             until_s: everything of this adapter up to this time has been seen, or None.
         """
         source = self.sources[label]
-        source.age_s, source.note = batch.age_s, batch.note
-        source.up = batch.age_s <= self.config.stale_after_s
+        source.hear(batch.age_s, batch.note, self.config.stale_after_s)
         source.rejected.update(batch.rejected)
         source.ignored.update(batch.ignored)
         events = batch.events
@@ -131,42 +158,56 @@ class Core:
             self._inputs.extend((label, event) for event in events)
             self._arrive(label, events)
         mark_s = None if until_s is None else self.intake.hear(label, until_s)
-        return iter(()) if mark_s is None else self._advance(label, mark_s)
-
-    def _advance(self, label: str, mark_s: float) -> Iterator[Event]:
+        if mark_s is None and source.up and self._clock_is_due():
+            mark_s = self.intake.mark_s
+        if mark_s is None:
+            return GuardedFeed(self.intake, self.engine)
         self._inputs.append((label, (mark_s, TICK, label, None)))
-        return self.intake.advance(mark_s)
+        return GuardedFeed(self.intake, self.engine, mark_s)
+
+    def _clock_is_due(self) -> bool:
+        """Whether nothing has happened for so long that the clock moves on by itself."""
+        return not self.engine.silent and self.intake.mark_s >= self.site.now + CLOCK_EVERY_S
 
     def _arrive(self, label: str, events: Sequence[NamedEvent]) -> None:
-        if self.accounting.begin_s is None:
-            self.accounting.begin_s = min(event[0] for event in events)
+        if self.intake.now == -inf:  # until the first one is applied, an earlier one may come
+            times_s = [event[0] for event in events if FIRST_S <= event[0] <= LAST_S]
+            before = self.accounting.begin_s
+            known = times_s if before is None else [*times_s, before]
+            self.accounting.begin_s = min(known, default=None)
         self.intake.arrive(label, events)
 
-    def step(self, stream: Iterator[Event], most: int) -> bool:
-        """Feed at most so many events; False when the stream has run dry."""
-        return self.engine.feed(islice(stream, most)) == most
+    def step(self, feed: GuardedFeed, most: int) -> bool:
+        """Feed at most so many events; False when nothing is left.
+
+        An event on which Outrider itself fails is set aside, and the next ones go on.
+        """
+        return feed.step(most)
 
     def entry(self, label: str, batch: Batch) -> Entry | None:
         """Everything since the last entry, to be recorded as one; None if there is nothing."""
         source = self.sources[label]
         counts = [dict(source.rejected), dict(source.ignored)]
         counted = counts != source.recorded
-        if not (self._inputs or self._decisions or self._outcomes or counted):
+        aside = [SetAsideRecord.of(event) for event in self.intake.newly_set_aside]
+        if not (self._inputs or self._decisions or self._outcomes or aside or counted):
             return None
         source.recorded = counts
         made = Entry(
             inputs=self._inputs,
             decisions=self._decisions,
             outcomes=self._outcomes,
+            set_aside=aside,
             cursors={label: batch.cursor},
-            meta={f"records:{label}": counts},
+            meta={f"records:{label}": counts, TIMEZONE_KEY: self.config.timezone},
         )
         self._inputs, self._decisions, self._outcomes = [], [], []
+        self.intake.newly_set_aside.clear()
         return made
 
-    def past(self, until_s: float) -> Iterator[Event]:
+    def past(self, until_s: float) -> GuardedFeed:
         """What is left of the past once every source has told it; hand it to `step`."""
-        return self.intake.advance(until_s)
+        return GuardedFeed(self.intake, self.engine, until_s, moves_clock=False)
 
     def begin(self) -> None:
         """The past is told: from now on everything counts and is decided.
@@ -189,47 +230,44 @@ class Core:
         """A decision was made (`outrider.engine.Recorder`)."""
         if action == START:
             self.gate.admit(self.site.now, self.input_age_s)
-        if self.replaying:
-            return
         tracker = self.intake.tracker
-        self._decisions.append(
-            Decision(
-                time_s=self.site.now,
-                job=tracker.job_names[job],
-                action=action,
-                machine=None if machine == NOWHERE else tracker.machine_names[machine],
-                cpus=cpus,
-                reason=reason,
-                policy=seat.name,
-                mode=self.config.mode,
-                propensity=None if choice is None else choice.propensity,
-                scores=None if choice is None else choice.scores,
-                input_age_s=self.input_age_s,
-                input=self.input,
-            )
+        # made in any case: an event that fails here must fail when it is fed again, too
+        decision = Decision(
+            time_s=self.site.now,
+            job=tracker.job_names[job],
+            action=action,
+            machine=None if machine == NOWHERE else tracker.machine_names[machine],
+            cpus=cpus,
+            reason=reason,
+            policy=seat.name,
+            mode=self.config.mode,
+            propensity=None if choice is None else choice.propensity,
+            scores=None if choice is None else choice.scores,
+            input_age_s=self.input_age_s,
+            input=self.input,
         )
+        if not self.replaying:
+            self._decisions.append(decision)
 
     def ended(
         self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,
         reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
         """A run ended, or a job left (`outrider.engine.Recorder`)."""
-        if self.replaying:
-            return
         tracker = self.intake.tracker
-        self._outcomes.append(
-            OutcomeRecord(
-                time_s=self.site.now,
-                job=tracker.job_names[job.number],
-                machine=None if job.machine == NOWHERE else tracker.machine_names[job.machine],
-                ending=ending,
-                reason=reason,
-                run_s=run_s,
-                policy="" if seat is None else seat.name,
-                reward=reward,
-                on_policy=on_policy,
-            )
+        outcome = OutcomeRecord(
+            time_s=self.site.now,
+            job=tracker.job_names[job.number],
+            machine=None if job.machine == NOWHERE else tracker.machine_names[job.machine],
+            ending=ending,
+            reason=reason,
+            run_s=run_s,
+            policy="" if seat is None else seat.name,
+            reward=reward,
+            on_policy=on_policy,
         )
+        if not self.replaying:
+            self._outcomes.append(outcome)
 
     # -- restart ------------------------------------------------------------------------------
 
@@ -240,9 +278,12 @@ class Core:
         for _, label, event in rows:
             n += 1
             if event[1] == TICK:
-                self.engine.feed(self.intake.advance(event[0]))
+                feed = GuardedFeed(self.intake, self.engine, event[0])
+                while feed.step(_AT_ONCE):
+                    pass
             else:
                 self._arrive(label, (event,))
+        self.intake.newly_set_aside.clear()  # recorded when it came for the first time
         self.replaying = False
         return n
 

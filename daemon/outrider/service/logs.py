@@ -7,12 +7,14 @@ fields, and every line says the mode. In shadow the wording is "would".
     log.info("start_adapter", adapter="campus", cursor=17)
 """
 
+import datetime as dt
 import json
 import logging
 import os
 import sys
 from collections.abc import Mapping, MutableMapping
 from typing import Any, Final, Literal, TextIO, TypeAlias
+from zoneinfo import ZoneInfo
 
 import msgspec
 import structlog
@@ -42,7 +44,11 @@ class Mode:
 
 
 def set_up_logs(
-    mode: Mode, level: str = "info", style: Style = "auto", stream: TextIO | None = None
+    mode: Mode,
+    level: str = "info",
+    style: Style = "auto",
+    stream: TextIO | None = None,
+    zone: str = "UTC",
 ) -> None:
     """Send all log lines, ours and the libraries', to one stream. May be called again.
 
@@ -51,6 +57,8 @@ def set_up_logs(
         level: the lowest that is written: debug, info, warning, error, critical.
         style: ``auto`` is ``journal`` where systemd's journal reads the stream, else ``console``.
         stream: where to; standard error if None.
+        zone: the site's time zone, in which a person reads the time of a line. Machines (``json``)
+            read UTC.
     """
     stream = sys.stderr if stream is None else stream
     if style == "auto":
@@ -71,7 +79,7 @@ def set_up_logs(
             foreign_pre_chain=[*shared, _name_foreign_event],
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                *_renderers(style, colours=stream.isatty()),
+                *_renderers(style, ZoneInfo(zone), colours=stream.isatty()),
             ],
         )
     )
@@ -100,15 +108,20 @@ def is_journal(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
     return environ.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
 
 
-def _renderers(style: Style, colours: bool) -> list[structlog.typing.Processor]:
+def _renderers(style: Style, zone: ZoneInfo, colours: bool) -> list[structlog.typing.Processor]:
     stamp = structlog.processors.TimeStamper(fmt="iso", utc=True, key="time")
     if style == "journal":  # which stamps the time itself
         return [structlog.processors.format_exc_info, _render_journal]
     if style == "json":
         return [stamp, structlog.processors.format_exc_info, _render_json]
     plain = structlog.dev.plain_traceback
+
+    def add_time(logger: Any, method: str, line: Line) -> Line:
+        line["timestamp"] = f"{dt.datetime.now(zone):%H:%M:%S}"
+        return line
+
     return [
-        structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False, key="timestamp"),
+        add_time,
         structlog.dev.ConsoleRenderer(colors=colours, exception_formatter=plain),
     ]
 

@@ -18,7 +18,7 @@ from outrider.service.core import Core
 JOURNAL_NAME = "journal.sqlite"
 SNAPSHOTS_NAME = "snapshots"
 ROWS_KEY = "rows"
-_NO_ROWS = {"inputs": 0, "decisions": 0, "outcomes": 0}
+_NO_ROWS = {"inputs": 0, "decisions": 0, "outcomes": 0, "set_aside": 0}
 _RETRY_S = 2.0
 _STOP_S = 3.0
 _DAY_S = 86_400.0
@@ -105,6 +105,7 @@ class Recording:
         self.rows["inputs"] += len(entry.inputs)
         self.rows["decisions"] += len(entry.decisions)
         self.rows["outcomes"] += len(entry.outcomes)
+        self.rows["set_aside"] += len(entry.set_aside)
         entry.meta[ROWS_KEY] = dict(self.rows)
         told = False
         while True:

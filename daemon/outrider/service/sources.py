@@ -1,11 +1,14 @@
 """The sources of a configuration: how each is made, opened, and how far it has been seen."""
 
+import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from math import isfinite
+from typing import Any, Final
 
 from outrider.api.adapter import Adapter, Batch
+from outrider.ledger.extras import encode_json
 from outrider.model.errors import OutriderError, PluginError
 from outrider.model.settings import build
 from outrider.plugins.finding import load_adapter
@@ -13,21 +16,57 @@ from outrider.service.config.declarations import adapter_of
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.malformed import is_well_formed
 
+_MOST_AHEAD_S: Final = 3_600.0
+HANGS_AFTER_S: Final = 15.0
+"""An adapter gives a sign of life every few seconds; one that gave none for so long hangs, and what
+is known from it grows old."""
+
 
 class SourceState:
-    """What is known of one adapter, for status and metrics."""
+    """What is known of one adapter, for status and metrics.
 
-    def __init__(self, label: str, kind: str, inferred: bool, lateness_s: float) -> None:
+    Args:
+        label, kind, inferred, lateness_s: as the adapter says.
+        clock: seconds that only ever go on.
+    """
+
+    def __init__(
+        self, label: str, kind: str, inferred: bool, lateness_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
         self.label = label
         self.kind = kind
         self.inferred = inferred
         self.lateness_s = lateness_s
-        self.up = False
-        self.age_s = 0.0
         self.note = ""
+        self._clock = clock
+        self._told_age_s = 0.0
+        self._heard_at_s = clock()
+        self._stale_after_s = 0.0
+        self._is_open = False
         self.rejected: Counter[str] = Counter()
         self.ignored: Counter[str] = Counter()
         self.recorded: list[dict[str, int]] = [{}, {}]
+
+    def hear(self, age_s: float, note: str, stale_after_s: float) -> None:
+        """A batch came, of information that is so old; `up` until it is older than the limit."""
+        self._told_age_s, self._heard_at_s, self.note = age_s, self._clock(), note
+        self._stale_after_s, self._is_open = stale_after_s, True
+
+    def lose(self, problem: str) -> None:
+        """It cannot be read at present; its age goes on growing."""
+        self._is_open, self.note = False, problem
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since the newest information was true: as it said, and grows while it is mute."""
+        mute_s = self._clock() - self._heard_at_s
+        return self._told_age_s + (mute_s if mute_s > HANGS_AFTER_S or not self._is_open else 0.0)
+
+    @property
+    def up(self) -> bool:
+        """Whether it can be read, and what it tells is not stale."""
+        return self._is_open and self.age_s <= self._stale_after_s
 
 
 def make_adapters(loaded: LoadedConfig, kept: Mapping[str, Adapter]) -> dict[str, Adapter]:
@@ -77,10 +116,47 @@ async def opened(adapter: Adapter, cursor: Any) -> AsyncIterator[AsyncIterator[B
                 await batches.aclose()
 
 
+def check_batch(batch: Batch) -> None:
+    """Let a batch pass that can be taken in and recorded. Its events are checked one by one.
+
+    Raises:
+        PluginError: the adapter made something else; says what.
+    """
+    try:
+        encode_json(batch.cursor)
+        wrong = _wrong_in(batch.events, batch)
+    except (AttributeError, TypeError, ValueError, OverflowError) as error:
+        wrong = str(error)
+    if wrong:
+        raise PluginError(f"a batch that is none: {wrong}")
+
+
+def _wrong_in(events: Any, batch: Any) -> str:
+    counts = [*batch.rejected.items(), *batch.ignored.items()]
+    if not isinstance(events, Sequence):
+        return f"events = {events!r}; right would be a list"
+    if not (isfinite(batch.age_s) and batch.age_s >= 0.0):
+        return f"age_s = {batch.age_s!r}; right would be seconds >= 0"
+    if batch.seen_until_s is not None and not isfinite(batch.seen_until_s):
+        return f"seen_until_s = {batch.seen_until_s!r}; right would be Unix seconds, or None"
+    if not isinstance(batch.note, str):
+        return f"note = {batch.note!r}; right would be text"
+    if not all(isinstance(name, str) and type(n) is int and n >= 0 for name, n in counts):
+        return "rejected and ignored must hold counts by name"
+    return ""
+
+
 def seen_until(adapter: Adapter, batch: Batch, now_s: float) -> float | None:
-    """Up to which event time the source has been seen, less what may still come late."""
+    """Up to which event time the source has been seen, less what may still come late.
+
+    A quiet source is seen until it was read. Of an adapter whose clock is far ahead of ours only
+    `_MOST_AHEAD_S` are believed: the time at the site never goes back.
+    """
     if batch.seen_until_s is not None:
-        return batch.seen_until_s - adapter.lateness_s
+        until_s = batch.seen_until_s
+        if not adapter.own_clock:
+            until_s = min(until_s, now_s + _MOST_AHEAD_S)
+        return until_s - adapter.lateness_s
     latest_s = max((event[0] for event in batch.events if is_well_formed(event)), default=None)
     if adapter.own_clock:
         return None if latest_s is None else latest_s - adapter.lateness_s

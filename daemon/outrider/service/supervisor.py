@@ -25,7 +25,14 @@ from outrider.service.mqtt.publisher import Publisher
 from outrider.service.pseudonyms import Pseudonyms, load_key
 from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
-from outrider.service.sources import SourceState, make_adapters, opened, seen_until
+from outrider.service.set_aside_log import SetAsideLog
+from outrider.service.sources import (
+    SourceState,
+    check_batch,
+    make_adapters,
+    opened,
+    seen_until,
+)
 
 _SLICE_EVENTS = 50
 _FIRST_BACKOFF_S = 1.0
@@ -84,6 +91,7 @@ class Supervisor:
         self._told: set[str] = set()
         self._past_told = asyncio.Event()
         self._pumps: dict[str, asyncio.Task[None]] = {}
+        self._set_aside_log = SetAsideLog()
         self._at_hand: str | None = None
         """Whose batch is in the core but not yet in the ledger's hands."""
 
@@ -147,14 +155,11 @@ class Supervisor:
                 if not isinstance(error, OutriderError):
                     log.exception("fail_source", adapter=label)
                     problem = f"{type(error).__name__}: {error}"
-            source = self.core.sources[label]
-            source.up, source.note = False, problem
+            self.core.sources[label].lose(problem)
             self.core.intake.excuse(label)
             log.warning("close_source", adapter=label, reason=problem, again_in_s=backoff_s)
             await self._tell_past(label)
-            closed_s = time.monotonic()
             await asyncio.sleep(backoff_s)
-            source.age_s += time.monotonic() - closed_s
             backoff_s = min(2 * backoff_s, _LONGEST_BACKOFF_S)
 
     async def _process(self, label: str, adapter: Adapter, batch: Batch) -> None:
@@ -166,13 +171,16 @@ class Supervisor:
             if batch.history and not core.engine.silent:
                 await self._pass_over(label, batch)
                 return
+            check_batch(batch)
+            until_s = seen_until(adapter, batch, time.time())
             self._at_hand = label  # and remains so, should this be cut short
-            stream = core.take(label, batch, seen_until(adapter, batch, time.time()))
-            while core.step(stream, _SLICE_EVENTS):  # noqa: ASYNC110 - it waits for nobody,
+            feed = core.take(label, batch, until_s)
+            while core.step(feed, _SLICE_EVENTS):  # noqa: ASYNC110 - it waits for nobody,
                 await asyncio.sleep(0)  # others get their turn between slices
             self.cursors[label] = batch.cursor
             entry = None if core.engine.silent else core.entry(label, batch)
             if entry is not None:
+                self._set_aside_log.note(entry.set_aside)
                 await self.recording.submit(entry)
             self._at_hand = None
 
@@ -259,6 +267,12 @@ class Supervisor:
             raise ConfigurationError(
                 f"{loaded.source}: what was learned does not fit: {type(error).__name__}: {error}"
             ) from error
+        sound = {seat.name for seat in self.core.seats if not seat.broken}
+        for seat in core.seats:
+            if seat.broken and seat.name in sound:
+                raise ConfigurationError(
+                    f"{loaded.source}: what was learned is lost: {seat.broken}"
+                )
         core.succeed(self.core, same)
         return core, fresh
 

@@ -154,11 +154,15 @@ class EvictionBandit(Groups, Learns, Policy, Generic[Row]):
 
     def scores(self, key: Any, view: SiteView) -> dict[str, float]:
         """The value of every arm in this state."""
-        level, values, untried = self.level, self.rows[key].values, self.untried_reward
+        level, values, untried = self.level, self._known(key).values, self.untried_reward
         scores = {"queue": values.get(QUEUE, untried)}
         for arm in level.arms(view):
             scores[level.name(arm, view)] = values.get(arm, untried)
         return scores
+
+    def _known(self, state: int) -> Row:
+        """The row of a state; to look at one that was never met adds nothing."""
+        return self.rows[state] if state in self.rows else self.new_row()
 
     def _top(self, row: Row, view: SiteView) -> dict[str, float]:
         """The queue and the best few places that are open: what the choice was between."""
@@ -188,7 +192,7 @@ class EvictionBandit(Groups, Learns, Policy, Generic[Row]):
         where = f"{day}at {hour % _DAY_H:02d} h with {lost_h} h lost on evicted runs"
         if self._avoid_reboot and self._crosses_reboot(job, view):
             return f"{where}: it would still run at the reboot, so it is kept until then"
-        seen_n = self.rows[state].seen_n()
+        seen_n = self._known(state).seen_n()
         if not seen_n:
             return f"{where}: nothing observed yet, every choice is worth the same"
         scores = self.scores(state, view)

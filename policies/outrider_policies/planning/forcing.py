@@ -56,10 +56,10 @@ def forcible(plan: MachinePlan, waiting: WaitingJobs) -> Candidates:
     One that would have to suspend a run of a remaining utility as high as its own is none: of two
     jobs that are both worth nothing any more, neither should push the other out.
     """
-    can = waiting.may_run_on(plan.machine) & (waiting.asked <= plan.cpus)
-    rows = np.flatnonzero(can)
     runs = by_remaining_utility(plan)
     free_after = plan.free + np.cumsum([0, *(run.cpus for run in runs)])
+    can = waiting.may_run_on(plan.machine) & (waiting.asked <= free_after[-1])
+    rows = np.flatnonzero(can)
     asked = waiting.asked[rows]
     preempted_n = np.searchsorted(free_after, asked)
     remaining_s = waiting.left_s[rows] / plan.speed

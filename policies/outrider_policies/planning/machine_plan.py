@@ -72,7 +72,7 @@ class MachinePlan:
         cpus: CPUs it has.
         free: CPUs on which nothing runs.
         speed: work a CPU does in a second.
-        runs: its runs, those that began in this round last.
+        runs: those that can be moved, those that began in this round last.
     """
 
     def __init__(self, machine: int, view: SiteView, lengths: RunLengths) -> None:
@@ -82,7 +82,12 @@ class MachinePlan:
         self.speed = view.speed_of(machine)
         self.runs: list[Run] = []
         self._view = view
-        for job in view.running_on(machine):
+        there = list(view.running_on(machine))
+        if sum(job.cpus for job in there) > self.cpus:
+            there.clear()  # overbooked by its batch system: a preemption would free nothing
+        for job in there:
+            if job.state == SUSPENDED_STATE:
+                continue  # its CPUs are taken, and it is not ours to move
             ideal_s = lengths.ideal_s(job)
             self.runs.append(Run(job, job.cpus, ideal_s, work_left_s(job, ideal_s, view.now)))
         self._before = self.cpus_by_job()

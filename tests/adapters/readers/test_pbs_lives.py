@@ -96,7 +96,7 @@ def test_a_job_that_ends_twice_ended_when_it_first_did(told: Any) -> None:
     report = told([ended(80, 271), ended(99, 0)])
     assert (report["jobs"]["removed"], report["jobs"]["completed"]) == (1, 0)
     assert (report["badput_s"], report["goodput_s"]) == (2 * 70, 0)
-    assert report["repairs"] == {"after_end": 1}
+    assert (report["repairs"], report["set_aside"]) == ({}, {"after_end": 1})
 
 
 def test_the_same_end_twice_is_a_duplicate(told: Any) -> None:
@@ -109,7 +109,7 @@ def test_an_abort_after_the_end_changes_nothing_but_is_noticed(told: Any) -> Non
     report = told([ended(80, 0), line(99, "A")])
     assert report["jobs"]["completed"] == 1
     assert (report["goodput_s"], report["badput_s"]) == (2 * 70, 0)
-    assert report["repairs"] == {"after_end": 1}
+    assert (report["repairs"], report["set_aside"]) == ({}, {"after_end": 1})
 
 
 def test_a_job_routed_from_queue_to_queue_was_submitted_once(told: Any) -> None:

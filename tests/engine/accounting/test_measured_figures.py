@@ -52,7 +52,7 @@ def test_power_now_is_measured_where_a_reading_holds_and_the_tables_elsewhere() 
 
 def test_power_of_a_machine_whose_meter_fell_silent_is_the_tables() -> None:
     later: NamedEvent = (T + 1000, POWER, "m2", 41.0)
-    core = site_of(DECLARED, [(T + 60, POWER, "m1", 83.0), later], T + 2000)
+    core = site_of(DECLARED, [(T + 60, POWER, "m1", 83.0), later], T + 1000)
     shown = samples(core)
     assert shown['power_watts{source="measured"}'] == 41.0
     assert shown['power_watts{source="table"}'] == 100.0
@@ -60,7 +60,7 @@ def test_power_of_a_machine_whose_meter_fell_silent_is_the_tables() -> None:
 
 def test_what_meters_measured_stands_beside_the_whole_in_every_figure() -> None:
     told: list[NamedEvent] = [(T + 300, POWER, "m1", 80.0), (T + 600, COMPLETED, "1", None)]
-    core = site_of(DECLARED, told, T + 700)
+    core = site_of(DECLARED, told, T + 600)
     shown = samples(core)
     place = '{cluster="lab",purpose="goodput"}'
     assert shown["energy_joules_total" + place] == pytest.approx(300 * 100.0 + 300 * 80.0)
@@ -87,7 +87,7 @@ def test_what_meters_measured_stands_beside_the_whole_in_every_figure() -> None:
 def test_the_source_of_the_figures_is_told(
     spec: MachineSpec, told: list[NamedEvent], source: str, ratio: float | None
 ) -> None:
-    core = site_of(spec, [*told, (T + 600, COMPLETED, "1", None)], T + 700)
+    core = site_of(spec, [*told, (T + 600, COMPLETED, "1", None)], T + 600)
     said = status(core, {})
     assert (said["power_source"], said["energy_measured_ratio"]) == (source, ratio)
 

@@ -106,10 +106,6 @@ def test_a_second_source_with_a_coarser_clock_tells_nothing_new() -> None:
           (50.0, ev.STARTED, "1.0", ("a2", 1))], {"end_unseen": 1}, (1, 2, 0, 0)),
         ([(0.0, ev.SUBMITTED, "1.0", JobSpec()), (5.0, ev.HELD, "1.0", None),
           (50.0, ev.STARTED, "1.0", ("a2", 1))], {"release_unseen": 1}, (1, 1, 0, 0)),
-        ([*run_of("1.0", "a1", 0.0, 1.0, 2.0), (50.0, ev.EVICTED, "1.0", "owner")],
-         {"after_end": 1}, (1, 1, 1, 0)),
-        ([(0.0, ev.SUBMITTED, "1.0", JobSpec()), (50.0, ev.RESUMED, "1.0", None)],
-         {"resumed_impossible": 1}, (1, 0, 0, 0)),
     ],
 )  # fmt: skip
 def test_gaps_are_mended_and_counted(
@@ -265,7 +261,7 @@ def test_a_meter_makes_no_machine() -> None:
     live.all_at_once("log", [(20.0, ev.LEFT, "a1", None), (21.0, ev.POWER, "a1", 80.0)])
     assert live.intake.tracker.machine_names == ["a1"]
     assert live.site.free_total == 0
-    assert live.intake.tracker.repairs["reading_of_no_machine"] == 2
+    assert live.intake.set_aside["unknown_machine"] == 2
 
 
 def test_a_reading_told_again_or_overtaken_by_a_later_one_is_a_duplicate() -> None:

@@ -69,10 +69,11 @@ def _explain(job: str, url: str | None, config: Path | None, ledger: Path | None
 
 
 def _from_ledger(job: str, path: Path) -> dict[str, Any]:
-    from outrider.ledger import Journal
+    from outrider.ledger import TIMEZONE_KEY, Journal
 
     with Journal(path, read_only=True) as journal:
         newest_first = journal.latest_decisions(_ROWS, job)
+        zone = journal.meta(TIMEZONE_KEY, "UTC")
     rows = [decision.as_row(seq) for seq, decision in reversed(newest_first)]
     if not rows:
         return {"job": job, "source": "ledger", "error": f"{path}: no decision about {job}"}
@@ -80,6 +81,7 @@ def _from_ledger(job: str, path: Path) -> dict[str, Any]:
     return {
         "job": job,
         "mode": rows[-1]["mode"],
+        "timezone": zone,
         "source": "ledger",
         "state": None,
         "sentence": f"{job}: the daemon was not asked; "
@@ -122,6 +124,7 @@ def _told(row: dict[str, Any]) -> str:
 def _lines(found: dict[str, Any]) -> list[str]:
     if "error" in found:
         return [f"{found['job']}: {found['error']} (source: {found['source']})"]
+    zone = found["timezone"]
     lines = [f"{found['mode']}: {found['sentence']} (source: {found['source']})"]
     if found["waiting_s"] is not None:
         lines.append(f"  waiting for {duration(found['waiting_s'])}")
@@ -131,17 +134,17 @@ def _lines(found: dict[str, Any]) -> list[str]:
             continue
         line = f"  {policy['name']}: {policy['action']} ({policy['reason']})"
         if policy["decided_s"] is not None:
-            line += f", decided {clock(policy['decided_s'])}"
+            line += f", decided {clock(policy['decided_s'], zone)}"
         if policy["until_s"] is not None:
-            line += f", next look {clock(policy['until_s'])}"
+            line += f", next look {clock(policy['until_s'], zone)}"
         lines.append(line)
         if found["source"] == "daemon":
             lines.append(f"    {policy['explanation']}")
         if policy["scores"]:
             ranked = sorted(policy["scores"].items(), key=lambda item: -(item[1] or 0.0))
             lines.append("    scores: " + ", ".join(f"{n} {_score(v)}" for n, v in ranked))
-    lines += [f"  {clock(row['time_s'])} {_told(row)}" for row in found["decisions"][-_SHOWN_ROWS:]]
-    return lines
+    shown = found["decisions"][-_SHOWN_ROWS:]
+    return lines + [f"  {clock(row['time_s'], zone)} {_told(row)}" for row in shown]
 
 
 def _score(value: float | None) -> str:

@@ -93,6 +93,7 @@ def _show(told: dict[str, Any]) -> None:
         ("badput [CPU h]", figure(told["badput_s"], 3600)),
         *((f"evicted: {reason}", count(n)) for reason, n in told["evictions"].items() if n),
         *((f"mended: {what}", count(n)) for what, n in told["repairs"].items()),
+        *((f"set aside: {why}", count(n)) for why, n in told["set_aside"].items()),
         ("events_sha256", told["events_sha256"][:12]),
     ]
     print_table(title, ("", ""), rows)

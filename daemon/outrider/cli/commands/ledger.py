@@ -71,13 +71,18 @@ def show(file: Path, job: str | None, limit: int, as_json: bool) -> None:
     """
     with _open(file) as journal:
         newest_first = journal.latest_decisions(limit, job)
+        zone = _zone(journal)
     rows = [decision.as_row(seq) for seq, decision in reversed(newest_first)]
     if as_json:
         print_json({"file": shown(file), "decisions": rows})
         return
     columns = ("seq", "time", "job", "action", "machine", "reason", "policy", "mode")
     cells = [
-        [str(row["seq"]), _time(row["time_s"]), *(str(row[c] or MISSING) for c in columns[2:])]
+        [
+            str(row["seq"]),
+            _time(row["time_s"], zone),
+            *(str(row[c] or MISSING) for c in columns[2:]),
+        ]
         for row in rows
     ]
     print_table(shown(file), columns, cells, figures=False)
@@ -109,6 +114,40 @@ def export(file: Path, job: str | None, form: str, out: Path | None) -> None:
       outrider ledger export runs.sqlite --out decisions.jsonl
     """
     _export(file, job, out)
+
+
+@command.command("set-aside", short_help="Show the last events that could not be applied.")
+@_FILE
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), default=20, show_default=True,
+    help="At most so many, the last ones.",
+)  # fmt: skip
+@json_option
+def set_aside(file: Path, limit: int, as_json: bool) -> None:
+    """Show the last events that could not be applied, and why, the newest at the end.
+
+    Use it where `outrider_events_set_aside_total` grows: an event that is set aside changed
+    nothing. Reason `fault` is a fault of Outrider's own; its detail belongs in a bug report.
+
+    Example:
+      outrider ledger set-aside /var/lib/outrider/journal.sqlite
+    """
+    import msgspec
+
+    with _open(file) as journal:
+        found = list(reversed(journal.latest_set_aside(limit)))
+        zone = _zone(journal)
+    if as_json:
+        rows = [{"seq": seq, **msgspec.structs.asdict(event)} for seq, event in found]
+        print_json({"file": shown(file), "set_aside": rows})
+        return
+    columns = ("seq", "time", "adapter", "kind", "job or machine", "extra", "reason", "detail")
+    cells = [
+        [str(seq), _time(event.time_s, zone), event.adapter, event.kind, event.subject,
+         event.extra or MISSING, event.reason, event.detail or MISSING]
+        for seq, event in found
+    ]  # fmt: skip
+    print_table(shown(file), columns, cells, figures=False)
 
 
 @command.command("verify", short_help="Check that a ledger is whole.")
@@ -171,6 +210,13 @@ def _open(file: Path) -> "Journal":
     return Journal(file, read_only=True)
 
 
-def _time(time_s: float) -> str:
-    """Unix times as dates, times of a trace as seconds since its start."""
-    return clock(time_s) if time_s > 1e9 else f"{time_s:.1f} s"
+def _zone(journal: "Journal") -> str:
+    from outrider.ledger import TIMEZONE_KEY
+
+    zone: str = journal.meta(TIMEZONE_KEY, "UTC")
+    return zone
+
+
+def _time(time_s: float, zone: str) -> str:
+    """Unix times as dates at the site, times of a trace as seconds since its start."""
+    return clock(time_s, zone) if time_s > 1e9 else f"{time_s:.1f} s"

@@ -41,10 +41,11 @@ def _lines(status: dict[str, Any]) -> list[str]:
     wait, fair = status["wait_s"]["all"], status["fairness"]
     power, watts = status["energy_wh"], _where_watts_come_from(status)
     evicted = sum(status["evictions"].values())
+    zone = status["timezone"]
     simulated = " on the simulated site's own clock" if status["own_clock"] else ""
     lines = [
-        f"mode       {status['mode']} since {clock(status['since_s'])}",
-        f"now        {clock(status['now_s'])}{simulated}",
+        f"mode       {status['mode']} since {clock(status['since_s'], zone)}",
+        f"now        {clock(status['now_s'], zone)}{simulated}",
         f"jobs now   {_counts(jobs, ('queued', 'running', 'suspended', 'held'))}",
         f"jobs seen  {_counts(jobs, ('submitted', 'completed', 'removed'))}",
         f"wait       mean {duration(wait['mean'])} over {count(wait['n'])} first starts",

@@ -7,6 +7,7 @@ a machine holds, the measured watts stand for the table's, and are split as the 
 Unknown watts are nan, and stay nan in every sum they enter: missing is not zero.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -96,16 +97,25 @@ class EnergyBook:
         known = self._habits[cluster] if cluster < len(self._habits) else habits
         if m < len(self._machines) or known != habits:
             self.work_out()
+        self._know(cluster, habits)
+        while len(self._machines) <= m:
+            self._machines.append(MachinePower())
+        self._machines[m].describe(spec, cluster)
+        self._table = None
+
+    def _know(self, cluster: int, habits: ClusterSpec) -> None:
         while len(self._habits) <= cluster:
             self._habits.append(habits)
             for columns in (self._metered.joules, self._metered.measured):
                 for column in columns.values():
                     column.append(0.0)
         self._habits[cluster] = habits
-        while len(self._machines) <= m:
-            self._machines.append(MachinePower())
-        self._machines[m].describe(spec, cluster)
         self._table = None
+
+    def know_clusters(self, habits: Sequence[ClusterSpec]) -> None:
+        """Clusters by number, also those whose machines have all gone elsewhere."""
+        for cluster, spec in enumerate(habits):
+            self._know(cluster, spec)
 
     def enter(self, m: int, state: int, now: float) -> None:
         """The part of the machine that runs no job enters a state."""
@@ -189,6 +199,19 @@ class EnergyBook:
         """Book joules that somebody else knows of."""
         self._metered.joules[purpose][cluster] += joules
 
+    def correct(
+        self, m: int, spec: MachineSpec, cluster: int, habits: ClusterSpec, cpus: int, now: float
+    ) -> None:
+        """After a fault: the machine is what it is, and so many of its CPUs work now."""
+        if m >= len(self._machines):
+            self.join(m, spec, cluster, habits)
+        self.settle(m, now)
+        machine = self.machine(m)
+        if machine.busy < cpus:
+            machine.busy = cpus
+        elif machine.busy > cpus:
+            self.rest(m, machine.busy - cpus, now)
+
     # -- the whole ----------------------------------------------------------------------------
 
     def work_out(self) -> None:
@@ -260,3 +283,4 @@ class EnergyBook:
             machine.restore(told)
             if machine.meter is not None:
                 self._with_meter[m] = machine
+        self._table = None

@@ -79,6 +79,13 @@ class Fairness:
         self._base[k] -= cpus * time_s
         self._faded[k] -= cpus * exp2((now - self._fade_from_s) / self.half_life_s)
 
+    def correct(self, running: Mapping[str, int], now: float) -> None:
+        """After a fault: so many CPUs work for each VO now (0 for those not named)."""
+        for vo in {**self._number, **running}:
+            more = running.get(vo, 0) - self._running[self.number(vo)]
+            if more:
+                self.change(vo, more, now, now)
+
     def _fade_from(self, now: float) -> None:
         """The doubling clock begins anew; what it measured so far shrinks by as much."""
         shrink = exp2(max(-1000.0, (self._fade_from_s - now) / self.half_life_s))

@@ -140,14 +140,21 @@ class MachinePower:
     # -- snapshots ----------------------------------------------------------------------------
 
     def save(self) -> list[Any]:
-        """What changes, as plain data; what it is comes again with the site's machines."""
+        """What changes, as plain data; what it is comes again with the site's machines.
+
+        But for one that has left: runs may still end there, on what it was.
+        """
         sleeps_at = None if self.sleeps_at == NEVER_S else self.sleeps_at
-        rest = 1.0 - self.busy / self.cpus
-        return [self.state, rest, self.since, sleeps_at, msgspec.to_builtins(self.meter)]
+        was = None
+        if self.state == GONE:
+            was = [self.cpus, self.active_w, self.idle_w, self.sleep_w]
+        meter = msgspec.to_builtins(self.meter)
+        return [self.state, self.busy, self.since, sleeps_at, meter, was]
 
     def restore(self, saved: list[Any]) -> None:
         """Go on from what `save` gave."""
-        self.state, rest, self.since, sleeps_at, meter = saved
-        self.busy = round((1.0 - rest) * self.cpus)
+        self.state, self.busy, self.since, sleeps_at, meter, was = saved
+        if was is not None:
+            self.cpus, self.active_w, self.idle_w, self.sleep_w = was
         self.sleeps_at = NEVER_S if sleeps_at is None else sleeps_at
         self.meter = msgspec.convert(meter, Meter | None)

@@ -14,7 +14,14 @@ from typing import Any
 
 from outrider.engine.ingest.machine_registry import Complete, Describe, as_told
 from outrider.engine.ingest.normaliser import Tracker
-from outrider.model.events import KIND_NAMES, STARTED, TICK, Event, NamedEvent
+from outrider.engine.ingest.set_aside import (
+    FAULT,
+    REASONS,
+    NotApplicableError,
+    SetAside,
+    refuse_impossible,
+)
+from outrider.model.events import JOB_KINDS, KIND_NAMES, STARTED, TICK, Event, NamedEvent
 
 _LONGEST_AGO = float("-inf")
 
@@ -25,6 +32,14 @@ class Intake:
     Args:
         sources: labels of the adapters; the slowest of them holds the watermark.
         describe, complete: what the site knows of machines; see `Roster`.
+
+    Attributes:
+        now: everything up to this time has entered the engine.
+        counts: events by source and kind name; those set aside are among them.
+        duplicates: events that told nothing new, by source.
+        late: events that arrived after their time had been decided.
+        set_aside: events that could not be applied, by reason.
+        newly_set_aside: those of them since it was last emptied, in order.
     """
 
     def __init__(
@@ -35,6 +50,10 @@ class Intake:
         self.counts: dict[str, Counter[str]] = {label: Counter() for label in sources}
         self.duplicates: Counter[str] = Counter()
         self.late = 0
+        self.set_aside = dict.fromkeys(REASONS, 0)
+        self.newly_set_aside: list[SetAside] = []
+        self._at_hand: tuple[str, NamedEvent] | None = None
+        self._steps: Iterator[Event] = iter(())
         self._seen = dict.fromkeys(self.counts, _LONGEST_AGO)
         self._waiting: list[tuple[float, int, int, str, NamedEvent]] = []
         self._rank = {label: n for n, label in enumerate(self.counts)}
@@ -71,7 +90,7 @@ class Intake:
         the engine asked for while it handled the events before.
         """
         self._hear(source, until_s)
-        yield from self.advance(self._mark_s())
+        yield from self.advance(self.mark_s)
 
     def hear(self, source: str, until_s: float) -> float | None:
         """A source has been seen up to a time: where the watermark, `advance`, should go now.
@@ -79,7 +98,7 @@ class Intake:
         None if that would bring nothing forth, neither an event nor a tick.
         """
         self._hear(source, until_s)
-        mark_s = self._mark_s()
+        mark_s = self.mark_s
         moves = (
             (bool(self._waiting) and self._waiting[0][0] <= mark_s)
             or (bool(self._wakes) and self._wakes[0] <= mark_s)
@@ -90,8 +109,9 @@ class Intake:
     def _hear(self, source: str, until_s: float) -> None:
         self._seen[source] = max(self._seen.get(source, _LONGEST_AGO), until_s)
 
-    def _mark_s(self) -> float:
-        """Every source has been seen up to here."""
+    @property
+    def mark_s(self) -> float:
+        """The watermark: every source has been seen up to here."""
         return min(self._seen.values(), default=_LONGEST_AGO)
 
     def excuse(self, source: str) -> None:
@@ -113,13 +133,23 @@ class Intake:
                 self.now = time_s
             elif steps is not None:
                 self.late += 1
-            yield from steps or ()
+            if steps:
+                self._steps = iter(steps)
+                yield from self._steps
+            self._at_hand = None
         if mark_s > _LONGEST_AGO:
             yield from self._ticks(nextafter(mark_s, inf))
 
     def _translate(self, origin: str, event: NamedEvent) -> list[Event] | None:
-        """The steps that an event means, counted; None for a duplicate."""
-        steps = self.tracker.translate(event)
+        """The steps that an event means, counted; None for a duplicate, or if it is set aside."""
+        self._at_hand, self._steps = (origin, event), iter(())
+        try:
+            refuse_impossible(event)
+            steps = self.tracker.translate(event)
+        except NotApplicableError as refused:
+            self.counts.setdefault(origin, Counter())[KIND_NAMES[event[1]]] += 1
+            self._set_aside(SetAside(origin, event, refused.reason))
+            return None
         if steps is None:
             self.duplicates[origin] += 1
         else:
@@ -144,6 +174,30 @@ class Intake:
             heapq.heappop(self._wakes)
         return self.now, TICK, 0, None
 
+    def reach(self, mark_s: float) -> None:
+        """Everything up to a watermark has entered; an older event comes late from now on."""
+        self.now = max(self.now, mark_s)
+
+    # -- what cannot be applied ---------------------------------------------------------------
+
+    def _set_aside(self, event: SetAside) -> None:
+        self.set_aside[event.reason] += 1
+        self.newly_set_aside.append(event)
+
+    def give_up(self, error: Exception) -> list[Event]:
+        """Something failed on the event at hand (or else on a tick): set it aside.
+
+        The stream that `advance` gave is over; the caller goes on with another one.
+
+        Returns:
+            What else the event meant for machines, and must still be applied.
+        """
+        origin, event = self._at_hand or ("", (self.now, TICK, "", None))
+        self._set_aside(SetAside(origin, event, FAULT, f"{type(error).__name__}: {error}"))
+        left = [step for step in self._steps if step[1] not in JOB_KINDS]
+        self._at_hand, self._steps = None, iter(())
+        return left
+
     def begin(self) -> None:
         """The past is told: count from now on."""
         for counts in self.counts.values():
@@ -151,6 +205,8 @@ class Intake:
         self.duplicates.clear()
         self.tracker.repairs.clear()
         self.late = 0
+        self.set_aside = dict.fromkeys(REASONS, 0)
+        self.newly_set_aside.clear()
 
     def waiting_n(self) -> int:
         """Events that have arrived and wait for the watermark."""
@@ -166,6 +222,7 @@ class Intake:
             "counts": {label: dict(counts) for label, counts in self.counts.items()},
             "duplicates": dict(self.duplicates),
             "late": self.late,
+            "set_aside": self.set_aside,
             "seen": {k: None if v == _LONGEST_AGO else v for k, v in self._seen.items()},
             "waiting": [
                 [time_s, n, label, event]
@@ -183,6 +240,7 @@ class Intake:
         self.counts |= {label: Counter(counts) for label, counts in saved["counts"].items()}
         self.duplicates = Counter(saved["duplicates"])
         self.late = saved["late"]
+        self.set_aside |= saved["set_aside"]
         for label, seen in saved["seen"].items():
             if label in self._seen and seen is not None:  # who is gone holds nobody up
                 self._seen[label] = seen

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from outrider.model.jobs import JobSpec
+from outrider.model.jobs import Job, JobSpec
 
 QUEUED, RUNNING, SUSPENDED, HELD, GONE = range(5)
 _NEAR_MS: Final = 1_000
@@ -79,6 +79,11 @@ class Track:
             k == kind and abs(m - ms) <= _NEAR_MS and (d == detail or None in (d, detail))
             for k, m, d in self._history
         )
+
+    def agrees_with(self, job: Job) -> bool:
+        """Whether the engine has the job in the same state, on the same CPUs."""
+        same = (job.state, job.machine) == (self.state, self.machine)
+        return same and (self.machine < 0 or job.cpus == self.cpus)
 
     def pack(self) -> bytes:
         """Everything in a few bytes: to be remembered by the hundred thousand, or saved."""

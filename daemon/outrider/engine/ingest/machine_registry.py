@@ -1,11 +1,12 @@
 """The machines that sources have named: their numbers, what is known of them, who uses them."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
+from outrider.engine.ingest.set_aside import UNKNOWN_MACHINE, NotApplicableError
 from outrider.model import events as ev
 from outrider.model.events import Event
 from outrider.model.machines import MachineSpec
@@ -84,7 +85,11 @@ class Roster:
     # -- events of machines -------------------------------------------------------------------
 
     def translate(self, time_s: float, kind: int, name: str, extra: Any) -> list[Event] | None:
-        """The events that a machine's event means, in order; None if it tells nothing new."""
+        """The events that a machine's event means, in order; None if it tells nothing new.
+
+        Raises:
+            NotApplicableError: it cannot be, and nothing explains it.
+        """
         if kind == ev.POWER:
             return self._reading(time_s, name, extra)
         if kind == ev.ELIGIBLE:
@@ -113,8 +118,7 @@ class Roster:
         """A meter's reading; a plug that nobody declared is no machine because it has a meter."""
         m = self._numbers.get(name)
         if m is None or self._specs[m] is None:
-            self._repairs["reading_of_no_machine"] += 1
-            return []
+            raise NotApplicableError(UNKNOWN_MACHINE)
         if time_s <= self._read_s.get(m, _NEVER_YET):
             return None  # told again, or overtaken by a later one
         self._read_s[m] = time_s
@@ -177,6 +181,16 @@ class Roster:
     def _join(self, time_s: float, m: int, spec: MachineSpec) -> Event:
         self._specs[m] = spec
         return (time_s, ev.JOINED, m, spec)
+
+    def realign(self, joined: Sequence[bool], owned: Sequence[bool]) -> None:
+        """After a fault: machines are there, and in use by their owners, as the engine has it.
+
+        One that did not join there joins with the next event that names it.
+        """
+        for m in range(len(self.names)):
+            if m >= len(joined) or not joined[m]:
+                self._specs[m] = None
+        self._owned = {m for m, here in enumerate(owned) if here}
 
     # -- snapshots ----------------------------------------------------------------------------
 

@@ -3,20 +3,23 @@
 Logs are rotated and read twice, two logs tell of the same job, a source starts in the middle.
 The tracker knows the state of every job and machine by name, drops what it has heard before, and
 where a transition is impossible it puts in what must have happened in between and counts that.
-The engine behind it sees a world without contradictions.
+What nothing in between explains is set aside. The engine behind it sees a world without
+contradictions.
 """
 
 from collections import Counter, OrderedDict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from outrider.engine.ingest.job_history import GONE, HELD, QUEUED, RUNNING, SUSPENDED, Mark, Track
 from outrider.engine.ingest.machine_registry import Complete, Describe, Roster, as_told
+from outrider.engine.ingest.set_aside import AFTER_END, IMPOSSIBLE_STATE, NotApplicableError
 from outrider.engine.state.packing import pack, unpack
 from outrider.model import events as ev
 from outrider.model.events import Event, NamedEvent
-from outrider.model.jobs import UNSEEN_JOB, JobSpec
+from outrider.model.jobs import UNSEEN_JOB, Job, JobSpec
 
 _ENDED_REMEMBERED = 200_000
 
@@ -36,6 +39,7 @@ class Tracker:
         self._ended: OrderedDict[str, bytes] = OrderedDict()
         self._next_job = 0
         self._fuller: set[str] = set()
+        self._replaced: list[int] = []
         self._roster = Roster(describe, complete, self.repairs)
 
     @property
@@ -44,7 +48,13 @@ class Tracker:
         return self._roster.names
 
     def translate(self, event: NamedEvent) -> list[Event] | None:
-        """The events that `event` means, in order; None if it was heard before."""
+        """The events that `event` means, in order; None if it was heard before.
+
+        Raises:
+            NotApplicableError: it cannot be, and nothing explains it.
+        """
+        while self._replaced:  # its end was applied since
+            self.job_names.pop(self._replaced.pop(), None)
         time_s, kind, subject, extra = event
         if kind in ev.JOB_KINDS:
             return self._job_event(time_s, kind, subject, extra)
@@ -65,7 +75,7 @@ class Tracker:
             if self._was_told_of_ended(name, kind, mark):
                 return None
             if kind != ev.SUBMITTED:
-                return self._mended("after_end", [])
+                raise NotApplicableError(AFTER_END)
         if kind == ev.SUBMITTED:
             return self._submitted(time_s, name, track, extra, mark)
         before: list[Event] = []
@@ -77,7 +87,12 @@ class Tracker:
         if name in self._fuller:
             self._fuller.discard(name)
             before.append((time_s, ev.CHANGED, track.number, track.spec))
-        return before + self._transition(time_s, kind, name, track, extra)
+        try:
+            return before + self._transition(time_s, kind, name, track, extra)
+        except NotApplicableError:
+            if not before:
+                raise
+            return before  # at least it told that the job is there
 
     def _is_known(self, name: str, mark: Mark) -> bool:
         """Whether a recalled submission is of a job already known, not of a later namesake."""
@@ -119,7 +134,7 @@ class Tracker:
     def _new(self, name: str, spec: JobSpec) -> Track:
         before = self._ended.pop(name, None)
         if before is not None:  # the batch system began to count anew
-            self.job_names.pop(Track.unpack(before).number, None)
+            self._replaced.append(Track.unpack(before).number)
         track = self.jobs[name] = Track(self._next_job, spec)
         self.job_names[self._next_job] = name
         self._next_job += 1
@@ -132,7 +147,7 @@ class Tracker:
     def _transition(
         self, time_s: float, kind: int, name: str, track: Track, extra: Any
     ) -> list[Event]:
-        """The steps a job event means in the job's present state."""
+        """The steps a job event means in the job's present state. Raises `NotApplicableError`."""
         n = track.number
         if kind == ev.CHANGED:
             track.spec = msgspec.structs.replace(track.spec, **extra)
@@ -152,7 +167,7 @@ class Tracker:
             return lost + self._step(time_s, kind, name, track, extra)
         if kind == ev.COMPLETED:
             return self._mended("run_unseen", self._end(name, track, time_s))
-        return self._mended(f"{ev.KIND_NAMES[kind]}_impossible", [])
+        raise NotApplicableError(IMPOSSIBLE_STATE)
 
     def _step(self, time_s: float, kind: int, name: str, track: Track, extra: Any) -> list[Event]:
         """A possible transition."""
@@ -196,6 +211,27 @@ class Tracker:
             _, oldest = self._ended.popitem(last=False)
             self.job_names.pop(Track.unpack(oldest).number, None)
         return [(time_s, kind, track.number, extra)]
+
+    def realign(
+        self, jobs: Mapping[int, Job], joined: Sequence[bool], owned: Sequence[bool]
+    ) -> set[int]:
+        """After a fault: follow only what the engine, too, knows to be so.
+
+        Args:
+            jobs: the engine's, by number.
+            joined: of its machines, by number: whether each is there.
+            owned: the same: whether its owner uses it.
+
+        Returns:
+            The numbers of the jobs that are followed. What is told of any other from now on comes
+            after its end.
+        """
+        for name, track in list(self.jobs.items()):
+            job = jobs.get(track.number)
+            if job is None or not track.agrees_with(job):
+                self._end(name, track, 0.0)
+        self._roster.realign(joined, owned)
+        return {track.number for track in self.jobs.values()}
 
     # -- snapshots ----------------------------------------------------------------------------
 

@@ -167,10 +167,6 @@ class Seat:
         """How true its predictions were until now; None where the policy predicts nothing."""
         return None if self.predictions is None else self.predictions.report(now)
 
-    def learned(self, site: Site) -> dict[str, Any] | None:
-        """A heat map of what the policy learned (`Learns.learned`); None if there is none."""
-        return None if self._learner is None or self.broken else self._learner.learned(site)
-
     def ended(
         self, job: Job, ending: str, reason: str, run_s: float, site: Site
     ) -> tuple[float | None, bool]:
@@ -217,14 +213,14 @@ class Seat:
             return None
         try:
             rewards = self._learner.observe(outcome, site, on_policy)
+            if not rewards:
+                return None
+            total = sum(rewards)
+            self.reward_sum += total
+            self.reward_n += len(rewards)
         except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
             self._fail(error)
             return None
-        if not rewards:
-            return None
-        total = sum(rewards)
-        self.reward_sum += total
-        self.reward_n += len(rewards)
         return total
 
     def refuse(self, job: Job, machine: Any, refusal: Refusal) -> str:
@@ -240,6 +236,25 @@ class Seat:
             )
         self.refused[refusal.why] += 1
         return f"refused_{refusal.why}"
+
+    # -- to be looked at ----------------------------------------------------------------------
+
+    def explain(self, job: Job, site: Site) -> str:
+        """What the policy says of a job; that it could not, if it failed. It keeps its seat."""
+        try:
+            return str(self.policy.explain(job, site))
+        except Exception as error:  # noqa: BLE001 - a stranger's code; nothing hangs on a sentence
+            return f"{self.name} could not say why: {type(error).__name__}: {error}"
+
+    def learned(self, site: Site) -> dict[str, Any] | None:
+        """What the policy shows of what it learned; an empty table with the reason if it failed."""
+        if self.broken or self._learner is None:
+            return None
+        try:
+            return self._learner.learned(site)
+        except Exception as error:  # noqa: BLE001 - a stranger's code; nothing hangs on a table
+            why = f"{self.name} could not show it: {type(error).__name__}: {error}"
+            return {"title": why, "columns": [], "rows": []}
 
     def _fail(self, error: Exception) -> None:
         """The policy raised an error. Raises `PolicyError` where seats are strict."""
@@ -284,10 +299,18 @@ class Seat:
     # -- snapshots ----------------------------------------------------------------------------
 
     def save(self, site: Site) -> dict[str, Any]:
-        """Everything that changes, as plain data, the policy's learning and chance included."""
+        """Everything that changes, as plain data, the policy's learning and chance included.
+
+        A policy that fails at it has failed: it loses its seat, and the others are saved.
+        """
         state = self.policy.rng.getstate()
+        learned: dict[str, Any] = {}
+        try:
+            learned = self.policy.save(site)
+        except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+            self._fail(error)
         return {
-            "policy": self.policy.save(site),
+            "policy": learned,
             "rng": [state[0], list(state[1]), state[2]],
             "line": self.line.save(),
             "queue": self._round.save(),
@@ -304,11 +327,15 @@ class Seat:
     def restore(self, saved: dict[str, Any], clusters: list[int], site: Site) -> bool:
         """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i.
 
-        False, and nothing is changed, if the policy says that what it learned does not fit.
+        False, and nothing is changed, if the policy says that what it learned does not fit. Any
+        other error is a failure: nobody knows what it changed, so that its seat stays empty.
         """
         try:
             self.policy.restore(saved["policy"], site)
         except ValueError:
+            return False
+        except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+            self._fail(error)
             return False
         version, numbers, gauss = saved["rng"]
         self.policy.rng.setstate((version, tuple(numbers), gauss))

@@ -43,6 +43,13 @@ class LeftAlone:
         if len(pending) > _MOST_PENDING:
             self._build()
 
+    def correct(self, machine: int, alone: bool, now: float) -> None:
+        """After a fault: whether a stretch of the machine goes on now."""
+        if alone:
+            self._since.setdefault(machine, now)
+        else:
+            self._since.pop(machine, None)
+
     def _build(self) -> None:
         starts, ends = self._starts, self._ends
         earliest = inf

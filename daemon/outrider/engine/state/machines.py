@@ -96,7 +96,9 @@ class Machines:
             self.owner.append(0)
         if self.specs[machine] is not None:
             self.shut(machine)
-            self.members[self.machine_cluster[machine]].remove(machine)
+            before = self.machine_cluster[machine]
+            self.members[before].remove(machine)
+            self._refresh_watts(before)
         cluster = self.cluster_number(spec.cluster)
         self.specs[machine] = spec
         self.machine_cluster[machine] = cluster

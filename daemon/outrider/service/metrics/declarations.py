@@ -14,6 +14,7 @@ from outrider.engine.accounting.deferrals import LATER
 from outrider.engine.accounting.distribution import DECISION_BOUNDS_S, WAIT_BOUNDS_S
 from outrider.engine.accounting.energy import PURPOSES
 from outrider.engine.accounting.predictions import CHANCE_BINS, WINDOWS
+from outrider.engine.ingest.set_aside import REASONS
 from outrider.model.decisions import ACTIONS, MODES
 from outrider.model.events import EVICTION_REASONS, KIND_NAMES
 from outrider.model.jobs import JOB_STATE_NAMES
@@ -25,7 +26,7 @@ SITE: Final[tuple[str, ...]] = ()
 MACHINE_STATES: Final = ("busy", "free", "owner", "asleep", "closed")
 ENERGY_PURPOSES: Final = tuple(purpose for purpose in PURPOSES if purpose != "open")
 """Energy of open runs shrinks when they end, so it cannot be part of a counter."""
-LEDGER_TABLES: Final = ("inputs", "decisions", "outcomes")
+LEDGER_TABLES: Final = ("inputs", "decisions", "outcomes", "set_aside")
 REFUSED: Final = "metrics_refused_total"
 FOLDED: Final = "folded"
 DECREASED: Final = "decreased"
@@ -246,6 +247,11 @@ METRICS: Final[tuple[Metric, ...]] = (
         "Records of the source that could not be read.",
         adapter=SITE,
         reason=SITE,
+    ),
+    _counter(
+        "events_set_aside_total",
+        "Events that could not be applied and changed nothing, by the reason.",
+        reason=tuple(REASONS),
     ),
     _counter("events_late_total", "Events that arrived after their time had been decided."),
     _counter(

@@ -167,6 +167,8 @@ class MetricsExporter:
             put("events_duplicate_total", core.intake.duplicates[label], label)
             for reason, n in source.rejected.items():
                 put("events_rejected_total", n, label, reason)
+        for reason, n in core.intake.set_aside.items():
+            put("events_set_aside_total", n, reason)
         put("events_late_total", core.intake.late)
         for kind, n in core.intake.tracker.repairs.items():
             put("repairs_total", n, kind)

@@ -5,6 +5,7 @@ from typing import Any
 from outrider.engine.scheduling.policy_runner import Seat
 from outrider.model.decisions import IMPOSSIBLE, KEEP, NO_MACHINE, NOWHERE
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job
+from outrider.service.config.declarations import Config
 from outrider.service.core import Core
 from outrider.service.views.sentence import moment
 
@@ -34,6 +35,7 @@ def explain(core: Core, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]
         "source": "daemon",
         "state": JOB_STATE_NAMES[job.state],
         "sentence": _why(core, name, job, policies),
+        "timezone": core.config.timezone,
         "waiting_s": waiting_s if job.state == QUEUED else None,
         "since_s": job.submit_s,
         "policies": policies,
@@ -41,12 +43,13 @@ def explain(core: Core, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]
     }
 
 
-def explain_from_rows(mode: str, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def explain_from_rows(config: Config, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """The same for a job that is gone, from its ledger rows (oldest first, at least one)."""
     last = rows[-1]
     return {
         "job": name,
-        "mode": mode,
+        "mode": config.mode,
+        "timezone": config.timezone,
         "source": "ledger",
         "state": None,
         "sentence": f"{name} is not in the queue any more; the last decision about it was "
@@ -71,7 +74,7 @@ def _standing(core: Core, seat: Seat, job: Job, row: dict[str, Any]) -> dict[str
         "seq": row.get("seq"),
         "scores": row.get("scores") or {},
         "propensity": row.get("propensity"),
-        "explanation": seat.policy.explain(job, core.site),
+        "explanation": seat.explain(job, core.site),
     }
 
 

@@ -31,7 +31,7 @@ def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
         "mode": core.config.mode,
         "timezone": core.config.timezone,
         "since_s": accounting.begin_s,
-        "now_s": core.site.now,
+        "now_s": core.now_s,
         "jobs": {
             **job_counts(core),
             "submitted": accounting.submitted,
@@ -57,6 +57,7 @@ def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
         "adapters": [_source(core, label) for label in core.sources],
         "repairs": dict(core.intake.tracker.repairs),
         "late": core.intake.late,
+        "set_aside": dict(core.intake.set_aside),
         "gate": _gate(core),
     }
     return {**shown, "sentence": sentence(core, figures), **extra}
@@ -104,7 +105,7 @@ def _policy(core: Core, seat: Seat) -> dict[str, Any]:
         "reconsider_s": seat.reconsider_s,
         "broken": seat.broken or None,
         "learned": seat.learned(core.site),
-        "calibration": seat.calibration(core.site.now),
+        "calibration": seat.calibration(core.now_s),
         "held": seat.holds.report(),
     }
 

@@ -41,6 +41,7 @@ class Explanation(Struct):
     since_s: Unknown
     policies: list[PolicyView]
     decisions: list[DecisionRow]
+    timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
 
 
 async def explanation(view: DaemonView, job: str) -> dict[str, Any] | None:
@@ -50,7 +51,7 @@ async def explanation(view: DaemonView, job: str) -> dict[str, Any] | None:
     found = explain(view.core, job, rows)
     if found is not None or not rows:
         return found
-    return explain_from_rows(view.core.config.mode, job, rows)
+    return explain_from_rows(view.core.config, job, rows)
 
 
 async def handle(call: Call[NoQuery]) -> Answer:

@@ -65,7 +65,7 @@ def jobs(core: Core, limit: int, state: str | None) -> Answer:
         total += 1
         if len(rows) < limit:
             rows.append(_job_row(core, name, job))
-    return {"mode": core.config.mode, "now_s": site.now, "jobs": rows, "total": total}
+    return {"mode": core.config.mode, "now_s": core.now_s, "jobs": rows, "total": total}
 
 
 def _job_row(core: Core, name: str, job: Job) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def machines(core: Core, limit: int) -> Answer:
     ]
     return {
         "mode": core.config.mode,
-        "now_s": site.now,
+        "now_s": core.now_s,
         "machines": rows[:limit],
         "total": len(rows),
     }

@@ -16,7 +16,7 @@ def whole_status(view: DaemonView) -> dict[str, Any]:
         for key in ("recording", "failure", "last_seq", "size_bytes", "snapshot_age_s")
     } | {"rows": sum(figures["rows"].values())}
     mqtt = view.publisher.figures()
-    notes = list(view.notes)
+    notes = [*view.notes, *view.core.notes()]
     if mqtt is not None and mqtt["failure"]:
         notes.append(f"not publishing: {mqtt['failure']}")
     extra = {"own_clock": view.own_clock, "ledger": ledger, "mqtt": mqtt, "notes": notes}

@@ -38,7 +38,7 @@ def utility(core: Core) -> Answer:
     figures = report(core.site, core.accounting, None)
     return {
         "mode": core.config.mode,
-        "now_s": core.site.now,
+        "now_s": core.now_s,
         "site_utility": {
             "free_machines": core.site.free_total,
             "queued_jobs": job_counts(core)["queued"],

@@ -69,8 +69,8 @@ export function time(seconds) {
   return text.replace(",", "");
 }
 
-/** The time on the reader's own clock. */
-export const clock = () => new Date().toLocaleTimeString(LOCALE);
+/** The time of day now, on the site's clock. */
+export const clock = () => new Date().toLocaleTimeString(LOCALE, { timeZone: zone });
 export const plural = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`;
 export const list = (counts) =>
   Object.entries(counts)

@@ -230,6 +230,7 @@ class Status(Struct):
     adapters: list[AdapterStatus]
     repairs: Counts
     late: Count
+    set_aside: Annotated[Counts, Meta(description="Events that could not be applied, by reason.")]
     gate: Gate
     ledger: LedgerStatus
     notes: list[str]

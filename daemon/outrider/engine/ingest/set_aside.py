@@ -1,0 +1,137 @@
+"""Events that cannot be applied: the closed list of reasons, and what can be told by looking.
+
+An event that is set aside changes nothing. It is counted by its reason, recorded with it, and
+neither ends the daemon nor comes back after a restart to end it then. What a job or a machine
+would have to be for an event to make sense is the tracker's to say; here is what no job and no
+machine ever allows.
+"""
+
+from collections.abc import Callable
+from math import isfinite
+from typing import Any, Final
+
+import msgspec
+
+from outrider.model import events as ev
+from outrider.model.events import NamedEvent
+from outrider.model.jobs import JobSpec
+from outrider.model.machines import MachineSpec
+
+AFTER_END: Final = "after_end"
+IMPOSSIBLE_STATE: Final = "impossible_state"
+UNKNOWN_MACHINE: Final = "unknown_machine"
+IMPOSSIBLE_TIME: Final = "impossible_time"
+IMPOSSIBLE_VALUE: Final = "impossible_value"
+FAULT: Final = "fault"
+
+REASONS: Final = {
+    AFTER_END: "its job has ended",
+    IMPOSSIBLE_STATE: "its job is not in a state that allows it",
+    UNKNOWN_MACHINE: "a meter's reading of a machine that nobody named",
+    IMPOSSIBLE_TIME: "its time lies outside the years 1900 to 2500",
+    IMPOSSIBLE_VALUE: "CPUs, watts, a speed or seconds that cannot be",
+    FAULT: "Outrider itself failed on it; please report it",
+}
+"""Every reason, and what it says of the event: a closed list."""
+
+MOST_CPUS: Final = 2**31 - 1
+"""Of a job or a machine; batch systems themselves count in 32 bits."""
+_MOST_WATTS: Final = 1e9
+_FASTEST: Final = 1e6
+_LONGEST_S: Final = 1e12
+FIRST_S: Final = -2_208_988_800.0
+LAST_S: Final = 16_725_225_600.0
+"""The years 1900 to 2500: outside them a date is garbled."""
+
+
+class NotApplicableError(Exception):
+    """An event cannot be applied, and nothing has changed.
+
+    Attributes:
+        reason: one of `REASONS`.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(REASONS[reason])
+        self.reason = reason
+
+
+class SetAside(msgspec.Struct, gc=False):
+    """One event that was set aside.
+
+    Attributes:
+        source: label of the adapter that told of it; empty for a tick.
+        event: as it came.
+        reason: one of `REASONS`.
+        detail: the error, where the reason is `FAULT`.
+    """
+
+    source: str
+    event: NamedEvent
+    reason: str
+    detail: str = ""
+
+
+def refuse_impossible(event: NamedEvent) -> None:
+    """Let an event pass whose time and values can be.
+
+    Raises:
+        NotApplicableError: they cannot.
+    """
+    time_s, kind, _, extra = event
+    if not FIRST_S <= time_s <= LAST_S:
+        raise NotApplicableError(IMPOSSIBLE_TIME)
+    possible = _POSSIBLE.get(kind)
+    if possible is not None and not possible(extra):
+        raise NotApplicableError(IMPOSSIBLE_VALUE)
+
+
+def _is_cpus(cpus: int) -> bool:
+    return 0 < cpus <= MOST_CPUS
+
+
+def _is_start(extra: tuple[str, int]) -> bool:
+    return _is_cpus(extra[1])
+
+
+def _is_span(seconds: float | None) -> bool:
+    return seconds is None or 0.0 <= seconds <= _LONGEST_S
+
+
+def _is_moment(time_s: float | None) -> bool:
+    return time_s is None or FIRST_S <= time_s <= LAST_S
+
+
+def _is_job(spec: JobSpec) -> bool:
+    return _is_cpus(spec.cpus) and _is_span(spec.estimate_s) and _is_moment(spec.eligible_s)
+
+
+def _is_change(changes: dict[str, Any]) -> bool:
+    return (
+        _is_cpus(changes.get("cpus", 1))
+        and _is_span(changes.get("estimate_s"))
+        and _is_moment(changes.get("eligible_s"))
+    )
+
+
+def _is_watts(watts: float | None) -> bool:
+    return watts is None or 0.0 <= watts <= _MOST_WATTS
+
+
+def _is_machine(spec: MachineSpec) -> bool:
+    return (
+        _is_cpus(spec.cpus)
+        and isfinite(spec.speed)
+        and 0.0 < spec.speed <= _FASTEST
+        and all(map(_is_watts, (spec.active_w, spec.idle_w, spec.sleep_w)))
+    )
+
+
+_POSSIBLE: Final[dict[int, Callable[[Any], bool]]] = {
+    ev.SUBMITTED: _is_job,
+    ev.STARTED: _is_start,
+    ev.RESIZED: _is_cpus,
+    ev.CHANGED: _is_change,
+    ev.JOINED: _is_machine,
+    ev.POWER: _is_watts,
+}

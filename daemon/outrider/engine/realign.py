@@ -1,0 +1,106 @@
+"""After a fault of our own: everything that is derived is counted anew from what is known.
+
+An event that raised half way may have left a machine's CPUs taken by nobody, or a job in two
+queues. What is known for certain is who the jobs are, where they run and what each machine is;
+all else follows from that and is rebuilt here. It costs a walk over jobs and machines, and it is
+called only when an error was raised, so the path of an event pays nothing for it.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.scheduling.policy_runner import Seat
+from outrider.engine.state.machines import FREE, SHUT, TAKEN
+from outrider.engine.state.site import Site
+from outrider.model.jobs import QUEUED, RUNNING, SUSPENDED_STATE, Job
+from outrider.model.machines import MachineSpec
+
+
+def realign(
+    site: Site, accounting: Accounting, seats: Iterable[Seat], known: Collection[int]
+) -> None:
+    """Make site, accounting and seats agree with the jobs that are known.
+
+    Args:
+        site: its jobs, and whether its machines are shut, are taken for the truth.
+        accounting: what runs now is corrected; totals so far stay as they are.
+        seats: those that are told of events.
+        known: numbers of the jobs that stay; every other is taken out whole, as removed.
+    """
+    for number in [number for number in site.jobs if number not in known]:
+        accounting.job_removed(site.jobs.pop(number))
+    _count_machines(site)
+    if site.runs is not None:
+        site.index_runs()
+    _count_work(site, accounting)
+    for seat in seats:
+        _line_up(site, seat)
+
+
+def _holds_cpus(job: Job) -> bool:
+    return job.state == RUNNING or (job.state == SUSPENDED_STATE and not job.gave_back)
+
+
+def _count_machines(site: Site) -> None:
+    """CPUs in use, who is a member of which cluster, and which machines are free."""
+    busy: Counter[int] = Counter()
+    for job in site.jobs.values():
+        if _holds_cpus(job):
+            busy[job.machine] += job.cpus
+    for members in site.members:
+        members.clear()
+    site.free_n = [0] * len(site.cluster_names)
+    for m, spec in enumerate(site.specs):
+        site.busy[m] = busy[m]
+        cluster = site.machine_cluster[m]
+        was_open = site.state[m] != SHUT
+        is_open = was_open and spec is not None and not site.owner[m]
+        is_free = is_open and busy[m] < site.cpus[m]
+        site.state[m] = (FREE if is_free else TAKEN) if is_open else SHUT
+        site.left_alone.correct(m, is_open, site.now)
+        if is_free:
+            site.free_n[cluster] += 1
+            site.free_since.setdefault(m, site.now)
+        else:
+            site.free_since.pop(m, None)
+        if spec is not None:
+            site.members[cluster].append(m)
+    site.free_total = sum(site.free_n)
+
+
+def _count_work(site: Site, accounting: Accounting) -> None:
+    """CPUs at work, by VO and by machine."""
+    by_vo: Counter[str] = Counter()
+    by_machine: Counter[int] = Counter()
+    for job in site.jobs.values():
+        if job.state == RUNNING:
+            by_vo[job.spec.vo] += job.cpus
+            by_machine[job.machine] += job.cpus
+    accounting.fairness.correct(by_vo, site.now)
+    for m, spec in enumerate(site.specs):
+        cluster = site.machine_cluster[m]
+        accounting.energy.correct(
+            m, spec or MachineSpec(), cluster, site.cluster_specs[cluster], by_machine[m], site.now
+        )
+
+
+def _line_up(site: Site, seat: Seat) -> None:
+    """Exactly the jobs that wait stand in line, and only runs that go on are remembered."""
+    if seat.broken:
+        return
+    waiting = {
+        job.number
+        for job in site.jobs.values()
+        if job.state == QUEUED or (seat.plans and job.state == SUSPENDED_STATE and job.gave_back)
+    }
+    for number in [number for number in seat.line.waiting if number not in waiting]:
+        seat.withdraw(number, site)
+    for number in sorted(waiting - seat.line.waiting.keys()):
+        seat.enter(number)
+    runs = {number for number, job in site.jobs.items() if job.state in (RUNNING, SUSPENDED_STATE)}
+    for number in seat.running.keys() - runs:
+        del seat.running[number]
+    if seat.predictions is not None:
+        for number in seat.predictions.open.keys() - runs:
+            del seat.predictions.open[number]

@@ -1,0 +1,160 @@
+"""What must hold of a daemon's core at every moment between two batches, counted afresh."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from outrider.engine.scheduling.policy_runner import Seat
+from outrider.engine.scheduling.queue_pass import QueuedRound
+from outrider.engine.state.machines import FREE, SHUT, TAKEN
+from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE
+from outrider.service import explaining, faces, listings
+from outrider.service.core import Core
+
+
+def contradictions(core: Core, ask_why: bool = False) -> list[str]:
+    """Every place where two figures that must agree do not; empty when all is well.
+
+    Args:
+        core: the daemon's.
+        ask_why: policies explain some jobs, too; a policy may bring what it knows up to date
+            for that, and is then no longer, to the bit, one that was never asked.
+    """
+    asked = _explanations(core) if ask_why else ()
+    books = (*_jobs(core), *_machines(core), *_totals(core), *_seats(core), *_views(core))
+    return [*books, *asked]
+
+
+def _jobs(core: Core) -> Iterator[str]:
+    site, tracker = core.site, core.intake.tracker
+    tracked = {track.number: (name, track) for name, track in tracker.jobs.items()}
+    if tracked.keys() != site.jobs.keys():
+        yield f"jobs of the tracker alone or the engine alone: {tracked.keys() ^ site.jobs.keys()}"
+    for number, job in site.jobs.items():
+        name, track = tracked.get(number, ("", None))
+        if track is None:
+            continue
+        if (job.state, job.machine) != (track.state, track.machine):
+            yield f"{name}: {job.state, job.machine}, tracked {track.state, track.machine}"
+        if (job.machine >= 0) != (job.state in (RUNNING, SUSPENDED_STATE)):
+            yield f"{name}: in state {job.state} on machine {job.machine}"
+        if tracker.job_names.get(number) != name:
+            yield f"{name}: named {tracker.job_names.get(number)}"
+
+
+def _machines(core: Core) -> Iterator[str]:
+    yield from _cpus(core)
+    yield from _places(core)
+    yield from _free(core)
+
+
+def _cpus(core: Core) -> Iterator[str]:
+    site = core.site
+    busy: Counter[int] = Counter()
+    running: Counter[int] = Counter()
+    for job in site.jobs.values():
+        if job.machine >= 0:
+            busy[job.machine] += job.cpus
+        if job.state == RUNNING:
+            running[job.machine] += job.cpus
+    for m in range(len(site.specs)):
+        if site.busy[m] != busy[m] or site.busy[m] < 0:
+            yield f"machine {m}: {site.busy[m]} CPUs busy, runs have {busy[m]}"
+        if core.accounting.energy.machine(m).busy != running[m]:
+            yield f"machine {m}: {running[m]} CPUs at work, energy says otherwise"
+
+
+def _places(core: Core) -> Iterator[str]:
+    site = core.site
+    for m, spec in enumerate(site.specs):
+        state = site.state[m]
+        if state not in (SHUT, FREE, TAKEN):
+            yield f"machine {m}: in state {state} outside of a round"
+        if spec is None and state != SHUT:
+            yield f"machine {m}: gone, and open to jobs"
+        if state != SHUT and (state == FREE) != (site.busy[m] < site.cpus[m]):
+            yield f"machine {m}: state {state} with {site.busy[m]} of {site.cpus[m]} CPUs busy"
+        member = [c for c, members in enumerate(site.members) if m in members]
+        if member != ([] if spec is None else [site.machine_cluster[m]]):
+            yield f"machine {m}: member of {member}, of cluster {site.machine_cluster[m]}"
+
+
+def _free(core: Core) -> Iterator[str]:
+    site = core.site
+    free = [m for m, state in enumerate(site.state) if state == FREE]
+    counted = [sum(site.machine_cluster[m] == c for m in free) for c in range(len(site.free_n))]
+    if site.free_n != counted or site.free_total != len(free) or set(site.free_since) != set(free):
+        yield f"free {free}, counted {site.free_n}, {site.free_total}, {list(site.free_since)}"
+    if site.runs is not None:
+        there = {job.number for job in site.runs}
+        if there != {number for number, job in site.jobs.items() if job.machine >= 0}:
+            yield f"runs that are indexed: {there}"
+
+
+def _totals(core: Core) -> Iterator[str]:
+    site, books = core.site, core.accounting
+    here = len(site.jobs)
+    if books.submitted != books.completed + books.removed + here:
+        yield f"{books.submitted} submitted, {books.completed} + {books.removed} ended, {here} here"
+    open_n = sum(job.machine >= 0 for job in site.jobs.values())
+    ended = books.completed + sum(books.evictions.values())
+    if books.starts != ended + open_n:
+        yield f"{books.starts} starts, {ended} ends of runs, {open_n} runs"
+    by_vo: Counter[str] = Counter()
+    for job in site.jobs.values():
+        if job.state == RUNNING:
+            by_vo[job.spec.vo] += job.cpus
+    counted = dict(zip(books.fairness.save()["vos"], books.fairness.save()["running"], strict=True))
+    if {vo: n for vo, n in counted.items() if n} != dict(by_vo):
+        yield f"CPUs by VO: {counted}, runs have {dict(by_vo)}"
+    if books.goodput_s < 0 or books.badput_s < 0 or any(w.total < 0 for w in books.waits.values()):
+        yield f"below 0: goodput {books.goodput_s}, badput {books.badput_s}, or a wait"
+    if core.intake.set_aside["fault"]:
+        yield f"faults: {[event.detail for event in core.intake.newly_set_aside]}"
+
+
+def _seats(core: Core) -> Iterator[str]:
+    jobs = core.site.jobs
+    queued = {number for number, job in jobs.items() if job.state == QUEUED}
+    for seat in core.seats:
+        if seat.broken:
+            yield f"{seat.name}: {seat.broken}"
+            continue
+        if seat.line.waiting.keys() != queued:
+            yield f"{seat.name}: {sorted(seat.line.waiting)} in line, {sorted(queued)} queued"
+        runs = {number for number, job in jobs.items() if job.machine >= 0}
+        if not seat.running.keys() <= runs:
+            yield f"{seat.name}: remembers runs that ended: {seat.running.keys() - runs}"
+        yield from _queue(seat, queued)
+
+
+def _queue(seat: Seat, queued: set[int]) -> Iterator[str]:
+    if isinstance(seat._round, QueuedRound):
+        rows = {job.number for job in seat._round.table.jobs}
+        if not rows <= queued or len(rows) != len(seat._round.table.jobs):
+            yield f"{seat.name}: rows {sorted(rows)}, queued {sorted(queued)}"
+
+
+def _views(core: Core) -> Iterator[str]:
+    site = core.site
+    shown = faces.status(core, {})
+    counts = Counter(job.state for job in site.jobs.values())
+    by_name = {"queued": QUEUED, "running": RUNNING, "suspended": SUSPENDED_STATE}
+    for name, state in {**by_name, "held": HELD_STATE}.items():
+        if shown["jobs"][name] != counts[state]:
+            yield f"{name}: status says {shown['jobs'][name]}, there are {counts[state]}"
+    if listings.jobs(core, 5, None)["total"] != len(site.jobs):
+        yield "the list of jobs has another total"
+    there = sum(spec is not None for spec in site.specs)
+    if sum(shown["machines"].values()) != there or listings.machines(core, 5)["total"] != there:
+        yield f"{there} machines, status says {shown['machines']}"
+
+
+def _explanations(core: Core) -> Iterator[str]:
+    for name in list(core.intake.tracker.jobs)[:2]:
+        said = explaining.explain(core, name, [])
+        if said is None:
+            yield f"{name}: cannot be explained"
+            continue
+        for policy in said["policies"]:
+            if "could not say why" in policy["explanation"]:
+                yield f"{name}: {policy['explanation']}"

@@ -1,0 +1,149 @@
+"""A plugin may fail wherever it is asked; the daemon and the other plugins go on."""
+
+import random
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+
+from outrider.api import Batch
+from outrider.api.estimator import RunTimeEstimate
+from outrider.engine import Seat
+from outrider.model.errors import PluginError
+from outrider.model.events import SUBMITTED, NamedEvent
+from outrider.model.jobs import JobSpec
+from outrider.model.utility import DEFAULT_UTILITIES
+from outrider.model.utility import Batch as BatchUtility
+from outrider.service import explaining, faces
+from outrider.service.core import Core
+from outrider.service.guards import GuardedEstimator, GuardedUtility
+from outrider.service.sources import check_batch
+from tests.service.running.test_times import T, core_of, run_of, tell
+
+QUEUED: list[NamedEvent] = [(T, SUBMITTED, "1", JobSpec())]
+
+
+def fails(*args: Any, **named: Any) -> NoReturn:
+    """A stranger's code."""
+    raise KeyError("nobody thought of this")
+
+
+def core_with(**broken: Any) -> tuple[Core, Seat]:
+    """A core whose bandit fails in these methods, beside a fifo that does not."""
+    core = core_of("log", policies={"bandit": {}, "fifo": {}})
+    seat = core.seats[0]
+    for name, method in broken.items():
+        setattr(seat.policy, name, method)
+    return core, seat
+
+
+@pytest.mark.parametrize("method", ["alike", "choose", "observe", "appraise"])
+def test_a_policy_that_fails_at_deciding_or_learning_loses_its_seat_alone(method: str) -> None:
+    core, seat = core_with(**{method: fails})
+    tell(core, "log", [*run_of("1", T), *run_of("2", T + 1), *run_of("3", T + 10)], T + 30)
+    tell(core, "log", [*QUEUED, *run_of("4", T + 40)], T + 60)
+    assert "nobody thought of this" in seat.broken
+    assert not core.seats[1].broken
+    assert core.accounting.completed == 4
+    assert core.intake.set_aside["fault"] == 0
+
+
+@pytest.mark.parametrize("rewards", [["much"], 3.0, [1.0, None]])
+def test_a_policy_whose_rewards_are_no_numbers_loses_its_seat(rewards: Any) -> None:
+    core, seat = core_with(observe=lambda *args: rewards)
+    tell(core, "log", run_of("1", T), T + 30)
+    assert 'policy "bandit" failed' in seat.broken
+    assert core.accounting.completed == 1
+
+
+def test_a_policy_that_cannot_explain_or_show_itself_says_so_and_keeps_its_seat() -> None:
+    core, seat = core_with(explain=fails, learned=fails)
+    tell(core, "log", QUEUED, T + 30)
+    found = explaining.explain(core, "1", [])
+    assert found is not None
+    said = {policy["name"]: policy["explanation"] for policy in found["policies"]}
+    assert said["bandit"].startswith("bandit could not say why: KeyError")
+    assert said["fifo"]
+    shown = {policy["name"]: policy for policy in faces.status(core, {})["policies"]}
+    assert shown["bandit"]["learned"]["title"].startswith("bandit could not show it")
+    assert not seat.broken
+
+
+def test_a_policy_that_cannot_be_saved_does_not_keep_the_others_from_it() -> None:
+    core, seat = core_with(save=fails)
+    tell(core, "log", QUEUED, T + 30)
+    saved = core.save()
+    assert "nobody thought of this" in seat.broken
+    again = core_of("log", policies={"bandit": {}, "fifo": {}})
+    assert again.restore(saved) == ["bandit"]
+    assert len(again.seats[1].line.waiting) == 1
+
+
+def test_a_policy_that_fails_at_being_restored_has_an_empty_seat() -> None:
+    core, _ = core_with()
+    tell(core, "log", QUEUED, T + 30)
+    again, seat = core_with(restore=fails)
+    assert again.restore(core.save()) == ["bandit"]
+    assert 'policy "bandit" failed' in seat.broken
+    assert not seat.line.waiting
+    tell(again, "log", run_of("2", T + 40), T + 60)
+    assert again.accounting.completed == 1
+
+
+def estimator(**methods: Any) -> GuardedEstimator:
+    """An estimator of a plugin, guarded."""
+    sound = {
+        "estimate": lambda spec, now: RunTimeEstimate(60.0, 1.0, 100.0),
+        "learn": fails, "save": fails, "restore": fails,
+        "settings": None, "rng": random.Random(1),
+    }  # fmt: skip
+    plugin: Any = SimpleNamespace(**(sound | methods))
+    return GuardedEstimator(plugin)
+
+
+@pytest.mark.parametrize("median_s", [float("nan"), float("inf"), -1.0])
+def test_an_estimate_that_cannot_be_counts_as_a_failure(median_s: float) -> None:
+    guarded = estimator(estimate=lambda spec, now: RunTimeEstimate(median_s, 0.0, 1.0))
+    assert guarded.estimate(JobSpec(estimate_s=5.0), T) is None
+    assert "what users asked for counts instead" in guarded.broken
+
+
+def test_an_estimator_that_fails_is_asked_no_more_and_noted() -> None:
+    core = core_of("log", estimator="learned")
+    assert core._estimator is not None
+    core._estimator._estimator.estimate = fails  # type: ignore[method-assign]
+    tell(core, "log", [*QUEUED, *run_of("2", T + 1)], T + 30)
+    assert core.accounting.completed == 1
+    assert core.intake.set_aside["fault"] == 0
+    assert "run time estimator" in core.notes()[0]
+
+
+def test_a_utility_that_fails_gives_way_to_the_default_of_its_class() -> None:
+    plugin: Any = SimpleNamespace(unit=fails)
+    guarded = GuardedUtility(plugin, "batch")
+    spent_s, ideal_s = np.array([100.0, 5_000.0]), np.array([50.0, 50.0])
+    default = DEFAULT_UTILITIES["batch"].unit(spent_s, ideal_s)
+    assert isinstance(DEFAULT_UTILITIES["batch"], BatchUtility)
+    assert guarded.unit(spent_s, ideal_s).tolist() == default.tolist()
+    assert "the default of class batch counts instead" in guarded.broken
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"events": None}, "events"),
+        ({"cursor": object()}, "object"),
+        ({"cursor": "\ud800"}, "surrogates"),
+        ({"age_s": -1.0}, "age_s"),
+        ({"age_s": "new"}, "str"),
+        ({"seen_until_s": float("nan")}, "seen_until_s"),
+        ({"rejected": {"why": "x"}}, "counts by name"),
+        ({"note": None}, "note"),
+    ],
+)
+def test_a_batch_that_cannot_be_taken_in_is_the_fault_of_its_adapter(
+    given: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(PluginError, match=named):
+        check_batch(Batch(**({"events": [], "cursor": None} | given)))
