@@ -18,7 +18,7 @@ owner_came    machine    None; closed to jobs
 submitted     job        `JobSpec`
 removed       job        why, one of `EVICTION_REASONS`
 tick          0          None; decisions fall now
-started       job        (machine, cpus)
+started       job        (machine, cpus); at the edge also (machine, cpus, slot)
 suspended     job        None; or `CPUS_GIVEN_BACK`: preempted, others may use its CPUs
 resumed       job        None; or (machine, cpus) where it had given back its CPUs
 held          job        None; by its user or the batch system, not by a policy
@@ -31,7 +31,12 @@ woken         machine    None
 drained       machine    None; closed to jobs by an administrator
 power         machine    watts, measured
 resized       job        CPUs of its run from now on
+disconnected  job        None; whether its run goes on is not known
+reconnected   job        None; its run has gone on
 ============  =========  ======================================================
+
+A slot is a part of a machine that runs one job at a time, and goes by a name that is unique on
+the machine (HTCondor's ``slot1_2``): a start on a slot says that what ran there before is over.
 
 The numbers of the first nine kinds are their order at equal times in a replayed trace: job end,
 log-out or usable, reboot, log-in, submission, kill, tick (see docs/reference/definitions.md).
@@ -61,6 +66,8 @@ WOKEN: Final = 18
 DRAINED: Final = 19
 POWER: Final = 20
 RESIZED: Final = 21
+DISCONNECTED: Final = 22
+RECONNECTED: Final = 23
 
 CPUS_GIVEN_BACK: Final = "cpus_given_back"
 """Extra of a `SUSPENDED` event whose job gives its CPUs to others until it is resumed."""
@@ -69,6 +76,7 @@ KIND_NAMES: Final = (
     "completed", "evicted", "owner_went", "usable", "rebooted", "owner_came", "submitted",
     "removed", "tick", "started", "suspended", "resumed", "held", "released", "changed",
     "joined", "left", "asleep", "woken", "drained", "power", "resized",
+    "disconnected", "reconnected",
 )  # fmt: skip
 """Names of the kinds, by number: metrics, journal exports and reports use these."""
 
@@ -77,7 +85,7 @@ KIND_NUMBERS: Final = {name: number for number, name in enumerate(KIND_NAMES)}
 JOB_KINDS: Final = frozenset(
     {
         COMPLETED, EVICTED, SUBMITTED, REMOVED, STARTED, SUSPENDED, RESUMED, HELD, RELEASED,
-        CHANGED, RESIZED,
+        CHANGED, RESIZED, DISCONNECTED, RECONNECTED,
     }
 )  # fmt: skip
 """Kinds whose subject is a job; the subject of the rest (but tick) is a machine."""

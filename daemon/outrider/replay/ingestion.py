@@ -91,7 +91,9 @@ class _WatchedTracker(Tracker):
     def translate(self, event: NamedEvent) -> list[Event] | None:
         steps = super().translate(event)
         if steps is not None:
-            self._news(event)
+            time_s, kind, subject, extra = event
+            own = self.name_at(time_s, subject) if kind in JOB_KINDS else subject
+            self._news((time_s, kind, own, extra))
         return steps
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from outrider.ledger import Journal
 from outrider.service import explaining, faces, listings
 from outrider.service.core import Core
+from outrider.service.http.faces import AmbiguousJobError
 from outrider.service.mirror import Mirror
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
@@ -76,11 +77,27 @@ class Answers:
     async def explain(self, job: str) -> dict[str, Any] | None:
         """``/api/v1/explain/JOB``: from memory, or from the ledger once the job is gone."""
         rows = await asyncio.to_thread(self._rows, _EXPLAINED_ROWS, job, None)
+        if not rows and self._core.intake.tracker.known_by(job) is None:
+            meant = await self._jobs_meant(job)
+            if len(meant) > 1:
+                raise AmbiguousJobError(job, meant)
+            if meant:
+                [job] = meant
+                rows = await asyncio.to_thread(self._rows, _EXPLAINED_ROWS, job, None)
         rows.reverse()
         found = explaining.explain(self._core, job, rows)
         if found is not None or not rows:
             return found
         return explaining.explain_from_rows(self._core.config.mode, job, rows)
+
+    async def _jobs_meant(self, short: str) -> list[str]:
+        """Names of the jobs, here or in the ledger, that a short form can mean."""
+        gone = await asyncio.to_thread(self._ledger_jobs, short)
+        return list(dict.fromkeys([*explaining.jobs_meant(self._core, short), *gone]))
+
+    def _ledger_jobs(self, short: str) -> list[str]:
+        with Journal(self._recording.path, read_only=True) as journal:
+            return journal.jobs_meant(short)
 
     def ready(self) -> tuple[bool, list[str]]:
         """``/readyz``."""

@@ -31,7 +31,7 @@ from outrider.service.metrics.declarations import DECISION_BOUNDS_S
 from outrider.service.pseudonyms import Pseudonyms
 from outrider.service.sources import SourceState
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 MALFORMED = "malformed"
 """Why an event that no adapter should have made is rejected."""
 

@@ -6,13 +6,13 @@ Nothing here asks a batch system anything; every figure is one the core already 
 import datetime as dt
 from collections import Counter
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from outrider import __version__
 from outrider.engine.accounting.distribution import WAIT_BOUNDS_S
 from outrider.engine.accounting.report import report
 from outrider.engine.scheduling.policy_runner import Seat
 from outrider.model.jobs import JOB_STATE_NAMES
+from outrider.model.localtime import time_zone
 from outrider.service.core import Core
 from outrider.service.machines_shown import machine_state
 
@@ -201,7 +201,7 @@ def _gate(core: Core) -> dict[str, Any]:
 
 def moment(core: Core, time_s: float) -> dt.datetime:
     """An event time on the site's wall clock."""
-    return dt.datetime.fromtimestamp(time_s, ZoneInfo(core.config.timezone))
+    return dt.datetime.fromtimestamp(time_s, time_zone(core.config.timezone))
 
 
 def _duration(seconds: float) -> str:

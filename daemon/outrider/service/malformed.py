@@ -24,8 +24,15 @@ def is_well_formed(event: Any) -> bool:
 
 
 def _is_start(extra: Any) -> bool:
-    machine, cpus = extra
-    return type(machine) is str and machine != "" and type(cpus) is int and cpus > 0
+    machine, cpus, *slot = extra
+    return (
+        type(machine) is str
+        and machine != ""
+        and type(cpus) is int
+        and cpus > 0
+        and len(slot) <= 1
+        and all(type(part) is str for part in slot)
+    )
 
 
 def _is_cpus(extra: Any) -> bool:

@@ -12,6 +12,7 @@ from outrider.service.http.status import Energy, Status
 from outrider.service.http.values import Count, JobState, MachineState, Mode, Unknown
 
 __all__ = [
+    "Ambiguity",
     "Decisions",
     "Document",
     "Explanation",
@@ -173,6 +174,13 @@ class Failure(Struct):
     """Why there is no answer."""
 
     error: str
+
+
+class Ambiguity(Struct):
+    """A short form of a job's name that several jobs here have."""
+
+    error: str
+    candidates: list[str]
 
 
 Document: TypeAlias = dict[str, Any]

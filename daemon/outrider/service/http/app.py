@@ -11,7 +11,7 @@ from msgspec import UNSET
 from outrider.service.http.assets import INDEX, load_assets
 from outrider.service.http.auth import CHALLENGES, is_allowed
 from outrider.service.http.compression import gzipped
-from outrider.service.http.faces import Faces
+from outrider.service.http.faces import AmbiguousJobError, Faces
 from outrider.service.http.openapi import openapi
 from outrider.service.http.query import (
     BadQueryError,
@@ -115,7 +115,10 @@ class _Handlers:
 
     async def explain(self, request: web.Request) -> web.Response:
         job = request.match_info["job"]
-        answer = await self._faces.explain(job)
+        try:
+            answer = await self._faces.explain(job)
+        except AmbiguousJobError as error:
+            return _json({"error": str(error), "candidates": error.candidates}, 300)
         if answer is None:
             raise _UnknownError(f"no job {job!r} is known here")
         return _json(answer)

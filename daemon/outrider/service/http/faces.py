@@ -1,10 +1,22 @@
 """What the HTTP face asks of the daemon; it knows nothing else of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 Answer: TypeAlias = Mapping[str, Any]
 """Plain data in the shape that `outrider.service.http.answers` declares. NaN becomes null."""
+
+
+class AmbiguousJobError(LookupError):
+    """A short form that several jobs here have.
+
+    Attributes:
+        candidates: their names.
+    """
+
+    def __init__(self, short: str, candidates: Sequence[str]) -> None:
+        super().__init__(f"{short!r} may be any of {len(candidates)} jobs; say which")
+        self.candidates = list(candidates)
 
 
 class Faces(Protocol):
@@ -38,7 +50,14 @@ class Faces(Protocol):
         ...
 
     async def explain(self, job: str) -> Answer | None:
-        """Why a job is where it is, as `answers.Explanation`; None if nobody knows it."""
+        """Why a job is where it is, as `answers.Explanation`; None if nobody knows it.
+
+        Args:
+            job: its name, or a short form of it.
+
+        Raises:
+            AmbiguousJobError: the short form is that of several jobs.
+        """
         ...
 
     def utility(self) -> Answer:

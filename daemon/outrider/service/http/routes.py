@@ -75,9 +75,10 @@ ROUTES: Final = (
     Route(
         "/api/v1/explain/{job}",
         "explain",
-        "Why a job is where it is. A slash in its name may stand as it is or as %2F.",
+        "Why a job is where it is. Its name is percent-encoded (`#` is %23; a slash may stand as "
+        "it is). A short form such as 1234.0 does where only one job here has it.",
         answers.Explanation,
-        others={404: answers.Failure},
+        others={300: answers.Ambiguity, 404: answers.Failure},
     ),
     Route("/api/v1/utility", "utility", "What the site is worth to a job.", answers.Utility),
     Route("/api/v1/openapi.json", "openapi", "This document.", answers.Document),
