@@ -99,9 +99,9 @@ def test_a_log_is_told_field_by_field(one: Path) -> None:
 def test_events_are_hashed_as_the_format_says(two: Path) -> None:
     base = 1_795_255_200  # 2026-11-21T10:00:00Z
     lines = sorted([
-        f"submitted\t2.0\t{base + 10}\t\t\t\n",
-        f"started\t2.0\t{base + 70}\tnode0\t1\t\n",
-        f"completed\t2.0\t{base + 130}\t\t\t\n",
+        f"submitted\t10.0.0.1#2.0\t{base + 10}\t\t\t\n",
+        f"started\t10.0.0.1#2.0\t{base + 70}\tnode0\t1\t\n",
+        f"completed\t10.0.0.1#2.0\t{base + 130}\t\t\t\n",
     ])  # fmt: skip
     assert ingest(two)["events_sha256"] == hashlib.sha256("".join(lines).encode()).hexdigest()
 

@@ -17,13 +17,7 @@ from tests.peers.pool import HTCondorPool, missing_reason
 from tests.peers.presence import require_peer
 
 import htcondor2  # isort: skip  # after what skips without it
-from outrider_adapters.htcondor import (
-    EventLog,
-    PoolCalls,
-    PoolWatch,
-    WatchSettings,
-    edit_and_read_back,
-)
+from outrider_adapters.htcondor import PoolCalls, PoolWatch, WatchSettings, edit_and_read_back
 
 from outrider_adapters.logtail import LogtailSettings  # isort: skip
 from outrider_adapters.mock_condor.config import PoolConfig  # isort: skip
@@ -214,8 +208,8 @@ def bob(pool: HTCondorPool, tmp_path: Path) -> Iterator[PoolCalls]:
         return len(schedds) == 1 and len(slots) == len(pool.machines)
 
     pool.wait_until("pool after its restart", is_back)
-    schedd = htcondor2.Schedd(collector.locateAll(htcondor2.DaemonType.Schedd)[0])
-    yield PoolCalls(schedd, collector, slot_ads, failure)
+    [ad] = collector.locateAll(htcondor2.DaemonType.Schedd)
+    yield PoolCalls(htcondor2.Schedd(ad), collector, slot_ads, failure, ad["Name"])
     for name, value in before.items():
         htcondor2.param[name] = value or ""
 
@@ -240,13 +234,13 @@ def test_a_real_pool_is_watched_by_its_calls(pool: HTCondorPool, bob: PoolCalls)
         paths=(str(pool.event_log),), format="htcondor", start_at="beginning", settle_s=0.5
     )
     settings = WatchSettings(snapshot_s=2, repair_after_s=5)
-    watch = PoolWatch(bob, EventLog(log, time.time), settings, time.time)
+    watch = PoolWatch(bob, log, settings, time.time)
     watch.start(None)
     told: list[tuple[str, str, Any]] = []
     cluster = pool.submit(
         f"{SLEEP}arguments = 8\naccounting_group = physics\naccounting_group_user = alice\nqueue\n"
     )
-    job = f"{cluster}.0"
+    job = f"{bob.schedd_name}#{cluster}.0"
 
     def tells(kind: str, name: str, times: int = 1) -> Callable[[], bool]:
         def has() -> bool:

@@ -5,7 +5,6 @@ from the schedd's queue.
 """
 
 from outrider_adapters.htcondor.adapter import CondorAdapter
-from outrider_adapters.htcondor.event_log import EventLog
 from outrider_adapters.htcondor.pool_calls import (
     CollectorCalls,
     PoolCalls,
@@ -18,7 +17,6 @@ from outrider_adapters.htcondor.settings import WatchSettings
 __all__ = [
     "CollectorCalls",
     "CondorAdapter",
-    "EventLog",
     "PoolCalls",
     "PoolWatch",
     "ScheddCalls",

@@ -21,7 +21,7 @@ class CondorAdapter(Adapter):
     sees: ClassVar[tuple[str, ...]] = (
         "joined", "left", "owner_came", "owner_went", "usable", "drained", "asleep", "woken",
         "submitted", "started", "suspended", "resumed", "evicted", "completed", "removed", "held",
-        "released", "changed",
+        "released", "changed", "disconnected", "reconnected",
     )  # fmt: skip
 
     def __init__(self, label: str, settings: WatchSettings) -> None:

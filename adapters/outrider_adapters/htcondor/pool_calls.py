@@ -5,7 +5,10 @@ or the mock pool's. They block, for as long as the pool takes to answer.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+
+ID_ATTRIBUTES: Final = ("ClusterId", "ProcId", "GlobalJobId")
+"""Attributes of a job ad that `job_name` reads."""
 
 Ad: TypeAlias = Mapping[str, Any]
 """A ClassAd: attributes by name. Plain values as Python's, the rest as expressions."""
@@ -50,12 +53,14 @@ class PoolCalls(NamedTuple):
         schedd, collector: whom to ask.
         slot_ads: what the collector calls the ads of slots (``htcondor2.AdType.Startd``).
         failure: what every call raises when nobody answers (``htcondor2.HTCondorException``).
+        schedd_name: as in the schedd's own ad; it stands in front of the ids of its jobs.
     """
 
     schedd: ScheddCalls
     collector: CollectorCalls
     slot_ads: Any
     failure: type[Exception]
+    schedd_name: str
 
 
 def edit_and_read_back(
@@ -65,7 +70,7 @@ def edit_and_read_back(
 
     Args:
         pool: whose queue.
-        jobs: their ids, ``"cluster.proc"``.
+        jobs: their names (`job_name`).
         attribute: its name.
         value: the new value, a ClassAd expression.
 
@@ -98,7 +103,7 @@ def _edit(pool: PoolCalls, jobs: Sequence[str], attribute: str, value: str) -> d
         what the schedd said of jobs that it refused aloud.
     """
     try:
-        pool.schedd.edit(list(jobs), attribute, value)
+        pool.schedd.edit([short_id(job) for job in jobs], attribute, value)
     except pool.failure:
         pass
     else:
@@ -106,7 +111,7 @@ def _edit(pool: PoolCalls, jobs: Sequence[str], attribute: str, value: str) -> d
     complaints: dict[str, str] = {}
     for job in _read(pool, jobs, attribute):
         try:
-            pool.schedd.edit([job], attribute, value)
+            pool.schedd.edit([short_id(job)], attribute, value)
         except pool.failure as error:
             complaints[job] = str(error)
     return complaints
@@ -114,25 +119,40 @@ def _edit(pool: PoolCalls, jobs: Sequence[str], attribute: str, value: str) -> d
 
 def _read(pool: PoolCalls, jobs: Sequence[str], attribute: str) -> dict[str, str]:
     """The attribute as the queue has it, of those jobs that are in the queue."""
-    ads = pool.schedd.query(in_clusters(jobs), ["ClusterId", "ProcId", attribute])
-    values = {job_id(ad): str(ad.lookup(attribute)) if attribute in ad else "" for ad in ads}
+    ads = pool.schedd.query(in_clusters(jobs), [*ID_ATTRIBUTES, attribute])
+    values = {
+        job_name(ad, pool.schedd_name): str(ad.lookup(attribute)) if attribute in ad else ""
+        for ad in ads
+    }
     return {job: values[job] for job in jobs if job in values}
 
 
-def job_id(ad: Ad) -> str:
-    """A job's id as the event log's reader spells it.
+def job_name(ad: Ad, schedd_name: str) -> str:
+    """A job's name as the event log's reader spells it.
 
-    >>> job_id({"ClusterId": 12, "ProcId": 0})
+    The schedd is that of its ``GlobalJobId``, which outlives a schedd's change of name.
+
+    >>> job_name({"ClusterId": 12, "ProcId": 0, "GlobalJobId": "ap1#12.0#1795231020"}, "ap1")
+    'ap1#12.0'
+    """
+    schedd = str(ad.get("GlobalJobId") or "").partition("#")[0] or schedd_name
+    return f"{schedd}#{ad['ClusterId']}.{ad['ProcId']}"
+
+
+def short_id(job: str) -> str:
+    """A job's id as its own schedd spells it.
+
+    >>> short_id("ap1#12.0")
     '12.0'
     """
-    return f"{ad['ClusterId']}.{ad['ProcId']}"
+    return job.rpartition("#")[2]
 
 
 def in_clusters(jobs: Iterable[str]) -> str:
     """The constraint for the job clusters of some jobs: short, whatever their number.
 
-    >>> in_clusters(["12.0", "12.1", "9.0"])
+    >>> in_clusters(["ap1#12.0", "ap1#12.1", "ap1#9.0"])
     'member(ClusterId, {9,12})'
     """
-    clusters = sorted({int(job.partition(".")[0]) for job in jobs})
+    clusters = sorted({int(short_id(job).partition(".")[0]) for job in jobs})
     return f"member(ClusterId, {{{','.join(map(str, clusters))}}})"

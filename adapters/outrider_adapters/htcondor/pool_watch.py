@@ -1,16 +1,17 @@
 """One look at a pool after the other: event log, queue and slots made into one batch."""
 
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
 
 from outrider.api import Batch, NamedEvent, events
-from outrider_adapters.htcondor.event_log import EventLog
 from outrider_adapters.htcondor.pool_calls import PoolCalls
 from outrider_adapters.htcondor.queue import QueueWatch
 from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.htcondor.slots import SlotWatch
+from outrider_adapters.logtail import LogFollower, LogtailSettings
 
 _VERSION: Final = 1
 _CAUSE_WITHIN_S: Final = 60.0
@@ -22,22 +23,25 @@ class PoolWatch:
 
     Args:
         calls: the pool.
-        event_log: the log of its schedd.
+        event_log: where the log of its schedd is, and how it is read.
         settings: how it is watched.
         clock: Unix seconds now, by the pool's own clock.
         start_now: what is there at the very first look is history and no news.
+        file_clock: Unix seconds now by the file system of the log.
     """
 
     def __init__(
         self,
         calls: PoolCalls,
-        event_log: EventLog,
+        event_log: LogtailSettings,
         settings: WatchSettings,
         clock: Callable[[], float],
         start_now: bool = False,
+        file_clock: Callable[[], float] = time.time,
     ) -> None:
         self._calls = calls
-        self._log = event_log
+        ours = msgspec.structs.replace(event_log, system=calls.schedd_name)
+        self._log = LogFollower(ours, file_clock)
         self._settings = settings
         self._clock = clock
         self._start_now = start_now
@@ -77,7 +81,7 @@ class PoolWatch:
         now_s = self._clock()
         self._notes = []
         snapshot = self._ask("schedd", now_s, self._queue.snapshot) if self._is_due(now_s) else None
-        batch = self._log.read()
+        batch, _ = self._log.read()
         if batch.history:
             self._queue.hear(batch.events)
             batch.cursor = self._cursor(batch)

@@ -6,14 +6,19 @@ from typing import Final, NamedTuple
 import msgspec
 
 from outrider.api import JobSpec, NamedEvent, events
-from outrider_adapters.htcondor.pool_calls import Ad, PoolCalls, in_clusters, job_id
+from outrider_adapters.htcondor.pool_calls import (
+    ID_ATTRIBUTES,
+    Ad,
+    PoolCalls,
+    in_clusters,
+    job_name,
+)
 from outrider_adapters.htcondor.settings import WatchSettings
-from outrider_adapters.readers.htcondor.hosts import machine_of_slot
+from outrider_adapters.readers.htcondor.hosts import machine_of_slot, slot_of
 from outrider_adapters.readers.htcondor.job_ads import SPEC_ATTRIBUTES, job_spec
 
 JOB_ATTRIBUTES: Final = (
-    "ClusterId",
-    "ProcId",
+    *ID_ATTRIBUTES,
     "JobStatus",
     "QDate",
     "EnteredCurrentStatus",
@@ -82,11 +87,11 @@ class QueueWatch:
         """
         new = [event[2] for event in told if event[1] == events.SUBMITTED]
         asked = self._calls.schedd.query(in_clusters(new), self._attributes)
-        ads = {job_id(ad): ad for ad in asked}
+        ads = self._by_name(asked)
         gone = [job for job in new if job not in ads]
         if gone:
             left = self._calls.schedd.history(in_clusters(gone), self._attributes, -1)
-            ads |= {job_id(ad): ad for ad in left}
+            ads |= self._by_name(left)
         described: list[NamedEvent] = []
         for event in told:
             time_s, kind, job, _ = event
@@ -121,7 +126,7 @@ class QueueWatch:
 
     def snapshot(self) -> dict[str, Ad]:
         """Every job in the queue. Raises `HTCondorException` (`PoolCalls.failure`)."""
-        return {job_id(ad): ad for ad in self._calls.schedd.query("true", self._attributes)}
+        return self._by_name(self._calls.schedd.query("true", self._attributes))
 
     def mend(self, snapshot: Mapping[str, Ad], taken_s: float) -> list[NamedEvent]:
         """What the log should have told by now and has not, and what was edited in the queue.
@@ -187,9 +192,9 @@ class QueueWatch:
         """Jobs that have left the queue without a word in the log."""
         if not jobs:
             return []
-        asked = ["ClusterId", "ProcId", "JobStatus", "EnteredCurrentStatus"]
+        asked = [*ID_ATTRIBUTES, "JobStatus", "EnteredCurrentStatus"]
         found = self._calls.schedd.history(in_clusters(jobs), asked, -1)
-        ends = {job_id(ad): ad for ad in found}
+        ends = self._by_name(found)
         told: list[NamedEvent] = []
         for job in jobs:
             ad = ends.get(job)
@@ -199,6 +204,9 @@ class QueueWatch:
             else:
                 told.append((at_s, events.REMOVED, job, "removed"))
         return told
+
+    def _by_name(self, ads: Iterable[Ad]) -> dict[str, Ad]:
+        return {job_name(ad, self._calls.schedd_name): ad for ad in ads}
 
     def _spec(self, ad: Ad) -> JobSpec:
         facts = {name: str(ad[name]) for name in SPEC_ATTRIBUTES if name in ad}
@@ -220,8 +228,11 @@ def _steps(job: str, status: int, ad: Ad) -> list[NamedEvent]:
     if now == IDLE:
         left = (events.RELEASED, None) if status == HELD else (events.EVICTED, "unknown")
         return [(at_s, left[0], job, left[1])]
-    machine = machine_of_slot(str(ad.get("RemoteHost") or ""))
+    name = str(ad.get("RemoteHost") or "")
+    machine, slot = machine_of_slot(name), slot_of(name)
     if not machine:
         return []
     began_s = float(ad.get("JobCurrentStartDate") or at_s)
-    return [(began_s, events.STARTED, job, (machine, int(ad.get("CpusProvisioned") or 1)))]
+    cpus = int(ad.get("CpusProvisioned") or 1)
+    place = (machine, cpus, slot) if slot else (machine, cpus)
+    return [(began_s, events.STARTED, job, place)]

@@ -1,20 +1,17 @@
-"""The adapter: a thin asynchronous shell around the tails."""
+"""The adapter: a thin asynchronous shell around the follower of the logs."""
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, ClassVar, Final, Self
 
 from outrider.api import Adapter, AdapterSettings, Batch
+from outrider_adapters.logtail.follower import LogFollower
 from outrider_adapters.logtail.settings import LogtailSettings
-from outrider_adapters.logtail.slices import Slice
-from outrider_adapters.logtail.tails import Tails
 from outrider_adapters.logtail.waiting import Waiting, waiting
 
-BATCH_BYTES: Final = 1 << 20
 HEARTBEAT_S: Final = 2.0
 
 
@@ -48,6 +45,8 @@ class LogtailAdapter(Adapter):
         "removed",
         "held",
         "released",
+        "disconnected",
+        "reconnected",
     )
     inferred: ClassVar[bool] = True
 
@@ -61,8 +60,7 @@ class LogtailAdapter(Adapter):
         super().__init__(label, settings)
         self._heartbeat_s = heartbeat_s
         self._settings = settings
-        self._clock = clock
-        self._tails = Tails(settings, clock)
+        self._follower = LogFollower(settings, clock)
         self._waiting: Waiting | None = None
         self._note = ""
         self._thread: ThreadPoolExecutor | None = None
@@ -84,14 +82,14 @@ class LogtailAdapter(Adapter):
             self._thread.shutdown(wait=True, cancel_futures=True)
         if self._waiting is not None:
             self._waiting.close()
-        self._tails.close()
+        self._follower.close()
 
     async def batches(self, cursor: Any) -> AsyncIterator[Batch]:
         """Yield batches for ever. Raises `ValueError` if the cursor is not this adapter's."""
         if self._thread is None or self._waiting is None:
             raise RuntimeError("batches() needs the adapter to be entered first")
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._thread, self._tails.start, cursor)
+        await loop.run_in_executor(self._thread, self._follower.start, cursor)
         yielded_at_s = float("-inf")
         while True:
             batch, progress = await loop.run_in_executor(self._thread, self._next_batch)
@@ -99,53 +97,12 @@ class LogtailAdapter(Adapter):
                 yielded_at_s = loop.time()
                 yield batch
             if not progress:
-                self._waiting.watch(self._tails.paths)
+                self._waiting.watch(self._follower.paths)
                 await self._waiting.wait(self._settings.poll_s)
 
     def _next_batch(self) -> tuple[Batch, bool]:
-        """Gather slices into a batch, history apart from news. Runs in the adapter's thread.
-
-        Returns:
-            the batch, and whether there was anything to do.
-        """
-        now_s = self._clock()  # before the reading: what is written later may not be seen
-        self._tails.look_for_files()
-        old = self._gather(history=True)
-        if any(part.progress for part in old):
-            return self._batch(old, None, history=True), True
-        new = self._gather(history=False)
-        last_round = new[-len(self._tails.paths) :]
-        caught_up = not old and all(part.caught_up for part in last_round)
-        progress = any(part.progress for part in new)
-        return self._batch(old + new, now_s if caught_up else None, history=False), progress
-
-    def _gather(self, history: bool) -> list[Slice]:
-        """Step along all logs in turn until a batch is full or nothing is left to read."""
-        parts: list[Slice] = []
-        size = 0
-        while size < BATCH_BYTES:
-            turn = self._tails.step_all(history)
-            parts += turn
-            size += sum(part.size for part in turn)
-            if not any(part.progress for part in turn):
-                break
-        return parts
-
-    def _batch(self, parts: list[Slice], seen_until_s: float | None, history: bool) -> Batch:
-        rejected: Counter[str] = Counter()
-        ignored: Counter[str] = Counter()
-        for part in parts:
-            rejected += part.rejected
-            ignored += part.ignored
-        notes = [self._note, *self._tails.broken_readers()]
-        notes += [note for part in parts for note in part.notes]
-        return Batch(
-            events=[event for part in parts for event in part.events],
-            cursor=self._tails.save(),
-            seen_until_s=seen_until_s,
-            age_s=self._tails.age_s(),
-            rejected=dict(rejected),
-            ignored=dict(ignored),
-            note="; ".join(dict.fromkeys(note for note in notes if note)),
-            history=history,
-        )
+        """What was written, and whether there was anything to do. In the adapter's thread."""
+        batch, progress = self._follower.read()
+        if self._note:
+            batch.note = "; ".join(filter(None, [self._note, batch.note]))
+        return batch, progress

@@ -29,6 +29,14 @@ class LogtailSettings(AdapterSettings, frozen=True, kw_only=True):
             "such as Europe/Berlin. Unset: the reader's default (HTCondor: UTC)."
         ),
     ] = None
+    system: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(
+            description="Whose jobs these are, where the records do not name it: the schedd "
+            "(as condor_status -schedd shows it), the Slurm cluster. It stands in front of every "
+            "job's number. Unset: a schedd's host as its records tell it, else the file's name.",
+        ),
+    ] = None
     start_at: Annotated[
         Literal["now", "beginning"],
         Meta(

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from outrider.api import LogReader, ReaderOptions, Reading
+from outrider.api import LogReader, ReaderOptions, Reading, log_name_of
 from outrider_adapters.logtail.identity import (
     OpenFile,
     Place,
@@ -31,7 +31,7 @@ class Tail:
     Args:
         path: where the live log is.
         readers: who understands it.
-        timezone: as in `ReaderOptions`.
+        timezone, system: as in `ReaderOptions`.
         clock: Unix seconds now.
         settle_s: quiet seconds after which nothing more is expected to explain the last record.
         history: what the file holds now is history.
@@ -45,16 +45,19 @@ class Tail:
         clock: Callable[[], float],
         settle_s: float,
         history: bool = False,
+        system: str | None = None,
     ) -> None:
         self.path = path
         self._readers = readers
         self._timezone = timezone
+        self._system = system
         self._clock = clock
         self._settle_s = settle_s
         self._file: OpenFile | None = None
         self._place: Place | None = None
         self._reader: LogReader | None = None
         self._saved_reader: tuple[str, Any] | None = None
+        self._reader_before: tuple[str, Any] | None = None  # of the file before, as it ended
         self._left: list[list[int]] = []  # device, inode, mtime of files that are done with
         self._seen = (-1, -1)  # size and mtime at the last look
         self._grown_at_s = 0.0
@@ -65,13 +68,12 @@ class Tail:
 
     def save(self) -> dict[str, Any]:
         """Where the log stands, as JSON types."""
-        reader: tuple[str, Any] | None = self._saved_reader
-        if self._reader is not None:
-            reader = (self._reader.name, self._reader.save())
+        reader, before = self._save_reader(), self._reader_before
         return {
             "path": str(self.path),
             "place": msgspec.to_builtins(self._place),
             "reader": list(reader) if reader else None,
+            "reader_before": list(before) if before else None,
             "left": self._left,
             "history_until": self._history_until,
         }
@@ -81,6 +83,7 @@ class Tail:
         place = saved["place"]
         self._place = None if place is None else msgspec.convert(place, Place)
         self._saved_reader = tuple(saved["reader"]) if saved["reader"] else None
+        self._reader_before = tuple(saved["reader_before"]) if saved["reader_before"] else None
         self._left = [list(entry) for entry in saved["left"]]
         self._history_until = saved["history_until"]
 
@@ -230,6 +233,7 @@ class Tail:
         """Read an open file from its first byte, with a new reader."""
         if self._place is not None:
             self._history_until = 0
+        self._reader_before = self._save_reader() or self._reader_before
         self._reader = self._saved_reader = None
         return self._go_on(OpenFile(descriptor, place_at_start(descriptor)))
 
@@ -240,8 +244,19 @@ class Tail:
         self._flushed_size = -1
         return file
 
+    def _save_reader(self) -> tuple[str, Any] | None:
+        """The name of the reader at work and what it remembers; None where none is."""
+        if self._reader is not None:
+            return self._reader.name, self._reader.save()
+        return self._saved_reader
+
     def _find_reader(self, part: Slice, file: OpenFile) -> LogReader | None:
-        options = ReaderOptions(timezone=self._timezone, modified_s=file.status().st_mtime)
+        options = ReaderOptions(
+            timezone=self._timezone,
+            modified_s=file.status().st_mtime,
+            system=self._system,
+            log_name=log_name_of(self.path.name),
+        )
         if self._saved_reader is not None:
             name, saved = self._saved_reader
             reader = self._readers.reader_named(name, options)
@@ -251,6 +266,8 @@ class Tail:
         reader = self._readers.reader_for(file.head(HEAD_BYTES), options)
         if reader is None:
             part.notes.append(f"{self.path}: no log reader recognises it (yet)")
+        elif self._reader_before is not None and self._reader_before[0] == reader.name:
+            reader.inherit(self._reader_before[1])
         return reader
 
 

@@ -127,6 +127,7 @@ class Tails:
             self._clock,
             self._settings.settle_s,
             history,
+            self._settings.system,
         )
 
     def _paths(self) -> list[str]:

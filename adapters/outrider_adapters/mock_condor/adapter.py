@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 from outrider.api import Batch, ClusterSpec, build
 from outrider.plugins.random_streams import stream
-from outrider_adapters.htcondor import CondorAdapter, EventLog, PoolCalls, PoolWatch, WatchSettings
+from outrider_adapters.htcondor import CondorAdapter, PoolCalls, PoolWatch, WatchSettings
 from outrider_adapters.logtail import LogtailSettings
 from outrider_adapters.mock_condor.bindings import AdType, HTCondorException
 from outrider_adapters.mock_condor.config import PoolConfig
@@ -131,13 +131,14 @@ class _Site:
             sleep=self._sleep,
         )
         calls = PoolCalls(
-            self._pool.schedd(_WATCHER), self._pool.collector(), AdType.Startd, HTCondorException
-        )
+            self._pool.schedd(_WATCHER), self._pool.collector(), AdType.Startd, HTCondorException,
+            self._pool.schedd_name,
+        )  # fmt: skip
         # the log is written by this very thread: whatever stands in it, is whole
         log = LogtailSettings(
             paths=(str(path),), format="htcondor", start_at="beginning", settle_s=0.0
         )
-        self._watch = PoolWatch(calls, EventLog(log, time.time), settings, lambda: self._pool.now_s)
+        self._watch = PoolWatch(calls, log, settings, lambda: self._pool.now_s)
         self._watch.start(None)
 
     def look(self) -> Batch:

@@ -9,6 +9,11 @@ from outrider_adapters.mock_condor.queue import JobQueue
 _VERSION: Final = "$CondorVersion: 25.14.1 2026-09-24 BuildID: MockPool $"
 
 
+def schedd_name(domain: str) -> str:
+    """What the schedd of a pool is called, here and in the ids of its jobs."""
+    return f"schedd@{domain}"
+
+
 def daemon_ads(domain: str, queue: JobQueue, cycle: Cycle, now_s: float) -> dict[AdType, ClassAd]:
     """One ad each, always fresh.
 
@@ -27,7 +32,7 @@ def daemon_ads(domain: str, queue: JobQueue, cycle: Cycle, now_s: float) -> dict
     }
     schedd = {
         "MyType": "Scheduler",
-        "Name": f"schedd@{domain}",
+        "Name": schedd_name(domain),
         **{f"Total{state}Jobs": count for state, count in queue.count().items()},
     }
     negotiator = {

@@ -14,6 +14,7 @@ _JOB_ATTRIBUTES: Final = (
     "AcctGroup",
     "AccountingGroup",
     "CumulativeSlotTime",
+    "GlobalJobId",
     "JobPrio",
     "JobRunCount",
     "LastRemoteHost",

@@ -16,7 +16,7 @@ from outrider_adapters.mock_condor.bindings import (
 )
 from outrider_adapters.mock_condor.collector import Board, Collector
 from outrider_adapters.mock_condor.config import PoolConfig
-from outrider_adapters.mock_condor.daemons import daemon_ads
+from outrider_adapters.mock_condor.daemons import daemon_ads, schedd_name
 from outrider_adapters.mock_condor.event_log import EventLog
 from outrider_adapters.mock_condor.faults import Faults, Wire
 from outrider_adapters.mock_condor.machines import Machine
@@ -85,6 +85,11 @@ class MockPool:
         self._next_update_s = now_s + self.config.update_interval_s
         for machine in machines:
             self.join(machine)
+
+    @property
+    def schedd_name(self) -> str:
+        """What the schedd is called, as in its ad."""
+        return schedd_name(self.config.uid_domain)
 
     # What an adapter uses: the same calls as those of htcondor2.
 

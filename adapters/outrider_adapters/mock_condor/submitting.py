@@ -12,6 +12,7 @@ from outrider_adapters.mock_condor.bindings import (
     HTCondorException,
     JobStatus,
 )
+from outrider_adapters.mock_condor.daemons import schedd_name
 
 _SUBMITTED_ON_HOLD: Final = 15  # HoldReasonCode
 _VANILLA: Final = 5
@@ -104,7 +105,7 @@ def job_ad(
         {
             "ClusterId": cluster,
             "ProcId": proc,
-            "GlobalJobId": f"schedd@{domain}#{cluster}.{proc}#{int(now_s)}",
+            "GlobalJobId": f"{schedd_name(domain)}#{cluster}.{proc}#{int(now_s)}",
             "Owner": user,
             "User": f"{user}@{domain}",
             "QDate": int(now_s),

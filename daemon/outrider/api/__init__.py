@@ -21,7 +21,7 @@ from outrider.api.estimator import RunTimeEstimate, RunTimeEstimator
 from outrider.api.policy import API_VERSION, Policy, PolicySettings
 from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
-from outrider.api.reader import LogReader, ReaderOptions, Reading
+from outrider.api.reader import LogReader, ReaderOptions, Reading, log_name_of
 from outrider.api.site_view import SiteView
 from outrider.model import events
 from outrider.model.clusters import ClusterSpec
@@ -109,5 +109,6 @@ __all__ = [
     "connected",
     "describe",
     "events",
+    "log_name_of",
     "nearest",
 ]

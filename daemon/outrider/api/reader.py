@@ -5,11 +5,28 @@ what it is fed: a record is an event, ignored (counted by kind) or rejected (cou
 Duplicates are found later, by the intake. The `logtail` adapter and ``outrider ingest`` feed it.
 """
 
+import datetime as dt
+import re
 from typing import Any, ClassVar
 
 import msgspec
 
 from outrider.model.events import NamedEvent
+from outrider.model.localtime import time_zone
+
+_ADDED = re.compile(r"(?:\.(?:old|\d{1,4}|\d{8}(?:T\d{6})?)|-\d{8}(?:-?\d{6})?)?(?:\.gz)?")
+
+
+def log_name_of(file_name: str) -> str:
+    """The name of a log, whatever a rotation made of it.
+
+    >>> log_name_of("EventLog.old"), log_name_of("EventLog.20261121T031700"), log_name_of("a.1.gz")
+    ('EventLog', 'EventLog', 'a')
+    """
+    for end in range(1, len(file_name)):
+        if file_name[end] in ".-" and _ADDED.fullmatch(file_name, end):
+            return file_name[:end]
+    return file_name
 
 
 class ReaderOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,12 +37,22 @@ class ReaderOptions(msgspec.Struct, frozen=True, kw_only=True):
         timezone: IANA name of the zone the writer's clock showed; None: the reader's default.
         modified_s: when the file was last written (Unix seconds), or None.
         fields: column names of a headerless table, or empty.
+        system: whose jobs these are where the records do not name it: the schedd, the Slurm
+            cluster. A person's word; None: nobody said.
+        log_name: name of the file without what rotation and packing added to it
+            (`log_name_of`): stands for the system where nothing else names it. May be empty.
     """
 
     year: int | None = None
     timezone: str | None = None
     modified_s: float | None = None
     fields: tuple[str, ...] = ()
+    system: str | None = None
+    log_name: str = ""
+
+    def zone(self) -> dt.tzinfo:
+        """The zone of dates that name none. Raises `ConfigurationError` if it is not known."""
+        return time_zone(self.timezone) if self.timezone else dt.UTC
 
 
 class Reading(msgspec.Struct):
@@ -90,3 +117,9 @@ class LogReader:
 
     def restore(self, saved: Any) -> None:
         """Go on from what `save` gave."""
+
+    def inherit(self, saved: Any) -> None:
+        """Begin a file after the one of which `save` told: the same log, rotated.
+
+        What was true of the log is true of this file, such as whose jobs it tells of.
+        """

@@ -4,6 +4,7 @@ import json
 import ssl
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -76,8 +77,8 @@ class DaemonAddress(NamedTuple):
             raise PeerError(f"{self.url}{path}: answers, but not as Outrider would") from error
         if not isinstance(answer, dict):
             raise PeerError(f"{self.url}{path}: answers, but not as Outrider would")
-        if status == 404 and "error" in answer:
-            raise UnknownJobError(str(answer["error"]))
+        if status in (300, 404) and "error" in answer:
+            raise UnknownJobError(str(answer["error"]), answer.get("candidates", []))
         if status != 200:
             raise PeerError(f"{self.url}{path}: answered {status}: {answer.get('error', '')}")
         return answer
@@ -122,9 +123,17 @@ def _is_address(url: str) -> bool:
 
 
 class UnknownJobError(PeerError):
-    """The daemon answers, and knows nothing of what was asked for."""
+    """The daemon answers, and cannot say which job is meant.
+
+    Attributes:
+        candidates: names of the jobs that it may be; none where it knows of no such job.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str, candidates: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.candidates = list(candidates)
 
 
 def explain_path(job: str) -> str:

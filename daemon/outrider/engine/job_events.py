@@ -193,6 +193,12 @@ class JobEvents:
             self._accounting.run_resumed(job, site.now)
         self._opened()
 
+    def disconnected(self, time_s: float, subject: int, extra: None) -> None:
+        """Nobody knows whether its run goes on: as long as nobody does, it counts as running."""
+
+    def reconnected(self, time_s: float, subject: int, extra: None) -> None:
+        """Its run has gone on all the time."""
+
     def held(self, time_s: float, subject: int, extra: None) -> None:
         """It waits, but may not start."""
         job = self._site.jobs[subject]

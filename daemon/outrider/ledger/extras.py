@@ -7,7 +7,7 @@ at these words; that is the sign to read with the standard library too.
 """
 
 import json
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -25,10 +25,19 @@ from outrider.model.events import (
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
 
+
+class _Start(NamedTuple):
+    """The extra of a start as JSON has it; the slot may be missing."""
+
+    machine: str
+    cpus: int
+    slot: str = ""
+
+
 _SHAPES: Final[dict[int, Any]] = {
     SUBMITTED: JobSpec,
     JOINED: MachineSpec,
-    STARTED: tuple[str, int],
+    STARTED: _Start,
     EVICTED: str,
     REMOVED: str,
     POWER: float,
@@ -67,7 +76,10 @@ def decode_extra(kind: int, text: str | None) -> Any:
     if text is None:
         return None
     try:
-        return _decoders[kind](text)
+        extra = _decoders[kind](text)
+        if kind == STARTED:
+            return tuple(extra) if extra.slot else (extra.machine, extra.cpus)
+        return extra
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:

@@ -10,6 +10,7 @@ import msgspec
 
 from outrider.ledger.connection import naming_errors, open_to_read, open_to_write
 from outrider.ledger.extras import decode_extra, decode_json, encode_json
+from outrider.ledger.job_lookup import find_jobs
 from outrider.ledger.records import (
     DECISION_COLUMNS,
     INPUT_COLUMNS,
@@ -178,6 +179,10 @@ class Journal:
             f"SELECT {DECISION_COLUMNS} FROM decisions WHERE {where} ORDER BY seq DESC LIMIT :limit"
         )
         return [decision_from(row) for row in self._fetch(query, values | {"limit": limit})]
+
+    def jobs_meant(self, short: str, limit: int = 20) -> list[str]:
+        """Names of jobs with decisions that a short form can mean, at most so many."""
+        return find_jobs(self._fetch, short, limit)
 
     def outcomes(self, after: int = 0) -> Iterator[tuple[int, OutcomeRecord]]:
         """Outcomes after a sequence number with their numbers, in order."""

@@ -18,7 +18,7 @@ owner_came    machine    None; closed to jobs
 submitted     job        `JobSpec`
 removed       job        why, one of `EVICTION_REASONS`
 tick          0          None; decisions fall now
-started       job        (machine, cpus)
+started       job        (machine, cpus); at the edge also (machine, cpus, slot)
 suspended     job        None; or `CPUS_GIVEN_BACK`: preempted, others may use its CPUs
 resumed       job        None; or (machine, cpus) where it had given back its CPUs
 held          job        None; by its user or the batch system, not by a policy
@@ -32,6 +32,8 @@ drained       machine    None; closed to jobs by an administrator
 power         machine    watts, measured
 resized       job        CPUs of its run from now on
 eligible      class      names of the machines in it, a tuple; those not heard of yet count later
+disconnected  job        None; whether its run goes on is not known
+reconnected   job        None; its run has gone on
 ============  =========  ======================================================
 
 A class is what several kinds of job may be allowed to use: `JobSpec.eligible` names it. An adapter
@@ -39,6 +41,9 @@ resolves the batch system's own words (Requirements, partition, features) into m
 class and tells them again when they change; a class that nobody told holds no machine. Inside the
 engine the subject of ``eligible`` is 0 and the extra ``(class, machines, anew)``, the last False
 where these machines come to those told before.
+
+A slot is a part of a machine that runs one job at a time, and goes by a name that is unique on
+the machine (HTCondor's ``slot1_2``): a start on a slot says that what ran there before is over.
 
 The numbers of the first nine kinds are their order at equal times in a replayed trace: job end,
 log-out or usable, reboot, log-in, submission, kill, tick (see docs/reference/definitions.md).
@@ -69,6 +74,8 @@ DRAINED: Final = 19
 POWER: Final = 20
 RESIZED: Final = 21
 ELIGIBLE: Final = 22
+DISCONNECTED: Final = 23
+RECONNECTED: Final = 24
 
 CPUS_GIVEN_BACK: Final = "cpus_given_back"
 """Extra of a `SUSPENDED` event whose job gives its CPUs to others until it is resumed."""
@@ -77,6 +84,7 @@ KIND_NAMES: Final = (
     "completed", "evicted", "owner_went", "usable", "rebooted", "owner_came", "submitted",
     "removed", "tick", "started", "suspended", "resumed", "held", "released", "changed",
     "joined", "left", "asleep", "woken", "drained", "power", "resized", "eligible",
+    "disconnected", "reconnected",
 )  # fmt: skip
 """Names of the kinds, by number: metrics, journal exports and reports use these."""
 
@@ -85,7 +93,7 @@ KIND_NUMBERS: Final = {name: number for number, name in enumerate(KIND_NAMES)}
 JOB_KINDS: Final = frozenset(
     {
         COMPLETED, EVICTED, SUBMITTED, REMOVED, STARTED, SUSPENDED, RESUMED, HELD, RELEASED,
-        CHANGED, RESIZED,
+        CHANGED, RESIZED, DISCONNECTED, RECONNECTED,
     }
 )  # fmt: skip
 """Kinds whose subject is a job; of the rest, but for tick and eligible, it is a machine."""

@@ -8,6 +8,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
+from outrider.model.errors import ConfigurationError
+
 DAY_S = 86_400
 WEEK_S = 7 * DAY_S
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
@@ -25,6 +27,20 @@ def day_second(clock: str) -> float:
     if hour > 23 or minute > 59 or second > 59:
         raise ValueError(f'"{clock}" is no time of day; right would be "03:00"')
     return float(hour * 3600 + minute * 60 + second)
+
+
+def time_zone(name: str) -> ZoneInfo:
+    """The zone of an IANA name.
+
+    Raises:
+        ConfigurationError: there is none of that name.
+    """
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:  # what ZoneInfo raises for odd names
+        raise ConfigurationError(
+            f'time zone "{name}" is not known; right would be "Europe/Berlin"'
+        ) from error
 
 
 class LocalTime(Protocol):
@@ -64,7 +80,7 @@ class ZoneTime:
     """Unix time seen in a time zone; daylight saving is looked up once per quarter of an hour."""
 
     def __init__(self, zone: str) -> None:
-        self._zone = ZoneInfo(zone)
+        self._zone = time_zone(zone)
         self._quarter = -1
         self._shift_s = 0.0
 

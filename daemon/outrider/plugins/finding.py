@@ -88,6 +88,31 @@ def load_reader(name: str) -> type[LogReader]:
     return reader
 
 
+def log_readers() -> list[str]:
+    """Names of the log readers at hand."""
+    return list(find(READERS))
+
+
+def recognise(head: bytes, broken: dict[str, str]) -> type[LogReader] | None:
+    """The log reader that recognises a file by its first bytes; None if none does.
+
+    Args:
+        head: of the file.
+        broken: readers that cannot be loaded, and why; they are passed over, and new ones added.
+    """
+    for name in log_readers():
+        if name in broken:
+            continue
+        try:
+            kind = load_reader(name)
+        except PluginError as error:
+            broken[name] = str(error)
+            continue
+        if kind.recognises(head):
+            return kind
+    return None
+
+
 def load_estimator(name: str) -> type[RunTimeEstimator]:
     """The class of a run time estimator. Raises `PluginError`."""
     estimator: type[RunTimeEstimator] = load(ESTIMATORS, name)

@@ -96,7 +96,9 @@ class _WatchedTracker(Tracker):
             self._news(event)
             raise
         if steps is not None:
-            self._news(event)
+            time_s, kind, subject, extra = event
+            own = self.name_at(time_s, subject) if kind in JOB_KINDS else subject
+            self._news((time_s, kind, own, extra))
         return steps
 
 

@@ -9,10 +9,10 @@ from typing import IO, Final
 
 import msgspec
 
-from outrider.api.reader import LogReader, ReaderOptions, Reading
-from outrider.model.errors import PluginError, TraceError
+from outrider.api.reader import LogReader, ReaderOptions, Reading, log_name_of
+from outrider.model.errors import TraceError
 from outrider.model.events import NamedEvent
-from outrider.plugins.finding import READERS, find, load_reader
+from outrider.plugins.finding import load_reader, log_readers, recognise
 
 AUTO: Final = "auto"
 CHUNK_BYTES: Final = 4 << 20
@@ -45,7 +45,7 @@ class LogFile:
     Args:
         path: the file; gzipped or not, its content decides.
         format_name: the reader that understands it, or ``auto``.
-        year, timezone, fields: see `outrider.api.ReaderOptions`.
+        year, timezone, fields, system: see `outrider.api.ReaderOptions`.
 
     Attributes:
         format_name: the reader that was found; None for an empty file nobody need understand.
@@ -65,6 +65,7 @@ class LogFile:
         year: int | None = None,
         timezone: str | None = None,
         fields: tuple[str, ...] = (),
+        system: str | None = None,
     ) -> None:
         self.path = path
         self.tally = Tally()
@@ -74,7 +75,10 @@ class LogFile:
             modified_s = path.stat().st_mtime
         except OSError as error:
             raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
-        options = ReaderOptions(year=year, timezone=timezone, modified_s=modified_s, fields=fields)
+        options = ReaderOptions(
+            year=year, timezone=timezone, modified_s=modified_s, fields=fields,
+            system=system, log_name=log_name_of(path.name),
+        )  # fmt: skip
         kind = self._recognise() if format_name == AUTO else load_reader(format_name)
         self.format_name = None if kind is None else kind.name
         self._reader = None if kind is None else kind(options)
@@ -110,19 +114,14 @@ class LogFile:
             head = self._read(file, HEAD_BYTES)
         if not head.strip():
             return None
-        broken = []
-        for name in find(READERS):
-            try:
-                kind = load_reader(name)
-            except PluginError as error:
-                broken.append(str(error))
-                continue
-            if kind.recognises(head):
-                return kind
-        known = ", ".join(find(READERS)) or "none"
+        broken: dict[str, str] = {}
+        kind = recognise(head, broken)
+        if kind is not None:
+            return kind
+        known = ", ".join(log_readers()) or "none"
         raise TraceError(
             f"{self.path}: no reader recognises it; --format names one, known: {known}"
-            + "".join(f"; {text}" for text in broken)
+            + "".join(f"; {text}" for text in broken.values())
         )
 
     def _file(self) -> IO[bytes]:

@@ -66,8 +66,8 @@ def _is_resources(extra: Any) -> bool:
 
 
 def _is_start(extra: Any) -> bool:
-    machine, cpus = extra
-    return _is_name(machine) and _is_whole(cpus)
+    machine, cpus, *slot = extra
+    return _is_name(machine) and _is_whole(cpus) and len(slot) <= 1 and all(map(_is_text, slot))
 
 
 def _is_reason(extra: Any) -> bool:

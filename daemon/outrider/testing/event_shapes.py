@@ -41,10 +41,11 @@ def check_event(event: Any, sees: Set[int]) -> None:
 
 
 def _is_start(extra: Any) -> bool:
-    if not (isinstance(extra, tuple) and len(extra) == 2):
+    if not (isinstance(extra, tuple) and len(extra) in (2, 3)):
         return False
-    machine, cpus = extra
-    return isinstance(machine, str) and machine != "" and isinstance(cpus, int) and cpus >= 1
+    machine, cpus, *slot = extra
+    named = isinstance(machine, str) and machine != "" and all(isinstance(s, str) for s in slot)
+    return named and isinstance(cpus, int) and cpus >= 1
 
 
 def _is_reason(extra: Any) -> bool:
@@ -71,7 +72,7 @@ _Shape = tuple[Callable[[Any], bool], str]
 _NOTHING: _Shape = (lambda extra: extra is None, "None")
 _EXTRAS: dict[int, _Shape] = {
     ev.SUBMITTED: (lambda extra: isinstance(extra, JobSpec), "a JobSpec"),
-    ev.STARTED: (_is_start, "(name of the machine, CPUs >= 1)"),
+    ev.STARTED: (_is_start, "(name of the machine, CPUs >= 1) or (machine, CPUs, slot on it)"),
     ev.EVICTED: (_is_reason, f"one of {', '.join(ev.EVICTION_REASONS)}"),
     ev.REMOVED: (_is_reason, f"one of {', '.join(ev.EVICTION_REASONS)}"),
     ev.CHANGED: (_is_change, "a dict of changed JobSpec fields"),

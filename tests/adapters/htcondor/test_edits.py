@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from outrider_adapters.htcondor import edit_and_read_back
+from outrider_adapters.htcondor.pool_calls import short_id
 from outrider_adapters.mock_condor.faults import Faults
 from tests.adapters.htcondor.watched_pool import WatchedPool
 
@@ -19,7 +20,7 @@ def alices(tmp_path: Path) -> Iterator[WatchedPool]:
 
 
 def priority(site: WatchedPool, job: str) -> object:
-    cluster = job.split(".")[0]
+    cluster = short_id(job).split(".")[0]
     return site.pool.schedd("alice").query(f"ClusterId == {cluster}", ["JobPrio"])[0]["JobPrio"]
 
 
@@ -31,7 +32,9 @@ def test_an_edit_of_ones_own_jobs_is_done(alices: WatchedPool) -> None:
 
 def test_a_refused_edit_is_read_back_and_reported(alices: WatchedPool) -> None:
     mine, theirs = alices.submit(run_s=1000), alices.submit(run_s=1000, user="bob")
-    assert alices.calls.schedd.edit([theirs], "JobPrio", "5") == 1, "it says that it was done"
+    assert alices.calls.schedd.edit([short_id(theirs)], "JobPrio", "5") == 1, (
+        "it says that it was done"
+    )
     refused = edit_and_read_back(alices.calls, [mine, theirs], "JobPrio", "5")
     assert refused == {theirs: "reported as done, but JobPrio is 0"}
     assert (priority(alices, mine), priority(alices, theirs)) == (5, 0)
@@ -47,7 +50,7 @@ def test_an_edit_that_is_lost_on_the_way_is_reported(alices: WatchedPool) -> Non
 
 def test_a_job_that_has_left_does_not_undo_the_edit_of_the_others(alices: WatchedPool) -> None:
     here, gone = alices.submit(run_s=1000), alices.submit(run_s=1000)
-    alices.pool.remove(gone)
+    alices.pool.remove(short_id(gone))
     left = {gone: "it has left the queue"}
     assert edit_and_read_back(alices.calls, [here, gone], "JobPrio", "5") == left
     assert priority(alices, here) == 5

@@ -6,6 +6,7 @@ import pytest
 
 from outrider.api import JobSpec, events
 from outrider_adapters.htcondor import WatchSettings
+from outrider_adapters.htcondor.pool_calls import short_id
 from tests.adapters.htcondor.watched_pool import BEGIN_S, JOB, WatchedPool, kinds, named, spec_of
 
 
@@ -50,7 +51,7 @@ def test_the_estimate_is_read_from_the_attribute_that_the_settings_name(tmp_path
 def test_an_edit_that_no_event_tells_is_found_in_the_queue(site: WatchedPool) -> None:
     job = site.submit(run_s=1000)
     site.told(10)
-    site.pool.schedd("alice").edit([job], "RequestCpus", "2")
+    site.pool.schedd("alice").edit([short_id(job)], "RequestCpus", "2")
     assert site.told(10) == [("changed", job, {"cpus": 2})]
     assert site.told(10) == []
 
@@ -75,7 +76,7 @@ def test_an_end_that_the_log_has_lost_is_mended_from_the_history(site: WatchedPo
     site.look(15)
     kept = site.log.read_text()
     site.pool.advance(BEGIN_S + 40)
-    site.pool.remove(removed)
+    site.pool.remove(short_id(removed))
     site.log.write_text(kept)
     told = [(kind, name) for kind, name, _ in site.told(30)]
     assert told == [("completed", job), ("removed", removed)]

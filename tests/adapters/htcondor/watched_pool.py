@@ -17,7 +17,7 @@ from outrider.model.events import KIND_NAMES
 if os.environ.get("CI") != "true":
     pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
 
-from outrider_adapters.htcondor import CondorAdapter, EventLog, PoolCalls, PoolWatch, WatchSettings
+from outrider_adapters.htcondor import CondorAdapter, PoolCalls, PoolWatch, WatchSettings
 from outrider_adapters.logtail import LogtailSettings
 from outrider_adapters.mock_condor.bindings import AdType, HTCondorException
 from outrider_adapters.mock_condor.config import PoolConfig
@@ -65,8 +65,9 @@ class WatchedPool:
             sleep=time.sleep,
         )
         self.calls = PoolCalls(
-            self.pool.schedd(user), self.pool.collector(), AdType.Startd, HTCondorException
-        )
+            self.pool.schedd(user), self.pool.collector(), AdType.Startd, HTCondorException,
+            self.pool.schedd_name,
+        )  # fmt: skip
         self.clock: Callable[[], float] = self.pool_clock
         self.watch = self.new_watch()
         self.watch.start(None)
@@ -92,8 +93,7 @@ class WatchedPool:
             start_at="now" if start_now else "beginning",
             settle_s=0.0,
         )
-        reader = EventLog(log, time.time)
-        return PoolWatch(self.calls, reader, self.settings, self.now, start_now)
+        return PoolWatch(self.calls, log, self.settings, self.now, start_now)
 
     def fails(self, **faults: float) -> None:
         """From now on this goes wrong, and nothing else."""
@@ -109,8 +109,9 @@ class WatchedPool:
         return [named(event) for event in self.look(after_s).events]
 
     def submit(self, run_s: float, user: str = "alice", **commands: str) -> str:
-        """Submit a job; its id."""
-        return f"{self.pool.submit(user, JOB | commands, run_s).cluster()}.0"
+        """Submit a job; its name."""
+        cluster = self.pool.submit(user, JOB | commands, run_s).cluster()
+        return f"{self.pool.schedd_name}#{cluster}.0"
 
     def close(self) -> None:
         """Close the log, at both ends."""

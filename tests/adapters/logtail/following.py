@@ -9,7 +9,7 @@ from typing import Any
 from outrider_adapters.logtail.readers import Readers
 from outrider_adapters.logtail.slices import Slice
 from outrider_adapters.logtail.tail import Tail
-from tests.adapters.readers.samples import record
+from tests.adapters.readers.samples import SCHEDD, record
 
 SETTLE_S = 2.0
 
@@ -96,4 +96,4 @@ def job_records(first: int, last: int) -> bytes:
 
 
 def names(first: int, last: int) -> list[str]:
-    return [f"{number}.0" for number in range(first, last + 1)]
+    return [f"{SCHEDD}#{number}.0" for number in range(first, last + 1)]

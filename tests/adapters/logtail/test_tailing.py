@@ -98,7 +98,7 @@ def test_a_half_record_at_the_end_of_a_renamed_log_is_counted(log: Followed) -> 
     log.append(job_record(3))
     log.settle()
     log.settle()
-    assert log.jobs == ["1.0", "3.0"]
+    assert log.jobs == names(1, 1) + names(3, 3)
     assert log.rejected == {"cut_short": 1}
 
 
@@ -265,5 +265,5 @@ def test_history_goes_on_being_history_after_a_restart(tmp_path: Path) -> None:
     log.append(job_record(5))
     log.settle()
     log.tail.close()
-    assert log.history_jobs[-1] == "4.0"
+    assert log.history_jobs[-1] == names(4, 4)[0]
     assert log.jobs == names(5, 5)

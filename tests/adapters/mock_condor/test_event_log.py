@@ -21,6 +21,7 @@ from tests.adapters.mock_condor.made_pool import (
     made_pool,
 )
 
+SCHEDD = "schedd@mock.local"
 KINDS = {
     0: events.SUBMITTED,
     1: events.STARTED,
@@ -83,7 +84,7 @@ def test_both_readers_find_the_same_events_of_the_same_jobs_at_the_same_seconds(
     assert set(reading.ignored) == {"job_ad_information"}
     mine = [(event[1], event[2], int(event[0])) for event in told(reading)]
     real = [
-        (KINDS[int(event.type)], f"{event.cluster}.{event.proc}", int(event.timestamp))
+        (KINDS[int(event.type)], f"{SCHEDD}#{event.cluster}.{event.proc}", int(event.timestamp))
         for event in theirs(path)
         if int(event.type) != 28
     ]
@@ -96,8 +97,10 @@ def test_the_log_tells_the_machine_the_user_and_the_group(tmp_path: Path) -> Non
     eventful_pool(path)
     events_told = told(ours(path))
     starts = [event[3] for event in events_told if event[1] == events.STARTED]
-    assert {machine for machine, _ in starts} == {"m0", "m1"}
-    (spec,) = {event[3] for event in events_told if event[1:3] == (events.SUBMITTED, "1.0")}
+    assert {machine for machine, *_ in starts} == {"m0", "m1"}
+    (spec,) = {
+        event[3] for event in events_told if event[1:3] == (events.SUBMITTED, f"{SCHEDD}#1.0")
+    }
     assert (spec.user, spec.vo) == ("alice", "physics")
 
 
@@ -114,7 +117,7 @@ def test_the_log_and_the_queue_tell_the_same_story(tmp_path: Path) -> None:
     starts = Counter(event[2] for event in told(ours(path)) if event[1] == events.STARTED)
     ads = pool.schedd("alice").query() + pool.schedd("alice").history()
     assert starts == Counter(
-        {f"{ad['ClusterId']}.{ad['ProcId']}": ad.get("JobRunCount", 0) for ad in ads}
+        {ad["GlobalJobId"].rpartition("#")[0]: ad.get("JobRunCount", 0) for ad in ads}
     )
 
 
@@ -140,6 +143,7 @@ def test_records_look_like_those_of_a_real_pool(shared: Path, tmp_path: Path) ->
     assert {name for _, name in mine if (28, name) not in real and _ == 28} <= {
         "AcctGroup",
         "AccountingGroup",
+        "GlobalJobId",
         "RequestCpus",
     }
 

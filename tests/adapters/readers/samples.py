@@ -4,6 +4,7 @@ import html
 import json
 from typing import Any
 
+SCHEDD = "submit.example.org"
 SUBMIT_HOST = "<10.0.0.1:9618?addrs=10.0.0.1-9618&alias=submit.example.org&sock=schedd_9_43af>"
 EXECUTE_HOST = "<10.0.0.7:9618?addrs=10.0.0.7-9618&alias=node7.example.org&sock=startd_8_2ab1>"
 FAILED = "Error from slot1_2@node7.example.org: Failed to execute '/no/such/file' (errno=2)"

@@ -10,7 +10,7 @@ from outrider_adapters.readers.htcondor import HTCondorLogReader
 from outrider_adapters.readers.htcondor.event_mapping import IGNORED_NAMES, JOB_EVENTS
 from outrider_adapters.readers.htcondor.hosts import UNKNOWN_HOST, machine_of_run
 from tests.adapters.readers import samples
-from tests.adapters.readers.samples import RUN, record
+from tests.adapters.readers.samples import RUN, SCHEDD, record
 
 FORMS: dict[str, Callable[[list[samples.Ad]], bytes]] = {
     "text": samples.as_text,
@@ -37,22 +37,23 @@ def told(data: bytes, **options: Any) -> list[tuple[int, str, str, Any]]:
     ]
 
 
+ALICES, BOBS = f"{SCHEDD}#1.0", f"{SCHEDD}#1.1"
 EXPECTED = [
-    (0, "submitted", "1.0", JobSpec(user="alice", vo="physics", cpus=2)),
-    (0, "submitted", "1.1", JobSpec(user="bob")),
-    (2, "started", "1.0", ("m1@node7.example.org", 2)),
-    (2, "started", "1.1", ("node8", 2)),
-    (4, "suspended", "1.0", None),
-    (5, "resumed", "1.0", None),
-    (6, "evicted", "1.1", "held"),
-    (6, "held", "1.1", None),
-    (8, "released", "1.1", None),
-    (9, "started", "1.1", ("node7.example.org", 2)),
-    (10, "evicted", "1.1", "failed_start"),
-    (12, "started", "1.1", ("node7.example.org", 2)),
-    (13, "evicted", "1.1", "unknown"),
-    (15, "removed", "1.1", "removed"),
-    (20, "completed", "1.0", None),
+    (0, "submitted", ALICES, JobSpec(user="alice", vo="physics", cpus=2)),
+    (0, "submitted", BOBS, JobSpec(user="bob")),
+    (2, "started", ALICES, ("m1@node7.example.org", 2, "slot1_2")),
+    (2, "started", BOBS, ("node8", 2, "slot2")),
+    (4, "suspended", ALICES, None),
+    (5, "resumed", ALICES, None),
+    (6, "evicted", BOBS, "held"),
+    (6, "held", BOBS, None),
+    (8, "released", BOBS, None),
+    (9, "started", BOBS, ("node7.example.org", 2, "slot1_2")),
+    (10, "evicted", BOBS, "failed_start"),
+    (12, "started", BOBS, ("node7.example.org", 2, "slot1_2")),
+    (13, "evicted", BOBS, "unknown"),
+    (15, "removed", BOBS, "removed"),
+    (20, "completed", ALICES, None),
 ]
 
 
@@ -139,7 +140,7 @@ def test_a_shadow_exception_and_a_failed_reconnection_end_the_run() -> None:
     assert told(record(7)) == [(0, "evicted", "1.0", "unknown")]
     assert told(record(7) + record(12))[0] == (0, "evicted", "1.0", "held")
     log = record(22) + record(24, date="2026-11-21 03:17:01")
-    assert told(log) == [(1, "evicted", "1.0", "unknown")]
+    assert told(log) == [(0, "disconnected", "1.0", None), (1, "evicted", "1.0", "unknown")]
 
 
 def test_a_failed_reconnection_that_an_eviction_repeats_is_one_end_of_one_run() -> None:
@@ -160,7 +161,7 @@ def test_every_number_is_an_event_or_ignored_by_name(number: int) -> None:
 
 def test_job_ids_are_plain_numbers() -> None:
     jobs = [event[2] for event in read(record(0, "2758.012.000") + record(0, "001.000.003")).events]
-    assert jobs == ["2758.12", "1.0.3"]
+    assert jobs == [f"{SCHEDD}#2758.12", f"{SCHEDD}#1.0.3"]
 
 
 @pytest.mark.parametrize(

@@ -373,11 +373,28 @@ def test_a_header_in_the_middle_begins_another_dump() -> None:
     assert {event[2] for event in reading.events} == {"7", "8", "9"}
 
 
-def test_rows_of_several_clusters_are_warned_of_once() -> None:
-    rows = [{"JobID": f"{n}", "Cluster": f"c{n % 2}"} for n in range(6)]
-    assert read(dump(*rows[::2])).warnings == []
-    (warning,) = read(dump(*rows)).warnings
-    assert "2 clusters" in warning
+def test_jobs_of_the_same_number_on_two_clusters_are_two() -> None:
+    rows = [{"JobID": "7", "Cluster": "c1"}, {"JobID": "7", "Cluster": "c2"}]
+    reading = read(dump(*rows))
+    assert {event[2] for event in reading.events} == {"c1:7", "c2:7"}
+    assert reading.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (ReaderOptions(log_name="sacct.txt"), "sacct.txt:7_2"),
+        (ReaderOptions(log_name="sacct.txt", system="c9"), "c9:7_2"),
+    ],
+)
+def test_where_no_column_names_the_cluster_a_person_s_word_or_the_file_s_name_does(
+    options: ReaderOptions, name: str
+) -> None:
+    told = SacctReader(options).read(dump({"JobID": "7_2"}), final=True).events
+    assert {event[2] for event in told} == {name}
+    column = dump({"JobID": "7_2", "Cluster": "c1"})
+    told = SacctReader(options).read(column, final=True).events
+    assert {event[2] for event in told} == {"c1:7_2"}
 
 
 def test_only_what_begins_with_sacct_s_header_is_recognised() -> None:

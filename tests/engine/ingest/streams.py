@@ -90,13 +90,17 @@ def run_of(
 times = st.integers(0, 40).map(float)
 jobs = st.sampled_from(["1.0", "1.1", "2.0"])
 hosts = st.sampled_from(["a1", "a2", "b1"])
-bare = st.sampled_from([ev.SUSPENDED, ev.RESUMED, ev.HELD, ev.RELEASED, ev.COMPLETED])
+slots = st.sampled_from(["slot1", "slot1_1"])
+bare = st.sampled_from(
+    [ev.SUSPENDED, ev.RESUMED, ev.HELD, ev.RELEASED, ev.COMPLETED, ev.DISCONNECTED, ev.RECONNECTED]
+)
 of_hosts = st.sampled_from(
     [ev.OWNER_CAME, ev.OWNER_WENT, ev.USABLE, ev.REBOOTED, ev.LEFT, ev.ASLEEP, ev.WOKEN, ev.DRAINED]
 )
 any_event: st.SearchStrategy[NamedEvent] = st.one_of(
     st.tuples(times, st.just(ev.SUBMITTED), jobs, st.just(JobSpec())),
     st.tuples(times, st.just(ev.STARTED), jobs, st.tuples(hosts, st.integers(1, 2))),
+    st.tuples(times, st.just(ev.STARTED), jobs, st.tuples(hosts, st.integers(1, 2), slots)),
     st.tuples(times, st.just(ev.EVICTED), jobs, st.sampled_from(ev.EVICTION_REASONS)),
     st.tuples(times, st.just(ev.REMOVED), jobs, st.sampled_from(["removed", "killed"])),
     st.tuples(times, st.just(ev.CHANGED), jobs, st.sampled_from([{"vo": "bio"}, {"cpus": 2}])),

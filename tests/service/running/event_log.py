@@ -17,10 +17,12 @@ class EventLog:
         path: the file; made when the first record is written.
         ahead_s: how far the writer's clock is ahead of this machine's. Behind it by more than the
             daemon waits for late events, no test has to wait for them either.
+        schedd: host from which jobs are submitted.
     """
 
-    def __init__(self, path: Path, ahead_s: float = -10.0) -> None:
+    def __init__(self, path: Path, ahead_s: float = -10.0, schedd: str = "10.0.0.200") -> None:
         self.path = path
+        self.schedd = schedd
         self.ahead_s = ahead_s
         self.counts: Counter[str] = Counter()
         self._at_s = float("-inf")
@@ -31,7 +33,7 @@ class EventLog:
         self._at_s = time_s
 
     def submit(self, *jobs: int) -> None:
-        self._write("submitted", 0, jobs, "Job submitted from host: <10.0.0.200:9618>")
+        self._write("submitted", 0, jobs, f"Job submitted from host: <{self.schedd}:9618>")
 
     def start(self, job: int, machine: int) -> None:
         self._write("started", 1, [job], f"Job executing on host: <10.0.0.{machine}:9618>")

@@ -10,8 +10,9 @@ import msgspec
 from outrider_adapters.readers.htcondor import event_mapping as meaning
 from outrider_adapters.readers.htcondor import frames
 from outrider_adapters.readers.htcondor.dates import Dates
-from outrider_adapters.readers.htcondor.hosts import machine_of_run, machine_of_slot
-from outrider_adapters.readers.htcondor.job_ads import SPEC_ATTRIBUTES, job_name, job_spec
+from outrider_adapters.readers.htcondor.hosts import machine_of_run, machine_of_slot, slot_of
+from outrider_adapters.readers.htcondor.job_ads import SPEC_ATTRIBUTES, job_id, job_spec
+from outrider_adapters.readers.htcondor.names import JobNames
 from outrider_adapters.readers.htcondor.record_events import Account
 from outrider_adapters.readers.htcondor.text import MOST_RECORD_BYTES
 
@@ -28,12 +29,16 @@ class ClassAdReader:
 
     Args:
         dates: the log's calendar.
+        names: what the log's jobs are called.
         markup: how ads are delimited.
         parse: turns the bytes of an ad into its attributes; raises `ValueError` if it cannot.
     """
 
-    def __init__(self, dates: Dates, markup: frames.Markup, parse: Callable[[bytes], Ad]) -> None:
+    def __init__(
+        self, dates: Dates, names: JobNames, markup: frames.Markup, parse: Callable[[bytes], Ad]
+    ) -> None:
         self._dates = dates
+        self._names = names
         self._markup = markup
         self._parse = parse
 
@@ -73,7 +78,7 @@ class ClassAdReader:
             account.reject("date")
             return
         account.at(offset, time_s)
-        job = _job(ad)
+        job = self._name(number, ad)
         if number == meaning.JOB_AD_INFORMATION and job and account.is_open(job):
             _tell_job_ad(time_s, job, ad, account)
         if number not in meaning.JOB_EVENTS:
@@ -82,6 +87,17 @@ class ClassAdReader:
             account.reject("no_job")
         else:
             _tell(number, time_s, job, ad, account)
+            if number in meaning.ENDINGS and self._names.wants_endings:
+                self._names.ended(job)
+
+    def _name(self, number: int, ad: Ad) -> str | None:
+        """What the ad's job is called; None if the ad names no job."""
+        job = _job(ad)
+        if job is None:
+            return None
+        if number == meaning.SUBMIT:
+            return self._names.submitted(job, _word(ad, "SubmitHost"))
+        return self._names.of(job)
 
 
 def parse_json(record: bytes) -> Ad:
@@ -120,14 +136,15 @@ def _job(ad: Ad) -> str | None:
     ids = [ad.get(name, 0) for name in ("Cluster", "Proc", "Subproc")]
     if "Cluster" not in ad or "Proc" not in ad or any(type(part) is not int for part in ids):
         return None
-    return job_name(*map(str, ids))
+    return job_id(*map(str, ids))
 
 
 def _tell(number: int, time_s: float, job: str, ad: Ad, account: Account) -> None:
     if number == meaning.SUBMIT:
         account.submitted(time_s, job)
     elif number == meaning.EXECUTE:
-        account.started(time_s, job, _machine(ad), _cpus(ad))
+        slot = slot_of(_word(ad, "SlotName").strip())
+        account.started(time_s, job, _machine(ad), _cpus(ad), slot)
     elif number in meaning.SIMPLE_KINDS:
         account.tell(time_s, meaning.SIMPLE_KINDS[number], job)
     elif number in meaning.LEAVING_REASONS:
@@ -142,8 +159,9 @@ def _tell(number: int, time_s: float, job: str, ad: Ad, account: Account) -> Non
 
 def _tell_job_ad(time_s: float, job: str, ad: Ad, account: Account) -> None:
     trigger = ad.get("TriggerEventTypeNumber")
-    if trigger == meaning.EXECUTE and _word(ad, "RemoteHost"):
-        account.machine_told(time_s, job, machine_of_slot(_word(ad, "RemoteHost")))
+    host = _word(ad, "RemoteHost")
+    if trigger == meaning.EXECUTE and host:
+        account.machine_told(time_s, job, machine_of_slot(host), slot_of(host))
     elif trigger == meaning.SUBMIT:
         facts = {name: str(ad[name]) for name in SPEC_ATTRIBUTES if name in ad}
         account.spec_told(time_s, job, job_spec(facts))

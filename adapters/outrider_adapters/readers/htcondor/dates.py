@@ -4,9 +4,8 @@ import datetime as dt
 import re
 from itertools import pairwise
 from typing import Final, NamedTuple
-from zoneinfo import ZoneInfo
 
-from outrider.api import ConfigurationError, ReaderOptions
+from outrider.api import ReaderOptions
 
 DAY_S: Final = 86_400
 _ISO = re.compile(rb"(\d{4})-(\d\d?)-(\d\d?)[ T](\d\d):(\d\d)")
@@ -41,12 +40,7 @@ class Dates:
     """
 
     def __init__(self, options: ReaderOptions) -> None:
-        try:
-            self._zone: dt.tzinfo = ZoneInfo(options.timezone) if options.timezone else dt.UTC
-        except (KeyError, ValueError, OSError) as error:  # what ZoneInfo raises for odd names
-            raise ConfigurationError(
-                f'time zone "{options.timezone}" is not known; right would be "Europe/Berlin"'
-            ) from error
+        self._zone = options.zone()
         self._options = options
         self._minutes: dict[bytes, float] = {}
         self._day: Day | None = None

@@ -19,6 +19,8 @@ SUSPENDED: Final = 10
 UNSUSPENDED: Final = 11
 HELD: Final = 12
 RELEASED: Final = 13
+DISCONNECTED: Final = 22
+RECONNECTED: Final = 23
 RECONNECT_FAILED: Final = 24
 JOB_AD_INFORMATION: Final = 28
 DATAFLOW_JOB_SKIPPED: Final = 46
@@ -36,6 +38,8 @@ JOB_EVENTS: Final = frozenset(
         UNSUSPENDED,
         HELD,
         RELEASED,
+        DISCONNECTED,  # the run may go on: 023 or 024 tells
+        RECONNECTED,  # it did
         RECONNECT_FAILED,  # the run is lost; "rescheduling job"
         DATAFLOW_JOB_SKIPPED,  # its output is newer than its input: done without a run
     }
@@ -48,11 +52,16 @@ SIMPLE_KINDS: Final = {
     SUSPENDED: events.SUSPENDED,
     UNSUSPENDED: events.RESUMED,
     RELEASED: events.RELEASED,
+    DISCONNECTED: events.DISCONNECTED,
+    RECONNECTED: events.RECONNECTED,
 }
 """Records that say all there is by themselves."""
 
 LEAVING_REASONS: Final = {ABORTED: "removed", HELD: "held"}
 """Records that take a job out of the queue, and the reason they give a run that ended with them."""
+
+ENDINGS: Final = frozenset({TERMINATED, ABORTED, DATAFLOW_JOB_SKIPPED})
+"""Records after which a job is gone for good."""
 
 IGNORED_NAMES: Final = {
     3: "checkpointed",
@@ -66,8 +75,6 @@ IGNORED_NAMES: Final = {
     19: "globus_resource_up",
     20: "globus_resource_down",
     21: "remote_error",  # what became of the run follows as 004, 007 or 012
-    22: "disconnected",  # the run goes on: 023 or 024 tells the end of it
-    23: "reconnected",
     24: "reconnect_failed",  # an event, but where a 004 of the same second repeats it
     25: "grid_resource_up",
     26: "grid_resource_down",

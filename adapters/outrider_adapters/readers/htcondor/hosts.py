@@ -8,7 +8,7 @@ UNKNOWN_HOST: Final = "unknown"
 
 _SLOT = re.compile(r"(?:slot|vm|backfill)\d+(?:_\d+)*@")
 _ADDRESS = re.compile(r"<(?:\[([^\]]*)\]|([^:?>]*))(?::\d*)?(?:\?([^>]*))?>")
-_MADE_UP_SOCKET = re.compile(r"(?:[a-z]+_)?\d+_[0-9a-f]+(?:_\d+)?|startd")
+_MADE_UP_SOCKET = re.compile(r"(?:[a-z]+_)?\d+_[0-9a-f]+(?:_\d+)?|startd|schedd")
 
 
 def machine_of_slot(name: str) -> str:
@@ -49,3 +49,27 @@ def machine_of_run(slot_name: str, address: str) -> str:
     if socket and "@" not in host and not _MADE_UP_SOCKET.fullmatch(socket):
         return f"{socket}@{host}"
     return host
+
+
+def slot_of(name: str) -> str:
+    """The slot's own part of a slot's name; empty where there is none.
+
+    >>> slot_of("slot1_2@m1@node7"), slot_of("node7")
+    ('slot1_2', '')
+    """
+    slot = _SLOT.match(name)
+    return name[: slot.end() - 1] if slot else ""
+
+
+def schedd_of(address: str) -> str:
+    """The schedd at an address, as far as an address tells; empty if it names no host.
+
+    By default a schedd has the full name of its host, which is the alias of its address. One
+    that was given a local name (``SCHEDD.B``) listens at a socket of that name. Ports and
+    sockets that change with every start say nothing.
+
+    >>> schedd_of("<10.0.0.5:9618?addrs=10.0.0.5-9618&alias=ap1.example.org&sock=schedd_1_43af>")
+    'ap1.example.org'
+    """
+    machine = machine_of_run("", address)
+    return "" if machine == UNKNOWN_HOST else machine

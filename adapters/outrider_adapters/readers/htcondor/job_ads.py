@@ -1,4 +1,4 @@
-"""What a job's id and ad say: its name here, its user, its group, its CPUs."""
+"""What a job's id and ad say: its short id, its user, its group, its CPUs."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -17,10 +17,10 @@ SPEC_ATTRIBUTES: Final = (
 """Attributes of a job ad that `job_spec` reads."""
 
 
-def job_name(cluster: str, proc: str, subproc: str) -> str:
-    """A job id in HTCondor's short spelling.
+def job_id(cluster: str, proc: str, subproc: str) -> str:
+    """A job id in HTCondor's short spelling, unique within its schedd only.
 
-    >>> job_name("001", "000", "000")
+    >>> job_id("001", "000", "000")
     '1.0'
     """
     name = f"{_plain(cluster)}.{_plain(proc)}"

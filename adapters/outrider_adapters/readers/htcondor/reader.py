@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Final, Protocol
 from outrider.api import LogReader, ReaderOptions, Reading
 from outrider_adapters.readers.htcondor import classads, frames, text
 from outrider_adapters.readers.htcondor.dates import Dates, Day
+from outrider_adapters.readers.htcondor.names import JobNames
 from outrider_adapters.readers.htcondor.record_events import NO_CLOCK, Account
 
 _HEAD_BYTES: Final = 64 * 1024
@@ -27,6 +28,8 @@ class HTCondorLogReader(LogReader):
     Dates without a year are told by `ReaderOptions.year`, which then needs the whole log in one
     final reading, or by `ReaderOptions.modified_s`.
 
+    Jobs go by ``SCHEDD#CLUSTER.PROC`` (`JobNames` says what names the schedd).
+
     What was written in the last two seconds of the log waits for the next, for it may explain
     them; a final reading gives it out.
     """
@@ -37,11 +40,13 @@ class HTCondorLogReader(LogReader):
     def __init__(self, options: ReaderOptions) -> None:
         super().__init__(options)
         self._dates = Dates(options)
+        self._names = JobNames(options)
         self._clock = NO_CLOCK
+        dates, names = self._dates, self._names
         self._forms: dict[str, _Form] = {
-            "text": text.TextReader(self._dates),
-            "json": classads.ClassAdReader(self._dates, frames.JSON, classads.parse_json),
-            "xml": classads.ClassAdReader(self._dates, frames.XML, classads.parse_xml),
+            "text": text.TextReader(dates, names),
+            "json": classads.ClassAdReader(dates, names, frames.JSON, classads.parse_json),
+            "xml": classads.ClassAdReader(dates, names, frames.XML, classads.parse_xml),
         }
         self._form_name = ""
 
@@ -56,6 +61,7 @@ class HTCondorLogReader(LogReader):
         name = self._form_name or _form_of(data)
         if name == "text" and not text.anchor_years(data, self._dates, final):
             return Reading([], 0, 0, 0, {}, {})
+        self._names.begin(data)
         account = Account(self._dates, self._clock)
         end = self._forms[name or "text"].read(data, final, account)
         reading, self._clock = account.settle(end, final)
@@ -63,18 +69,29 @@ class HTCondorLogReader(LogReader):
         reading.warnings = self._dates.take_warnings()
         if reading.records:
             self._form_name = name
+            self._names.settle()
         return reading
 
     def save(self) -> Any:
-        """The form, the newest second and, for dates without a year, the day the log stands at."""
+        """Form, names, newest second and, for dates without a year, the day the log stands at."""
         day = self._dates.day
-        return {"form": self._form_name, "clock": self._clock, "day": list(day) if day else None}
+        return {
+            "form": self._form_name,
+            "names": self._names.save(),
+            "clock": self._clock,
+            "day": list(day) if day else None,
+        }
 
     def restore(self, saved: Any) -> None:
         """Go on from what `save` gave."""
         self._form_name = saved["form"]
         self._clock = saved["clock"]
         self._dates.day = Day(*saved["day"]) if saved["day"] else None
+        self._names.restore(saved["names"])
+
+    def inherit(self, saved: Any) -> None:
+        """A log that was rotated is the same schedd's."""
+        self._names.restore(saved["names"])
 
 
 def _form_of(data: bytes) -> str:

@@ -1,7 +1,7 @@
 """What a log has told so far: events, and which of them the next records may still correct."""
 
 from collections import Counter
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from outrider.api import JobSpec, NamedEvent, Reading, events
 from outrider_adapters.readers.htcondor import event_mapping as meaning
@@ -95,9 +95,9 @@ class Account:
         """A 000. Who submitted it may follow."""
         self._open(time_s, events.SUBMITTED, job, _SPEC_UNTOLD)
 
-    def started(self, time_s: float, job: str, machine: str, cpus: int) -> None:
+    def started(self, time_s: float, job: str, machine: str, cpus: int, slot: str = "") -> None:
         """A 001. A better name of the machine may follow."""
-        self._open(time_s, events.STARTED, job, (machine, cpus))
+        self._open(time_s, events.STARTED, job, _run(machine, cpus, slot))
 
     def lost(self, time_s: float, job: str, reason: str) -> None:
         """A 002, 004 or 007: the run is over, its work is lost. The reason may follow.
@@ -127,11 +127,12 @@ class Account:
         """Whether a 028 of this job can still say something new."""
         return job in self._fresh or job in self._older
 
-    def machine_told(self, time_s: float, job: str, machine: str) -> None:
+    def machine_told(self, time_s: float, job: str, machine: str, slot: str = "") -> None:
         """A 028 names the machine of the 001 before it."""
         index = self._find(time_s, job, events.STARTED)
         if index is not None:
-            self._correct(index, (machine, self._extra(index)[1]))
+            _, cpus, *known = self._extra(index)
+            self._correct(index, _run(machine, cpus, slot or "".join(known)))
 
     def spec_told(self, time_s: float, job: str, spec: JobSpec) -> None:
         """A 028 tells what the job of the 000 before it asks for."""
@@ -197,7 +198,7 @@ class Account:
             return None
         return index
 
-    def _extra(self, index: int) -> tuple[str, int]:
+    def _extra(self, index: int) -> tuple[Any, ...]:
         event = self.events[index]
         return ("", 1) if event is None else event[3]
 
@@ -205,3 +206,8 @@ class Account:
         event = self.events[index]
         if event is not None:
             self.events[index] = (*event[:3], extra)
+
+
+def _run(machine: str, cpus: int, slot: str) -> tuple[str, int] | tuple[str, int, str]:
+    """Where a run is, as a `events.STARTED` tells it."""
+    return (machine, cpus, slot) if slot else (machine, cpus)

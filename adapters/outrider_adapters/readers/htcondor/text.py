@@ -5,8 +5,9 @@ from typing import Final
 
 from outrider_adapters.readers.htcondor import event_mapping as meaning
 from outrider_adapters.readers.htcondor.dates import Dates
-from outrider_adapters.readers.htcondor.hosts import machine_of_run, machine_of_slot
-from outrider_adapters.readers.htcondor.job_ads import SPEC_ATTRIBUTES, job_name, job_spec
+from outrider_adapters.readers.htcondor.hosts import machine_of_run, machine_of_slot, slot_of
+from outrider_adapters.readers.htcondor.job_ads import SPEC_ATTRIBUTES, job_spec
+from outrider_adapters.readers.htcondor.names import JobNames
 from outrider_adapters.readers.htcondor.record_events import Account
 
 MOST_RECORD_BYTES: Final = 1 << 20
@@ -26,7 +27,7 @@ _REMOTE_HOST = re.compile(rb'\nRemoteHost = "([^"\r\n]*)"')
 _VACATE_CODE = re.compile(rb"\nVacateReasonCode = (\d{1,9})\b")
 _SPEC_ATTRIBUTE = re.compile(rb"\n(" + "|".join(SPEC_ATTRIBUTES).encode() + rb') = "?([^"\r\n]*)')
 _HEAD_BYTES = 1 << 16
-_MOST_NAMES = 100_000  # job ids and places remembered at a time
+_MOST_NAMES = 100_000  # places remembered at a time
 _BLANK = b" \t\r\n."
 _JOB_AD: Final = b"028"
 _EXECUTE: Final = b"001"
@@ -36,6 +37,8 @@ _IGNORED: Final = {
     if number not in meaning.JOB_EVENTS
 }
 _SIMPLE_KINDS: Final = {b"%03d" % number: kind for number, kind in meaning.SIMPLE_KINDS.items()}
+_SUBMIT: Final = b"%03d" % meaning.SUBMIT
+_ENDINGS: Final = frozenset(b"%03d" % number for number in meaning.ENDINGS)
 
 
 def anchor_years(data: bytes, dates: Dates, whole: bool) -> bool:
@@ -46,12 +49,17 @@ def anchor_years(data: bytes, dates: Dates, whole: bool) -> bool:
 
 
 class TextReader:
-    """Reads the text form. It remembers names it has already made, nothing else."""
+    """Reads the text form. It remembers names it has already made, nothing else.
 
-    def __init__(self, dates: Dates) -> None:
+    Args:
+        dates: the log's calendar.
+        names: what the log's jobs are called.
+    """
+
+    def __init__(self, dates: Dates, names: JobNames) -> None:
         self._dates = dates
-        self._jobs: dict[bytes, str] = {}
-        self._places: dict[tuple[bytes, bytes | None], str] = {}
+        self._names = names
+        self._places: dict[tuple[bytes, bytes | None], tuple[str, str]] = {}
 
     def read(self, data: bytes, final: bool, account: Account) -> int:
         """Tell the account every whole record at the front of the data.
@@ -87,7 +95,12 @@ class TextReader:
             account.reject("date")
             return
         account.at(header.start(), time_s)
-        job = self._jobs.get(raw_job) or self._name_job(raw_job)
+        names = self._names
+        if number == _SUBMIT:
+            place = _PLACE.match(data, header.end(), end)
+            account.submitted(time_s, names.submitted_raw(raw_job, place[1] if place else None))
+            return
+        job = names.of_raw(raw_job)
         if number in _IGNORED:
             if number == _JOB_AD and account.is_open(job):
                 _tell_job_ad(time_s, job, data, header.end(), end, account)
@@ -96,16 +109,16 @@ class TextReader:
             account.tell(time_s, _SIMPLE_KINDS[number], job)
         elif number == _EXECUTE:
             cpus = _CPUS.search(data, header.end(), end)
-            machine = self._machine(data, header.end(), end)
-            account.started(time_s, job, machine, max(1, int(cpus[1])) if cpus else 1)
+            machine, slot = self._place(data, header.end(), end)
+            account.started(time_s, job, machine, max(1, int(cpus[1])) if cpus else 1, slot)
         else:
             self._tell(int(number), time_s, job, data[header.end() : end], account)
+        if number in _ENDINGS and names.wants_endings:
+            names.ended(job)
 
     def _tell(self, number: int, time_s: float, job: str, body: bytes, account: Account) -> None:
         if number not in meaning.JOB_EVENTS:
             account.ignore(meaning.ignored_name(number))
-        elif number == meaning.SUBMIT:
-            account.submitted(time_s, job)
         elif number in meaning.LEAVING_REASONS:
             account.left_queue(time_s, job, meaning.LEAVING_REASONS[number])
         elif number == meaning.RECONNECT_FAILED:
@@ -114,23 +127,18 @@ class TextReader:
             failed = number == meaning.EXECUTABLE_ERROR or meaning.FAILED_EXEC.encode() in body
             account.lost(time_s, job, meaning.loss_reason(failed))
 
-    def _machine(self, data: bytes, body: int, end: int) -> str:
+    def _place(self, data: bytes, body: int, end: int) -> tuple[str, str]:
+        """The machine of a 001, and the slot on it (empty where the record names none)."""
         match = _PLACE.match(data, body, end)
         key = (match[1], match[2]) if match else (b"", None)
-        machine = self._places.get(key)
-        if machine is None:
+        place = self._places.get(key)
+        if place is None:
             address, slot = (word.decode("utf-8", "replace") if word else "" for word in key)
-            machine = machine_of_run(slot, address)
+            place = machine_of_run(slot, address), slot_of(slot.strip())
             if len(self._places) >= _MOST_NAMES:
                 self._places.clear()
-            self._places[key] = machine
-        return machine
-
-    def _name_job(self, raw: bytes) -> str:
-        if len(self._jobs) >= _MOST_NAMES:
-            self._jobs.clear()
-        name = self._jobs[raw] = job_name(*raw.decode().split("."))
-        return name
+            self._places[key] = place
+        return place
 
 
 def _skip_unended(data: bytes, start: int, stop: int, account: Account) -> None:
@@ -164,7 +172,8 @@ def _tell_job_ad(
     if number == meaning.EXECUTE:
         host = _REMOTE_HOST.search(data, body, end)
         if host is not None and host[1]:
-            account.machine_told(time_s, job, machine_of_slot(host[1].decode("utf-8", "replace")))
+            name = host[1].decode("utf-8", "replace")
+            account.machine_told(time_s, job, machine_of_slot(name), slot_of(name))
     elif number == meaning.SUBMIT:
         facts = {
             name.decode(): value.decode("utf-8", "replace")

@@ -3,9 +3,8 @@
 import datetime as dt
 import re
 from typing import Final
-from zoneinfo import ZoneInfo
 
-from outrider.api import ConfigurationError, ReaderOptions
+from outrider.api import ReaderOptions
 
 _MOST_MINUTES: Final = 4096  # a cache entry is about 100 bytes; older minutes hardly come again
 _MINUTE = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d):(\d\d)", re.ASCII)
@@ -23,12 +22,7 @@ class Stamps:
     """
 
     def __init__(self, options: ReaderOptions) -> None:
-        try:
-            self._zone: dt.tzinfo = ZoneInfo(options.timezone) if options.timezone else dt.UTC
-        except (KeyError, ValueError, OSError) as error:  # what ZoneInfo raises for odd names
-            raise ConfigurationError(
-                f'time zone "{options.timezone}" is not known; right would be "Europe/Berlin"'
-            ) from error
+        self._zone = options.zone()
         self._minutes: dict[tuple[str, str | None], float] = {}
 
     def at(self, minute: str, second: str, zone: str | None) -> float:

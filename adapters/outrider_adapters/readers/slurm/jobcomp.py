@@ -25,8 +25,9 @@ _CPUS_ASKED = re.compile(r"cpu=(\d{1,9})", re.ASCII)
 class JobcompReader(LineReader):
     """Reads what the jobcomp/filetxt plugin of the Slurm controller appends when a job ends.
 
-    Tasks of arrays go by sacct's spelling (``123_4``), and so do components of heterogeneous jobs
-    (``123+0``). Records of Slurm before 15.08 do not tell of submissions.
+    Jobs go by ``CLUSTER:ID``, and tasks of arrays (``123_4``) and components of heterogeneous jobs
+    (``123+0``) by sacct's spelling. Where a record does not tell the cluster, `LineReader.name_of`
+    says what stands for it. Records of Slurm before 15.08 do not tell of submissions.
 
     Raises:
         ConfigurationError: the time zone is not known.
@@ -52,7 +53,7 @@ class JobcompReader(LineReader):
         state = head["state"]
         return self.lives.tell(
             Record(
-                job=_job_name(head["id"], more),
+                job=self.name_of(_job_id(head["id"], more), _cluster(more.get("Cluster"))),
                 state=states.REQUEUED if state == "PENDING" else state,
                 submit=more.get("SubmitTime", ""),
                 eligible=more.get("EligibleTime", ""),
@@ -76,7 +77,12 @@ def _word(text: str | None) -> str:
     return "" if text is None or text == "(null)" else text
 
 
-def _job_name(number: str, more: dict[str, str]) -> str:
+def _cluster(text: str | None) -> str:
+    """The cluster's name; a controller without accounting writes that it knows none."""
+    return "" if text == "unknown" else _word(text)
+
+
+def _job_id(number: str, more: dict[str, str]) -> str:
     if "ArrayTaskId" in more:
         return f"{more.get('ArrayJobId', number)}_{more['ArrayTaskId']}"
     if "HetJobId" in more:

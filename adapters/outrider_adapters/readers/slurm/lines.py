@@ -23,8 +23,20 @@ class LineReader(LogReader):
     def __init__(self, options: ReaderOptions) -> None:
         super().__init__(options)
         self.lives = Lives(options)
+        self._cluster = options.system or options.log_name
         self.ignored: Counter[str] = Counter()
         self.warnings: list[str] = []
+
+    def name_of(self, job: str, cluster: str = "") -> str:
+        """The name of a job: ``CLUSTER:ID``, for every cluster counts from 1.
+
+        Args:
+            job: its id, with that of its task: ``123``, ``123_4``, ``123+0``.
+            cluster: what the record says; where it is silent, `ReaderOptions.system` counts, else
+                the log's name.
+        """
+        cluster = cluster or self._cluster
+        return f"{cluster}:{job}" if cluster else job
 
     def read_line(self, line: str) -> list[NamedEvent]:
         """The events of a line that is not blank; none where it was counted as ignored.

@@ -16,7 +16,8 @@ _NO_JOB = re.compile(
     re.ASCII,
 )
 _ALL_THAT_HELPS: Final = (
-    "JobID,State,Submit,Eligible,Start,End,AllocCPUS,ReqCPUS,User,Account,Group,Timelimit,NodeList"
+    "Cluster,JobID,State,Submit,Eligible,Start,End,"
+    "AllocCPUS,ReqCPUS,User,Account,Group,Timelimit,NodeList"
 )
 
 
@@ -26,8 +27,9 @@ class SacctReader(LineReader):
     Columns are found by the names in the header; ``JobID``, ``State`` and ``End`` must be there.
     The columns of a dump without one (``-n``) are named by `ReaderOptions.fields`.
 
-    Jobs go by sacct's own spelling: ``123``, ``123_4`` (a task of an array), ``123+0`` (one
-    component of a heterogeneous job: each has CPUs of its own and counts as a job). Steps are
+    Jobs go by ``CLUSTER:ID``, the id in sacct's own spelling: ``123``, ``123_4`` (a task of an
+    array), ``123+0`` (one component of a heterogeneous job: each has CPUs of its own and counts
+    as a job). The cluster is that of the column ``Cluster`` (see `LineReader.name_of`). Steps are
     ignored, and so are tasks of arrays that are in one row still (``123_[5-10]``).
 
     With ``--duplicates`` the rows of a job that was queued again must stand in sacct's order, the
@@ -50,7 +52,6 @@ class SacctReader(LineReader):
                 f"{' and no '.join(self._columns.missing)}; "
                 f"right would be every column of the file in its order, as {_ALL_THAT_HELPS}"
             )
-        self._clusters: set[str] = set()
 
     @classmethod
     def recognises(cls, head: bytes) -> bool:
@@ -75,10 +76,8 @@ class SacctReader(LineReader):
             return []
         if columns.missing:
             raise UnreadableRecordError("no_such_column")
-        *said, cluster = columns.pick(cells)
-        if cluster and cluster not in self._clusters:
-            self._note_cluster(cluster)
-        record = Record(*said)
+        job, *said, cluster = columns.pick(cells)
+        record = Record(self.name_of(job, cluster), *said)
         if record.state == states.REVOKED:
             self.ignored["revoked"] += 1
             return []
@@ -100,14 +99,6 @@ class SacctReader(LineReader):
                 f"let sacct print them, with --format {_ALL_THAT_HELPS}"
             )
         return []
-
-    def _note_cluster(self, cluster: str) -> None:
-        self._clusters.add(cluster)
-        if len(self._clusters) > 1:
-            self._warn(
-                f"rows of {len(self._clusters)} clusters, {cluster} among them: jobs of the same "
-                "number are taken for one; dump each cluster by itself"
-            )
 
     def _warn(self, warning: str) -> None:
         if warning not in self.warnings:

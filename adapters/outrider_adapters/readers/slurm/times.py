@@ -4,9 +4,8 @@ import datetime as dt
 import re
 from functools import lru_cache
 from typing import Final
-from zoneinfo import ZoneInfo
 
-from outrider.api import ConfigurationError, ReaderOptions
+from outrider.api import ReaderOptions
 
 DAY_S: Final = 86_400
 _LAST_S: Final = 253_402_300_800  # the year 10,000
@@ -33,12 +32,7 @@ class Clock:
     """
 
     def __init__(self, options: ReaderOptions) -> None:
-        try:
-            self._zone: dt.tzinfo = ZoneInfo(options.timezone) if options.timezone else dt.UTC
-        except (KeyError, ValueError, OSError) as error:  # what ZoneInfo raises for odd names
-            raise ConfigurationError(
-                f'time zone "{options.timezone}" is not known; right would be "Europe/Berlin"'
-            ) from error
+        self._zone = options.zone()
         self._minutes: dict[str, float] = {}
 
     def at(self, text: str) -> float | None:

@@ -34,7 +34,9 @@ def command(
     Example:
       outrider explain 1234.0 --config /etc/outrider/outrider.toml
 
-    JOB is a name in the batch system's own spelling. Times in --json are Unix seconds, spans
+    JOB is a name as the page lists it (SCHEDD#CLUSTER.PROC, CLUSTER:ID, ID.SERVER), or its short
+    form where only one job here has it: 1234.0, 1234. Where several have it, they are listed.
+    Times in --json are Unix seconds, spans
     seconds.
     """
     found = [_explain(job, url, config, ledger) for job in jobs]
@@ -57,7 +59,7 @@ def _explain(job: str, url: str | None, config: Path | None, ledger: Path | None
     try:
         return daemon_address(url, loaded).ask(explain_path(job))
     except UnknownJobError as error:
-        return {"job": job, "source": "daemon", "error": str(error)}
+        return _unexplained(job, "daemon", str(error), error.candidates)
     except PeerError as error:
         journal = journal_path(loaded)
         if loaded is None and not journal.exists():
@@ -68,15 +70,28 @@ def _explain(job: str, url: str | None, config: Path | None, ledger: Path | None
             raise PeerError(f"{error}; and its ledger cannot be read: {second}") from second
 
 
+def _unexplained(job: str, source: str, error: str, candidates: list[str]) -> dict[str, Any]:
+    """What is told of a job that is not known, or that may be one of several."""
+    told: dict[str, Any] = {"job": job, "source": source, "error": error}
+    return told | {"candidates": candidates} if candidates else told
+
+
 def _from_ledger(job: str, path: Path) -> dict[str, Any]:
     from outrider.ledger import TIMEZONE_KEY, Journal
 
     with Journal(path, read_only=True) as journal:
         newest_first = journal.latest_decisions(_ROWS, job)
         zone = journal.meta(TIMEZONE_KEY, "UTC")
+        meant = [] if newest_first else journal.jobs_meant(job)
+        if len(meant) == 1:
+            [job] = meant
+            newest_first = journal.latest_decisions(_ROWS, job)
     rows = [decision.as_row(seq) for seq, decision in reversed(newest_first)]
     if not rows:
-        return {"job": job, "source": "ledger", "error": f"{path}: no decision about {job}"}
+        error = f"{path}: no decision about {job}"
+        if meant:
+            error = f"{job!r} may be any of {len(meant)} jobs; say which"
+        return _unexplained(job, "ledger", error, meant)
     latest = {row["policy"]: row for row in rows}
     return {
         "job": job,
@@ -123,7 +138,8 @@ def _told(row: dict[str, Any]) -> str:
 
 def _lines(found: dict[str, Any]) -> list[str]:
     if "error" in found:
-        return [f"{found['job']}: {found['error']} (source: {found['source']})"]
+        head = f"{found['job']}: {found['error']} (source: {found['source']})"
+        return [head, *(f"  {name}" for name in found.get("candidates", []))]
     zone = found["timezone"]
     lines = [f"{found['mode']}: {found['sentence']} (source: {found['source']})"]
     if found["waiting_s"] is not None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import click
 
@@ -10,6 +10,7 @@ from outrider.cli.options import file_path, json_option
 from outrider.cli.printing import count, figure, print_json, shown
 from outrider.cli.progress import progress_bar
 from outrider.model.errors import ConfigurationError
+from outrider.model.localtime import time_zone
 
 
 @click.group("export", short_help="Make a trace of what was recorded.")
@@ -125,8 +126,6 @@ def campus(
 
 def _zone(name: str) -> ZoneInfo:
     try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ConfigurationError(
-            f'--timezone "{name}": no such zone; right would be a name like Europe/Berlin'
-        ) from error
+        return time_zone(name)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"--timezone: {error}") from error

@@ -32,6 +32,10 @@ from outrider.cli.progress import progress_bar
     "--timezone", metavar="NAME", help="Zone of dates that name none, as Europe/Berlin. "
     "[default: UTC]",
 )  # fmt: skip
+@click.option(
+    "--system", metavar="NAME", help="Schedd or Slurm cluster whose jobs these are, where the "
+    "records do not name it. [default: the host of a schedd, else the file's name]",
+)  # fmt: skip
 @json_option
 def command(
     files: tuple[Path, ...],
@@ -39,14 +43,16 @@ def command(
     fields: str,
     year: int | None,
     timezone: str | None,
+    system: str | None,
     as_json: bool,
 ) -> None:
     """Read the logs a batch system wrote and report what happened.
 
     Use it for a first look at a site, before any daemon runs: waits, work kept and thrown away,
-    evictions. Several files are merged by time, what two of them tell is counted once. Files may
-    be gzipped. Every record is an event, a duplicate, ignored (counted by kind) or rejected
-    (counted by reason).
+    evictions. Several files are merged by time, what two of them tell of the same job is counted
+    once; jobs of the same number, but of two schedds or clusters, are two. Files may be gzipped.
+    Every record is an event, a duplicate, ignored (counted by kind) or rejected (counted by
+    reason).
 
     Example:
       outrider ingest /var/log/condor/EventLog /var/log/condor/EventLog.old
@@ -59,7 +65,7 @@ def command(
 
     columns = tuple(name.strip() for name in fields.split(",")) if fields else ()
     logs = [
-        LogFile(file, format_name, year=year, timezone=timezone, fields=columns)
+        LogFile(file, format_name, year=year, timezone=timezone, fields=columns, system=system)
         for file in dict.fromkeys(files)
     ]
     with progress_bar("reading") as progress:

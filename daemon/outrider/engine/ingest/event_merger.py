@@ -103,6 +103,7 @@ class Intake:
             (bool(self._waiting) and self._waiting[0][0] <= mark_s)
             or (bool(self._wakes) and self._wakes[0] <= mark_s)
             or (self._tick_due and self.now <= mark_s)
+            or self.tracker.settles_at_s <= mark_s
         )
         return mark_s if moves else None
 
@@ -123,6 +124,7 @@ class Intake:
         waiting = self._waiting
         while waiting and waiting[0][0] <= mark_s:
             time_s, _, _, origin, event = heapq.heappop(waiting)
+            yield from self._settled(time_s)
             yield from self._ticks(time_s)
             if event[1] == STARTED and self._tick_due:
                 # a start is the batch system's own decision: candidates decide before it, on
@@ -138,7 +140,17 @@ class Intake:
                 yield from self._steps
             self._at_hand = None
         if mark_s > _LONGEST_AGO:
+            yield from self._settled(mark_s)
             yield from self._ticks(nextafter(mark_s, inf))
+
+    def _settled(self, time_s: float) -> Iterator[Event]:
+        """What the tracker held back until a time; a start among it is decided before, too."""
+        due_s = self.tracker.settles_at_s
+        if due_s > time_s or due_s == inf:
+            return
+        if self._tick_due:
+            yield self._tick()
+        yield from self.tracker.settle(time_s)
 
     def _translate(self, origin: str, event: NamedEvent) -> list[Event] | None:
         """The steps that an event means, counted; None for a duplicate, or if it is set aside."""

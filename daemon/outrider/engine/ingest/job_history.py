@@ -34,9 +34,10 @@ class Track:
         state: one of `QUEUED`, `RUNNING`, `SUSPENDED`, `HELD`, `GONE`.
         machine: number of the machine it runs on, -1 while it runs nowhere.
         cpus: CPUs of the present run.
+        slot: the part of the machine that it runs on, empty where nobody said.
     """
 
-    __slots__ = ("_history", "_retold", "cpus", "machine", "number", "spec", "state")
+    __slots__ = ("_history", "_retold", "cpus", "machine", "number", "slot", "spec", "state")
 
     def __init__(self, number: int, spec: JobSpec) -> None:
         self.number = number
@@ -44,6 +45,7 @@ class Track:
         self.state = QUEUED
         self.machine = -1
         self.cpus = 1
+        self.slot = ""
         self._history: list[Mark] = []
         self._retold = 0
 
@@ -88,20 +90,20 @@ class Track:
     def pack(self) -> bytes:
         """Everything in a few bytes: to be remembered by the hundred thousand, or saved."""
         return _ENCODER.encode(
-            (self.number, self.state, self.machine, self.cpus, self.spec, self._history,
-             self._retold)
+            (self.number, self.state, self.machine, self.cpus, self.slot, self.spec,
+             self._history, self._retold)
         )  # fmt: skip
 
     @classmethod
     def unpack(cls, packed: bytes) -> "Track":
         """Rebuild what `pack` gave. Raises `ValueError` if it is something else."""
-        number, state, machine, cpus, spec, history, retold = _DECODER.decode(packed)
+        number, state, machine, cpus, slot, spec, history, retold = _DECODER.decode(packed)
         track = cls(number, spec)
-        track.state, track.machine, track.cpus = state, machine, cpus
+        track.state, track.machine, track.cpus, track.slot = state, machine, cpus, slot
         track._history = history
         track._retold = retold
         return track
 
 
 _ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(tuple[int, int, int, int, JobSpec, list[Mark], int])
+_DECODER = msgspec.msgpack.Decoder(tuple[int, int, int, int, str, JobSpec, list[Mark], int])

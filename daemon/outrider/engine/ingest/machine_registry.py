@@ -2,7 +2,7 @@
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -14,6 +14,11 @@ from outrider.model.machines import MachineSpec
 _EVENTS_REMEMBERED = 20_000
 _NEVER_YET = float("-inf")
 _TAKEN_AWAY = frozenset({"owner", "unknown", "preempted", "drained", "reboot"})
+
+INFERRED_FOR_S: Final = 7 * 86_400.0
+"""CPUs that were only inferred are believed for this long at least, and at most twice as long
+(at the next start on the machine), without having been in use at once again: a week has all
+that recurs on a site."""
 
 
 Describe = Callable[[str], MachineSpec]
@@ -45,6 +50,7 @@ class Roster:
         self._numbers: dict[str, int] = {}
         self._specs: list[MachineSpec | None] = []
         self._busy: list[int] = []
+        self._widest: dict[int, tuple[float, int, int]] = {}
         self._closed: set[int] = set()
         self._owned: set[int] = set()
         self._read_s: dict[int, float] = {}
@@ -64,13 +70,39 @@ class Roster:
             out.append((time_s, ev.USABLE, m, None))
         return m, out
 
+    def number_of(self, name: str) -> int | None:
+        """The number of a machine; None for one that was never named."""
+        return self._numbers.get(name)
+
+    def has_room(self, name: str, cpus: int) -> bool:
+        """Whether so many CPUs of a machine are not in use; True for one that is not here."""
+        m = self._numbers.get(name)
+        spec = None if m is None else self._specs[m]
+        return m is None or spec is None or self._busy[m] + cpus <= spec.cpus
+
     def resize_run(self, m: int, more_cpus: int, time_s: float) -> list[Event]:
-        """A run has so many CPUs more, or fewer; an inferred machine has at least those it uses."""
+        """A run has so many CPUs more, or fewer; an inferred machine has those seen in use."""
         self._busy[m] += more_cpus
         spec = self._specs[m]
-        if spec is None or not spec.inferred or self._busy[m] <= spec.cpus:
+        if spec is None or not spec.inferred:
             return []
-        return [self._join(time_s, m, msgspec.structs.replace(spec, cpus=self._busy[m]))]
+        cpus = self._seen_in_use(m, time_s)
+        if cpus < spec.cpus:
+            cpus = max(cpus, self._describe(self.names[m]).cpus)
+        if cpus == spec.cpus:
+            return []
+        return [self._join(time_s, m, msgspec.structs.replace(spec, cpus=cpus))]
+
+    def _seen_in_use(self, m: int, time_s: float) -> int:
+        """The most CPUs that were in use at once in this stretch of time and the one before."""
+        busy = self._busy[m]
+        since_s, before, most = self._widest.get(m, (time_s, 0, 0))
+        if time_s - since_s >= INFERRED_FOR_S:
+            before = most if time_s - since_s < 2 * INFERRED_FOR_S else 0
+            since_s, most = time_s, 0
+        most = max(most, busy)
+        self._widest[m] = since_s, before, most
+        return max(before, most, 1)
 
     def end_run(self, m: int, cpus: int, time_s: float, reason: str = "") -> list[Event]:
         """A run ended; `reason` if it was taken away. Returns what follows for the machine."""
@@ -200,6 +232,7 @@ class Roster:
             "names": self.names,
             "specs": [None if s is None else msgspec.to_builtins(s) for s in self._specs],
             "busy": self._busy,
+            "widest": [[m, *seen] for m, seen in self._widest.items()],
             "closed": sorted(self._closed),
             "owned": sorted(self._owned),
             "read_s": list(self._read_s.items()),
@@ -215,6 +248,7 @@ class Roster:
             None if s is None else msgspec.convert(s, MachineSpec) for s in saved["specs"]
         ]
         self._busy = list(saved["busy"])
+        self._widest = {m: (since_s, was, now) for m, since_s, was, now in saved["widest"]}
         self._closed, self._owned = set(saved["closed"]), set(saved["owned"])
         self._read_s = dict(saved["read_s"])
         self._classes = {name: frozenset(told) for name, told in saved["classes"].items()}

@@ -15,7 +15,9 @@ import msgspec
 
 from outrider.engine.ingest.job_history import GONE, HELD, QUEUED, RUNNING, SUSPENDED, Mark, Track
 from outrider.engine.ingest.machine_registry import Complete, Describe, Roster, as_told
+from outrider.engine.ingest.reused_names import ReusedNames
 from outrider.engine.ingest.set_aside import AFTER_END, IMPOSSIBLE_STATE, NotApplicableError
+from outrider.engine.ingest.slots import HeldStart, LostRun, Slot, Slots
 from outrider.engine.state.packing import pack, unpack
 from outrider.model import events as ev
 from outrider.model.events import Event, NamedEvent
@@ -29,6 +31,11 @@ class Tracker:
 
     Args:
         describe, complete: see `Roster`.
+
+    Attributes:
+        jobs: those that are here, by the name their source gives them.
+        job_names: what every job goes by, by number: that name, unless another had it before.
+        repairs: what was mended, by kind.
     """
 
     def __init__(self, describe: Describe, complete: Complete = as_told) -> None:
@@ -39,7 +46,8 @@ class Tracker:
         self._ended: OrderedDict[str, bytes] = OrderedDict()
         self._next_job = 0
         self._fuller: set[str] = set()
-        self._replaced: list[int] = []
+        self._reused = ReusedNames()
+        self._slots = Slots()
         self._roster = Roster(describe, complete, self.repairs)
 
     @property
@@ -53,29 +61,46 @@ class Tracker:
         Raises:
             NotApplicableError: it cannot be, and nothing explains it.
         """
-        while self._replaced:  # its end was applied since
-            self.job_names.pop(self._replaced.pop(), None)
         time_s, kind, subject, extra = event
         if kind in ev.JOB_KINDS:
             return self._job_event(time_s, kind, subject, extra)
         return self._roster.translate(time_s, kind, subject, extra)
 
+    @property
+    def settles_at_s(self) -> float:
+        """From when on `settle` has something to say; infinite where nothing waits."""
+        return self._slots.due_s
+
+    def settle(self, now_s: float) -> list[Event]:
+        """What has waited for an event before `now_s` that did not come."""
+        return [step for slot in self._slots.due(now_s) for step in self._let_start(slot)]
+
+    def known_by(self, own: str) -> Track | None:
+        """The job that is here and goes by a name (see `job_names`), or None."""
+        for name in (own, own.rpartition("#")[0]):
+            track = self.jobs.get(name)
+            if track is not None and self.job_names[track.number] == own:
+                return track
+        return None
+
+    def name_at(self, time_s: float, name: str) -> str:
+        """What the job goes by that a source called `name` at a time."""
+        return self._reused.at(name, round(time_s * 1000))
+
     # -- jobs ---------------------------------------------------------------------------------
 
     def _job_event(self, time_s: float, kind: int, name: str, extra: Any) -> list[Event] | None:
         mark = _mark(time_s, kind, extra)
+        own = self._reused.at(name, mark[1])
         track = self.jobs.get(name)
-        if kind == ev.SUBMITTED and extra.recalled and self._is_known(name, mark):
+        older = track is not None and self.job_names[track.number] != own
+        if older:
+            track = None  # the record is of an earlier job of this name
+        if kind == ev.SUBMITTED and extra.recalled and self._is_known(own, track, mark):
             self._recall(name, track, extra)
             return None
-        if track is not None:
-            if track.was_told(mark, _is_possible(kind, track.state)):
-                return None
-        elif name in self._ended:
-            if self._was_told_of_ended(name, kind, mark):
-                return None
-            if kind != ev.SUBMITTED:
-                raise NotApplicableError(AFTER_END)
+        if self._was_told(own, kind, mark, track, older):
+            return None
         if kind == ev.SUBMITTED:
             return self._submitted(time_s, name, track, extra, mark)
         before: list[Event] = []
@@ -87,6 +112,7 @@ class Tracker:
         if name in self._fuller:
             self._fuller.discard(name)
             before.append((time_s, ev.CHANGED, track.number, track.spec))
+        before += self._begun(name, track)
         try:
             return before + self._transition(time_s, kind, name, track, extra)
         except NotApplicableError:
@@ -94,11 +120,24 @@ class Tracker:
                 raise
             return before  # at least it told that the job is there
 
-    def _is_known(self, name: str, mark: Mark) -> bool:
+    def _was_told(self, own: str, kind: int, mark: Mark, track: Track | None, older: bool) -> bool:
+        """Whether this was told before. Raises `NotApplicableError`: it comes after the end."""
+        if track is not None:
+            return track.was_told(mark, _is_possible(kind, track.state))
+        if own in self._ended:
+            if self._was_told_of_ended(own, kind, mark):
+                return True
+            if kind == ev.SUBMITTED and not older:
+                return False
+        elif not older:
+            return False
+        raise NotApplicableError(AFTER_END)
+
+    def _is_known(self, own: str, track: Track | None, mark: Mark) -> bool:
         """Whether a recalled submission is of a job already known, not of a later namesake."""
-        if name in self.jobs:
+        if track is not None:
             return True
-        return name in self._ended and not Track.unpack(self._ended[name]).is_past(mark)
+        return own in self._ended and not Track.unpack(self._ended[own]).is_past(mark)
 
     def _recall(self, name: str, track: Track | None, spec: JobSpec) -> None:
         """Keep what the record of a job's end says more than the first did (Torque: user, VO).
@@ -117,26 +156,29 @@ class Tracker:
             if not track.spec.seen_submit:
                 track.add(mark)
                 return self._mended("late_submission", [])
-            before = self._mended("submitted_twice", self._end(name, track, time_s))
-        track = self._new(name, extra)
+            begun = self._begun(name, track)
+            before = self._mended("submitted_twice", begun + self._end(name, track, time_s))
+        own = self._reused.at(name, mark[1])
+        if own in self._ended:  # the batch system began to count anew
+            own = self._reused.use_again(name, own, time_s)
+        track = self._new(name, extra, own)
         track.add(mark)
         return [*before, (time_s, ev.SUBMITTED, track.number, extra)]
 
-    def _was_told_of_ended(self, name: str, kind: int, mark: Mark) -> bool:
-        """Whether this was told before of a job that has ended; from now on it was."""
-        track = Track.unpack(self._ended[name])
+    def _was_told_of_ended(self, own: str, kind: int, mark: Mark) -> bool:
+        """Whether this was told before of a job that has ended; a submission apart, it now was."""
+        track = Track.unpack(self._ended[own])
         told = track.was_told(mark, _is_possible(kind, GONE))
         if not told:
+            if kind == ev.SUBMITTED:
+                return False  # of the next job of this name
             track.add(mark)
-        self._ended[name] = track.pack()
+        self._ended[own] = track.pack()
         return told
 
-    def _new(self, name: str, spec: JobSpec) -> Track:
-        before = self._ended.pop(name, None)
-        if before is not None:  # the batch system began to count anew
-            self._replaced.append(Track.unpack(before).number)
+    def _new(self, name: str, spec: JobSpec, own: str = "") -> Track:
         track = self.jobs[name] = Track(self._next_job, spec)
-        self.job_names[self._next_job] = name
+        self.job_names[self._next_job] = own or name
         self._next_job += 1
         return track
 
@@ -156,15 +198,20 @@ class Tracker:
             return self._step(time_s, kind, name, track, extra)
         running = track.state in (RUNNING, SUSPENDED)
         if kind == ev.STARTED and running:
-            lost = self._leave(time_s, track, ev.EVICTED, "unknown")
-            return self._mended("end_unseen", lost + self._arrive(time_s, track, *extra))
+            lost = self._leave(time_s, name, track, ev.EVICTED, "unknown")
+            return self._mended("end_unseen", lost + self._arrive(time_s, name, track, *extra))
         if kind == ev.STARTED:
             released: Event = (time_s, ev.RELEASED, n, None)
-            run = self._arrive(time_s, track, *extra)
+            run = self._arrive(time_s, name, track, *extra)
             return self._mended("release_unseen", [released, *run])
         if kind == ev.HELD and running:  # a batch system may leave the eviction out
-            lost = self._leave(time_s, track, ev.EVICTED, "held")
+            lost = self._leave(time_s, name, track, ev.EVICTED, "held")
             return lost + self._step(time_s, kind, name, track, extra)
+        given_up = self._slots.lost(name)
+        if given_up is not None:
+            return self._found(time_s, kind, name, track, given_up)
+        if kind == ev.DISCONNECTED:
+            return []  # from a machine on which its run had not begun yet
         if kind == ev.COMPLETED:
             return self._mended("run_unseen", self._end(name, track, time_s))
         raise NotApplicableError(IMPOSSIBLE_STATE)
@@ -173,11 +220,17 @@ class Tracker:
         """A possible transition."""
         n = track.number
         if kind == ev.STARTED:
-            return self._arrive(time_s, track, *extra)
+            return self._arrive(time_s, name, track, *extra)
         if kind == ev.EVICTED:
-            return self._leave(time_s, track, kind, extra)
+            return self._leave(time_s, name, track, kind, extra)
         if kind in (ev.COMPLETED, ev.REMOVED):
             return self._end(name, track, time_s, kind, extra)
+        if kind == ev.DISCONNECTED:
+            self._slots.disconnect(track.machine, name)
+            return []
+        if kind == ev.RECONNECTED:
+            self._slots.reconnect(track.machine, name)
+            return []
         if kind == ev.RESIZED:
             before = self._roster.resize_run(track.machine, extra - track.cpus, time_s)
             track.cpus = extra
@@ -185,16 +238,100 @@ class Tracker:
         track.state = _AFTER[kind]
         return [(time_s, kind, n, extra)]
 
-    def _arrive(self, time_s: float, track: Track, machine: str, cpus: int) -> list[Event]:
-        m, before = self._roster.begin_run(machine, cpus, time_s)
-        track.state, track.machine, track.cpus = RUNNING, m, cpus
-        return [*before, (time_s, ev.STARTED, track.number, (m, cpus))]
+    # -- runs ---------------------------------------------------------------------------------
 
-    def _leave(self, time_s: float, track: Track, kind: int, reason: str) -> list[Event]:
+    def _arrive(
+        self, time_s: float, name: str, track: Track, machine: str, cpus: int, slot: str = ""
+    ) -> list[Event]:
+        """A run begins; not yet where its slot seems to be in use (see `Slots`)."""
+        track.state, track.cpus, track.slot = RUNNING, cpus, slot
+        m = self._roster.number_of(machine) if slot else None
+        if m is None or self._slots.user((m, slot)) is None:
+            return self._begin_run(time_s, name, track, machine, cpus)
+        place = (m, slot)
+        before = self._let_start(place) if self._slots.is_held(place) else []
+        track.machine = m
+        self._slots.hold(place, HeldStart(time_s, name, machine, cpus))
+        return before
+
+    def _begin_run(
+        self, time_s: float, name: str, track: Track, machine: str, cpus: int
+    ) -> list[Event]:
+        self._slots.lost(name)
+        over = self._make_room(time_s, name, machine, cpus)
+        m, before = self._roster.begin_run(machine, cpus, time_s)
+        track.machine = m
+        if track.slot:
+            self._slots.take((m, track.slot), name)
+        return [*over, *before, (time_s, ev.STARTED, track.number, (m, cpus))]
+
+    def _begun(self, name: str, track: Track) -> list[Event]:
+        """If the job's start is held, it happens now: more is told of the job."""
+        place = (track.machine, track.slot)
+        return self._let_start(place) if place[1] and self._slots.holds(place, name) else []
+
+    def _let_start(self, place: Slot) -> list[Event]:
+        """Let a held start happen; a run that is still there is over, for a slot runs one job."""
+        time_s, name, machine, cpus = self._slots.let_go(place)
+        over: list[Event] = []
+        user = self._slots.user(place)
+        if user is not None:
+            self.repairs["slot_used_again"] += 1
+            over = self._lose(time_s, user)
+        return over + self._begin_run(time_s, name, self.jobs[name], machine, cpus)
+
+    def _make_room(self, time_s: float, name: str, machine: str, cpus: int) -> list[Event]:
+        """Disconnected runs are over where a machine has no CPUs left for a run that begins."""
+        over: list[Event] = []
+        m = self._roster.number_of(machine)
+        for other in () if m is None else self._slots.disconnected(m):
+            if other != name and not self._roster.has_room(machine, cpus):
+                self.repairs["disconnected_run_over"] += 1
+                over += self._lose(time_s, other)
+        return over
+
+    def _lose(self, time_s: float, name: str) -> list[Event]:
+        """A run is taken to be over, though nobody told."""
+        track = self.jobs[name]
+        self._slots.lose(name, LostRun(time_s, track.machine, track.cpus))
+        self._slots.free((track.machine, track.slot), name)
+        self._roster.end_run(track.machine, track.cpus, time_s)
+        track.state, track.machine, track.slot = QUEUED, -1, ""
+        return [(time_s, ev.EVICTED, track.number, "unknown")]
+
+    def _found(
+        self, time_s: float, kind: int, name: str, track: Track, lost: LostRun
+    ) -> list[Event]:
+        """What is told of a run that was taken to be over: its end, or that it went on."""
+        if kind == ev.EVICTED:
+            return []
+        went_on: list[Event] = [
+            (lost.time_s, ev.STARTED, track.number, (lost.machine, lost.cpus)),
+        ]
+        if kind == ev.COMPLETED:
+            ended = self._end(name, track, time_s, kind, None)
+            return self._mended("run_went_on", went_on + ended)
+        if kind == ev.RECONNECTED:
+            track.state, track.machine, track.cpus = RUNNING, lost.machine, lost.cpus
+            wider = self._roster.resize_run(lost.machine, lost.cpus, time_s)
+            return self._mended("run_went_on", wider + went_on)
+        self._slots.lose(name, lost)
+        raise NotApplicableError(IMPOSSIBLE_STATE)
+
+    def _vacate(self, name: str, track: Track) -> list[Event]:
+        """The job's slot is free: what has waited for it may start there."""
+        place = (track.machine, track.slot)
+        track.machine, track.slot = -1, ""
+        self._slots.free(place, name)
+        if not place[1]:
+            return []
+        return self._let_start(place) if self._slots.is_held(place) else []
+
+    def _leave(self, time_s: float, name: str, track: Track, kind: int, reason: str) -> list[Event]:
         """A run ends before its job is done."""
         after = self._roster.end_run(track.machine, track.cpus, time_s, reason)
-        track.state, track.machine = QUEUED, -1
-        return [(time_s, kind, track.number, reason), *after]
+        track.state = QUEUED
+        return [(time_s, kind, track.number, reason), *after, *self._vacate(name, track)]
 
     def _end(
         self, name: str, track: Track, time_s: float, kind: int = ev.REMOVED,
@@ -203,14 +340,17 @@ class Tracker:
         """The job is gone."""
         if track.machine >= 0:
             self._roster.end_run(track.machine, track.cpus, time_s)
-        track.state, track.machine = GONE, -1
-        self.jobs.pop(name, None)
+        track.state = GONE
+        del self.jobs[name]
+        self._slots.lost(name)
         self._fuller.discard(name)
-        self._ended[name] = track.pack()
+        next_run = self._vacate(name, track)
+        self._ended[self.job_names[track.number]] = track.pack()
         if len(self._ended) > _ENDED_REMEMBERED:
-            _, oldest = self._ended.popitem(last=False)
+            own, oldest = self._ended.popitem(last=False)
             self.job_names.pop(Track.unpack(oldest).number, None)
-        return [(time_s, kind, track.number, extra)]
+            self._reused.forget(own)
+        return [(time_s, kind, track.number, extra), *next_run]
 
     def realign(
         self, jobs: Mapping[int, Job], joined: Sequence[bool], owned: Sequence[bool]
@@ -226,9 +366,12 @@ class Tracker:
             The numbers of the jobs that are followed. What is told of any other from now on comes
             after its end.
         """
-        for name, track in list(self.jobs.items()):
-            job = jobs.get(track.number)
-            if job is None or not track.agrees_with(job):
+        while stale := [
+            (name, track)
+            for name, track in self.jobs.items()
+            if (job := jobs.get(track.number)) is None or not track.agrees_with(job)
+        ]:
+            for name, track in stale:  # a start that waited for its slot makes another one stale
                 self._end(name, track, 0.0)
         self._roster.realign(joined, owned)
         return {track.number for track in self.jobs.values()}
@@ -238,12 +381,19 @@ class Tracker:
     def save(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
+            "renamed": [
+                [track.number, self.job_names[track.number]]
+                for name, track in self.jobs.items()
+                if self.job_names[track.number] != name
+            ],
             "jobs": pack((name, track.pack()) for name, track in self.jobs.items()),
             "ended": pack(self._ended.items()),
             "machines": self._roster.save(),
             "repairs": dict(self.repairs),
             "next_job": self._next_job,
             "fuller": sorted(self._fuller),
+            "reused": self._reused.save(),
+            "slots": self._slots.save(),
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
@@ -251,13 +401,16 @@ class Tracker:
         self.jobs = {name: Track.unpack(packed) for name, packed in unpack(saved["jobs"])}
         self._ended = OrderedDict((name, packed) for name, packed in unpack(saved["ended"]))
         self.job_names = {track.number: name for name, track in self.jobs.items()}
-        for name, packed in self._ended.items():
-            self.job_names[Track.unpack(packed).number] = name
+        self.job_names |= dict(saved["renamed"])
+        for own, packed in self._ended.items():
+            self.job_names[Track.unpack(packed).number] = own
         self._roster.restore(saved["machines"])
         self.repairs.clear()
         self.repairs.update(saved["repairs"])
         self._next_job = saved["next_job"]
         self._fuller = set(saved["fuller"])
+        self._reused.restore(saved["reused"])
+        self._slots.restore(saved["slots"])
 
 
 _AFTER = {ev.SUSPENDED: SUSPENDED, ev.RESUMED: RUNNING, ev.HELD: HELD, ev.RELEASED: QUEUED}
@@ -273,6 +426,8 @@ _POSSIBLE = {
     ev.RELEASED: (HELD,),
     ev.CHANGED: (QUEUED, RUNNING, SUSPENDED, HELD),
     ev.RESIZED: (RUNNING, SUSPENDED),
+    ev.DISCONNECTED: (RUNNING, SUSPENDED),
+    ev.RECONNECTED: (RUNNING, SUSPENDED),
 }
 
 

@@ -3,10 +3,10 @@
 import datetime as dt
 from collections.abc import Mapping
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 from outrider.formats.workload import EPOCH
-from outrider.model.errors import TraceError
+from outrider.model.errors import ConfigurationError, TraceError
+from outrider.model.localtime import time_zone
 
 
 def processors_in(header: Mapping[str, str], path: Path) -> int:
@@ -51,8 +51,8 @@ def start_in(header: Mapping[str, str], path: Path) -> dt.datetime:
 
 def _zone(header: Mapping[str, str]) -> dt.tzinfo:
     try:
-        return ZoneInfo(header["TimeZoneString"].split()[0])
-    except (KeyError, ValueError, IndexError, OSError):  # what ZoneInfo raises for odd names
+        return time_zone(header["TimeZoneString"].split()[0])
+    except (KeyError, IndexError, ConfigurationError):
         pass
     try:
         return dt.timezone(dt.timedelta(seconds=float(header["TimeZone"].split()[0])))

@@ -5,7 +5,6 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import msgspec
 
@@ -13,7 +12,7 @@ from outrider.api.estimator import RunTimeEstimator
 from outrider.engine.accounting.fairness import check_targets
 from outrider.model.clusters import ClusterSpec
 from outrider.model.errors import ConfigurationError, PluginError
-from outrider.model.localtime import day_second
+from outrider.model.localtime import day_second, time_zone
 from outrider.model.machines import MachineSpec
 from outrider.model.opening import OpeningHours
 from outrider.model.settings import build
@@ -119,12 +118,9 @@ def check_config(given: Mapping[str, Any], source: str) -> LoadedConfig:
     config = build(Config, given, source)
     loaded = LoadedConfig(config, source)
     try:
-        ZoneInfo(config.timezone)
-    except (KeyError, ValueError, OSError) as error:
-        raise ConfigurationError(
-            f'{source}: "timezone" = {config.timezone!r}: no such zone; '
-            'right would be a name like "Europe/Berlin"'
-        ) from error
+        time_zone(config.timezone)
+    except ConfigurationError as error:
+        raise ConfigurationError(f'{source}: "timezone": {error}') from error
     try:
         loaded.reboot_day_s()
     except ValueError as error:

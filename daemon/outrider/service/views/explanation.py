@@ -4,10 +4,18 @@ from typing import Any
 
 from outrider.engine.scheduling.policy_runner import Seat
 from outrider.model.decisions import IMPOSSIBLE, KEEP, NO_MACHINE, NOWHERE
+from outrider.model.job_names import stands_for
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.config.declarations import Config
 from outrider.service.core import Core
 from outrider.service.views.sentence import moment
+
+
+def jobs_meant(core: Core, short: str) -> list[str]:
+    """Names of the jobs here that a short form can mean."""
+    tracker = core.intake.tracker
+    names = (tracker.job_names[track.number] for track in tracker.jobs.values())
+    return [name for name in names if stands_for(short, name)]
 
 
 def explain(core: Core, name: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -18,7 +26,7 @@ def explain(core: Core, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]
         name: the job.
         rows: its ledger rows, oldest first. Scores, propensities and sequence numbers are theirs.
     """
-    track = core.intake.tracker.jobs.get(name)
+    track = core.intake.tracker.known_by(name)
     job = None if track is None else core.site.jobs.get(track.number)
     if job is None:
         return None

@@ -2,9 +2,9 @@
 
 import datetime as dt
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from outrider.engine.scheduling.policy_runner import Seat
+from outrider.model.localtime import time_zone
 from outrider.service.core import Core
 
 NOT_ESTIMATED = "not estimated yet"
@@ -57,7 +57,7 @@ def measured_ratio(figures: dict[str, Any]) -> float | None:
 
 def moment(core: Core, time_s: float) -> dt.datetime:
     """An event time on the site's wall clock."""
-    return dt.datetime.fromtimestamp(time_s, ZoneInfo(core.config.timezone))
+    return dt.datetime.fromtimestamp(time_s, time_zone(core.config.timezone))
 
 
 def _duration(seconds: float) -> str:

@@ -14,6 +14,7 @@ from outrider.service.web.shapes.values import Failure
 _REF: Final = "#/components/schemas/{name}"
 _DESCRIPTIONS: Final = {
     200: "The answer.",
+    300: "Several jobs may be meant; the candidates are listed.",
     400: "A query parameter is wrong.",
     401: "A token is configured and the client sent none, or another.",
     404: "Nobody knows it.",

@@ -1,13 +1,24 @@
 """Why a job is where it is."""
 
+import asyncio
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from aiohttp import web
 from msgspec import Meta, Struct
 
+from outrider.ledger import Journal
 from outrider.service.daemon_view import DaemonView
 from outrider.service.views.decision_rows import decision_rows
-from outrider.service.views.explanation import explain, explain_from_rows
-from outrider.service.web.endpoint import Answer, Call, Endpoint, NoQuery, NotFoundError
+from outrider.service.views.explanation import explain, explain_from_rows, jobs_meant
+from outrider.service.web.endpoint import (
+    Answer,
+    Call,
+    Endpoint,
+    NoQuery,
+    NotFoundError,
+    json_response,
+)
 from outrider.service.web.shapes.decisions import DecisionRow
 from outrider.service.web.shapes.values import Failure, JobState, Mode, Unknown
 
@@ -44,9 +55,43 @@ class Explanation(Struct):
     timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
 
 
+class Ambiguity(Struct):
+    """A short form of a job's name that several jobs here have."""
+
+    error: str
+    candidates: list[str]
+
+
+class AmbiguousJobError(LookupError):
+    """A short form that several jobs here have.
+
+    Attributes:
+        candidates: their names.
+    """
+
+    def __init__(self, short: str, candidates: list[str]) -> None:
+        super().__init__(f"{short!r} may be any of {len(candidates)} jobs; say which")
+        self.candidates = candidates
+
+
 async def explanation(view: DaemonView, job: str) -> dict[str, Any] | None:
-    """From memory, or from the ledger once the job is gone; None for a job nobody knows."""
+    """From memory, or from the ledger once the job is gone; None for a job nobody knows.
+
+    Args:
+        view: what may be seen of the daemon.
+        job: its name, or a short form of it.
+
+    Raises:
+        AmbiguousJobError: the short form is that of several jobs.
+    """
     rows = await decision_rows(view.journal, _EXPLAINED_ROWS, job)
+    if not rows and view.core.intake.tracker.known_by(job) is None:
+        meant = await _jobs_meant(view, job)
+        if len(meant) > 1:
+            raise AmbiguousJobError(job, meant)
+        if meant:
+            [job] = meant
+            rows = await decision_rows(view.journal, _EXPLAINED_ROWS, job)
     rows.reverse()
     found = explain(view.core, job, rows)
     if found is not None or not rows:
@@ -54,10 +99,24 @@ async def explanation(view: DaemonView, job: str) -> dict[str, Any] | None:
     return explain_from_rows(view.core.config, job, rows)
 
 
-async def handle(call: Call[NoQuery]) -> Answer:
-    """The explanation, or 404 with the job's name."""
+async def _jobs_meant(view: DaemonView, short: str) -> list[str]:
+    """Names of the jobs, here or in the ledger, that a short form can mean."""
+    gone = await asyncio.to_thread(_ledger_jobs, view.journal, short)
+    return list(dict.fromkeys([*jobs_meant(view.core, short), *gone]))
+
+
+def _ledger_jobs(path: Path, short: str) -> list[str]:
+    with Journal(path, read_only=True) as journal:
+        return journal.jobs_meant(short)
+
+
+async def handle(call: Call[NoQuery]) -> Answer | web.Response:
+    """The explanation; 300 with the candidates, or 404 with the job's name."""
     job = call.request.match_info["job"]
-    answer = await explanation(call.view, job)
+    try:
+        answer = await explanation(call.view, job)
+    except AmbiguousJobError as error:
+        return json_response({"error": str(error), "candidates": error.candidates}, 300)
     if answer is None:
         raise NotFoundError(f"no job {job!r} is known here")
     return answer
@@ -66,9 +125,10 @@ async def handle(call: Call[NoQuery]) -> Answer:
 ENDPOINT = Endpoint(
     name="explain",
     path="/api/v1/explain/{job}",
-    summary="Why a job is where it is. A slash in its name may stand as it is or as %2F.",
+    summary="Why a job is where it is. Its name is percent-encoded (`#` is %23; a slash may stand "
+    "as it is). A short form such as 1234.0 does where only one job here has it.",
     handle=handle,
     query=NoQuery,
     answer=Explanation,
-    others={404: Failure},
+    others={300: Ambiguity, 404: Failure},
 )

@@ -58,13 +58,13 @@ def jobs(core: Core, limit: int, state: str | None) -> Answer:
     tracker, site = core.intake.tracker, core.site
     rows: list[dict[str, Any]] = []
     total = 0
-    for name, track in tracker.jobs.items():
+    for track in tracker.jobs.values():
         job = site.jobs.get(track.number)
         if job is None or (state is not None and JOB_STATE_NAMES[job.state] != state):
             continue
         total += 1
         if len(rows) < limit:
-            rows.append(_job_row(core, name, job))
+            rows.append(_job_row(core, tracker.job_names[track.number], job))
     return {"mode": core.config.mode, "now_s": core.now_s, "jobs": rows, "total": total}
 
 

@@ -2,8 +2,10 @@
 
 const PATIENCE_MS = 5000;
 
-/** Why there is no answer; the message is for people. */
-export class NoAnswer extends Error {}
+/** Why there is no answer; the message is for people. `candidates`: what may have been meant. */
+export class NoAnswer extends Error {
+  candidates = [];
+}
 
 /** A question that can be given up. */
 export class Question {
@@ -21,6 +23,8 @@ export class Question {
     });
     const answer = await response.json().catch(() => null);
     if (response.ok && answer !== null) return answer;
-    throw new NoAnswer(`the daemon says: ${answer?.error ?? `status ${response.status}`}`);
+    const refusal = new NoAnswer(`the daemon says: ${answer?.error ?? `status ${response.status}`}`);
+    refusal.candidates = answer?.candidates ?? [];
+    throw refusal;
   }
 }

@@ -12,14 +12,17 @@ export async function showExamples(question) {
     at("examples"),
     jobs,
     ({ job }) => job,
-    ({ job }) => {
-      const button = make("button", "", job);
-      button.type = "button";
-      button.addEventListener("click", () => explain(job));
-      return button;
-    },
+    ({ job }) => offer(job),
     () => {},
   );
+}
+
+/** A button that explains a job. */
+function offer(job) {
+  const button = make("button", "", job);
+  button.type = "button";
+  button.addEventListener("click", () => explain(job));
+  return button;
 }
 
 let question = null;
@@ -34,7 +37,9 @@ async function explain(job) {
     at("explanation").replaceChildren(...explanation(answer));
   } catch (error) {
     if (!(error instanceof NoAnswer)) throw error;
-    if (mine === question) at("explanation").replaceChildren(make("p", "warn", error.message));
+    if (mine !== question) return;
+    const why = make("p", "warn", error.message);
+    at("explanation").replaceChildren(why, ...error.candidates.map(offer));
   }
 }
 

@@ -1,0 +1,159 @@
+"""Names of the jobs in one HTCondor log: ``SCHEDD#CLUSTER.PROC``, whoever else counts from 1."""
+
+import html
+import re
+from collections import deque
+from typing import Any, Final
+
+from outrider.api import ReaderOptions
+from outrider_adapters.readers.htcondor.hosts import schedd_of
+from outrider_adapters.readers.htcondor.job_ads import job_id
+
+_GLOBAL_ID = re.compile(rb'GlobalJobId(?:"\s*:\s*"| = "|"><s>)([^"#<\r\n]+)#')
+_SUBMIT_HOST = re.compile(
+    rb"(?:submitted from host: *|SubmitHost(?:\"\s*:\s*\"| = \"|\"><s>))"
+    rb"([^\"<\r\n]*<[^>\r\n]*>|&lt;.*?&gt;)",
+    re.IGNORECASE,
+)
+_MOST_NAMES: Final = 100_000  # remembered at a time, so that a common name is made once
+_LEAVING: Final = 256  # of jobs that have ended, whose last records may still come
+
+
+class JobNames:
+    """Gives the jobs of a log names that no other schedd's jobs have.
+
+    One log is nearly always that of one schedd, its *home*. What names it, the best first:
+
+    1. a ``GlobalJobId`` in the log, which has the schedd's own name;
+    2. `ReaderOptions.system`, a person's word;
+    3. the address from which the first job was submitted: its alias, else its IP address;
+    4. the name of the log file, where no record says anything.
+
+    A job that was submitted from another address than the home's has that schedd's name. What
+    the home is called is decided once, with the first bytes, and kept: a job must not change its
+    name. Only where nothing but the file's name was to be had, the first submission still decides
+    for the jobs that were not heard of before it.
+
+    Args:
+        options: `system` and `log_name` count; without either a job goes by its short id until
+            a record tells the schedd.
+    """
+
+    def __init__(self, options: ReaderOptions) -> None:
+        self._system = options.system
+        self._log_name = options.log_name
+        self._settled = False
+        self._home: str | None = None
+        self._address = ""  # by what the submissions of the home are known
+        self._others: dict[str, str] = {}  # jobs of other schedds than the home
+        self._met: set[str] = set()  # jobs named after the file, while nothing else is known
+        self._leaving: deque[str] = deque()
+        self._by_raw: dict[bytes, str] = {}
+        self._schedds: dict[bytes, str] = {}
+
+    @property
+    def wants_endings(self) -> bool:
+        """Whether single jobs are remembered, so that `ended` must be told of those that go."""
+        return bool(self._others or self._met)
+
+    def begin(self, data: bytes) -> None:
+        """Find out the home from the first bytes of a log, unless it is settled."""
+        if self._settled:
+            return
+        self._others, self._met, self._by_raw = {}, set(), {}
+        told, host = _GLOBAL_ID.search(data), _SUBMIT_HOST.search(data)
+        self._address = self._schedd(host[1]) if host else ""
+        own = told[1].decode("utf-8", "replace") if told else ""
+        self._home = own or self._system or self._address or self._log_name
+
+    def settle(self) -> None:
+        """Names were given out: they stay as they are."""
+        self._settled = True
+
+    def of_raw(self, raw: bytes) -> str:
+        """The name of a job by its id as text logs write it, such as ``001.000.000``."""
+        name = self._by_raw.get(raw)
+        if name is None:
+            if len(self._by_raw) >= _MOST_NAMES:
+                self._by_raw.clear()
+            name = self._by_raw[raw] = self.of(_id_of_raw(raw))
+        return name
+
+    def of(self, job: str) -> str:
+        """The name of a job by its short id, such as ``1.0``."""
+        schedd = self._others.get(job, self._home) if self._others else self._home
+        if not self._address and schedd == self._log_name:
+            self._met.add(job)
+        return f"{schedd}#{job}" if schedd else job
+
+    def submitted_raw(self, raw: bytes, host: bytes | None) -> str:
+        """The name of a job that a 000 tells of, and from where (as `of_raw`)."""
+        job = _id_of_raw(raw)
+        self._submitted(job, self._schedd(host) if host else "")
+        name = self._by_raw[raw] = self.of(job)
+        return name
+
+    def submitted(self, job: str, host: str) -> str:
+        """The name of a job that a 000 tells of, and from where (as `of`)."""
+        self._submitted(job, self._schedd(host.encode()) if host else "")
+        return self.of(job)
+
+    def ended(self, job: str) -> None:
+        """A job of this name has ended: soon nobody speaks of it any more."""
+        _, _, short = job.rpartition("#")
+        if short not in self._others and short not in self._met:
+            return
+        self._leaving.append(short)
+        if len(self._leaving) > _LEAVING:
+            gone = self._leaving.popleft()
+            self._met.discard(gone)
+            if self._others.pop(gone, None):
+                self._by_raw.clear()
+
+    def save(self) -> Any:
+        """What must not be forgotten, as JSON types."""
+        return {
+            "home": self._home,
+            "address": self._address,
+            "others": dict(self._others),
+            "met": sorted(self._met),
+        }
+
+    def restore(self, saved: Any) -> None:
+        """Go on from what `save` gave, for this file or for the one before it under its name."""
+        self._settled = True
+        self._home, self._address = saved["home"], saved["address"]
+        self._others, self._met = dict(saved["others"]), set(saved["met"])
+        self._by_raw.clear()
+
+    def _submitted(self, job: str, address: str) -> None:
+        if not address or self._system is not None:
+            return
+        if not self._address:
+            self._address = address
+            if self._home == self._log_name:
+                self._move_to(address)
+        if address == self._address:
+            self._others.pop(job, None)
+        else:
+            self._others[job] = address
+
+    def _move_to(self, home: str) -> None:
+        """The schedd is known at last; who is known by the file's name keeps it."""
+        if self._home:
+            self._others |= dict.fromkeys(self._met, self._home)
+        self._met.clear()
+        self._home = home
+
+    def _schedd(self, host: bytes) -> str:
+        schedd = self._schedds.get(host)
+        if schedd is None:
+            if len(self._schedds) >= _MOST_NAMES:
+                self._schedds.clear()
+            address = html.unescape(host.decode("utf-8", "replace"))
+            schedd = self._schedds[host] = schedd_of(address.strip())
+        return schedd
+
+
+def _id_of_raw(raw: bytes) -> str:
+    return job_id(*raw.decode().split("."))

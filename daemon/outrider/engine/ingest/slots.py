@@ -1,0 +1,150 @@
+"""Which job runs on which slot of a machine; a slot runs one job at a time."""
+
+from math import floor, inf
+from typing import Any, NamedTuple, TypeAlias
+
+Slot: TypeAlias = tuple[int, str]
+"""Number of the machine and the slot's own part of its name: ``slot1_2``."""
+
+
+class HeldStart(NamedTuple):
+    """A start on a slot that another run is still known to be on.
+
+    Attributes:
+        time_s: when it happened.
+        job: as its source names it.
+        machine: by name.
+        cpus: of the run.
+    """
+
+    time_s: float
+    job: str
+    machine: str
+    cpus: int
+
+
+class LostRun(NamedTuple):
+    """A run that was taken to be over, for its slot or its CPUs were used by another.
+
+    Attributes:
+        time_s: until when it was told to the engine.
+        machine: by number.
+        cpus: of the run.
+    """
+
+    time_s: float
+    machine: int
+    cpus: int
+
+
+class Slots:
+    """Jobs by slot, and starts that wait for the end of the run before them.
+
+    A start on a slot in use says that the run before it is over, though nobody told: its machine
+    or its daemon was restarted. But a job's end and the next one's start often fall in the same
+    second, in two logs with whole seconds, and then the end may come second. So such a start
+    is held until the end has come, or the second has passed.
+
+    A run whose access point has lost sight of it (*disconnected*) may go on or not. It gives way
+    where its machine has no CPUs left for a run that begins.
+
+    Attributes:
+        due_s: when the second of the oldest held start has passed; infinite without any.
+    """
+
+    def __init__(self) -> None:
+        self.due_s = inf
+        self._jobs: dict[Slot, str] = {}
+        self._held: dict[Slot, HeldStart] = {}
+        self._away: dict[int, list[str]] = {}
+        self._lost: dict[str, LostRun] = {}
+
+    def user(self, slot: Slot) -> str | None:
+        """The job that runs there; None if it is free."""
+        return self._jobs.get(slot)
+
+    def take(self, slot: Slot, job: str) -> None:
+        """A run began there."""
+        self._jobs[slot] = job
+
+    def free(self, slot: Slot, job: str) -> None:
+        """The run of this job is not there any more."""
+        if self._jobs.get(slot) == job:
+            del self._jobs[slot]
+        if self._away:
+            self.reconnect(slot[0], job)
+
+    def disconnect(self, machine: int, job: str) -> None:
+        """Nobody knows whether the job's run on this machine goes on."""
+        away = self._away.setdefault(machine, [])
+        if job not in away:
+            away.append(job)
+
+    def reconnect(self, machine: int, job: str) -> None:
+        """It does go on, or it is known to have ended."""
+        away = self._away.get(machine, [])
+        if job in away:
+            away.remove(job)
+            if not away:
+                del self._away[machine]
+
+    def disconnected(self, machine: int) -> list[str]:
+        """Jobs of which nobody knows whether they still run there, the longest first."""
+        return list(self._away.get(machine, ()))
+
+    def lose(self, job: str, run: LostRun) -> None:
+        """The job's run is taken to be over, though nobody told."""
+        self._lost[job] = run
+
+    def lost(self, job: str) -> LostRun | None:
+        """The run of the job that was taken to be over; from now on it is not spoken of."""
+        return self._lost.pop(job, None) if self._lost else None
+
+    def hold(self, slot: Slot, start: HeldStart) -> None:
+        """Keep a start until what runs there has ended."""
+        self._held[slot] = start
+        self._look_ahead()
+
+    def is_held(self, slot: Slot) -> bool:
+        """Whether a start waits there."""
+        return slot in self._held
+
+    def holds(self, slot: Slot, job: str) -> bool:
+        """Whether it is this job's start that waits there."""
+        held = self._held.get(slot)
+        return held is not None and held.job == job
+
+    def let_go(self, slot: Slot) -> HeldStart:
+        """The start that waits there waits no longer."""
+        held = self._held.pop(slot)
+        self._look_ahead()
+        return held
+
+    def due(self, now_s: float) -> list[Slot]:
+        """Where starts wait whose second has passed, the oldest first."""
+        over = [(held.time_s, slot) for slot, held in self._held.items() if _due(held) <= now_s]
+        return [slot for _, slot in sorted(over)]
+
+    def save(self) -> Any:
+        """Everything as plain data."""
+        return {
+            "jobs": [[*slot, job] for slot, job in self._jobs.items()],
+            "held": [[*slot, *held] for slot, held in self._held.items()],
+            "away": [[machine, away] for machine, away in self._away.items()],
+            "lost": [[job, *run] for job, run in self._lost.items()],
+        }
+
+    def restore(self, saved: Any) -> None:
+        """Go on from what `save` gave."""
+        self._jobs = {(m, name): job for m, name, job in saved["jobs"]}
+        self._held = {(m, name): HeldStart(*held) for m, name, *held in saved["held"]}
+        self._away = {machine: list(away) for machine, away in saved["away"]}
+        self._lost = {job: LostRun(*run) for job, *run in saved["lost"]}
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        self.due_s = min(map(_due, self._held.values()), default=inf)
+
+
+def _due(held: HeldStart) -> float:
+    return floor(held.time_s) + 1.0

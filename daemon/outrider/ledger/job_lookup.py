@@ -1,0 +1,55 @@
+"""Jobs in a journal by the short form of their names, without reading all its rows."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias
+
+from outrider.ledger.records import Row
+from outrider.model.job_names import BEHIND_A_SHORT_FORM, stands_for, system_of
+
+_MOST_SYSTEMS: Final = 100
+_LAST: Final = "\U0010ffff"
+_AFTER_DIGITS: Final = ":"
+
+Fetch: TypeAlias = Callable[[str, dict[str, Any]], list[Row]]
+
+
+def find_jobs(fetch: Fetch, short: str, limit: int) -> list[str]:
+    """Names of the jobs that a short form can mean, at most `limit` of them.
+
+    Every name begins with its system's, or with the id where the system stands behind it. So it
+    takes a few looks into the index of names a system, however many decisions there are.
+
+    Args:
+        fetch: asks the journal.
+        short: what somebody typed.
+        limit: of the names.
+    """
+    found: dict[str, None] = {}
+    for begin in ["", *_systems(fetch)]:
+        for behind in BEHIND_A_SHORT_FORM:
+            low = f"{begin}{short}{behind}"
+            names = _between(fetch, low, low + _LAST, limit)
+            found |= dict.fromkeys(name for name in names if stands_for(short, name))
+        whole = begin + short
+        found |= dict.fromkeys(_between(fetch, whole, whole, 1))
+    return list(found)[:limit]
+
+
+def _systems(fetch: Fetch) -> Iterator[str]:
+    """What stands before the ids in the names that the journal has."""
+    after = ""
+    for _ in range(_MOST_SYSTEMS):
+        [(name,)] = fetch("SELECT min(job) FROM decisions WHERE job > :after", {"after": after})
+        if name is None:
+            return
+        system = system_of(name)
+        if system:
+            yield system
+            after = system + _LAST
+        else:
+            after = _AFTER_DIGITS if name[0].isdigit() else name
+
+
+def _between(fetch: Fetch, low: str, high: str, limit: int) -> list[str]:
+    query = "SELECT DISTINCT job FROM decisions WHERE job >= :low AND job <= :high LIMIT :limit"
+    return [name for (name,) in fetch(query, {"low": low, "high": high, "limit": limit})]

@@ -1,0 +1,52 @@
+"""What people may type for a job: its short form, where only one job here has it.
+
+Names are those that batch systems guarantee to be unique: ``SCHEDD#CLUSTER.PROC`` (HTCondor),
+``CLUSTER:ID`` with the number of a task behind it (Slurm), ``ID.SERVER`` (PBS). A name that was
+used again has ``#SECOND`` behind it, the second of the submission.
+"""
+
+import re
+from typing import Final
+
+_SHAPES: Final = (
+    re.compile(r"(?P<system>.+#)(?P<id>\d+\.\d+(?:\.\d+)?)(?P<again>#\d+)?"),  # HTCondor
+    re.compile(r"(?P<system>.+:)(?P<id>\d+(?:[_+]\d+)?)(?P<again>#\d+)?"),  # Slurm
+    re.compile(r"(?P<system>)(?P<id>\d+(?:\[\d*\])?)\..+?(?P<again>#\d+)?"),  # PBS
+)
+BEHIND_A_SHORT_FORM: Final = "._+[#"
+"""What may stand in a name behind a short form: a process, task, component, index or second."""
+
+
+def system_of(name: str) -> str:
+    """What stands before the id in a name, with its separator; empty where nothing does.
+
+    >>> system_of("ap1.example.org#12.0"), system_of("c1:123_4"), system_of("123.server")
+    ('ap1.example.org#', 'c1:', '')
+    >>> system_of("ap1.example.org#12.0#1795231020")
+    'ap1.example.org#'
+    """
+    match = _parts(name)
+    return match["system"] if match else ""
+
+
+def stands_for(short: str, name: str) -> bool:
+    """Whether somebody who types `short` can mean the job of this name.
+
+    >>> [stands_for(short, "ap1#12.0") for short in ("ap1#12.0", "12.0", "12", "2.0", "1")]
+    [True, True, True, False, False]
+    >>> stands_for("123", "c1:123_4"), stands_for("1234[7]", "1234[7].server")
+    (True, True)
+    """
+    if not short or short not in name:
+        return False
+    match = _parts(name)
+    if short == name or match is None:
+        return short == name
+    own, again = match["id"], match["again"] or ""
+    if short in (own, own + again, match["system"] + own):
+        return True
+    return own.startswith(short) and own[len(short)] in BEHIND_A_SHORT_FORM
+
+
+def _parts(name: str) -> re.Match[str] | None:
+    return next((match for shape in _SHAPES if (match := shape.fullmatch(name))), None)

@@ -1,0 +1,83 @@
+"""A name that a batch system gives out again is that of another job, and both are told apart."""
+
+from outrider.model import events as ev
+from outrider.model.events import NamedEvent
+from outrider.model.jobs import JobSpec
+from tests.engine.ingest.streams import Live, run_of
+
+
+def names(live: Live) -> list[str]:
+    return list(live.intake.tracker.job_names.values())
+
+
+def test_a_job_of_a_name_used_again_goes_by_its_submission_too() -> None:
+    live = Live()
+    live.all_at_once("log", run_of("ap1#1.0", "a1", 100.0, 110.0, 200.0))
+    live.all_at_once("log", run_of("ap1#1.0", "a1", 1000.5, 1010.0, 1100.0))
+    assert names(live) == ["ap1#1.0", "ap1#1.0#1000"]
+    report = live.told()["report"]
+    assert (report["jobs"]["submitted"], report["jobs"]["completed"]) == (2, 2)
+    assert not live.intake.tracker.repairs
+
+
+def test_a_schedd_that_lost_its_queue_counts_its_lost_job_as_removed_and_the_new_as_new() -> None:
+    live = Live()
+    live.all_at_once("log", run_of("ap1#1.0", "a1", 100.0, 110.0, 200.0)[:2])
+    live.all_at_once("log", run_of("ap1#1.0", "a2", 1000.0, 1010.0, 1100.0))
+    assert names(live) == ["ap1#1.0", "ap1#1.0#1000"]
+    jobs = live.told()["report"]["jobs"]
+    assert (jobs["submitted"], jobs["completed"], jobs["removed"]) == (2, 1, 1)
+    assert dict(live.intake.tracker.repairs) == {"submitted_twice": 1}
+
+
+def test_what_is_told_again_of_either_job_of_a_name_changes_nothing() -> None:
+    first = run_of("ap1#1.0", "a1", 100.0, 110.0, 200.0)
+    second = run_of("ap1#1.0", "a1", 1000.0, 1010.0, 1100.0)
+    live = Live()
+    for _ in range(2):
+        live.all_at_once("log", [*first, *second])
+    live.all_at_once("log", second[:2])
+    live.all_at_once("log", first)
+    assert live.intake.duplicates["log"] == 11
+    assert live.told()["report"]["jobs"]["submitted"] == 2
+    assert not live.intake.tracker.repairs
+
+
+def test_a_record_of_the_earlier_job_is_not_taken_for_one_of_the_job_that_is_here() -> None:
+    live = Live()
+    live.all_at_once("log", run_of("ap1#1.0", "a1", 100.0, 110.0, 200.0))
+    live.all_at_once("log", run_of("ap1#1.0", "a1", 1000.0, 1010.0, 1100.0)[:2])
+    late: list[NamedEvent] = [(150.0, ev.EVICTED, "ap1#1.0", "unknown")]
+    live.all_at_once("log", late)
+    track = live.intake.tracker.known_by("ap1#1.0#1000")
+    assert track is not None
+    assert live.site.jobs[track.number].machine >= 0, "it still runs"
+    assert dict(live.intake.tracker.repairs) == {"after_end": 1}
+
+
+def test_both_names_are_known_after_a_restart() -> None:
+    live = Live()
+    live.all_at_once("log", run_of("ap1#1.0", "a1", 100.0, 110.0, 200.0))
+    live.all_at_once("log", run_of("ap1#1.0", "a1", 1000.0, 1010.0, 1100.0)[:2])
+    again = Live()
+    again.intake.tracker.restore(live.intake.tracker.save())
+    assert again.intake.tracker.job_names == live.intake.tracker.job_names
+    assert again.intake.tracker.known_by("ap1#1.0#1000") is not None
+    assert again.intake.tracker.known_by("ap1#1.0") is None, "that one has ended"
+
+
+def test_a_requeued_job_of_slurm_is_the_same_job() -> None:
+    live = Live(["records"])
+    spec = JobSpec(user="ann", recalled=True)
+    rows: list[NamedEvent] = [
+        (100.0, ev.SUBMITTED, "c1:7", spec),
+        (110.0, ev.STARTED, "c1:7", ("n1", 1)),
+        (200.0, ev.EVICTED, "c1:7", "preempted"),
+        (200.0, ev.SUBMITTED, "c1:7", spec),
+        (300.0, ev.STARTED, "c1:7", ("n2", 1)),
+        (400.0, ev.COMPLETED, "c1:7", None),
+    ]
+    live.all_at_once("records", rows)
+    assert names(live) == ["c1:7"]
+    report = live.told()["report"]
+    assert (report["jobs"]["submitted"], report["starts"]) == (1, 2)
