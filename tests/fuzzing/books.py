@@ -7,8 +7,10 @@ from outrider.engine.scheduling.policy_runner import Seat
 from outrider.engine.scheduling.queue_pass import QueuedRound
 from outrider.engine.state.machines import FREE, SHUT, TAKEN
 from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE
-from outrider.service import explaining, faces, listings
 from outrider.service.core import Core
+from outrider.service.views import explanation, status
+from outrider.service.web.endpoints.jobs import jobs
+from outrider.service.web.endpoints.machines import machines
 
 
 def contradictions(core: Core, ask_why: bool = False) -> list[str]:
@@ -136,22 +138,22 @@ def _queue(seat: Seat, queued: set[int]) -> Iterator[str]:
 
 def _views(core: Core) -> Iterator[str]:
     site = core.site
-    shown = faces.status(core, {})
+    shown = status.status(core, {})
     counts = Counter(job.state for job in site.jobs.values())
     by_name = {"queued": QUEUED, "running": RUNNING, "suspended": SUSPENDED_STATE}
     for name, state in {**by_name, "held": HELD_STATE}.items():
         if shown["jobs"][name] != counts[state]:
             yield f"{name}: status says {shown['jobs'][name]}, there are {counts[state]}"
-    if listings.jobs(core, 5, None)["total"] != len(site.jobs):
+    if jobs(core, 5, None)["total"] != len(site.jobs):
         yield "the list of jobs has another total"
     there = sum(spec is not None for spec in site.specs)
-    if sum(shown["machines"].values()) != there or listings.machines(core, 5)["total"] != there:
+    if sum(shown["machines"].values()) != there or machines(core, 5)["total"] != there:
         yield f"{there} machines, status says {shown['machines']}"
 
 
 def _explanations(core: Core) -> Iterator[str]:
     for name in list(core.intake.tracker.jobs)[:2]:
-        said = explaining.explain(core, name, [])
+        said = explanation.explain(core, name, [])
         if said is None:
             yield f"{name}: cannot be explained"
             continue

@@ -15,10 +15,10 @@ from outrider.model.events import SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.utility import DEFAULT_UTILITIES
 from outrider.model.utility import Batch as BatchUtility
-from outrider.service import explaining, faces
 from outrider.service.core import Core
 from outrider.service.guards import GuardedEstimator, GuardedUtility
 from outrider.service.sources import check_batch
+from outrider.service.views import explanation, status
 from tests.service.running.test_times import T, core_of, run_of, tell
 
 QUEUED: list[NamedEvent] = [(T, SUBMITTED, "1", JobSpec())]
@@ -60,12 +60,12 @@ def test_a_policy_whose_rewards_are_no_numbers_loses_its_seat(rewards: Any) -> N
 def test_a_policy_that_cannot_explain_or_show_itself_says_so_and_keeps_its_seat() -> None:
     core, seat = core_with(explain=fails, learned=fails)
     tell(core, "log", QUEUED, T + 30)
-    found = explaining.explain(core, "1", [])
+    found = explanation.explain(core, "1", [])
     assert found is not None
     said = {policy["name"]: policy["explanation"] for policy in found["policies"]}
     assert said["bandit"].startswith("bandit could not say why: KeyError")
     assert said["fifo"]
-    shown = {policy["name"]: policy for policy in faces.status(core, {})["policies"]}
+    shown = {policy["name"]: policy for policy in status.status(core, {})["policies"]}
     assert shown["bandit"]["learned"]["title"].startswith("bandit could not show it")
     assert not seat.broken
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from outrider.service.mirror import Mirror
 
 from outrider.api import Adapter, Batch
 from outrider.ledger import Journal
@@ -13,9 +12,14 @@ from outrider.model.events import JOINED, STARTED, SUBMITTED, TICK, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
 from outrider.plugins.finding import load_adapter
-from outrider.service import explaining, faces, listings
 from outrider.service.core import CLOCK_EVERY_S, Core
+from outrider.service.metrics import expose
+from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.sources import HANGS_AFTER_S, SourceState, seen_until
+from outrider.service.views import explanation, status
+from outrider.service.web.endpoints.jobs import jobs
+from outrider.service.web.endpoints.machines import machines
+from outrider.service.web.endpoints.utility import utility
 from tests.service.running.test_times import SteppedClock, T, core_of, packed, tell
 from tests.service.running.watched_campus import RECORDING
 
@@ -51,11 +55,11 @@ def test_now_and_waits_and_open_runs_go_on_while_the_source_is_quiet(says: str) 
     seen = {"seen_until_s": T + HOUR_S} if says.startswith("until") else {}
     quiet(core, T + HOUR_S, **seen)
     now_s = T + HOUR_S - 5.0  # less the lateness of the adapter
-    assert faces.status(core, {})["now_s"] == now_s
-    rows = {row["job"]: row for row in listings.jobs(core, 10, None)["jobs"]}
+    assert status.status(core, {})["now_s"] == now_s
+    rows = {row["job"]: row for row in jobs(core, 10, None)["jobs"]}
     assert rows["1"]["run_s"] == now_s - (T + 1)
     assert rows["2"]["waiting_s"] == now_s - (T + 2)
-    explained = explaining.explain(core, "2", [])
+    explained = explanation.explain(core, "2", [])
     assert explained is not None
     assert explained["waiting_s"] == now_s - (T + 2)
 
@@ -64,13 +68,13 @@ def test_energy_of_runs_and_of_idle_machines_goes_on_in_status_and_metrics() -> 
     core = core_of("log", clusters={"lab": {"open": "always"}})
     tell(core, "log", BUSY, T + 10)
     quiet(core, T + HOUR_S)
-    before = faces.status(core, {})["energy_wh"]
+    before = status.status(core, {})["energy_wh"]
     quiet(core, T + 2 * HOUR_S)
-    after = faces.status(core, {})["energy_wh"]
+    after = status.status(core, {})["energy_wh"]
     assert after["open"] - before["open"] == pytest.approx(50.0)
     rests = after["idle"] + after["sleep"] - before["idle"] - before["sleep"]
     assert rests == pytest.approx(25.0)  # half of the machine, idle: it does not sleep
-    text = Mirror(core).page("text/plain", RECORDING, 0.0)[0].decode()
+    text = expose(MetricsExporter(core).take(RECORDING, 0.0, None), "text/plain")[0].decode()
     (joules,) = [
         float(line.split()[-1])
         for line in text.splitlines()
@@ -134,10 +138,10 @@ def test_before_the_first_event_now_is_the_wall_clock() -> None:
     earliest_s = time.time()
     for now_s in (
         core.now_s,
-        faces.status(core, {})["now_s"],
-        listings.jobs(core, 1, None)["now_s"],
-        listings.machines(core, 1)["now_s"],
-        listings.utility(core)["now_s"],
+        status.status(core, {})["now_s"],
+        jobs(core, 1, None)["now_s"],
+        machines(core, 1)["now_s"],
+        utility(core)["now_s"],
     ):
         assert earliest_s <= now_s <= time.time()
 
@@ -146,7 +150,7 @@ def test_a_site_where_nothing_ever_happened_has_the_time_at_which_it_was_read() 
     core = core_of("log")
     quiet(core, T)
     assert core.now_s == T - 5.0
-    assert faces.status(core, {})["since_s"] == T - 5.0
+    assert status.status(core, {})["since_s"] == T - 5.0
 
 
 def test_a_source_whose_clock_is_years_ahead_does_not_take_the_site_there() -> None:

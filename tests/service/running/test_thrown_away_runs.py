@@ -1,13 +1,12 @@
 """What the API says of runs that were thrown away: all of them together, and the longest."""
 
-from outrider.service.listings import jobs
-
 from outrider.api import Batch
 from outrider.model.events import EVICTED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.service.config.loaded import check_config
 from outrider.service.core import Core
 from outrider.service.sources import SourceState
+from outrider.service.web.endpoints.jobs import jobs
 
 T = 1_700_000_000.0
 CONFIG = {"adapters": {"log": {"type": "logtail", "paths": ["/nowhere"]}}}
