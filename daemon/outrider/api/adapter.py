@@ -13,8 +13,6 @@ import msgspec
 from outrider.model.clusters import ClusterSpec
 from outrider.model.events import NamedEvent
 
-API_VERSION = 1
-
 
 class AdapterSettings(msgspec.Struct, frozen=True):
     """An adapter without settings of its own."""
@@ -62,7 +60,7 @@ class Adapter:
     name: ClassVar[str]
     description: ClassVar[str]
     settings_type: ClassVar[type[AdapterSettings]] = AdapterSettings
-    api_version: ClassVar[int] = API_VERSION
+    api_version: ClassVar[int]
     sees: ClassVar[tuple[str, ...]] = ()
     levers: ClassVar[tuple[str, ...]] = ()
     inferred: ClassVar[bool] = False

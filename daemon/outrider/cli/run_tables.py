@@ -65,7 +65,7 @@ def _campus_column(run: dict[str, Any]) -> dict[str, str]:
         "jobs completed": count(jobs["completed"]),
         "jobs unfinished": count(jobs["unfinished"]),
         "jobs removed": count(jobs["removed"]),
-        "longest hold [h]": figure(run["hold_s"]["max"], 3600.0),
+        "longest deferral [h]": figure(run["defer_s"]["max"], 3600.0),
         "jobs held, bad / good": f"{count(holds['held_bad'])} / {count(holds['held_good'])}",
         **_how_it_was_made(run),
     }

@@ -74,7 +74,6 @@ def workload_terms(options: Mapping[str, Any]) -> WorkloadTerms:
 def _utilities(words: tuple[str, ...]) -> dict[str, TimeUtility]:
     """The utilities of ``CLASS=SHAPE[:k=v,...]``, by class."""
     utilities: dict[str, TimeUtility] = {}
-    shapes = utility_shapes() if words else {}
     right = "CLASS=SHAPE[:key=value,...], as batch=linear:zero_at=3"
     for word in words:
         job_class, text = split_pair("--utility", word, right)
@@ -89,6 +88,6 @@ def _utilities(words: tuple[str, ...]) -> dict[str, TimeUtility]:
         pairs = [split_pair("--utility", part, right) for part in settings.split(",") if settings]
         given = {key: toml_value(value) for key, value in pairs}
         utilities[job_class] = make_utility(
-            {**given, "shape": shape}, f'--utility "{word}"', shapes
+            {**given, "shape": shape}, f'--utility "{word}"', utility_shapes([shape])
         )
     return utilities

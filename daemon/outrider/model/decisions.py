@@ -5,16 +5,16 @@ from typing import Any, Final
 import msgspec
 
 START: Final = "start"
-KEEP: Final = "keep"
+DEFER: Final = "defer"
 PREEMPT: Final = "preempt"
 RESUME: Final = "resume"
-SQUEEZE: Final = "squeeze"
-ACTIONS: Final = ("start", "keep", "preempt", "resume", "squeeze", "wake", "sleep")
+SHRINK: Final = "shrink"
+ACTIONS: Final = ("start", "defer", "preempt", "resume", "shrink", "wake", "sleep")
 MODES: Final = ("observe", "shadow", "canary", "active")
 
 NOWHERE: Final = -1
 NO_MACHINE: Final = "no_machine"
-"""Reason of a `keep` that nobody chose: no free machine can take the job."""
+"""Reason of a `defer` that nobody chose: no free machine can take the job."""
 
 
 class Choice:
@@ -48,7 +48,7 @@ class Move(msgspec.Struct, frozen=True, gc=False):
     """One act of a policy that plans a whole round (`Policy.plan`).
 
     Attributes:
-        action: `START` on all the CPUs asked for; `SQUEEZE`: start on fewer, or change the CPUs of
+        action: `START` on all the CPUs asked for; `SHRINK`: start on fewer, or change the CPUs of
             a run that goes on; `PREEMPT`: suspend a run, its CPUs are given back and its work is
             kept; `RESUME` a suspended one, on `cpus`.
         job: the job's number.

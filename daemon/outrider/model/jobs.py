@@ -48,7 +48,7 @@ class Job:
         number: small integer, the job's identity inside the engine.
         spec: what its user said.
         submit_s: submission time in seconds; None when the source began after it.
-        state: one of the state constants of this module.
+        state: 0 queued, 1 running (`RUNNING`), 2 suspended (`SUSPENDED_STATE`), 3 held.
         machine: number of the machine it runs on, -1 while it runs nowhere.
         start_s: start of the present run.
         cpus: CPUs of the present run.

@@ -160,7 +160,7 @@ def _policy(core: Core, seat: Seat) -> dict[str, Any]:
         "role": "acting" if seat.acting else "shadow",
         "description": seat.policy.description,
         "decisions": seat.decisions,
-        "by_action": {"start": seat.starts, "keep": seat.decisions - seat.starts},
+        "by_action": {"start": seat.starts, "defer": seat.decisions - seat.starts},
         "agreed": seat.agreed,
         "disagreed": seat.disagreed,
         "agreement_ratio": seat.agreed / asked if asked else None,

@@ -138,7 +138,7 @@ class Mirror:
         for seat in self._core.seats:
             number("decisions_total", seat.name, "start", mode).set(seat.starts)
             moved = seat.moves.total()
-            number("decisions_total", seat.name, "keep", mode).set(
+            number("decisions_total", seat.name, "defer", mode).set(
                 seat.decisions - seat.starts - moved
             )
             for action, n in seat.moves.items():

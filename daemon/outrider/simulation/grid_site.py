@@ -98,9 +98,9 @@ class GridSite:
 
     def start(self, job: int, machine: int) -> None:
         """Start a queued job on all the CPUs it asks for. Raises `ValueError` if it is not."""
-        self.squeeze(job, machine, self._cpus[job])
+        self.shrink(job, machine, self._cpus[job])
 
-    def squeeze(self, job: int, machine: int, cpus: int) -> None:
+    def shrink(self, job: int, machine: int, cpus: int) -> None:
         """Start a queued job on so many CPUs, or change those of a running one."""
         run = self._runs.get(job)
         if run is not None and run.cpus:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from outrider.api import (
     PREEMPT,
     RESUME,
-    SQUEEZE,
+    SHRINK,
     START,
     SUSPENDED_STATE,
     Job,
@@ -158,10 +158,10 @@ class MachinePlan:
 
     def _action(self, run: Run) -> str:
         if run.job.number in self._before:
-            return SQUEEZE
+            return SHRINK
         if run.job.state == SUSPENDED_STATE:
             return RESUME
-        return START if run.cpus == run.asked else SQUEEZE
+        return START if run.cpus == run.asked else SHRINK
 
     def units(self, runs: Sequence[Run], remaining_s: Floats) -> Floats:
         """Unit utilities of runs, if they complete in so many seconds."""

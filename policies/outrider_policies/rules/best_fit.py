@@ -16,6 +16,7 @@ class BestFit(Groups, Policy):
 
     name = "best_fit"
     description = "oldest job that fits, on the free machine that it fills best"
+    api_version = 1
     features = ("cpus",)
 
     def group_key(self, job: Job, view: SiteView) -> Hashable:

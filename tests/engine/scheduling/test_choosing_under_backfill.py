@@ -68,4 +68,4 @@ def test_who_is_kept_by_choice_is_decided_every_epoch_and_started_when_the_hold_
     epochs = [0.0, RECONSIDER_S, 2 * RECONSIDER_S, 2.5 * RECONSIDER_S]
     assert policy.asked_s == epochs, "not because machines freed in between"
     of_first = [(row[0], row[2], row[5]) for row in rows if row[1] == "j0"]
-    assert of_first == [(0.0, "keep", "reluctant"), (epochs[-1], "start", "guard")]
+    assert of_first == [(0.0, "defer", "reluctant"), (epochs[-1], "start", "guard")]

@@ -11,6 +11,7 @@ from outrider.api.capabilities import Learns, Listens, Orders, Plans, Predicts, 
 from outrider.api.policy import Policy
 from outrider.engine.accounting.deferrals import Holds
 from outrider.engine.accounting.predictions import Predictions
+from outrider.engine.plain_data import PLAIN_KEYS, check_key, check_saved
 from outrider.engine.ports import Sink
 from outrider.engine.scheduling.backfill import NONE
 from outrider.engine.scheduling.pending_jobs import Line, Standing
@@ -20,7 +21,7 @@ from outrider.engine.scheduling.queue_pass import QueuedRound
 from outrider.engine.scheduling.ranking_pass import QueueRound
 from outrider.engine.scheduling.scheduling_pass import Record, Round
 from outrider.engine.state.site import Site
-from outrider.model.decisions import KEEP, NO_MACHINE, NOWHERE, START
+from outrider.model.decisions import DEFER, NO_MACHINE, NOWHERE, START
 from outrider.model.errors import PolicyError
 from outrider.model.jobs import Job
 from outrider.model.outcomes import EVICTED_RUN, REMOVED_RUN, Outcome
@@ -138,11 +139,13 @@ class Seat:
             if standing.reason != NO_MACHINE:
                 self.agreed += on_policy
                 self.disagreed += not on_policy
-                if standing.action == KEEP:
+                if standing.action == DEFER:
                     self.holds.cut_short(job.number)
         if self._learner is not None and not self.broken:
             try:
                 key = self.policy.group_key(job, site)
+                if type(key) not in PLAIN_KEYS:
+                    check_key(key)
             except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
                 self._fail(error)
             else:
@@ -189,9 +192,9 @@ class Seat:
     def removed(self, job: Job, reason: str, site: Site, record: Record) -> float | None:
         """A job left the queue without running."""
         standing = self.withdraw(job.number, site)
-        if standing is not None and standing.action == KEEP:
+        if standing is not None and standing.action == DEFER:
             self.decisions += 1
-            record(self, job.number, KEEP, NOWHERE, 0, f"ended_{reason}", None)
+            record(self, job.number, DEFER, NOWHERE, 0, f"ended_{reason}", None)
         self.holds.end(job.number, REMOVED_RUN)
         if not self.learns:
             return None
@@ -270,7 +273,7 @@ class Seat:
         """Everything that changes, as plain data, the policy's learning and chance included."""
         state = self.policy.rng.getstate()
         return {
-            "policy": self.policy.save(site),
+            "policy": self._learned_state(site),
             "rng": [state[0], list(state[1]), state[2]],
             "line": self.line.save(),
             "queue": self._round.save(),
@@ -282,6 +285,15 @@ class Seat:
             "counts": [self.decisions, self.starts, self.agreed, self.disagreed, self.reward_n],
             "sums": [self.reward_sum, self.longest_hold_s],
         }
+
+    def _learned_state(self, site: Site) -> dict[str, Any]:
+        """What the policy saves. Raises `PolicyError` if it is not plain data."""
+        saved = self.policy.save(site)
+        try:
+            check_saved(saved)
+        except TypeError as error:
+            raise PolicyError(f'policy "{self.name}": {error}') from error
+        return saved
 
     def restore(self, saved: dict[str, Any], clusters: list[int], site: Site) -> bool:
         """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i.

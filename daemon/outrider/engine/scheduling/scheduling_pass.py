@@ -11,10 +11,11 @@ from typing import Any, Final, Protocol
 
 from outrider.api.capabilities import Groups
 from outrider.api.policy import Policy
+from outrider.engine.plain_data import check_key
 from outrider.engine.ports import Sink
 from outrider.engine.scheduling.pending_jobs import Line, Standing
 from outrider.engine.state.site import Site
-from outrider.model.decisions import KEEP, NO_MACHINE, NOWHERE, START, Choice
+from outrider.model.decisions import DEFER, NO_MACHINE, NOWHERE, START, Choice
 from outrider.model.jobs import Job
 
 GUARD: Final = "guard"
@@ -106,10 +107,14 @@ class Round:
         if groups is not None:
             key = policy.group_key(job, site)
             evaluations = self._evaluations
-            if key in evaluations:
-                evaluation = evaluations[key]
-            else:
-                evaluation = evaluations[key] = groups.evaluate_group(key, site)
+            try:
+                if key in evaluations:
+                    evaluation = evaluations[key]
+                else:
+                    evaluation = evaluations[key] = groups.evaluate_group(key, site)
+            except TypeError:
+                check_key(key)  # a set or a list cannot even be looked up
+                raise
         left_s = policy.max_defer_s - standing.held_s
         if standing.hold_since_s is not None:
             left_s -= site.now - standing.hold_since_s
@@ -135,17 +140,17 @@ class Round:
 
     def _note_no_machine(self, number: int, standing: Standing) -> None:
         standing.end_hold(self._site.now)
-        if standing.action != KEEP or standing.reason != NO_MACHINE:
+        if standing.action != DEFER or standing.reason != NO_MACHINE:
             standing.decided_s = self._site.now
             self._note_keep(number, standing, NO_MACHINE, None)
 
     def _note_keep(
         self, number: int, standing: Standing, reason: str, choice: Choice | None
     ) -> None:
-        if standing.action != KEEP or standing.reason != reason:
-            standing.action, standing.reason, standing.cluster = KEEP, reason, NOWHERE
+        if standing.action != DEFER or standing.reason != reason:
+            standing.action, standing.reason, standing.cluster = DEFER, reason, NOWHERE
             self._seat.decisions += 1
-            self._record(self._seat, number, KEEP, NOWHERE, 0, reason, choice)
+            self._record(self._seat, number, DEFER, NOWHERE, 0, reason, choice)
 
     def _note_start(self, job: Job, standing: Standing, choice: Choice) -> None:
         """It starts; in shadow it would, and is not written down again while that stands."""
