@@ -28,7 +28,7 @@ def test_a_cell_is_what_outrider_replay_runs(folder: CampusFolder) -> None:
     terms = Terms({"watts_hold": {"hold_after_h": 5.0}}, {"watts_hold": None})
     replayed = run_trial(Trial("x", "watts_hold", 2, None), campus, terms)
     assert ran["ledger_sha256"] == replayed["ledger_sha256"]
-    for name in ("jobs", "energy_wh", "overhead_s", "evictions", "starts", "settings", "hold_s"):
+    for name in ("jobs", "energy_wh", "overhead_s", "evictions", "starts", "settings", "defer_s"):
         assert ran[name] == replayed[name], name
     assert ran["trace"] == folder.path
 

@@ -13,7 +13,7 @@ from outrider.lab.perez.egee import DAYS, MACHINES, egee_window
 from outrider.lab.perez.figures import MOMENTS, FirstStarts, fairness_at, figures_of
 from outrider.lab.perez.grid import EDF, FIFO, FULL, SJF, Situation, Size, Trial, Variant
 from outrider.lab.perez.trial import DecisionClock, run_trial
-from outrider.model.decisions import KEEP, START, Choice
+from outrider.model.decisions import DEFER, START, Choice
 from outrider.plugins.random_streams import stream
 from outrider.simulation.generators.grids import perez_grid
 
@@ -100,7 +100,7 @@ def test_fairness_agrees_with_the_engines_own() -> None:
 def test_only_the_first_start_of_a_job_counts_and_refusals_are_kept() -> None:
     starts = FirstStarts(workload([(0, 100, "a"), (0, 200, "b")]))
     told: list[tuple[float, str, str, str]] = [
-        (1.0, "j0", KEEP, "no_machine"), (5.0, "j0", START, "refused"),
+        (1.0, "j0", DEFER, "no_machine"), (5.0, "j0", START, "refused"),
         (9.0, "j0", START, "first"), (7.0, "j1", START, "first"),
     ]  # fmt: skip
     for time_s, job, action, reason in told:

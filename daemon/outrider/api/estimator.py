@@ -31,12 +31,14 @@ class RunTimeEstimator:
     Class variables:
         name: as in the entry point ``outrider.estimators``.
         description: one line.
-        settings_type: a record built by `outrider.api.settings`.
+        settings_type: a record of settings.
+        api_version: as in `outrider.api.Policy`.
     """
 
     name: ClassVar[str]
     description: ClassVar[str]
     settings_type: ClassVar[type[PolicySettings]] = PolicySettings
+    api_version: ClassVar[int]
 
     def __init__(self, settings: Any, rng: random.Random) -> None:
         self.settings = settings

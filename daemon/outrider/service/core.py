@@ -15,6 +15,7 @@ from outrider.api.adapter import Batch
 from outrider.engine import Engine, Intake, Seat
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.distribution import Distribution
+from outrider.engine.plain_data import check_scores
 from outrider.engine.state.site import Site
 from outrider.ledger.extras import decode_extra, encode_extra
 from outrider.ledger.records import Entry, OutcomeRecord
@@ -49,7 +50,7 @@ def make_seats(loaded: LoadedConfig) -> list[Seat]:
         where = f"{loaded.source} [policies.{name}]"
         policy = make_policy(name, options, config.seed, where, options.pop("preset", None))
         seats.append(
-            Seat(policy, False, config.reconsider_s, strict=False, backfill=config.backfill)
+            Seat(policy, False, config.reconsider_s, strict=False, discipline=loaded.discipline())
         )
     return seats
 
@@ -192,6 +193,9 @@ class Core:
             self.gate.admit(self.site.now, self.input_age_s)
         if self.replaying:
             return
+        scores = None if choice is None else choice.scores
+        if scores is not None:  # raised within the pass, so that it is the policy's own failure
+            check_scores(scores, "plan" if seat.plans else "choose")
         tracker = self.intake.tracker
         self._decisions.append(
             Decision(
@@ -204,7 +208,7 @@ class Core:
                 policy=seat.name,
                 mode=self.config.mode,
                 propensity=None if choice is None else choice.propensity,
-                scores=None if choice is None else choice.scores,
+                scores=scores,
                 input_age_s=self.input_age_s,
                 input=self.input,
             )

@@ -6,6 +6,7 @@ from typing import Any
 from outrider.model import events as ev
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
+from outrider.model.resources import Resources
 
 
 def is_well_formed(event: Any) -> bool:
@@ -41,7 +42,11 @@ def _is_class(extra: Any) -> bool:
 
 
 def _is_change(extra: Any) -> bool:
-    return type(extra) is dict and extra.keys() <= set(JobSpec.__struct_fields__)
+    return (
+        type(extra) is dict
+        and extra.keys() <= set(JobSpec.__struct_fields__)
+        and isinstance(extra.get("resources"), Resources | None)
+    )
 
 
 _CHECKED = frozenset(range(len(ev.KIND_NAMES))) - {ev.TICK}

@@ -15,6 +15,7 @@ from outrider.engine.accounting.deferrals import LATER
 from outrider.engine.accounting.energy import PURPOSES
 from outrider.engine.accounting.predictions import CHANCE_BINS, WINDOWS, Predictions
 from outrider.engine.accounting.report import open_energy_j
+from outrider.engine.scheduling.placement import WHYS
 from outrider.model.events import KIND_NAMES
 from outrider.model.jobs import RUNNING
 from outrider.service.core import Core
@@ -138,7 +139,7 @@ class Mirror:
         for seat in self._core.seats:
             number("decisions_total", seat.name, "start", mode).set(seat.starts)
             moved = seat.moves.total()
-            number("decisions_total", seat.name, "keep", mode).set(
+            number("decisions_total", seat.name, "defer", mode).set(
                 seat.decisions - seat.starts - moved
             )
             for action, n in seat.moves.items():
@@ -147,6 +148,8 @@ class Mirror:
             number("agreement_total", seat.name, "false").set(seat.disagreed)
             self.registry.spread("reward", seat.name).set((seat.reward_n,), seat.reward_sum)
             number("policy_failures_total", seat.name).set(1 if seat.broken else 0)
+            for why in WHYS:
+                number("placements_refused_total", seat.name, why).set(seat.refused[why])
             for later in LATER:
                 number("held_jobs_total", seat.name, later).set(seat.holds.jobs[later])
                 number("hold_seconds_total", seat.name, later).set(seat.holds.seconds[later])

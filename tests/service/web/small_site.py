@@ -54,7 +54,7 @@ class SmallSite:
                 "run_s": None,
                 "runs": 1,
                 "lost_s": 7200.0,
-                "standing": {"bandit": {"action": "keep", "reason": "best"}},
+                "standing": {"bandit": {"action": "defer", "reason": "best"}},
             }
             for name in self.job_names[:limit]
         ]
@@ -84,7 +84,7 @@ class SmallSite:
             return None
         view = {
             "name": "bandit",
-            "action": "keep",
+            "action": "defer",
             "reason": "best",
             "cluster": None,
             "until_s": NOW + 2520,

@@ -23,6 +23,7 @@ from outrider.cli.options import (
 )
 from outrider.cli.printing import print_json, shown
 from outrider.cli.progress import progress_bar
+from outrider.model.disciplines import STRICT
 from outrider.model.errors import ConfigurationError
 
 _BLOCK_S = 21_600.0
@@ -107,7 +108,7 @@ def command(
         seed_range(seeds),
         Conditions(
             estimates=of_workloads["estimates"] or "exact",
-            backfill=terms.backfill,
+            discipline=terms.discipline or STRICT,
             machines=terms.machines,
             interactive_below_s=terms.interactive_below_s,
             vo=terms.vo,

@@ -102,7 +102,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
         "seeds": list(plan.seeds),
         "block_s": plan.block_s,
         "estimates": given.estimates,
-        "backfill": given.backfill,
+        "discipline": given.discipline,
         "machines": given.machines,
         "interactive_below_s": given.interactive_below_s,
         "vo_column": given.vo,

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from outrider.api.policy import Policy
-from outrider.engine.scheduling.backfill import NONE
 from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import INTERACTIVE_BELOW_S, Workload
 from outrider.lab.cells import effective_settings
 from outrider.lab.comparison.paired import JobOutcomes, PolicyRun
 from outrider.ledger import LedgerHash
 from outrider.model.decisions import Choice
+from outrider.model.disciplines import STRICT, Discipline
 from outrider.model.events import COMPLETED, STARTED, Event
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
 from outrider.plugins.making import make_estimator, make_policy
@@ -29,7 +29,7 @@ class Conditions(NamedTuple):
 
     Attributes:
         estimates: what policies are told of run times, as `outrider.simulation.estimates` reads it.
-        backfill: the site's rule, ``none`` or ``easy``.
+        discipline: who may start before a job that does not fit: `outrider.model.disciplines`.
         machines: CPUs, in place of the header's.
         interactive_below_s: jobs that ran strictly shorter are interactive.
         vo: the column that says which VO a job belongs to.
@@ -38,7 +38,7 @@ class Conditions(NamedTuple):
     """
 
     estimates: str = EXACT
-    backfill: str = NONE
+    discipline: Discipline = STRICT
     machines: int | None = None
     interactive_below_s: float = INTERACTIVE_BELOW_S
     vo: str = "group"
@@ -136,7 +136,7 @@ def run_task(task: Task) -> PolicyRun:
         keep,
         shares=given.shares,
         utilities=given.utilities,
-        backfill=given.backfill,
+        discipline=given.discipline,
         estimator=make_estimator(LEARNED, task.seed, "estimates") if rule.kind == LEARNED else None,
     )
     about = {

@@ -1,0 +1,1 @@
+"""What the repository needs and the installed product does not: set-up, generated files."""
