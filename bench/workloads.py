@@ -22,6 +22,7 @@ from calibration import calibration_s
 from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload, one_pool
 from outrider.model.decisions import START
+from outrider.model.disciplines import EASY, STRICT, Discipline
 from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
 from outrider.simulation.generators.grids.perez import perez_grid
@@ -29,6 +30,7 @@ from outrider.simulation.generators.grids.perez import perez_grid
 FCFS_JOBS_PER_S = 5_000
 EASY_JOBS_PER_S = 1_500
 EASY_QUEUE = 1_000
+CHEAP: tuple[Discipline, ...] = (STRICT, EASY)
 POOL_CPUS = 256
 WIDEST = 64
 
@@ -63,7 +65,9 @@ def longest_queue(submit_s: Any, start_s: list[float]) -> int:
     return int(max(0.0, change[order].cumsum().max()))
 
 
-def measure(workload: Workload, policy: str, backfill: str, unit_s: float) -> dict[str, Any]:
+def measure(
+    workload: Workload, policy: str, discipline: Discipline, unit_s: float
+) -> dict[str, Any]:
     """One replay."""
     acting = make_policy(policy, {}, 0, policy)
     acting.wants_scores = False
@@ -73,13 +77,13 @@ def measure(workload: Workload, policy: str, backfill: str, unit_s: float) -> di
         if action == START:
             starts.append(time_s)
 
-    out = GridRun(workload, [acting], keep, backfill=backfill).run()
+    out = GridRun(workload, [acting], keep, discipline=discipline).run()
     jobs = len(workload.submit_s)
     return {
         "workload": workload.name,
         "jobs": jobs,
         "policy": policy,
-        "backfill": backfill,
+        "discipline": discipline,
         "longest_queue": longest_queue(workload.submit_s, starts),
         "cpu_s": round(out["cpu_s"], 3),
         "jobs_per_s": round(jobs / out["cpu_s"]),
@@ -88,14 +92,14 @@ def measure(workload: Workload, policy: str, backfill: str, unit_s: float) -> di
 
 
 def growth(
-    make: Callable[[int], Workload], sizes: list[int], backfill: str, unit_s: float
+    make: Callable[[int], Workload], sizes: list[int], discipline: Discipline, unit_s: float
 ) -> list[dict[str, Any]]:
     """The same kind of workload in several sizes; `per_job_ratio` is a job's cost over the first's.
 
     The smallest is measured twice and the better taken: what a process does first is slow.
     """
-    measure(make(sizes[0]), "fifo", backfill, unit_s)
-    runs = [measure(make(size), "fifo", backfill, unit_s) for size in sizes]
+    measure(make(sizes[0]), "fifo", discipline, unit_s)
+    runs = [measure(make(size), "fifo", discipline, unit_s) for size in sizes]
     for run in runs:
         run["per_job_ratio"] = round(runs[0]["jobs_per_s"] / run["jobs_per_s"], 2)
     return runs
@@ -106,12 +110,12 @@ def missed(runs: list[dict[str, Any]]) -> list[str]:
     out = []
     for run in runs:
         if run["policy"] != "fifo" or (
-            run["backfill"] == "easy" and run["longest_queue"] > EASY_QUEUE
+            run["discipline"] == "easy" and run["longest_queue"] > EASY_QUEUE
         ):
             continue
-        budget = EASY_JOBS_PER_S if run["backfill"] == "easy" else FCFS_JOBS_PER_S
+        budget = EASY_JOBS_PER_S if run["discipline"] == "easy" else FCFS_JOBS_PER_S
         if run["jobs_per_s"] < budget:
-            out.append(f"{run['workload']} {run['backfill']}: {run['jobs_per_s']} < {budget}")
+            out.append(f"{run['workload']} {run['discipline']}: {run['jobs_per_s']} < {budget}")
     return out
 
 
@@ -125,14 +129,14 @@ def main() -> int:
     unit_s = calibration_s()
     sizes = [int(size) for size in given.jobs.split(",")]
     runs = growth(serial, sizes, "none", unit_s)
-    for backfill in ("none", "easy"):
-        runs += growth(parallel, sizes, backfill, unit_s)
-    runs += [measure(parallel(10_000, load=1.1), "fifo", rule, unit_s) for rule in ("none", "easy")]
+    for discipline in CHEAP:
+        runs += growth(parallel, sizes, discipline, unit_s)
+    runs += [measure(parallel(10_000, load=1.1), "fifo", rule, unit_s) for rule in CHEAP]
     for path in given.traces:
         workload = read_swf(path)
-        rules = ("none", "easy") if workload.is_parallel else ("none",)
+        rules = CHEAP if workload.is_parallel else CHEAP[:1]
         for policy in ("fifo", *given.policy):
-            runs += [measure(workload, policy, backfill, unit_s) for backfill in rules]
+            runs += [measure(workload, policy, discipline, unit_s) for discipline in rules]
     too_slow = missed(runs)
     if given.json:
         print(json.dumps({"calibration_s": round(unit_s, 4), "runs": runs, "missed": too_slow}))

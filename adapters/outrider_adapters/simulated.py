@@ -72,6 +72,7 @@ class SimulatedAdapter(Adapter):
 
     name = "simulated"
     description = "a virtual campus with owners, jobs and an incumbent of its own"
+    api_version = 1
     settings_type = SimulatedSettings
     sees = (
         "joined", "owner_came", "owner_went", "usable", "rebooted", "submitted", "started",

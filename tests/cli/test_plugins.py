@@ -21,7 +21,12 @@ def break_some(folder: Path) -> None:
 
 def test_every_plugin_is_told_with_its_settings() -> None:
     told = outrider("plugins", "--json").json()
-    assert set(told) == {"adapters", "policies", "readers"}
+    assert set(told) == {"adapters", "policies", "readers", "estimators", "utilities"}
+    for plugins in told.values():
+        assert plugins, "a kind of plugin of which none is listed"
+        for plugin in plugins:
+            assert (plugin["state"], plugin["api_version"]) == ("ok", 1), plugin
+            assert plugin["description"]
     policies = {plugin["name"]: plugin for plugin in told["policies"]}
     assert {"bandit", "fifo", "lowest_watts", "random_match"} <= set(policies)
     bandit = policies["bandit"]
@@ -67,5 +72,7 @@ def test_a_broken_plugin_that_nobody_uses_stops_nothing(tmp_path: Path, campus: 
 def test_people_get_a_list() -> None:
     done = outrider("plugins")
     assert done.code == 0
-    for word in ("adapters", "policies", "readers", "bandit", "ok"):
+    for word in ("adapters", "policies", "readers", "estimators", "utilities", "API"):
+        assert word in done.out
+    for word in ("bandit", "learned", "linear", "ok"):
         assert word in done.out

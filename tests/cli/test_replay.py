@@ -18,7 +18,7 @@ from tests.cli.running import COMMAND, WITHIN_S, outrider, shell
 STATISTICS = {"mean", "std", "median", "p90", "p95", "p99", "max", "n", "censored_n"}
 RUN_FIELDS = {
     "trace", "policy", "settings", "seed", "machines", "owner_sessions", "span_s", "jobs",
-    "wait_s", "overhead_s", "bounded_slowdown", "hold_s", "energy_wh", "goodput_s", "badput_s",
+    "wait_s", "overhead_s", "bounded_slowdown", "defer_s", "energy_wh", "goodput_s", "badput_s",
     "starts", "evictions", "fairness", "utility", "utilisation_ratio", "decisions", "events",
     "wall_s", "cpu_s", "max_rss_mb", "ledger_sha256",
 }  # fmt: skip
@@ -45,7 +45,7 @@ def test_a_run_has_every_field_of_the_format(campus: Path) -> None:
     assert set(run["fairness"]) == {"utility", "time_mean", "windowed", "share", "target"}
     assert set(run["evictions"]) == set(EVICTION_REASONS)
     assert set(run["utility"]) == {"total", "per_step"}
-    assert run["hold_s"]["max"] > 0
+    assert run["defer_s"]["max"] > 0
     assert len(run["ledger_sha256"]) == 64
 
 

@@ -25,6 +25,7 @@ class Sound(Adapter):
 
     name: ClassVar[str] = "sound"
     description: ClassVar[str] = "a list in memory"
+    api_version = 1
     sees: ClassVar[tuple[str, ...]] = ("submitted", "started", "completed")
 
     def __init__(self, source: Source) -> None:

@@ -31,6 +31,7 @@ class Sound(Policy):
 
     name: ClassVar[str] = "sound"
     description: ClassVar[str] = "any free machine"
+    api_version = 1
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         machine = view.draw(self.rng)
@@ -215,6 +216,7 @@ class SoundPlanner(Plans, Policy):
 
     name: ClassVar[str] = "sound_planner"
     description: ClassVar[str] = "starts whatever fits"
+    api_version = 1
 
     def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
         left = {machine: view.cpus_left(machine) for machine in self.machines(view)}

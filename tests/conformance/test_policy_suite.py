@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from outrider.api import PREEMPT, RESUME, SQUEEZE, START, Choice, Policy, build
+from outrider.api import PREEMPT, RESUME, SHRINK, START, Choice, Policy, build
 from outrider.testing import NotConforming, PolicyConformance, check_policy
 from outrider.testing.campuses import tiny_campus
 from outrider.testing.fixtures import act
@@ -31,7 +31,10 @@ def test_a_sound_policy_passes_everything_that_it_declares(
 @pytest.mark.parametrize(
     ("policy", "said"),
     [
-        (broken.TakesTheFirstMachine, "chose machine 0, which is not free"),
+        (
+            broken.TakesTheFirstMachine,
+            "chose machine 0 .* cannot start there: asked for 1 CPU",
+        ),
         (broken.NeverStarts, "kept the job queued although may_defer is False"),
         (broken.DrawsFromTheGlobalGenerator, "a second run with the same seed differs"),
         (broken.SharesItsMemoryThroughTheClass, "a run with others in shadow differs"),
@@ -46,7 +49,10 @@ def test_a_sound_policy_passes_everything_that_it_declares(
         ),
         (broken.ForgetsAtARestart, "at the end of a run with a restart: the score of"),
         (broken.SavesClustersByNumber, "after clusters were numbered anew: the score of"),
-        (broken.SavesWhatIsNoPlainData, "test_a_restart_changes_nothing: TypeError"),
+        (
+            broken.SavesWhatIsNoPlainData,
+            "test_a_restart_changes_nothing: PolicyError: .*save returned",
+        ),
         (broken.LearnsFromBeingAsked, "after 50 choices: the score of"),
         (broken.ScoresByWhatIsNoNumber, "must be a finite number: nan"),
         (broken.KnowsOnlyTwoEndings, "test_it_takes_every_ending: .*KeyError: 'removed'"),
@@ -56,7 +62,7 @@ def test_a_sound_policy_passes_everything_that_it_declares(
         (broken.DoesNotSayWhatASettingIsFor, "SilentSettings.grace_s has no description"),
         (broken.HasAStalePreset, 'unknown setting "grace_seconds"'),
         (broken.BadlyNamed, "name 'Badly-Named': right would be small letters"),
-        (broken.FromTheFuture, "api_version is 99; this Outrider speaks version 1"),
+        (broken.FromTheFuture, "FromTheFuture was written against version 99 of the contract"),
         (broken.PlansForAStranger, "job 1000000 is not known"),
         (broken.PlansMoreThanThereIs, "machine 0 has 1 CPUs too few"),
         (broken.PlansOnAMachineThatIsNotThere, "there is no machine 99"),
@@ -101,7 +107,7 @@ def test_a_planner_is_asked_everything_but_where_one_job_should_run() -> None:
 def test_on_the_stage_of_planners_every_kind_of_move_happens() -> None:
     """Else the suite would let a planner pass that was never tried."""
     rows = act(tiny_campus(), Aggressive(build(PlanningSettings, {}, ""), random.Random(0)))
-    assert {row.action for row in rows} >= {START, SQUEEZE, PREEMPT, RESUME}
+    assert {row.action for row in rows} >= {START, SHRINK, PREEMPT, RESUME}
 
 
 def test_the_suites_need_no_test_runner() -> None:

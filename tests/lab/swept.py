@@ -47,6 +47,7 @@ class Clueless(RandomMatch):
     """Has no idea, whatever it is asked."""
 
     name = "clueless"
+    api_version = 1
 
     def choose(self, job, evaluation, view, may_defer):
         raise RuntimeError("out of ideas")
@@ -56,6 +57,7 @@ class Moody(RandomMatch):
     """Fails when it is first used, and leaves a note that it has."""
 
     name = "moody"
+    api_version = 1
 
     def choose(self, job, evaluation, view, may_defer):
         note = os.environ["MOODY_NOTE"]
@@ -69,6 +71,7 @@ class Patient(RandomMatch):
     """Waits, when it is first asked, until somebody leaves a note."""
 
     name = "patient"
+    api_version = 1
 
     def choose(self, job, evaluation, view, may_defer):
         while not os.path.exists(os.environ["PATIENT_NOTE"]):
@@ -80,6 +83,7 @@ class Deadly(RandomMatch):
     """Ends the process it runs in, as one that took all memory would."""
 
     name = "deadly"
+    api_version = 1
 
     def choose(self, job, evaluation, view, may_defer):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -82,7 +82,7 @@ def test_in_whole_steps_every_run_ends_at_a_step() -> None:
         policy = spec_of(aggressive(), TINY, 3).make_policy()
     assert len(ends[True]) > 50
     assert all(end == ceil(end) for end in ends[True])
-    assert any(end != ceil(end) for end in ends[False]), "squeezed runs end between steps"
+    assert any(end != ceil(end) for end in ends[False]), "shrunk runs end between steps"
 
 
 def test_figures_are_those_of_equations_7_and_8() -> None:

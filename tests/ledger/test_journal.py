@@ -76,7 +76,7 @@ def test_a_journal_from_before_events_were_set_aside_is_brought_up_to_date(
 
 
 def test_decisions_come_back_as_they_were_made(path: Path) -> None:
-    kept = AlikeDecision(12.0, "2.0", "keep", None, 0, "explore", "bandit", "shadow",
+    kept = AlikeDecision(12.0, "2.0", "defer", None, 0, "explore", "bandit", "shadow",
                          jobs=("2.0", "3.0"))  # fmt: skip
     unknown = decision(13.0, "4.0", propensity=None, scores=None, input_age_s=None)
     unfinite = decision(14.0, "5.0", scores={"new": float("inf")})
@@ -87,7 +87,7 @@ def test_decisions_come_back_as_they_were_made(path: Path) -> None:
 
 
 def test_decisions_of_a_job_include_those_it_shared(path: Path) -> None:
-    shared = AlikeDecision(12.0, '1".0', "keep", None, 0, "best", "bandit", "shadow",
+    shared = AlikeDecision(12.0, '1".0', "defer", None, 0, "best", "bandit", "shadow",
                            jobs=('1".0', "1.0", "12.0"))  # fmt: skip
     with Journal(path) as journal:
         journal.append(Entry(decisions=[decision(), shared, decision(13.0, "11.0")]))

@@ -21,7 +21,7 @@ FIELDS = (
     "time_s", "seq", "job", "action", "machine", "cpus", "reason", "policy", "mode", "propensity",
     "scores", "input_age_s",
 )  # fmt: skip
-ALIKE = AlikeDecision(12.0, "2", "keep", None, 0, "explore", "bandit", "shadow", jobs=("2", "3"))
+ALIKE = AlikeDecision(12.0, "2", "defer", None, 0, "explore", "bandit", "shadow", jobs=("2", "3"))
 SOME = [
     decision(0.0005, "1"),
     ALIKE,
@@ -103,8 +103,8 @@ def test_exported_lines_have_every_field_and_null_for_the_unknown(tmp_path: Path
 def test_the_hash_is_what_the_definition_says() -> None:
     plain = (
         "0\t1\tstart\tlab-1\t1\n"
-        "12000\t2\tkeep\t\t0\n"
-        "12000\t3\tkeep\t\t0\n"
+        "12000\t2\tdefer\t\t0\n"
+        "12000\t3\tdefer\t\t0\n"
         "13250\tü\tpreempt\t\t1\n"
         "14000\to'hara\tstart\tlab-1\t1\n"
     )
@@ -113,16 +113,16 @@ def test_the_hash_is_what_the_definition_says() -> None:
 
 
 def test_half_a_millisecond_goes_to_the_even_one() -> None:
-    lines = b"0\tj\tkeep\t\t0\n" + b"2\tj\tkeep\t\t0\n"
+    lines = b"0\tj\tdefer\t\t0\n" + b"2\tj\tdefer\t\t0\n"
     total = LedgerHash()
     for time_s in (0.0005, 0.0015):
-        total.add(time_s, "j", "keep", None, 0)
+        total.add(time_s, "j", "defer", None, 0)
     assert total.hexdigest() == hashlib.sha256(lines).hexdigest()
 
 
 ROWS = st.tuples(
     st.floats(0, 4e9), st.text(st.characters(codec="utf-8"), min_size=1, max_size=5),
-    st.sampled_from(["start", "keep"]), st.none() | st.sampled_from(["m1", "m2"]),
+    st.sampled_from(["start", "defer"]), st.none() | st.sampled_from(["m1", "m2"]),
     st.integers(0, 64),
 )  # fmt: skip
 

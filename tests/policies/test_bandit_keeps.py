@@ -55,7 +55,7 @@ def test_in_a_run_a_keep_is_judged_by_owners_and_reboots(reboot_h: float, reward
     policy.observe(outcome(1, key=state), view, True)
     play = Play(campus, [policy])
     assert [(row.action, row.time_s) for row in play.rows] == [
-        ("keep", 2 * HOUR_S),
+        ("defer", 2 * HOUR_S),
         ("start", 3 * HOUR_S),
     ]
     assert policy.scores(state, play.site)["queue"] == reward

@@ -51,7 +51,7 @@ class Storm:
         engine.feed(intake.seen("log", end_s))
         names = intake.tracker.machine_names
         starts = Counter(names[row[4]] for row in recorder.rows if row[3] == "start")
-        return starts, sum(row[3:6:2] == ("keep", "too_dear") for row in recorder.rows)
+        return starts, sum(row[3:6:2] == ("defer", "too_dear") for row in recorder.rows)
 
 
 @pytest.mark.parametrize("log", LOGS)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from outrider.api import PREEMPT, RESUME, SQUEEZE, START, MachineSpec, Policy
+from outrider.api import PREEMPT, RESUME, SHRINK, START, MachineSpec, Policy
 from outrider.simulation.generators.grids.vengerov import vengerov_grid
 from outrider_policies.planning.aggressive import Aggressive
 from outrider_policies.planning.fuzzy_td import FuzzyTd
@@ -23,17 +23,17 @@ def test_the_widest_job_that_fits_comes_first_and_of_equals_the_one_worth_more()
     assert done.did(1, START) == [(20.0, 5)]
 
 
-def test_best_fit_alone_never_preempts_or_squeezes() -> None:
+def test_best_fit_alone_never_preempts_or_shrinks() -> None:
     jobs = [Asked(float(n), 5.0 + n % 3, 1 + n % 6) for n in range(40)]
     done = on_one_machine(made(FuzzyTd, **NEITHER), 8, *jobs)
-    assert {action for _, _, action, _, _ in done.rows} <= {START, "keep"}
+    assert {action for _, _, action, _, _ in done.rows} <= {START, "defer"}
     assert done.report["jobs"]["completed"] == 40
 
 
-def test_a_squeezed_run_grows_when_cpus_free_up() -> None:
+def test_a_shrunk_run_grows_when_cpus_free_up() -> None:
     first, second = Asked(0.0, 10.0, cpus=6), Asked(0.0, 10.0, cpus=4)
     done = on_one_machine(made(Aggressive, preempt=False), 8, first, second)
-    assert done.did(1, SQUEEZE) == [(0.0, 2), (10.0, 4)]
+    assert done.did(1, SHRINK) == [(0.0, 2), (10.0, 4)]
     assert done.ended(1) == pytest.approx(15.0), "10 s on half of its CPUs, then 5 s on all"
 
 
@@ -65,22 +65,22 @@ def test_what_a_forced_job_leaves_over_goes_to_the_one_it_pushed_out() -> None:
     wide, small = Asked(0.0, 30.0, cpus=8), Asked(10.0, 5.0, cpus=3)
     done = on_one_machine(made(Aggressive), 8, wide, small)
     assert done.did(1, START) == [(10.0, 3)]
-    assert done.did(0, SQUEEZE) == [(10.0, 5), (15.0, 8)], "squeezed in the same round, then grown"
+    assert done.did(0, SHRINK) == [(10.0, 5), (15.0, 8)], "shrunk in the same round, then grown"
     assert done.did(0, PREEMPT) == []
 
 
 def test_aggressive_takes_the_smallest_waiting_job() -> None:
     blocker, wide, small = Asked(0.0, 10.0, 5), Asked(1.0, 8.0, 8), Asked(1.0, 8.0, 6)
     done = on_one_machine(made(Aggressive, preempt=False), 8, blocker, wide, small)
-    assert done.did(2, SQUEEZE)[0] == (1.0, 3)
-    assert done.did(1, START, SQUEEZE)[0][0] >= 10.0
+    assert done.did(2, SHRINK)[0] == (1.0, 3)
+    assert done.did(1, START, SHRINK)[0][0] >= 10.0
 
 
-def test_replan_gives_the_cpus_to_the_densest_work_and_squeezes_the_last() -> None:
+def test_replan_gives_the_cpus_to_the_densest_work_and_shrinks_the_last() -> None:
     long, short = Asked(0.0, 40.0, cpus=6), Asked(10.0, 5.0, cpus=5)
     done = on_one_machine(made(Replan), 8, long, short)
     # At 10 s the long job has 30 of 40 s left: 4/3 a second; the short one 1. It goes on, on all.
-    assert done.did(1, SQUEEZE)[0] == (10.0, 2)
+    assert done.did(1, SHRINK)[0] == (10.0, 2)
     done = on_one_machine(made(Replan), 8, Asked(0.0, 40.0, cpus=6), Asked(30.0, 5.0, cpus=5),
                           Asked(39.0, 20.0, cpus=8))  # fmt: skip
     assert done.ended(0) == pytest.approx(40.0), "nothing is denser than what is nearly done"

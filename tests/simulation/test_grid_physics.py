@@ -9,15 +9,15 @@ from tests.fixtures.hand_workload import Asked
 from tests.fixtures.scripted import told
 
 
-def test_a_squeezed_job_takes_longer_by_as_much_as_it_has_fewer_cpus() -> None:
-    run = told([Asked(0.0, 12.0, 4)], {0.0: [("squeeze", 0, 3)]})
+def test_a_shrunk_job_takes_longer_by_as_much_as_it_has_fewer_cpus() -> None:
+    run = told([Asked(0.0, 12.0, 4)], {0.0: [("shrink", 0, 3)]})
     assert run.told[0] == [(0.0, "started", (0, 3)), (16.0, "completed", None)]
     assert run.report["goodput_s"] == pytest.approx(48.0), "its work is the same"
 
 
 def test_it_grows_when_it_gets_its_cpus_and_has_only_the_rest_to_do() -> None:
     jobs = [Asked(0.0, 12.0, 4), Asked(4.0, 1.0)]
-    run = told(jobs, {0.0: [("squeeze", 0, 2)], 4.0: [("squeeze", 0, 3), ("start", 1, 1)]})
+    run = told(jobs, {0.0: [("shrink", 0, 2)], 4.0: [("shrink", 0, 3), ("start", 1, 1)]})
     # 4 s on half its CPUs are 2 s of work; the other 10 take 10 x 4 / 3
     assert run.told[0][1:] == [
         (4.0, "resized", 3), (pytest.approx(4.0 + 40.0 / 3.0), "completed", None),
@@ -58,10 +58,10 @@ def test_moves_that_cannot_be_are_refused_with_the_reason() -> None:
     for moves, reason in (
         ([("start", 0, 4), ("start", 1, 2)], "0 CPUs left"),
         ([("preempt", 0, 0)], "the job is queued"),
-        ([("squeeze", 0, 2), ("squeeze", 0, 1)], "moved the job already"),
-        ([("squeeze", 0, 5)], "it asks for 4 CPUs"),
+        ([("shrink", 0, 2), ("shrink", 0, 1)], "moved the job already"),
+        ([("shrink", 0, 5)], "it asks for 4 CPUs"),
         ([("start", 7, 1)], "the job is unknown"),
-        ([("start", 0, 3)], "on fewer than its 4 CPUs it is squeezed"),
+        ([("start", 0, 3)], "on fewer than its 4 CPUs it is shrunk"),
     ):
         with pytest.raises(PolicyError, match=reason):
             told([Asked(0.0, 10.0, 4), Asked(0.0, 1.0, 2)], {0.0: moves})

@@ -34,6 +34,7 @@ class LogtailAdapter(Adapter):
 
     name: ClassVar[str] = "logtail"
     description: ClassVar[str] = "follows the logs a batch system writes (HTCondor event logs)"
+    api_version = 1
     settings_type: ClassVar[type[AdapterSettings]] = LogtailSettings
     sees: ClassVar[tuple[str, ...]] = (
         "submitted",

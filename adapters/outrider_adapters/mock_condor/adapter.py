@@ -38,6 +38,7 @@ class MockCondorAdapter(CondorAdapter):
 
     name: ClassVar[str] = "mock_condor"
     description: ClassVar[str] = "a mock HTCondor pool that evaluates real ClassAds"
+    api_version = 1
     settings_type: ClassVar[type[WatchSettings]] = MockCondorSettings
     lateness_s = 0.0
     own_clock: ClassVar[bool] = True

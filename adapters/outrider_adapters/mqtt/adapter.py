@@ -60,6 +60,7 @@ class MqttAdapter(Adapter):
 
     name: ClassVar[str] = "mqtt"
     description: ClassVar[str] = "listens to owners, machine states and power meters over MQTT"
+    api_version = 1
     settings_type: ClassVar[type[AdapterSettings]] = MqttSettings
     sees: ClassVar[tuple[str, ...]] = (
         "owner_came",

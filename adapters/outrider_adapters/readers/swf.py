@@ -55,6 +55,7 @@ class SwfReader(LogReader):
 
     name: ClassVar[str] = "swf"
     description: ClassVar[str] = "Standard Workload Format (Parallel Workloads Archive)"
+    api_version = 1
     in_order: ClassVar[bool] = False
 
     def __init__(self, options: ReaderOptions) -> None:

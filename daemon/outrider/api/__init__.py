@@ -18,7 +18,7 @@ from outrider.api.capabilities import (
     Ranks,
 )
 from outrider.api.estimator import RunTimeEstimate, RunTimeEstimator
-from outrider.api.policy import API_VERSION, Policy, PolicySettings
+from outrider.api.policy import Policy, PolicySettings
 from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
 from outrider.api.reader import LogReader, ReaderOptions, Reading, log_name_of
@@ -30,7 +30,7 @@ from outrider.model.decisions import (
     NOWHERE,
     PREEMPT,
     RESUME,
-    SQUEEZE,
+    SHRINK,
     START,
     Choice,
     Move,
@@ -53,7 +53,6 @@ from outrider.model.settings import build, describe
 from outrider.model.utility import TimeUtility
 
 __all__ = [
-    "API_VERSION",
     "COMPLETED_RUN",
     "EVICTED_RUN",
     "NOWHERE",
@@ -62,7 +61,7 @@ __all__ = [
     "REMOVED_RUN",
     "RESUME",
     "RUNNING",
-    "SQUEEZE",
+    "SHRINK",
     "START",
     "SUSPENDED_STATE",
     "Adapter",

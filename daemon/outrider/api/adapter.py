@@ -11,9 +11,8 @@ from typing import Any, ClassVar, Self
 import msgspec
 
 from outrider.model.clusters import ClusterSpec
+from outrider.model.disciplines import Discipline
 from outrider.model.events import NamedEvent
-
-API_VERSION = 1
 
 
 class AdapterSettings(msgspec.Struct, frozen=True):
@@ -56,18 +55,21 @@ class Adapter:
         levers: what it can change in the batch system; empty for one that only observes.
         inferred: True where machines and owners are guessed from job events alone.
         lateness_s: how long to wait for events that arrive out of order.
+        discipline: who may start before a job that does not fit, as its batch system does it; it
+            holds where the configuration does not say. None: not known.
         own_clock: True if event times are not Unix time (a virtual site on a clock of its own).
     """
 
     name: ClassVar[str]
     description: ClassVar[str]
     settings_type: ClassVar[type[AdapterSettings]] = AdapterSettings
-    api_version: ClassVar[int] = API_VERSION
+    api_version: ClassVar[int]
     sees: ClassVar[tuple[str, ...]] = ()
     levers: ClassVar[tuple[str, ...]] = ()
     inferred: ClassVar[bool] = False
     lateness_s: float = 5.0
     own_clock: ClassVar[bool] = False
+    discipline: ClassVar[Discipline | None] = None
 
     def __init__(self, label: str, settings: Any) -> None:
         self.label = label

@@ -32,11 +32,13 @@ class RunTimeEstimator:
         name: as in the entry point ``outrider.estimators``.
         description: one line.
         settings_type: the record that `outrider.api.build` makes of its table.
+        api_version: as in `outrider.api.Policy`.
     """
 
     name: ClassVar[str]
     description: ClassVar[str]
     settings_type: ClassVar[type[PolicySettings]] = PolicySettings
+    api_version: ClassVar[int]
 
     def __init__(self, settings: Any, rng: random.Random) -> None:
         self.settings = settings

@@ -8,16 +8,15 @@ machine it declares by further bases: see `outrider.api.capabilities`.
 
 import random
 from collections.abc import Hashable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import msgspec
 
 from outrider.api.capabilities import Decides, check_declaration
+from outrider.api.settings_declaration import declare_settings
 from outrider.api.site_view import Oracle, SiteView
 from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice
 from outrider.model.jobs import Job
-
-API_VERSION = 1
 
 FIRST = "first"
 """Reason of a start that needed none but the job's place in line."""
@@ -27,21 +26,37 @@ class PolicySettings(msgspec.Struct, frozen=True):
     """A policy without settings of its own."""
 
 
-class Policy:
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    SettingsT_co = TypeVar(
+        "SettingsT_co", bound=PolicySettings, covariant=True, default=PolicySettings
+    )
+else:  # at run time nobody asks for the default, which typing knows from Python 3.13 on
+    from typing import TypeVar
+
+    SettingsT_co = TypeVar("SettingsT_co", bound=PolicySettings, covariant=True)
+
+
+class Policy(Generic[SettingsT_co]):
     """Base of every policy: subclass it, declare the class variables, write what it decides.
+
+    ``Policy[MySettings]`` among the bases makes `MySettings` the record from which it is built and
+    the type of `self.settings`; without brackets a policy has no settings.
 
     Raises:
         TypeError: when the subclass is defined, if it defines a method of a capability that it
-            does not declare.
+            does not declare, or its settings are no record.
 
     Class variables:
         name: as in the entry point and on the command line.
         description: one line.
-        settings_type: the record that `outrider.api.build` makes of its table.
+        settings_type: the record of its settings; from the brackets behind `Policy`.
         presets: named settings, such as ``literal`` for a paper's method exactly as printed.
         features: what makes two jobs alike to this policy; names only, for people. `group_key`
             computes the key itself.
-        api_version: the contract it was written against.
+        api_version: the version of this contract that it was written against, as a number: each
+            policy says it itself, for an inherited one would be that of the Outrider it runs in.
         decides: how it decides; `Ranks` and `Plans` set it.
         needs_oracle: needs the true run times; replay grants it, the daemon refuses.
     """
@@ -51,7 +66,7 @@ class Policy:
     settings_type: ClassVar[type[PolicySettings]] = PolicySettings
     presets: ClassVar[dict[str, dict[str, Any]]] = {}
     features: ClassVar[tuple[str, ...]] = ()
-    api_version: ClassVar[int] = API_VERSION
+    api_version: ClassVar[int]
     decides: ClassVar[Decides] = Decides.PER_JOB
     needs_oracle: ClassVar[bool] = False
 
@@ -68,8 +83,9 @@ class Policy:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         check_declaration(cls)
+        declare_settings(cls, Policy, PolicySettings)
 
-    def __init__(self, settings: Any, rng: random.Random) -> None:
+    def __init__(self, settings: SettingsT_co, rng: random.Random) -> None:
         self.settings = settings
         self.rng = rng
 

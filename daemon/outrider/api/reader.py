@@ -83,6 +83,7 @@ class LogReader:
     Class variables:
         name: the word for ``--format``.
         description: one line.
+        api_version: as in `outrider.api.Policy`.
         in_order: False where a record may tell of what happened long before it was written (a
             record of a job's end tells of its start too): ``outrider ingest`` then puts the
             events of the whole file in order before it counts.
@@ -90,6 +91,7 @@ class LogReader:
 
     name: ClassVar[str]
     description: ClassVar[str]
+    api_version: ClassVar[int]
     in_order: ClassVar[bool] = True
 
     def __init__(self, options: ReaderOptions) -> None:

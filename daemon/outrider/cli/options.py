@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from outrider.model.disciplines import DISCIPLINES
 from outrider.model.errors import ConfigurationError, nearest
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -184,7 +185,13 @@ _OF_WORKLOADS = (
     ),
     click.option(
         "--backfill", type=click.Choice(["none", "easy"]),
-        help="Workload files: whether jobs may pass one that does not fit. [default: none]",
+        help="Workload files: the same as --discipline strict (none) or easy.",
+    ),
+    click.option(
+        "--discipline", type=click.Choice(DISCIPLINES),
+        help="Who may start before a job that does not fit: everybody (first_fit), nobody "
+        "(strict), those that do not delay it (easy), or none before them (conservative). "
+        "[default: strict; of a campus first_fit]",
     ),
     click.option(
         "--utility", "utilities", multiple=True, metavar="CLASS=SHAPE[:K=V,...]",

@@ -24,7 +24,7 @@ COMMANDS: Final = {
     "ledger": Entry("Ask", "Show, export or verify the decisions that were recorded."),
     "check-config": Entry("Set up", "Check a configuration file and say what it means."),
     "doctor": Entry("Set up", "Examine everything the daemon needs and name the remedies."),
-    "plugins": Entry("Set up", "List adapters, policies and log readers."),
+    "plugins": Entry("Set up", "List adapters, policies, readers, estimators and utilities."),
     "completion": Entry("Set up", "Print a script that lets a shell complete Outrider's words."),
 }
 """The core's own commands, in the order of the help."""

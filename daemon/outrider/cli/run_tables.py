@@ -65,7 +65,7 @@ def _campus_column(run: dict[str, Any]) -> dict[str, str]:
         "jobs completed": count(jobs["completed"]),
         "jobs unfinished": count(jobs["unfinished"]),
         "jobs removed": count(jobs["removed"]),
-        "longest hold [h]": figure(run["hold_s"]["max"], 3600.0),
+        "longest deferral [h]": figure(run["defer_s"]["max"], 3600.0),
         "jobs held, bad / good": f"{count(holds['held_bad'])} / {count(holds['held_good'])}",
         **_how_it_was_made(run),
     }
@@ -80,7 +80,7 @@ def _size_of_grid(run: dict[str, Any]) -> str:
         f"{count(run['cpus'])} CPUs on {count(run['machines'])} machines, "
         f"{count(run['jobs']['submitted'])} jobs (interactive: ran less than {below} s), "
         f"{figure(run['span_s'], _DAY_S)} days; estimates {run['estimates']}, "
-        f"backfill {run['backfill']}"
+        f"discipline {run['discipline'] or 'none'}"
     )
 
 

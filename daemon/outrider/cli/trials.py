@@ -12,6 +12,7 @@ from outrider.formats.campus.campus import Campus
 from outrider.formats.workload import Workload
 from outrider.ledger import LedgerFile, LedgerHash
 from outrider.model.decisions import Choice
+from outrider.model.disciplines import FIRST_FIT, STRICT
 from outrider.model.errors import ConfigurationError
 from outrider.plugins.making import make_estimator, make_policy
 from outrider.replay.effective_settings import effective_settings
@@ -103,6 +104,7 @@ def run_trial(
             "seed": trial.seed,
             "preset": terms.presets[trial.policy],
             "until_s": until_s,
+            "discipline": run.seats[0].discipline if run.seats else None,
         }
         if isinstance(trace, Workload):
             about |= _conditions(trace, terms.workload)
@@ -120,7 +122,10 @@ def _run_of(
     """The run of a trial, not yet begun."""
     shares, asked = dict(terms.shares), terms.workload
     if isinstance(trace, Campus):
-        return CampusRun(trace, [policy] if policy else [], keep, until_s, shares=shares)
+        return CampusRun(
+            trace, [policy] if policy else [], keep, until_s, shares=shares,
+            discipline=asked.discipline or FIRST_FIT,
+        )  # fmt: skip
     workload = estimated(trace, asked.estimates, trial.seed)
     if policy is None:
         return RecordedRun(workload, [], keep, until_s, shares=shares, utilities=asked.utilities)
@@ -128,7 +133,7 @@ def _run_of(
     estimator = make_estimator(LEARNED, trial.seed, "--estimates") if learned else None
     return GridRun(
         workload, [policy], keep, until_s, shares=shares, utilities=asked.utilities,
-        backfill=asked.backfill, estimator=estimator,
+        discipline=asked.discipline or STRICT, estimator=estimator,
     )  # fmt: skip
 
 
@@ -153,7 +158,6 @@ def _conditions(workload: Workload, asked: WorkloadTerms) -> dict[str, Any]:
     return {
         "cpus": sum(machine.cpus for machine in workload.machines),
         "estimates": _rule(asked.estimates),
-        "backfill": asked.backfill,
         "interactive_below_s": asked.interactive_below_s,
         "vo_column": asked.vo,
         "utilities": list(asked.declared),

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from outrider.cli.options import split_pair, toml_value
 from outrider.formats.workload import BATCH, INTERACTIVE, INTERACTIVE_BELOW_S
+from outrider.model.disciplines import ALIASES, Discipline
 from outrider.model.errors import ConfigurationError, nearest
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, make_utility
 from outrider.plugins.finding import utility_shapes
@@ -30,7 +31,7 @@ class WorkloadTerms(NamedTuple):
         interactive_below_s: jobs that ran strictly less are interactive.
         vo: the column of the VO.
         estimates: what policies are told of run times.
-        backfill: the site's rule.
+        discipline: who may start before a job that does not fit; None: the trace's default.
         utilities: by job class.
         declared: of these, the words that declared other than the defaults.
         given: names of the options that were given.
@@ -40,7 +41,7 @@ class WorkloadTerms(NamedTuple):
     interactive_below_s: float = INTERACTIVE_BELOW_S
     vo: str = "group"
     estimates: EstimateRule = EstimateRule()
-    backfill: str = "none"
+    discipline: Discipline | None = None
     utilities: Mapping[str, TimeUtility] = DEFAULT_UTILITIES
     declared: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
@@ -64,17 +65,29 @@ def workload_terms(options: Mapping[str, Any]) -> WorkloadTerms:
         interactive_below_s=INTERACTIVE_BELOW_S if below_s is None else below_s,
         vo=options["vo"] or "group",
         estimates=estimate_rule(options["estimates"] or "exact", "--estimates"),
-        backfill=options["backfill"] or "none",
+        discipline=_discipline(options["discipline"], options["backfill"]),
         utilities={**DEFAULT_UTILITIES, **_utilities(words)},
         declared=words,
         given=tuple(name for name in _WHY_NOT if options[name] not in (None, ())),
     )
 
 
+def _discipline(discipline: Discipline | None, backfill: str | None) -> Discipline | None:
+    """What `--discipline` says, or its alias `--backfill`. Raises `ConfigurationError`."""
+    if backfill is None:
+        return discipline
+    meant = ALIASES[backfill]
+    if discipline not in (None, meant):
+        raise ConfigurationError(
+            f"--backfill {backfill} is --discipline {meant}, and --discipline {discipline} was "
+            "given too; right would be one of them"
+        )
+    return meant
+
+
 def _utilities(words: tuple[str, ...]) -> dict[str, TimeUtility]:
     """The utilities of ``CLASS=SHAPE[:k=v,...]``, by class."""
     utilities: dict[str, TimeUtility] = {}
-    shapes = utility_shapes() if words else {}
     right = "CLASS=SHAPE[:key=value,...], as batch=linear:zero_at=3"
     for word in words:
         job_class, text = split_pair("--utility", word, right)
@@ -89,6 +102,6 @@ def _utilities(words: tuple[str, ...]) -> dict[str, TimeUtility]:
         pairs = [split_pair("--utility", part, right) for part in settings.split(",") if settings]
         given = {key: toml_value(value) for key, value in pairs}
         utilities[job_class] = make_utility(
-            {**given, "shape": shape}, f'--utility "{word}"', shapes
+            {**given, "shape": shape}, f'--utility "{word}"', utility_shapes([shape])
         )
     return utilities

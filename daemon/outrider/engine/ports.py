@@ -25,7 +25,7 @@ class Sink(Protocol):
 class PlanSink(Sink, Protocol):
     """What also carries out the plans of policies that do more than start jobs."""
 
-    def squeeze(self, job: int, machine: int, cpus: int) -> None:
+    def shrink(self, job: int, machine: int, cpus: int) -> None:
         """Start a queued job on fewer CPUs than it asks for, or change those of a running one."""
         ...
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
+from outrider.model.resources import Resources
 
 Floats = NDArray[np.float64]
 
@@ -66,6 +67,9 @@ class Workload:
         user, vo, job_class: by job.
         machine_names, machines: by machine number.
         shares: fair shares by VO that a generator intends; empty: nothing is said.
+        resources, eligible: by job what it asks for besides CPUs, and its class of machines; empty:
+            nothing, and any machine.
+        classes: machines of each class, by its name.
         start: local wall clock at second 0.
         rules: see `GridRules`.
         speed_changes: by time.
@@ -87,6 +91,9 @@ class Workload:
     machine_names: list[str]
     machines: list[MachineSpec]
     shares: Mapping[str, float] = field(default_factory=dict)
+    resources: Sequence[Resources | None] = ()
+    eligible: Sequence[str] = ()
+    classes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     start: dt.datetime = EPOCH
     rules: GridRules = field(default_factory=GridRules)
     speed_changes: Sequence[SpeedChange] = ()
@@ -107,6 +114,8 @@ class Workload:
             job_class=self.job_class[job],
             cpus=int(self.cpus[job]),
             estimate_s=None if isnan(estimate_s) else estimate_s,
+            resources=self.resources[job] if self.resources else None,
+            eligible=self.eligible[job] if self.eligible else "",
         )
 
 

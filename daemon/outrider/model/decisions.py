@@ -5,20 +5,20 @@ from typing import Any, Final
 import msgspec
 
 START: Final = "start"
-KEEP: Final = "keep"
+DEFER: Final = "defer"
 PREEMPT: Final = "preempt"
 RESUME: Final = "resume"
-SQUEEZE: Final = "squeeze"
-ACTIONS: Final = ("start", "keep", "preempt", "resume", "squeeze", "wake", "sleep")
+SHRINK: Final = "shrink"
+ACTIONS: Final = ("start", "defer", "preempt", "resume", "shrink", "wake", "sleep")
 MODES: Final = ("observe", "shadow", "canary", "active")
 
 NOWHERE: Final = -1
 NO_MACHINE: Final = "no_machine"
-"""Reason of a `keep` that nobody chose: no free machine can take the job."""
+"""Reason of a `defer` that nobody chose: no free machine can take the job."""
 IMPOSSIBLE: Final = "impossible"
-"""Reason of a `keep` that nobody chose: the job fits on no machine that the site has."""
+"""Reason of a `defer` that nobody chose: the job fits on no machine that the site has."""
 UNCHOSEN: Final = frozenset({NO_MACHINE, IMPOSSIBLE})
-"""Reasons of a `keep` that nobody chose: such a job waits for a machine, not for its policy."""
+"""Reasons of a `defer` that nobody chose: such a job waits for a machine, not for its policy."""
 
 
 class Choice:
@@ -52,7 +52,7 @@ class Move(msgspec.Struct, frozen=True, gc=False):
     """One act of a policy that plans a whole round (`Policy.plan`).
 
     Attributes:
-        action: `START` on all the CPUs asked for; `SQUEEZE`: start on fewer, or change the CPUs of
+        action: `START` on all the CPUs asked for; `SHRINK`: start on fewer, or change the CPUs of
             a run that goes on; `PREEMPT`: suspend a run, its CPUs are given back and its work is
             kept; `RESUME` a suspended one, on `cpus`.
         job: the job's number.

@@ -60,7 +60,7 @@ class Job:
         number: small integer, the job's identity inside the engine.
         spec: what its user said.
         submit_s: submission time in seconds; None when the source began after it.
-        state: one of the state constants of this module.
+        state: 0 queued, 1 running (`RUNNING`), 2 suspended (`SUSPENDED_STATE`), 3 held.
         machine: number of the machine it runs on, -1 while it runs nowhere.
         start_s: start of the present run.
         cpus: CPUs of the present run.
@@ -100,7 +100,7 @@ class Job:
     def __init__(self, number: int, spec: JobSpec, submit_s: float | None) -> None:
         self.number = number
         self.spec = spec
-        self.is_plain = spec.is_plain
+        self.is_plain = spec.cpus == 1 and spec.resources is None and not spec.eligible
         self.submit_s = submit_s
         self.state = QUEUED
         self.machine = -1

@@ -2,35 +2,56 @@
 
 A broken plugin is reported by its name while the rest go on: `find` never imports anything, and
 `load` turns whatever an import raises into a `PluginError`.
+
+Every plugin says in its own package against which version of its contract it was written
+(``api_version``), and `load` compares that with the version of this Outrider.
 """
 
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from outrider.api.adapter import API_VERSION as ADAPTER_API
 from outrider.api.adapter import Adapter
 from outrider.api.estimator import RunTimeEstimator
-from outrider.api.policy import API_VERSION as POLICY_API
 from outrider.api.policy import Policy
 from outrider.api.reader import LogReader
 from outrider.model.errors import MissingPackageError, PluginError, nearest
 from outrider.model.utility import SHAPES
 
-ADAPTERS = "outrider.adapters"
-POLICIES = "outrider.policies"
-READERS = "outrider.readers"
-ESTIMATORS = "outrider.estimators"
-UTILITIES = "outrider.utilities"
-_BASES: dict[str, type[Any]] = {
-    ADAPTERS: Adapter,
-    POLICIES: Policy,
-    READERS: LogReader,
-    ESTIMATORS: RunTimeEstimator,
+ADAPTERS: Final = "outrider.adapters"
+POLICIES: Final = "outrider.policies"
+READERS: Final = "outrider.readers"
+ESTIMATORS: Final = "outrider.estimators"
+UTILITIES: Final = "outrider.utilities"
+
+
+class Contract(NamedTuple):
+    """What the plugins of a group have in common.
+
+    Attributes:
+        kind: one of them, in a sentence.
+        base: the class of which each is a subclass.
+        version: raised whenever plugins that keep to the former version would no longer work.
+        methods: that each has, where the base cannot ask for them.
+    """
+
+    kind: str
+    base: type[Any]
+    version: int
+    methods: tuple[str, ...] = ()
+
+
+CONTRACTS: Final[dict[str, Contract]] = {
+    ADAPTERS: Contract("adapter", Adapter, 1),
+    POLICIES: Contract("policy", Policy, 1),
+    READERS: Contract("reader", LogReader, 1),
+    ESTIMATORS: Contract("estimator", RunTimeEstimator, 1),
+    UTILITIES: Contract("utility", Struct, 1, ("unit",)),
 }
-_VERSIONS = {ADAPTERS: ADAPTER_API, POLICIES: POLICY_API}
+"""By entry point group."""
 
 
 @cache
@@ -44,30 +65,66 @@ def load(group: str, name: str) -> Any:
 
     Raises:
         PluginError: there is none of that name, or it cannot be imported, or it is no plugin of
-            this group, or was written against another version of the contract.
+            this group, or does not say that it was written against this version of the contract.
         MissingPackageError: it needs a package that is not installed here.
     """
-    kind = group.rpartition(".")[2].rstrip("s").replace("ie", "y")
+    contract = CONTRACTS[group]
     points = find(group)
     if name not in points:
-        raise PluginError(f'unknown {kind} "{name}"; {nearest(name, points)}')
+        raise PluginError(f'unknown {contract.kind} "{name}"; {nearest(name, points)}')
     point = points[name]
+    where = f'{contract.kind} "{name}" ({point.value})'
     try:
         plugin = point.load()
     except MissingPackageError as error:
-        raise MissingPackageError(f'{kind} "{name}": {error}') from error
+        raise MissingPackageError(f'{contract.kind} "{name}": {error}') from error
     except Exception as error:
-        raise PluginError(f'{kind} "{name}" ({point.value}) cannot be loaded: {error}') from error
-    base = _BASES[group]
-    if not (isinstance(plugin, type) and issubclass(plugin, base)):
-        raise PluginError(f'{kind} "{name}" ({point.value}) is no subclass of {base.__name__}')
-    wanted = _VERSIONS.get(group)
-    if wanted is not None and plugin.api_version != wanted:  # type: ignore[attr-defined]
-        raise PluginError(
-            f'{kind} "{name}" was written against version {plugin.api_version} of the '  # type: ignore[attr-defined]
-            f"contract; this is version {wanted}"
-        )
+        raise PluginError(f"{where} cannot be loaded: {error}") from error
+    wrong = not_a_plugin(contract, plugin) or wrong_version(contract, plugin)
+    if wrong:
+        raise PluginError(f"{where} {wrong}")
     return plugin
+
+
+def not_a_plugin(contract: Contract, plugin: Any) -> str:
+    """Why something is no plugin of a group; empty if it is one."""
+    if not (isinstance(plugin, type) and issubclass(plugin, contract.base)):
+        return f"is no subclass of {contract.base.__name__}"
+    missing = [method for method in contract.methods if not hasattr(plugin, method)]
+    return f'has no method "{missing[0]}"' if missing else ""
+
+
+def wrong_version(contract: Contract, plugin: type[Any]) -> str:
+    """Why a plugin does not fit this version of its contract; empty if it does."""
+    said, right = declared_version(plugin), contract.version
+    if said is None:
+        return (
+            "does not say which version of the contract it was written against; right would be "
+            f"api_version = {right} in class {plugin.__name__}"
+        )
+    if type(said) is not int or said != right:
+        return (
+            f"was written against version {said!r} of the contract, this Outrider has version "
+            f"{right}; right would be a release of it with api_version = {right}"
+        )
+    return ""
+
+
+def declared_version(plugin: type[Any]) -> Any:
+    """The ``api_version`` that a plugin's own package declares; None if it does not.
+
+    What a class inherits from another package comes with that one: from Outrider it would be the
+    version of the Outrider that runs, and the comparison would hold for any plugin.
+    """
+    home = _package(plugin)
+    for base in plugin.__mro__:
+        if _package(base) == home and "api_version" in vars(base):
+            return vars(base)["api_version"]
+    return None
+
+
+def _package(plugin: type[Any]) -> str:
+    return plugin.__module__.partition(".")[0]
 
 
 def load_adapter(name: str) -> type[Adapter]:
@@ -119,24 +176,15 @@ def load_estimator(name: str) -> type[RunTimeEstimator]:
     return estimator
 
 
-def utility_shapes() -> dict[str, type[Any]]:
-    """Time utility functions by shape: those of Outrider, and others' that can be loaded.
+def utility_shapes(wanted: Iterable[str]) -> dict[str, type[Any]]:
+    """Time utility functions by shape: those of Outrider, and those wanted of others.
+
+    Args:
+        wanted: shapes that are going to be used; a broken plugin among the rest stops nobody.
 
     Raises:
-        PluginError: a shape under the entry point ``outrider.utilities`` cannot be loaded, or is
-            no record with a ``unit`` method.
+        PluginError: a wanted shape under the entry point ``outrider.utilities`` cannot be loaded,
+            is no record with a ``unit`` method, or is of another version of the contract.
     """
-    shapes = dict(SHAPES)
-    for name, point in find(UTILITIES).items():
-        try:
-            shape = point.load()
-        except Exception as error:
-            raise PluginError(
-                f'utility "{name}" ({point.value}) cannot be loaded: {error}'
-            ) from error
-        if not (isinstance(shape, type) and issubclass(shape, Struct) and hasattr(shape, "unit")):
-            raise PluginError(
-                f'utility "{name}" ({point.value}) is no msgspec record with a "unit" method'
-            )
-        shapes[name] = shape
-    return shapes
+    others = {name: load(UTILITIES, name) for name in set(wanted) & find(UTILITIES).keys()}
+    return {**SHAPES, **others}

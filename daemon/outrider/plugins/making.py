@@ -73,6 +73,6 @@ def make_utilities(given: Mapping[str, Mapping[str, Any]], where: str) -> dict[s
         PluginError: a shape of others cannot be loaded.
         ConfigurationError: an unknown shape, or settings that do not fit it.
     """
-    shapes = utility_shapes() if given else {}
+    shapes = utility_shapes(str(one.get("shape")) for one in given.values())
     made = {name: make_utility(one, f"{where}.{name}", shapes) for name, one in given.items()}
     return {**DEFAULT_UTILITIES, **made}

@@ -8,9 +8,9 @@ from outrider.api.estimator import RunTimeEstimator
 from outrider.api.policy import Policy
 from outrider.engine import Seat
 from outrider.engine.accounting.accounting import Accounting
-from outrider.engine.scheduling.backfill import NONE
 from outrider.engine.state.site import Site
 from outrider.formats.workload import Workload
+from outrider.model.disciplines import STRICT, Discipline
 from outrider.model.localtime import TraceTime
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
 from outrider.replay.run import Keep, ReplayRecorder, TraceRun
@@ -31,7 +31,7 @@ class GridRun(TraceRun):
         exact: keep every wait, for exact percentiles in the report.
         shares: fair shares by VO; None: those the workload intends; empty: equal.
         utilities: time utility functions by job class.
-        backfill: the rule by which jobs may pass one that does not fit (`engine.backfill`).
+        discipline: who may start before a job that does not fit: `outrider.model.disciplines`.
         estimator: says how long a job will run, in place of the trace; None: nobody does.
     """
 
@@ -44,7 +44,7 @@ class GridRun(TraceRun):
         exact: bool = True,
         shares: Mapping[str, float] | None = None,
         utilities: Mapping[str, TimeUtility] = DEFAULT_UTILITIES,
-        backfill: str = NONE,
+        discipline: Discipline = STRICT,
         estimator: RunTimeEstimator | None = None,
     ) -> None:
         clock = TraceTime(workload.start)
@@ -55,10 +55,9 @@ class GridRun(TraceRun):
         accounting = Accounting(clock, targets, exact, utilities=utilities)
         if len(workload.submit_s):  # a log's second 0 may be long before
             accounting.begin_s = float(workload.submit_s[0])
-        # where every machine has one CPU, whoever is first fits: there is nothing to pass
-        rule = backfill if any(spec.cpus > 1 for spec in workload.machines) else None
+        is_narrow = all(spec.cpus == 1 for spec in workload.machines)
         seats = [
-            Seat(p, n == 0, RECONSIDER_S, exact=n == 0, backfill=rule)
+            Seat(p, n == 0, RECONSIDER_S, exact=n == 0, discipline=discipline, is_narrow=is_narrow)
             for n, p in enumerate(policies)
         ]
         recorder = ReplayRecorder(workload.job_names, workload.machine_names, site, keep)

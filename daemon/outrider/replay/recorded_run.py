@@ -83,7 +83,7 @@ class RecordedRun(TraceRun):
         return out | {
             "machines": len(self.workload.machine_names),
             "owner_sessions": 0,
-            "hold_s": {"max": None},
+            "defer_s": {"max": None},
             "holds": None,
             "overbooked": self.recorded.overbooked,
         }

@@ -17,6 +17,7 @@ from outrider.engine.accounting.report import add_unfinished_overhead, report
 from outrider.engine.state.site import Site
 from outrider.formats.campus.campus import Campus
 from outrider.model.decisions import NOWHERE, Choice
+from outrider.model.disciplines import FIRST_FIT, Discipline
 from outrider.model.events import Event
 from outrider.model.jobs import Job
 from outrider.model.localtime import TraceTime
@@ -173,6 +174,8 @@ class CampusRun(TraceRun):
         until_s: stop after this second.
         exact: keep every wait, for exact percentiles in the report.
         shares: fair shares by VO; empty: equal.
+        discipline: who may start before a job that does not fit: `outrider.model.disciplines`. On
+            a campus every job fits on every machine, so it changes nothing, and reports name it.
     """
 
     def __init__(
@@ -183,6 +186,7 @@ class CampusRun(TraceRun):
         until_s: float | None = None,
         exact: bool = True,
         shares: dict[str, float] | None = None,
+        discipline: Discipline = FIRST_FIT,
     ) -> None:
         clock = TraceTime(campus.start)
         self.campus = campus
@@ -192,7 +196,12 @@ class CampusRun(TraceRun):
             accounting: Accounting = SavedWorkAccounting(clock, shares or {}, exact, virtual)
         else:
             accounting = Accounting(clock, shares or {}, exact)
-        seats = [Seat(p, n == 0, campus.reconsider_s, exact=n == 0) for n, p in enumerate(policies)]
+        seats = [
+            Seat(
+                p, n == 0, campus.reconsider_s, exact=n == 0, discipline=discipline, is_narrow=True
+            )
+            for n, p in enumerate(policies)
+        ]
         recorder = ReplayRecorder(campus.job_names, campus.machine_names, site, keep)
         super().__init__(virtual, site, accounting, seats, recorder)
 

@@ -16,6 +16,7 @@ from outrider.engine import Engine, Intake, Seat
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.distribution import DECISION_BOUNDS_S, Distribution
 from outrider.engine.ingest.set_aside import FAULT, FIRST_S, LAST_S
+from outrider.engine.plain_data import check_scores
 from outrider.engine.state.site import Site
 from outrider.ledger.extras import decode_extra, encode_extra
 from outrider.ledger.records import TIMEZONE_KEY, Entry, OutcomeRecord, SetAsideRecord
@@ -55,7 +56,7 @@ def make_seats(loaded: LoadedConfig) -> list[Seat]:
         where = f"{loaded.source} [policies.{name}]"
         policy = make_policy(name, options, config.seed, where, options.pop("preset", None))
         seats.append(
-            Seat(policy, False, config.reconsider_s, strict=False, backfill=config.backfill)
+            Seat(policy, False, config.reconsider_s, strict=False, discipline=loaded.discipline())
         )
     return seats
 
@@ -230,6 +231,9 @@ class Core:
         """A decision was made (`outrider.engine.Recorder`)."""
         if action == START:
             self.gate.admit(self.site.now, self.input_age_s)
+        scores = None if choice is None else choice.scores
+        if scores is not None:  # raised within the pass, so that it is the policy's own failure
+            check_scores(scores, "plan" if seat.plans else "choose")
         tracker = self.intake.tracker
         # made in any case: an event that fails here must fail when it is fed again, too
         decision = Decision(
@@ -242,7 +246,7 @@ class Core:
             policy=seat.name,
             mode=self.config.mode,
             propensity=None if choice is None else choice.propensity,
-            scores=None if choice is None else choice.scores,
+            scores=scores,
             input_age_s=self.input_age_s,
             input=self.input,
         )

@@ -17,6 +17,7 @@ from outrider.formats.workload import Workload
 from outrider.model.events import (
     COMPLETED,
     CPUS_GIVEN_BACK,
+    ELIGIBLE,
     JOINED,
     REMOVED,
     RESIZED,
@@ -100,9 +101,9 @@ class GridSite:
 
     def start(self, job: int, machine: int) -> None:
         """Start a queued job on all the CPUs it asks for. Raises `ValueError` if it is not."""
-        self.squeeze(job, machine, self._cpus[job])
+        self.shrink(job, machine, self._cpus[job])
 
-    def squeeze(self, job: int, machine: int, cpus: int) -> None:
+    def shrink(self, job: int, machine: int, cpus: int) -> None:
         """Start a queued job on so many CPUs, or change those of a running one."""
         run = self._runs.get(job)
         if run is not None and run.cpus:
@@ -278,6 +279,8 @@ class GridSite:
         queues = self.workload.rules.node_queues
         for machine, spec in enumerate(self.workload.machines):
             yield 0.0, JOINED, machine, replace(spec, cpus=_NODE_QUEUE) if queues else spec
+        for name, machines in self.workload.classes.items():
+            yield 0.0, ELIGIBLE, 0, (name, machines, True)
 
 
 def _worthless_s(workload: Workload, utilities: Mapping[str, TimeUtility]) -> list[float]:

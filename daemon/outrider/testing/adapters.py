@@ -7,10 +7,11 @@ from collections.abc import Callable, Coroutine
 from math import isfinite
 from typing import Any, Final
 
-from outrider.api.adapter import API_VERSION, AdapterSettings
+from outrider.api.adapter import AdapterSettings
 from outrider.model.clusters import ClusterSpec
 from outrider.model.decisions import ACTIONS
 from outrider.model.events import KIND_NAMES, KIND_NUMBERS, TICK
+from outrider.plugins.finding import ADAPTERS
 from outrider.testing.declarations import check_identity, check_settings
 from outrider.testing.event_shapes import check_event
 from outrider.testing.harness import AdapterHarness
@@ -40,7 +41,7 @@ class AdapterConformance:
         async def ask(harness: AdapterHarness) -> None:
             adapter = harness.adapter()
             kind = type(adapter)
-            check_identity(kind, API_VERSION)
+            check_identity(kind, ADAPTERS)
             known = set(KIND_NAMES) - {KIND_NAMES[TICK]}
             _expect_words("sees", kind.sees, known)
             expect(bool(kind.sees), "sees is empty: which events can it yield?")

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from outrider.api.capabilities import Predicts
-from outrider.api.policy import API_VERSION, PolicySettings
+from outrider.api.policy import PolicySettings
 from outrider.engine.state.site import Site
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import Job
 from outrider.model.machines import MachineSpec
+from outrider.plugins.finding import POLICIES
 from outrider.testing.campuses import DAY_S, tiny_campus
 from outrider.testing.candidate import Candidate
 from outrider.testing.declarations import check_identity, check_settings
@@ -33,7 +34,7 @@ class DecidesSoundly(Candidate):
     def test_it_says_what_it_is(self) -> None:
         """Class variables are there and of the right kind."""
         kind = self.policy
-        check_identity(kind, API_VERSION)
+        check_identity(kind, POLICIES)
         words = isinstance(kind.features, tuple) and all(isinstance(w, str) for w in kind.features)
         expect(words, f"features must be a tuple of words: {kind.features!r}")
         expect(isinstance(kind.needs_oracle, bool), "needs_oracle must be True or False")

@@ -8,6 +8,7 @@ import msgspec
 
 from outrider.model.errors import ConfigurationError
 from outrider.model.settings import Setting, build, describe
+from outrider.plugins.finding import CONTRACTS, wrong_version
 from outrider.testing.verdict import expect
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -23,8 +24,8 @@ _UNITS = {
 """Last words of a number's name that leave its unit open or speak of another than the house's."""
 
 
-def check_identity(plugin: type[Any], version: int) -> None:
-    """Name, one line of description, and the version of the contract."""
+def check_identity(plugin: type[Any], group: str) -> None:
+    """Name, one line of description, and the version of the group's contract."""
     for attribute in ("name", "description"):
         said = getattr(plugin, attribute, None)
         expect(isinstance(said, str), f"{plugin.__name__}.{attribute} must be a string: {said!r}")
@@ -37,10 +38,8 @@ def check_identity(plugin: type[Any], version: int) -> None:
         0 < len(line) <= _MOST_LETTERS and "\n" not in line,
         f"description {line!r}: right would be one line of at most {_MOST_LETTERS} letters",
     )
-    expect(
-        plugin.api_version == version,
-        f"api_version is {plugin.api_version}; this Outrider speaks version {version}",
-    )
+    wrong = wrong_version(CONTRACTS[group], plugin)
+    expect(not wrong, f"{plugin.__name__} {wrong}")
 
 
 def check_settings(

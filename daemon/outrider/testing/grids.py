@@ -1,4 +1,4 @@
-"""The grid made of a campus: for policies that preempt, squeeze and resume, as no campus can."""
+"""The grid made of a campus: for policies that preempt, shrink and resume, as no campus can."""
 
 from typing import Final
 

@@ -9,6 +9,7 @@ from outrider.api.capabilities import Learns, Plans
 from outrider.api.policy import Policy
 from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
+from outrider.engine.plain_data import check_key
 from outrider.engine.scheduling.open_places import OpenPlaces
 from outrider.engine.scheduling.placement import find_refusal
 from outrider.engine.scheduling.scheduling_pass import GUARD
@@ -17,7 +18,7 @@ from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice, Move
 from outrider.model.jobs import Job
 from outrider.model.outcomes import Outcome
 from outrider.testing.plans import check_plan, picture_of_queue
-from outrider.testing.verdict import expect
+from outrider.testing.verdict import NotConforming, expect
 
 _ENGINES_OWN = (NO_MACHINE, GUARD)
 _MOST_SENTENCE = 500
@@ -69,7 +70,7 @@ class Witness:
     def _watch_choose(self, job: Job, evaluation: Any, view: Any, may_defer: bool) -> Choice:
         site: Site = view.site if isinstance(view, OpenPlaces) else view
         may_defer = may_defer and not self._insist
-        self.keys[self.policy.group_key(job, view)] = None
+        self._note_key(job, site)
         before = _picture(site)
         began = time.perf_counter()
         choice = self._choose(job, evaluation, view, may_defer)
@@ -83,10 +84,19 @@ class Witness:
             self._look(job, site)
         return choice
 
+    def _note_key(self, job: Job, site: Site) -> None:
+        key = self.policy.group_key(job, site)
+        try:
+            check_key(key)
+        except TypeError as error:
+            raise NotConforming(str(error)) from error
+        self.keys[key] = None
+
     def _watch_plan(self, queue: Queue, view: Any) -> Iterable[Move]:
         site: Site = view
         self.queue = queue
-        self.keys |= {self.policy.group_key(job, site): None for job in queue.jobs}
+        for job in queue.jobs:
+            self._note_key(job, site)
         before = _picture(site), picture_of_queue(queue)
         began = time.perf_counter()
         moves = list(self._plan(queue, site))

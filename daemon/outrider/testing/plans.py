@@ -5,13 +5,13 @@ from typing import Any, Final
 
 from outrider.api.queue import Queue
 from outrider.engine.state.site import Site
-from outrider.model.decisions import PREEMPT, RESUME, SQUEEZE, START, Move
+from outrider.model.decisions import PREEMPT, RESUME, SHRINK, START, Move
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, RUNNING, SUSPENDED_STATE, Job
 from outrider.testing.verdict import expect
 
 _MAY_BE: Final = {
     START: (QUEUED,),
-    SQUEEZE: (QUEUED, RUNNING),
+    SHRINK: (QUEUED, RUNNING),
     PREEMPT: (RUNNING,),
     RESUME: (SUSPENDED_STATE,),
 }

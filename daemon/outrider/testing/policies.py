@@ -6,11 +6,14 @@ from typing import Any
 from outrider.api.policy import Policy
 from outrider.testing.deciding import DecidesSoundly
 from outrider.testing.memory import RemembersAndForgetsNothing
+from outrider.testing.places import AsksForWhatIsPossible
 from outrider.testing.propensities import TellsItsChances
 from outrider.testing.verdict import ask_all
 
 
-class PolicyConformance(DecidesSoundly, TellsItsChances, RemembersAndForgetsNothing):
+class PolicyConformance(
+    DecidesSoundly, AsksForWhatIsPossible, TellsItsChances, RemembersAndForgetsNothing
+):
     """What every policy must hold. Subclass it, name it ``Test...`` and say which policy.
 
     ::

@@ -35,6 +35,7 @@ class CsvWatch(Adapter):
 
     name = "csv_watch"
     description = "follows a CSV file of job events"
+    api_version = 1
     settings_type = CsvWatchSettings
     sees = ("started", *_EXTRAS)
     inferred = True  # machines are known only because jobs ran there

@@ -22,12 +22,12 @@ class CoolestRoomSettings(PolicySettings, frozen=True):
     ] = 100.0
 
 
-class CoolestRoom(Learns, Policy):
+class CoolestRoom(Learns, Policy[CoolestRoomSettings]):
     """Each run heats its cluster by its watt-hours; the heat of a cluster decays by half-lives."""
 
     name = "coolest_room"
     description = "oldest job first, to the cluster that was heated the least of late"
-    settings_type = CoolestRoomSettings
+    api_version = 1
     presets: ClassVar = {"thick_walls": {"half_life_s": 43_200.0}}
 
     def __init__(self, settings: CoolestRoomSettings, rng: random.Random) -> None:

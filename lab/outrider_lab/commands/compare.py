@@ -21,6 +21,7 @@ from outrider.cli.options import (
     workload_options,
 )
 from outrider.cli.printing import print_json, shown
+from outrider.model.disciplines import STRICT
 from outrider.model.errors import ConfigurationError
 from outrider_lab.commands.options import many_runs_options
 
@@ -112,7 +113,7 @@ def command(
         seed_range(seeds),
         Conditions(
             estimates=of_workloads["estimates"] or "exact",
-            backfill=terms.backfill,
+            discipline=terms.discipline or STRICT,
             machines=terms.machines,
             interactive_below_s=terms.interactive_below_s,
             vo=terms.vo,

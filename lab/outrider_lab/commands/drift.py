@@ -22,7 +22,7 @@ _SEEDS_BELOW = 2500
 @click.option(
     "--policy", "policies", multiple=True, metavar="NAME", shell_complete=policy_names,
     help="A policy that learns, to set against its frozen self; give it again for more. [default: "
-    "sarsa where jobs are put in order, fuzzy_td where runs are squeezed and preempted]",
+    "sarsa where jobs are put in order, fuzzy_td where runs are shrunk and preempted]",
 )  # fmt: skip
 @click.option(
     "--world", "worlds", multiple=True, metavar="NAME",

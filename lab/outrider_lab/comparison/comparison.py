@@ -126,7 +126,7 @@ class Comparison:
             "seeds": list(self.seeds),
             "block_s": self.block_s,
             "estimates": given.estimates,
-            "backfill": given.backfill,
+            "discipline": given.discipline,
             "machines": given.machines,
             "interactive_below_s": given.interactive_below_s,
             "vo_column": given.vo,

@@ -7,13 +7,13 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from outrider.engine.scheduling.backfill import NONE
 from outrider.formats.workload import INTERACTIVE_BELOW_S
 from outrider.ledger import LedgerHash
 from outrider.model.decisions import Choice
+from outrider.model.disciplines import STRICT, Discipline
 from outrider.model.events import COMPLETED, STARTED, Event
-from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, make_utility
-from outrider.plugins.finding import utility_shapes
+from outrider.model.utility import DEFAULT_UTILITIES, SHAPES, TimeUtility, make_utility
+from outrider.plugins.finding import UTILITIES, find, utility_shapes
 from outrider.plugins.making import make_estimator
 from outrider.replay.effective_settings import effective_settings
 from outrider.replay.grid_run import GridRun
@@ -30,7 +30,7 @@ class Conditions(NamedTuple):
 
     Attributes:
         estimates: what policies are told of run times, as `outrider.simulation.estimates` reads it.
-        backfill: the site's rule, ``none`` or ``easy``.
+        discipline: who may start before a job that does not fit: `outrider.model.disciplines`.
         machines: CPUs, in place of the header's.
         interactive_below_s: jobs that ran strictly shorter are interactive.
         vo: the column that says which VO a job belongs to.
@@ -39,7 +39,7 @@ class Conditions(NamedTuple):
     """
 
     estimates: str = EXACT
-    backfill: str = NONE
+    discipline: Discipline = STRICT
     machines: int | None = None
     interactive_below_s: float = INTERACTIVE_BELOW_S
     vo: str = "group"
@@ -57,7 +57,7 @@ class Conditions(NamedTuple):
         utilities = {name: _declared(utility) for name, utility in self.utilities.items()}
         options = (
             ("estimates", self.estimates),
-            ("backfill", self.backfill),
+            ("discipline", self.discipline),
             ("shares", tuple(sorted(self.shares.items()))),
             ("utilities", tuple(sorted(utilities.items()))),
         )
@@ -66,7 +66,10 @@ class Conditions(NamedTuple):
 
 def _declared(utility: TimeUtility) -> Options:
     """The shape of a utility and its settings, as a configuration declares them."""
-    shape = next(name for name, kind in utility_shapes().items() if type(utility) is kind)
+    kind = type(utility)
+    shapes: dict[Any, str] = {found: name for name, found in SHAPES.items()}
+    shapes |= {point.value: name for name, point in find(UTILITIES).items()}
+    shape = shapes.get(kind) or shapes[f"{kind.__module__}:{kind.__qualname__}"]
     return (("shape", shape), *sorted(msgspec.to_builtins(utility).items()))
 
 
@@ -124,7 +127,7 @@ def run_watched(spec: RunSpec) -> dict[str, Any]:
     ) -> None:  # fmt: skip
         digest.add(time_s, job, action, machine, cpus)
 
-    shapes = utility_shapes()
+    shapes = utility_shapes(dict(given)["shape"] for _, given in spec.option("utilities"))
     run = WatchedRun(
         workload,
         [policy],
@@ -134,7 +137,7 @@ def run_watched(spec: RunSpec) -> dict[str, Any]:
             name: make_utility(dict(given), str(spec), shapes)
             for name, given in spec.option("utilities")
         },
-        backfill=spec.option("backfill"),
+        discipline=spec.option("discipline"),
         estimator=make_estimator(LEARNED, spec.seed, "estimates") if rule.kind == LEARNED else None,
     )
     about = {

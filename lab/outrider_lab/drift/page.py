@@ -31,7 +31,7 @@ def _parts(result: Mapping[str, Any]) -> Iterator[str]:
     yield heading("Does learning on line beat the frozen self?")
     yield prose(
         "Learning over frozen after the change, as a ratio, over all worlds that drift; the figure "
-        "is slowdown where jobs are put in order, utility where runs are squeezed and preempted. "
+        "is slowdown where jobs are put in order, utility where runs are shrunk and preempted. "
         "95 % intervals over seeds (Student's t). Stopped: learned until the change; frozen: never "
         "learned here."
     )

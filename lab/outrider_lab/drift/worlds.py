@@ -13,7 +13,7 @@ from outrider.simulation.generators.grids import perez_grid, vengerov_grid
 ORDERS: Final = "orders"
 """One-CPU jobs of four VOs on fifty machines (Perez et al. 2008): who is next in line."""
 PLANS: Final = "plans"
-"""Parallel jobs on one machine (Vengerov 2005): who is squeezed or preempted for whom."""
+"""Parallel jobs on one machine (Vengerov 2005): who is shrunk or preempted for whom."""
 
 _LATER: Final = 2500
 """Added to a seed for each later part of a world: seeds below 2,500 judge."""

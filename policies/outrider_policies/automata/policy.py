@@ -34,7 +34,7 @@ from outrider_policies.automata.users import Users
 _SHOWN = 5
 
 
-class Automata(Ranks, Learns, Listens, Policy):
+class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
     """Users are polled by one automaton, jobs are sent to nodes by another.
 
     Polling: where more jobs wait than can start, users are polled; a poll that finds jobs moves
@@ -46,7 +46,7 @@ class Automata(Ranks, Learns, Listens, Policy):
 
     name = "automata"
     description = "learning automata: one polls the users, one draws the node for a job"
-    settings_type = AutomataSettings
+    api_version = 1
     presets: ClassVar = {
         "lajs": {"level": "computer"},
         "two_way": {"level": "computer", "user_reward": "jobs", "response": "ratio"},

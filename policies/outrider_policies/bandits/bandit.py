@@ -101,7 +101,7 @@ class BanditSettings(EvictionBanditSettings, frozen=True):
             )
 
 
-class Bandit(EvictionBandit[Arms]):
+class Bandit(EvictionBandit[Arms, BanditSettings]):
     """Takes the arm of highest mean reward, and an arm at random with probability epsilon (eq. 6).
 
     States and arms: `outrider_policies.levels`. Rewards (equation 4):
@@ -111,7 +111,7 @@ class Bandit(EvictionBandit[Arms]):
 
     name = "bandit"
     description = "learns which cluster, at which hour, lets a job finish on few watts"
-    settings_type = BanditSettings
+    api_version = 1
     presets: ClassVar = {
         "literal": {"max_defer_s": float("inf")},
         "reboot": {"avoid_reboot": True},

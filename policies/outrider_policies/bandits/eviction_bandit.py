@@ -27,6 +27,7 @@ from outrider_policies.bandits.settings import EvictionBanditSettings
 from outrider_policies.levels import HOURS_LOST, LEVELS, QUEUE, Level
 
 Row = TypeVar("Row", bound=Arms)
+BanditSettingsT = TypeVar("BanditSettingsT", bound=EvictionBanditSettings)
 Evaluation: TypeAlias = tuple[int, Row, Any]
 """A state, its row, and what else the rule of selection knows of it in this round."""
 
@@ -45,7 +46,7 @@ Selection: TypeAlias = tuple[int, str, Sequence[int] | None, float]
 """
 
 
-class EvictionBandit(Groups, Learns, Policy, Generic[Row]):
+class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, BanditSettingsT]):
     """Base: states, arms, rewards and memory. A subclass selects, and says what a row holds.
 
     The state and the arms are those of the level: see `outrider_policies.levels`; rewards
@@ -63,7 +64,7 @@ class EvictionBandit(Groups, Learns, Policy, Generic[Row]):
     untried_reward: float = 0.0
     """The value of an arm that was never tried, for people and for selection (section 4.4.3)."""
 
-    def __init__(self, settings: EvictionBanditSettings, rng: Any) -> None:
+    def __init__(self, settings: BanditSettingsT, rng: Any) -> None:
         super().__init__(settings, rng)
         self.reconsider_s = settings.reconsider_s
         self.max_defer_s = settings.max_defer_s

@@ -25,7 +25,7 @@ class ThompsonSettings(EvictionBanditSettings, frozen=True):
     ] = 3600.0
 
 
-class Thompson(EvictionBandit[MeanArms]):
+class Thompson(EvictionBandit[MeanArms, ThompsonSettings]):
     """Takes the arm whose sampled mean reward is highest.
 
     The belief about an arm is ``Beta(1 + s, 1 + n - s)``, with n rewards of sum s after scaling
@@ -36,7 +36,7 @@ class Thompson(EvictionBandit[MeanArms]):
 
     name = "thompson"
     description = "Thompson sampling on the bandit's arms and rewards"
-    settings_type = ThompsonSettings
+    api_version = 1
 
     def __init__(self, settings: ThompsonSettings, rng: Any) -> None:
         super().__init__(settings, rng)

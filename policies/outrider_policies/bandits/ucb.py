@@ -33,7 +33,7 @@ class UcbSettings(EvictionBanditSettings, frozen=True):
     ] = 0.999
 
 
-class DiscountedUcb(EvictionBandit[FadingArms]):
+class DiscountedUcb(EvictionBandit[FadingArms, UcbSettings]):
     """Takes the arm whose value plus bonus is highest; an arm without evidence comes first.
 
     ``bonus = 2 B sqrt(xi ln(n) / n_a)`` with B = 2, the range of rewards, and n, n_a the
@@ -46,7 +46,7 @@ class DiscountedUcb(EvictionBandit[FadingArms]):
 
     name = "ucb"
     description = "discounted UCB on the bandit's arms and rewards; keeps jobs far too long"
-    settings_type = UcbSettings
+    api_version = 1
 
     def new_row(self) -> FadingArms:
         """Discounted means."""

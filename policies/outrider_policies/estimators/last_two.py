@@ -16,6 +16,7 @@ class LastTwoRunTimes(RunTimeEstimator):
 
     name: ClassVar[str] = "last_two"
     description: ClassVar[str] = "Mean of the user's last two run times (Tsafrir et al. 2007)."
+    api_version = 1
 
     def __init__(self, settings: PolicySettings, rng: random.Random) -> None:
         super().__init__(settings, rng)

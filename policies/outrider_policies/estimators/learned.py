@@ -73,6 +73,7 @@ class LearnedRunTimes(RunTimeEstimator):
 
     name: ClassVar[str] = "learned"
     description: ClassVar[str] = "Learns from user, VO, request, CPUs and past jobs; with a range."
+    api_version = 1
     settings_type: ClassVar[type[PolicySettings]] = LearnedSettings
 
     def __init__(self, settings: LearnedSettings, rng: random.Random) -> None:

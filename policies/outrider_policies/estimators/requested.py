@@ -10,6 +10,7 @@ class UserRunTimes(RunTimeEstimator):
 
     name: ClassVar[str] = "user"
     description: ClassVar[str] = "What the user asked for; learns nothing."
+    api_version = 1
 
     def estimate(self, spec: JobSpec, now: float) -> RunTimeEstimate | None:
         """The request, for all three quantiles."""

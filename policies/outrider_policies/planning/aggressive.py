@@ -1,4 +1,4 @@
-"""Vengerov's baseline: preempt and squeeze whenever something waits, without learning."""
+"""Vengerov's baseline: preempt and shrink whenever something waits, without learning."""
 
 from collections.abc import Iterable
 from typing import ClassVar
@@ -7,15 +7,15 @@ import numpy as np
 
 from outrider.api import Move, Queue, SiteView
 from outrider_policies.planning.best_fit_stage import fill, open_plans
-from outrider_policies.planning.forcing import Candidates, carry_out, forcible, squeezable
+from outrider_policies.planning.forcing import Candidates, carry_out, forcible, shrinkable
 from outrider_policies.planning.machine_plan import MachinePlan
 from outrider_policies.planning.planner import RoundPlanner
 from outrider_policies.planning.queued_jobs import WaitingJobs
 from outrider_policies.planning.settings import PlanningSettings
 
 
-class Aggressive(RoundPlanner):
-    """Best fit; then the smallest waiting job is forced in, or squeezed onto what is free.
+class Aggressive(RoundPlanner[PlanningSettings]):
+    """Best fit; then the smallest waiting job is forced in, or shrunk onto what is free.
 
     Vengerov 2005, section 5, second row of figure 2: "considers preemptive scheduling followed by
     oversubscribing", with the smallest job, which the paper found better than the one of the
@@ -24,8 +24,8 @@ class Aggressive(RoundPlanner):
     """
 
     name = "aggressive"
-    description = "preempts for, or squeezes in, the smallest waiting job whenever one waits"
-    settings_type = PlanningSettings
+    description = "preempts for, or shrinks, the smallest waiting job whenever one waits"
+    api_version = 1
     presets: ClassVar = {
         "over": {"preempt": False},
         "preempt": {"oversubscribe": False},
@@ -44,7 +44,7 @@ class Aggressive(RoundPlanner):
         if self.settings.preempt:
             _take_smallest(forcible(plan, waiting), plan, waiting)
         if self.settings.oversubscribe:
-            _take_smallest(squeezable(plan, waiting), plan, waiting)
+            _take_smallest(shrinkable(plan, waiting), plan, waiting)
 
 
 def _take_smallest(candidates: Candidates, plan: MachinePlan, waiting: WaitingJobs) -> None:

@@ -1,4 +1,4 @@
-"""The first stage of Vengerov's scheduler: best fit, without preemption or squeezing."""
+"""The first stage of Vengerov's scheduler: best fit, without preemption or shrinking."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -20,7 +20,7 @@ def fit_best(plan: MachinePlan, waiting: WaitingJobs) -> None:
     the first in line.
     """
     while plan.free:
-        fits = waiting.may_run_on(plan.machine) & (waiting.asked <= plan.free)
+        fits = waiting.may_run_on(plan.machine, plan.left) & (waiting.asked <= plan.free)
         rows = np.flatnonzero(fits)
         if not len(rows):
             return
@@ -42,7 +42,7 @@ def open_plans(view: SiteView, lengths: RunLengths) -> list[MachinePlan]:
 
 
 def fill(plans: Iterable[MachinePlan], waiting: WaitingJobs) -> None:
-    """Squeezed runs grow, then best fit: machine by machine (section 4.2, first heuristic)."""
+    """Shrunk runs grow, then best fit: machine by machine (section 4.2, first heuristic)."""
     for plan in plans:
         plan.grow()
         fit_best(plan, waiting)

@@ -43,7 +43,7 @@ def give_to_densest(plan: MachinePlan, waiting: WaitingJobs) -> None:
         if claim.run is not None:
             plan.give(claim.run, cpus, DENSEST)
     for claim, cpus in granted:
-        if claim.run is None:
+        if claim.run is None and waiting.could_run(claim.row, plan.machine, plan.left):
             plan.place(waiting, claim.row, cpus, claim.unit, DENSEST)
     plan.expect(plan.runs)
 
@@ -58,7 +58,9 @@ def _claims_of_runs(plan: MachinePlan) -> Iterable[_Claim]:
 
 
 def _claims_of_queue(plan: MachinePlan, waiting: WaitingJobs) -> Iterable[_Claim]:
-    rows = np.flatnonzero(waiting.may_run_on(plan.machine) & (waiting.asked <= plan.cpus))
+    rows = np.flatnonzero(
+        waiting.may_run_on(plan.machine, plan.left) & (waiting.asked <= plan.cpus)
+    )
     remaining_s = waiting.left_s[rows] / plan.speed
     units = waiting.units(rows, remaining_s)
     densities = units * waiting.ideal_s[rows] / remaining_s

@@ -1,4 +1,4 @@
-"""What can be done for a job that does not fit: force it in, or squeeze it (Vengerov 2005, 4.1)."""
+"""What can be done for a job that does not fit: force it in, or shrink it (Vengerov 2005, 4.1)."""
 
 from typing import Final, NamedTuple
 
@@ -14,7 +14,7 @@ Ints = NDArray[np.int64]
 Rows = NDArray[np.intp]
 
 FORCED: Final = "forced"
-SQUEEZED: Final = "squeezed"
+SHRUNK: Final = "shrunk"
 
 
 class Candidates(NamedTuple):
@@ -56,10 +56,10 @@ def forcible(plan: MachinePlan, waiting: WaitingJobs) -> Candidates:
     One that would have to suspend a run of a remaining utility as high as its own is none: of two
     jobs that are both worth nothing any more, neither should push the other out.
     """
+    can = waiting.may_run_on(plan.machine, plan.left) & (waiting.asked <= plan.cpus)
+    rows = np.flatnonzero(can)
     runs = by_remaining_utility(plan)
     free_after = plan.free + np.cumsum([0, *(run.cpus for run in runs)])
-    can = waiting.may_run_on(plan.machine) & (waiting.asked <= free_after[-1])
-    rows = np.flatnonzero(can)
     asked = waiting.asked[rows]
     preempted_n = np.searchsorted(free_after, asked)
     remaining_s = waiting.left_s[rows] / plan.speed
@@ -69,9 +69,13 @@ def forcible(plan: MachinePlan, waiting: WaitingJobs) -> Candidates:
     return candidates.where(highest < units / remaining_s)
 
 
-def squeezable(plan: MachinePlan, waiting: WaitingJobs) -> Candidates:
+def shrinkable(plan: MachinePlan, waiting: WaitingJobs) -> Candidates:
     """Jobs on the free CPUs, even if these are fewer than they ask for (step 8)."""
-    rows = np.flatnonzero(waiting.may_run_on(plan.machine)) if plan.free else np.empty(0, np.intp)
+    rows = (
+        np.flatnonzero(waiting.may_run_on(plan.machine, plan.left))
+        if plan.free
+        else np.empty(0, np.intp)
+    )
     asked = waiting.asked[rows]
     cpus = np.minimum(asked, plan.free)
     remaining_s = waiting.left_s[rows] * asked / (np.maximum(cpus, 1) * plan.speed)
@@ -93,7 +97,7 @@ def carry_out(
     preempted = int(candidates.preempted_n[chosen])
     plan.suspend(by_remaining_utility(plan)[:preempted], waiting)
     row, cpus = int(candidates.rows[chosen]), int(candidates.cpus[chosen])
-    reason = FORCED if preempted else SQUEEZED
+    reason = FORCED if preempted else SHRUNK
     placed = plan.place(waiting, row, cpus, float(candidates.units[chosen]), reason)
     placed.scores = scores
     fit_best(plan, waiting)

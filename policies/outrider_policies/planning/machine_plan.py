@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from outrider.api import (
     PREEMPT,
     RESUME,
-    SQUEEZE,
+    SHRINK,
     START,
     SUSPENDED_STATE,
     Job,
@@ -72,7 +72,9 @@ class MachinePlan:
         cpus: CPUs it has.
         free: CPUs on which nothing runs.
         speed: work a CPU does in a second.
-        runs: those that can be moved, those that began in this round last.
+        left: resources besides CPUs that nothing uses, by name, of those it declares. What a
+            suspended run gives back counts in the next round only.
+        runs: its runs, those that began in this round last.
     """
 
     def __init__(self, machine: int, view: SiteView, lengths: RunLengths) -> None:
@@ -80,6 +82,7 @@ class MachinePlan:
         self.cpus = view.cpus_of(machine)
         self.free = view.cpus_left(machine)
         self.speed = view.speed_of(machine)
+        self.left = dict(view.resources_left(machine))
         self.runs: list[Run] = []
         self._view = view
         there = list(view.running_on(machine))
@@ -134,7 +137,15 @@ class MachinePlan:
         waiting.is_open[row] = False
         self.runs.append(run)
         self.free -= cpus
+        self._use(run.job, -1.0)
         return run
+
+    def _use(self, job: Job, sign: float) -> None:
+        """A job that begins in this round uses resources, or after all does not."""
+        if job.spec.resources is not None:
+            for name, amount in job.spec.resources.amounts():
+                if name in self.left:
+                    self.left[name] += sign * amount
 
     def suspend(self, runs: Sequence[Run], waiting: WaitingJobs) -> None:
         """Runs give their CPUs back and wait again; what began in this round does not begin."""
@@ -143,6 +154,7 @@ class MachinePlan:
             self.free += run.cpus
             if run.row is not None:
                 waiting.is_open[run.row] = True
+                self._use(run.job, 1.0)
         ran = [run for run in runs if run.row is None]
         if ran:
             waiting.add([run.job for run in ran], self.machine, [run.ideal_s for run in ran])
@@ -163,10 +175,10 @@ class MachinePlan:
 
     def _action(self, run: Run) -> str:
         if run.job.number in self._before:
-            return SQUEEZE
+            return SHRINK
         if run.job.state == SUSPENDED_STATE:
             return RESUME
-        return START if run.cpus == run.asked else SQUEEZE
+        return START if run.cpus == run.asked else SHRINK
 
     def units(self, runs: Sequence[Run], remaining_s: Floats) -> Floats:
         """Unit utilities of runs, if they complete in so many seconds."""

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from outrider.api import (
     COMPLETED_RUN,
@@ -23,13 +23,15 @@ from outrider_policies.planning.run_lengths import RunLengths
 from outrider_policies.planning.sentences import what_it_waits_for, what_its_run_brings
 from outrider_policies.planning.settings import LengthSettings
 
+LengthSettingsT = TypeVar("LengthSettingsT", bound=LengthSettings)
 
-class RoundPlanner(Plans, Learns, Listens, Policy):
+
+class RoundPlanner(Plans, Learns, Listens, Policy[LengthSettingsT]):
     """Plans once whenever jobs come or end or machines change, not again for its own moves."""
 
     features = ("submit_s", "estimate_s", "cpus", "job_class")
 
-    def __init__(self, settings: LengthSettings, rng: Any) -> None:
+    def __init__(self, settings: LengthSettingsT, rng: Any) -> None:
         super().__init__(settings, rng)
         self.lengths = RunLengths(settings.assumed_s, None)
         self._has_news = True

@@ -4,7 +4,7 @@ Columns rather than jobs one by one: in an overloaded system thousands wait, and
 at all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Final
 
@@ -50,11 +50,32 @@ class WaitingJobs:
                 self.left_s[row] = work_left_s(job, float(self.ideal_s[row]), view.now)
                 self.home[row] = job.machine
         self._utilities = self._by_class()
+        self._bound = self._which_are_bound()
 
-    def may_run_on(self, machine: int) -> Mask:
-        """(n,) open, and not bound to another machine; whether it has the CPUs is not asked."""
+    def _which_are_bound(self) -> list[int]:
+        """Rows of those that ask for more than CPUs, or may not run on every machine."""
+        specs = enumerate(job.spec for job in self.jobs)
+        return [row for row, spec in specs if spec.eligible or spec.resources is not None]
+
+    def may_run_on(self, machine: int, left: Mapping[str, float]) -> Mask:
+        """(n,) open and possible on a machine; whether it has the CPUs is not asked.
+
+        Args:
+            machine: its number.
+            left: resources besides CPUs that are left there, by name.
+        """
         mask: Mask = self.is_open & ((self.home == NOWHERE) | (self.home == machine))
+        for row in self._bound:
+            mask[row] &= self.could_run(row, machine, left)
         return mask
+
+    def could_run(self, row: int, machine: int, left: Mapping[str, float]) -> bool:
+        """Whether the job of a row may use a machine with these resources left."""
+        job = self.jobs[row]
+        if not self._view.may_use(job, machine):
+            return False
+        asked = job.spec.resources
+        return asked is None or all(n <= left.get(name, n) for name, n in asked.amounts())
 
     def copied(self) -> "WaitingJobs":
         """The same queue, to try something else with."""
@@ -95,6 +116,7 @@ class WaitingJobs:
         self._submit_s = np.append(self._submit_s, submit_s)
         self._is_interactive = np.append(self._is_interactive, interactive)
         self._utilities = self._by_class()
+        self._bound = self._which_are_bound()
 
     def _by_class(self) -> list[tuple[TimeUtility, Mask]]:
         """The utility of each class that waits, and whose rows it is for."""

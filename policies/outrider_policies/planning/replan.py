@@ -10,10 +10,10 @@ from outrider_policies.planning.queued_jobs import WaitingJobs
 from outrider_policies.planning.settings import LengthSettings
 
 
-class Replan(RoundPlanner):
+class Replan(RoundPlanner[LengthSettings]):
     """Gives the CPUs of each machine anew to its jobs and those that wait, in order of density.
 
-    Runs that do not come in again are preempted, the last job that comes in is squeezed onto what
+    Runs that do not come in again are preempted, the last job that comes in is shrunk onto what
     is left, and what could not earn anything any more is never chosen
     (`outrider_policies.planning.density`). The best there is for one decision alone: a policy that
     looks ahead must be shown against it.
@@ -21,7 +21,7 @@ class Replan(RoundPlanner):
 
     name = "replan"
     description = "gives all CPUs anew at every change, to the jobs that earn most a CPU-second"
-    settings_type = LengthSettings
+    api_version = 1
 
     def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
         """Machine by machine; a job is given to the first that takes it."""

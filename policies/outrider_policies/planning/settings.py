@@ -29,5 +29,5 @@ class PlanningSettings(LengthSettings, frozen=True):
     ] = True
     oversubscribe: Annotated[
         bool,
-        Meta(description="Squeeze a waiting job onto fewer CPUs than it asks for."),
+        Meta(description="Shrink a waiting job onto fewer CPUs than it asks for."),
     ] = True

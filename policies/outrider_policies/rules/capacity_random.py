@@ -16,6 +16,7 @@ class CapacityRandom(Policy):
 
     name = "capacity_random"
     description = "oldest job first, on a free machine drawn in proportion to its capacity"
+    api_version = 1
     features = ("cpus",)
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:

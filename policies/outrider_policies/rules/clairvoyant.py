@@ -26,7 +26,7 @@ class ClairvoyantSettings(PolicySettings, frozen=True):
     ) = None
 
 
-class Clairvoyant(Policy):
+class Clairvoyant(Policy[ClairvoyantSettings]):
     """A job starts on a machine that will be left alone until it is done, or not at all.
 
     Of these it takes one of least watts, and there the one that is left alone for the shortest
@@ -39,7 +39,7 @@ class Clairvoyant(Policy):
 
     name = "clairvoyant"
     description = "bound for judging: knows job lengths and when owners will log in"
-    settings_type = ClairvoyantSettings
+    api_version = 1
     features = ("true run time", "next log-ins")
     needs_oracle = True
 

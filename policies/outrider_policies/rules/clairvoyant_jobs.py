@@ -10,7 +10,7 @@ from outrider_policies.rules.clairvoyant import ClairvoyantSettings
 _OWNER_KINDS: Final = (events.OWNER_CAME, events.OWNER_WENT)
 
 
-class ClairvoyantJobs(Listens, Policy):
+class ClairvoyantJobs(Listens, Policy[ClairvoyantSettings]):
     """A job that never ends is kept; any other runs as soon as it can end before the reboot.
 
     It goes to a machine of least watts, and of these to the one where nobody has sat for the
@@ -22,7 +22,7 @@ class ClairvoyantJobs(Listens, Policy):
 
     name = "clairvoyant_jobs"
     description = "bound for judging: knows job lengths, and which jobs never end"
-    settings_type = ClairvoyantSettings
+    api_version = 1
     features = ("true run time", "time since an owner sat at the machine")
     needs_oracle = True
 

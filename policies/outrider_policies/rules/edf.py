@@ -25,7 +25,7 @@ class EdfSettings(PolicySettings, frozen=True):
     ] = 1.0
 
 
-class EarliestDeadlineFirst(Orders, Policy):
+class EarliestDeadlineFirst(Orders, Policy[EdfSettings]):
     """The waiting job whose deadline is nearest goes to the longest-free machine.
 
     Deadline = submission (or when it became eligible) + promise of its class + stretch x estimate.
@@ -35,7 +35,7 @@ class EarliestDeadlineFirst(Orders, Policy):
 
     name = "edf"
     description = "earliest deadline first: submission + promise of the class + stretch x estimate"
-    settings_type = EdfSettings
+    api_version = 1
     features = ("submit_s", "job_class", "estimate_s")
 
     def order(self, job: Job, view: SiteView) -> float:

@@ -28,6 +28,7 @@ class F1(Orders, Policy):
     description = (
         "least log10(estimate) x CPUs + 870 log10(arrival) first (Carastan-Santos et al. 2017)"
     )
+    api_version = 1
     features = ("submit_s", "estimate_s", "cpus")
 
     _begin_s: float | None = None

@@ -11,6 +11,7 @@ class Fifo(Policy):
 
     name = "fifo"
     description = "oldest job first, on the machine that has been free the longest"
+    api_version = 1
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """The longest-free machine that has its CPUs; never keeps a job queued by choice."""

@@ -16,6 +16,7 @@ class LeastLoaded(Policy):
 
     name = "least_loaded"
     description = "oldest job first, on the machine of least load for its capacity"
+    api_version = 1
     features = ("cpus",)
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:

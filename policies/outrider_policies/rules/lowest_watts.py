@@ -17,6 +17,7 @@ class LowestWatts(Policy):
 
     name = "lowest_watts"
     description = "oldest job first, on the free machine that draws the least: RANK = -watts"
+    api_version = 1
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """A free machine among the clusters of least active watts."""

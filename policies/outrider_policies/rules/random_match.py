@@ -10,6 +10,7 @@ class RandomMatch(Policy):
 
     name = "random_match"
     description = "oldest job first, on any free machine: HTCondor's default"
+    api_version = 1
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """Any free machine; the propensity is that of the machine's cluster."""

@@ -13,6 +13,7 @@ class RoundRobin(Policy):
 
     name = "round_robin"
     description = "oldest job first, on every machine in its turn"
+    api_version = 1
 
     def __init__(self, settings: Any, rng: Any) -> None:
         super().__init__(settings, rng)

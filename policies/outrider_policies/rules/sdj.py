@@ -28,7 +28,7 @@ class SdjSettings(PolicySettings, frozen=True):
     ] = 0.1
 
 
-class ShortDeadlineJobs(Ranks, Policy):
+class ShortDeadlineJobs(Ranks, Policy[SdjSettings]):
     """An interactive job starts at the moment it comes, in a reserved slot or any other, or never.
 
     Section II.B of Perez et al. 2008: "the job will either immediately start executing or be
@@ -40,7 +40,7 @@ class ShortDeadlineJobs(Ranks, Policy):
 
     name = "sdj"
     description = "interactive jobs start at once in reserved slots or are refused; batch is FIFO"
-    settings_type = SdjSettings
+    api_version = 1
     features = ("job_class", "submit_s")
 
     def __init__(self, settings: SdjSettings, rng: random.Random) -> None:

@@ -15,6 +15,7 @@ class ShortestJobFirst(Orders, Policy):
 
     name = "sjf"
     description = "shortest estimated run time first, on the machine that has been free the longest"
+    api_version = 1
     features = ("estimate_s",)
 
     def order(self, job: Job, view: SiteView) -> float:

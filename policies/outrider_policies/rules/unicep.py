@@ -24,6 +24,7 @@ class Unicep(Ranks, Policy):
 
     name = "unicep"
     description = "greatest wait / (log2(CPUs) x estimated run time) first (Tang et al. 2009)"
+    api_version = 1
     features = ("submit_s", "estimate_s", "cpus")
 
     def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:

@@ -40,6 +40,7 @@ class WattsHold(LowestWatts):
 
     name = "watts_hold"
     description = "lowest watts; a job that lost many hours in evicted runs is kept queued"
+    api_version = 1
     settings_type = WattsHoldSettings
     features = ("lost_s",)
 

@@ -22,6 +22,7 @@ class Wfp3(Ranks, Policy):
 
     name = "wfp3"
     description = "greatest (wait / estimated run time)^3 x CPUs first (Tang et al. 2009)"
+    api_version = 1
     features = ("submit_s", "estimate_s", "cpus")
 
     def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:

@@ -53,7 +53,7 @@ class _First(NamedTuple):
     scores: dict[str, float] | None
 
 
-class Sarsa(Ranks, Learns, Listens, Policy):
+class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
     """Each waiting job is an action; the one of the highest value starts when a CPU frees.
 
     Learns the value Q(s, a) of starting job a in state s on-policy, from the order in which jobs
@@ -65,7 +65,7 @@ class Sarsa(Ranks, Learns, Listens, Policy):
 
     name = "sarsa"
     description = "learns the value of starting each waiting job; the most valuable starts first"
-    settings_type = SarsaSettings
+    api_version = 1
     presets = {"literal": LITERAL}  # noqa: RUF012 - declared as a ClassVar by the base
     features = ("job_class", "vo", "estimate_s", "cpus")
 

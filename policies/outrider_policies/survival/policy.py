@@ -41,7 +41,7 @@ _DAY_S: Final = 86_400.0
 _SHOWN: Final = 4
 
 
-class Survival(Groups, Learns, Listens, Predicts, Policy):
+class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
     """Starts a job where a completion is expected to cost least, if it is worth that price.
 
     Learned are how long jobs run (`JobLength`), when owners come back and which machines are
@@ -58,7 +58,7 @@ class Survival(Groups, Learns, Listens, Predicts, Policy):
 
     name = "survival"
     description = "learns job lengths and owners' returns; starts where a completion costs least"
-    settings_type = SurvivalSettings
+    api_version = 1
     features = ("longest lost run", "age")
     subscribes = _OWNER_KINDS | {events.JOINED, events.LEFT}
 

@@ -146,7 +146,7 @@ def test_the_longest_hold_is_the_longest_stretch_of_chosen_keeping(
                 held_s = 0.0
         if since is not None:
             longest = max(longest, held_s + campus.span_s - since)
-    assert play.report["hold_s"]["max"] == pytest.approx(longest)
+    assert play.report["defer_s"]["max"] == pytest.approx(longest)
 
 
 def test_a_report_is_made_before_anything_was_delivered() -> None:

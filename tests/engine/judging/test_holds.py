@@ -63,7 +63,7 @@ def test_holds_between_two_runs_add_up() -> None:
     assert report["evictions"]["owner"] == 1
     assert report["holds"]["held_good"] == 1
     assert report["holds"]["good_delay_h"]["sum"] == pytest.approx(5.0)
-    assert report["hold_s"]["max"] == pytest.approx(3 * HOUR_S)
+    assert report["defer_s"]["max"] == pytest.approx(3 * HOUR_S)
 
 
 def test_a_hold_that_goes_on_at_the_end_counts_until_then() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from outrider.api import (
     PREEMPT,
     RESUME,
-    SQUEEZE,
+    SHRINK,
     START,
     SUSPENDED_STATE,
     Job,
@@ -29,7 +29,7 @@ MACHINES = (4, 2, 1)
 
 
 class Whim(Plans, Policy):
-    """Starts, squeezes, grows, preempts and resumes by the toss of a coin."""
+    """Starts, shrinks, grows, preempts and resumes by the toss of a coin."""
 
     name = "whim"
     description = "for tests: any plan that is possible"
@@ -47,7 +47,7 @@ class Whim(Plans, Policy):
                     yield Move(PREEMPT, job.number, machine, 0, "whim")
                 elif job.cpus < job.spec.cpus and left[machine] and chance() < 0.5:
                     left[machine] -= 1
-                    yield Move(SQUEEZE, job.number, machine, job.cpus + 1, "whim")
+                    yield Move(SHRINK, job.number, machine, job.cpus + 1, "whim")
         for job in queue.jobs:
             yield from self._place(job, left)
 
@@ -64,7 +64,7 @@ class Whim(Plans, Policy):
             machine = self.rng.choice(wide)
             cpus = min(asked, left[machine])
             left[machine] -= cpus
-            action = START if cpus == asked else SQUEEZE
+            action = START if cpus == asked else SHRINK
             yield Move(action, job.number, machine, cpus, "whim")
 
 

@@ -1,4 +1,4 @@
-"""Policies that only choose a place, where the site has a backfill rule for wide jobs."""
+"""Policies that only choose a place, under every queue discipline."""
 
 from collections import Counter
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from outrider.api import NOWHERE, Choice, Job, Policy, SiteView
+from outrider.model.disciplines import Discipline
 from outrider.model.events import COMPLETED, STARTED
 from outrider.plugins.making import make_policy
 from outrider.plugins.random_streams import stream
@@ -19,12 +20,14 @@ CHOOSERS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("rule", ["none", "easy"])
+@pytest.mark.parametrize("rule", ["first_fit", "strict", "easy", "conservative"])
 @pytest.mark.parametrize("name", CHOOSERS)
-def test_they_are_appraised_and_never_given_more_cpus_than_there_are(name: str, rule: str) -> None:
+def test_they_are_appraised_and_never_given_more_cpus_than_there_are(
+    name: str, rule: Discipline
+) -> None:
     jobs = [Asked(float(n), 50.0 + n % 7 * 20, 1 + n % 5) for n in range(60)]
     policy = make_policy(name, {}, 0, "test")
-    run = GridRun(make_workload(MACHINES, jobs), [policy], lambda *row: None, backfill=rule)
+    run = GridRun(make_workload(MACHINES, jobs), [policy], lambda *row: None, discipline=rule)
     used: Counter[int] = Counter()
     on: dict[int, tuple[int, int]] = {}
     for time_s, kind, job, extra in run.stream():
@@ -63,9 +66,9 @@ def test_who_is_kept_by_choice_is_decided_every_epoch_and_started_when_the_hold_
     rows: list[tuple[Any, ...]] = []
     jobs = [Asked(0.0, 100.0), *others]
     GridRun(
-        make_workload([2], jobs), [policy], lambda *row: rows.append(row), backfill="easy"
+        make_workload([2], jobs), [policy], lambda *row: rows.append(row), discipline="easy"
     ).run()
     epochs = [0.0, RECONSIDER_S, 2 * RECONSIDER_S, 2.5 * RECONSIDER_S]
     assert policy.asked_s == epochs, "not because machines freed in between"
     of_first = [(row[0], row[2], row[5]) for row in rows if row[1] == "j0"]
-    assert of_first == [(0.0, "keep", "reluctant"), (epochs[-1], "start", "guard")]
+    assert of_first == [(0.0, "defer", "reluctant"), (epochs[-1], "start", "guard")]

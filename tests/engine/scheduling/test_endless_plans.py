@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from outrider.api import SQUEEZE, START, Move, Plans, Policy, Queue, SiteView
+from outrider.api import SHRINK, START, Move, Plans, Policy, Queue, SiteView
 from outrider.engine.scheduling.plan_pass import MOST_ROUNDS
 from outrider.model.errors import PolicyError
 from tests.fixtures.hand_workload import Asked
@@ -26,12 +26,12 @@ class ToAndFro(Plans, Policy):
         self._times = times
 
     def plan(self, queue: Queue, view: SiteView) -> Iterator[Move]:
-        """Every squeeze brings about another round."""
+        """Every shrink brings about another round."""
         if view.now >= 5.0 and (self._times or len(queue.jobs) > 1):
             self._times = max(0, self._times - 1)
             for job in list(view.running_on(0)):
                 if job.number == 0:
-                    yield Move(SQUEEZE, 0, 0, 3 - job.cpus, "to and fro")
+                    yield Move(SHRINK, 0, 0, 3 - job.cpus, "to and fro")
         for job in queue.jobs[:1]:
             yield Move(START, job.number, 0, job.spec.cpus, "next")
 
@@ -46,7 +46,7 @@ def test_a_policy_that_moves_runs_to_and_fro_for_ever_is_stopped_by_name_and_tim
 
 def test_one_that_comes_to_rest_in_time_is_not() -> None:
     done = on_one_machine(ToAndFro(MOST_ROUNDS), 3, *WORK)
-    assert len(done.did(0, SQUEEZE)) == MOST_ROUNDS
+    assert len(done.did(0, SHRINK)) == MOST_ROUNDS
     assert done.ended(0) == pytest.approx(100.0), "no time passed between to and fro"
 
 

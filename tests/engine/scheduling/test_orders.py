@@ -68,9 +68,9 @@ def test_no_machine_free_is_written_once_for_each_job() -> None:
     for _ in range(4):
         site.tick(5.0)
     assert [(row[1], row[2], row[5]) for row in site.recorder.rows] == [
-        (0, "keep", "no_machine"),
-        (1, "keep", "no_machine"),
-        (2, "keep", "no_machine"),
+        (0, "defer", "no_machine"),
+        (1, "defer", "no_machine"),
+        (2, "defer", "no_machine"),
     ]
 
 
@@ -148,7 +148,7 @@ def test_a_job_that_fits_nowhere_waits_without_being_held_by_choice() -> None:
     assert site.tick(1.0) == [2]
     site.tick(7200.0)
     assert site.seat.longest_hold_s == 0.0
-    assert site.recorder.rows[-2][1:3] == (1, "keep")
+    assert site.recorder.rows[-2][1:3] == (1, "defer")
     site.complete(0)
     assert site.tick(1.0) == [1]
 

@@ -6,6 +6,7 @@ import pytest
 
 from outrider.api import RESUME, SUSPENDED_STATE, Move, Plans, Policy, Queue, SiteView
 from outrider.model import events as ev
+from outrider.model.disciplines import Discipline
 from outrider_policies.rules.fifo import Fifo
 from outrider_policies.rules.sjf import ShortestJobFirst
 from tests.fixtures.hand_site import HandSite
@@ -90,9 +91,11 @@ def test_a_policy_that_is_new_after_a_restart_resumes_who_was_preempted_before()
     assert fresh.policy.resumed == (0,)
 
 
-@pytest.mark.parametrize(("before", "after"), [(None, "easy"), ("easy", None), ("none", "easy")])
-def test_who_waits_still_does_when_the_rule_of_backfill_changes(
-    before: str | None, after: str | None
+@pytest.mark.parametrize(
+    ("before", "after"), [("first_fit", "easy"), ("easy", "first_fit"), ("strict", "easy")]
+)
+def test_who_waits_still_does_when_the_discipline_changes(
+    before: Discipline, after: Discipline
 ) -> None:
     hand = HandSite(ShortestJobFirst, before)
     hand.machines(2)

@@ -4,23 +4,24 @@ import pytest
 
 from outrider.api import Policy
 from outrider.model import events as ev
+from outrider.model.disciplines import Discipline
 from outrider_policies.rules.fifo import Fifo
 from outrider_policies.sarsa import Sarsa
 from tests.fixtures.hand_site import HandSite
 from tests.fixtures.hand_workload import Asked, make_workload, started_at
 
 
-@pytest.mark.parametrize("rule", ["none", "easy"])
+@pytest.mark.parametrize("rule", ["strict", "easy", "conservative"])
 @pytest.mark.parametrize("kind", [Fifo, Sarsa])
 def test_nobody_waits_behind_a_job_that_no_machine_is_wide_enough_for(
-    kind: type[Policy], rule: str
+    kind: type[Policy], rule: Discipline
 ) -> None:
     jobs = [Asked(0.0, 10.0, 8), Asked(1.0, 10.0, 4), Asked(2.0, 10.0, 1)]
     assert started_at(make_workload([4], jobs), kind, rule) == {"j1": 1.0, "j2": 11.0}
 
 
 def test_it_starts_when_such_a_machine_joins() -> None:
-    site = HandSite(Fifo, "none")
+    site = HandSite(Fifo, "strict")
     site.machines(4)
     site.submit(0, cpus=8)
     site.submit(1, cpus=4)

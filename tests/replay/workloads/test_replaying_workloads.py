@@ -75,7 +75,7 @@ def test_a_run_has_the_fields_of_a_campus_and_says_what_was_in_force(grid: Path)
     assert set(run["wait_s"]["by_class"]) == {"interactive", "batch"}
     assert set(run["wait_s"]["by_vo"]) == {"1", "2", "3", "4"}
     assert (run["machines"], run["cpus"], run["owner_sessions"]) == (8, 8, 0)
-    assert (run["estimates"], run["backfill"]) == ("lognormal:0.5", "none")
+    assert (run["estimates"], run["discipline"]) == ("lognormal:0.5", "strict")
     assert (run["interactive_below_s"], run["vo_column"]) == (900.0, "group")
     assert 0 < run["utility"]["total"] <= run["goodput_s"]
     assert run["energy_wh"]["goodput"] is None, "nobody says what the machines draw"

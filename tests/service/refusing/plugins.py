@@ -12,6 +12,7 @@ class Late(Policy):
 
     name = "late_failure"
     description = "fails after a while"
+    api_version = 1
     asked = 0
 
     def choose(self, job, evaluation, view, may_defer):
@@ -46,6 +47,7 @@ class Garbler(Adapter):
 
     name = "garbler"
     description = "yields what is no event"
+    api_version = 1
 
     async def batches(self, cursor):
         import asyncio
@@ -65,6 +67,7 @@ class Unmade(Adapter):
 
     name = "unmade"
     description = "raises while it is made"
+    api_version = 1
 
     def __init__(self, label, settings):
         raise LookupError("no such pool")
@@ -75,6 +78,7 @@ class Raiser(Adapter):
 
     name = "raiser"
     description = "raises after one batch"
+    api_version = 1
 
     async def batches(self, cursor):
         yield Batch(events=[], cursor=None)

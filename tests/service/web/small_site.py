@@ -82,7 +82,7 @@ class SmallSite:
                 "runs": 1,
                 "lost_s": 10_800.0,
                 "longest_lost_s": 7200.0,
-                "standing": {"bandit": {"action": "keep", "reason": "best"}},
+                "standing": {"bandit": {"action": "defer", "reason": "best"}},
             }
             for name in self.job_names[: query.limit]
         ]
@@ -112,7 +112,7 @@ class SmallSite:
             raise NotFoundError(f"no job {job!r} is known here")
         view = {
             "name": "bandit",
-            "action": "keep",
+            "action": "defer",
             "reason": "best",
             "cluster": None,
             "until_s": NOW + 2520,

@@ -36,6 +36,7 @@ class HTCondorLogReader(LogReader):
 
     name: ClassVar[str] = "htcondor"
     description: ClassVar[str] = "HTCondor event logs and user logs: text, JSON, XML"
+    api_version = 1
 
     def __init__(self, options: ReaderOptions) -> None:
         super().__init__(options)

@@ -27,6 +27,7 @@ class PBSAccountingReader(LogReader):
 
     name: ClassVar[str] = "pbs"
     description: ClassVar[str] = "PBS accounting records: OpenPBS, PBS Pro, Torque"
+    api_version = 1
     in_order: ClassVar[bool] = False
 
     def __init__(self, options: ReaderOptions) -> None:

@@ -35,6 +35,7 @@ class JobcompReader(LineReader):
 
     name: ClassVar[str] = "slurm-jobcomp"
     description: ClassVar[str] = "Slurm job completion log (jobcomp/filetxt)"
+    api_version = 1
 
     @classmethod
     def recognises(cls, head: bytes) -> bool:

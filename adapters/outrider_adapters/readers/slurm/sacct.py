@@ -42,6 +42,7 @@ class SacctReader(LineReader):
 
     name: ClassVar[str] = "slurm-sacct"
     description: ClassVar[str] = "Slurm accounting as printed by sacct -P"
+    api_version = 1
 
     def __init__(self, options: ReaderOptions) -> None:
         super().__init__(options)

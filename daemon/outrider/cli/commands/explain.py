@@ -127,12 +127,12 @@ def _standing(row: dict[str, Any]) -> dict[str, Any]:
 def _told(row: dict[str, Any]) -> str:
     """One row in words: what a policy did, or would have done."""
     acted = row["mode"] in ("canary", "active")
-    deed = {"start": ("started", "start"), "keep": ("kept", "keep")}.get(
+    deed = {"start": ("started", "start"), "defer": ("kept", "keep")}.get(
         row["action"], (f"chose to {row['action']}", row["action"])
     )
     verb = deed[0] if acted else f"would {deed[1]}"
     place = f" on {row['machine']}" if row["machine"] else ""
-    queued = " queued" if row["action"] == "keep" else ""
+    queued = " queued" if row["action"] == "defer" else ""
     return f"{row['policy']} {verb} it{queued}{place} ({row['reason']}; row {row['seq']})"
 
 

@@ -121,7 +121,7 @@ def report(site: Site, accounting: Accounting, seat: Seat | None) -> dict[str, A
         "wait_s": _waits(accounting, site),
         "overhead_s": {"all": summary([accounting.overhead])},
         "bounded_slowdown": {"all": summary([accounting.slowdown])},
-        "hold_s": {"max": _longest_hold_s(site, seat)},
+        "defer_s": {"max": _longest_hold_s(site, seat)},
         "energy_wh": energy_wh(accounting, site),
         "energy_measured_wh": energy_measured_wh(accounting, site),
         "goodput_s": accounting.goodput_s,

@@ -22,6 +22,7 @@ from outrider.engine.state.packing import pack, unpack
 from outrider.model import events as ev
 from outrider.model.events import Event, NamedEvent
 from outrider.model.jobs import UNSEEN_JOB, Job, JobSpec
+from outrider.model.resources import Resources
 
 _ENDED_REMEMBERED = 200_000
 
@@ -192,6 +193,9 @@ class Tracker:
         """The steps a job event means in the job's present state. Raises `NotApplicableError`."""
         n = track.number
         if kind == ev.CHANGED:
+            asked = extra.get("resources")
+            if asked is not None:  # plain data where it comes from the journal
+                extra = {**extra, "resources": msgspec.convert(asked, Resources)}
             track.spec = msgspec.structs.replace(track.spec, **extra)
             return [(time_s, kind, n, track.spec)]
         if _is_possible(kind, track.state):

@@ -74,11 +74,6 @@ class Line:
         self.waiting[number] = Standing(self._stamps)
         self.fresh.append((number, self._stamps))
 
-    @property
-    def somebody_waits(self) -> bool:
-        """Whether a machine that frees concerns anybody here."""
-        return bool(self.blocked) or bool(self.ranked)
-
     def block(self, number: int, standing: Standing) -> None:
         """It waits until a machine frees."""
         self.blocked.append((number, standing.stamp))

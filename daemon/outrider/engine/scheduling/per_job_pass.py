@@ -19,13 +19,15 @@ class LineRound(Round):
     def _decide(self) -> None:
         site, line = self._site, self._line
         blocked, waiting = line.blocked, line.waiting
-        for _ in range(len(blocked)):
-            if not site.free_total:
-                break
+        left_n = len(blocked)
+        while left_n and site.free_total:
+            left_n -= 1
             number, stamp = blocked.popleft()
             standing = waiting.get(number)
             if standing is not None and standing.stamp == stamp:
                 self._decide_job(number, standing)
+        if left_n and len(blocked) > left_n:  # who was tried in vain stays before the rest
+            blocked.rotate(len(blocked) - left_n)
         fresh, line.fresh = line.fresh, []
         for number, stamp in fresh:
             standing = waiting.get(number)
@@ -42,7 +44,7 @@ class LineRound(Round):
 
     def _decide_job(self, number: int, standing: Standing) -> None:
         job = self._site.jobs[number]
-        choice, left_s = self._ask(job, standing)
+        choice = self._ask(job, standing)
         if choice.machine != NOWHERE:
             self._note_start(job, standing, choice)
             if self._sink is None:  # while the job still waits it is decided anew every epoch
@@ -51,7 +53,7 @@ class LineRound(Round):
             self._block(number, standing)
             standing.decided_s = self._site.now
         else:
-            self._keep(number, standing, choice, left_s)
+            self._keep(number, standing, choice)
 
 
 class OrderedRound(LineRound):

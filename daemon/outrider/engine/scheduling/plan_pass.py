@@ -12,7 +12,7 @@ from outrider.engine.scheduling.placement import find_refusal
 from outrider.engine.scheduling.queue_pass import QueuedRound
 from outrider.engine.scheduling.scheduling_pass import Tally
 from outrider.engine.state.room import Room
-from outrider.model.decisions import PREEMPT, RESUME, SQUEEZE, START, Choice, Move
+from outrider.model.decisions import PREEMPT, RESUME, SHRINK, START, Choice, Move
 from outrider.model.errors import PolicyError
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, RUNNING, SUSPENDED_STATE, Job
 
@@ -20,7 +20,7 @@ _STATES: Final = {
     START: (QUEUED,),
     PREEMPT: (RUNNING,),
     RESUME: (SUSPENDED_STATE,),
-    SQUEEZE: (QUEUED, RUNNING),
+    SHRINK: (QUEUED, RUNNING),
 }
 
 MOST_ROUNDS: Final = 1000
@@ -86,7 +86,7 @@ class PlanRound(QueuedRound):
         elif move.action != PREEMPT and not 1 <= move.cpus <= job.spec.cpus:
             wrong = f"it asks for {job.spec.cpus} CPUs"
         elif move.action == START and move.cpus != job.spec.cpus:
-            wrong = f"on fewer than its {job.spec.cpus} CPUs it is squeezed"
+            wrong = f"on fewer than its {job.spec.cpus} CPUs it is shrunk"
         elif job.state != QUEUED and move.machine != job.machine:
             wrong = f"its run is on machine {job.machine}"
         if wrong is not None:
@@ -163,8 +163,8 @@ class PlanRound(QueuedRound):
             sink.start(number, move.machine)
         elif not isinstance(sink, PlanSink):
             raise PolicyError(f"{move.action}: jobs at this site can only be started")
-        elif move.action == SQUEEZE:
-            sink.squeeze(number, move.machine, move.cpus)
+        elif move.action == SHRINK:
+            sink.shrink(number, move.machine, move.cpus)
         elif move.action == PREEMPT:
             sink.preempt(number)
         else:

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Any
 
-from outrider.api.capabilities import Learns, Listens, Orders, Plans, Predicts, Ranks
+from outrider.api.capabilities import Decides, Learns, Listens, Orders, Plans, Predicts, Ranks
 from outrider.api.policy import Policy
 from outrider.engine.accounting.deferrals import Holds
 from outrider.engine.accounting.predictions import Predictions
+from outrider.engine.plain_data import PLAIN_KEYS, check_key, check_saved
 from outrider.engine.ports import Sink
-from outrider.engine.scheduling.backfill import NONE
 from outrider.engine.scheduling.pending_jobs import Line, Standing
 from outrider.engine.scheduling.per_job_pass import LineRound, OrderedRound
 from outrider.engine.scheduling.placement import Refusal
@@ -21,7 +21,8 @@ from outrider.engine.scheduling.queue_pass import QueuedRound
 from outrider.engine.scheduling.ranking_pass import QueueRound
 from outrider.engine.scheduling.scheduling_pass import Record, Round
 from outrider.engine.state.site import Site
-from outrider.model.decisions import KEEP, NOWHERE, START, UNCHOSEN
+from outrider.model.decisions import DEFER, NOWHERE, START, UNCHOSEN
+from outrider.model.disciplines import FIRST_FIT, Discipline
 from outrider.model.errors import PolicyError
 from outrider.model.jobs import Job
 from outrider.model.outcomes import EVICTED_RUN, REMOVED_RUN, Outcome
@@ -37,8 +38,12 @@ class Seat:
         strict: an error in the policy is raised (replay). Otherwise it is noted in `broken`, and
             the seat stays empty from then on while the others go on (the daemon).
         exact: remember each job that was held, for a report that knows the truth (replay).
-        backfill: the rule by which jobs may pass one that does not fit (`engine.backfill`). None:
-            whoever fits may pass, unless the policy ranks the whole queue.
+        discipline: who may start before a job that does not fit: `outrider.model.disciplines`.
+        is_narrow: every job asks for one CPU of any machine: whoever is first fits, and all
+            disciplines are one.
+
+    Attributes:
+        discipline: the same; None where the policy plans and nobody waits for another.
     """
 
     def __init__(
@@ -48,7 +53,8 @@ class Seat:
         reconsider_s: float,
         strict: bool = True,
         exact: bool = False,
-        backfill: str | None = None,
+        discipline: Discipline = FIRST_FIT,
+        is_narrow: bool = False,
     ) -> None:
         self.strict = strict
         self.broken = ""
@@ -75,17 +81,18 @@ class Seat:
         self.longest_hold_s = 0.0
         self.moves: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
-        self._round = self._round_of(backfill)
+        self.discipline = None if policy.decides is Decides.PLAN else discipline
+        self._round = self._round_of(FIRST_FIT if is_narrow else discipline)
         self.plans = isinstance(self._round, PlanRound)
         self.looks_at_runs = isinstance(self._round, QueuedRound)
 
-    def _round_of(self, backfill: str | None) -> Round:
+    def _round_of(self, discipline: Discipline) -> Round:
         """As the policy declares that it decides."""
         policy = self.policy
         if isinstance(policy, Plans):
             return PlanRound(self, policy)
-        if backfill is not None or isinstance(policy, Ranks):
-            return QueueRound(self, backfill or NONE)
+        if discipline != FIRST_FIT or isinstance(policy, Ranks):
+            return QueueRound(self, discipline)
         return OrderedRound(self, policy) if isinstance(policy, Orders) else LineRound(self)
 
     # -- what happens to jobs -----------------------------------------------------------------
@@ -140,11 +147,13 @@ class Seat:
             if standing.reason not in UNCHOSEN:
                 self.agreed += on_policy
                 self.disagreed += not on_policy
-                if standing.action == KEEP:
+                if standing.action == DEFER:
                     self.holds.cut_short(job.number)
         if self._learner is not None and not self.broken:
             try:
                 key = self.policy.group_key(job, site)
+                if type(key) not in PLAIN_KEYS:
+                    check_key(key)
             except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
                 self._fail(error)
             else:
@@ -187,9 +196,9 @@ class Seat:
     def removed(self, job: Job, reason: str, site: Site, record: Record) -> float | None:
         """A job left the queue without running."""
         standing = self.withdraw(job.number, site)
-        if standing is not None and standing.action == KEEP:
+        if standing is not None and standing.action == DEFER:
             self.decisions += 1
-            record(self, job.number, KEEP, NOWHERE, 0, f"ended_{reason}", None)
+            record(self, job.number, DEFER, NOWHERE, 0, f"ended_{reason}", None)
         self.holds.end(job.number, REMOVED_RUN)
         if not self.learns:
             return None
@@ -306,7 +315,7 @@ class Seat:
         state = self.policy.rng.getstate()
         learned: dict[str, Any] = {}
         try:
-            learned = self.policy.save(site)
+            learned = self._learned_state(site)
         except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
             self._fail(error)
         return {
@@ -323,6 +332,12 @@ class Seat:
             "counts": [self.decisions, self.starts, self.agreed, self.disagreed, self.reward_n],
             "sums": [self.reward_sum, self.longest_hold_s],
         }
+
+    def _learned_state(self, site: Site) -> dict[str, Any]:
+        """What the policy saves. Raises `TypeError` if it is not plain data."""
+        saved = self.policy.save(site)
+        check_saved(saved)
+        return saved
 
     def restore(self, saved: dict[str, Any], clusters: list[int], site: Site) -> bool:
         """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i.

@@ -7,10 +7,12 @@ lets the policy plan everything at once.
 
 from collections import Counter
 from collections.abc import Callable, Hashable
+from math import inf
 from typing import Any, Final, Protocol
 
 from outrider.api.capabilities import Groups
 from outrider.api.policy import Policy
+from outrider.engine.plain_data import check_key
 from outrider.engine.ports import Sink
 from outrider.engine.scheduling.open_places import OpenPlaces
 from outrider.engine.scheduling.pending_jobs import Line, Standing
@@ -18,8 +20,8 @@ from outrider.engine.scheduling.placement import PROMISED, Possible, Refusal, fi
 from outrider.engine.state.machines import FREE
 from outrider.engine.state.site import Site
 from outrider.model.decisions import (
+    DEFER,
     IMPOSSIBLE,
-    KEEP,
     NO_MACHINE,
     NOWHERE,
     START,
@@ -68,6 +70,7 @@ class Round:
         self._seat = seat
         self._policy = seat.policy
         self._line = seat.line
+        self._is_guarded = seat.policy.max_defer_s < inf
         self._groups = seat.policy if isinstance(seat.policy, Groups) else None
         self._evaluations: dict[Hashable, Any] = {}
         self._reserved: list[tuple[int, int]] = []
@@ -92,10 +95,14 @@ class Round:
             for machine, cpus in self._reserved:
                 self._site.unreserve(machine, cpus)
             self._reserved.clear()
-            for machine, asked in self._reserved_resources:
-                self._site.resources.give_back(machine, asked)
-            self._reserved_resources.clear()
+            if self._reserved_resources:
+                self._give_back_resources()
             self._evaluations.clear()
+
+    def _give_back_resources(self) -> None:
+        for machine, asked in self._reserved_resources:
+            self._site.resources.give_back(machine, asked)
+        self._reserved_resources.clear()
 
     def _decide(self) -> None:
         raise NotImplementedError
@@ -109,7 +116,8 @@ class Round:
     @property
     def somebody_waits(self) -> bool:
         """Whether a machine that frees concerns anybody here."""
-        return self._line.somebody_waits
+        line = self._line
+        return bool(line.blocked or line.ranked)
 
     def clear(self) -> None:
         """Everybody goes."""
@@ -123,10 +131,8 @@ class Round:
 
     # -- what is asked ------------------------------------------------------------------------
 
-    def _ask(
-        self, job: Job, standing: Standing, allows: Allows | None = None
-    ) -> tuple[Choice, float]:
-        """What the policy says of one job, and for how many seconds more it may keep it.
+    def _ask(self, job: Job, standing: Standing, allows: Allows | None = None) -> Choice:
+        """What the policy says of one job.
 
         It is asked only if the job may start somewhere, and where it may is all that it sees. A
         choice that is impossible all the same is refused. A job that may not be kept any more, and
@@ -137,13 +143,10 @@ class Round:
         if allows is not None or not job.is_plain:
             view = OpenPlaces(site, job, allows)
             if not view.free_since:
-                return Choice(NOWHERE, NO_MACHINE), 0.0
+                return Choice(NOWHERE, NO_MACHINE)
         if self._groups is not None:
             evaluation = self._evaluate(job, view, self._groups)
-        left_s = policy.max_defer_s - standing.held_s
-        if standing.hold_since_s is not None:
-            left_s -= site.now - standing.hold_since_s
-        may_defer = left_s >= SHORTEST_HOLD_S
+        may_defer = not self._is_guarded or self._left_s(standing) >= SHORTEST_HOLD_S
         choice = policy.choose(job, evaluation, view, may_defer)
         machine = choice.machine
         if machine == NOWHERE:
@@ -151,7 +154,14 @@ class Round:
                 choice = Choice(view.draw(policy.rng), GUARD)
         elif machine not in view.free_since or site.state[machine] != FREE:
             choice = self._refused(job, choice, view, may_defer)
-        return choice, left_s
+        return choice
+
+    def _left_s(self, standing: Standing) -> float:
+        """For how many seconds more the policy may keep a job queued by choice."""
+        left_s = self._policy.max_defer_s - standing.held_s
+        if standing.hold_since_s is not None:
+            left_s -= self._site.now - standing.hold_since_s
+        return left_s
 
     def _evaluate(self, job: Job, view: Site | OpenPlaces, groups: Groups) -> Any:
         """What the policy evaluates once in a pass for all jobs of a group that fit everywhere.
@@ -161,9 +171,13 @@ class Round:
         key, evaluations = self._policy.group_key(job, view), self._evaluations
         if view is not self._site:
             return groups.evaluate_group(key, view)
-        if key in evaluations:
-            return evaluations[key]
-        evaluation = evaluations[key] = groups.evaluate_group(key, view)
+        try:
+            if key in evaluations:
+                return evaluations[key]
+            evaluation = evaluations[key] = groups.evaluate_group(key, view)
+        except TypeError:
+            check_key(key)  # a set or a list cannot even be looked up
+            raise
         return evaluation
 
     def _refused(
@@ -179,9 +193,10 @@ class Round:
             return Choice(NOWHERE, reason, None, choice.scores)
         return Choice(view.draw(self._policy.rng), GUARD)
 
-    def _keep(self, number: int, standing: Standing, choice: Choice, left_s: float) -> None:
+    def _keep(self, number: int, standing: Standing, choice: Choice) -> None:
         """It stays queued by choice, and is due again a decision epoch later."""
         now, reconsider_s = self._site.now, self._seat.reconsider_s
+        left_s = self._left_s(standing)
         if standing.hold_since_s is None:
             standing.hold_since_s = now
         if left_s < reconsider_s:
@@ -199,17 +214,17 @@ class Round:
         standing.end_hold(site.now)
         job = site.jobs[number]
         reason = NO_MACHINE if job.is_plain or self._possible(job.spec) else IMPOSSIBLE
-        if standing.action != KEEP or standing.reason != reason:
+        if standing.action != DEFER or standing.reason != reason:
             standing.decided_s = site.now
             self._note_keep(number, standing, reason, None)
 
     def _note_keep(
         self, number: int, standing: Standing, reason: str, choice: Choice | None
     ) -> None:
-        if standing.action != KEEP or standing.reason != reason:
-            standing.action, standing.reason, standing.cluster = KEEP, reason, NOWHERE
+        if standing.action != DEFER or standing.reason != reason:
+            standing.action, standing.reason, standing.cluster = DEFER, reason, NOWHERE
             self._seat.decisions += 1
-            self._record(self._seat, number, KEEP, NOWHERE, 0, reason, choice)
+            self._record(self._seat, number, DEFER, NOWHERE, 0, reason, choice)
 
     def _note_start(self, job: Job, standing: Standing, choice: Choice) -> None:
         """It starts; in shadow it would, and is not written down again while that stands."""

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from outrider.model.disciplines import Discipline
 from outrider.model.errors import ConfigurationError
 from outrider.service.config.mqtt_settings import PublishSettings
 
@@ -119,13 +120,14 @@ class Config(msgspec.Struct, frozen=True):
         ]
         | None
     ) = None
-    backfill: (
+    discipline: (
         Annotated[
-            Literal["none", "easy"],
+            Discipline,
             Meta(
-                description="Whether jobs may pass one that does not fit: none: no job; easy: "
-                "those that do not delay it, by their estimates. Unset: all that fit, but under "
-                "policies that rank the whole queue none."
+                description="Who may start before a job that does not fit now: first_fit: "
+                "everybody; strict: nobody; easy: those that do not delay it, by their estimates; "
+                "conservative: those that delay none before them. Unset: what the batch system "
+                "does, as far as its adapter knows, else first_fit."
             ),
         ]
         | None

@@ -15,6 +15,7 @@ from outrider.engine.accounting.distribution import DECISION_BOUNDS_S, WAIT_BOUN
 from outrider.engine.accounting.energy import PURPOSES
 from outrider.engine.accounting.predictions import CHANCE_BINS, WINDOWS
 from outrider.engine.ingest.set_aside import REASONS
+from outrider.engine.scheduling.placement import WHYS
 from outrider.model.decisions import ACTIONS, MODES
 from outrider.model.events import EVICTION_REASONS, KIND_NAMES
 from outrider.model.jobs import JOB_STATE_NAMES
@@ -183,6 +184,12 @@ METRICS: Final[tuple[Metric, ...]] = (
     ),
     _counter(
         "policy_failures_total", "Errors raised by a policy; its turn was skipped.", policy=SITE
+    ),
+    _counter(
+        "placements_refused_total",
+        "Starts that a policy chose and that were impossible, by why; the job stayed queued.",
+        policy=SITE,
+        why=WHYS,
     ),
     # -- predictions and holds, judged afterwards ---------------------------------------------
     _counter(

@@ -15,6 +15,7 @@ from outrider.engine.accounting.deferrals import LATER
 from outrider.engine.accounting.energy import PURPOSES
 from outrider.engine.accounting.predictions import CHANCE_BINS, WINDOWS, Predictions
 from outrider.engine.accounting.report import open_energy_j
+from outrider.engine.scheduling.placement import WHYS
 from outrider.model.events import KIND_NAMES
 from outrider.model.jobs import RUNNING
 from outrider.service.core import Core
@@ -128,13 +129,15 @@ class MetricsExporter:
             put("decisions_total", seat.starts, seat.name, "start", mode)
             moved = seat.moves.total()
             kept = seat.decisions - seat.starts - moved
-            put("decisions_total", kept, seat.name, "keep", mode)
+            put("decisions_total", kept, seat.name, "defer", mode)
             for action, n in seat.moves.items():
                 put("decisions_total", n, seat.name, action, mode)
             put("agreement_total", seat.agreed, seat.name, "true")
             put("agreement_total", seat.disagreed, seat.name, "false")
             observe("reward", (seat.reward_n,), seat.reward_sum, seat.name)
             put("policy_failures_total", 1 if seat.broken else 0, seat.name)
+            for why in WHYS:
+                put("placements_refused_total", seat.refused[why], seat.name, why)
             for later in LATER:
                 put("held_jobs_total", seat.holds.jobs[later], seat.name, later)
                 put("hold_seconds_total", seat.holds.seconds[later], seat.name, later)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from outrider.engine.scheduling.policy_runner import Seat
-from outrider.model.decisions import IMPOSSIBLE, KEEP, NO_MACHINE, NOWHERE
+from outrider.model.decisions import DEFER, IMPOSSIBLE, NO_MACHINE, NOWHERE
 from outrider.model.job_names import stands_for
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.config.declarations import Config
@@ -103,7 +103,7 @@ def _why(core: Core, name: str, job: Job, policies: list[dict[str, Any]]) -> str
             wishes.append(f"{policy['name']} waits for a machine")
         elif policy["reason"] == IMPOSSIBLE:
             wishes.append(f"{policy['name']} knows of no machine that it fits on")
-        elif policy["action"] == KEEP:
+        elif policy["action"] == DEFER:
             until = policy["until_s"]
             look = "" if until is None else f", next look {moment(core, until):%d %b %H:%M}"
             wishes.append(f"{policy['name']} would keep it queued ({policy['reason']}{look})")

@@ -1,4 +1,4 @@
-"""``outrider reproduce vengerov``: preempting and squeezing by a learned value of the machine."""
+"""``outrider reproduce vengerov``: preempting and shrinking by a learned value of the machine."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ _FULL_SEEDS = "1-50"
 _QUICK_SEEDS = "1-2"
 
 
-@click.command("vengerov", short_help="Preemption and squeezing by learned values (2005).")
+@click.command("vengerov", short_help="Preemption and shrinking by learned values (2005).")
 @reproduction_options(
     "Arrivals are drawn anew for each seed.",
     _FULL_SEEDS,
@@ -26,7 +26,7 @@ def command(
 ) -> int:  # fmt: skip
     """Run the experiments of Vengerov (2005) on newly drawn arrivals.
 
-    Use it to see what preemption and squeezing bring a machine of 24 CPUs, whether learning when
+    Use it to see what preemption and shrinking bring a machine of 24 CPUs, whether learning when
     to do so is better than always doing so, and which of the paper's claims hold. Utility is in
     thousands of CPU-seconds. See docs/reproducing-vengerov.md.
 

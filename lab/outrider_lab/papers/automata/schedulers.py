@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from outrider.api.capabilities import Learns
-from outrider.api.policy import Policy
+from outrider.api.policy import Policy, PolicySettings
 from outrider.api.site_view import SiteView
 from outrider.model.decisions import Choice
 from outrider.model.jobs import Job
@@ -36,7 +36,7 @@ class SeveralSchedulers(Learns, Policy):
     description = "several schedulers share the nodes, each with automata of its own"
 
     def __init__(self, schedulers: Sequence[Policy]) -> None:
-        super().__init__(None, schedulers[0].rng)
+        super().__init__(PolicySettings(), schedulers[0].rng)
         self._schedulers = schedulers
         self._of_user: dict[str, int] = {}
 

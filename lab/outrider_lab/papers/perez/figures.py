@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from outrider.formats.workload import Floats, Workload
-from outrider.model.decisions import SQUEEZE, START, Choice
+from outrider.model.decisions import SHRINK, START, Choice
 
 CLASSES: Final = ("interactive", "batch")
 PARTS: Final = ("mean", "std", "median", "p90", "p95", "max")
@@ -21,7 +21,7 @@ STRETCHES: Final = 12
 """Of equally many arrivals, in which the course of the waits is kept."""
 REFUSED: Final = "refused"
 """The reason that `sdj` gives for an interactive job that it could not start at once."""
-_STARTS: Final = (START, SQUEEZE)
+_STARTS: Final = (START, SHRINK)
 MOMENTS: Final = 60
 """At which the fairness is kept, over the part of the run that is drawn."""
 

@@ -104,7 +104,7 @@ def _of_the_paper(size: Size) -> Iterator[Stated]:
     both, plain = learned(3), none()
     over, preempt = learned(3, deeds=OVER), learned(3, deeds=PREEMPT)
     yield Stated(
-        Claim("the best learned policy does preempt and squeeze", "5, figure 2", "highest bar",
+        Claim("the best learned policy does preempt and shrink", "5, figure 2", "highest bar",
               "learned both over the better of learned over and learned preempt", 1.0),
         _least(_ratio(both, over), _ratio(both, preempt)),
     )  # fmt: skip

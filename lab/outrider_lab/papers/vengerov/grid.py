@@ -42,7 +42,7 @@ BASE: Final = Scene()
 
 
 class Deeds(NamedTuple):
-    """What a policy may do for jobs that do not fit: squeeze them, and preempt others for them."""
+    """What a policy may do for jobs that do not fit: shrink them, and preempt others for them."""
 
     over: bool
     preempt: bool

@@ -17,7 +17,7 @@ INPUTS: Final = (
     "unit utility expected of the runs",
     "time until the next completion",
     "idle CPUs",
-    "how far runs are squeezed",
+    "how far runs are shrunk",
     "what the queue is worth",
 )
 
@@ -28,7 +28,7 @@ class MachineState:
     1. Average unit utility expected of the runs, weighted by the CPUs each has.
     2. Time until any of them completes, over the longest length of a job (1 if it is longer).
     3. Idle CPUs over all CPUs.
-    4. How far the runs are squeezed: CPUs they lack over CPUs they ask for.
+    4. How far the runs are shrunk: CPUs they lack over CPUs they ask for.
     5. What the queue is worth: CPUs that waiting jobs ask for, each job's weighted by its unit
        utility if it started now on all of them, over all CPUs (1 if it is more).
 

@@ -1,4 +1,4 @@
-"""The scheduler of Vengerov (2005): force or squeeze a job in where the machine's value rises."""
+"""The scheduler of Vengerov (2005): force in or shrink a job where the machine's value rises."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +19,11 @@ from outrider_policies.planning.completion_utility import Asked, final_utility
 from outrider_policies.planning.density import give_to_densest
 from outrider_policies.planning.forcing import (
     FORCED,
-    SQUEEZED,
+    SHRUNK,
     Candidates,
     carry_out,
     forcible,
-    squeezable,
+    shrinkable,
 )
 from outrider_policies.planning.fuzzy_td.machine_state import MachineState
 from outrider_policies.planning.fuzzy_td.sentences import Weighed, why_it_waits
@@ -45,7 +45,7 @@ class Draft:
         value: what decides.
         learner: what learns; None: nothing does.
         transitions: what the machine went through.
-        has_acted: a free decision was made: jobs were forced or squeezed in.
+        has_acted: a free decision was made: jobs were forced in or shrunk.
     """
 
     plan: MachinePlan
@@ -56,20 +56,20 @@ class Draft:
     has_acted: bool = False
 
 
-class FuzzyTd(RoundPlanner):
+class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
     """Learns what state of a machine is worth most, and brings it there.
 
     D. Vengerov, "A Reinforcement Learning Framework for Utility-Based Scheduling in
     Resource-Constrained Systems", Sun Microsystems Laboratories 2005, section 4.1: after growth of
-    squeezed runs and best fit, forcing in any waiting job by preemption (steps 4 to 7), then
-    squeezing any onto the free CPUs (steps 8 to 11), each if the machine's value is higher
+    shrunk runs and best fit, forcing in any waiting job by preemption (steps 4 to 7), then
+    shrinking any onto the free CPUs (steps 8 to 11), each if the machine's value is higher
     afterwards than V0, its value as it stands. Several machines each do so for themselves, after a
     common best fit (section 4.2). Values: `machine_state`; learning: `transitions`.
     """
 
     name = "fuzzy_td"
-    description = "learns when to preempt and to squeeze jobs, by the value of a machine's state"
-    settings_type = FuzzyTdSettings
+    description = "learns when to preempt and to shrink jobs, by the value of a machine's state"
+    api_version = 1
     presets: ClassVar = {
         "literal": {"inputs": 3},
         "none": {"preempt": False, "oversubscribe": False},
@@ -136,7 +136,7 @@ class FuzzyTd(RoundPlanner):
             self._try(forcible(plan, waiting), state, draft)
         if self.settings.oversubscribe and plan.free:
             state = self._state(draft) if draft.has_acted else state
-            self._try(squeezable(plan, waiting), state, draft)
+            self._try(shrinkable(plan, waiting), state, draft)
 
     def _try(self, candidates: Candidates, state: MachineState, draft: Draft) -> None:
         """Give the candidate of the highest value its place, if that is more than V0."""
@@ -148,7 +148,7 @@ class FuzzyTd(RoundPlanner):
         best = int(values.argmax())
         scores = None
         if self.wants_scores:
-            how = FORCED if candidates.preempted_n[best] else SQUEEZED
+            how = FORCED if candidates.preempted_n[best] else SHRUNK
             jobs = draft.waiting.jobs
             self._weighed.append(Weighed(how, jobs, candidates, values, present))
             scores = {"leave": present, how: float(values[best])}

@@ -15,7 +15,7 @@ class Weighed(NamedTuple):
     """Candidates of one machine in the last round, and what its state was worth with each.
 
     Attributes:
-        how: `FORCED` or `SQUEEZED`.
+        how: `FORCED` or `SHRUNK`.
         jobs: of the rows.
         candidates: those weighed.
         values: V1 or V2 of each.
@@ -44,7 +44,7 @@ def why_it_waits(job: Job, weighed: Iterable[Weighed], view: SiteView) -> str:
     if not told:
         return f"{asks}; in the last round nothing else could be done for it"
     one, (value, cpus, preempted) = max(told, key=lambda pair: pair[1][0] - pair[0].present)
-    deed = f"preempting {preempted} for it" if one.how == FORCED else f"squeezing it onto {cpus}"
+    deed = f"preempting {preempted} for it" if one.how == FORCED else f"shrinking it onto {cpus}"
     change = f"from {one.present:.3f} to {value:.3f}"
     weighed_up = f"{asks}; {deed} would bring the machine's value {change}"
     if value > one.present:

@@ -14,13 +14,13 @@ class FuzzyTdSettings(PlanningSettings, frozen=True):
         Literal[3, 5],
         Meta(
             description="Of the value function: 3 and 8 rules as in the paper (section 3.3); 5 and "
-            "32 rules: also how far runs are squeezed, and what the queue is worth."
+            "32 rules: also how far runs are shrunk, and what the queue is worth."
         ),
     ] = 5
     update: Annotated[
         Literal["free_decisions", "every_round"],
         Meta(
-            description="When to learn: around preemptions and squeezes, made or considered "
+            description="When to learn: around preemptions and shrinks, made or considered "
             "(section 3.4), or in every round, which the paper warns of and is worse."
         ),
     ] = "free_decisions"
@@ -36,7 +36,7 @@ class FuzzyTdSettings(PlanningSettings, frozen=True):
         bool,
         Meta(
             description="Weigh one more state: all CPUs given anew as `replan` does. Taken where "
-            "its value is above that of what forcing and squeezing made. Not in the paper."
+            "its value is above that of what forcing and shrinking made. Not in the paper."
         ),
     ] = False
     learn: Annotated[

@@ -55,7 +55,7 @@ class Transitions:
     the value of states under the batch system's decisions is learned.
 
     Attributes:
-        considered: forcing or squeezing was considered since and not done.
+        considered: forcing or shrinking was considered since and not done.
         has_changed: a run ended since the last round.
     """
 

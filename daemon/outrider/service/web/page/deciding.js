@@ -18,7 +18,7 @@ import { fillHeatMap, heatMap } from "./heatmap.js";
 
 export function drawPolicies(s) {
   const actions = [
-    ...new Set(["start", "keep", ...s.policies.flatMap((policy) => Object.keys(policy.by_action))]),
+    ...new Set(["start", "defer", ...s.policies.flatMap((policy) => Object.keys(policy.by_action))]),
   ];
   const heads = [
     "Policy",

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from outrider.model.disciplines import Discipline
 from outrider.service.web.shapes.calibration import Calibration, HeldJobs
 from outrider.service.web.shapes.values import Count, Counts, Mode, Unknown
 
@@ -116,6 +117,10 @@ class PolicyStatus(Struct):
     name: str
     role: Literal["shadow", "acting"]
     description: str
+    discipline: Annotated[
+        Discipline | None,
+        Meta(description="Who may start before a job that does not fit; null: it plans it all."),
+    ]
     decisions: Count
     by_action: Counts
     agreed: Count
@@ -133,6 +138,10 @@ class PolicyStatus(Struct):
         Calibration | None, Meta(description="Null: the policy predicts nothing.")
     ] = None
     held: HeldJobs | None = None
+    refused: Annotated[
+        Counts,
+        Meta(description="Starts that it chose and that were impossible, by why."),
+    ] = {}
 
 
 class Saving(Struct):

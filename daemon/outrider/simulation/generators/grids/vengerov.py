@@ -1,4 +1,4 @@
-"""The workload of Vengerov 2005, section 5: parallel jobs that may be squeezed, one machine."""
+"""The workload of Vengerov 2005, section 5: parallel jobs that may be shrunk, one machine."""
 
 from typing import Final, Literal
 

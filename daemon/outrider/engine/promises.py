@@ -1,0 +1,173 @@
+"""What a pass has promised to jobs that do not fit now, by the queue discipline.
+
+One object for one pass. The pass asks where a job may start although others wait before it, and
+tells what it began and who has to wait.
+"""
+
+from collections.abc import Callable
+from math import inf
+
+from outrider.engine.profile import Profile
+from outrider.engine.scheduling.backfill import Begun, Ending, Reservation, endings, expected_run_s
+from outrider.engine.scheduling.backfill import reserve_first as reserve
+from outrider.engine.scheduling.placement import fits_when_empty
+from outrider.engine.state.site import Site
+from outrider.model.disciplines import CONSERVATIVE, EASY, STRICT
+from outrider.model.jobs import Job, JobSpec
+
+
+class Promises:
+    """Nothing is promised, and everybody may pass: `first_fit`.
+
+    Args:
+        site: now, with what this pass has begun reserved.
+
+    Attributes:
+        fixes_order: once somebody waits, the order stands for the rest of the pass.
+        all_wait_in_turn: those too wide for any machine now must be told of, too.
+    """
+
+    fixes_order = False
+    all_wait_in_turn = False
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    def allows(self, job: Job) -> Callable[[int], bool] | None:
+        """Whether a job may start on a machine now; None: wherever it fits."""
+        return None
+
+    def begin(self, job: Job, machine: int) -> None:
+        """A job starts in this pass."""
+
+    def wait(self, job: Job) -> bool:
+        """A job fits on an open machine, but not now. False if nobody may pass it."""
+        return True
+
+
+class NobodyPasses(Promises):
+    """`strict`."""
+
+    def wait(self, job: Job) -> bool:
+        """Nobody passes."""
+        return False
+
+
+class FirstReserved(Promises):
+    """`easy`: the first that has to wait has a reservation."""
+
+    fixes_order = True
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._begun: list[Begun] = []
+        self._reservation: Reservation | None = None
+
+    def allows(self, job: Job) -> Callable[[int], bool] | None:
+        """On the reserved machine only what does not delay the reservation."""
+        site, spec, promised = self._site, job.spec, self._reservation
+        if promised is None or not site.is_free(promised.machine):
+            return None
+        machine = promised.machine
+        if promised.allows(spec, site.now + expected_run_s(spec, machine, site)):
+            return None
+        return machine.__ne__
+
+    def begin(self, job: Job, machine: int) -> None:
+        """It takes what it needs of what the reservation leaves over."""
+        spec = job.spec
+        end_s = self._site.now + expected_run_s(spec, machine, self._site)
+        if self._reservation is None:
+            self._begun.append((machine, Ending(end_s, job.number, spec.cpus, spec.resources)))
+        elif machine == self._reservation.machine:
+            self._reservation.begin(spec, end_s)
+
+    def wait(self, job: Job) -> bool:
+        """The first has a reservation, those behind it have none."""
+        if self._reservation is None:
+            self._reservation = reserve(job.spec, self._site, self._begun)
+        return True
+
+
+class AllReserved(Promises):
+    """`conservative`: whoever has to wait has a reservation, at the earliest moment left.
+
+    Reservations are made anew in each pass, in the order of the queue: when a run ends before its
+    time all move up. Who cannot be told when it will start keeps the first machine on which it
+    would fit: nobody behind it starts there.
+    """
+
+    fixes_order = True
+    all_wait_in_turn = True
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._begun: list[Begun] = []
+        self._profiles: dict[int, Profile] = {}
+        self._kept: set[int] = set()
+        self._waits = False
+
+    def allows(self, job: Job) -> Callable[[int], bool] | None:
+        """Where it delays no reservation."""
+        if not self._waits:
+            return None
+        spec = job.spec
+        return lambda machine: self._allows(spec, machine)
+
+    def _allows(self, spec: JobSpec, machine: int) -> bool:
+        if machine in self._kept:
+            return False
+        lasts_s = expected_run_s(spec, machine, self._site)
+        return self._profile(machine).holds_now(spec.cpus, spec.resources, lasts_s)
+
+    def _profile(self, machine: int) -> Profile:
+        profile = self._profiles.get(machine)
+        if profile is None:
+            site = self._site
+            ends = endings(machine, site, self._begun)
+            profile = self._profiles[machine] = Profile(site.now, site.room(machine), ends)
+        return profile
+
+    def begin(self, job: Job, machine: int) -> None:
+        """It takes its CPUs until its expected end."""
+        site, spec = self._site, job.spec
+        lasts_s = expected_run_s(spec, machine, site)
+        end_s = site.now + lasts_s
+        self._begun.append((machine, Ending(end_s, job.number, spec.cpus, spec.resources)))
+        profile = self._profiles.get(machine)
+        if profile is not None:
+            profile.take(site.now, lasts_s, spec.cpus, spec.resources)
+
+    def wait(self, job: Job) -> bool:
+        """Reserve the earliest start that delays no reservation before it."""
+        site, spec = self._site, job.spec
+        self._waits = True
+        best: tuple[float, int] | None = None
+        for machine in range(site.machines_n):
+            if not site.cpus_of(machine) or not fits_when_empty(site, spec, machine):
+                continue
+            if machine in self._kept:
+                start_s = inf
+            else:
+                lasts_s = expected_run_s(spec, machine, site)
+                start_s = self._profile(machine).earliest_s(spec.cpus, spec.resources, lasts_s)
+            if best is None or start_s < best[0]:
+                best = start_s, machine
+        if best is not None:
+            self._promise(spec, *best)
+        return True
+
+    def _promise(self, spec: JobSpec, start_s: float, machine: int) -> None:
+        if start_s == inf:
+            self._kept.add(machine)
+            return
+        lasts_s = expected_run_s(spec, machine, self._site)
+        self._profile(machine).take(start_s, lasts_s, spec.cpus, spec.resources)
+
+
+def promises_of(discipline: str) -> type[Promises]:
+    """What a discipline promises."""
+    kinds: dict[str, type[Promises]] = {
+        STRICT: NobodyPasses, EASY: FirstReserved, CONSERVATIVE: AllReserved,
+    }  # fmt: skip
+    return kinds.get(discipline, Promises)
