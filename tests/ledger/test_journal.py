@@ -219,6 +219,13 @@ def test_pruning_keeps_what_a_restart_needs_and_never_reuses_a_number(path: Path
         assert journal.append(numbered_entry(10)) == 44
 
 
+def test_a_garbled_date_far_ahead_does_not_keep_what_is_behind_it_for_ever(path: Path) -> None:
+    garbled: NamedEvent = (1e12, EVICTED, "1.0", "owner")
+    with Journal(path) as journal:
+        journal.append(Entry(inputs=[("log", garbled), *EVENTS]))
+        assert journal.prune(1_000.0, oldest_snapshot_seq=journal.last_seq()) == len(EVENTS) + 1
+
+
 def test_without_a_snapshot_no_input_is_pruned(path: Path) -> None:
     with Journal(path) as journal:
         journal.append(numbered_entry(1))

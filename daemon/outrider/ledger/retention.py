@@ -5,11 +5,14 @@
 import sqlite3
 from typing import Final
 
+from outrider.engine.ingest.set_aside import LAST_S
+
 PIECE: Final = 20_000
 """Sequence numbers a transaction; readers and the writer get their turn in between."""
 
-_KEPT_FROM: Final = """SELECT min(seq) FROM (
-    SELECT min(seq) AS seq FROM inputs WHERE time_s >= :before
+# An input with a garbled date far ahead was set aside: it must not keep all behind it for ever.
+_KEPT_FROM: Final = f"""SELECT min(seq) FROM (
+    SELECT min(seq) AS seq FROM inputs WHERE time_s BETWEEN :before AND {LAST_S}
     UNION ALL SELECT min(seq) FROM decisions WHERE time_s >= :before
     UNION ALL SELECT min(seq) FROM outcomes WHERE time_s >= :before)"""
 _NOT_FED_AGAIN: Final = ("decisions", "outcomes", "set_aside")
