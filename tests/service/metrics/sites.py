@@ -8,7 +8,7 @@ from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.parser import text_string_to_metric_families
 
 from outrider.service.metrics import METRICS, MetricStore, expose
-from outrider.service.metrics.declarations import REFUSED
+from outrider.service.metrics.declarations import REFUSED, SITE
 from outrider.service.metrics.store import SERIES_LIMIT
 
 CLASSIC = "text/plain"
@@ -43,7 +43,7 @@ def small_site(series_limit: int = SERIES_LIMIT) -> MetricStore:
 def one_metric(name: str) -> MetricStore:
     """A store of this metric (and of the one that counts refusals), quick to show."""
     metrics = [metric for metric in METRICS if metric.name in (name, REFUSED)]
-    labels = {label for metric in metrics for label in metric.labels}
+    labels = {label for metric in metrics for label, of in metric.labels.items() if of is SITE}
     known = {label: values for label, values in KNOWN.items() if label in labels}
     return MetricStore(known, metrics)
 

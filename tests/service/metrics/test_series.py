@@ -81,7 +81,7 @@ def test_numbers_of_numpy_and_truth_values_show_as_numbers() -> None:
     store.set("vo_share_ratio", np.float64(0.25), "all")
     store.set("jobs", np.int64(4), "queued")
     store.set("adapter_up", True, "campus")
-    store.set_observations("reward", [np.int64(2)], np.float32(0.5), "bandit")
+    store.set_observations("reward", [2], np.float32(0.5), "bandit")
     found = read(store)
     assert found["outrider_vo_share_ratio", (("vo", "all"),)] == 0.25
     assert found["outrider_jobs", (("state", "queued"),)] == 4

@@ -1,6 +1,7 @@
 """A fault in what is only shown ends nothing."""
 
 import asyncio
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -30,11 +31,11 @@ async def test_a_sentence_that_cannot_be_made_does_not_end_the_daemon(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("outrider.service.app._STATUS_EVERY_S", 0.01)
-    sentences = iter([fail, lambda: "all is well"])
+    sentences: Iterator[Callable[[], str]] = iter([fail, lambda: "all is well"])
 
     class View:
         def sentence(self) -> str:
-            return str(next(sentences)())
+            return next(sentences)()
 
     line, view = Line(), View()
     telling = asyncio.create_task(tell_status(line, _as_view(view)))
