@@ -5,7 +5,7 @@ Every seat decides the same waiting jobs on the same view of the site: see `Roun
 
 from collections import Counter
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, cast
 
 from outrider.api.capabilities import Decides, Learns, Listens, Orders, Plans, Predicts, Ranks
 from outrider.api.policy import Policy
@@ -71,12 +71,14 @@ class Seat:
         self.disagreed = 0
         self.reward_sum = 0.0
         self.reward_n = 0
-        self._learner = policy if isinstance(policy, Learns) else None
+        learns = isinstance(policy, Learns)
+        self._learner = cast(Learns, policy)  # asked only where it `learns`
         self._listener = policy if isinstance(policy, Listens) else None
-        self._predictor = policy if isinstance(policy, Predicts) else None
-        self.learns = self._learner is not None
+        predicts = isinstance(policy, Predicts)
+        self._predictor = cast(Predicts, policy)  # asked only where there are `predictions`
+        self.learns = learns
         self.subscribes = frozenset[int]() if self._listener is None else self._listener.subscribes
-        self.predictions = None if self._predictor is None else Predictions()
+        self.predictions = Predictions() if predicts else None
         self.holds = Holds(self.reconsider_s, exact)
         self.longest_hold_s = 0.0
         self.moves: Counter[str] = Counter()
@@ -149,7 +151,7 @@ class Seat:
                 self.disagreed += not on_policy
                 if standing.action == DEFER:
                     self.holds.cut_short(job.number)
-        if self._learner is not None and not self.broken:
+        if self.learns and not self.broken:
             try:
                 key = self.policy.group_key(job, site)
                 if type(key) not in PLAIN_KEYS:
@@ -158,10 +160,10 @@ class Seat:
                 self._fail(error)
             else:
                 self.running[job.number] = (key, on_policy)
-        predictor, predictions = self._predictor, self.predictions
-        if predictor is not None and predictions is not None and not self.broken:
+        if self.predictions is not None and not self.broken:
             try:
-                predictions.keep(job.number, predictor.predict(job, job.machine, site))
+                said = self._predictor.predict(job, job.machine, site)
+                self.predictions.keep(job.number, said)
             except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
                 self._fail(error)
 
@@ -218,7 +220,7 @@ class Seat:
             self._fail(error)
 
     def _learn(self, outcome: Outcome, site: Site, on_policy: bool) -> float | None:
-        if self.broken or self._learner is None:
+        if self.broken:
             return None
         try:
             rewards = self._learner.observe(outcome, site, on_policy)
@@ -257,7 +259,7 @@ class Seat:
 
     def learned(self, site: Site) -> dict[str, Any] | None:
         """What the policy shows of what it learned; an empty table with the reason if it failed."""
-        if self.broken or self._learner is None:
+        if self.broken or not self.learns:
             return None
         try:
             return self._learner.learned(site)
@@ -361,7 +363,8 @@ class Seat:
             self.line.decide_anew(START if self.acting else "")
         self.moves = Counter(saved.get("moves", {}))
         self.refused = Counter(saved["refused"])
-        self.running = {number: (_hashable(key), on) for number, key, on in saved["running"]}
+        if self.learns:  # it may have been saved by a release of the policy that did
+            self.running = {number: (_hashable(key), on) for number, key, on in saved["running"]}
         if self.predictions is not None and saved["predictions"] is not None:
             self.predictions.restore(saved["predictions"])
         self.holds.restore(saved["holds"])
