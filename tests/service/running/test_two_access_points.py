@@ -91,7 +91,7 @@ def test_a_schedd_whose_spool_was_reset_begins_anew_and_nothing_dies(
     one.submit(1, 2)
     points.wait(queued=2, running=0, removed=2)
     jobs = {row["job"] for row in points.daemon.get("/api/v1/jobs")["jobs"]}
-    assert all(job.startswith(f"{AP1}#1.0#") or job.startswith(f"{AP1}#2.0#") for job in jobs)
+    assert all(job.startswith((f"{AP1}#1.0#", f"{AP1}#2.0#")) for job in jobs)
     points.site.kill()
     points.daemon.start()
     one.start(1, 1)
