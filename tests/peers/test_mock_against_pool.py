@@ -126,10 +126,12 @@ class MockStage:
 
 
 def read(log: Path) -> list[NamedEvent]:
-    """The whole event log, through our reader."""
+    """The whole event log, through our reader, jobs by their short ids."""
     reading = HTCondorLogReader(ReaderOptions()).read(log.read_bytes(), final=True)
     assert reading.rejected == {}
-    return reading.events
+    return [
+        (at_s, kind, job.rpartition("#")[2], extra) for at_s, kind, job, extra in reading.events
+    ]
 
 
 def play(stage: Stage) -> dict[str, list[tuple[str, object]]]:

@@ -247,7 +247,7 @@ def test_a_name_that_was_given_out_again_is_told_apart(tmp_path: Path) -> None:
         (NOON + 86_430, ev.COMPLETED, "1.0", None),
     ]
     campus, _ = recorded(tmp_path, *JOINS, *first, *second)
-    assert campus.job_names == ["1.0", "1.0~2"]
+    assert campus.job_names == ["1.0", f"1.0#{int(NOON) + 86_400}"]
     assert campus.run_s.tolist() == [60.0, 20.0]
 
 

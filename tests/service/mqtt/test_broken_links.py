@@ -162,7 +162,7 @@ def test_a_reload_begins_and_ends_publishing_and_the_past_stays_untold(
         listener.wait_for_state("online")
         site.log.run([3])
         new = listener.wait_for("a decision", lambda: listener.on("decisions"))
-        assert new.fields["job"] == "3.0"
+        assert new.fields["job"] == f"{site.log.schedd}#3.0"
         assert min(listener.seqs("decisions")) > past
 
         heard = len(listener.on("status"))
@@ -176,8 +176,9 @@ def test_a_reload_begins_and_ends_publishing_and_the_past_stays_untold(
         site.configure(head='mode = "observe"\n', tables=LOG_TABLE + mqtt_table(broker))
         reload(site, "reload_configuration")
         listener.wait_for_state("online", after=heard, mode="observe")
+        fourth = f"{site.log.schedd}#4.0"
         listener.wait_for(  # what was decided while nobody was told comes then
-            "job 4", lambda: (d for d in listener.on("decisions") if d.fields["job"] == "4.0")
+            "job 4", lambda: (d for d in listener.on("decisions") if d.fields["job"] == fourth)
         )
         assert daemon.stop() == 0
 

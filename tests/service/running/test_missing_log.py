@@ -89,8 +89,8 @@ def test_an_old_log_builds_state_silently_and_counts_from_now_on(tmp_path: Path)
     with site.journal() as journal:
         told = {decision.job for _, decision in journal.decisions()}
         ended = {outcome.job for _, outcome in journal.outcomes()}
-    assert told <= {"401.0", "402.0"}
-    assert ended == {"400.0", "402.0"}
+    assert told <= {f"{site.log.schedd}#{number}.0" for number in (401, 402)}
+    assert ended == {f"{site.log.schedd}#{number}.0" for number in (400, 402)}
 
 
 def test_a_daemon_killed_or_stopped_while_it_reads_the_past_reads_it_again(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_daemon_killed_or_stopped_while_it_reads_the_past_reads_it_again(tmp_p
         site.wait_until_applied()
         assert daemon.stop() == 0
     with site.journal() as journal:
-        assert "9001.0" in {decision.job for _, decision in journal.decisions()}
+        assert f"{site.log.schedd}#9001.0" in {decision.job for _, decision in journal.decisions()}
 
 
 def test_of_two_logs_one_may_be_missing_at_first(tmp_path: Path) -> None:

@@ -185,4 +185,4 @@ def test_observing_only_takes_every_seat_away_and_shadow_gives_them_back(tmp_pat
         assert daemon.stop() == 0
     with site.journal() as journal:
         decided = {decision.job for _, decision in journal.decisions()}
-    assert decided == {"1.0", "4.0"}
+    assert decided == {f"{site.log.schedd}#{number}.0" for number in (1, 4)}
