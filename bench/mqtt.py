@@ -22,11 +22,11 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parent.parent))
 
 from calibration import calibration_s
-from tests.peers.mosquitto import USERS, Mosquitto
-from tests.peers.presence import program_path
 
 from outrider.api import build
 from outrider_adapters.mqtt import MqttAdapter, MqttSettings
+from tests.peers.mosquitto import USERS, Mosquitto
+from tests.peers.presence import program_path
 
 BUDGET_PER_S = 3000.0
 WITHIN_S = 120.0
