@@ -209,7 +209,7 @@ def test_what_cannot_be_is_refused_at_once(
     assert message in done.err
 
 
-def test_two_sweeps_do_not_write_to_one_kept_runs(tmp_path: Path) -> None:
+def test_two_sweeps_do_not_write_to_one_file(tmp_path: Path) -> None:
     file, out = write_sweep(tmp_path), tmp_path / "results.json"
     with (tmp_path / "results.json.runs").open("ab") as held:
         fcntl.flock(held, fcntl.LOCK_EX)

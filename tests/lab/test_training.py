@@ -1,4 +1,4 @@
-"""`outrider train`: a policy watches a teacher, and what it learned becomes a start file."""
+"""`outrider train`: a policy watches another, and what it learned becomes a start file."""
 
 import datetime as dt
 import json
@@ -24,7 +24,12 @@ from outrider.replay.grid_run import GridRun
 from outrider.replay.log_files import LogFile
 from outrider.simulation.generators.grids import perez_grid
 from outrider_lab.commands.train import command
-from outrider_lab.training.demonstrations import JournalLesson, Lesson, LogsLesson, WorkloadLesson
+from outrider_lab.training.demonstrations import (
+    Demonstration,
+    JournalDemonstration,
+    LogsDemonstration,
+    WorkloadDemonstration,
+)
 from outrider_lab.training.training import FIRST_SEED, Learner, fingerprint, train, write_start
 
 JOBS = 120
@@ -34,8 +39,10 @@ def drawn(seed: int = FIRST_SEED) -> Workload:
     return perez_grid(0.4, seed, jobs=JOBS, machines=5)
 
 
-def lesson(seed: int = FIRST_SEED, teacher: str = "edf", until_s: float | None = None) -> Lesson:
-    return WorkloadLesson(lambda: drawn(seed), f"seed {seed}", teacher, until_s)
+def demonstration(
+    seed: int = FIRST_SEED, behaviour: str = "edf", until_s: float | None = None
+) -> Demonstration:
+    return WorkloadDemonstration(lambda: drawn(seed), f"seed {seed}", behaviour, until_s)
 
 
 def values(state: dict[str, Any]) -> Any:
@@ -77,72 +84,76 @@ def run(*words: str) -> Any:
 # -- what is learned ------------------------------------------------------------------------------
 
 
-def test_a_pupil_learns_from_every_run_that_its_teacher_starts() -> None:
-    trained = train(Learner("sarsa"), [lesson()])
+def test_a_learner_learns_from_every_run_that_the_behaviour_policy_starts() -> None:
+    trained = train(Learner("sarsa"), [demonstration()])
     assert trained.runs == JOBS
     afresh = Learner("sarsa").make().start_state(None)  # type: ignore[attr-defined]
     assert values(trained.state) != values(afresh)
 
 
-def test_it_learns_something_else_from_another_teacher_or_other_jobs() -> None:
-    by_edf = train(Learner("sarsa"), [lesson()]).state
-    assert values(train(Learner("sarsa"), [lesson(teacher="fifo")]).state) != values(by_edf)
-    assert values(train(Learner("sarsa"), [lesson(FIRST_SEED + 1)]).state) != values(by_edf)
+def test_it_learns_something_else_from_another_behaviour_policy_or_other_jobs() -> None:
+    by_edf = train(Learner("sarsa"), [demonstration()]).state
+    assert values(train(Learner("sarsa"), [demonstration(behaviour="fifo")]).state) != values(
+        by_edf
+    )
+    assert values(train(Learner("sarsa"), [demonstration(FIRST_SEED + 1)]).state) != values(by_edf)
 
 
 def test_what_it_learned_goes_on_to_the_next_trace() -> None:
-    two = train(Learner("sarsa"), [lesson(), lesson(FIRST_SEED + 1)])
-    second = train(Learner("sarsa"), [lesson(FIRST_SEED + 1)])
+    two = train(Learner("sarsa"), [demonstration(), demonstration(FIRST_SEED + 1)])
+    second = train(Learner("sarsa"), [demonstration(FIRST_SEED + 1)])
     assert two.runs == 2 * JOBS
     assert values(two.state) != values(second.state)
 
 
-def test_a_pupil_changes_nothing_of_what_its_teacher_does() -> None:
-    def starts(*pupils: Policy) -> tuple[list[tuple[Any, ...]], set[str]]:
+def test_a_learner_changes_nothing_of_what_the_behaviour_policy_does() -> None:
+    def starts(*learners: Policy) -> tuple[list[tuple[Any, ...]], set[str]]:
         rows: list[tuple[Any, ...]] = []
-        policies = [make_policy("edf", {}, 0, "a test"), *pupils]
+        policies = [make_policy("edf", {}, 0, "a test"), *learners]
         GridRun(drawn(), policies, lambda *row: rows.append(row[:7])).run()
         return [row for row in rows if row[6] == "edf"], {row[6] for row in rows}
 
     alone, _ = starts()
     watched, who = starts(Learner("sarsa").make())
     assert watched == alone
-    assert who == {"edf", "sarsa"}, "the pupil says what it would have done"
+    assert who == {"edf", "sarsa"}, "the learner says what it would have done"
 
 
 def test_traces_are_watched_until_a_second_only() -> None:
     half_s = float(np.median(drawn().submit_s))
-    assert 0 < train(Learner("sarsa"), [lesson(until_s=half_s)]).runs < JOBS
+    assert 0 < train(Learner("sarsa"), [demonstration(until_s=half_s)]).runs < JOBS
 
 
 def test_jobs_that_a_trace_leaves_unfinished_are_gone_before_the_next() -> None:
     """The next trace numbers its jobs from 0 again."""
     half_s = float(np.median(drawn().submit_s))
-    first, second = lesson(until_s=half_s), lesson(FIRST_SEED + 1)
-    sitting = first.sit(Learner("sarsa").make())
-    sitting.show()
-    assert sitting.seat.running, "some run at that second"
-    assert sitting.seat.line.waiting, "and some wait"
-    sitting = first.sit(Learner("sarsa").make())
-    sitting.watch()
-    assert not sitting.seat.running
-    assert not sitting.seat.line.waiting
+    first, second = demonstration(until_s=half_s), demonstration(FIRST_SEED + 1)
+    shadowed = first.beside(Learner("sarsa").make())
+    shadowed.show()
+    assert shadowed.seat.running, "some run at that second"
+    assert shadowed.seat.line.waiting, "and some wait"
+    shadowed = first.beside(Learner("sarsa").make())
+    shadowed.watch()
+    assert not shadowed.seat.running
+    assert not shadowed.seat.line.waiting
     alone = train(Learner("sarsa"), [first]).runs
     assert train(Learner("sarsa"), [first, second]).runs == alone + JOBS
 
 
-def test_the_sites_own_scheduler_can_be_the_teacher(tmp_path: Path) -> None:
+def test_the_sites_own_scheduler_can_be_the_behaviour_policy(tmp_path: Path) -> None:
     from outrider.formats.swf.reading import read_swf
 
     path = swf(tmp_path / "past.swf")
-    recorded = train(Learner("sarsa"), [WorkloadLesson(lambda: read_swf(path), "past", "recorded")])
+    recorded = train(
+        Learner("sarsa"), [WorkloadDemonstration(lambda: read_swf(path), "past", "recorded")]
+    )
     assert recorded.runs == 60
-    assert recorded.about["teachers"] == ["recorded"]
+    assert recorded.about["behaviour_policies"] == ["recorded"]
 
 
 def test_a_log_of_a_batch_system_teaches(tmp_path: Path) -> None:
     path = pbs_log(tmp_path / "20231114")
-    trained = train(Learner("sarsa"), [LogsLesson([LogFile(path)])])
+    trained = train(Learner("sarsa"), [LogsDemonstration([LogFile(path)])])
     assert trained.runs == 60
     assert str(path) in trained.about["traces"][0]
 
@@ -160,11 +171,11 @@ def test_the_journal_of_a_daemon_teaches(tmp_path: Path) -> None:
         ]
     with Journal(path) as journal:
         journal.append(Entry(inputs=told))
-    assert train(Learner("sarsa"), [JournalLesson(path)]).runs == 20
+    assert train(Learner("sarsa"), [JournalDemonstration(path)]).runs == 20
 
 
 def test_jobs_that_the_record_never_ends_do_not_hold_it_up(tmp_path: Path) -> None:
-    """A pupil that would look again every hour looks only when something happens."""
+    """A learner that would look again every hour looks only when something happens."""
     path = tmp_path / "journal.sqlite"
     told: list[tuple[str, ev.NamedEvent]] = [
         ("log", (0.0, ev.SUBMITTED, "ends", JobSpec())),
@@ -176,14 +187,14 @@ def test_jobs_that_the_record_never_ends_do_not_hold_it_up(tmp_path: Path) -> No
     with Journal(path) as journal:
         journal.append(Entry(inputs=told))
     for policy in ("sarsa", "bandit"):
-        assert train(Learner(policy), [JournalLesson(path)]).runs == 1
+        assert train(Learner(policy), [JournalDemonstration(path)]).runs == 1
 
 
 # -- the start file -------------------------------------------------------------------------------
 
 
 def test_a_policy_starts_from_the_file(tmp_path: Path) -> None:
-    trained = train(Learner("sarsa"), [lesson()])
+    trained = train(Learner("sarsa"), [demonstration()])
     path = tmp_path / "start.json"
     write_start(trained, path)
     started = Learner("sarsa", {"start": str(path)}).make()
@@ -191,7 +202,7 @@ def test_a_policy_starts_from_the_file(tmp_path: Path) -> None:
 
 
 def test_the_file_says_who_learned_what_from_whom(tmp_path: Path) -> None:
-    trained = train(Learner("sarsa", {"gamma": 0.3}, seed=4), [lesson()])
+    trained = train(Learner("sarsa", {"gamma": 0.3}, seed=4), [demonstration()])
     write_start(trained, tmp_path / "start.json")
     about = json.loads((tmp_path / "start.json").read_text())["trained"]
     assert about["policy"] == "sarsa"
@@ -199,7 +210,7 @@ def test_the_file_says_who_learned_what_from_whom(tmp_path: Path) -> None:
     assert about["settings"]["start"] == "none"
     assert about["fingerprint"] == fingerprint(about["settings"])
     assert about["fingerprint"] != fingerprint({**about["settings"], "gamma": 0.2})
-    assert (about["seed"], about["teachers"], about["runs"]) == (4, ["edf"], JOBS)
+    assert (about["seed"], about["behaviour_policies"], about["runs"]) == (4, ["edf"], JOBS)
     assert about["traces"] == [f"seed {FIRST_SEED}"]
 
 
@@ -226,10 +237,10 @@ def test_the_shipped_nets_were_made_by_this_command_with_these_settings(
     """A setting that has changed since asks for them to be made anew (make start-nets)."""
     shipped = resources.files("outrider_policies.sarsa").joinpath(f"{name}.json")
     about = json.loads(shipped.read_text(encoding="utf-8"))["trained"]
-    pupil = Learner("sarsa", preset=preset).make()
-    assert about["settings"] == json.loads(json.dumps(effective_settings(pupil, 3600.0)))
+    learner = Learner("sarsa", preset=preset).make()
+    assert about["settings"] == json.loads(json.dumps(effective_settings(learner, 3600.0)))
     assert about["fingerprint"] == fingerprint(about["settings"])
-    assert about["teachers"] == ["edf"]
+    assert about["behaviour_policies"] == ["edf"]
     seeds = {int(trace.rpartition(" ")[2]) for trace in about["traces"]}
     assert min(seeds) >= FIRST_SEED, "seeds below judge"
 
@@ -249,7 +260,9 @@ def test_the_shipped_net_is_built_again_bit_for_bit(tmp_path: Path, repository: 
 
 def test_the_command_tells_what_was_learned_and_how_to_use_it(tmp_path: Path) -> None:
     out = tmp_path / "start.json"
-    ran = run("sarsa", str(swf(tmp_path / "past.swf")), "--teacher", "recorded", "--out", str(out))
+    ran = run(
+        "sarsa", str(swf(tmp_path / "past.swf")), "--behaviour", "recorded", "--out", str(out)
+    )
     assert ran.exception is None, ran.output
     assert "learned from 60 runs of 1 traces, decided by recorded" in ran.stdout
     assert f"--set sarsa.start={out}" in ran.stdout
@@ -261,7 +274,7 @@ def test_for_machines_it_prints_one_document(tmp_path: Path) -> None:
     told = json.loads(ran.stdout)
     assert told["out"] == str(out)
     assert told["settings"]["gamma"] == 0.1
-    assert told["teachers"] == ["recorded"], "a log tells what its own scheduler did"
+    assert told["behaviour_policies"] == ["recorded"], "a log tells what its own scheduler did"
 
 
 BAD = [
@@ -271,12 +284,12 @@ BAD = [
     (["sarsa", "{swf}", "--set", "gama=1"], "gamma"),
     (["sarsa", "{swf}", "--set", "gamma"], "key=value"),
     (["sarsa", "{swf}", "--set", "learn=false"], "learned from no run"),
-    (["sarsa", "{swf}", "--teacher", "edff"], "edf"),
-    (["sarsa", "{no_wait}", "--teacher", "recorded"], "wait"),
-    (["sarsa", "--rows", "0.2", "--teacher", "recorded"], "nobody scheduled"),
+    (["sarsa", "{swf}", "--behaviour", "edff"], "edf"),
+    (["sarsa", "{no_wait}", "--behaviour", "recorded"], "wait"),
+    (["sarsa", "--rows", "0.2", "--behaviour", "recorded"], "nobody scheduled"),
     (["sarsa", "--rows", "0.2", "--seeds", "1-3"], "from 10000 on"),
     (["sarsa", "--rows", "20"], "between 0 and 1"),
-    (["sarsa", "{pbs}", "--teacher", "edf"], "its own scheduler"),
+    (["sarsa", "{pbs}", "--behaviour", "edf"], "its own scheduler"),
     (["sarsa", "{pbs}", "--until", "5"], "no workload file"),
     (["sarsa", "{empty}"], "holds no events"),
     (["sarsa", "{noise}"], "no reader recognises it"),
@@ -305,12 +318,12 @@ def test_what_is_wrong_is_refused_and_nothing_is_written(
 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    trained = train(Learner("sarsa"), [lesson()])
+    trained = train(Learner("sarsa"), [demonstration()])
     with pytest.raises(ConfigurationError, match="cannot be written"):
         write_start(trained, tmp_path / "not there" / "start.json")
 
 
-def test_a_folder_that_is_not_there_is_refused_before_any_lesson(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_refused_before_any_demonstration(tmp_path: Path) -> None:
     ran = run("sarsa", str(swf(tmp_path / "past.swf")), "--out", str(tmp_path / "no" / "x.json"))
     assert isinstance(ran.exception, OutriderError), ran.output
     assert "there is no folder" in str(ran.exception)
@@ -329,9 +342,9 @@ def test_what_fits_no_other_trace_is_told(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(type(Learner("sarsa").make()), "restore", refuse)
     with pytest.raises(ConfigurationError, match="it knows lab-a only; right would be traces of"):
-        train(Learner("sarsa"), [lesson(), lesson(FIRST_SEED + 1)])
+        train(Learner("sarsa"), [demonstration(), demonstration(FIRST_SEED + 1)])
 
 
 def test_a_trace_without_runs_teaches_nothing() -> None:
     with pytest.raises(TraceError, match="learned from no run"):
-        train(Learner("sarsa"), [lesson(until_s=0.0)])
+        train(Learner("sarsa"), [demonstration(until_s=0.0)])

@@ -49,7 +49,7 @@ def test_jobs_that_end_early_are_replaced_and_no_cell_is_lost(slurm: Slurm, tmp_
     environment["DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT"] = "1s"
     file, out = write_sweep(tmp_path, WAITING + LOOPBACK), tmp_path / "results.json"
     with started(file, out, environment) as sweep:
-        first = wait_for_cells(slurm, out)
+        first = wait_for_runs(slurm, out)
         for job in first:
             slurm.run("scancel", job)
         slurm.wait_until("new jobs", lambda: len(set(slurm.jobs("R")) - set(first)) == 2)
@@ -66,7 +66,7 @@ def test_a_sweep_that_is_interrupted_takes_its_jobs_back_and_can_go_on(
     environment = slurm.environment | install_policies(tmp_path / "plugins")
     file, out = write_sweep(tmp_path, WAITING + LOOPBACK), tmp_path / "results.json"
     with started(file, out, environment) as sweep:
-        wait_for_cells(slurm, out)
+        wait_for_runs(slurm, out)
         sweep.send_signal(signal.SIGINT)
         assert sweep.wait(ENDS_WITHIN_S) == 130
     slurm.wait_until("end of the workers", lambda: not slurm.jobs("R", "PD", "CG"))
@@ -94,11 +94,11 @@ def started(file: Path, out: Path, environment: dict[str, str]) -> subprocess.Po
     return subprocess.Popen([COMMAND, *words], env={**os.environ, **environment})
 
 
-def wait_for_cells(slurm: Slurm, out: Path) -> list[str]:
-    """Wait until both cells that do not wait are done and both jobs run; return the jobs."""
-    journal = out.with_name(f"{out.name}.journal")
+def wait_for_runs(slurm: Slurm, out: Path) -> list[str]:
+    """Wait until both runs that do not wait are done and both jobs run; return the jobs."""
+    kept = out.with_name(f"{out.name}.runs")
     slurm.wait_until(
-        "two finished cells", lambda: journal.exists() and journal.read_bytes().count(b"\n") == 2
+        "two finished runs", lambda: kept.exists() and kept.read_bytes().count(b"\n") == 2
     )
     slurm.wait_until("two running jobs", lambda: len(slurm.jobs("R")) == 2)
     return slurm.jobs("R")

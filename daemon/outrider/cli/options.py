@@ -49,10 +49,6 @@ shares_option = click.option(
     "--shares", default="", metavar="VO=SHARE,...",
     help="Fair shares of the VOs, summing to 1. Without: equal shares.",
 )  # fmt: skip
-workers_option = click.option(
-    "--workers", metavar="N", type=click.IntRange(min=1),
-    help="Processes. [default: the cores there are]",
-)  # fmt: skip
 
 
 def policy_names(

@@ -23,7 +23,7 @@ _SYSTEMS = ("htcondor", "slurm", "pbs", "local-dask")
 @click.argument("file", metavar="FILE", type=file_path(dir_okay=False))
 @click.option(
     "--out", type=file_path(dir_okay=False), required=True, metavar="FILE",
-    help="Where the results go, one row a cell: .json, or .parquet (pip install "
+    help="Where the results go, one row a run: .json, or .parquet (pip install "
     "'outrider[reports]').",
 )  # fmt: skip
 @click.option(
@@ -41,11 +41,11 @@ _SYSTEMS = ("htcondor", "slurm", "pbs", "local-dask")
 )  # fmt: skip
 @click.option(
     "--retries", type=click.IntRange(min=0), default=1, metavar="N",
-    help="Try a failed cell again so often, after all others. [default: 1]",
+    help="Try a failed run again so often, after all others. [default: 1]",
 )  # fmt: skip
 @click.option(
     "--resume", is_flag=True,
-    help="Go on with a sweep that was stopped, or grew: cells that are done are kept.",
+    help="Go on with a sweep that was stopped, or grew: runs that are done are kept.",
 )  # fmt: skip
 @json_option
 def command(
@@ -61,11 +61,11 @@ def command(
     """Run a grid of policies, settings and traces, here or on a cluster.
 
     Use it to choose settings, or to see whether a difference between policies holds over many
-    traces and seeds. FILE declares the grid; a cell of it is a run as of `outrider replay`, and a
-    row of the results. What is done is kept in a journal beside them, so that a sweep which was
-    stopped can go on. Results do not depend on the number of workers, nor on where they run.
+    traces and seeds. FILE declares the grid; each of its runs is one as of `outrider replay`, and
+    a row of the results. What is done is kept beside them, so that a sweep which was stopped can
+    go on. Results do not depend on the number of workers, nor on where they run.
 
-    A cell that fails is named and tried again; if it fails to the last, its row holds the error,
+    A run that fails is named and tried again; if it fails to the last, its row holds the error,
     and the exit code is 1.
 
     Example:

@@ -21,7 +21,7 @@ from outrider.model.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from outrider.formats.workload import Workload
-    from outrider_lab.training.demonstrations import Lesson
+    from outrider_lab.training.demonstrations import Demonstration
 
 SECTION = "Judge"
 
@@ -35,7 +35,7 @@ _SQLITE: Final = b"SQLite format 3\0"
     "traces", nargs=-1, metavar="[TRACE]...", type=file_path(exists=True, dir_okay=False)
 )
 @click.option(
-    "--teacher", metavar="NAME", shell_complete=policy_names,
+    "--behaviour", metavar="NAME", shell_complete=policy_names,
     help="Who decides while it watches: a policy, or `recorded`, the site's own scheduler as the "
     "trace has it. [default: recorded for logs and journals, else edf]",
 )  # fmt: skip
@@ -84,7 +84,7 @@ _SQLITE: Final = b"SQLite format 3\0"
 def command(
     policy: str,
     traces: tuple[Path, ...],
-    teacher: str | None,
+    behaviour: str | None,
     rows: str,
     seeds: str,
     estimates: str,
@@ -101,13 +101,13 @@ def command(
     """Let a policy learn before it goes live.
 
     Use it to calibrate a learner with your own site's past, or to make its start anew. The policy
-    watches a teacher decide, as it would beside a live site, and what it learned is written to a
-    start file. A TRACE is a workload file (.swf), a log that `outrider ingest` reads, or the
-    journal of a daemon; --rows draws synthetic grids. Nothing is learned from a trace that you
-    mean to judge by: cut it with --until.
+    watches a behaviour policy decide, as it would beside a live site, and what it learned is
+    written to a start file. A TRACE is a workload file (.swf), a log that `outrider ingest` reads,
+    or the journal of a daemon; --rows draws synthetic grids. Nothing is learned from a trace that
+    you mean to judge by: cut it with --until.
 
     Example:
-      outrider train sarsa past.swf --teacher recorded --out start.json
+      outrider train sarsa past.swf --behaviour recorded --out start.json
       outrider replay present.swf --policy sarsa --set sarsa.start=start.json
     """
     from outrider.simulation.estimates import LEARNED, estimate_rule
@@ -123,12 +123,12 @@ def command(
     learner = Learner(policy, _settings(settings), preset, seed)
     learner.make()
     read = partial(_read, machines=machines, vo=vo, estimates=estimates, seed=seed)
-    lessons = [
-        *_drawn(rows, seeds, teacher, estimates, until_s),
-        *(_of_trace(trace, teacher, read, until_s, format_name) for trace in traces),
+    demonstrations = [
+        *_drawn(rows, seeds, behaviour, estimates, until_s),
+        *(_of_trace(trace, behaviour, read, until_s, format_name) for trace in traces),
     ]
     with progress_bar(f"train {policy}") as progress:
-        training = train(learner, lessons, progress)
+        training = train(learner, demonstrations, progress)
     write_start(training, out)
     facts: dict[str, Any] = {"out": shown(out), **training.about}
     if as_json:
@@ -136,7 +136,7 @@ def command(
         return
     click.echo(
         f"{facts['out']}: {policy} learned from {count(training.runs)} runs of "
-        f"{count(len(lessons))} traces, decided by {', '.join(facts['teachers'])}"
+        f"{count(len(demonstrations))} traces, decided by {', '.join(facts['behaviour_policies'])}"
     )
     click.echo(f"use it: --set {policy}.start={facts['out']}")
 
@@ -147,17 +147,17 @@ def _settings(words: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _drawn(
-    rows: str, seeds: str, teacher: str | None, estimates: str, until_s: float | None
-) -> "list[Lesson]":
+    rows: str, seeds: str, behaviour: str | None, estimates: str, until_s: float | None
+) -> "list[Demonstration]":
     """Synthetic grids, seed by seed, each row in turn."""
     if not rows:
         return []
-    from outrider_lab.training.demonstrations import WorkloadLesson
+    from outrider_lab.training.demonstrations import WorkloadDemonstration
     from outrider_lab.training.training import FIRST_SEED
 
-    if teacher == _RECORDED:
+    if behaviour == _RECORDED:
         raise ConfigurationError(
-            "--teacher recorded: nobody scheduled what --rows draws; right would be a policy"
+            "--behaviour recorded: nobody scheduled what --rows draws; right would be a policy"
         )
     drawn = seed_range(seeds)
     if drawn[0] < FIRST_SEED:
@@ -166,9 +166,9 @@ def _drawn(
         )
     shares = [_share(word) for word in rows.split(",")]
     return [
-        WorkloadLesson(
+        WorkloadDemonstration(
             partial(_draw, share, seed, estimates), f"row {share:g}, seed {seed}",
-            teacher or "edf", until_s,
+            behaviour or "edf", until_s,
         )
         for seed in drawn
         for share in shares
@@ -195,15 +195,19 @@ def _draw(share: float, seed: int, estimates: str) -> "Workload":
 
 
 def _of_trace(
-    path: Path, teacher: str | None, read: Any, until_s: float | None, format_name: str
-) -> "Lesson":
-    from outrider_lab.training.demonstrations import JournalLesson, LogsLesson, WorkloadLesson
+    path: Path, behaviour: str | None, read: Any, until_s: float | None, format_name: str
+) -> "Demonstration":
+    from outrider_lab.training.demonstrations import (
+        JournalDemonstration,
+        LogsDemonstration,
+        WorkloadDemonstration,
+    )
 
     if ".swf" in path.suffixes:
-        return WorkloadLesson(partial(read, path), str(path), teacher or "edf", until_s)
-    if teacher not in (None, _RECORDED):
+        return WorkloadDemonstration(partial(read, path), str(path), behaviour or "edf", until_s)
+    if behaviour not in (None, _RECORDED):
         raise ConfigurationError(
-            f"--teacher {teacher}: {path} tells what its own scheduler did; right would be "
+            f"--behaviour {behaviour}: {path} tells what its own scheduler did; right would be "
             "recorded, or a workload file (.swf)"
         )
     if until_s is not None:
@@ -211,10 +215,10 @@ def _of_trace(
     with path.open("rb") as file:
         is_journal = file.read(len(_SQLITE)) == _SQLITE
     if is_journal:
-        return JournalLesson(path)
+        return JournalDemonstration(path)
     from outrider.replay.log_files import LogFile
 
-    return LogsLesson([LogFile(path, format_name)])
+    return LogsDemonstration([LogFile(path, format_name)])
 
 
 def _read(path: Path, *, machines: int | None, vo: str, estimates: str, seed: int) -> "Workload":

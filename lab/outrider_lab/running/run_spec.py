@@ -72,8 +72,12 @@ class RunSpec(msgspec.Struct, frozen=True):
     options: Options = ()
 
     def __str__(self) -> str:
-        """In words: ``bandit epsilon=0.05, seed 1, on generated-3: estimates=exact``."""
-        options = ", ".join(f"{name}={value}" for name, value in self.options)
+        """In words: ``bandit epsilon=0.05, seed 1, on generated-3: estimates=exact``.
+
+        Options that are tables (shares, utilities) are left out; they are in the key.
+        """
+        told = [(name, value) for name, value in self.options if not isinstance(value, tuple)]
+        options = ", ".join(f"{name}={value}" for name, value in told)
         words = f"{self.policy}, seed {self.seed}, on {self.trace.name}"
         return f"{words}: {options}" if options else words
 

@@ -1,4 +1,4 @@
-"""Lessons: what a policy in training watches. One who acts, or a record of who acted."""
+"""Demonstrations: what a policy in training watches. One who acts, or a record of who acted."""
 
 from collections.abc import Callable, Iterator
 from math import inf
@@ -25,8 +25,8 @@ _CUT_OFF: Final = "unknown"
 """The reason for which those jobs leave: the record ends before them."""
 
 
-class Sitting(NamedTuple):
-    """One lesson with its pupil: the engine, the pupil's seat at it, and what is to be seen."""
+class ShadowedRun(NamedTuple):
+    """A demonstration with the learner beside it: the engine, the learner's seat, what to show."""
 
     engine: Engine
     seat: Seat
@@ -34,7 +34,7 @@ class Sitting(NamedTuple):
 
     @property
     def site(self) -> Site:
-        """What the pupil looks at."""
+        """What the learner looks at."""
         return self.engine.site
 
     def watch(self) -> None:
@@ -44,29 +44,29 @@ class Sitting(NamedTuple):
         self.engine.feed([(now, REMOVED, number, _CUT_OFF) for number in list(self.site.jobs)])
 
 
-class Lesson(Protocol):
+class Demonstration(Protocol):
     """Something to watch.
 
     Attributes:
         name: of the trace.
-        teacher: whose decisions are watched.
+        behaviour: whose decisions are watched.
     """
 
     name: str
-    teacher: str
+    behaviour: str
 
-    def sit(self, pupil: Policy) -> Sitting:
-        """Let a policy sit down beside it. Raises `TraceError`, `ConfigurationError`."""
+    def beside(self, learner: Policy) -> ShadowedRun:
+        """Let a policy watch from the shadow. Raises `TraceError`, `ConfigurationError`."""
         ...
 
 
-class WorkloadLesson:
+class WorkloadDemonstration:
     """A workload under a policy, or as its own scheduler ran it.
 
     Args:
         make: reads or draws the workload, when it is its turn.
         name: of the workload.
-        teacher: name of a policy, or `RECORDED`.
+        behaviour: name of a policy, or `RECORDED`.
         until_s: watch until this second only; None: to the end.
     """
 
@@ -74,27 +74,27 @@ class WorkloadLesson:
         self,
         make: Callable[[], Workload],
         name: str,
-        teacher: str,
+        behaviour: str,
         until_s: float | None = None,
     ) -> None:
         self.name = name
-        self.teacher = teacher
+        self.behaviour = behaviour
         self._make = make
         self._until_s = until_s
 
-    def sit(self, pupil: Policy) -> Sitting:
-        """Beside the teacher, at the same table."""
+    def beside(self, learner: Policy) -> ShadowedRun:
+        """Beside the behaviour policy, on the same engine."""
         workload = self._make()
-        if self.teacher == RECORDED:
-            recorded = RecordedRun(workload, [pupil], _unheard, self._until_s, exact=False)
-            return Sitting(recorded.engine, recorded.seats[0], recorded.run)
-        teacher = make_policy(self.teacher, {}, 0, f"--teacher {self.teacher}")
-        teacher.wants_scores = False
-        run = GridRun(workload, [teacher, pupil], _unheard, self._until_s, exact=False)
-        return Sitting(run.engine, run.seats[1], run.run)
+        if self.behaviour == RECORDED:
+            recorded = RecordedRun(workload, [learner], _unheard, self._until_s, exact=False)
+            return ShadowedRun(recorded.engine, recorded.seats[0], recorded.run)
+        behaviour = make_policy(self.behaviour, {}, 0, f"--behaviour {self.behaviour}")
+        behaviour.wants_scores = False
+        run = GridRun(workload, [behaviour, learner], _unheard, self._until_s, exact=False)
+        return ShadowedRun(run.engine, run.seats[1], run.run)
 
 
-class LogsLesson:
+class LogsDemonstration:
     """What a batch system wrote in its logs, merged by time.
 
     Args:
@@ -103,16 +103,16 @@ class LogsLesson:
 
     def __init__(self, files: list[LogFile]) -> None:
         self.name = ", ".join(str(file.path) for file in files)
-        self.teacher = RECORDED
+        self.behaviour = RECORDED
         self._files = files
 
-    def sit(self, pupil: Policy) -> Sitting:
+    def beside(self, learner: Policy) -> ShadowedRun:
         """Beside the scheduler that was."""
         ingestion = Ingestion(self._files)
-        return _beside_a_record(pupil, ingestion.intake, ingestion.events)
+        return _beside_a_record(learner, ingestion.intake, ingestion.events)
 
 
-class JournalLesson:
+class JournalDemonstration:
     """What a daemon saw: the inputs of its journal, even while it runs.
 
     Args:
@@ -121,13 +121,13 @@ class JournalLesson:
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
-        self.teacher = RECORDED
+        self.behaviour = RECORDED
         self._path = path
 
-    def sit(self, pupil: Policy) -> Sitting:
+    def beside(self, learner: Policy) -> ShadowedRun:
         """Beside the scheduler that was."""
         intake = Intake((), inferred_machine)
-        return _beside_a_record(pupil, intake, lambda: self._events(intake))
+        return _beside_a_record(learner, intake, lambda: self._events(intake))
 
     def _events(self, intake: Intake) -> Iterator[Event]:
         heard = False
@@ -147,20 +147,20 @@ class JournalLesson:
 
 
 def _beside_a_record(
-    pupil: Policy, intake: Intake, events: Callable[[], Iterator[Event]]
-) -> Sitting:
+    learner: Policy, intake: Intake, events: Callable[[], Iterator[Event]]
+) -> ShadowedRun:
     """An engine without anybody who acts, fed with what was recorded."""
     utc = ZoneTime("UTC")
     site = Site(utc, [])
-    seat = Seat(pupil, acting=False, reconsider_s=RECONSIDER_S)
+    seat = Seat(learner, acting=False, reconsider_s=RECONSIDER_S)
     engine = Engine(site, Accounting(utc), [seat], _NoLaterLooks(intake), NoRecorder())
-    return Sitting(engine, seat, lambda: engine.feed(events()))
+    return ShadowedRun(engine, seat, lambda: engine.feed(events()))
 
 
 class _NoLaterLooks:
     """An intake that ticks when something happens only.
 
-    Nobody acts on what a pupil would do, and looking again at a job that the record never tells
+    Nobody acts on what a learner would do, and looking again at a job that the record never tells
     the end of would go on for ever.
     """
 
@@ -180,4 +180,4 @@ def _unheard(
     time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str,
     policy: str, choice: Choice | None,
 ) -> None:  # fmt: skip
-    """Nobody keeps what is decided in a lesson."""
+    """Nobody keeps what is decided in a demonstration."""

@@ -1,8 +1,8 @@
 """Training before going live: a policy watches another decide, and what it learned is kept.
 
 It sits in shadow and learns as it would beside a live site, through `observe`; nobody acts on
-what it would do. Who decides is the teacher: a policy on workloads (Perez et al. 2008, III.C: an
-early deadline first policy), or the site's own scheduler in what was recorded of it (their
+what it would do. Who decides is the behaviour policy: any on workloads (Perez et al. 2008, III.C:
+an early deadline first policy), or the site's own scheduler in what was recorded of it (their
 conclusion: calibrated "off-line by using the results of a real scheduler").
 """
 
@@ -19,7 +19,7 @@ from outrider.api.policy import Policy
 from outrider.model.errors import ConfigurationError, TraceError
 from outrider.plugins.making import make_policy
 from outrider.replay.effective_settings import effective_settings
-from outrider_lab.training.demonstrations import Lesson
+from outrider_lab.training.demonstrations import Demonstration
 
 FIRST_SEED: Final = 10_000
 """Synthetic workloads from this seed on train; those below judge."""
@@ -43,8 +43,8 @@ class Learner(NamedTuple):
     preset: str | None = None
     seed: int = 0
 
-    def make(self, lesson: int = 0) -> Policy:
-        """A fresh one; each lesson has a seed of its own.
+    def make(self, demonstration: int = 0) -> Policy:
+        """A fresh one; each demonstration has a seed of its own.
 
         Raises:
             PluginError: it cannot be loaded.
@@ -53,7 +53,7 @@ class Learner(NamedTuple):
         where = f"train {self.policy}"
         afresh = {_START: _AFRESH} if self._has_a_start() else {}
         settings = {**afresh, **self.settings}
-        policy = make_policy(self.policy, settings, self.seed + lesson, where, self.preset)
+        policy = make_policy(self.policy, settings, self.seed + demonstration, where, self.preset)
         if not isinstance(policy, Learns):
             raise ConfigurationError(
                 f"{where}: this policy does not learn from runs; right would be one that does"
@@ -84,38 +84,38 @@ class Training(NamedTuple):
 
 def train(
     learner: Learner,
-    lessons: Sequence[Lesson],
+    demonstrations: Sequence[Demonstration],
     progress: Callable[[float], None] | None = None,
 ) -> Training:
-    """Let a policy watch every lesson, one after the other; what it learned goes on with it.
+    """Let a policy watch every demonstration, one after the other; what it learned goes on with it.
 
     Raises:
         TraceError: a trace cannot be read, or the policy learned from no run at all.
         ConfigurationError: the policy cannot go on from one trace to the next.
     """
-    if not lessons:
+    if not demonstrations:
         raise ConfigurationError(f"train {learner.policy}: no trace to learn from")
     saved: dict[str, Any] | None = None
     runs = 0
-    for number, lesson in enumerate(lessons):
+    for number, demonstration in enumerate(demonstrations):
         policy = learner.make(number)
-        sitting = lesson.sit(policy)
+        shadowed = demonstration.beside(policy)
         if saved is not None:
-            _go_on(policy, saved, sitting.site, lesson)
-        sitting.watch()
-        runs += sitting.seat.reward_n
-        saved = policy.save(sitting.site)
+            _go_on(policy, saved, shadowed.site, demonstration)
+        shadowed.watch()
+        runs += shadowed.seat.reward_n
+        saved = policy.save(shadowed.site)
         if progress is not None:
-            progress((number + 1) / len(lessons))
+            progress((number + 1) / len(demonstrations))
     if not runs:
-        names = ", ".join(lesson.name for lesson in lessons)
+        names = ", ".join(demonstration.name for demonstration in demonstrations)
         raise TraceError(
             f"{names}: {learner.policy} learned from no run; right would be traces in which runs "
             "begin and end, and a policy with learning switched on"
         )
-    site = sitting.site
+    site = shadowed.site
     started = policy.start_state(site) if isinstance(policy, Learns) else None
-    settings = effective_settings(policy, sitting.seat.reconsider_s)
+    settings = effective_settings(policy, shadowed.seat.reconsider_s)
     about = {
         "policy": learner.policy,
         "preset": learner.preset,
@@ -123,8 +123,8 @@ def train(
         "fingerprint": fingerprint(settings),
         "outrider": __version__,
         "seed": learner.seed,
-        "teachers": sorted({lesson.teacher for lesson in lessons}),
-        "traces": [lesson.name for lesson in lessons],
+        "behaviour_policies": sorted({demonstration.behaviour for demonstration in demonstrations}),
+        "traces": [demonstration.name for demonstration in demonstrations],
         "runs": runs,
     }
     return Training(policy.save(site) if started is None else started, runs, about)
@@ -150,11 +150,11 @@ def write_start(training: Training, path: Path) -> None:
         raise ConfigurationError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def _go_on(policy: Policy, saved: dict[str, Any], site: Any, lesson: Lesson) -> None:
+def _go_on(policy: Policy, saved: dict[str, Any], site: Any, demonstration: Demonstration) -> None:
     try:
         policy.restore(saved, site)
     except ValueError as error:
         raise ConfigurationError(
-            f"train {policy.name}: what it learned does not fit {lesson.name}: {error}; right "
-            "would be traces of one site"
+            f"train {policy.name}: what it learned does not fit {demonstration.name}: {error}; "
+            "right would be traces of one site"
         ) from error

@@ -26,7 +26,7 @@ def judged(quick: bool, seeds: Sequence[int], measured: Measured) -> list[dict[s
     Args:
         quick: the run is too small for verdicts.
         seeds: of the run.
-        measured: what the trials brought. A seed that lacks one does not count for that claim.
+        measured: what the runs brought. A seed that lacks one does not count for that claim.
     """
     stated = [*_of_schemes(), *claims_of_nodes(), *claims_of_users(), *_of_what_is_not_there()]
     return [
@@ -42,7 +42,7 @@ def judged(quick: bool, seeds: Sequence[int], measured: Measured) -> list[dict[s
 def _value(statistic: Statistic, measured: Measured, seed: int) -> float:
     try:
         return statistic(measured, seed)
-    except KeyError:  # a trial failed and is listed as failed
+    except KeyError:  # a run failed and is listed as failed
         return nan
 
 

@@ -7,7 +7,7 @@ from outrider_lab.papers.automata.grid import DRIFT, GRID, USERS, Measured
 from outrider_lab.reporting.claims import Claim
 
 Statistic = Callable[[Measured, int], float]
-"""Of the measurements and a seed; raises `KeyError` where a trial it needs failed."""
+"""Of the measurements and a seed; raises `KeyError` where a run it needs failed."""
 
 NO_FIGURE: Final = "stated, no figure"
 
@@ -20,7 +20,7 @@ class Stated(NamedTuple):
 
 
 def of(experiment: str, scheme: str, figure: str, pattern: str = "", poll: str = "") -> Statistic:
-    """A figure of one trial."""
+    """A figure of one run."""
     key = (experiment, pattern, poll, scheme)
     return lambda measured, seed: float(measured[key][seed][figure])
 

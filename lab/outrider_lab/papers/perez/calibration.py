@@ -24,7 +24,7 @@ from outrider_lab.papers.perez.grid_run import arrivals, trace_of
 from outrider_lab.reporting.bootstrap import blocks_of_time, interval, resampled_means
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 from outrider_lab.running.traces import WorkloadFile
-from outrider_lab.training.demonstrations import WorkloadLesson
+from outrider_lab.training.demonstrations import WorkloadDemonstration
 from outrider_lab.training.training import Learner, Training, train, write_start
 
 _WORK: Final = f"{__name__}:run_calibration"
@@ -90,9 +90,9 @@ def behaviour_policy_of(workload: Workload) -> str:
     return "fifo" if np.isnan(workload.wait_s).all() else RECORDED
 
 
-def calibrate(learner: Learner, workload: Workload, teacher: str) -> Training:
+def calibrate(learner: Learner, workload: Workload, behaviour: str) -> Training:
     """Train on a workload that is in hand. Raises as `outrider_lab.training.training.train`."""
-    return train(learner, [WorkloadLesson(lambda: workload, workload.name, teacher)])
+    return train(learner, [WorkloadDemonstration(lambda: workload, workload.name, behaviour)])
 
 
 def compare(
@@ -100,7 +100,7 @@ def compare(
     workload: Workload,
     folder: Path,
     seeds: Sequence[int],
-    teacher: str,
+    behaviour: str,
 ) -> list[dict[str, Any]]:
     """Train on the first half, run the second under each start, learning and frozen.
 
@@ -109,7 +109,7 @@ def compare(
         workload: of one site; its second half is met from an empty queue.
         folder: for the start file.
         seeds: of the policies' chance.
-        teacher: name of a policy, or ``recorded``.
+        behaviour: name of a policy, or ``recorded``.
 
     Returns:
         A row for each policy: `variant`, mean waits of both classes, mean bounded slowdown, and
@@ -118,7 +118,7 @@ def compare(
     """
     first, second = halves(workload)
     path = folder / "calibrated.json"
-    write_start(calibrate(learner, first, teacher), path)
+    write_start(calibrate(learner, first, behaviour), path)
     variants: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in _BASELINES}
     for words, start in (("shipped", "shipped"), ("calibrated", str(path)), ("none", "none")):
         for learns in (True, False):
