@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from outrider.api import ClusterSpec, ConfigurationError, build, events
 from outrider.formats.campus.campus import Campus
-from outrider.simulation.exogenous_events import certain_events, owner_stretches
+from outrider.simulation.exogenous_events import exogenous_events, owner_intervals
 from outrider_adapters.mock_condor.bindings import HTCondorException
 from outrider_adapters.mock_condor.machines import OWNER_AWAY, Machine
 from outrider_adapters.mock_condor.pool import MockPool
@@ -61,7 +61,7 @@ def campus_script(campus: Campus) -> Script:
 
 
 def _campus_happenings(campus: Campus) -> Iterator[Happening]:
-    stream = certain_events(campus, owner_stretches(campus), campus.span_s)
+    stream = exogenous_events(campus, owner_intervals(campus), campus.span_s)
     ids: dict[int, str] = {}
     for time_s, kind, subject, extra in stream.events():
         if kind == events.SUBMITTED:
