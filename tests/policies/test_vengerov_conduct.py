@@ -154,7 +154,7 @@ def test_a_learned_decision_shows_the_values_it_compared() -> None:
 
     act(made(Watched), busy())
     assert any("forced" in scores for scores in seen)
-    assert any("squeezed" in scores for scores in seen)
+    assert any("shrunk" in scores for scores in seen)
     for scores in seen:
         taken = max(value for name, value in scores.items() if name != "leave")
         assert taken > scores["leave"], f"a state of less value was chosen: {scores}"
