@@ -20,7 +20,7 @@ from outrider.api import (
 )
 from outrider_policies.bandits.arms import Arms
 from outrider_policies.bandits.hours_lost_map import hours_lost_map
-from outrider_policies.bandits.rewards import KeptJobs, run_reward
+from outrider_policies.bandits.rewards import DeferredJobs, run_reward
 from outrider_policies.bandits.settings import EvictionBanditSettings
 from outrider_policies.levels import HOURS_LOST, LEVELS, QUEUE, Level
 
@@ -70,7 +70,7 @@ class EvictionBandit(Policy, Generic[Row]):
         self._sigma: float = settings.sigma
         self._avoid_reboot: bool = settings.avoid_reboot
         self.rows: defaultdict[int, Row] = defaultdict(self.new_row)
-        self._kept = KeptJobs()
+        self._deferred = DeferredJobs()
 
     # -- what a subclass says -----------------------------------------------------------------
 
@@ -107,13 +107,13 @@ class EvictionBandit(Policy, Generic[Row]):
     def choose(self, job: Job, appraisal: Appraisal[Row], view: SiteView, may_keep: bool) -> Choice:
         """What the rule selects, unless the job could not end before the reboot."""
         if may_keep and self._avoid_reboot and self._crosses_reboot(job, view):
-            self._kept.add(job.number, view.now, appraisal[0])
+            self._deferred.add(job.number, view.now, appraisal[0])
             return Choice(NOWHERE, "reboot", 1.0)
         level = self.offered if may_keep else self.level
         arm, reason, ties, epsilon = self.select(appraisal, level, view, may_keep)
         if arm == QUEUE:
             machine, reason = NOWHERE, "hold"
-            self._kept.add(job.number, view.now, appraisal[0])
+            self._deferred.add(job.number, view.now, appraisal[0])
         else:
             machine = level.machine(arm, view, self.rng)
             if machine == NOWHERE:
@@ -141,7 +141,7 @@ class EvictionBandit(Policy, Generic[Row]):
             self.learn(outcome.key, self.level.arm_of(outcome), reward)
             rewards.append(reward)
         if outcome.ending is not EVICTED_RUN:
-            for state, reward in self._kept.judge(outcome, view):
+            for state, reward in self._deferred.judge(outcome, view):
                 self.learn(state, QUEUE, reward)
                 rewards.append(reward)
         return rewards
@@ -183,7 +183,7 @@ class EvictionBandit(Policy, Generic[Row]):
         day = f"{_DAYS[hour // _DAY_H]} " if self.level.hours > _DAY_H else ""
         where = f"{day}at {hour % _DAY_H:02d} h with {lost_h} h lost on evicted runs"
         if self._avoid_reboot and self._crosses_reboot(job, view):
-            return f"{where}: it would still run at the reboot, so it is kept until then"
+            return f"{where}: it would still run at the reboot, so it is deferred until then"
         seen_n = self.rows[state].seen_n()
         if not seen_n:
             return f"{where}: nothing observed yet, every choice is worth the same"
@@ -204,7 +204,7 @@ class EvictionBandit(Policy, Generic[Row]):
             "arms": list(arms),
             "rows": [[state, row.save((QUEUE, *arms))] for state, row in self.rows.items()],
         }
-        return learned | self._kept.save()
+        return learned | self._deferred.save()
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
         """Go on from what `save` gave; clusters are found again by name.
@@ -221,7 +221,7 @@ class EvictionBandit(Policy, Generic[Row]):
         self.rows.clear()
         for state, row in saved["rows"]:
             self.rows[state].restore(row, arms)
-        self._kept.restore(saved)
+        self._deferred.restore(saved)
 
     def saved_arms(self, saved: dict[str, Any], view: SiteView) -> tuple[list[int], list[int]]:
         """Arms as they were numbered in what `save` gave, and their numbers today.
