@@ -77,7 +77,7 @@ class Slot:
         self.settle(now_s)
 
     def settle(self, now_s: float) -> None:
-        """Set the state without a job: ``Owner`` if ``START`` is false for all jobs, else free."""
+        """Set the state without a job: ``Owner`` if ``START`` is false, else ``Unclaimed``."""
         self.enter(OWNER if self.refuses(None, now_s) else UNCLAIMED, IDLE, now_s)
 
     def refuses(self, job: ClassAd | None, now_s: float) -> bool:

@@ -26,7 +26,7 @@ from outrider_policies.levels import HOURS_LOST, LEVELS, QUEUE, Level
 
 Row = TypeVar("Row", bound=Arms)
 Appraisal: TypeAlias = tuple[int, Row, Any]
-"""A state, its row, and what else the rule of selection knows of it in this round."""
+"""A state, its row of values, and what else the rule of selection needs in this pass."""
 
 _SHOWN = 4
 _HOUR_S = 3600
@@ -34,12 +34,12 @@ _DAY_H = 24
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 Selection: TypeAlias = tuple[int, str, Sequence[int] | None, float]
-"""What a rule of selection answers. A plain tuple, for one is made for every decision:
+"""Result of a rule of selection; a plain tuple for speed, because every decision makes one:
 
 - the arm: `QUEUE` or a place
 - the reason: ``best``, ``explore``, ...
-- the arms between which it was drawn; None if nobody knows the chances
-- epsilon: the chance with which an arm was drawn from all that are open instead
+- the arms between which it was drawn; None if the probabilities are unknown
+- epsilon: the probability with which an arm was drawn from all open ones instead
 """
 
 
@@ -118,7 +118,7 @@ class EvictionBandit(Policy, Generic[Row]):
             machine = level.machine(arm, view, self.rng)
             if machine == NOWHERE:
                 reason = "full"
-        if not self.wants_scores:  # then nobody reads the propensity either
+        if not self.wants_scores:  # then the propensity is not read either
             return Choice(machine, reason)
         propensity = None
         if ties is not None:

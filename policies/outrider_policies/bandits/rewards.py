@@ -28,7 +28,7 @@ def relative_watts(cluster: int, view: SiteView) -> float:
     """``E = (e - e_b) / (e_w - e_b)`` from active watts: 0 for the best cluster, 1 for the worst.
 
     Equation 5 as printed. The paper's text puts E into [-1, 1], but e_b <= e <= e_w leaves
-    [0, 1], and only so do rewards stay in [-1, 1]. 0 where watts are unknown or all alike.
+    [0, 1], and only so do rewards stay in [-1, 1]. 0 where watts are unknown or all equal.
     """
     least, most = view.watts_span()
     watts = view.active_w[cluster]

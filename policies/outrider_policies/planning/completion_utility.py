@@ -38,6 +38,6 @@ def final_utility(outcome: Outcome, request: JobRequest, view: SiteView) -> floa
         return 0.0
     submit_s = outcome.start_s if request.submit_s is None else request.submit_s
     ideal_s = outcome.run_s if request.estimate_s is None else request.estimate_s
-    alike = Job(outcome.job, JobSpec(job_class=request.job_class), submit_s)
-    unit = float(view.utility(alike).unit(outcome.end_s - submit_s, ideal_s))
+    job_of_class = Job(outcome.job, JobSpec(job_class=request.job_class), submit_s)
+    unit = float(view.utility(job_of_class).unit(outcome.end_s - submit_s, ideal_s))
     return unit * request.cpus * ideal_s

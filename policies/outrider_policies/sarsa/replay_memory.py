@@ -51,10 +51,10 @@ class ReplayMemory:
 
     def sample(self, n: int, rng: random.Random) -> Transitions:
         """Draw `n` transitions with replacement. Raises `ValueError` if there are none."""
-        held = len(self)
-        if not held:
+        size = len(self)
+        if not size:
             raise ValueError("the replay memory is empty")
-        drawn = np.array([int(rng.random() * held) for _ in range(n)])
+        drawn = np.array([int(rng.random() * size) for _ in range(n)])
         return Transitions(*(column[drawn] for column in self._all))
 
     def whole(self) -> Transitions:

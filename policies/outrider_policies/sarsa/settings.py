@@ -115,4 +115,4 @@ LITERAL: Final[dict[str, Any]] = {
     "training": "descent",
     "guards": False,
 }
-"""The paper as printed; its trainer began anew at every example, ours every 500 outcomes."""
+"""The paper as printed, except that it retrains every 500 outcomes, not at every example."""

@@ -91,10 +91,10 @@ class Hosts:
         sizes = [len(there) for there in members]
         self._machines = np.fromiter(chain.from_iterable(members), np.intp, sum(sizes))
         self._clusters = np.repeat(np.arange(len(members)), sizes)
-        in_use = 1 + max(
+        numbers_seen = 1 + max(
             numbers.max(initial=-1) for numbers in (self._machines, self.absence.noted())
         )
-        known = max(known, len(self._cluster), in_use)
+        known = max(known, len(self._cluster), numbers_seen)
         self._cluster = np.full(known, len(members), dtype=np.intp)
         self._cluster[self._machines] = self._clusters
         self.owners.grow(len(members))

@@ -37,7 +37,7 @@ class OwnerReturn:
         came: (clusters, 168) decayed count of log-ins.
         exposed_h: (clusters, 168) decayed exposure, machine-hours in a regime of 1.
         seen: (clusters,) recent log-ins, decayed by `regime_h`.
-        expected: (clusters,) log-ins that the levels predict for the same time, decayed alike.
+        expected: (clusters,) log-ins that the levels predict for the same hours, same decay.
     """
 
     def __init__(self, forgetting: float, shrinkage_h: float, regime_h: float) -> None:

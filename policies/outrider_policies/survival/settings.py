@@ -64,7 +64,7 @@ class SurvivalSettings(PolicySettings, frozen=True):
         float,
         Meta(
             gt=0,
-            description="Shape of the Gamma prior of a machine's frailty: the number of "
+            description="Shape of the Gamma prior of a machine's frailty: the number of expected "
             "interruptions at which prior and observation weigh the same.",
         ),
     ] = 1.3

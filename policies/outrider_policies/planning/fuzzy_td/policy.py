@@ -40,12 +40,12 @@ class Draft:
     """What is planned for a machine so far.
 
     Attributes:
-        plan: the machine.
+        plan: the machine's plan.
         queued: the queue as the plan leaves it.
-        value: what decides.
-        learner: what learns; None: nothing does.
-        transitions: what the machine went through.
-        has_acted: a free decision was made: jobs were forced or squeezed in.
+        value: the value function for decisions.
+        learner: the value function to train; None: no training.
+        transitions: the machine's states and rewards.
+        has_acted: whether a free decision was made: jobs were forced in or shrunk.
     """
 
     plan: MachinePlan
@@ -93,7 +93,7 @@ class FuzzyTd(RoundPlanner):
             self._values[cluster] = value
         return value
 
-    # -- a round ------------------------------------------------------------------------------
+    # -- a scheduling pass --------------------------------------------------------------------
 
     def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
         """Section 4.1 on every machine, after best fit on all."""
@@ -116,7 +116,7 @@ class FuzzyTd(RoundPlanner):
         return [move for draft in drafts for move in draft.plan.moves()]
 
     def _begin(self, plan: MachinePlan, queued: QueuedJobs, view: SiteView) -> Draft:
-        """What became of the last round's plan."""
+        """Start a machine's draft; learn if the last pass's plan was not carried out."""
         value = self.value_of(plan.machine, view)
         transitions = self._transitions.setdefault(plan.machine, Transitions())
         learner = value if self.settings.learn else None
@@ -126,7 +126,7 @@ class FuzzyTd(RoundPlanner):
         return draft
 
     def _improve(self, draft: Draft) -> None:
-        """Steps 2 to 11, and what is learned when nothing is done."""
+        """Steps 2 to 11, and learning where nothing is done."""
         plan, queued, transitions = draft.plan, draft.queued, draft.transitions
         state = self._state(draft)
         settled = transitions.considered and (transitions.has_changed or plan.has_started)
@@ -139,7 +139,7 @@ class FuzzyTd(RoundPlanner):
             self._try(shrink_candidates(plan, queued), state, draft)
 
     def _try(self, candidates: Candidates, state: MachineState, draft: Draft) -> None:
-        """Give the candidate of the highest value its place, if that is more than V0."""
+        """Place the candidate of the highest value, if that is above V0."""
         if not len(candidates.rows):
             return
         rulebase = draft.value.rulebase
@@ -161,10 +161,10 @@ class FuzzyTd(RoundPlanner):
     def _weigh_replan(
         self, draft: Draft, queued: QueuedJobs, taken: list[int | None], view: SiteView
     ) -> None:
-        """All CPUs anew by density instead, if that is worth more.
+        """Reallocate all CPUs by density instead, if the value is higher.
 
         Args:
-            draft: replaced in place.
+            draft: changed in place.
             queued: the queue before the pass.
             taken: its rows that other machines took; None for runs that were there before.
             view: the site.
@@ -204,7 +204,7 @@ class FuzzyTd(RoundPlanner):
         transitions.ended(outcome.job, reward)
         return (reward,) if outcome.ending == COMPLETED_RUN else ()
 
-    # -- for people ---------------------------------------------------------------------------
+    # -- explaining ---------------------------------------------------------------------------
 
     def scores(self, key: Hashable, view: SiteView) -> dict[str, float]:
         """What each rule of each cluster says; a job's own alternatives are in its decision."""
@@ -229,7 +229,7 @@ class FuzzyTd(RoundPlanner):
             return super().explain(job, view)
         return why_it_waits(job, self._considered, view)
 
-    # -- memory -------------------------------------------------------------------------------
+    # -- state --------------------------------------------------------------------------------
 
     def save(self, view: SiteView) -> dict[str, Any]:
         """Value functions by cluster, and where each machine stands, by its place in it."""
