@@ -22,7 +22,7 @@ from outrider.model.events import Event
 from outrider.model.jobs import Job
 from outrider.model.localtime import TraceTime
 from outrider.replay.saved_work import SavedWorkAccounting
-from outrider.simulation.detailed_site import DetailedSite, site_of
+from outrider.simulation.detailed_site import DetailedSite, simulated_site
 
 _PROGRESS_EVERY = 1 << 16
 
@@ -190,7 +190,7 @@ class CampusRun(TraceRun):
     ) -> None:
         clock = TraceTime(campus.start)
         self.campus = campus
-        virtual = site_of(campus, until_s)
+        virtual = simulated_site(campus, until_s)
         site = Site(clock, campus.clusters, campus.reboot_s)
         if isinstance(virtual, DetailedSite):
             accounting: Accounting = SavedWorkAccounting(clock, shares or {}, exact, virtual)

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from outrider.api import Move, Queue, SiteView
 from outrider_policies.planning.best_fit_stage import open_plans
-from outrider_policies.planning.density import give_to_densest
+from outrider_policies.planning.density import allocate_by_density
 from outrider_policies.planning.planner import RoundPlanner
-from outrider_policies.planning.queued_jobs import WaitingJobs
+from outrider_policies.planning.queued_jobs import QueuedJobs
 from outrider_policies.planning.settings import LengthSettings
 
 
@@ -25,8 +25,8 @@ class Replan(RoundPlanner[LengthSettings]):
 
     def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
         """Machine by machine; a job is given to the first that takes it."""
-        waiting = WaitingJobs(queue, view, self.lengths)
+        queued = QueuedJobs(queue, view, self.lengths)
         plans = open_plans(view, self.lengths)
         for plan in plans:
-            give_to_densest(plan, waiting)
+            allocate_by_density(plan, queued)
         return [move for plan in plans for move in plan.moves()]
