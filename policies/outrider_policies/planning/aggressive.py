@@ -1,4 +1,4 @@
-"""Vengerov's baseline: preempt and shrink whenever something waits, without learning."""
+"""Vengerov's baseline: preempt and shrink whenever jobs are queued, without learning."""
 
 from collections.abc import Iterable
 from typing import ClassVar
@@ -20,16 +20,16 @@ from outrider_policies.planning.settings import PlanningSettings
 
 
 class Aggressive(RoundPlanner[PlanningSettings]):
-    """Best fit; then the smallest waiting job is forced in, or shrunk onto what is free.
+    """Best fit; then the smallest queued job preempts others, or is shrunk to the free CPUs.
 
     Vengerov 2005, section 5, second row of figure 2: "considers preemptive scheduling followed by
     oversubscribing", with the smallest job, which the paper found better than the one of the
-    highest utility. Of equally small ones that of the highest unit utility is taken; a job that is
-    worth nothing any more preempts nobody. A learned policy must be shown against this one.
+    highest utility. Of equally small jobs, the one of the highest unit utility is taken; a job
+    without utility left preempts no others. This is the baseline for a learned policy.
     """
 
     name = "aggressive"
-    description = "preempts for, or shrinks, the smallest waiting job whenever one waits"
+    description = "preempts for, or shrinks, the smallest queued job whenever one is queued"
     api_version = 1
     presets: ClassVar = {
         "over": {"preempt": False},
@@ -37,7 +37,7 @@ class Aggressive(RoundPlanner[PlanningSettings]):
     }
 
     def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
-        """Best fit on all machines, then each for itself."""
+        """Best fit over all machines, then preempting and shrinking on each."""
         queued = QueuedJobs(queue, view, self.lengths)
         plans = open_plans(view, self.lengths)
         fill(plans, queued)

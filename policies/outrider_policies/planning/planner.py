@@ -42,40 +42,40 @@ class RoundPlanner(Plans, Learns, Listens, Policy[LengthSettingsT]):
         """The moves of a scheduling pass."""
 
     def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
-        """The moves of a round; none where nothing but the last moves happened since the last."""
+        """The moves of a pass; none if only the policy's own moves happened since the last."""
         if view.now == self._planned_s and not self._plan_is_due:
             return ()
         self._planned_s, self._plan_is_due = view.now, False
         return self.rearrange(queue, view)
 
     def on_enqueue(self, job: Job, view: SiteView) -> None:
-        """A job that came is news; one that this policy preempted is none."""
+        """Plan again if a job was submitted; not for one that this policy preempted."""
         if job.state != SUSPENDED_STATE:
             self._plan_is_due = True
 
     def on_machine_event(self, kind: int, machine: int, view: SiteView) -> None:
-        """Whatever happens to a machine is news."""
+        """Plan again after every event of a machine."""
         self._plan_is_due = True
 
     def group_key(self, job: Job, view: SiteView) -> Hashable:
-        """What its utility is reckoned from."""
+        """The request from which the job's utility is computed."""
         return request_of(job)
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
-        """An end is news, and tells how long a job runs of which nobody said it; no rewards."""
+        """Plan again; learn the length of jobs without an estimate. Returns no rewards."""
         self._plan_is_due = True
         if outcome.ending == COMPLETED_RUN and JobRequest(*outcome.key).estimate_s is None:  # type: ignore[misc]
             self.lengths.completed(outcome.run_s)
         return ()
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """What it waits for, or what its run is expected to bring."""
+        """What a queued job waits for, or the utility that a run is expected to earn."""
         if job.state == RUNNING:
             return what_its_run_brings(job, view, self.lengths)
         return what_it_waits_for(job, view)
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """How long jobs without estimate run, and whether the present moment was planned."""
+        """Lengths of jobs without an estimate, and whether the present moment was planned."""
         return {
             "lengths": self.lengths.save(),
             "has_news": self._plan_is_due,

@@ -57,14 +57,14 @@ class Draft:
 
 
 class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
-    """Learns what state of a machine is worth most, and brings it there.
+    """Learns the value of a machine's states, and preempts or shrinks to reach better ones.
 
     D. Vengerov, "A Reinforcement Learning Framework for Utility-Based Scheduling in
     Resource-Constrained Systems", Sun Microsystems Laboratories 2005, section 4.1: after growth of
-    shrunk runs and best fit, forcing in any waiting job by preemption (steps 4 to 7), then
-    shrinking any onto the free CPUs (steps 8 to 11), each if the machine's value is higher
-    afterwards than V0, its value as it stands. Several machines each do so for themselves, after a
-    common best fit (section 4.2). Values: `machine_state`; learning: `transitions`.
+    shrunk runs and best fit, one queued job is forced in by preemption (steps 4 to 7), then one is
+    shrunk to the free CPUs (steps 8 to 11), each only if the machine's value is then higher than
+    V0, that of its present state. Each machine decides alone, after a common best fit (section
+    4.2). The inputs of the value function are in `machine_state`, learning is in `transitions`.
     """
 
     name = "fuzzy_td"
@@ -96,7 +96,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
     # -- a scheduling pass --------------------------------------------------------------------
 
     def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
-        """Section 4.1 on every machine, after best fit on all."""
+        """The moves of section 4.1 on every machine, after best fit over all."""
         self._considered.clear()
         queued = QueuedJobs(queue, view, self.lengths)
         if self.settings.skip_hopeless:
@@ -126,7 +126,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         return draft
 
     def _improve(self, draft: Draft) -> None:
-        """Steps 2 to 11, and learning where nothing is done."""
+        """Steps 2 to 11, and learning if neither step changes the plan."""
         plan, queued, transitions = draft.plan, draft.queued, draft.transitions
         state = self._state(draft)
         settled = transitions.considered and (transitions.has_changed or plan.has_started)
@@ -207,7 +207,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
     # -- explaining ---------------------------------------------------------------------------
 
     def scores(self, key: Hashable, view: SiteView) -> dict[str, float]:
-        """What each rule of each cluster says; a job's own alternatives are in its decision."""
+        """Output of each rule, by cluster; a job's alternatives are scores of its decision."""
         return {
             f"{cluster} {rule}": float(output)
             for cluster in view.cluster_names
@@ -215,7 +215,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         }
 
     def learned(self, view: SiteView) -> dict[str, Any] | None:
-        """What each rule says, by cluster."""
+        """Output of each rule, by cluster, as a table."""
         rules = [rule for rule, _ in ValueFunction(self.settings.inputs).by_rule()]
         rows = [
             {"label": cluster, "values": [output for _, output in value.by_rule()]}
@@ -224,7 +224,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         return {"title": "value of a machine's state, by rule", "columns": rules, "rows": rows}
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """What was weighed for it in the last round, or what its run is expected to bring."""
+        """Alternatives considered for a queued job, or the utility that a run should earn."""
         if job.state == RUNNING:
             return super().explain(job, view)
         return why_it_waits(job, self._considered, view)
@@ -232,7 +232,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
     # -- state --------------------------------------------------------------------------------
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """Value functions by cluster, and where each machine stands, by its place in it."""
+        """Value functions by cluster, and transitions by each machine's position in its cluster."""
         return super().save(view) | {
             "values": {cluster: value.save() for cluster, value in self._values.items()},
             "transitions": [
