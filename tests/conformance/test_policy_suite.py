@@ -9,7 +9,7 @@ import pytest
 from outrider.api import PREEMPT, RESUME, SHRINK, START, Choice, Policy, build
 from outrider.testing import NotConforming, PolicyConformance, check_policy
 from outrider.testing.campuses import tiny_campus
-from outrider.testing.fixtures import act
+from outrider.testing.fixtures import decisions_of
 from outrider_policies.planning.aggressive import Aggressive
 from outrider_policies.planning.settings import PlanningSettings
 from tests.conformance import broken_policies as broken
@@ -104,9 +104,10 @@ def test_a_planner_is_asked_everything_but_where_one_job_should_run() -> None:
     assert set(answers.values()) == {"passed"} | UNDECLARED
 
 
-def test_on_the_stage_of_planners_every_kind_of_move_happens() -> None:
+def test_on_the_grid_for_planners_every_kind_of_move_happens() -> None:
     """Else the suite would let a planner pass that was never tried."""
-    rows = act(tiny_campus(), Aggressive(build(PlanningSettings, {}, ""), random.Random(0)))
+    policy = Aggressive(build(PlanningSettings, {}, ""), random.Random(0))
+    rows = decisions_of(tiny_campus(), policy)
     assert {row.action for row in rows} >= {START, SHRINK, PREEMPT, RESUME}
 
 

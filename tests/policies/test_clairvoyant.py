@@ -8,7 +8,7 @@ from outrider.api import Policy
 from outrider.api.capabilities import Listens
 from outrider.model.events import JOINED
 from outrider.testing.campuses import tiny_campus
-from outrider.testing.deciding import DecidesSoundly
+from outrider.testing.decision_tests import DecisionTests
 from outrider_policies.rules.clairvoyant import Clairvoyant, ClairvoyantSettings
 from outrider_policies.rules.clairvoyant_jobs import ClairvoyantJobs
 from tests.fixtures.campuses import DAY_S, HOUR_S, Rules, Session, Work, make_campus
@@ -135,5 +135,5 @@ def test_a_bound_answers_what_the_suite_asks_of_acting_policies(
     kind: type[Any], question: str
 ) -> None:
     """The suite's other questions are asked in shadow, where there is no oracle, or forbid one."""
-    suite = type("Suite", (DecidesSoundly,), {"policy": kind})
+    suite = type("Suite", (DecisionTests,), {"policy": kind})
     getattr(suite(), question)()

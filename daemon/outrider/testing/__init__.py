@@ -1,6 +1,6 @@
-"""What Outrider asks of a plugin, as tests that ship with it.
+"""Conformance tests for plugins, shipped with Outrider.
 
-A policy or an adapter that lives in a package of its own proves with two lines that it fits::
+Two lines test a policy or an adapter in a package of its own::
 
     from outrider.testing import PolicyConformance
 
@@ -8,14 +8,14 @@ A policy or an adapter that lives in a package of its own proves with two lines 
         policy = CoolestRoom
 
 pytest finds the tests by their names, but nothing here needs it: a suite is a plain class whose
-``test_...`` methods raise `NotConforming`, or `unittest.SkipTest` where a question does not
-apply. `check_policy` and `check_adapter` ask everything at once, without a test runner.
+``test_...`` methods raise `NotConforming`, or `unittest.SkipTest` where a test does not apply.
+`check_policy` and `check_adapter` run all tests without a test runner.
 """
 
 from outrider.testing.adapters import AdapterConformance, check_adapter
+from outrider.testing.conformance import NotConforming
 from outrider.testing.harness import AdapterHarness
 from outrider.testing.policies import PolicyConformance, check_policy
-from outrider.testing.verdict import NotConforming
 
 __all__ = [
     "AdapterConformance",

@@ -12,17 +12,22 @@ from outrider.model.clusters import ClusterSpec
 from outrider.model.decisions import ACTIONS
 from outrider.model.events import KIND_NAMES, KIND_NUMBERS, TICK
 from outrider.plugins.finding import ADAPTERS
+from outrider.testing.batch_reader import (
+    BatchReader,
+    read_batches,
+    remaining_tasks,
+    remaining_threads,
+)
+from outrider.testing.conformance import expect, run_all_tests
 from outrider.testing.declarations import check_identity, check_settings
 from outrider.testing.event_shapes import check_event
 from outrider.testing.harness import AdapterHarness
-from outrider.testing.listening import Heard, listen, tasks_left, threads_left
-from outrider.testing.verdict import ask_all, expect
 
 _LEAVE_WITHIN_S: Final = 5.0
 
 
 class AdapterConformance:
-    """What every adapter must hold. Subclass it, name it ``Test...``, and hand it a harness.
+    """The contract of every adapter. Subclass it, name it ``Test...``, and give it a harness.
 
     ::
 
@@ -32,7 +37,7 @@ class AdapterConformance:
     """
 
     def harness(self) -> AdapterHarness:
-        """A fresh source, and the way to change it. Called once for each question."""
+        """A new source, and the way to change it. Called once for each test."""
         raise NotImplementedError
 
     def test_it_says_what_it_is(self) -> None:
@@ -68,21 +73,21 @@ class AdapterConformance:
         """Kinds within `sees`, names as strings, finite times, extras of the right type."""
 
         async def ask(harness: AdapterHarness) -> None:
-            heard = await _everything(harness)
+            reader = await _read_all(harness)
             sees = {KIND_NUMBERS[name] for name in type(harness.adapter()).sees}
-            for event in heard.events:
+            for event in reader.events:
                 check_event(event, sees)
 
         self._run(ask)
 
     def test_every_event_comes_once(self) -> None:
-        """All that happened comes, and after it nothing more."""
+        """Every event comes, and none twice."""
 
         async def ask(harness: AdapterHarness) -> None:
             expected_n = harness.append()
             expected_n += harness.append()
-            heard = await listen(harness, None, expected_n, then_s=harness.quiet_within_s)
-            got = len(heard.events)
+            reader = await read_batches(harness, None, expected_n, then_s=harness.quiet_within_s)
+            got = len(reader.events)
             fits = got >= expected_n if harness.endless else got == expected_n
             expect(fits, f"{got} events came instead of {expected_n}")
 
@@ -92,16 +97,16 @@ class AdapterConformance:
         """A fresh adapter yields exactly the rest: nothing lost, nothing doubled."""
 
         async def ask(harness: AdapterHarness) -> None:
-            heard = await _everything(harness, appends=3)
-            places = {consumed_n for consumed_n, _ in heard.cursors}
+            reader = await _read_all(harness, appends=3)
+            places = {consumed_n for consumed_n, _ in reader.cursors}
             expect(len(places) > 1, "all events came in one batch: nothing to resume from")
-            for consumed_n, cursor in heard.cursors:
-                rest = heard.events[consumed_n:]
-                again = await listen(harness, cursor, len(rest), then_s=0.0)
+            for consumed_n, cursor in reader.cursors:
+                rest = reader.events[consumed_n:]
+                again = await read_batches(harness, cursor, len(rest), then_s=0.0)
                 got = again.events[: len(rest)] if harness.endless else again.events
                 expect(
                     got == rest,
-                    f"resumed after event {consumed_n} of {len(heard.events)}: "
+                    f"resumed after event {consumed_n} of {len(reader.events)}: "
                     f"{_difference(got, rest)}",
                 )
 
@@ -110,22 +115,22 @@ class AdapterConformance:
     def test_it_may_be_left_and_entered_again(self) -> None:
         """The daemon does so after an error: the same object resumes from the last stored cursor.
 
-        What it had given out beyond that cursor was never stored, and comes again.
+        Events after that cursor were never stored, and come again.
         """
 
         async def ask(harness: AdapterHarness) -> None:
             adapter = harness.adapter()
             expected_n = harness.append()
             async with adapter:
-                heard = Heard(adapter, None)
-                await heard.until(expected_n, harness.within_s)
-                stored_n, stored = heard.cursors[-1]
+                reader = BatchReader(adapter, None)
+                await reader.until(expected_n, harness.within_s)
+                stored_n, stored = reader.cursors[-1]
                 expected_n += harness.append()
-                await heard.until(expected_n, harness.within_s)
-                await heard.close()
-            rest = heard.events[stored_n:]
+                await reader.until(expected_n, harness.within_s)
+                await reader.close()
+            rest = reader.events[stored_n:]
             async with adapter:
-                again = Heard(adapter, stored)
+                again = BatchReader(adapter, stored)
                 await again.until(len(rest), harness.within_s)
                 await again.close()
             got = again.events[: len(rest)] if harness.endless else again.events
@@ -137,12 +142,12 @@ class AdapterConformance:
         """`seen_until_s` never goes back, and ages are no less than 0."""
 
         async def ask(harness: AdapterHarness) -> None:
-            heard = await _everything(harness, appends=2)
+            reader = await _read_all(harness, appends=2)
             marks = [
-                batch.seen_until_s for batch in heard.batches if batch.seen_until_s is not None
+                batch.seen_until_s for batch in reader.batches if batch.seen_until_s is not None
             ]
             expect(marks == sorted(marks), f"seen_until_s goes back: {marks}")
-            ages = [batch.age_s for batch in heard.batches]
+            ages = [batch.age_s for batch in reader.batches]
             expect(all(isfinite(age) and age >= 0 for age in ages), f"age_s among {ages}")
 
         self._run(ask)
@@ -154,10 +159,10 @@ class AdapterConformance:
             harness.needs_silence()
             expected_n = harness.append()
             async with harness.adapter() as adapter:
-                heard = Heard(adapter, None)
-                await heard.until(expected_n, harness.within_s)
-                signs = await heard.ages(2.0 * harness.quiet_within_s, enough=_two_or_more)
-                await heard.close()
+                reader = BatchReader(adapter, None)
+                await reader.until(expected_n, harness.within_s)
+                signs = await reader.ages(2.0 * harness.quiet_within_s, enough=_two_or_more)
+                await reader.close()
             within_s = 2.0 * harness.quiet_within_s
             expect(
                 _two_or_more(signs),
@@ -167,30 +172,30 @@ class AdapterConformance:
         self._run(ask)
 
     def test_a_source_that_is_gone_only_grows_old(self) -> None:
-        """No error while it is away; `age_s` grows; when it is back, all that came is told."""
+        """No error while it is away; `age_s` grows; once it is back, all events come."""
 
         async def ask(harness: AdapterHarness) -> None:
             harness.needs_a_source_to_take_away()
             expected_n = harness.append()
             async with harness.adapter() as adapter:
-                heard = Heard(adapter, None)
-                await heard.until(expected_n, harness.within_s)
+                reader = BatchReader(adapter, None)
+                await reader.until(expected_n, harness.within_s)
                 harness.take_away()
-                away = await heard.ages(2.0 * harness.quiet_within_s, enough=_grew)
+                away = await reader.ages(2.0 * harness.quiet_within_s, enough=_grew)
                 expect(_grew(away), f"age_s did not grow while the source was away: {away}")
                 harness.bring_back()
                 expected_n += harness.append()
-                await heard.until(expected_n, harness.within_s)
-                back = await heard.ages(
+                await reader.until(expected_n, harness.within_s)
+                back = await reader.ages(
                     2.0 * harness.quiet_within_s,
                     enough=lambda ages: bool(ages) and ages[-1] < max(away),
                 )
-                await heard.close()
+                await reader.close()
             expect(
                 bool(back) and back[-1] < max(away),
                 f"age_s did not fall when the source was back: {back} after {max(away):g}",
             )
-            got = len(heard.events)
+            got = len(reader.events)
             expect(got == expected_n, f"{got} events came over the absence, not {expected_n}")
 
         self._run(ask)
@@ -203,18 +208,18 @@ class AdapterConformance:
             tasks, threads = asyncio.all_tasks(), threading.enumerate()
             async with asyncio.timeout(harness.within_s + _LEAVE_WITHIN_S):
                 async with harness.adapter() as adapter:
-                    heard = Heard(adapter, None)
-                    await heard.until(1, harness.within_s)
-                    await heard.close()
-            left = await tasks_left(tasks)
+                    reader = BatchReader(adapter, None)
+                    await reader.until(1, harness.within_s)
+                    await reader.close()
+            left = await remaining_tasks(tasks)
             expect(not left, f"tasks that outlive the adapter: {', '.join(sorted(left))}")
-            left = threads_left(threads)
+            left = remaining_threads(threads)
             expect(not left, f"threads that outlive the adapter: {', '.join(sorted(left))}")
 
         self._run(ask)
 
     def test_it_acts_only_through_levers_it_declares(self) -> None:
-        """What only observes offers nothing to pull."""
+        """An adapter without levers has no lever methods."""
 
         async def ask(harness: AdapterHarness) -> None:
             kind = type(harness.adapter())
@@ -236,33 +241,33 @@ class AdapterConformance:
 
 
 def check_adapter(make_harness: Callable[[], AdapterHarness]) -> dict[str, str]:
-    """Ask an adapter everything at once.
+    """Run all tests on an adapter.
 
     Args:
-        make_harness: gives a fresh harness for each question.
+        make_harness: makes a new harness for each test.
 
     Returns:
-        what was asked, and ``passed`` or why it does not apply.
+        for each test, ``passed`` or why it does not apply.
 
     Raises:
-        NotConforming: names every question that was answered wrongly, and how.
+        NotConforming: names every test that failed, and why.
     """
     suite = AdapterConformance()
     vars(suite)["harness"] = make_harness
-    return ask_all(suite)
+    return run_all_tests(suite)
 
 
-async def _everything(harness: AdapterHarness, appends: int = 1) -> Heard:
-    """Let things happen, one after the other, and hear all of them."""
-    heard, expected_n = None, 0
+async def _read_all(harness: AdapterHarness, appends: int = 1) -> BatchReader:
+    """Append to the source several times and read all events."""
+    reader, expected_n = None, 0
     async with harness.adapter() as adapter:
-        heard = Heard(adapter, None)
+        reader = BatchReader(adapter, None)
         for _ in range(appends):
             expected_n += harness.append()
-            await heard.until(expected_n, harness.within_s)
-        await heard.close()
-    expect(bool(heard.events), "no event came")
-    return heard
+            await reader.until(expected_n, harness.within_s)
+        await reader.close()
+    expect(bool(reader.events), "no event came")
+    return reader
 
 
 def _two_or_more(ages: list[float]) -> bool:

@@ -1,4 +1,4 @@
-"""Tiny campuses to try policies on: three rooms, twelve machines, three days, made from a seed."""
+"""Tiny generated campuses for tests: three clusters, twelve machines, three days."""
 
 import datetime as dt
 import random
@@ -72,14 +72,14 @@ def tiny_campus(seed: int = 0, fork_s: float | None = None) -> Campus:
 
 
 def _in_order(rows: list[_Row]) -> list[_Row]:
-    """By the first column alone: what is equal keeps its order, also beyond a fork."""
+    """Sorted by the first column only, stably, so that the order is the same after a fork."""
     return sorted(rows, key=lambda row: row[0])
 
 
 def _job(rng: random.Random, number: int) -> _Job:
     submit = float(rng.randrange(0, SPAN_S * 3 // 4))
     run = float(int(rng.lognormvariate(8.0, 1.2)) + 60)
-    if number % 25 == 0:  # hopeless: it never ends by itself
+    if number % 25 == 0:  # hopeless: it never completes
         return submit, _NEVER, submit + rng.randrange(3600, DAY_S)
     return submit, run, submit + rng.randrange(600, DAY_S) if number % 10 == 1 else _NEVER
 
@@ -95,13 +95,13 @@ def _sessions(rng: random.Random) -> list[_Session]:
 
 
 def _other_job(rng: random.Random, job: _Job, fork_s: float) -> _Job:
-    """The same job if it can be over by the fork, else one that nobody can tell from it before."""
+    """The same job if it is over by the fork, else one that differs only after the fork."""
     submit, run, kill = job
     late = float(rng.randrange(1, 5000))
     if submit >= fork_s:
         submit += late
     still_there = max(0.0, fork_s - submit)
-    if run > still_there:  # false where it never ends: that stays
+    if run > still_there:  # false for nan: a job that never completes stays so
         run += late
     if kill > fork_s:
         kill += 2 * late

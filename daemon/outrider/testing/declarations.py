@@ -9,7 +9,7 @@ import msgspec
 from outrider.model.errors import ConfigurationError
 from outrider.model.settings import Setting, build, describe
 from outrider.plugins.finding import CONTRACTS, wrong_version
-from outrider.testing.verdict import expect
+from outrider.testing.conformance import expect
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _MOST_LETTERS = 120

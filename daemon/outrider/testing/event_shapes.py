@@ -9,16 +9,16 @@ import msgspec
 from outrider.model import events as ev
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
-from outrider.testing.verdict import expect
+from outrider.testing.conformance import expect
 
 _SPEC_FIELDS = {field.name for field in msgspec.structs.fields(JobSpec)}
 
 
 def check_event(event: Any, sees: Set[int]) -> None:
-    """An event as the alphabet of `outrider.model.events` writes it.
+    """Check that an event has the form that `outrider.model.events` defines.
 
     Args:
-        event: as it came.
+        event: the event.
         sees: numbers of the kinds that the adapter declares.
 
     Raises:

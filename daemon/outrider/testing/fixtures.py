@@ -1,4 +1,4 @@
-"""Where a policy is tried: acting on a virtual campus or grid, and in shadow beside a campus."""
+"""Runs for policy tests: acting on a simulated campus or grid, or in shadow beside a campus."""
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ _EPOCH_S = 1800.0
 
 
 class Row(NamedTuple):
-    """What is compared of a ledger row."""
+    """The compared part of a ledger row."""
 
     time_s: float
     job: str
@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 
 class AnyFreeMachine(Policy):
-    """The batch system in the trial: the oldest job, on any free machine."""
+    """The incumbent in tests: the oldest job, on any free machine."""
 
     name: ClassVar[str] = "any_free_machine"
     description: ClassVar[str] = "oldest job first, on any free machine"
@@ -54,7 +54,7 @@ class AnyFreeMachine(Policy):
 
 
 def incumbent(seed: int = 0) -> Policy:
-    """A batch system to try policies beside."""
+    """An incumbent to run policies in shadow of."""
     return AnyFreeMachine(PolicySettings(), stream(seed, "testing:incumbent"))
 
 
@@ -64,7 +64,7 @@ def plans(policy: Policy) -> bool:
 
 
 def evaluation(policy: Policy, job: Job, view: SiteView) -> Any:
-    """What the engine would hand to `Policy.choose` with this job."""
+    """The evaluation that the engine would pass to `Policy.choose` with this job."""
     return (
         policy.evaluate_group(policy.group_key(job, view), view)
         if isinstance(policy, Groups)
@@ -72,12 +72,12 @@ def evaluation(policy: Policy, job: Job, view: SiteView) -> Any:
     )
 
 
-def act(
+def decisions_of(
     campus: Campus, policy: Policy, others: Sequence[Policy] = (), until_s: float | None = None
 ) -> list[Row]:
-    """The rows of a policy that acts on a campus, perhaps with others in shadow beside it.
+    """The decisions of a policy that acts on a campus, perhaps with others in shadow.
 
-    One that plans acts on the grid made of the campus: at a campus jobs can only be started.
+    A policy that plans acts on the grid made of the campus: on a campus jobs can only be started.
     """
     rows: list[Row] = []
 
@@ -96,14 +96,14 @@ def act(
     return rows
 
 
-def seen_from_outside(campus: Campus) -> list[NamedEvent]:
-    """What an adapter would tell of a campus whose jobs the incumbent starts.
+def observed_events(campus: Campus) -> list[NamedEvent]:
+    """Events that an adapter would yield for a campus under the incumbent's decisions.
 
-    A start is told half a second after the job could start: the time in which a shadow decides.
+    A start comes half a second after the job could start, so that a shadow decides before it.
     """
     run = CampusRun(campus, [incumbent()], lambda *row: None)
-    told = [_named(event, campus) for event in run.stream() if event[1] != TICK]
-    return sorted(told, key=lambda event: event[0])
+    events = [_named(event, campus) for event in run.stream() if event[1] != TICK]
+    return sorted(events, key=lambda event: event[0])
 
 
 def _named(event: Event, campus: Campus) -> NamedEvent:
@@ -125,7 +125,7 @@ class Shadow:
         start: wall clock of second 0.
 
     Attributes:
-        rows: what it decided so far.
+        rows: its decisions so far.
         site: the view that it sees.
     """
 
@@ -140,7 +140,7 @@ class Shadow:
         self._engine = Engine(self.site, accounting, [self.seat], self._intake, self)
 
     def play(self, events: Iterable[NamedEvent], until_s: float | None = None) -> None:
-        """Let events happen, in order; then time runs to `until_s`, or to the last of them."""
+        """Feed events in order, then advance time to `until_s`, or to the last event."""
         events = list(events)
         self._intake.arrive(SOURCE, events)
         end_s = events[-1][0] if until_s is None else until_s
@@ -151,7 +151,7 @@ class Shadow:
         return msgspec.msgpack.encode([self._intake.save(), self._engine.save()])
 
     def restore(self, saved: bytes) -> None:
-        """Go on from a snapshot. Only one at whose moment no event was waiting."""
+        """Go on from a snapshot; only from one without pending events."""
         intake, engine = msgspec.msgpack.decode(saved)
         self._intake.restore(intake, tuple)
         self._engine.restore(engine)
@@ -171,14 +171,14 @@ class Shadow:
         self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,
         reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
-        """Outcomes are watched where the policy is told of them."""
+        """Ignored: outcomes are checked where the policy observes them."""
 
 
-def before(events: Iterable[NamedEvent], time_s: float) -> list[NamedEvent]:
-    """Those up to a time."""
+def events_until(events: Iterable[NamedEvent], time_s: float) -> list[NamedEvent]:
+    """The events up to a time, inclusive."""
     return [event for event in events if event[0] <= time_s]
 
 
-def after(events: Iterable[NamedEvent], time_s: float) -> Iterator[NamedEvent]:
-    """Those beyond it."""
+def events_after(events: Iterable[NamedEvent], time_s: float) -> Iterator[NamedEvent]:
+    """The events after a time."""
     return (event for event in events if event[0] > time_s)

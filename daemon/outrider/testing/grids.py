@@ -9,17 +9,17 @@ from outrider.formats.workload import BATCH, INTERACTIVE, Workload
 from outrider.model.machines import MachineSpec
 
 _NEVER: Final = float("nan")
-_ASKS: Final = (1, 2, 3, 1, 2)
+_REQUESTED_CPUS: Final = (1, 2, 3, 1, 2)
 _ESTIMATES_S: Final = (900.0, 3600.0, 14_400.0, _NEVER)
 _CLASSES: Final = (BATCH, BATCH, INTERACTIVE)
 
 
 def as_grid(campus: Campus) -> Workload:
-    """The jobs of a campus that end by themselves; each room is one machine with a CPU a seat.
+    """The jobs of a campus that complete; each cluster becomes one machine with a CPU per computer.
 
-    Nobody sits at a grid's machines, none reboots and no job is killed. What a job asks for, its
-    estimate and its class follow from its number alone: they tell nothing of the future, so two
-    campuses that are alike until a fork are two grids that are.
+    A grid has no owners, no reboots and no kills. A job's request, estimate and class follow from
+    its number only, and so reveal nothing of the future: two campuses that are equal until a fork
+    become two grids that are.
     """
     ends = np.flatnonzero(~np.isnan(campus.run_s))
     numbers: list[int] = ends.tolist()
@@ -31,7 +31,7 @@ def as_grid(campus: Campus) -> Workload:
         job_names=[campus.job_names[n] for n in numbers],
         submit_s=campus.submit_s[ends],
         run_s=campus.run_s[ends],
-        cpus=np.array([_ASKS[n % len(_ASKS)] for n in numbers]),
+        cpus=np.array([_REQUESTED_CPUS[n % len(_REQUESTED_CPUS)] for n in numbers]),
         requested_s=np.full(len(ends), _NEVER),
         wait_s=np.full(len(ends), _NEVER),
         estimate_s=np.array([_ESTIMATES_S[n % len(_ESTIMATES_S)] for n in numbers]),

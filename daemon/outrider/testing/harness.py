@@ -1,4 +1,4 @@
-"""What an author provides so that the suite can try an adapter: a source, and power over it."""
+"""What an author provides to test an adapter: a source of events, and control over it."""
 
 import unittest
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ class AdapterHarness:
     """One source of events, and adapters on it.
 
     Class variables:
-        endless: the source goes on by itself; it may give more events than were appended.
-        within_s: longest time in which what was appended must have come.
+        endless: the source produces events by itself, perhaps more than were appended.
+        within_s: longest time in which appended events must have come.
         quiet_within_s: longest silence of an adapter on a healthy source.
     """
 
@@ -29,11 +29,11 @@ class AdapterHarness:
         return {}
 
     def append(self) -> int:
-        """Let something happen at the source.
+        """Make the source produce events.
 
         Returns:
-            how many events it will give, at least 1. Of an endless source: how many more must
-            have come before the suite looks at them.
+            number of events that come of it, at least 1. For an endless source: how many more
+            must come before the suite looks at them.
         """
         raise NotImplementedError
 
@@ -46,14 +46,14 @@ class AdapterHarness:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Remove what was made. Called after each question."""
+        """Remove everything that was made. Called after each test."""
 
     def needs_silence(self) -> None:
-        """Skip what cannot be asked of a source that never rests."""
+        """Skip a test that does not apply to a source that is never quiet."""
         if self.endless:
-            raise unittest.SkipTest("this source never rests")
+            raise unittest.SkipTest("this source is never quiet")
 
     def needs_a_source_to_take_away(self) -> None:
-        """Skip what cannot be asked of a source that is part of the adapter."""
+        """Skip a test that does not apply to a source that is part of the adapter."""
         if type(self).take_away is AdapterHarness.take_away:
             raise unittest.SkipTest("this source cannot be taken away")

@@ -1,4 +1,4 @@
-"""A witness beside a policy: checks each of its answers the moment it is given."""
+"""Instrumentation of a policy: checks and counts each of its decisions as it is made."""
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -17,30 +17,30 @@ from outrider.engine.state.site import Site
 from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice, Move
 from outrider.model.jobs import Job
 from outrider.model.outcomes import Outcome
-from outrider.testing.plans import check_plan, picture_of_queue
-from outrider.testing.verdict import NotConforming, expect
+from outrider.testing.conformance import NotConforming, expect
+from outrider.testing.plan_checks import check_plan, copy_of_queue
 
-_ENGINES_OWN = (NO_MACHINE, GUARD)
-_MOST_SENTENCE = 500
+_RESERVED_REASONS = (NO_MACHINE, GUARD)
+_MOST_LETTERS = 500
 
 
-class Witness:
-    """Steps between engine and policy; every question passes through it.
+class InstrumentedPolicy:
+    """Wraps `choose`, and `plan` and `observe` if it has them, of a policy with checks.
 
     Args:
-        policy: whose `choose`, and `plan` and `observe` if it has them, are watched from now on.
-        insist: tell the policy each time that the job must start (``may_defer=False``).
-        look: called with (job, view) after every choice, and for every job that waits or runs
-            after every plan, for further questions.
+        policy: the policy; its methods are replaced.
+        insist: always pass ``may_defer=False`` to the policy.
+        look: called with (job, view) after every choice, and for every queued or running job
+            after every plan, for further checks.
 
     Attributes:
-        asked: how often the policy chose or planned.
-        kept: how often it chose to keep a job queued.
-        told: how many outcomes it saw.
-        keys: every key it gave, with the hour at which it last did.
-        choosing_s: seconds it spent choosing or planning.
-        moves_n: how many moves it planned.
-        queue: what it planned from last; None where it does not plan.
+        calls_n: calls of `choose` and `plan`.
+        deferred_n: choices that deferred a job.
+        outcomes_n: outcomes observed.
+        keys: every group key that the policy returned.
+        deciding_s: seconds spent in `choose` and `plan`.
+        moves_n: moves planned.
+        queue: the queue of the last plan; None if it does not plan.
     """
 
     def __init__(
@@ -50,41 +50,42 @@ class Witness:
         look: Callable[[Job, Site], None] | None = None,
     ) -> None:
         self.policy = policy
-        self.asked = self.kept = self.told = self.moves_n = 0
+        self.calls_n = self.deferred_n = self.outcomes_n = self.moves_n = 0
         self.queue: Queue | None = None
         self.keys: dict[Hashable, None] = {}
-        self.choosing_s = 0.0
+        self.deciding_s = 0.0
         self._insist = insist
         self._look = look
-        watched: dict[str, Callable[..., Any]] = {"choose": self._watch_choose}
+        wrapped: dict[str, Callable[..., Any]] = {"choose": self._wrapped_choose}
         self._choose = policy.choose
         if isinstance(policy, Plans):
             self._plan = policy.plan
-            watched["plan"] = self._watch_plan
+            wrapped["plan"] = self._wrapped_plan
         if isinstance(policy, Learns):
             self._observe = policy.observe
-            watched["observe"] = self._watch_observe
-        for name, method in watched.items():
+            wrapped["observe"] = self._wrapped_observe
+        for name, method in wrapped.items():
             setattr(policy, name, method)
 
-    def _watch_choose(self, job: Job, evaluation: Any, view: Any, may_defer: bool) -> Choice:
+    def _wrapped_choose(self, job: Job, evaluation: Any, view: Any, may_defer: bool) -> Choice:
         site: Site = view.site if isinstance(view, OpenPlaces) else view
         may_defer = may_defer and not self._insist
-        self._note_key(job, site)
-        before = _picture(site)
+        self._record_key(job, site)
+        before = _copy_of_site(site)
         began = time.perf_counter()
         choice = self._choose(job, evaluation, view, may_defer)
-        self.choosing_s += time.perf_counter() - began
-        self.asked += 1
-        where = f"choice {self.asked}, at {site.now:g} s"
-        expect(_picture(site) == before, f"{where}: choose() changed the site; it may only look")
+        self.deciding_s += time.perf_counter() - began
+        self.calls_n += 1
+        where = f"choice {self.calls_n}, at {site.now:g} s"
+        is_same = _copy_of_site(site) == before
+        expect(is_same, f"{where}: choose() changed the site; it may only look")
         check_choice(choice, job, site, may_defer, where)
-        self.kept += choice.machine == NOWHERE and choice.reason != NO_MACHINE
+        self.deferred_n += choice.machine == NOWHERE and choice.reason != NO_MACHINE
         if self._look is not None:
             self._look(job, site)
         return choice
 
-    def _note_key(self, job: Job, site: Site) -> None:
+    def _record_key(self, job: Job, site: Site) -> None:
         key = self.policy.group_key(job, site)
         try:
             check_key(key)
@@ -92,43 +93,43 @@ class Witness:
             raise NotConforming(str(error)) from error
         self.keys[key] = None
 
-    def _watch_plan(self, queue: Queue, view: Any) -> Iterable[Move]:
+    def _wrapped_plan(self, queue: Queue, view: Any) -> Iterable[Move]:
         site: Site = view
         self.queue = queue
         for job in queue.jobs:
-            self._note_key(job, site)
-        before = _picture(site), picture_of_queue(queue)
+            self._record_key(job, site)
+        before = _copy_of_site(site), copy_of_queue(queue)
         began = time.perf_counter()
         moves = list(self._plan(queue, site))
-        self.choosing_s += time.perf_counter() - began
-        self.asked += 1
+        self.deciding_s += time.perf_counter() - began
+        self.calls_n += 1
         self.moves_n += len(moves)
-        where = f"plan {self.asked}, at {site.now:g} s"
-        after = _picture(site), picture_of_queue(queue)
+        where = f"plan {self.calls_n}, at {site.now:g} s"
+        after = _copy_of_site(site), copy_of_queue(queue)
         expect(after == before, f"{where}: plan() changed the site; it may only look")
         check_plan(moves, site, where)
         for number, move in enumerate(moves, 1):
-            _check_grounds(move, f"{where}, move {number}")
+            _check_reason_and_scores(move, f"{where}, move {number}")
         if self._look is not None:
             for job in (*queue.jobs, *site.running):
                 self._look(job, site)
         return moves
 
-    def _watch_observe(self, outcome: Outcome, view: Any, on_policy: bool) -> Sequence[float]:
-        self.told += 1
+    def _wrapped_observe(self, outcome: Outcome, view: Any, on_policy: bool) -> Sequence[float]:
+        self.outcomes_n += 1
         rewards = self._observe(outcome, view, on_policy)
-        check_rewards(rewards, f"outcome {self.told} ({outcome.ending}), at {view.now:g} s")
+        check_rewards(rewards, f"outcome {self.outcomes_n} ({outcome.ending}), at {view.now:g} s")
         return rewards
 
 
 def check_choice(choice: Any, job: Job, site: Site, may_defer: bool, where: str) -> None:
-    """A `Choice` of a machine on which the job may start, or of none where that is allowed."""
+    """Check a `Choice`: a machine on which the job may start, or none if deferring is allowed."""
     expect(isinstance(choice, Choice), f"{where}: choose() must return a Choice: {choice!r}")
     machine = choice.machine
     if machine == NOWHERE and choice.reason == NO_MACHINE:
-        return  # it fits nowhere: nobody chose that
+        return  # the job fits nowhere: not the policy's choice
     if machine == NOWHERE:
-        expect(may_defer, f"{where}: kept the job queued although may_defer is False")
+        expect(may_defer, f"{where}: deferred the job although may_defer is False")
     else:
         refusal = find_refusal(site, job.spec, machine, job.spec.cpus)
         expect(
@@ -136,18 +137,18 @@ def check_choice(choice: Any, job: Job, site: Site, may_defer: bool, where: str)
             f"{where}: chose machine {machine!r} for job {job.number}, which cannot start there: "
             + ("" if refusal is None else f"asked for {refusal.asked}, but {refusal.left}"),
         )
-    _check_grounds(choice, where)
+    _check_reason_and_scores(choice, where)
 
 
-def _check_grounds(choice: Choice | Move, where: str) -> None:
-    """A reason in a word or two, a propensity and scores that are sound."""
+def _check_reason_and_scores(choice: Choice | Move, where: str) -> None:
+    """Check the reason (a word or two), the propensity and the scores."""
     propensity = choice.propensity
     expect(
         isinstance(choice.reason, str) and choice.reason != "" and "\n" not in choice.reason,
         f"{where}: the reason must be a word or two: {choice.reason!r}",
     )
     expect(
-        choice.reason not in _ENGINES_OWN,
+        choice.reason not in _RESERVED_REASONS,
         f"{where}: the reason {choice.reason!r} is the engine's own; take another word",
     )
     expect(
@@ -159,16 +160,16 @@ def _check_grounds(choice: Choice | Move, where: str) -> None:
 
 
 def check_scores(scores: Any, where: str) -> None:
-    """Names to finite numbers."""
+    """Check that scores map names to finite numbers."""
     expect(isinstance(scores, dict), f"{where}: scores must be a dict: {scores!r}")
     for name, score in scores.items():
-        expect(isinstance(name, str), f"{where}: scores are told by name, not by {name!r}")
+        expect(isinstance(name, str), f"{where}: scores are given by name, not by {name!r}")
         number = isinstance(score, (int, float)) and isfinite(score)
         expect(number, f"{where}: the score of {name!r} must be a finite number: {score!r}")
 
 
 def check_rewards(rewards: Any, where: str) -> None:
-    """A sequence of finite numbers, perhaps empty."""
+    """Check that rewards are a sequence of finite numbers, perhaps empty."""
     expect(
         isinstance(rewards, Sequence) and not isinstance(rewards, (str, bytes)),
         f"{where}: observe() must return a sequence of rewards: {rewards!r}",
@@ -181,7 +182,7 @@ def check_rewards(rewards: Any, where: str) -> None:
 
 
 def check_prediction(prediction: Any, where: str) -> None:
-    """A probability and a length, or no opinion."""
+    """Check that a prediction is a probability and a run time, each or all None if unknown."""
     if prediction is None:
         return
     expect(isinstance(prediction, Prediction), f"{where}: predict() gave {prediction!r}")
@@ -196,17 +197,17 @@ def check_prediction(prediction: Any, where: str) -> None:
     )
 
 
-def check_sentence(said: Any, where: str) -> None:
-    """One line that a user on call can read."""
-    expect(isinstance(said, str) and said.strip() != "", f"{where}: explain() said {said!r}")
+def check_explanation(text: Any, where: str) -> None:
+    """Check that an explanation is one short line of text."""
+    expect(isinstance(text, str) and text.strip() != "", f"{where}: explain() returned {text!r}")
     expect(
-        "\n" not in said and len(said) <= _MOST_SENTENCE,
-        f"{where}: explain() must give one sentence of at most {_MOST_SENTENCE} letters: {said!r}",
+        "\n" not in text and len(text) <= _MOST_LETTERS,
+        f"{where}: explain() must give one sentence of at most {_MOST_LETTERS} letters: {text!r}",
     )
 
 
-def _picture(site: Site) -> tuple[Any, ...]:
-    """What a policy could spoil."""
+def _copy_of_site(site: Site) -> tuple[Any, ...]:
+    """A copy of everything of the site that a policy could change."""
     return (
         site.now,
         bytes(site.state),

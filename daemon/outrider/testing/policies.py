@@ -4,17 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from outrider.api.policy import Policy
-from outrider.testing.deciding import DecidesSoundly
-from outrider.testing.memory import RemembersAndForgetsNothing
-from outrider.testing.places import AsksForWhatIsPossible
-from outrider.testing.propensities import TellsItsChances
-from outrider.testing.verdict import ask_all
+from outrider.testing.conformance import run_all_tests
+from outrider.testing.decision_tests import DecisionTests
+from outrider.testing.learning_tests import LearningTests
+from outrider.testing.placement_tests import PlacementTests
+from outrider.testing.propensity_tests import PropensityTests
 
 
-class PolicyConformance(
-    DecidesSoundly, AsksForWhatIsPossible, TellsItsChances, RemembersAndForgetsNothing
-):
-    """What every policy must hold. Subclass it, name it ``Test...`` and say which policy.
+class PolicyConformance(DecisionTests, PlacementTests, PropensityTests, LearningTests):
+    """The contract of every policy. Subclass it, name it ``Test...`` and set the policy.
 
     ::
 
@@ -30,21 +28,21 @@ class PolicyConformance(
 def check_policy(
     policy_type: type[Policy], settings: Mapping[str, Any] | None = None
 ) -> dict[str, str]:
-    """Ask a policy everything at once.
+    """Run all tests on a policy.
 
     Args:
         policy_type: the class under test.
         settings: settings to build it with, beside its defaults.
 
     Returns:
-        what was asked, and ``passed`` or why it does not apply.
+        for each test, ``passed`` or why it does not apply.
 
     Raises:
-        NotConforming: names every question that was answered wrongly, and how.
+        NotConforming: names every test that failed, and why.
     """
     suite = type(
         policy_type.__name__,
         (PolicyConformance,),
         {"policy": policy_type, "settings": dict(settings or {})},
     )
-    return ask_all(suite())
+    return run_all_tests(suite())

@@ -1,4 +1,4 @@
-"""Listening to an adapter within bounds of time, as the daemon's supervisor does."""
+"""Reading batches of an adapter within time limits, as the daemon's supervisor does."""
 
 import asyncio
 import contextlib
@@ -10,22 +10,22 @@ import msgspec
 
 from outrider.api.adapter import Adapter, Batch
 from outrider.model.events import NamedEvent
+from outrider.testing.conformance import NotConforming, expect
 from outrider.testing.harness import AdapterHarness
-from outrider.testing.verdict import NotConforming, expect
 
 _SETTLE_S: Final = 1.0
-_LOOPS_OWN: Final = "asyncio_"  # its default executor, as `asyncio.to_thread` uses it
+_LOOP_THREADS: Final = "asyncio_"  # of its default executor, which `asyncio.to_thread` uses
 
 
-class Heard:
-    """What came from one run of `batches`, and where each batch left off.
+class BatchReader:
+    """The batches of one call of `batches`, and the cursor after each.
 
     The adapter must have been entered; `close` before its context is left.
 
     Attributes:
         batches: in order.
         events: of all batches.
-        cursors: (events until then, cursor) wherever it differs from the one before, as the
+        cursors: (events until then, cursor) wherever it differs from the previous one, as the
             journal would store it.
     """
 
@@ -37,7 +37,7 @@ class Heard:
         self._pending: asyncio.Task[Batch] | None = None
 
     async def until(self, events_n: int, within_s: float) -> None:
-        """Listen until so many events have come. Raises `NotConforming` if they do not in time."""
+        """Read until `events_n` events have come. Raises `NotConforming` if they do not in time."""
         loop = asyncio.get_running_loop()
         end_s = loop.time() + within_s
         while len(self.events) < events_n:
@@ -50,7 +50,7 @@ class Heard:
     async def ages(
         self, for_s: float, enough: Callable[[list[float]], bool] | None = None
     ) -> list[float]:
-        """Listen for a while, or until it is enough; returns the ages of what came, in order."""
+        """Read for `for_s`, or until `enough`; returns the ages of the batches, in order."""
         loop = asyncio.get_running_loop()
         end_s = loop.time() + for_s
         ages: list[float] = []
@@ -61,7 +61,7 @@ class Heard:
         return ages
 
     async def close(self) -> None:
-        """Stop listening, in the middle of whatever the adapter does."""
+        """Stop reading, even in the middle of a batch."""
         if self._pending is not None:
             self._pending.cancel()
             with contextlib.suppress(asyncio.CancelledError, StopAsyncIteration):
@@ -82,10 +82,10 @@ class Heard:
             batch = pending.result()
         except StopAsyncIteration:
             raise NotConforming("batches() came to an end; it must go on for ever") from None
-        self._keep(batch)
+        self._record(batch)
         return batch
 
-    def _keep(self, batch: Batch) -> None:
+    def _record(self, batch: Batch) -> None:
         expect(isinstance(batch, Batch), f"batches() must yield Batches: {batch!r}")
         self.batches.append(batch)
         self.events += batch.events
@@ -97,25 +97,27 @@ class Heard:
             self.cursors.append((len(self.events), stored))
 
 
-async def listen(harness: AdapterHarness, cursor: Any, events_n: int, then_s: float) -> Heard:
-    """Start an adapter at a cursor, hear so many events, listen on for a while, and leave it."""
+async def read_batches(
+    harness: AdapterHarness, cursor: Any, events_n: int, then_s: float
+) -> BatchReader:
+    """Start an adapter at a cursor, read `events_n` events, read on for `then_s`, and leave it."""
     async with harness.adapter() as adapter:
-        heard = Heard(adapter, cursor)
-        await heard.until(events_n, harness.within_s)
-        await heard.ages(then_s)
-        await heard.close()
-    return heard
+        reader = BatchReader(adapter, cursor)
+        await reader.until(events_n, harness.within_s)
+        await reader.ages(then_s)
+        await reader.close()
+    return reader
 
 
-async def tasks_left(known: set[asyncio.Task[Any]]) -> set[str]:
-    """Names of tasks that were not there before and do not end by themselves at once."""
+async def remaining_tasks(known: set[asyncio.Task[Any]]) -> set[str]:
+    """Names of new tasks that do not end by themselves soon."""
     left = asyncio.all_tasks() - known
     if left:
         _, left = await asyncio.wait(left, timeout=_SETTLE_S)
     return {task.get_name() for task in left}
 
 
-def threads_left(known: Iterable[threading.Thread]) -> set[str]:
-    """Names of threads that were not there before, but for those that the event loop keeps."""
+def remaining_threads(known: Iterable[threading.Thread]) -> set[str]:
+    """Names of new threads, except those of the event loop."""
     names = {thread.name for thread in set(threading.enumerate()).difference(known)}
-    return {name for name in names if not name.startswith(_LOOPS_OWN)}
+    return {name for name in names if not name.startswith(_LOOP_THREADS)}

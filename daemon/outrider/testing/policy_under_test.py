@@ -1,4 +1,4 @@
-"""The policy under test, and where to get a fresh one."""
+"""The policy under test, and how to make a new one."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -10,7 +10,7 @@ from outrider.testing.campuses import tiny_campus
 from outrider.testing.fixtures import Shadow
 
 
-class Candidate:
+class PolicyUnderTest:
     """Base of the policy suites.
 
     Class variables:
@@ -22,14 +22,14 @@ class Candidate:
     settings: ClassVar[Mapping[str, Any]] = {}
 
     def make(self, seed: int = 0) -> Policy:
-        """A fresh policy of a seed, as replay and the daemon would make it."""
+        """A new policy with a seed, made as by replay and the daemon."""
         record = self.policy.settings_type
         return self.policy(
             build(record, self.settings, record.__name__),
             stream(seed, f"policy:{self.policy.name}"),
         )
 
-    def beside(self, policy: Policy, order: tuple[int, ...] = (0, 1, 2)) -> Shadow:
+    def in_shadow(self, policy: Policy, order: tuple[int, ...] = (0, 1, 2)) -> Shadow:
         """The policy in shadow beside the tiny campus; `order` numbers its clusters."""
         campus = tiny_campus()
         return Shadow(policy, [campus.clusters[at] for at in order], campus.start)

@@ -1,4 +1,4 @@
-"""Is a plan sound: moves of known jobs, possible together in their order, each with its reason?"""
+"""Checks of plans: moves of known jobs, possible together in their order."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -7,7 +7,7 @@ from outrider.api.queue import Queue
 from outrider.engine.state.site import Site
 from outrider.model.decisions import PREEMPT, RESUME, SHRINK, START, Move
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, RUNNING, SUSPENDED_STATE, Job
-from outrider.testing.verdict import expect
+from outrider.testing.conformance import expect
 
 _MAY_BE: Final = {
     START: (QUEUED,),
@@ -18,7 +18,7 @@ _MAY_BE: Final = {
 
 
 def check_plan(moves: Sequence[Any], site: Site, where: str) -> None:
-    """Every move is possible after those before it."""
+    """Check that every move is possible after those before it."""
     left = [site.cpus_of(m) - site.busy[m] for m in range(site.machines_n)]
     moved: set[int] = set()
     for number, move in enumerate(moves, 1):
@@ -37,7 +37,7 @@ def check_plan(moves: Sequence[Any], site: Site, where: str) -> None:
 
 
 def _job_of(move: Move, site: Site, at: str) -> Job:
-    """The job, if there is one that may be moved like this."""
+    """The job of a move, checked to be in a state that allows it."""
     expect(
         move.action in _MAY_BE,
         f"{at}: action {move.action!r}; right would be one of {', '.join(_MAY_BE)}",
@@ -49,7 +49,7 @@ def _job_of(move: Move, site: Site, at: str) -> Job:
 
 
 def _check_place(move: Move, job: Job, site: Site, at: str) -> None:
-    """A machine that exists, that of its run if it has one; CPUs that it may have."""
+    """Check the machine (that of the run, if there is one) and the CPUs."""
     machine, cpus, asked = move.machine, move.cpus, job.spec.cpus
     known = isinstance(machine, int) and 0 <= machine < site.machines_n
     expect(known, f"{at}: there is no machine {machine!r}: {move}")
@@ -60,12 +60,12 @@ def _check_place(move: Move, job: Job, site: Site, at: str) -> None:
     if move.action == PREEMPT:
         expect(cpus == 0, f"{at}: a preempted run has 0 CPUs, not {cpus!r}: {move}")
     elif move.action == START:
-        expect(cpus == asked, f"{at}: a start gives all {asked} CPUs it asks for: {move}")
+        expect(cpus == asked, f"{at}: a start gives all {asked} CPUs it requests: {move}")
     else:
         expect(1 <= cpus <= asked, f"{at}: right would be 1 to {asked} CPUs: {move}")
 
 
-def picture_of_queue(queue: Queue) -> tuple[Any, ...]:
-    """What a policy could spoil of the queue."""
+def copy_of_queue(queue: Queue) -> tuple[Any, ...]:
+    """A copy of everything of the queue that a policy could change."""
     columns = (queue.submit_s, queue.estimate_s, queue.order, queue.cpus, queue.vo)
     return ([job.number for job in queue.jobs], *(column.tobytes() for column in columns))

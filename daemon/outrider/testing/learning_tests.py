@@ -1,4 +1,4 @@
-"""Does a policy learn from outcomes alone, and lose nothing over a restart?"""
+"""Tests of policies: learning from outcomes only, snapshots without loss, and speed."""
 
 import time
 import unittest
@@ -15,54 +15,54 @@ from outrider.model.events import EVICTION_REASONS
 from outrider.model.jobs import Job, JobSpec
 from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN, Outcome
 from outrider.testing.campuses import SPAN_S, tiny_campus
-from outrider.testing.candidate import Candidate
+from outrider.testing.conformance import expect
 from outrider.testing.fixtures import (
     Shadow,
-    act,
-    after,
-    before,
+    decisions_of,
     evaluation,
+    events_after,
+    events_until,
+    observed_events,
     plans,
-    seen_from_outside,
 )
-from outrider.testing.instrumented_policy import Witness, check_rewards
-from outrider.testing.verdict import expect
+from outrider.testing.instrumented_policy import InstrumentedPolicy, check_rewards
+from outrider.testing.policy_under_test import PolicyUnderTest
 
 _CUT_S: Final = 38.5 * 3600.0
 _Scores = dict[Hashable, dict[str, float]]
 
 
-class RemembersAndForgetsNothing(Candidate):
-    """Questions about learning, snapshots and speed."""
+class LearningTests(PolicyUnderTest):
+    """Tests of learning, snapshots and speed."""
 
     def test_being_asked_teaches_nothing(self) -> None:
-        """Choices without outcomes leave every score as it was.
+        """Choices without outcomes change no score.
 
-        A policy that plans may learn from the state of the site in which a moment finds it, but
-        once: not from being asked again.
+        A policy that plans may learn from the state of the site, but once at each moment: not
+        from further calls.
         """
-        shadow, witness = self._until_cut()
+        shadow, instrumented = self._run_to_cut()
         policy, site = shadow.policy, shadow.site
         expect(site.free_total > 0, "no machine is free at the cut: nothing to ask")
         job = Job(1_000_000, JobSpec(user="ann"), site.now - 60.0)
 
         def ask() -> None:
             if isinstance(policy, Plans):
-                if witness.queue is not None:
-                    policy.plan(witness.queue, site)
+                if instrumented.queue is not None:
+                    policy.plan(instrumented.queue, site)
             else:
                 policy.choose(job, evaluation(policy, job, site), site, True)
 
         if isinstance(policy, Plans):
-            ask()  # the moment is new to it
-        learned = _scores(policy, witness.keys, site)
+            ask()  # it may learn once from this moment
+        learned = _scores(policy, instrumented.keys, site)
         for _ in range(50):
             ask()
-        _expect_alike(_scores(policy, witness.keys, site), learned, "after 50 choices")
+        _expect_alike(_scores(policy, instrumented.keys, site), learned, "after 50 choices")
 
     def test_it_takes_every_ending(self) -> None:
         """Completed, evicted and removed for every reason; also a job it was never asked about."""
-        shadow, _ = self._until_cut()
+        shadow, _ = self._run_to_cut()
         policy, site = shadow.policy, shadow.site
         if not isinstance(policy, Learns):
             raise unittest.SkipTest("it does not learn")
@@ -84,70 +84,70 @@ class RemembersAndForgetsNothing(Candidate):
 
     def test_a_restart_changes_nothing(self) -> None:
         """Saved as MessagePack, restored into a fresh policy: it goes on as if uninterrupted."""
-        told = seen_from_outside(tiny_campus())
-        through, watched = self._until_cut(told)
-        saved = through.save()
-        decided_n = len(through.rows)
-        through.play(after(told, _CUT_S), SPAN_S)
+        events = observed_events(tiny_campus())
+        uninterrupted, instrumented = self._run_to_cut(events)
+        saved = uninterrupted.save()
+        decided_n = len(uninterrupted.rows)
+        uninterrupted.play(events_after(events, _CUT_S), SPAN_S)
 
         fresh = self.make(seed=99)
-        resumed = self.beside(fresh)
+        resumed = self.in_shadow(fresh)
         resumed.restore(saved)
-        resumed.play(after(told, _CUT_S), SPAN_S)
+        resumed.play(events_after(events, _CUT_S), SPAN_S)
 
-        rest = through.rows[decided_n:]
+        rest = uninterrupted.rows[decided_n:]
         for one, other in zip(resumed.rows, rest, strict=False):
             expect(one == other, f"after a restart it decided {one} instead of {other}")
         expect(len(resumed.rows) == len(rest), "after a restart it decided more, or less often")
-        keys = watched.keys
+        keys = instrumented.keys
         _expect_alike(
             _scores(fresh, keys, resumed.site),
-            _scores(through.policy, keys, through.site),
+            _scores(uninterrupted.policy, keys, uninterrupted.site),
             "at the end of a run with a restart",
         )
 
     def test_clusters_may_be_numbered_anew_after_a_restart(self) -> None:
         """What was learned of a cluster is found again by its name."""
-        told = seen_from_outside(tiny_campus())
-        shadow, watched = self._until_cut(told)
+        events = observed_events(tiny_campus())
+        shadow, instrumented = self._run_to_cut(events)
         fresh = self.make(seed=99)
-        renumbered = self.beside(fresh, order=(2, 0, 1))
+        renumbered = self.in_shadow(fresh, order=(2, 0, 1))
         renumbered.restore(shadow.save())
         expect(
             shadow.site.cluster_names != renumbered.site.cluster_names,
             "the clusters kept their numbers: nothing was tried",
         )
         _expect_alike(
-            _scores(fresh, watched.keys, renumbered.site),
-            _scores(shadow.policy, watched.keys, shadow.site),
+            _scores(fresh, instrumented.keys, renumbered.site),
+            _scores(shadow.policy, instrumented.keys, shadow.site),
             "after clusters were numbered anew",
         )
-        again = Witness(fresh)
-        renumbered.play(after(told, _CUT_S), SPAN_S)
-        expect(again.asked > 0, "the policy was not asked again")
+        again = InstrumentedPolicy(fresh)
+        renumbered.play(events_after(events, _CUT_S), SPAN_S)
+        expect(again.calls_n > 0, "the policy was not asked again")
 
     def test_its_speed_is_told(self) -> None:
         """Prints the time of a choice or a plan; no bound, for machines differ."""
         policy = self.make()
-        witness = Witness(policy)
+        instrumented = InstrumentedPolicy(policy)
         began = time.perf_counter()
-        act(tiny_campus(), policy)
+        decisions_of(tiny_campus(), policy)
         whole_s = time.perf_counter() - began
-        mean_us = witness.choosing_s / max(1, witness.asked) * 1e6
+        mean_us = instrumented.deciding_s / max(1, instrumented.calls_n) * 1e6
         answers = "plans" if plans(policy) else "choices"
-        print(  # noqa: T201 - this is what the question is for
-            f"{policy.name}: {witness.asked} {answers} of {mean_us:.1f} us each, "
-            f"{witness.told} outcomes, {whole_s:.2f} s in all with the witness"
+        print(  # noqa: T201 - this is the purpose of the test
+            f"{policy.name}: {instrumented.calls_n} {answers} of {mean_us:.1f} us each, "
+            f"{instrumented.outcomes_n} outcomes, {whole_s:.2f} s in all with instrumentation"
         )
 
-    def _until_cut(self, told: Iterable[Any] | None = None) -> tuple[Shadow, Witness]:
-        """The policy in shadow, half way through the tiny campus."""
+    def _run_to_cut(self, events: Iterable[Any] | None = None) -> tuple[Shadow, InstrumentedPolicy]:
+        """The policy in shadow, at the cut of the tiny campus."""
         policy = self.make()
-        witness = Witness(policy)
-        shadow = self.beside(policy)
-        shadow.play(before(told or seen_from_outside(tiny_campus()), _CUT_S), _CUT_S)
-        expect(witness.asked > 0, "the policy was never asked")
-        return shadow, witness
+        instrumented = InstrumentedPolicy(policy)
+        shadow = self.in_shadow(policy)
+        shadow.play(events_until(events or observed_events(tiny_campus()), _CUT_S), _CUT_S)
+        expect(instrumented.calls_n > 0, "the policy was never asked")
+        return shadow, instrumented
 
 
 def _scores(policy: Policy, keys: Iterable[Hashable], site: Site) -> _Scores:

@@ -1,4 +1,4 @@
-"""Does a policy decide soundly: declared, deterministic, within its bounds, without foresight?"""
+"""Tests of policies: declarations, determinism, valid decisions, and no use of the future."""
 
 import random
 import unittest
@@ -14,22 +14,22 @@ from outrider.model.jobs import Job
 from outrider.model.machines import MachineSpec
 from outrider.plugins.finding import POLICIES
 from outrider.testing.campuses import DAY_S, tiny_campus
-from outrider.testing.candidate import Candidate
+from outrider.testing.conformance import expect
 from outrider.testing.declarations import check_identity, check_settings
-from outrider.testing.fixtures import act, before, incumbent, plans, seen_from_outside
+from outrider.testing.fixtures import decisions_of, events_until, incumbent, observed_events, plans
 from outrider.testing.instrumented_policy import (
-    Witness,
+    InstrumentedPolicy,
+    check_explanation,
     check_prediction,
     check_scores,
-    check_sentence,
 )
-from outrider.testing.verdict import expect
+from outrider.testing.policy_under_test import PolicyUnderTest
 
 FORK_S: Final = 1.5 * DAY_S
 
 
-class DecidesSoundly(Candidate):
-    """Questions about declarations and choices."""
+class DecisionTests(PolicyUnderTest):
+    """Tests of declarations and decisions."""
 
     def test_it_says_what_it_is(self) -> None:
         """Class variables are there and of the right kind."""
@@ -60,9 +60,9 @@ class DecidesSoundly(Candidate):
         """No chance but the generator it was handed, no clock, nothing kept between two runs."""
         campus = tiny_campus()
         random.seed(1)
-        first = act(campus, self.make())
+        first = decisions_of(campus, self.make())
         random.seed(2)
-        _expect_same(act(campus, self.make()), first, "a second run with the same seed")
+        _expect_same(decisions_of(campus, self.make()), first, "a second run with the same seed")
         expect(first != [], "the policy decided nothing at all on a campus of 150 jobs")
 
     def test_another_policy_in_the_same_run_changes_nothing(self) -> None:
@@ -70,40 +70,42 @@ class DecidesSoundly(Candidate):
         campus = tiny_campus()
         twin = self.make(seed=1)
         vars(twin)["name"] = "twin"
-        alone = act(campus, self.make())
+        alone = decisions_of(campus, self.make())
         _expect_same(
-            act(campus, self.make(), [incumbent(), twin]), alone, "a run with others in shadow"
+            decisions_of(campus, self.make(), [incumbent(), twin]),
+            alone,
+            "a run with others in shadow",
         )
 
     def test_every_choice_is_a_free_machine_or_the_queue(self) -> None:
         """Sound choices or plans, scores and rewards in a whole run, for two campuses."""
         for seed in (0, 1):
             policy = self.make()
-            witness = Witness(policy)
-            act(tiny_campus(seed), policy)
-            expect(witness.asked > 0, "the policy was never asked")
-            expect(witness.moves_n > 0 or not plans(policy), "no plan ever moved a job")
+            instrumented = InstrumentedPolicy(policy)
+            decisions_of(tiny_campus(seed), policy)
+            expect(instrumented.calls_n > 0, "the policy was never asked")
+            expect(instrumented.moves_n > 0 or not plans(policy), "no plan ever moved a job")
 
     def test_it_starts_a_job_that_may_not_be_kept(self) -> None:
         """``may_defer=False`` is obeyed by the policy itself, not only by the engine's guard."""
         policy = self.make()
         if plans(policy):
             raise unittest.SkipTest("it plans whole rounds: no job is put to it that must start")
-        witness = Witness(policy, insist=True)
-        act(tiny_campus(), policy)
-        expect(witness.kept == 0, "kept a job queued although may_defer is False")
+        instrumented = InstrumentedPolicy(policy, insist=True)
+        decisions_of(tiny_campus(), policy)
+        expect(instrumented.deferred_n == 0, "deferred a job although may_defer is False")
 
     def test_it_explains_each_job_in_one_sentence(self) -> None:
         """`explain` and `scores` answer for every job, also before anything was learned."""
 
         def look(job: Job, site: Site) -> None:
-            check_sentence(policy.explain(job, site), f"at {site.now:g} s")
+            check_explanation(policy.explain(job, site), f"at {site.now:g} s")
             check_scores(policy.scores(policy.group_key(job, site), site), f"at {site.now:g} s")
 
         policy = self.make()
-        act(tiny_campus(), policy, until_s=DAY_S)
-        Witness(policy := self.make(), look=look)
-        act(tiny_campus(), policy)
+        decisions_of(tiny_campus(), policy, until_s=DAY_S)
+        InstrumentedPolicy(policy := self.make(), look=look)
+        decisions_of(tiny_campus(), policy)
 
     def test_it_predicts_what_can_be_and_predicting_changes_nothing(self) -> None:
         """`predict` gives a probability and a length, and may be asked at any time."""
@@ -118,45 +120,46 @@ class DecidesSoundly(Candidate):
         if not isinstance(policy, Predicts):
             raise unittest.SkipTest("it does not predict")
         campus = tiny_campus()
-        plain = act(campus, self.make())
-        Witness(policy, look=look)
-        _expect_same(act(campus, policy), plain, "a run in which predictions were asked for")
+        plain = decisions_of(campus, self.make())
+        InstrumentedPolicy(policy, look=look)
+        asked = decisions_of(campus, policy)
+        _expect_same(asked, plain, "a run in which predictions were asked for")
 
     def test_it_cannot_see_the_future(self) -> None:
         """Two campuses that are alike until a moment are decided alike until then."""
-        plain = act(tiny_campus(), self.make())
-        forked = act(tiny_campus(fork_s=FORK_S), self.make())
+        plain = decisions_of(tiny_campus(), self.make())
+        forked = decisions_of(tiny_campus(fork_s=FORK_S), self.make())
         past = _until(plain, FORK_S)
         _expect_same(_until(forked, FORK_S), past, "a campus whose future differs")
         expect(plain != forked, "the two campuses were decided alike to the end: no difference?")
-        cut = act(tiny_campus(), self.make(), until_s=FORK_S)
+        cut = decisions_of(tiny_campus(), self.make(), until_s=FORK_S)
         _expect_same(_until(cut, FORK_S), past, "a run that stops there")
 
     def test_watts_may_be_unknown(self) -> None:
         """Of some machines, and of all."""
-        told = seen_from_outside(tiny_campus())
+        events = observed_events(tiny_campus())
         for hidden in (("cellar",), ("attic", "cellar", "library")):
             policy = self.make()
-            witness = Witness(policy)
-            self.beside(policy).play(_without_watts(told, hidden))
-            expect(witness.asked > 0, "the policy was never asked")
+            instrumented = InstrumentedPolicy(policy)
+            self.in_shadow(policy).play(_without_watts(events, hidden))
+            expect(instrumented.calls_n > 0, "the policy was never asked")
 
     def test_machines_and_clusters_may_come_and_go(self) -> None:
         """A new cluster appears in the middle, a machine moves into it, a cluster empties."""
-        told = seen_from_outside(tiny_campus())
+        events = observed_events(tiny_campus())
         policy = self.make()
-        witness = Witness(policy)
-        shadow = self.beside(policy)
-        shadow.play(before(told, FORK_S), FORK_S)
-        asked = witness.asked
+        instrumented = InstrumentedPolicy(policy)
+        shadow = self.in_shadow(policy)
+        shadow.play(events_until(events, FORK_S), FORK_S)
+        calls_n = instrumented.calls_n
         moves: list[NamedEvent] = [
             *((FORK_S, ev.JOINED, f"tower-{n}", MachineSpec(cluster="tower")) for n in range(3)),
             (FORK_S, ev.JOINED, "attic-0", MachineSpec(cluster="tower", active_w=90.0)),
             *((FORK_S, ev.LEFT, f"library-{n}", None) for n in (9, 10, 11)),
         ]
-        later = [event for event in told if event[0] > FORK_S]
+        later = [event for event in events if event[0] > FORK_S]
         shadow.play(moves + [e for e in later if not _is_at_library(e)])
-        expect(witness.asked > asked, "the policy was not asked again")
+        expect(instrumented.calls_n > calls_n, "the policy was not asked again")
         expect("tower" in shadow.site.cluster_names, "no cluster appeared")
 
 
@@ -170,12 +173,12 @@ def _expect_same(got: list[Any], wanted: list[Any], what: str) -> None:
     expect(len(got) == len(wanted), f"{what} has {len(got)} decisions instead of {len(wanted)}")
 
 
-def _without_watts(told: Iterable[NamedEvent], clusters: tuple[str, ...]) -> list[NamedEvent]:
+def _without_watts(events: Iterable[NamedEvent], clusters: tuple[str, ...]) -> list[NamedEvent]:
     return [
         (time_s, kind, subject, MachineSpec(cluster=extra.cluster))
         if kind == ev.JOINED and extra.cluster in clusters
         else (time_s, kind, subject, extra)
-        for time_s, kind, subject, extra in told
+        for time_s, kind, subject, extra in events
     ]
 
 

@@ -1,4 +1,4 @@
-"""Does a policy tell the truth about its chances? Later estimates divide by them."""
+"""Tests of policies: propensities are true probabilities, since later estimates divide by them."""
 
 import unittest
 from collections import defaultdict
@@ -12,30 +12,30 @@ from outrider.engine.state.site import Site
 from outrider.model.decisions import NOWHERE
 from outrider.model.jobs import Job, JobSpec
 from outrider.testing.campuses import tiny_campus
-from outrider.testing.candidate import Candidate
-from outrider.testing.fixtures import before, evaluation, plans, seen_from_outside
-from outrider.testing.verdict import expect
+from outrider.testing.conformance import expect
+from outrider.testing.fixtures import evaluation, events_until, observed_events, plans
+from outrider.testing.policy_under_test import PolicyUnderTest
 
-_ASKED: Final = 400
+_CHOICES_N: Final = 400
 _SIGMAS: Final = 5.0
 _SAME: Final = 1e-9
 _MOMENTS_S: Final = (0.5 * 3600.0, 32.5 * 3600.0, 50.5 * 3600.0)
-"""In each of them every room of the tiny campus has a free machine, and the last two follow some
+"""At each, every cluster of the tiny campus has a free machine; the last two follow about a
 hundred outcomes."""
 
 
-class TellsItsChances(Candidate):
-    """Questions about propensities."""
+class PropensityTests(PolicyUnderTest):
+    """Tests of propensities."""
 
     def test_propensities_are_the_frequencies_of_its_choices(self) -> None:
         """Asked often in one situation: sums to at most 1, and happens as often as it says."""
         if plans(self.make()):
             raise unittest.SkipTest("it plans whole rounds: it never chooses a place for one job")
-        told = seen_from_outside(tiny_campus())
+        events = observed_events(tiny_campus())
         for moment_s in _MOMENTS_S:
             policy = self.make()
-            shadow = self.beside(policy)
-            shadow.play(before(told, moment_s), moment_s)
+            shadow = self.in_shadow(policy)
+            shadow.play(events_until(events, moment_s), moment_s)
             expect(min(shadow.site.free_n) > 0, f"a room is full at {moment_s:g} s: ask elsewhere")
             self._ask_often(policy, shadow.site, f"at {moment_s:g} s")
 
@@ -43,11 +43,11 @@ class TellsItsChances(Candidate):
         job = Job(1_000_000, JobSpec(user="ann"), site.now - 60.0)
         memory = msgspec.msgpack.encode(policy.save(site))
         claims: dict[int, list[float]] = defaultdict(list)
-        for _ in range(_ASKED):
+        for _ in range(_CHOICES_N):
             policy.restore(msgspec.msgpack.decode(memory), site)
             choice = policy.choose(job, evaluation(policy, job, site), site, True)
             if choice.propensity is None:
-                raise unittest.SkipTest("it says that it does not know its chances")
+                raise unittest.SkipTest("it declares that its propensities are unknown")
             place = NOWHERE if choice.machine == NOWHERE else site.cluster_of(choice.machine)
             claims[place].append(choice.propensity)
         names = dict(enumerate(site.cluster_names))
@@ -58,12 +58,12 @@ class TellsItsChances(Candidate):
                 f"{where}: {names[place]} was chosen with propensity {min(said):g} and with "
                 f"{max(said):g} in one and the same situation",
             )
-            often, claim = len(said) / _ASKED, said[0]
-            slack = _SIGMAS * sqrt(claim * (1.0 - claim) / _ASKED) + 1.0 / _ASKED
+            often, claim = len(said) / _CHOICES_N, said[0]
+            slack = _SIGMAS * sqrt(claim * (1.0 - claim) / _CHOICES_N) + 1.0 / _CHOICES_N
             expect(
                 abs(often - claim) <= slack,
-                f"{where}: {names[place]} was chosen in {often:.1%} of {_ASKED} times, but with "
-                f"propensity {claim:g}; it must be that of the cluster, not of the machine",
+                f"{where}: {names[place]} was chosen in {often:.1%} of {_CHOICES_N} choices, "
+                f"but with propensity {claim:g}; it must be that of the cluster, not of the machine",
             )
         total = sum(said[0] for said in claims.values())
         expect(

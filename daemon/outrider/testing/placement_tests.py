@@ -1,4 +1,4 @@
-"""Does a policy ask only for what is possible, also for jobs that do not fit everywhere?"""
+"""Tests of policies: only possible starts, also for jobs that do not fit every machine."""
 
 from typing import Final
 
@@ -12,8 +12,8 @@ from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
 from outrider.model.resources import Resources
 from outrider.replay.grid_run import GridRun
-from outrider.testing.candidate import Candidate
-from outrider.testing.verdict import expect
+from outrider.testing.conformance import expect
+from outrider.testing.policy_under_test import PolicyUnderTest
 
 MACHINES: Final = {
     "narrow-0": MachineSpec("narrow", 1, 40.0, resources=Resources(memory_mib=2_000)),
@@ -39,10 +39,10 @@ KINDS: Final = {
     "of 64 CPUs": JobSpec(user="eve", cpus=64, estimate_s=60.0),
     "eligible nowhere": JobSpec(user="eve", eligible="nowhere", estimate_s=60.0),
 }
-"""What jobs ask for, by what people would call them."""
+"""Kinds of jobs by their requests, under a readable name."""
 
 IMPOSSIBLE_KINDS: Final = ("of 64 CPUs", "eligible nowhere")
-_ROUNDS: Final = 14
+_JOBS_PER_KIND: Final = 14
 _LENGTHS_S: Final = (500.0, 1_300.0, 200.0, 2_100.0)
 _UNTIL_S: Final = 40_000.0
 
@@ -51,7 +51,7 @@ def crowded_workload() -> Workload:
     """Jobs of all kinds, several at each moment, named ``KIND, no. N``."""
     rows = [
         (60.0 + 150.0 * n, f"{kind}, no. {n}", spec, _LENGTHS_S[(n + at) % len(_LENGTHS_S)])
-        for n in range(_ROUNDS)
+        for n in range(_JOBS_PER_KIND)
         for at, (kind, spec) in enumerate(KINDS.items())
     ]
     specs = [spec for _, _, spec, _ in rows]
@@ -76,8 +76,8 @@ def crowded_workload() -> Workload:
     )
 
 
-class AsksForWhatIsPossible(Candidate):
-    """Questions about places."""
+class PlacementTests(PolicyUnderTest):
+    """Tests of placement."""
 
     def test_it_asks_only_for_machines_on_which_the_job_may_start(self) -> None:
         """Wide, memory-bound, GPU-bound and ineligible jobs, on machines of several sizes."""
@@ -101,7 +101,7 @@ class AsksForWhatIsPossible(Candidate):
         ).run()  # raises PolicyError that says which job was to start where, and what was left
         expect("plain" in started, f"no plain job was ever started under {discipline}")
         if self.policy.decides is Decides.PLAN:
-            return  # it may give a job fewer CPUs than it asks for
+            return  # it may give a job fewer CPUs than requested
         for job, reason in reasons.items():
             if job.partition(", no.")[0] in IMPOSSIBLE_KINDS:
                 expect(
