@@ -1,4 +1,4 @@
-"""The ledger: what was seen, decided and learned, kept so that a restart loses nothing.
+"""The ledger: inputs, decisions and outcomes on disk, so that a restart loses nothing.
 
 The journal is the truth: inputs, decisions, outcomes and cursors under one sequence number.
 Snapshots only save the time it takes to feed a long journal again.

@@ -1,4 +1,4 @@
-"""Opening the SQLite file, and saying in words what went wrong with it."""
+"""Opening the SQLite file, with errors that name file, cause and remedy."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ BUSY_S: Final = 5.0
 """How long to wait for another process that holds the write lock."""
 
 WAL_LIMIT_BYTES: Final = 64 * 1024 * 1024
-"""The log beside the file is cut back to this after a checkpoint."""
+"""Size to which the write-ahead log is truncated after a checkpoint."""
 
 _ADVICE: Final = (
     ("is full", "free some space on its file system"),
@@ -29,7 +29,7 @@ _ADVICE: Final = (
 
 @contextmanager
 def naming_errors(path: Path, doing: str) -> Iterator[None]:
-    """Turn what SQLite raises into a `LedgerError` that names file, cause and remedy."""
+    """Turn errors of SQLite into a `LedgerError` that names file, cause and remedy."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
@@ -40,7 +40,7 @@ def naming_errors(path: Path, doing: str) -> Iterator[None]:
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """The file, made if need be, in the present schema and ready for one writer.
+    """Open the file, created if missing, in the present schema, for one writer.
 
     Raises:
         LedgerError: it cannot be opened, made or migrated.
@@ -51,7 +51,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         )
     try:
         with naming_errors(path, "open the journal for writing"):
-            # Pruned rows held people's names: overwrite them, do not just forget them.
+            # Pruned rows held people's names: overwrite them, not only unlink them.
             connection.execute("PRAGMA secure_delete = ON")
             version_of(connection, path)
             connection.execute("PRAGMA journal_mode = WAL")
@@ -65,14 +65,14 @@ def open_to_write(path: Path) -> sqlite3.Connection:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """The file as it is; a process that writes it at the same time is not disturbed.
+    """Open the file for reading; a process that writes it at the same time is not disturbed.
 
     Reading a journal needs the small files ``-wal`` and ``-shm`` beside it. Where they are
     missing and cannot be made (a read-only directory), nobody writes the journal either, and it
     is read as an immutable file.
 
     Raises:
-        LedgerError: it is missing, damaged, of another version or no journal.
+        LedgerError: it is missing, damaged, of another version or not a journal.
     """
     if not path.is_file():
         raise LedgerError(f"{path}: there is no journal here")

@@ -1,4 +1,4 @@
-"""Decisions on their way out: as JSON lines, and as the one hash that two runs compare."""
+"""Export of decisions as JSON lines, and their hash, by which two runs are compared."""
 
 import hashlib
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from outrider.ledger.records import AlikeDecision
 from outrider.model.decisions import Decision
 
 BLOCK_LINES: Final = 2048
-"""Lines hashed at a time: about 64 KiB, where SHA-256 reaches its speed."""
+"""Lines hashed at a time: about 64 KiB, for full speed of SHA-256."""
 
 
 class LedgerHash:
@@ -44,7 +44,7 @@ class LedgerHash:
             self.add(decision.time_s, job, decision.action, decision.machine, decision.cpus)
 
     def hexdigest(self) -> str:
-        """The hash of what was added so far; more may be added after."""
+        """The hash of the decisions so far; more may be added afterwards."""
         self._flush()
         return self._digest.hexdigest()
 
@@ -62,7 +62,7 @@ def ledger_sha256(decisions: Iterable[tuple[int, Decision]]) -> str:
 
 
 def write_jsonl(decisions: Iterable[tuple[int, Decision]], out: BinaryIO) -> int:
-    """Write one JSON object a decision and line, with every field, null where it is unknown.
+    """Write one JSON object per decision and line, with every field, null if unknown.
 
     Alike rows have ``jobs`` too. Infinite and undefined scores become null: JSON has no others.
 

@@ -1,10 +1,10 @@
-"""Jobs in a journal by the short form of their names, without reading all its rows."""
+"""Jobs in a journal by the short form of their names, without reading all rows."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 
 from outrider.ledger.records import Row
-from outrider.model.job_names import BEHIND_A_SHORT_FORM, stands_for, system_of
+from outrider.model.job_names import AFTER_SHORT_FORM, stands_for, system_of
 
 _MOST_SYSTEMS: Final = 100
 _LAST: Final = "\U0010ffff"
@@ -16,18 +16,18 @@ Fetch: TypeAlias = Callable[[str, dict[str, Any]], list[Row]]
 def find_jobs(fetch: Fetch, short: str, limit: int) -> list[str]:
     """Names of the jobs that a short form can mean, at most `limit` of them.
 
-    Every name begins with its system's, or with the id where the system stands behind it. So it
+    Every name begins with its system's, or with the id where the system stands separator it. So it
     takes a few looks into the index of names a system, however many decisions there are.
 
     Args:
-        fetch: asks the journal.
-        short: what somebody typed.
-        limit: of the names.
+        fetch: runs a query on the journal.
+        short: the short form.
+        limit: of the number of names.
     """
     found: dict[str, None] = {}
     for begin in ["", *_systems(fetch)]:
-        for behind in BEHIND_A_SHORT_FORM:
-            low = f"{begin}{short}{behind}"
+        for separator in AFTER_SHORT_FORM:
+            low = f"{begin}{short}{separator}"
             names = _between(fetch, low, low + _LAST, limit)
             found |= dict.fromkeys(name for name in names if stands_for(short, name))
         whole = begin + short
@@ -36,7 +36,7 @@ def find_jobs(fetch: Fetch, short: str, limit: int) -> list[str]:
 
 
 def _systems(fetch: Fetch) -> Iterator[str]:
-    """What stands before the ids in the names that the journal has."""
+    """The parts before the ids in the job names of the journal."""
     after = ""
     for _ in range(_MOST_SYSTEMS):
         [(name,)] = fetch("SELECT min(job) FROM decisions WHERE job > :after", {"after": after})

@@ -1,4 +1,4 @@
-"""The journal: everything that was seen and decided, in order, in one SQLite file."""
+"""The journal: all inputs, decisions and outcomes, in order, in one SQLite file."""
 
 # ruff: noqa: S608 - names of tables and columns are constants of ours; values are bound.
 
@@ -64,11 +64,11 @@ class Journal:
     reader a `Journal` of their own.
 
     Args:
-        path: the file. It is made when missing, unless `read_only`.
+        path: the file; created if missing, unless `read_only`.
         read_only: never change anything; a daemon may be writing meanwhile.
 
     Raises:
-        LedgerError: it cannot be opened, belongs to somebody else or to a newer Outrider.
+        LedgerError: it cannot be opened, belongs to another program or to a newer Outrider.
     """
 
     def __init__(self, path: Path | str, *, read_only: bool = False) -> None:
@@ -165,7 +165,7 @@ class Journal:
 
         Args:
             after: only later ones.
-            limit: at most so many.
+            limit: greatest number of decisions; None: all.
             job: only those about this job, alone or among alike jobs.
         """
         where, values = _about(job)
@@ -181,7 +181,7 @@ class Journal:
         return [decision_from(row) for row in self._fetch(query, values | {"limit": limit})]
 
     def jobs_meant(self, short: str, limit: int = 20) -> list[str]:
-        """Names of jobs with decisions that a short form can mean, at most so many."""
+        """Names of jobs with decisions that a short form can mean, at most `limit`."""
         return find_jobs(self._fetch, short, limit)
 
     def outcomes(self, after: int = 0) -> Iterator[tuple[int, OutcomeRecord]]:
@@ -208,17 +208,17 @@ class Journal:
         return int(self._fetch("SELECT pruned_seq FROM counter")[0][0])
 
     def cursor(self, adapter: str) -> Any:
-        """Where an adapter resumes, or None if it never said."""
+        """The cursor from which an adapter resumes, or None if there is none."""
         rows = self._fetch("SELECT cursor FROM cursors WHERE adapter = :a", {"a": adapter})
         return decode_json(rows[0][0]) if rows else None
 
     def meta(self, key: str, default: Any = None) -> Any:
-        """A small fact that an entry recorded under this name, or the default."""
+        """The value that an entry recorded under this name, or the default."""
         rows = self._fetch("SELECT value FROM meta WHERE key = :key", {"key": key})
         return decode_json(rows[0][0]) if rows else default
 
     def prune(self, before_time_s: float, *, oldest_snapshot_seq: int) -> int:
-        """Forget what is older than a time; return how many rows went.
+        """Delete rows older than a time; return how many.
 
         What goes is always a front piece of the sequence: the first row that is not older ends
         it, so a row with a time far ahead keeps those behind it. Cursors and meta stay.
@@ -235,7 +235,7 @@ class Journal:
             return prune_journal(self._connection, before_time_s, oldest_snapshot_seq)
 
     def sync(self) -> None:
-        """Make everything recorded so far survive a power failure; needs a flush of the disk."""
+        """Flush the file to disk, so that all recorded rows survive a power failure."""
         with naming_errors(self.path, "flush to disk"):
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
@@ -246,7 +246,7 @@ class Journal:
             return sum(part.stat().st_size for part in (self.path, log) if part.exists())
 
     def reopen(self) -> None:
-        """Open the file anew, after a failure that the connection may not have survived.
+        """Reopen the file, after a failure that may have broken the connection.
 
         Raises:
             LedgerError: it still cannot be opened; the old connection stays as it was.
@@ -256,7 +256,7 @@ class Journal:
         self._connection = fresh
 
     def close(self) -> None:
-        """Close the file; a writer's last act moves the log into it."""
+        """Close the file; for a writer, the write-ahead log is merged into it."""
         self._connection.close()
 
     def _pages(

@@ -1,4 +1,4 @@
-"""The ledger file of a replay: a journal that is written once, fast, and complete or not there."""
+"""The ledger file of a replay: a journal written once, fast, and either complete or absent."""
 
 # ruff: noqa: S608 - columns are constants of ours; words are quoted as SQL demands.
 
@@ -32,7 +32,7 @@ class LedgerFile:
         path: the file; one that is there already is replaced at the end.
 
     Attributes:
-        meta: facts about the run, by name, as JSON types; `Journal.meta` reads them.
+        meta: properties of the run, by name, as JSON types; `Journal.meta` reads them.
 
     Raises:
         LedgerError: it cannot be written.
@@ -97,7 +97,7 @@ class LedgerFile:
             self._flush()
 
     def add_decision(self, decision: Decision) -> None:
-        """Add a decision that was made into a record already; alike ones too.
+        """Add a decision given as a record; also an `AlikeDecision`.
 
         Raises:
             LedgerError: the file cannot be written.
@@ -109,10 +109,10 @@ class LedgerFile:
             self.add(*msgspec.structs.astuple(decision))
 
     def finish(self) -> None:
-        """Write what is left and give the file its name; the ``with`` block does it at its end.
+        """Write the rest and give the file its name; done at the end of the ``with`` block.
 
         Raises:
-            LedgerError: it could not be written; nothing has taken the file's name.
+            LedgerError: it could not be written; there is no file of that name from this run.
         """
         try:
             with naming_errors(self.path, "write the ledger"):
@@ -156,7 +156,7 @@ class LedgerFile:
         self._flushed_seq = self._seq
 
     def _drop_indexes(self) -> list[str]:
-        """Building them once at the end costs half of keeping them in order all the way."""
+        """Drop indexes: building them once at the end costs half as much as updating them."""
         query = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
         indexes = self._connection.execute(query).fetchall()
         for name, _ in indexes:
@@ -165,7 +165,7 @@ class LedgerFile:
 
 
 def _insert_from(source: tuple[str, str, str]) -> str:
-    """An INSERT with the words that all rows of a run share inside it: a fifth faster."""
+    """An INSERT that contains the values common to all rows of a run: a fifth faster."""
     policy, mode, input_kind = ("'" + word.replace("'", "''") + "'" for word in source)
     return (
         f"INSERT INTO decisions ({DECISION_COLUMNS}) "

@@ -1,4 +1,4 @@
-"""What the journal records, and the table rows it becomes."""
+"""Records of the journal, and their table rows."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -11,7 +11,7 @@ from outrider.model.decisions import Decision
 from outrider.model.events import KIND_NAMES, NamedEvent
 
 TIMEZONE_KEY: Final = "timezone"
-"""Of the fact that names the site's time zone, in which people are shown the times recorded."""
+"""Name of the meta entry with the site's time zone, in which times are shown to people."""
 
 Row = tuple[Any, ...]
 """One row of a table, its sequence number first."""
@@ -28,18 +28,18 @@ class AlikeDecision(Decision, gc=False):
 
 
 class OutcomeRecord(msgspec.Struct, gc=False):
-    """How a run ended, in names, and what it was worth to one policy.
+    """How a run ended, by names, and the reward that one policy computed.
 
     Attributes:
         time_s: event time of the end, in seconds.
         job: the job.
-        machine: where it ran, or None if it left the queue unstarted.
+        machine: its machine, or None if the job left the queue without a start.
         ending: ``completed``, ``evicted`` or ``removed``.
         reason: one of `outrider.model.events.EVICTION_REASONS`, or empty when completed.
         run_s: seconds of work in the run.
-        policy: who was told; empty for a run thrown away from which nobody learns.
-        reward: what that policy made of it, or None.
-        on_policy: whether the run was where that policy wanted it.
+        policy: the policy that observed it; empty for an evicted run that no policy observes.
+        reward: the reward of that policy, or None.
+        on_policy: whether the run was as that policy decided.
     """
 
     time_s: float
@@ -54,10 +54,10 @@ class OutcomeRecord(msgspec.Struct, gc=False):
 
 
 class SetAsideRecord(msgspec.Struct, gc=False):
-    """An event that could not be applied, in names, and why.
+    """An event that could not be applied, by names, and why.
 
     Attributes:
-        adapter: who told of it; empty for a tick.
+        adapter: its source; empty for a tick.
         time_s: event time in seconds.
         kind: its kind, by name.
         subject: the job or machine.
@@ -76,22 +76,22 @@ class SetAsideRecord(msgspec.Struct, gc=False):
 
     @classmethod
     def of(cls, put: SetAside) -> "SetAsideRecord":
-        """The record of what the intake set aside."""
+        """The record of an event that was set aside."""
         time_s, kind, subject, extra = put.event
         text = None if extra is None else encode_extra(kind, extra)
         return cls(put.source, time_s, KIND_NAMES[kind], subject, text, put.reason, put.detail)
 
 
 class Entry(msgspec.Struct):
-    """What moves together: all of it is recorded, or nothing.
+    """Rows recorded together: all of them, or none.
 
     Attributes:
         inputs: (adapter, event) in order of arrival. An event of kind ``tick`` whose subject is
             the adapter says: everything of this adapter up to `time_s` has been seen.
-        decisions: what followed from them, in order.
+        decisions: the decisions that followed, in order.
         outcomes: runs that ended, in order.
         cursors: adapter to the cursor from which it resumes after these inputs, as JSON types.
-        meta: small facts by name, as JSON types; a later value replaces an earlier one.
+        meta: values by name, as JSON types; a later value replaces an earlier one.
         set_aside: events that could not be applied, in order. They are among the inputs too, of
             this entry or of one before, and are set aside again when those are fed again.
     """
@@ -104,7 +104,7 @@ class Entry(msgspec.Struct):
     set_aside: Sequence[SetAsideRecord] = ()
 
     def rows(self) -> int:
-        """How many sequence numbers it takes."""
+        """Number of rows, each with its sequence number."""
         return len(self.inputs) + len(self.decisions) + len(self.outcomes) + len(self.set_aside)
 
 

@@ -1,4 +1,4 @@
-"""Retention: forgetting the front of the journal, and nothing that a restart needs."""
+"""Retention: pruning of old rows of the journal, but none that a restart needs."""
 
 # ruff: noqa: S608 - names of tables and columns are constants of ours; values are bound.
 
@@ -8,7 +8,7 @@ from typing import Final
 from outrider.engine.ingest.set_aside import LAST_S
 
 PIECE: Final = 20_000
-"""Sequence numbers a transaction; readers and the writer get their turn in between."""
+"""Sequence numbers per transaction; readers and the writer can work in between."""
 
 # An input with a garbled date far ahead was set aside: it must not keep all behind it for ever.
 _KEPT_FROM: Final = f"""SELECT min(seq) FROM (
@@ -25,7 +25,7 @@ def prune_journal(
 
     Args:
         connection: open for writing.
-        before_time_s: event time in seconds.
+        before_time_s: event time in seconds; rows from then on are kept.
         oldest_snapshot_seq: inputs after this sequence number are kept.
 
     Returns:

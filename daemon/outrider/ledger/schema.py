@@ -7,7 +7,7 @@ from typing import Final
 from outrider.model.errors import LedgerError
 
 APPLICATION_ID: Final = 0x4F555452
-"""``OUTR``: written into the header, so that no other program's file is taken for ours."""
+"""``OUTR``, in the header, so that a file of another program is not taken for a journal."""
 
 _VERSION_1: Final = (
     f"PRAGMA application_id = {APPLICATION_ID}",
@@ -26,7 +26,7 @@ _VERSION_1: Final = (
     """CREATE TABLE cursors (
         adapter TEXT PRIMARY KEY, cursor TEXT NOT NULL, seq INTEGER NOT NULL)""",
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
-    # The last sequence number given out outlives the rows: pruning must not hand it out again.
+    # The last sequence number outlives the rows: it must not be used again after pruning.
     """CREATE TABLE counter (
         only INTEGER PRIMARY KEY CHECK (only = 1), last_seq INTEGER NOT NULL,
         pruned_inputs_seq INTEGER NOT NULL, pruned_seq INTEGER NOT NULL)""",
@@ -43,7 +43,7 @@ _VERSION_2: Final = (
 )
 
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1, _VERSION_2)
-"""``MIGRATIONS[n]`` leads from version n to n + 1. Append; never change one that was released."""
+"""``MIGRATIONS[n]`` migrates version n to n + 1. Append; never change a released one."""
 
 VERSION: Final = len(MIGRATIONS)
 
@@ -71,10 +71,10 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> list[int]:
-    """Bring an open file to the present version, each step a transaction of its own.
+    """Migrate an open file to the present version, each step in its own transaction.
 
     Returns:
-        The versions it passed through, oldest first; empty when nothing was to be done.
+        The versions migrated from, oldest first; empty if there was nothing to do.
 
     Raises:
         LedgerError: as `version_of`.
@@ -85,7 +85,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> list[int]:
     while True:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            # Read again inside the transaction: another process may have been faster.
+            # Read again inside the transaction: another process may have migrated it meanwhile.
             version = version_of(connection, path)
             if version == VERSION:
                 return passed

@@ -1,4 +1,4 @@
-"""Snapshots: the state of the site and of what was learned, standing at a sequence number."""
+"""Snapshots: the state of site and policies as of a sequence number of the journal."""
 
 import hashlib
 import os
@@ -20,24 +20,24 @@ _HEADER: Final = struct.Struct(">8sIQ32s")
 
 
 class Snapshot(NamedTuple):
-    """A state, and the journal's sequence number at which it stood."""
+    """A state, and the journal's sequence number to which it belongs."""
 
     seq: int
     state: Any
 
 
 class SnapshotStore:
-    """A folder of snapshots; each is written beside and swapped in, so none is ever half there.
+    """A folder of snapshots; each is written to a temporary file and renamed, so none is partial.
 
     A snapshot is made safe against a power failure before `save` returns; the journal is not
     (see `Journal`). Call `Journal.sync` first, and give `load_latest` the journal's last number.
 
     Args:
-        folder: made when missing.
+        folder: created if missing.
         keep: how many snapshots to keep; more than one, so that there is one to fall back to.
 
     Attributes:
-        notes: what the person on call should know: snapshots that could not be used, and why.
+        notes: for the operator: snapshots that could not be used, and why.
     """
 
     def __init__(self, folder: Path | str, keep: int = 3) -> None:
@@ -48,7 +48,7 @@ class SnapshotStore:
         self.notes: list[str] = []
 
     def save(self, seq: int, state: Any) -> Path:
-        """Write a snapshot, then remove those that are one too many.
+        """Write a snapshot, then remove those beyond `keep`.
 
         Snapshots of a later sequence number go too: the history they stood in is not this one
         (`load_latest` passed them over).
@@ -74,7 +74,7 @@ class SnapshotStore:
         return path
 
     def load_latest(self, not_after: int | None = None) -> Snapshot | None:
-        """The newest snapshot that is whole, or None; `notes` says what was passed over.
+        """The newest valid snapshot, or None; `notes` lists those that were skipped.
 
         Args:
             not_after: the journal's last sequence number. A snapshot beyond it has seen what
@@ -99,7 +99,7 @@ class SnapshotStore:
         return sorted(self.folder.glob("snapshot-*.bin"))
 
     def oldest_seq(self) -> int:
-        """Where the oldest kept snapshot stands, by its name; 0 without one (`Journal.prune`)."""
+        """Sequence number of the oldest kept snapshot; 0 without one (`Journal.prune`)."""
         return min((_seq_of(path) for path in self.paths()), default=0)
 
     def _remove_surplus(self, newest: Path) -> None:
@@ -157,11 +157,11 @@ def _write_and_swap(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         beside.replace(path)
     except OSError:
-        with suppress(OSError):  # the first error is the one to tell
+        with suppress(OSError):  # the first error is raised
             beside.unlink(missing_ok=True)
         raise
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(folder)  # the new name must outlive a power failure too
+        os.fsync(folder)  # the new name must survive a power failure too
     finally:
         os.close(folder)

@@ -1,4 +1,4 @@
-"""Checking a journal: is the file whole, the numbering without gap, every row what it should be."""
+"""Checks of a journal: the file, the numbering without gaps, and the contents of every row."""
 
 # ruff: noqa: S608 - names of tables and columns are constants of ours; values are bound.
 
@@ -19,7 +19,7 @@ from outrider.model.errors import LedgerError
 from outrider.model.events import KIND_NUMBERS
 
 EXAMPLES: Final = 5
-"""Bad rows of one sort that are named one by one; the rest are counted."""
+"""Bad rows of one kind that are listed; the rest are counted."""
 
 NUMBERED: Final = ("inputs", "decisions", "outcomes", "set_aside")
 
@@ -36,7 +36,7 @@ _ROW_RULES: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
 
 
 class Report(msgspec.Struct):
-    """What `verify` found.
+    """The result of `verify`.
 
     Attributes:
         path: the journal.
@@ -45,10 +45,10 @@ class Report(msgspec.Struct):
         last_seq: the last sequence number given out.
         pruned_seq: decisions and outcomes up to here were pruned; inputs up to
             `pruned_inputs_seq`.
-        cursors: adapter to the sequence number its cursor stands at.
-        snapshots: file name to the sequence number it stands at, if a folder was given.
+        cursors: adapter to the sequence number of its cursor.
+        snapshots: file name to its sequence number, if a folder was given.
         ledger_sha256: recomputed from the decisions; None if they cannot be read.
-        problems: what is wrong, in words; empty when all is well.
+        problems: descriptions of what is wrong; empty if nothing is.
     """
 
     path: str
@@ -88,7 +88,7 @@ class Report(msgspec.Struct):
 def verify(path: Path | str, snapshots: Path | str | None = None) -> Report:
     """Check a journal or ledger file, and its snapshots; changes nothing.
 
-    A daemon may be writing meanwhile: what is checked is the journal of one moment.
+    A daemon may be writing meanwhile: the journal is checked as of one moment.
 
     Args:
         path: the journal.

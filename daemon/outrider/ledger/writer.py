@@ -1,4 +1,4 @@
-"""The one thread that writes the journal, so that nobody else ever waits for the disk."""
+"""The thread that writes the journal, so that no other waits for the disk."""
 
 import threading
 import time
@@ -15,11 +15,11 @@ QUEUE_ROWS: Final = 100_000
 """Rows that may wait, some 30 MB: a hundred seconds of a full disk at 1,000 events a second."""
 
 TRANSACTION_ROWS: Final = 10_000
-"""Rows after which a transaction takes no further entry: some tens of milliseconds."""
+"""Rows after which a transaction takes no further entry: tens of milliseconds."""
 
 
 class _Work(NamedTuple):
-    """Something to do: record an entry, or else run a task on the journal."""
+    """Work for the writer: an entry to record, or a task to run on the journal."""
 
     entry: Entry | None
     task: Callable[[Journal], Any] | None
@@ -28,7 +28,7 @@ class _Work(NamedTuple):
 
 
 class Writer:
-    """Records entries in the order in which they are submitted, in a thread of its own.
+    """Records entries in the order of submission, in its own thread.
 
     Entries that pile up share a transaction. When the journal cannot be written (disk full,
     read-only, input/output error) the writer stops recording and says so: `failure` holds the
@@ -66,12 +66,12 @@ class Writer:
 
     @property
     def failure(self) -> str | None:
-        """Why nothing is recorded at present, or None while all is well."""
+        """Why nothing can be recorded at present, or None."""
         return self._failure
 
     @property
     def waiting_rows(self) -> int:
-        """How many rows are not recorded yet (an entry without rows, or a task, counts as one)."""
+        """Rows not yet recorded (an entry without rows, or a task, counts as one)."""
         return self._waiting_rows
 
     def submit(self, entry: Entry) -> "Future[int]":
@@ -101,7 +101,7 @@ class Writer:
         return self._enqueue(_Work(None, task, Future(), 1))
 
     def retry(self) -> "Future[int]":
-        """Open the journal anew and record what was kept.
+        """Reopen the journal and record the entries kept since the failure.
 
         Returns:
             Resolves with the number of entries that were recorded by this (0 if nothing was
@@ -135,7 +135,7 @@ class Writer:
             raise LedgerError(f"{self.path}: {left} entries were not recorded: {why}")
 
     def _enqueue(self, work: _Work) -> "Future[Any]":
-        # An asyncio task that stops waiting must not cancel what may be half written.
+        # An asyncio task that stops waiting must not cancel a write in progress.
         work.future.set_running_or_notify_cancel()
         with self._changed:
             if self._stopping:
@@ -163,7 +163,7 @@ class Writer:
                 else:
                     self._record(self._next_entries())
         except BaseException as error:
-            # A fault of our own: nobody may wait for ever for a thread that is gone.
+            # A bug: no caller may wait without end for a thread that has ended.
             self._fail(f"{self.path}: the writer itself failed: {error!r}")
             with self._changed:
                 self._stopping = True
@@ -172,7 +172,7 @@ class Writer:
             self._journal.close()
 
     def _wait_for_work(self) -> bool:
-        """Wait until there is something to do; False when the thread should end."""
+        """Wait until there is work; False if the thread should end."""
         with self._changed:
             while not self._stopping:
                 if self._retrying or (self._waiting and self._failure is None):
@@ -180,11 +180,11 @@ class Writer:
                 self._changed.wait()
             if self._failure is None:
                 return bool(self._waiting)
-        # Stopping with a failure: one last try, then what is left to do or given up is clear.
+        # Stopping after a failure: one last try.
         return self._retry_now() and bool(self._waiting)
 
     def _next_entries(self) -> list[_Work]:
-        """Entries from the front that make one transaction; they stay in the queue meanwhile."""
+        """Entries from the front for one transaction; they stay in the queue meanwhile."""
         taken = []
         rows = 0
         with self._changed:
@@ -218,7 +218,7 @@ class Writer:
             self._waiting_rows -= work.weight
         try:
             result = task(self._journal)
-        except Exception as error:  # noqa: BLE001 - it belongs to whoever waits for the task
+        except Exception as error:  # noqa: BLE001 - it is passed to the caller through the future
             work.future.set_exception(error)
         else:
             work.future.set_result(result)
@@ -227,17 +227,17 @@ class Writer:
         with self._changed:
             self._failure = why
             failed = list(self._waiting)
-            # Tasks are not kept: whoever wanted one asks again when recording works.
+            # Tasks are not kept: their callers submit them again once recording works.
             self._waiting = deque(work for work in failed if work.entry is not None)
             self._waiting_rows = sum(work.weight for work in self._waiting)
             waiting_for_retry, self._retrying = self._retrying, []
         for future in [work.future for work in failed] + waiting_for_retry:
             if not future.done():
-                # One each: an exception that is raised again and again grows with each time.
+                # One each: the traceback of an exception grows each time it is raised.
                 future.set_exception(LedgerError(why))
 
     def _retry_now(self) -> bool:
-        """Record what is kept; whether that went well."""
+        """Record the kept entries; returns whether that succeeded."""
         with self._changed:
             kept = len(self._waiting)
         try:

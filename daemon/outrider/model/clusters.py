@@ -1,4 +1,4 @@
-"""Clusters: what a site declares about machines that sit and are used together."""
+"""Clusters: declared properties of machines that are located and used together."""
 
 from typing import Final, NamedTuple
 
@@ -8,13 +8,13 @@ NEVER_S: Final = float("inf")
 
 
 class ClusterSpec(NamedTuple):
-    """A cluster's declared habits. A site that declares none has machines that never sleep.
+    """Opening hours and sleep of a cluster. Machines of undeclared clusters never sleep.
 
     Attributes:
         name: the cluster.
-        hours: when it is open to its owners.
-        sleep_after_open_s: idle seconds before a machine sleeps, if idleness began while open.
-        sleep_after_closed_s: the same, if idleness began while closed.
+        hours: opening hours, in which owners may use it.
+        sleep_after_open_s: idle seconds before a machine sleeps, if it became idle while open.
+        sleep_after_closed_s: the same, if it became idle while closed.
     """
 
     name: str
@@ -24,11 +24,11 @@ class ClusterSpec(NamedTuple):
 
     @property
     def sleeps(self) -> bool:
-        """Whether its machines ever go to sleep by themselves."""
+        """Whether its machines ever go to sleep."""
         return self.sleep_after_open_s < NEVER_S or self.sleep_after_closed_s < NEVER_S
 
     def sleep_after_s(self, week_second: float) -> float:
-        """Idle seconds until sleep for idleness that begins now."""
+        """Idle seconds until sleep for a machine that becomes idle now."""
         if self.hours.minutes[int(week_second) // 60]:
             return self.sleep_after_open_s
         return self.sleep_after_closed_s

@@ -14,23 +14,23 @@ MODES: Final = ("observe", "shadow", "canary", "active")
 
 NOWHERE: Final = -1
 NO_MACHINE: Final = "no_machine"
-"""Reason of a `defer` that nobody chose: no free machine can take the job."""
+"""Reason of a `defer` not chosen by the policy: no free machine can take the job."""
 IMPOSSIBLE: Final = "impossible"
-"""Reason of a `defer` that nobody chose: the job fits on no machine that the site has."""
+"""Reason of a `defer` not chosen by the policy: the job fits on no machine of the site."""
 UNCHOSEN: Final = frozenset({NO_MACHINE, IMPOSSIBLE})
-"""Reasons of a `defer` that nobody chose: such a job waits for a machine, not for its policy."""
+"""Reasons of a `defer` not chosen by the policy: the job waits for a machine."""
 
 
 class Choice:
-    """What a policy answers when it is asked where a job should run.
+    """Where a policy starts a job, or that it defers it.
 
     Attributes:
-        machine: number of the machine to start on, or `NOWHERE` to keep the job queued: by choice,
-            or, with the reason `NO_MACHINE`, because it fits on none that is free.
-        reason: a word or two from a small closed set of the policy's own: ``explore``, ``best``.
+        machine: number of the machine to start on, or `NOWHERE` to leave the job queued: deferred
+            or, with the reason `NO_MACHINE`, because it fits on no free machine.
+        reason: a word or two of a small closed set of the policy, such as ``explore``, ``best``.
         propensity: probability with which the policy would have chosen this cluster (or the
-            queue) in this situation; 1.0 for a deterministic rule, None when it is not known.
-        scores: the best few alternatives, name to score, or None when nobody asked for them.
+            queue) in this situation; 1.0 for a deterministic rule, None if unknown.
+        scores: the best alternatives, name to score, or None if not requested.
     """
 
     __slots__ = ("machine", "propensity", "reason", "scores")
@@ -49,18 +49,18 @@ class Choice:
 
 
 class Move(msgspec.Struct, frozen=True, gc=False):
-    """One act of a policy that plans a whole round (`Policy.plan`).
+    """One act of a policy that plans whole passes (`Plans.plan`).
 
     Attributes:
-        action: `START` on all the CPUs asked for; `SHRINK`: start on fewer, or change the CPUs of
-            a run that goes on; `PREEMPT`: suspend a run, its CPUs are given back and its work is
-            kept; `RESUME` a suspended one, on `cpus`.
+        action: `START` on all requested CPUs; `SHRINK`: start on fewer, or change the CPUs of a
+            run; `PREEMPT`: suspend a run, which releases its CPUs and keeps its work; `RESUME` a
+            suspended run, on `cpus`.
         job: the job's number.
-        machine: where; of a `PREEMPT` where the run is.
-        cpus: CPUs from now on; of a `PREEMPT` 0.
-        reason: a word or two from a small closed set of the policy's own.
-        propensity: as of a `Choice`.
-        scores: as of a `Choice`.
+        machine: number of the machine; for a `PREEMPT` that of the run.
+        cpus: CPUs from now on; 0 for a `PREEMPT`.
+        reason: a word or two of a small closed set of the policy.
+        propensity: as for a `Choice`.
+        scores: as for a `Choice`.
     """
 
     action: str

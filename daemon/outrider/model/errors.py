@@ -1,11 +1,11 @@
-"""What can go wrong, one root. Programming errors are not among these: they crash."""
+"""The errors that Outrider raises on purpose. Programming errors are not among them."""
 
 import difflib
 from collections.abc import Iterable
 
 
 class OutriderError(Exception):
-    """The root of everything Outrider raises on purpose. `exit_code` is the command line's."""
+    """Base of all errors that Outrider raises on purpose; `exit_code` is that of the commands."""
 
     exit_code = 2
 
@@ -23,10 +23,10 @@ class PluginError(OutriderError):
 
 
 class MissingPackageError(PluginError):
-    """A plugin that is in order needs a package that is not installed here.
+    """A valid plugin needs a package that is not installed here.
 
-    A plugin raises it on import; the message names the package and how to install it. Nothing has
-    to be mended where nobody configures that plugin.
+    A plugin raises it on import; the message names the package and how to install it. It matters
+    only where that plugin is configured.
     """
 
 
@@ -41,7 +41,7 @@ class LedgerError(OutriderError):
 
 
 class PeerError(OutriderError):
-    """Something Outrider talks to could not be reached. `transient`: a retry makes sense."""
+    """A system that Outrider connects to cannot be reached. `transient`: a retry may succeed."""
 
     exit_code = 3
 
@@ -51,9 +51,9 @@ class PeerError(OutriderError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A closing half-sentence that names the nearest known word, or all of them.
+    """A clause for the end of an error message: the nearest known word, or all of them.
 
-    A word that is much longer or shorter is another word, not this one misspelt.
+    A much longer or shorter word is not taken for a misspelling.
 
     >>> nearest("epsilom", ["epsilon", "sigma"])
     'did you mean "epsilon"?'

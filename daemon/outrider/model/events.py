@@ -1,4 +1,4 @@
-"""What can happen at a site: the alphabet that every feeder speaks and the engine understands.
+"""The events of a site: the kinds that every source yields and the engine applies.
 
 An event is a plain tuple ``(time_s, kind, subject, extra)``. A tuple costs 90 ns to make, a
 frozen dataclass 570; a campus year has six million of them. ``kind`` is one of the integers
@@ -105,7 +105,7 @@ EVICTION_REASONS: Final = (
     "owner", "reboot", "preempted", "drained", "failed_start", "removed", "held", "killed",
     "unknown",
 )  # fmt: skip
-"""Why a run ended before its job was done: a closed list. What a source does not say is unknown."""
+"""Why a run ended before its job completed: a closed list; ``unknown`` if a source gives none."""
 
 Event: TypeAlias = tuple[float, int, int, Any]
 NamedEvent: TypeAlias = tuple[float, int, str, Any]

@@ -1,8 +1,8 @@
-"""What people may type for a job: its short form, where only one job here has it.
+"""Names of jobs, and their short forms, which people may type where they are unique here.
 
 Names are those that batch systems guarantee to be unique: ``SCHEDD#CLUSTER.PROC`` (HTCondor),
-``CLUSTER:ID`` with the number of a task behind it (Slurm), ``ID.SERVER`` (PBS). A name that was
-used again has ``#SECOND`` behind it, the second of the submission.
+``CLUSTER:ID``, followed by the number of a task (Slurm), ``ID.SERVER`` (PBS). A name that was
+used again is followed by ``#SECOND``, the second of the submission.
 """
 
 import re
@@ -13,12 +13,12 @@ _SHAPES: Final = (
     re.compile(r"(?P<system>.+:)(?P<id>\d+(?:[_+]\d+)?)(?P<again>#\d+)?"),  # Slurm
     re.compile(r"(?P<system>)(?P<id>\d+(?:\[\d*\])?)\..+?(?P<again>#\d+)?"),  # PBS
 )
-BEHIND_A_SHORT_FORM: Final = "._+[#"
-"""What may stand in a name behind a short form: a process, task, component, index or second."""
+AFTER_SHORT_FORM: Final = "._+[#"
+"""Separators that may follow a short form in a name: of a process, task, index or second."""
 
 
 def system_of(name: str) -> str:
-    """What stands before the id in a name, with its separator; empty where nothing does.
+    """The part of a name before the id, with its separator; empty if there is none.
 
     >>> system_of("ap1.example.org#12.0"), system_of("c1:123_4"), system_of("123.server")
     ('ap1.example.org#', 'c1:', '')
@@ -30,7 +30,7 @@ def system_of(name: str) -> str:
 
 
 def stands_for(short: str, name: str) -> bool:
-    """Whether somebody who types `short` can mean the job of this name.
+    """Whether `short` can mean the job of this name.
 
     >>> [stands_for(short, "ap1#12.0") for short in ("ap1#12.0", "12.0", "12", "2.0", "1")]
     [True, True, True, False, False]
@@ -45,7 +45,7 @@ def stands_for(short: str, name: str) -> bool:
     own, again = match["id"], match["again"] or ""
     if short in (own, own + again, match["system"] + own):
         return True
-    return own.startswith(short) and own[len(short)] in BEHIND_A_SHORT_FORM
+    return own.startswith(short) and own[len(short)] in AFTER_SHORT_FORM
 
 
 def _parts(name: str) -> re.Match[str] | None:

@@ -1,4 +1,4 @@
-"""Jobs: what a batch system tells about one, and the live record the engine keeps of it."""
+"""Jobs: the specification from the batch system, and the state that the engine tracks."""
 
 from typing import Any, Final
 
@@ -15,20 +15,20 @@ JOB_STATE_NAMES: Final = ("queued", "running", "suspended", "held")
 
 
 class JobSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What is known of a job when it enters the queue. No run time: that is the future.
+    """What is known of a job when it is submitted. No run time: that is the future.
 
     Attributes:
-        user: who submitted it, in the batch system's spelling.
+        user: the submitting user, as the batch system spells the name.
         vo: virtual organisation (accounting group); ``all`` where a site has none.
         job_class: the user's declaration, ``interactive`` or ``batch``.
         cpus: CPUs requested, at least 1.
-        estimate_s: estimated run time in seconds, or None where nobody said.
-        eligible_s: when it could first have run (a dependency was met), or None for at once.
-        seen_submit: False where the source began after its submission: its wait is unknown.
-        recalled: True where a record of the job's end tells of its submission: no news of a job
-            that is known already, however its time was rounded.
-        resources: what it asks for besides CPUs; None: nothing.
-        eligible: name of the class of machines it may use, as an `eligible` event tells them;
+        estimate_s: estimated run time in seconds, or None without an estimate.
+        eligible_s: when it could first run (its dependencies were met), or None for at once.
+        seen_submit: False if the source began after its submission: its wait is unknown.
+        recalled: True if the submission is taken from a record of the job's end: it changes
+            nothing for a job that is known already, however its time was rounded.
+        resources: requested resources besides CPUs; None: none.
+        eligible: name of the class of machines it may use, as defined by an `eligible` event;
             empty: any machine.
     """
 
@@ -45,36 +45,36 @@ class JobSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether any free machine will do: one CPU, nothing besides, no class of machines."""
+        """Whether any free machine suffices: one CPU, no other resources, no class of machines."""
         return self.cpus == 1 and self.resources is None and not self.eligible
 
 
 UNSEEN_JOB: Final = JobSpec(seen_submit=False)
-"""A job that was first heard of when it already ran."""
+"""Specification of a job that was first seen when it already ran."""
 
 
 class Job:
-    """One job as the engine sees it: its specification and what happened to it so far.
+    """One job in the engine: its specification and its history so far.
 
     Attributes:
         number: small integer, the job's identity inside the engine.
-        spec: what its user said.
+        spec: its present specification.
         submit_s: submission time in seconds; None when the source began after it.
         state: 0 queued, 1 running (`RUNNING`), 2 suspended (`SUSPENDED_STATE`), 3 held.
         machine: number of the machine it runs on, -1 while it runs nowhere.
         start_s: start of the present run.
         cpus: CPUs of the present run.
         first_start_s: start of its first run, None before.
-        consumed_s: longest run that was thrown away so far (McGough and Forshaw, section 4.1:
+        consumed_s: longest evicted run so far (McGough and Forshaw, section 4.1:
             "the maximum number of hours consumed on previous evicted executions").
-        lost_s: seconds of all runs that were thrown away so far.
+        lost_s: seconds of all evicted runs so far.
         runs: runs started.
         pause_s: seconds of the present run spent suspended (complete stretches).
         suspended_at_s: start of the present suspension.
-        cpu_s: CPU-seconds of the present run, as far as they are counted: until its CPUs changed.
+        cpu_s: CPU-seconds of the present run until its CPUs last changed.
         counted_s: seconds of the present run that are in `cpu_s`.
-        gave_back: while suspended: others may use its CPUs until it is resumed.
-        is_plain: that of its specification, which passes ask for again and again.
+        gave_back: while suspended: whether others may use its CPUs until it is resumed.
+        is_plain: that of its specification; cached, because every pass needs it.
     """
 
     __slots__ = (
@@ -117,12 +117,12 @@ class Job:
         self.gave_back = False
 
     def declare(self, spec: JobSpec) -> None:
-        """Its user, or the batch system, says anew what it is."""
+        """Replace the specification, as changed by the user or the batch system."""
         self.spec = spec
         self.is_plain = spec.is_plain
 
     def wait_s(self, start_s: float) -> float | None:
-        """Wait until a first start, from when it was eligible; None if nobody saw it come."""
+        """Wait from eligibility to a first start; None if the submission time is unknown."""
         if self.submit_s is None:
             return None
         eligible_s = self.submit_s if self.spec.eligible_s is None else self.spec.eligible_s
@@ -140,11 +140,11 @@ class Job:
         return self.cpu_s + (run_s - self.counted_s) * self.cpus
 
     def work_s(self, now: float) -> float:
-        """Work done in the present run, in seconds on all the CPUs it asked for, at speed 1."""
+        """Work done in the present run, in seconds on all requested CPUs at speed 1."""
         return self.run_cpu_s(self.run_s(now)) / self.spec.cpus
 
     def count_cpus(self, now: float) -> None:
-        """Count the CPU-seconds so far, for from now on it has other CPUs."""
+        """Count the CPU-seconds so far, before its number of CPUs changes."""
         run_s = self.run_s(now)
         self.cpu_s = self.run_cpu_s(run_s)
         self.counted_s = run_s

@@ -1,4 +1,4 @@
-"""The site's wall clock: which hour of day and of week an event time falls in."""
+"""The site's wall clock: the hour of day and of week of an event time."""
 
 import datetime as dt
 import re
@@ -20,7 +20,7 @@ def day_second(clock: str) -> float:
     """Seconds since midnight of a time of day, ``HH:MM`` or ``HH:MM:SS``.
 
     Raises:
-        ValueError: it is no time of day.
+        ValueError: it is not a time of day.
     """
     match = _CLOCK.fullmatch(clock)
     hour, minute, second = (int(part or 0) for part in match.groups()) if match else (99, 0, 0)
@@ -56,7 +56,7 @@ class LocalTime(Protocol):
 
 
 class TraceTime:
-    """A trace that counts seconds from a local wall-clock start, without daylight saving.
+    """Time of a trace in seconds from a local wall-clock start, without daylight saving.
 
     Args:
         start: wall clock of second 0 (a naive datetime, as in ``site.toml``).
@@ -77,7 +77,7 @@ class TraceTime:
 
 
 class ZoneTime:
-    """Unix time seen in a time zone; daylight saving is looked up once per quarter of an hour."""
+    """Unix time in a time zone; daylight saving is looked up once per quarter of an hour."""
 
     def __init__(self, zone: str) -> None:
         self._zone = time_zone(zone)
@@ -100,6 +100,6 @@ class ZoneTime:
         return seconds
 
     def _shift_in(self, quarter: int) -> float:
-        """Seconds to add to Unix time, in a quarter of an hour of it."""
+        """Seconds to add to Unix time in this quarter of an hour."""
         offset = dt.datetime.fromtimestamp(quarter * 900, self._zone).utcoffset()
         return (offset or dt.timedelta()).total_seconds() + _EPOCH_WEEKDAY * DAY_S

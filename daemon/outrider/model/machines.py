@@ -1,4 +1,4 @@
-"""Machines: what an adapter can tell about one when it joins."""
+"""Machines: their specification, given by an adapter when a machine joins."""
 
 import msgspec
 
@@ -9,16 +9,16 @@ class MachineSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What is known of a machine when it joins the site.
 
     Attributes:
-        cluster: machines that sit and are used together.
-        cpus: CPUs jobs may use, at least 1.
-        active_w: watts while a job or an owner is busy on it, or None when nobody knows.
-        idle_w: watts while it is on and nobody uses it, or None.
+        cluster: name of the group of machines that are located and used together.
+        cpus: CPUs that jobs may use, at least 1.
+        active_w: watts while a job or an owner uses it, or None if unknown.
+        idle_w: watts while it is on and unused, or None.
         sleep_w: watts while it sleeps, or None.
-        inferred: True if the machine is only known because a job ran there: its owners, its
-            capacity and its idle time are guesses, and every decision on it says so.
-        usable: jobs may start on it from the moment it joins.
-        speed: work done per second and CPU, relative to the machine that run times are told of.
-        resources: what it has besides CPUs; what is not declared is not checked.
+        inferred: True if the machine is only known because a job ran there: its owners,
+            capacity and idle time are guesses, and every decision on it is marked so.
+        usable: whether jobs may start on it as soon as it joins.
+        speed: work per second and CPU, relative to the machine that run times refer to.
+        resources: its resources besides CPUs; undeclared ones are not checked.
     """
 
     cluster: str = "default"

@@ -1,4 +1,4 @@
-"""Outcomes: how a run ended. Policies learn from these and from nothing else."""
+"""Outcomes: how a run ended. Policies learn only from these."""
 
 from collections.abc import Hashable
 from typing import Final
@@ -13,13 +13,13 @@ class Outcome:
 
     Attributes:
         job: the job's number.
-        key: what the policy's `group_key` said of the job when the run started.
-        machine: number of the machine it ran on, `NOWHERE` if it left the queue unstarted.
+        key: the policy's `group_key` of the job when the run started.
+        machine: number of its machine, `NOWHERE` if the job left the queue without a start.
         cluster: number of that machine's cluster, or `NOWHERE`.
         start_s, end_s: the run, in seconds of event time.
         run_s: seconds of work in it (without suspended time).
         ending: ``completed``, ``evicted`` (the job is queued again) or ``removed`` (it is gone).
-        reason: why an eviction or a removal, one of `EVICTION_REASONS`; empty when completed.
+        reason: of an eviction or removal, one of `EVICTION_REASONS`; empty if completed.
     """
 
     __slots__ = (

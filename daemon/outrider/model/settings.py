@@ -1,8 +1,8 @@
-"""Settings: one declaration from which checks, examples and the reference page are made.
+"""Settings: one declaration, from which checks, examples and the reference page are made.
 
-A settings record is a `msgspec.Struct` whose fields are annotated with `msgspec.Meta`: range,
-description (why one would change it) and, in ``extra_json_schema``'s place, nothing else. The
-unit stands in the field's name (``_s``, ``_w``, ``_ratio``).
+A settings record is a `msgspec.Struct` whose fields are annotated with `msgspec.Meta`: range
+and description (why one would change it). The unit is part of the field's name (``_s``, ``_w``,
+``_ratio``).
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Setting(NamedTuple):
-    """One setting as documentation shows it."""
+    """One setting, as shown in the documentation."""
 
     name: str
     default: Any
@@ -52,7 +52,7 @@ def describe(record: type[msgspec.Struct]) -> Iterator[Setting]:
 
 
 def build(record: type[T], given: Mapping[str, Any], where: str) -> T:
-    """Make a settings record from what a file or a command line gave.
+    """Make a settings record from the values of a file or a command line.
 
     Args:
         record: the declaration.

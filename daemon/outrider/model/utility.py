@@ -1,4 +1,4 @@
-"""Time utility functions: what completing a job is worth, by how long its user waited for it.
+"""Time utility functions: the utility of completing a job, by its turnaround.
 
 Jensen's time utility functions (TUF), as Perez et al. 2008 (section IV.A) and Vengerov 2005
 (section 5) use them. Each maps the turnaround (completion less submission) and the ideal run time
@@ -30,7 +30,7 @@ class TimeUtility(Protocol):
     """The unit utility of completing a job."""
 
     def unit(self, turnaround_s: Seconds, ideal_s: Seconds) -> NDArray[np.float64]:
-        """Between 0 and 1, in the shape of the arguments (of no dimension for two numbers)."""
+        """Utility in [0, 1], in the shape of the arguments (0-dimensional for two numbers)."""
         ...
 
 
@@ -40,12 +40,12 @@ class Constant(Struct, frozen=True):
     shape: ClassVar[str] = "constant"
 
     def unit(self, turnaround_s: Seconds, ideal_s: Seconds) -> NDArray[np.float64]:
-        """1, whenever it is done."""
+        """Always 1."""
         return np.ones_like(np.asarray(turnaround_s, dtype=float))
 
 
 class Step(Struct, frozen=True):
-    """Hard deadline: 1 until it, 0 after it. The deadline is the ideal run time and a slack."""
+    """Hard deadline: 1 until it, 0 after it. The deadline is the ideal run time plus a slack."""
 
     shape: ClassVar[str] = "step"
     slack_s: Annotated[float, Meta(ge=0.0, description="Seconds after the ideal run time.")] = 60.0
@@ -57,7 +57,7 @@ class Step(Struct, frozen=True):
 
 
 class Soft(Struct, frozen=True):
-    """Soft deadline: 1 until it, then down to 0 in a straight line."""
+    """Soft deadline: 1 until it, then falling linearly to 0."""
 
     shape: ClassVar[str] = "soft"
     slack_s: Annotated[float, Meta(ge=0.0, description="Seconds after the ideal run time.")] = 60.0
@@ -135,7 +135,7 @@ class Concave(Linear, frozen=True):
 
 
 class Rising(Struct, frozen=True):
-    """Vengerov 2005, section 6: worth more the longer it waited, so that every job gets its turn.
+    """Vengerov 2005, section 6: rises with the wait, so that no job starves.
 
     From `least` at once up to 1 after `full_s` of waiting.
     """
@@ -160,13 +160,13 @@ DEFAULT_UTILITIES: Final[Mapping[str, TimeUtility]] = {
     "interactive": Interactive(),
     "batch": Batch(),
 }
-"""By job class, where a site declares nothing: those of Perez et al."""
+"""By job class, for a site that declares none: those of Perez et al."""
 
 
 def make_utility(
     given: Mapping[str, Any], where: str, shapes: Mapping[str, type[Any]] = SHAPES
 ) -> TimeUtility:
-    """The utility that a declaration such as ``{shape = "linear", zero_at = 3}`` asks for.
+    """The utility of a declaration such as ``{shape = "linear", zero_at = 3}``.
 
     Args:
         given: ``shape`` and its settings.

@@ -63,7 +63,7 @@ class PropensityTests(PolicyUnderTest):
             expect(
                 abs(often - claim) <= slack,
                 f"{where}: {names[place]} was chosen in {often:.1%} of {_CHOICES_N} choices, "
-                f"but with propensity {claim:g}; it must be that of the cluster, not of the machine",
+                f"but with propensity {claim:g}; it must be the cluster's, not the machine's",
             )
         total = sum(said[0] for said in claims.values())
         expect(
