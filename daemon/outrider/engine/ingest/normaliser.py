@@ -22,7 +22,6 @@ from outrider.engine.state.packing import pack, unpack
 from outrider.model import events as ev
 from outrider.model.events import Event, NamedEvent
 from outrider.model.jobs import UNSEEN_JOB, Job, JobSpec
-from outrider.model.resources import Resources
 
 _ENDED_REMEMBERED = 200_000
 
@@ -193,9 +192,6 @@ class Tracker:
         """The steps a job event means in the job's present state. Raises `NotApplicableError`."""
         n = track.number
         if kind == ev.CHANGED:
-            asked = extra.get("resources")
-            if asked is not None:  # plain data where it comes from the journal
-                extra = {**extra, "resources": msgspec.convert(asked, Resources)}
             track.spec = msgspec.structs.replace(track.spec, **extra)
             return [(time_s, kind, n, track.spec)]
         if _is_possible(kind, track.state):
@@ -373,12 +369,22 @@ class Tracker:
         while stale := [
             (name, track)
             for name, track in self.jobs.items()
-            if (job := jobs.get(track.number)) is None or not track.agrees_with(job)
+            if (job := jobs.get(track.number)) is None or not self._agrees(name, track, job)
         ]:
             for name, track in stale:  # a start that waited for its slot makes another one stale
                 self._end(name, track, 0.0)
         self._roster.realign(joined, owned)
         return {track.number for track in self.jobs.values()}
+
+    def waits_for_slot(self, name: str) -> bool:
+        """Whether the job's start is known, and held until its slot is free (see `Slots`)."""
+        track = self.jobs[name]
+        return bool(track.slot) and self._slots.holds((track.machine, track.slot), name)
+
+    def _agrees(self, name: str, track: Track, job: Job) -> bool:
+        if self.waits_for_slot(name):  # the engine does not know of the start yet
+            return job.state == QUEUED
+        return track.agrees_with(job)
 
     # -- snapshots ----------------------------------------------------------------------------
 
