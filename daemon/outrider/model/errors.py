@@ -53,15 +53,19 @@ class PeerError(OutriderError):
 def nearest(word: str, known: Iterable[str]) -> str:
     """A closing half-sentence that names the nearest known word, or all of them.
 
-    A word that is much longer or shorter is another word, not this one misspelt.
+    A word that is much longer or shorter is another word, unless it is how the known one begins.
 
     >>> nearest("epsilom", ["epsilon", "sigma"])
     'did you mean "epsilon"?'
     >>> nearest("condor", ["logtail", "mock_condor"])
     'known: logtail, mock_condor'
+    >>> nearest("zero", ["power", "zero_at"])
+    'did you mean "zero_at"?'
     """
     choices = sorted(known)
     close = difflib.get_close_matches(word, choices, n=1)
-    if close and abs(len(word) - len(close[0])) * 3 <= max(len(word), len(close[0])):
-        return f'did you mean "{close[0]}"?'
+    if close:
+        shorter, longer = sorted((word, close[0]), key=len)
+        if longer.startswith(shorter) or len(shorter) * 3 >= len(longer) * 2:
+            return f'did you mean "{close[0]}"?'
     return f"known: {', '.join(choices) or 'none'}"
