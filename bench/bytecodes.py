@@ -62,7 +62,7 @@ def a_run(policy_name: str) -> CampusRun:
 def measure(policy_name: str, events_n: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The whole, and a row for each function, the most costly first."""
     run = a_run(policy_name)
-    events: Iterator[Any] = run.virtual.events()
+    events: Iterator[Any] = run.simulation.events()
     run.engine.feed(islice(events, WARM_UP_EVENTS))
     starts, counted = run.accounting.starts, Counted()
     sys.settrace(counted)

@@ -33,7 +33,7 @@ class Clock:
 
     def __init__(self, policy: Any) -> None:
         self.seconds: dict[str, list[float]] = {}
-        for name in ("rank", "choose", "withdrew", "observe"):
+        for name in ("rank", "choose", "on_dequeue", "observe"):
             self.seconds[name] = []
             setattr(policy, name, self._timed(getattr(policy, name), self.seconds[name]))
 
@@ -52,7 +52,7 @@ class Clock:
         decisions = np.array(ranks[: len(choices)]) + np.array(choices[: len(ranks)])
         for name, seconds in (
             ("decision", decisions),
-            ("noting it", np.array(self.seconds["withdrew"])),
+            ("noting it", np.array(self.seconds["on_dequeue"])),
             ("learning from an outcome", np.array(self.seconds["observe"])),
         ):
             p50, p99 = np.percentile(seconds, (50, 99)) * 1e3

@@ -1,8 +1,8 @@
-"""A virtual campus as a batch system: owners, jobs and an incumbent that starts them.
+"""A simulated campus as a batch system: owners, jobs and an incumbent that starts them.
 
-For demonstrations, tests and training: the daemon cannot tell it from a real site. The incumbent
-(HTCondor's random matching by default) is a policy of its own on an engine of its own; whatever
-the daemon's candidates think in shadow never reaches it.
+For demonstrations, tests and training: the daemon sees it as a real site. The incumbent (by
+default HTCondor's random matching) is a separate policy on a separate engine; decisions of the
+daemon's shadow candidates never reach it.
 """
 
 import asyncio
@@ -49,29 +49,27 @@ class SimulatedSettings(AdapterSettings, frozen=True):
     seed: Annotated[int, Meta(ge=0, description="Seed of the campus and of the incumbent.")] = 1
     speed: Annotated[
         float,
-        Meta(ge=0, description="Virtual seconds a real second; 0: as fast as it goes."),
+        Meta(ge=0, description="Simulated seconds per real second; 0: as fast as possible."),
     ] = 1.0
     head_start_s: Annotated[
         float,
-        Meta(ge=0, description="Virtual seconds run through at once before the clock starts."),
+        Meta(ge=0, description="Simulated seconds delivered at once before the clock starts."),
     ] = 0.0
     incumbent: Annotated[
         str, Meta(description="The policy that starts jobs, as a batch system would.")
     ] = "random_match"
-    batch_s: Annotated[
-        float, Meta(gt=0, description="Real seconds between two batches while it keeps pace.")
-    ] = 0.25
+    batch_s: Annotated[float, Meta(gt=0, description="Real seconds between two batches.")] = 0.25
 
 
 class SimulatedAdapter(Adapter):
-    """A virtual campus, its own incumbent, and a clock of real time x factor.
+    """A simulated campus with its own incumbent, on a clock of real time x `speed`.
 
-    Event times are the campus's wall clock read as UTC. The cursor is the number of events given
-    out: the same seed gives the same events, so a restart runs up to there and goes on.
+    Event times are the campus's wall clock read as UTC. The cursor is the number of events
+    yielded: the same seed gives the same events, so a restart simulates up to there and goes on.
     """
 
     name = "simulated"
-    description = "a virtual campus with owners, jobs and an incumbent of its own"
+    description = "a simulated campus with owners, jobs and an incumbent of its own"
     api_version = 1
     settings_type = SimulatedSettings
     sees = (
@@ -91,34 +89,34 @@ class SimulatedAdapter(Adapter):
         return self._campus.clusters
 
     async def batches(self, cursor: Any) -> AsyncIterator[Batch]:
-        """Yield what has happened up to the virtual moment, for ever."""
-        given = int(cursor or 0)
+        """Yield the events up to the present moment of simulated time, without end."""
+        yielded_n = int(cursor or 0)
         stream = self._events()
-        for skipped in range(0, given, _MOST_EVENTS):
-            for _ in itertools.islice(stream, min(_MOST_EVENTS, given - skipped)):
+        for skipped in range(0, yielded_n, _MOST_EVENTS):
+            for _ in itertools.islice(stream, min(_MOST_EVENTS, yielded_n - skipped)):
                 pass
             await asyncio.sleep(0)
-        clock = _Pace(self.settings.speed)
+        clock = _SimulatedClock(self.settings.speed)
         ahead: list[NamedEvent] = []
         while True:
             ahead += itertools.islice(stream, _MOST_EVENTS - len(ahead))
-            over = len(ahead) < _MOST_EVENTS
+            is_at_end = len(ahead) < _MOST_EVENTS
             if not clock.started and ahead:
                 clock.start(ahead[0][0] + self.settings.head_start_s)
             now = clock.now() if ahead and self.settings.speed else float("inf")
             due = _due(ahead, now)
             batch, ahead = ahead[:due], ahead[due:]
-            given += len(batch)
+            yielded_n += len(batch)
             seen = self._seen_until(batch, ahead, now)
-            yield Batch(events=batch, cursor=given, seen_until_s=seen)
+            yield Batch(events=batch, cursor=yielded_n, seen_until_s=seen)
             await asyncio.sleep(0 if ahead and due == _MOST_EVENTS else self.settings.batch_s)
-            if over and not ahead:
+            if is_at_end and not ahead:
                 await asyncio.sleep(self.settings.batch_s)
 
     def _seen_until(
         self, batch: list[NamedEvent], ahead: list[NamedEvent], now: float
     ) -> float | None:
-        """Nothing else happens before the next event; after the last, the trace's end is seen."""
+        """The time before which no event will come; after the last event, the end of the trace."""
         if not ahead and not batch:
             return self._epoch_s + self._campus.span_s
         last = batch[-1][0] if batch else None
@@ -128,21 +126,21 @@ class SimulatedAdapter(Adapter):
         return last
 
     def _events(self) -> Iterator[NamedEvent]:
-        """The incumbent's run of the campus, with names for numbers and Unix times."""
+        """Events of the incumbent's run of the campus, with names and Unix times."""
         settings = self.settings
         policy = make_policy(settings.incumbent, {}, settings.seed, f"[adapters.{self.label}]")
-        run = CampusRun(self._campus, [policy], _forget, exact=False)
+        run = CampusRun(self._campus, [policy], _ignore_decision, exact=False)
         jobs, machines, epoch_s = self._campus.job_names, self._campus.machine_names, self._epoch_s
         for time_s, kind, subject, extra in run.stream():
             if kind == events.TICK:
                 continue
             name = jobs[subject] if kind in events.JOB_KINDS else machines[subject]
-            told = (machines[extra[0]], extra[1]) if kind == events.STARTED else extra
-            yield epoch_s + time_s, kind, name, told
+            named = (machines[extra[0]], extra[1]) if kind == events.STARTED else extra
+            yield epoch_s + time_s, kind, name, named
 
 
-class _Pace:
-    """Virtual time: a start, and real seconds since then times a factor."""
+class _SimulatedClock:
+    """Simulated time: a start, and the real seconds since then times `speed`."""
 
     def __init__(self, speed: float) -> None:
         self.speed = speed
@@ -181,5 +179,5 @@ def _campus(settings: SimulatedSettings) -> Campus:
     )
 
 
-def _forget(*row: Any) -> None:
-    """The incumbent's decisions are seen by what they do."""
+def _ignore_decision(*row: Any) -> None:
+    """Ignore the incumbent's decisions; the events show them."""

@@ -34,7 +34,7 @@ def test_a_run_is_what_outrider_replay_runs(folder: CampusFolder) -> None:
     terms = Terms({"watts_hold": {"hold_after_h": 5.0}}, {"watts_hold": None})
     replayed = run_trial(Trial("x", "watts_hold", 2, None), campus, terms)
     assert ran["ledger_sha256"] == replayed["ledger_sha256"]
-    for name in ("jobs", "energy_wh", "overhead_s", "evictions", "starts", "settings", "hold_s"):
+    for name in ("jobs", "energy_wh", "overhead_s", "evictions", "starts", "settings", "defer_s"):
         assert ran[name] == replayed[name], name
     assert ran["trace"] == folder.path
 
@@ -78,7 +78,7 @@ def test_a_spec_names_itself_travels_and_is_known_again() -> None:
 
 
 def test_whatever_determines_a_run_is_in_its_key() -> None:
-    spec = campus_spec(SMALL, PolicySpec("bandit", (("max_hold_s", None),)), 4)
+    spec = campus_spec(SMALL, PolicySpec("bandit", (("max_defer_s", None),)), 4)
     others = [
         msgspec.structs.replace(spec, seed=5),
         msgspec.structs.replace(spec, work="elsewhere:run"),
@@ -86,8 +86,10 @@ def test_whatever_determines_a_run_is_in_its_key() -> None:
         msgspec.structs.replace(spec, trace=GeneratedCampus(4, SMALL.options)),
         msgspec.structs.replace(spec, trace=WorkloadFile("generated-3", digest="a")),
         msgspec.structs.replace(spec, trace=WorkloadFile("generated-3", digest="b")),
-        msgspec.structs.replace(spec, policy=PolicySpec("bandit", (("max_hold_s", float("inf")),))),
-        msgspec.structs.replace(spec, policy=PolicySpec("bandit", (("max_hold_s", None),), "x")),
+        msgspec.structs.replace(
+            spec, policy=PolicySpec("bandit", (("max_defer_s", float("inf")),))
+        ),
+        msgspec.structs.replace(spec, policy=PolicySpec("bandit", (("max_defer_s", None),), "x")),
     ]
     assert len({one.key for one in (spec, *others)}) == 1 + len(others)
 

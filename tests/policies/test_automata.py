@@ -278,8 +278,8 @@ def test_it_says_who_is_asked_where_the_job_goes_and_what_would_change_that() ->
     site.complete(site.starts[0][0])
     said = site.policy.explain(site.site.jobs[33], site.site)
     assert "its user is asked in" in said
-    assert "most likely sent to default (100%), which has 0 jobs a machine" in said
-    assert "it loses chance by getting jobs while it has more than the mean" in said
+    assert "most likely sent to default (100%), which has 0 jobs per machine" in said
+    assert "its probability falls when it gets jobs while it has more than the mean" in said
 
 
 def test_what_was_learned_of_machines_does_not_fit_clusters() -> None:

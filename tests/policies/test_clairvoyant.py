@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from outrider.api import Policy
+from outrider.api.capabilities import Listens
 from outrider.model.events import JOINED
 from outrider.testing.campuses import tiny_campus
 from outrider.testing.deciding import DecidesSoundly
@@ -110,8 +111,9 @@ def test_clusters_of_unknown_watts_come_last(
 ) -> None:
     policy, view = made(kind), HandView([1, 1], watts)
     policy.oracle = HandOracle()
-    for machine in (0, 100):
-        policy.on_machine_event(JOINED, machine, view)
+    if isinstance(policy, Listens):
+        for machine in (0, 100):
+            policy.on_machine_event(JOINED, machine, view)
     chosen = policy.choose(waiting_job(), None, view, True).machine
     assert chosen == (100 if watts[1] else 0)
 

@@ -5,6 +5,7 @@ from math import log2, log10
 import pytest
 
 from outrider.api import Policy
+from outrider.model.disciplines import STRICT
 from outrider_policies.rules.f1 import F1
 from outrider_policies.rules.unicep import Unicep
 from outrider_policies.rules.wfp3 import Wfp3
@@ -23,7 +24,7 @@ def drained(site: HandSite, jobs: int, each_s: float = 1.0) -> list[int]:
 
 def busy(kind: type[Policy], cpus: int = 1) -> HandSite:
     """A site whose one machine is taken by job 99."""
-    site = HandSite(kind)
+    site = HandSite(kind, STRICT)
     site.machines(cpus)
     site.submit(99, cpus=cpus, estimate_s=1.0)
     assert site.tick() == [99]
@@ -145,7 +146,7 @@ def test_jobs_without_an_estimate_come_last_by_age(kind: type[Policy]) -> None:
     site.submit(2, estimate_s=1e6)
     site.tick(1.0)
     site.complete(99)
-    assert "nobody estimated" in site.policy.explain(site.site.jobs[0], site.site)
+    assert "no estimated run time" in site.policy.explain(site.site.jobs[0], site.site)
     assert drained(site, 3) == [2, 0, 1]
 
 

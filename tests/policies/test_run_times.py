@@ -199,7 +199,7 @@ def test_jobs_alike_that_wait_together_are_each_remembered_until_they_end() -> N
 
 
 def test_contexts_sum_to_one_and_lean_on_the_general_where_nothing_was_seen() -> None:
-    histograms = ContextHistograms((Level(0.99, 5.0), Level(0.9, 2.0)), 20, 50, gauge=0)
+    histograms = ContextHistograms((Level(0.99, 5.0), Level(0.9, 2.0)), 20, 50, user_level=0)
     for number in range(200):
         histograms.learn((("all",), (f"user-{number % 3}",)), 3 + number % 3)
     known, unknown = (histograms.predict((("all",), (user,))) for user in ("user-0", "new"))
@@ -212,7 +212,7 @@ def test_contexts_sum_to_one_and_lean_on_the_general_where_nothing_was_seen() ->
 
 def test_a_level_that_misleads_loses_its_say() -> None:
     """Users mean nothing here; only the size tells."""
-    histograms = ContextHistograms((Level(0.99, 5.0), Level(0.5, 1.0)), 20, 500, gauge=0)
+    histograms = ContextHistograms((Level(0.99, 5.0), Level(0.5, 1.0)), 20, 500, user_level=0)
     rng = random.Random(5)
     for _ in range(2000):
         size = rng.randrange(2)

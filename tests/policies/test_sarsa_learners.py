@@ -124,7 +124,7 @@ def test_a_state_of_another_kind_or_shape_is_refused_and_changes_nothing(kind: s
 
 def test_the_memory_forgets_the_oldest_and_draws_only_what_it_holds() -> None:
     memory = ReplayMemory(3, 1)
-    with pytest.raises(ValueError, match="nothing"):
+    with pytest.raises(ValueError, match="empty"):
         memory.sample(1, random.Random(0))
     for n in range(5):
         memory.add(np.array([float(n)]), n * 10.0, np.array([n + 1.0]))

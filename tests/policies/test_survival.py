@@ -88,7 +88,7 @@ def test_a_job_that_lost_more_than_any_job_needs_is_kept_and_later_tried_again()
     hand.submit(99)
     lose_a_run(hand, 99, 9 * HOUR_S)
     assert hand.tick() == [], "started a job that is surely bad"
-    assert "held: longest lost run 9.0 h" in hand.policy.explain(hand.site.jobs[99], hand.site)
+    assert "deferred: longest lost run 9.0 h" in hand.policy.explain(hand.site.jobs[99], hand.site)
     waited_s = 0.0
     while not hand.tick(HOUR_S):
         waited_s += HOUR_S

@@ -14,7 +14,7 @@ from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
 from outrider.plugins.making import make_policy
 from outrider.replay.run import CampusRun
-from outrider.simulation.exogenous_events import owner_stretches
+from outrider.simulation.exogenous_events import owner_intervals
 from outrider.simulation.generators.campus import generate_campus
 from tests.cli.running import outrider
 from tests.replay import recordings
@@ -78,7 +78,7 @@ def test_machines_clusters_and_owners_come_back_exactly(trip: RoundTrip) -> None
     assert [c.hours.text for c in exported.clusters] == [c.hours.text for c in made.clusters]
     for column in ("machine_cluster", "active_w", "idle_w", "sleep_w"):
         np.testing.assert_array_equal(getattr(exported, column), getattr(made, column))
-    one, other = owner_stretches(made), owner_stretches(exported)
+    one, other = owner_intervals(made), owner_intervals(exported)
     assert len(one.machine) > 1_000
     for column in ("machine", "came_s", "went_s"):
         np.testing.assert_array_equal(getattr(other, column), getattr(one, column))

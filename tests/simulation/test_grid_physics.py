@@ -1,4 +1,4 @@
-"""The virtual grid: fewer CPUs, preemption, growth, slower machines, queues at nodes."""
+"""The simulated grid: fewer CPUs, preemption, growth, slower machines, queues at nodes."""
 
 import pytest
 

@@ -11,7 +11,7 @@ import pytest
 
 from outrider.formats.campus.campus import LATEST_S
 from outrider.formats.campus.files import read_campus
-from outrider.simulation.exogenous_events import owner_stretches
+from outrider.simulation.exogenous_events import owner_intervals
 from tests.fixtures import made_campuses as made
 from tests.fixtures.campuses import (
     DAY_S,
@@ -123,9 +123,9 @@ def test_the_longest_trace_there_may_be_loses_no_digit() -> None:
     campus.session_machine = integers(np.repeat(np.arange(n), 3))
     campus.login_s = floats(np.tile([late, late + 0.2, late + 0.2], n))
     campus.logout_s = floats(np.tile([late + 0.1, late + 0.3, late + 0.4], n))
-    stretches = owner_stretches(campus)
-    assert stretches.came_s.tolist() == [late, late + 0.2] * n
-    assert stretches.went_s.tolist() == [late + 0.1, late + 0.4] * n
+    intervals = owner_intervals(campus)
+    assert intervals.came_s.tolist() == [late, late + 0.2] * n
+    assert intervals.went_s.tolist() == [late + 0.1, late + 0.4] * n
 
 
 def test_merging_is_the_union_of_sessions() -> None:
@@ -138,12 +138,12 @@ def test_merging_is_the_union_of_sessions() -> None:
             key=lambda stay: stay.login_s,
         )  # fmt: skip
         campus = make_campus([0, 0, 0], [Work(0.0, HOUR_S)], sessions)
-        stretches = owner_stretches(campus)
+        intervals = owner_intervals(campus)
         for machine in range(3):
             stays = [s for s in sessions_of(campus) if s.machine == machine]
-            first, last = stretches.first[machine], stretches.first[machine + 1]
+            first, last = intervals.first[machine], intervals.first[machine + 1]
             spans = list(
-                zip(stretches.came_s[first:last], stretches.went_s[first:last], strict=True)
+                zip(intervals.came_s[first:last], intervals.went_s[first:last], strict=True)
             )
             assert all(a[1] < b[0] for a, b in itertools.pairwise(spans))
             for half in range(160):

@@ -15,7 +15,7 @@ from outrider.formats.campus.campus import Campus, RunRules
 from outrider.formats.campus.files import read_campus, write_campus
 from outrider.model.errors import TraceError
 from outrider.model.events import OWNER_CAME, OWNER_WENT, REBOOTED
-from outrider.simulation.detailed_site import DetailedSite, site_of
+from outrider.simulation.detailed_site import DetailedSite, simulated_site
 from tests.fixtures import made_campuses as made
 from tests.fixtures.campuses import DAY_S, HOUR_S, Rules, Session, Work, campuses, make_campus
 from tests.fixtures.plays import MAKERS, Play
@@ -268,8 +268,8 @@ def test_rules_that_never_bite_change_nothing(campus: Campus) -> None:
     """The detailed site and the simple one are the same site where the rules cost nothing."""
     plain = play(campus)
     never = dataclasses.replace(campus, run_rules=RunRules(checkpoint_every_s=1e9))
-    assert isinstance(site_of(never), DetailedSite)
-    assert not isinstance(site_of(campus), DetailedSite)
+    assert isinstance(simulated_site(never), DetailedSite)
+    assert not isinstance(simulated_site(campus), DetailedSite)
     detailed = play(never)
     assert detailed.told == plain.told
     timing = {"wall_s", "cpu_s", "max_rss_mb"}

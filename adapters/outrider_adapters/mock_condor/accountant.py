@@ -30,7 +30,7 @@ class _Account:
         self.settled_s = now_s
 
     def settle(self, now_s: float, halflife_s: float) -> None:
-        """Bring the account forward to now: usage has been the same since the last time."""
+        """Update usage and priority to now; the slots in use did not change since `settled_s`."""
         elapsed_s = now_s - self.settled_s
         kept = 0.5 ** (elapsed_s / halflife_s)
         self.real = max(LEAST_PRIORITY, kept * self.real + (1.0 - kept) * self.weight)
@@ -49,32 +49,32 @@ class Accountant:
         self._halflife_s = halflife_s
         self._accounts: dict[str, _Account] = {}
 
-    def took(self, submitter: str, weight: float, now_s: float) -> None:
-        """A submitter uses one more slot of this weight."""
+    def claim_slot(self, submitter: str, weight: float, now_s: float) -> None:
+        """A submitter claims one more slot, of this weight (CPUs)."""
         account = self._settled(submitter, now_s)
         account.slots += 1
         account.weight += weight
 
-    def gave_back(self, submitter: str, weight: float, now_s: float) -> None:
-        """A submitter uses one slot of this weight less."""
+    def release_slot(self, submitter: str, weight: float, now_s: float) -> None:
+        """A submitter releases one slot of this weight (CPUs)."""
         account = self._settled(submitter, now_s)
         account.slots -= 1
         account.weight -= weight
 
     def priority(self, submitter: str, now_s: float) -> float:
-        """The effective user priority; less is better."""
+        """The effective user priority; lower is better."""
         account = self._settled(submitter, now_s)
         return account.real * account.factor
 
     def shares(self, submitters: Iterable[str], now_s: float) -> dict[str, float]:
-        """Which part of what is to be had each of these deserves, best priority first."""
+        """Each submitter's share of the pool, summing to 1; best priority first."""
         worth = {name: 1.0 / self.priority(name, now_s) for name in submitters}
         total = sum(worth.values())
         best_first = sorted(worth, key=lambda name: (-worth[name], name))
         return {name: worth[name] / total for name in best_first}
 
     def weight_in_use(self, submitter: str) -> float:
-        """CPUs of the slots that a submitter uses now."""
+        """Weight (CPUs) of the slots that a submitter uses now."""
         account = self._accounts.get(submitter)
         return account.weight if account else 0.0
 
@@ -92,11 +92,11 @@ class Accountant:
         self._settled(submitter, now_s).factor = factor
 
     def set_ceiling(self, submitter: str, ceiling: int, now_s: float) -> None:
-        """Set how many slots a submitter may use at most; negative: any number."""
+        """Set the most slots that a submitter may use; negative: no limit."""
         self._settled(submitter, now_s).ceiling = ceiling
 
     def ads(self, now_s: float) -> list[ClassAd]:
-        """One accounting ad a submitter."""
+        """One accounting ad per submitter."""
         return [self._ad(name, now_s) for name in sorted(self._accounts)]
 
     def _ad(self, name: str, now_s: float) -> ClassAd:

@@ -1,4 +1,4 @@
-"""What ``condor_hold``, ``condor_rm`` and the like do to one job."""
+"""The effects of ``condor_hold``, ``condor_rm`` and the like on one job."""
 
 from collections.abc import Callable
 from typing import Final
@@ -22,20 +22,21 @@ _BY_USER: Final = 1  # HoldReasonCode
 
 
 class Actions:
-    """Acts on jobs of the queue.
+    """Carries out actions on queued and running jobs.
 
     Args:
-        told: hears of every slot that a job left or that changed.
+        queue, runs, log: of the pool.
+        on_change: called with every slot whose ad changed, and the pool's time.
     """
 
     def __init__(
-        self, queue: JobQueue, runs: Runs, log: EventLog, told: Callable[[Slot, float], None]
+        self, queue: JobQueue, runs: Runs, log: EventLog, on_change: Callable[[Slot, float], None]
     ) -> None:
         self._queue = queue
         self._runs = runs
         self._log = log
-        self._told = told
-        self._deeds: dict[JobAction, Callable[[QueuedJob, str, float], str]] = {
+        self._on_change = on_change
+        self._handlers: dict[JobAction, Callable[[QueuedJob, str, float], str]] = {
             JobAction.Hold: self._hold,
             JobAction.Release: self._release,
             JobAction.Remove: self.remove,
@@ -47,11 +48,11 @@ class Actions:
         }
 
     def act(self, action: JobAction, job: QueuedJob, reason: str, now_s: float) -> str:
-        """Do it; returns which counter of the answer it belongs to."""
-        return self._deeds[action](job, reason, now_s)
+        """Carry out an action; returns the counter of the result ad that it adds to."""
+        return self._handlers[action](job, reason, now_s)
 
     def remove(self, job: QueuedJob, reason: str, now_s: float) -> str:
-        """The job leaves the queue."""
+        """Remove a job from the queue, and end its run if it has one."""
         self.end_run(job, LEFT_QUEUE_CODE, now_s)
         job.ad["RemoveReason"] = reason
         self._log.aborted(now_s, job.ad)
@@ -59,9 +60,9 @@ class Actions:
         return SUCCESS
 
     def end_run(self, job: QueuedJob, code: int, now_s: float) -> None:
-        """Cut the job's run short, if it has one; the job is idle then."""
+        """End the job's run, if it has one; the job is idle afterwards."""
         if job.slot is not None:
-            self._told(self._runs.evict(job, code, now_s), now_s)
+            self._on_change(self._runs.evict(job, code, now_s), now_s)
 
     def _hold(self, job: QueuedJob, reason: str, now_s: float) -> str:
         if job.status == JobStatus.HELD:
@@ -96,12 +97,12 @@ class Actions:
         if job.status != JobStatus.RUNNING or job.slot is None:
             return BAD_STATUS
         self._runs.suspend(job, now_s)
-        self._told(job.slot, now_s)
+        self._on_change(job.slot, now_s)
         return SUCCESS
 
     def _continue(self, job: QueuedJob, reason: str, now_s: float) -> str:
         if job.status != JobStatus.SUSPENDED or job.slot is None:
             return BAD_STATUS
         self._runs.resume(job, now_s)
-        self._told(job.slot, now_s)
+        self._on_change(job.slot, now_s)
         return SUCCESS

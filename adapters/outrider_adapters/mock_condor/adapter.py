@@ -1,4 +1,4 @@
-"""The adapter: a mock pool that lives by a script, watched by the calls of a real one."""
+"""The adapter: a mock pool driven by a script, watched by the same calls as a real pool."""
 
 import random
 import tempfile
@@ -14,25 +14,25 @@ from outrider_adapters.logtail import LogtailSettings
 from outrider_adapters.mock_condor.bindings import AdType, HTCondorException
 from outrider_adapters.mock_condor.config import PoolConfig
 from outrider_adapters.mock_condor.faults import Faults
-from outrider_adapters.mock_condor.feeding import Script, campus_script, file_script
 from outrider_adapters.mock_condor.pool import MockPool
+from outrider_adapters.mock_condor.scripts import Script, campus_script, file_script
 from outrider_adapters.mock_condor.settings import MockCondorSettings, campus_and_start
 
 _WATCHER: Final = "outrider"
-"""Who asks the pool: no superuser, as a daemon in shadow mode should not be."""
-_MOST_EVENTS: Final = 2_000
+"""The user of the queries: no superuser, as a daemon in shadow mode should not be."""
+_MAX_EVENTS: Final = 2_000
 _BUSY_FOR_S: Final = 0.25
 
 
 class MockCondorAdapter(CondorAdapter):
     """A mock HTCondor pool on a clock of its own.
 
-    The pool's negotiator is the incumbent. Looks fall at fixed moments of the pool's clock, so the
-    same settings give the same events; the cursor is the number of looks taken, and after a
-    restart the pool lives through them again.
+    The pool's negotiator is the incumbent. The pool is polled at fixed times of its clock, so the
+    same settings give the same events; the cursor is the number of polls ("looks"), and after a
+    restart the pool is simulated up to there again.
 
     Raises:
-        ConfigurationError: the settings do not fit together, or a file that they name is wrong.
+        ConfigurationError: the settings contradict each other, or a file that they name is wrong.
         PluginError: HTCondor's Python bindings are not installed.
     """
 
@@ -49,27 +49,29 @@ class MockCondorAdapter(CondorAdapter):
         self._faults = build(Faults, settings.faults, f"[adapters.{label}.faults]")
         self._campus, self._start_s = campus_and_start(settings)
         self._clusters = self._script().clusters
-        self._site: _Site | None = None
-        self._leaving = False
+        self._site: _WatchedPool | None = None
+        self._closing = False
 
     def clusters(self) -> list[ClusterSpec]:
-        """The campus's clusters with their opening hours and sleep; none of a pool by hand."""
+        """The campus's clusters with opening hours and sleep; none for a hand-written pool."""
         return self._clusters
 
     def begin(self, cursor: Any) -> None:
-        """Set the pool up and live through the looks that were taken before."""
-        self._leaving = False
+        """Create the pool and simulate it up to the cursor."""
+        self._closing = False
         try:
             looks = 0 if cursor is None else int(cursor["looks"])
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"no cursor of the mock_condor adapter: {cursor!r}") from error
-        site = self._site = _Site(self._script(), self._settings, self._faults, self._start_s)
-        while site.looks < looks and not self._leaving:
+        site = self._site = _WatchedPool(
+            self._script(), self._settings, self._faults, self._start_s
+        )
+        while site.looks < looks and not self._closing:
             site.look()
-        site.keep_pace()
+        site.start_clock()
 
     def look(self) -> Batch:
-        """The looks that are due by now, as one batch; without any, a sign of life."""
+        """The polls that are due, as one batch; an empty batch if none is."""
         site = self._site
         if site is None:
             raise RuntimeError("look() before begin()")
@@ -77,25 +79,25 @@ class MockCondorAdapter(CondorAdapter):
         until_s = time.monotonic() + _BUSY_FOR_S
         while site.is_due() and time.monotonic() < until_s:
             batches.append(site.look())
-            if sum(len(batch.events) for batch in batches) >= _MOST_EVENTS:
+            if sum(len(batch.events) for batch in batches) >= _MAX_EVENTS:
                 break
         if not batches:
             return Batch(events=[], cursor={"looks": site.looks}, age_s=site.age_s)
         return _joined(batches, site.looks)
 
     def pause_s(self, batch: Batch) -> float:
-        """None while the pool is behind its clock."""
+        """Seconds until the next `look`; 0 while polls are due."""
         return 0.0 if self._site is not None and self._site.is_due() else _BUSY_FOR_S
 
     def end(self) -> None:
-        """Take the pool down."""
+        """Close the pool."""
         if self._site is not None:
             self._site.close()
             self._site = None
 
     async def __aexit__(self, *raised: Any) -> None:
-        """Stop living through the past, if that is at hand; then close."""
-        self._leaving = True
+        """Stop a simulation of the past that is in progress; then close."""
+        self._closing = True
         await super().__aexit__(*raised)
 
     def _script(self) -> Script:
@@ -104,8 +106,8 @@ class MockCondorAdapter(CondorAdapter):
         return file_script(Path(self._settings.pool or ""))
 
 
-class _Site:
-    """The pool, what happens in it, and the watch on it."""
+class _WatchedPool:
+    """The pool, its script, and the watch on it."""
 
     def __init__(
         self, script: Script, settings: MockCondorSettings, faults: Faults, start_s: float
@@ -114,8 +116,8 @@ class _Site:
         self.age_s = 0.0
         self._settings = settings
         self._start_s = start_s
-        self._happenings = script.happenings
-        self._next = next(script.happenings, None)
+        self._script_events = script.script_events
+        self._next = next(script.script_events, None)
         self._until_s = start_s + script.until_s
         self._began_s = float("inf")
         self._from_s = start_s
@@ -135,7 +137,7 @@ class _Site:
             self._pool.schedd(_WATCHER), self._pool.collector(), AdType.Startd, HTCondorException,
             self._pool.schedd_name,
         )  # fmt: skip
-        # the log is written by this very thread: whatever stands in it, is whole
+        # this thread also writes the log, so its records are always complete
         log = LogtailSettings(
             paths=(str(path),), format="htcondor", start_at="beginning", settle_s=0.0
         )
@@ -143,31 +145,31 @@ class _Site:
         self._watch.start(None)
 
     def look(self) -> Batch:
-        """Let time pass until the next look, and look."""
+        """Advance the pool to the time of the next poll, and poll it."""
         pool = self._pool
         until_s = self._next_look_s()
         while self._next is not None and self._start_s + self._next[0] <= until_s:
             pool.advance(self._start_s + self._next[0])
             self._next[1](pool)
-            self._next = next(self._happenings, None)
+            self._next = next(self._script_events, None)
         pool.advance(until_s)
         self.looks += 1
         batch = self._watch.look()
         self.age_s = batch.age_s
         return batch
 
-    def keep_pace(self) -> None:
-        """From now on the clock runs."""
+    def start_clock(self) -> None:
+        """Start the clock: from now on pool time follows real time."""
         self._began_s = time.monotonic()
         self._from_s = max(self._start_s + self._settings.head_start_s, self._pool.now_s)
 
     def is_due(self) -> bool:
-        """Whether it is time for the next look; never after the end of the script."""
+        """Whether the next poll is due; never after the end of the script."""
         ran_s = (time.monotonic() - self._began_s) * self._settings.speed
         return self._next_look_s() <= min(self._from_s + ran_s, self._until_s)
 
     def close(self) -> None:
-        """Take it down."""
+        """Close the watch and delete the log."""
         self._watch.close()
         self._log.close()
         self._folder.cleanup()
@@ -176,7 +178,7 @@ class _Site:
         return self._start_s + self.looks * self._settings.look_s
 
     def _sleep(self, seconds: float) -> None:
-        """Calls are slow only in the present."""
+        """Delay calls (`Faults.answer_delay_s`), but not while simulating the past."""
         if self._began_s < float("inf"):
             time.sleep(seconds)
 

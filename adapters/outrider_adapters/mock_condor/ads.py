@@ -1,4 +1,4 @@
-"""What is done to ClassAds in more than one place."""
+"""Operations on ClassAds that several modules use."""
 
 import re
 from collections.abc import Iterable
@@ -10,12 +10,12 @@ _CLOCK: Final = re.compile(r"\btime\(\)", re.IGNORECASE)
 
 
 def copied(ad: ClassAd) -> ClassAd:
-    """An ad of its own with the same expressions."""
+    """A copy of the ad with the same expressions."""
     return ClassAd(repr(ad))
 
 
 def projected(ad: ClassAd, names: Iterable[str]) -> ClassAd:
-    """An ad of its own with these attributes, as far as there are such; all if none is named."""
+    """A copy of the ad with only these attributes, where present; all if `names` is empty."""
     wanted = [name for name in names if name in ad]
     if not wanted and not list(names):
         return copied(ad)
@@ -26,22 +26,22 @@ def projected(ad: ClassAd, names: Iterable[str]) -> ClassAd:
 
 
 def as_of(ad: ClassAd, now_s: float) -> ClassAd:
-    """The ad with ``time()`` replaced: ClassAds would ask the computer's clock, not the pool's."""
+    """The ad with ``time()`` replaced by the pool's time; ClassAds would use the real clock."""
     text = repr(ad)
     return ClassAd(at_time(text, now_s)) if _CLOCK.search(text) else ad
 
 
 def at_time(expression: str, now_s: float) -> str:
-    """The expression with ``time()`` replaced by the pool's."""
+    """The expression with ``time()`` replaced by the pool's time."""
     return _CLOCK.sub(str(int(now_s)), expression)
 
 
 def holds(condition: ExprTree, ad: ClassAd) -> bool:
-    """Whether the condition is true of the ad; neither undefined nor an error is."""
+    """Whether the condition is true for the ad; undefined and error are not."""
     found = condition.eval(scope=ad)
     return found is True or (type(found) in (int, float) and found != 0)
 
 
 def number(value: Any, otherwise: float) -> float:
-    """A number that an expression gave, or the other where it gave none."""
+    """An expression's value as float; `otherwise` if it is not a number."""
     return float(value) if type(value) in (int, float, bool) else otherwise

@@ -1,4 +1,4 @@
-"""Which jobs are alike to every machine, so that one match serves all of them.
+"""Autoclusters: jobs that are equal for matchmaking, so that one match serves all of them.
 
 As in HTCondor, an attribute of jobs is *significant* if a ``START`` or ``RANK`` of a machine or
 the negotiator's own rank reads it, if a job's own ``Requirements`` or ``Rank`` does, or if another
@@ -17,7 +17,7 @@ _SCOPES = ("my.", "target.")
 
 
 class Autoclusters:
-    """Numbers autoclusters from 1. What it learns is never forgotten, as in a real schedd."""
+    """Numbers autoclusters from 1. Significant attributes are never dropped, as in a schedd."""
 
     def __init__(self) -> None:
         self._significant: set[str] = {name.lower() for name in _OF_JOBS}
@@ -32,7 +32,7 @@ class Autoclusters:
         return ",".join(self._names)
 
     def read_slot(self, ad: ClassAd, negotiator_rank: ExprTree) -> None:
-        """Learn what a slot and the negotiator read from jobs."""
+        """Add the job attributes that a slot and the negotiator refer to."""
         expressions = [ad.lookup(name) for name in _OF_SLOTS if name in ad]
         texts = tuple(map(repr, expressions))
         if texts not in self._read:
@@ -56,7 +56,7 @@ class Autoclusters:
         return tuple(repr(ad.lookup(name)) if name in ad else "" for name in self._names)
 
     def _read_job(self, ad: ClassAd) -> bool:
-        """Learn what a job's significant attributes read; whether anything of it was new."""
+        """Add the attributes that a job's significant ones refer to; whether any was new."""
         before = self._names
         for name in before:
             if name in ad:

@@ -1,4 +1,4 @@
-"""The collector: what daemons told last, and the client that asks for it."""
+"""The collector: the latest ads of the pool, and the client that queries them."""
 
 from collections import deque
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from outrider_adapters.mock_condor.bindings import (
     ExprTree,
     HTCondorException,
 )
-from outrider_adapters.mock_condor.faults import Wire
+from outrider_adapters.mock_condor.faults import Transport
 
 _NO_ANSWER = "Failed communication with collector."
 _FOR_LOCATION = ("MyAddress", "CondorVersion", "Name", "Machine")
@@ -21,40 +21,40 @@ _GONE = ""
 _SLOT_TYPES = (AdType.Startd, AdType.Slot)
 
 
-class Board:
-    """The newest ad of every slot, as it was when its startd told.
+class AdStore:
+    """The newest ad of every slot, as it was when its startd advertised it.
 
     Args:
-        stale_s: how much later than told an ad becomes visible (a fault).
+        stale_s: seconds until an advertised ad becomes visible (a fault).
     """
 
     def __init__(self, stale_s: float) -> None:
         self._stale_s = stale_s
-        self._coming: deque[tuple[float, str, str]] = deque()
+        self._pending: deque[tuple[float, str, str]] = deque()
         self._arrived: dict[str, str] = {}
-        self._shown: dict[str, ClassAd] = {}
+        self._visible: dict[str, ClassAd] = {}
 
-    def tell(self, now_s: float, name: str, ad: ClassAd | None) -> None:
-        """A startd tells of a slot; None: the slot is gone."""
+    def advertise(self, now_s: float, name: str, ad: ClassAd | None) -> None:
+        """A startd advertises a slot; None: it invalidates the slot's ad."""
         if ad is not None:
             ad["MyCurrentTime"] = ad["LastHeardFrom"] = int(now_s)
-        self._coming.append((now_s + self._stale_s, name, _GONE if ad is None else repr(ad)))
-        self._let_arrive(now_s)
+        self._pending.append((now_s + self._stale_s, name, _GONE if ad is None else repr(ad)))
+        self._deliver(now_s)
 
     def ads(self, now_s: float) -> list[ClassAd]:
-        """What is visible now. The ads are the board's own."""
-        self._let_arrive(now_s)
+        """The ads visible now; not copies, so callers must not change them."""
+        self._deliver(now_s)
         for name, text in self._arrived.items():
             if text == _GONE:
-                self._shown.pop(name, None)
+                self._visible.pop(name, None)
             else:
-                self._shown[name] = ClassAd(text)
+                self._visible[name] = ClassAd(text)
         self._arrived.clear()
-        return list(self._shown.values())
+        return list(self._visible.values())
 
-    def _let_arrive(self, now_s: float) -> None:
-        while self._coming and self._coming[0][0] <= now_s:
-            _, name, text = self._coming.popleft()
+    def _deliver(self, now_s: float) -> None:
+        while self._pending and self._pending[0][0] <= now_s:
+            _, name, text = self._pending.popleft()
             self._arrived[name] = text
 
 
@@ -66,14 +66,14 @@ class Collector:
 
     def __init__(
         self,
-        board: Board,
+        ad_store: AdStore,
         daemons: Callable[[], dict[AdType, ClassAd]],
-        wire: Wire,
+        transport: Transport,
         now: Callable[[], float],
     ) -> None:
-        self._board = board
+        self._ad_store = ad_store
         self._daemons = daemons
-        self._wire = wire
+        self._transport = transport
         self._now = now
 
     def query(
@@ -86,15 +86,15 @@ class Collector:
         """Ads of this type for which the constraint is true.
 
         Args:
-            ad_type: which ads; types that the mock pool does not have give none.
+            ad_type: types that the mock pool does not have give none.
             constraint: a ClassAd expression; None: all.
             projection: attributes to return; None or empty: all.
-            statistics: ignored, for there are none.
+            statistics: ignored.
 
         Raises:
-            HTCondorException: the collector does not answer, or the constraint is no expression.
+            HTCondorException: the collector does not answer, or the constraint does not parse.
         """
-        self._wire.call(_NO_ANSWER)
+        self._transport.call(_NO_ANSWER)
         ads = self._ads(ad_type)
         if constraint:
             try:
@@ -102,21 +102,21 @@ class Collector:
             except ClassAdException as error:
                 raise HTCondorException("Failed to parse constraint.") from error
             ads = [ad for ad in ads if holds(condition, ad)]
-        return self._wire.answer([projected(ad, projection or ()) for ad in ads])
+        return self._transport.answer([projected(ad, projection or ()) for ad in ads])
 
     def locate(self, daemon_type: DaemonType, name: str | None = None) -> ClassAd | None:
-        """Where the daemon of this type is; None if the pool has none of that name."""
+        """The location ad of the daemon of this type and name; None if there is none."""
         found = self.locateAll(daemon_type)
         return next((ad for ad in found if name in (None, ad["Name"])), None)
 
     def locateAll(self, daemon_type: DaemonType) -> list[ClassAd]:  # noqa: N802  # htcondor2's name
-        """Where the daemons of this type are."""
+        """The location ads of the daemons of this type."""
         if daemon_type not in _AD_TYPES:
             return []
         return self.query(_AD_TYPES[daemon_type], projection=list(_FOR_LOCATION))
 
     def _ads(self, ad_type: AdType) -> list[ClassAd]:
-        slots = self._board.ads(self._now())
+        slots = self._ad_store.ads(self._now())
         daemons = self._daemons()
         if ad_type == AdType.Any:
             return [*slots, *daemons.values()]

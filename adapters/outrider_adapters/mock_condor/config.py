@@ -1,4 +1,4 @@
-"""What of HTCondor's own configuration the mock pool has."""
+"""The part of HTCondor's configuration that the mock pool supports."""
 
 import msgspec
 
@@ -6,18 +6,18 @@ from outrider_adapters.mock_condor.matchmaking import PRE_JOB_RANK
 
 
 class PoolConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Knobs of a pool; the times are HTCondor's defaults.
+    """Configuration of a pool; times have HTCondor's defaults.
 
     Attributes:
-        uid_domain: what follows the ``@`` in names of users (``UID_DOMAIN``).
-        negotiator_interval_s: from one negotiation cycle to the next (``NEGOTIATOR_INTERVAL``).
-        update_interval_s: how often a startd reads the keyboard's idle time, looks at its slots
-            and tells the collector; changes are told at once (``UPDATE_INTERVAL``).
-        priority_halflife_s: of a user's past usage (``PRIORITY_HALFLIFE``).
+        uid_domain: domain in the names of users (``UID_DOMAIN``).
+        negotiator_interval_s: seconds between negotiation cycles (``NEGOTIATOR_INTERVAL``).
+        update_interval_s: seconds between a startd's updates of the keyboard's idle time, its
+            slots and its ads; changes are advertised at once (``UPDATE_INTERVAL``).
+        priority_halflife_s: half-life of a user's past usage (``PRIORITY_HALFLIFE``).
         pre_job_rank: ``NEGOTIATOR_PRE_JOB_RANK``.
-        most_history: how many jobs that left `Schedd.history` knows, the newest; a real pool
-            forgets likewise (``MAX_HISTORY_LOG``).
-        superusers: who may change the jobs of others and the priorities, without domain
+        most_history: number of past jobs that `Schedd.history` keeps, the newest; a real pool
+            is limited likewise (``MAX_HISTORY_LOG``).
+        superusers: users, without domain, who may change others' jobs and priorities
             (``QUEUE_SUPER_USERS``).
     """
 

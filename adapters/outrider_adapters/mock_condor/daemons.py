@@ -15,13 +15,13 @@ def schedd_name(domain: str) -> str:
 
 
 def daemon_ads(domain: str, queue: JobQueue, cycle: Cycle, now_s: float) -> dict[AdType, ClassAd]:
-    """One ad each, always fresh.
+    """Up-to-date ads of both daemons.
 
     Args:
-        domain: the pool's, also the host of both.
-        queue: the schedd's.
-        cycle: the negotiator's last.
-        now_s: the pool's clock.
+        domain: the pool's domain, also the host name of both.
+        queue: the schedd's queue.
+        cycle: the negotiator's last cycle.
+        now_s: the pool's time.
     """
     common = {
         "Machine": domain,

@@ -1,7 +1,7 @@
-"""HTCondor's event log in its own text form (``EVENT_LOG``), as daemons of the real pool write it.
+"""HTCondor's global event log (``EVENT_LOG``) in text form.
 
-The form was taken from a log of HTCondor 23.9 with ``EVENT_LOG_FORMAT_OPTIONS = UTC, ISO_DATE,
-SUB_SECOND``: each job event is followed by a 028 with attributes of the job's ad.
+The format follows a log of HTCondor 23.9 with ``EVENT_LOG_FORMAT_OPTIONS = UTC, ISO_DATE,
+SUB_SECOND``: each job event is followed by a 028 event with attributes of the job's ad.
 """
 
 import datetime as dt
@@ -28,7 +28,7 @@ _JOB_ATTRIBUTES: Final = (
     "VacateReason",
     "VacateReasonCode",
 )
-"""What ``EVENT_LOG_JOB_AD_INFORMATION_ATTRS`` would name."""
+"""The value of ``EVENT_LOG_JOB_AD_INFORMATION_ATTRS``."""
 
 _NO_USAGE: Final = "Usr 0 00:00:00, Sys 0 00:00:00"
 
@@ -37,8 +37,8 @@ class EventLog:
     """Appends records to an open text file.
 
     Args:
-        file: takes the records; None: they are not kept.
-        repeats: says whether the next record is written twice (a fault).
+        file: the log; None: records are dropped.
+        repeats: returns whether the next record is written twice (a fault).
     """
 
     def __init__(self, file: TextIO | None, repeats: Callable[[], bool]) -> None:
@@ -46,16 +46,16 @@ class EventLog:
         self._repeats = repeats
 
     def flush(self) -> None:
-        """Let readers see what was written."""
+        """Flush the file, so that readers see all records."""
         if self._file is not None:
             self._file.flush()
 
     def submitted(self, time_s: float, job: ClassAd) -> None:
-        """A 000."""
+        """Write event 000."""
         self._write(0, "SUBMIT", time_s, job, "Job submitted from host: <127.0.0.1:0?sock=schedd>")
 
     def executing(self, time_s: float, job: ClassAd, slot: ClassAd) -> None:
-        """A 001."""
+        """Write event 001."""
         self._write(
             1, "EXECUTE", time_s, job,
             f"Job executing on host: {slot['MyAddress']}",
@@ -65,14 +65,14 @@ class EventLog:
         )  # fmt: skip
 
     def evicted(self, time_s: float, job: ClassAd) -> None:
-        """A 004. It gives no cause, as those of a real startd do not."""
+        """Write event 004. It gives no cause, as with a real startd."""
         self._write(
             4, "JOB_EVICTED", time_s, job, "Job was evicted.", "(0) CPU times",
             *_usage("Run Remote", "Run Local"), *_bytes("Run"),
         )  # fmt: skip
 
     def terminated(self, time_s: float, job: ClassAd) -> None:
-        """A 005 of a job that ended by itself with exit code 0."""
+        """Write event 005, of a job that ended by itself with exit code 0."""
         self._write(
             5, "JOB_TERMINATED", time_s, job, "Job terminated.",
             "(1) Normal termination (return value 0)",
@@ -81,31 +81,31 @@ class EventLog:
         )  # fmt: skip
 
     def aborted(self, time_s: float, job: ClassAd) -> None:
-        """A 009."""
+        """Write event 009."""
         self._write(
             9, "JOB_ABORTED", time_s, job, "Job was aborted.", str(job.get("RemoveReason", ""))
         )
 
     def suspended(self, time_s: float, job: ClassAd) -> None:
-        """A 010."""
+        """Write event 010."""
         self._write(
             10, "JOB_SUSPENDED", time_s, job, "Job was suspended.",
             "Number of processes actually suspended: 1",
         )  # fmt: skip
 
     def unsuspended(self, time_s: float, job: ClassAd) -> None:
-        """A 011."""
+        """Write event 011."""
         self._write(11, "JOB_UNSUSPENDED", time_s, job, "Job was unsuspended.")
 
     def held(self, time_s: float, job: ClassAd) -> None:
-        """A 012."""
+        """Write event 012."""
         codes = f"Code {job['HoldReasonCode']} Subcode {job['HoldReasonSubCode']}"
         self._write(
             12, "JOB_HELD", time_s, job, "Job was held.", str(job.get("HoldReason", "")), codes
         )
 
     def released(self, time_s: float, job: ClassAd) -> None:
-        """A 013."""
+        """Write event 013."""
         self._write(
             13, "JOB_RELEASED", time_s, job, "Job was released.", str(job.get("ReleaseReason", ""))
         )

@@ -1,4 +1,4 @@
-"""What may go wrong between a client and the pool, on purpose and by a seed."""
+"""Fault injection between a client and the pool, reproducible by a seed."""
 
 import random
 from collections.abc import Callable
@@ -15,7 +15,7 @@ Ratio = Annotated[float, Meta(ge=0, le=1)]
 
 
 class Faults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What goes wrong. The default: nothing."""
+    """The faults to inject; by default none."""
 
     refused_edit_ratio: Annotated[
         Ratio, Meta(description="Edits that report success and change nothing.")
@@ -39,14 +39,14 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = 0.0
 
 
-class Wire:
-    """The way to the pool: every call of a client passes here, and may fare badly.
+class Transport:
+    """The connection to the pool: every call of a client passes through it and may fail.
 
     Args:
-        faults: what goes wrong.
-        rng: chance.
+        faults: the faults to inject.
+        rng: decides which calls and records are affected.
         now: the pool's clock, Unix seconds.
-        sleep: blocks the caller for seconds; the real calls block likewise.
+        sleep: blocks the caller for seconds; real calls block likewise.
     """
 
     def __init__(
@@ -62,31 +62,31 @@ class Wire:
         self._sleep = sleep
 
     def call(self, failure: str) -> None:
-        """A call begins: wait as long as it takes.
+        """Begin a call: delay it, or fail.
 
         Raises:
-            HTCondorException: with this message, during an outage.
+            HTCondorException: with the message `failure`, during an outage.
         """
         if self.faults.answer_delay_s:
             self._sleep(self.faults.answer_delay_s)
         silent = self.faults.outage_from_s <= self._now() < self.faults.outage_until_s
-        if silent or self._strikes(self.faults.outage_ratio):
+        if silent or self._occurs(self.faults.outage_ratio):
             raise HTCondorException(failure)
 
     def loses_edit(self) -> bool:
-        """Whether an edit of one job is reported as done and is not."""
-        return self._strikes(self.faults.refused_edit_ratio)
+        """Whether an edit of one job is reported as done but not made."""
+        return self._occurs(self.faults.refused_edit_ratio)
 
     def answer(self, ads: list[_Item]) -> list[_Item]:
-        """The ads as they arrive: some twice."""
+        """The ads as a client receives them: some twice."""
         ratio = self.faults.duplicate_ad_ratio
         if not ratio:
             return ads
-        return [ad for ad in ads for _ in range(2 if self._strikes(ratio) else 1)]
+        return [ad for ad in ads for _ in range(2 if self._occurs(ratio) else 1)]
 
     def repeats_record(self) -> bool:
         """Whether a record of the event log is written twice."""
-        return self._strikes(self.faults.duplicate_record_ratio)
+        return self._occurs(self.faults.duplicate_record_ratio)
 
-    def _strikes(self, ratio: float) -> bool:
+    def _occurs(self, ratio: float) -> bool:
         return ratio > 0.0 and self._rng.random() < ratio

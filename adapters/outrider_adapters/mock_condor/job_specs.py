@@ -1,4 +1,4 @@
-"""Which jobs a call means: the ``job_spec`` of ``htcondor2.Schedd``."""
+"""Selection of jobs by the ``job_spec`` argument of ``htcondor2.Schedd``."""
 
 import re
 from collections.abc import Sequence
@@ -14,29 +14,29 @@ _JOB = re.compile(r"\d+\.\d+")
 _CLUSTER = re.compile(r"\d+")
 
 
-class Meant(NamedTuple):
-    """The jobs of a spec.
+class Selection(NamedTuple):
+    """The jobs that a spec selects.
 
     Attributes:
-        jobs: those in the queue, in the order of the spec or of the queue.
-        missing: ids named in it that are not in the queue.
+        jobs: jobs in the queue, in the order of the spec's ids or of the queue.
+        missing: ids in the spec that are not in the queue.
     """
 
     jobs: list[QueuedJob]
     missing: list[str]
 
 
-def meant(queue: JobQueue, spec: JobSpec, now_s: float) -> Meant:
-    """The jobs that a spec means.
+def select_jobs(queue: JobQueue, spec: JobSpec, now_s: float) -> Selection:
+    """Select jobs by a spec.
 
     Args:
-        queue: where they are.
-        spec: ``"cluster.proc"``, ``"cluster"``, a list of such, an int (a cluster) or a constraint
+        queue: the jobs.
+        spec: ``"cluster.proc"``, ``"cluster"``, a list of these, an int (a cluster) or a constraint
             as text or `ExprTree`.
-        now_s: what ``time()`` is in a constraint.
+        now_s: the value of ``time()`` in a constraint.
 
     Raises:
-        TypeError, ValueError: no such spec, with the words of ``htcondor2``.
+        TypeError, ValueError: not a valid spec; with the messages of ``htcondor2``.
     """
     if isinstance(spec, int):
         return _of_constraint(queue, f"ClusterId == {spec}", now_s)
@@ -53,7 +53,7 @@ def meant(queue: JobQueue, spec: JobSpec, now_s: float) -> Meant:
     return _of_ids(queue, spec)
 
 
-def _of_ids(queue: JobQueue, ids: list[str]) -> Meant:
+def _of_ids(queue: JobQueue, ids: list[str]) -> Selection:
     jobs: list[QueuedJob] = []
     missing: list[str] = []
     for item in ids:
@@ -69,14 +69,14 @@ def _of_ids(queue: JobQueue, ids: list[str]) -> Meant:
                 "All elements of the job_spec list must be strings of the form clusterID[.procID]"
             )
         jobs += found
-    return Meant(jobs, missing)
+    return Selection(jobs, missing)
 
 
-def _of_constraint(queue: JobQueue, constraint: str, now_s: float) -> Meant:
+def _of_constraint(queue: JobQueue, constraint: str, now_s: float) -> Selection:
     try:
         condition = ExprTree(at_time(constraint, now_s))
     except ClassAdException as error:
         raise ValueError(
             "The job_spec string must be a clusterID[.procID] or the string form of an ExprTree."
         ) from error
-    return Meant([job for job in queue.jobs.values() if holds(condition, job.ad)], [])
+    return Selection([job for job in queue.jobs.values() if holds(condition, job.ad)], [])

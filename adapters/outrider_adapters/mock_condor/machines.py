@@ -1,4 +1,4 @@
-"""What a machine of the pool is, as whoever sets it up declares it."""
+"""The declaration of a machine of the pool."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,12 +15,12 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name: its host name; its slots are ``slot1@name``, ``slot2@name``, ...
         cluster: published as ``MachineCluster``.
-        slots: how many.
-        cpus: of each slot.
-        memory_mb: of each slot.
-        start: the ``START`` expression. It may read ``OwnerActive`` and ``KeyboardIdle``
-            (seconds since the owner left), and the job as ``TARGET``. A job is evicted as soon as
-            it is false.
+        slots: number of slots.
+        cpus: CPUs per slot.
+        memory_mb: memory per slot.
+        start: the ``START`` expression. It may refer to ``OwnerActive`` and ``KeyboardIdle``
+            (seconds since the owner left), and to the job as ``TARGET``. A running job is evicted
+            as soon as it is false.
         rank: the machine's ``RANK`` of jobs.
         attributes: further attributes of the slot ads, as ClassAd expressions
             (``{"Watts": "85", "OpSys": '"LINUX"'}``).

@@ -1,4 +1,4 @@
-"""One negotiation cycle: which idle job goes to which free slot."""
+"""The negotiation cycle: matches idle jobs to free slots."""
 
 import random
 from typing import Final, NamedTuple
@@ -16,18 +16,18 @@ PRE_JOB_RANK: Final = (
 )
 """HTCondor's default ``NEGOTIATOR_PRE_JOB_RANK``: machines' ``RANK`` first, then small slots."""
 
-_NOTHING: Final = 1e-6
-"""CPUs: a smaller part of the pie is a rounding error."""
+_ROUNDING_CPUS: Final = 1e-6
+"""A smaller remainder of a share (CPUs) is a rounding error."""
 
 
 class Cycle(NamedTuple):
-    """What a cycle did.
+    """Results of a negotiation cycle.
 
     Attributes:
-        end_s: when it was.
-        slots: free slots at its beginning.
-        considered: idle jobs of all users.
-        matches: jobs started.
+        end_s: its time.
+        slots: number of free slots at its beginning.
+        considered: number of idle jobs of all users.
+        matches: number of jobs started.
     """
 
     end_s: float
@@ -37,7 +37,7 @@ class Cycle(NamedTuple):
 
 
 class _Offer(NamedTuple):
-    """A free slot, as it stands for matching."""
+    """A free slot, and its ad with ``time()`` replaced."""
 
     slot: Slot
     ad: ClassAd
@@ -46,16 +46,17 @@ class _Offer(NamedTuple):
 class Matchmaker:
     """Matches jobs to slots as HTCondor's negotiator does.
 
-    Users are served by effective priority, each up to the share of the pool's CPUs that it
-    deserves less those that it uses already; what is left over then goes to those who still have
-    idle jobs, by the same shares. Of one user, jobs come in their line. A job and a slot match
-    when the Requirements of both are true. Of the slots that match a job it takes the one with
-    the highest ``NEGOTIATOR_PRE_JOB_RANK``, then the highest Rank of its own, then by lot. Nobody
-    is preempted (``PREEMPTION_REQUIREMENTS`` is false by default in HTCondor too).
+    Users are served by effective priority, each up to its share of the pool's CPUs less those that
+    it uses already; the remainder is then shared in the same way among users who still have idle
+    jobs. Jobs of one user are served in the order of `QueuedJob.sort_key`. A job and a slot match
+    when the Requirements of both are true. Of its matching slots a job gets the one with the
+    highest ``NEGOTIATOR_PRE_JOB_RANK``, then the highest Rank of its own, then a random one. There
+    is no preemption (``PREEMPTION_REQUIREMENTS`` is false by default in HTCondor too).
 
     Args:
+        queue, autoclusters, accountant, runs: of the pool.
         pre_job_rank: evaluated in the slot's ad with the job as ``TARGET``.
-        rng: the lot.
+        rng: breaks ties.
     """
 
     def __init__(
@@ -75,49 +76,50 @@ class Matchmaker:
         self._rng = rng
 
     def cycle(self, slots: list[Slot], now_s: float) -> Cycle:
-        """Start what can be started on the slots that have no job and do not sleep."""
+        """Match and start idle jobs on slots that have no job and are not offline."""
         free = [slot for slot in slots if slot.job is None and slot.ad.get("Offline") is not True]
         considered = self._queue.idle_count()
         matches = 0
         if considered and free:
-            lines = {
-                name: _Line(self._queue.waiting(name)) for name in self._queue.submitters_waiting()
+            queues = {
+                name: _UserQueue(self._queue.idle_jobs(name))
+                for name in self._queue.submitters_with_idle_jobs()
             }
             offers = _Offers(free, self._pre_job_rank, self._rng, now_s)
             pool = sum(slot.weight for slot in slots)
-            in_use = {name: self._accountant.weight_in_use(name) for name in lines}
-            matches = self._spin(lines, offers, pool, in_use, now_s)
-            while offers.are_left() and any(not line.is_done for line in lines.values()):
-                lines = {name: line for name, line in lines.items() if not line.is_done}
-                nothing = dict.fromkeys(lines, 0.0)
-                matches += self._spin(lines, offers, offers.weight_left(), nothing, now_s)
+            in_use = {name: self._accountant.weight_in_use(name) for name in queues}
+            matches = self._spin(queues, offers, pool, in_use, now_s)
+            while offers.are_left() and any(not queue.is_done for queue in queues.values()):
+                queues = {name: queue for name, queue in queues.items() if not queue.is_done}
+                no_usage = dict.fromkeys(queues, 0.0)
+                matches += self._spin(queues, offers, offers.weight_left(), no_usage, now_s)
         return Cycle(now_s, len(free), considered, matches)
 
     def _spin(
         self,
-        lines: dict[str, "_Line"],
+        queues: dict[str, "_UserQueue"],
         offers: "_Offers",
         pie: float,
         in_use: dict[str, float],
         now_s: float,
     ) -> int:
-        """Cut the pie (CPUs) once: to each user its share, less what it uses; how many started."""
+        """One pie spin: serve each user its share of `pie` (CPUs) less `in_use`; jobs started."""
         return sum(
-            self._serve(name, lines[name], offers, share * pie - in_use[name], now_s)
-            for name, share in self._accountant.shares(lines, now_s).items()
+            self._serve(name, queues[name], offers, share * pie - in_use[name], now_s)
+            for name, share in self._accountant.shares(queues, now_s).items()
         )
 
     def _serve(
-        self, submitter: str, line: "_Line", offers: "_Offers", limit: float, now_s: float
+        self, submitter: str, queue: "_UserQueue", offers: "_Offers", limit: float, now_s: float
     ) -> int:
-        """Start jobs of one user up to the limit (CPUs); how many."""
+        """Start jobs of one user up to the limit (CPUs); returns their number."""
         started = 0
-        while limit > _NOTHING and not line.is_done:
+        while limit > _ROUNDING_CPUS and not queue.is_done:
             if not self._accountant.below_ceiling(submitter) or not offers.are_left():
-                line.next = len(line.jobs)
+                queue.next = len(queue.jobs)
                 break
-            job = line.jobs[line.next]
-            line.next += 1
+            job = queue.jobs[queue.next]
+            queue.next += 1
             offer = offers.best_for(job, self._autoclusters.number_of(job))
             if offer is not None:
                 self._runs.start(job, offer.slot, now_s)
@@ -126,8 +128,8 @@ class Matchmaker:
         return started
 
 
-class _Line:
-    """The idle jobs of one user and how far down the line the negotiator is."""
+class _UserQueue:
+    """The idle jobs of one user, and the index of the next one to match."""
 
     def __init__(self, jobs: list[QueuedJob]) -> None:
         self.jobs = jobs
@@ -139,7 +141,7 @@ class _Line:
 
 
 class _Offers:
-    """Free slots of one cycle; the order in which an autocluster likes them is found once."""
+    """Free slots of one cycle; they are ranked once per autocluster."""
 
     def __init__(
         self, free: list[Slot], pre_job_rank: ExprTree, rng: random.Random, now_s: float
@@ -148,31 +150,31 @@ class _Offers:
         self._rng = rng
         self._now_s = now_s
         self._free = [_Offer(slot, as_of(slot.ad, now_s)) for slot in free]
-        self._liked: dict[int, list[_Offer]] = {}
+        self._ranked: dict[int, list[_Offer]] = {}
 
     def are_left(self) -> bool:
-        """Whether anything is left that nobody has taken."""
+        """Whether any slot is still free."""
         while self._free and self._free[-1].slot.job is not None:
             self._free.pop()
         return bool(self._free)
 
     def weight_left(self) -> float:
-        """CPUs of the slots that nobody has taken yet."""
+        """Weight (CPUs) of the slots that are still free."""
         return sum(offer.slot.weight for offer in self._free if offer.slot.job is None)
 
     def best_for(self, job: QueuedJob, autocluster: int) -> _Offer | None:
-        """The slot that the job likes best of those that it matches and nobody took."""
-        liked = self._liked.get(autocluster)
-        if liked is None:
-            liked = self._liked[autocluster] = self._matching(as_of(job.ad, self._now_s))
-        while liked:
-            offer = liked.pop()
+        """The highest-ranked free slot that matches the job; None without a match."""
+        ranked = self._ranked.get(autocluster)
+        if ranked is None:
+            ranked = self._ranked[autocluster] = self._matching(as_of(job.ad, self._now_s))
+        while ranked:
+            offer = ranked.pop()
             if offer.slot.job is None:
                 return offer
         return None
 
     def _matching(self, job: ClassAd) -> list[_Offer]:
-        """Free slots that match, the best last."""
+        """Free slots that match, in ascending rank."""
         rank = job.lookup("Rank")
         ranked = [
             (

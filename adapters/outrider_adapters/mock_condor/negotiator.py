@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from outrider_adapters.mock_condor.accountant import Accountant
 from outrider_adapters.mock_condor.bindings import ClassAd
-from outrider_adapters.mock_condor.faults import Wire
+from outrider_adapters.mock_condor.faults import Transport
 
 _NO_ANSWER = "Unable to connect to the negotiator"
 
@@ -12,25 +12,25 @@ _NO_ANSWER = "Unable to connect to the negotiator"
 class Negotiator:
     """A client with the calls of ``htcondor2.Negotiator``.
 
-    What a client without rights sets is not set, and nothing says so: the real negotiator was seen
-    to return None then too.
+    Changes by a client without rights are ignored without an error: the real negotiator was
+    observed to return None too.
     """
 
     def __init__(
-        self, accountant: Accountant, wire: Wire, now: Callable[[], float], may_set: bool
+        self, accountant: Accountant, transport: Transport, now: Callable[[], float], may_set: bool
     ) -> None:
         self._accountant = accountant
-        self._wire = wire
+        self._transport = transport
         self._now = now
         self._may_set = may_set
 
     def getPriorities(self, rollup: bool = False) -> list[ClassAd]:  # noqa: N802  # htcondor2's name
-        """One accounting ad a submitter: Name, Priority (effective), PriorityFactor, ...
+        """One accounting ad per submitter: Name, Priority (effective), PriorityFactor, ...
 
         Raises:
             HTCondorException: the negotiator does not answer.
         """
-        self._wire.call(_NO_ANSWER)
+        self._transport.call(_NO_ANSWER)
         return self._accountant.ads(self._now())
 
     def setPriority(self, user: str, priority: float) -> None:  # noqa: N802
@@ -56,7 +56,7 @@ class Negotiator:
             self._accountant.set_factor(user, factor, self._now())
 
     def setCeiling(self, user: str, ceiling: int) -> None:  # noqa: N802
-        """Set how many slots the user may have at most.
+        """Set the most slots that the user may have.
 
         Raises:
             ValueError: the user has no domain, or the ceiling is negative.
@@ -69,5 +69,5 @@ class Negotiator:
     def _may(self, user: str) -> bool:
         if "@" not in user:
             raise ValueError("You must specify the submitter (user@uid.domain)")
-        self._wire.call(_NO_ANSWER)
+        self._transport.call(_NO_ANSWER)
         return self._may_set

@@ -1,4 +1,4 @@
-"""A whole HTCondor pool in one object: what its clients see, and what only it knows."""
+"""A whole HTCondor pool in one object, with its clients and its hidden state."""
 
 import random
 import time
@@ -14,11 +14,11 @@ from outrider_adapters.mock_condor.bindings import (
     ExprTree,
     SubmitResult,
 )
-from outrider_adapters.mock_condor.collector import Board, Collector
+from outrider_adapters.mock_condor.collector import AdStore, Collector
 from outrider_adapters.mock_condor.config import PoolConfig
 from outrider_adapters.mock_condor.daemons import daemon_ads, schedd_name
 from outrider_adapters.mock_condor.event_log import EventLog
-from outrider_adapters.mock_condor.faults import Faults, Wire
+from outrider_adapters.mock_condor.faults import Faults, Transport
 from outrider_adapters.mock_condor.machines import Machine
 from outrider_adapters.mock_condor.matchmaking import Cycle, Matchmaker
 from outrider_adapters.mock_condor.negotiator import Negotiator
@@ -34,20 +34,20 @@ _CHARGES: Final = frozenset({"acctgroup", "acctgroupuser", "accountinggroup"})
 class MockPool:
     """A schedd, a collector, a negotiator and their machines, without daemons or sockets.
 
-    Its clock stands still until `advance`. Not safe for threads: call everything, the clients
-    included, from one thread at a time.
+    Its clock advances only in `advance`. Not thread-safe: call everything, the clients included,
+    from one thread at a time.
 
     It has static slots, the vanilla universe and no preemption between users. Evictions take no
     time, a claim ends with its job, and an edit is seen by the next negotiation cycle.
 
     Args:
-        machines: what is there at the beginning; `join` adds more.
+        machines: machines at the beginning; `join` adds more.
         now_s: the clock, Unix seconds.
-        rng: all chance.
-        event_log: an open text file that takes HTCondor's event log (UTC), flushed after every
-            call that writes; None: no log.
-        config: knobs of the pool; None: HTCondor's defaults.
-        faults: what goes wrong for clients; None: nothing.
+        rng: source of all random numbers.
+        event_log: an open text file for HTCondor's event log (UTC), flushed after every call that
+            writes; None: no log.
+        config: configuration of the pool; None: HTCondor's defaults.
+        faults: faults to inject for clients; None: none.
         sleep: blocks for seconds (`Faults.answer_delay_s`), as real calls do.
 
     Attributes:
@@ -67,15 +67,17 @@ class MockPool:
     ) -> None:
         self.now_s = now_s
         self.config = config or PoolConfig()
-        self.wire = Wire(faults or Faults(), random.Random(rng.random()), self._now, sleep)
-        self.log = EventLog(event_log, self.wire.repeats_record)
+        self.transport = Transport(
+            faults or Faults(), random.Random(rng.random()), self._now, sleep
+        )
+        self.log = EventLog(event_log, self.transport.repeats_record)
         self.queue = JobQueue(self.config.most_history)
-        self._board = Board(self.wire.faults.stale_s)
+        self._ad_store = AdStore(self.transport.faults.stale_s)
         self._startds: dict[str, Startd] = {}
         self._accountant = Accountant(self.config.priority_halflife_s)
         self._autoclusters = Autoclusters()
         self._runs = Runs(self.queue, self._accountant, self.log)
-        self.actions = Actions(self.queue, self._runs, self.log, self._tell)
+        self.actions = Actions(self.queue, self._runs, self.log, self._advertise)
         self._rank = ExprTree(self.config.pre_job_rank)
         self._matchmaker = Matchmaker(
             self.queue, self._autoclusters, self._accountant, self._runs, self._rank, rng
@@ -88,10 +90,10 @@ class MockPool:
 
     @property
     def schedd_name(self) -> str:
-        """What the schedd is called, as in its ad."""
+        """Name of the schedd, as in its ad."""
         return schedd_name(self.config.uid_domain)
 
-    # What an adapter uses: the same calls as those of htcondor2.
+    # Clients, with the same calls as those of htcondor2.
 
     def schedd(self, user: str) -> Schedd:
         """A client of the schedd with the identity of this user (without domain)."""
@@ -99,14 +101,14 @@ class MockPool:
 
     def collector(self) -> Collector:
         """A client of the collector."""
-        return Collector(self._board, self._daemon_ads, self.wire, self._now)
+        return Collector(self._ad_store, self._daemon_ads, self.transport, self._now)
 
     def negotiator(self, user: str) -> Negotiator:
         """A client of the negotiator with the identity of this user."""
         may_set = user in self.config.superusers
-        return Negotiator(self._accountant, self.wire, self._now, may_set)
+        return Negotiator(self._accountant, self.transport, self._now, may_set)
 
-    # What happens at the site: whoever feeds the pool calls these.
+    # External events: called by the script of the pool.
 
     def submit(
         self, user: str, description: Mapping[str, str], run_s: float | None, count: int = 1
@@ -116,12 +118,12 @@ class MockPool:
         Args:
             user: without domain.
             description: submit commands, such as ``{"executable": "/bin/work"}``.
-            run_s: their true run time, which no client ever sees before its end; `math.inf`: they
-                never end by themselves; None: the argument of ``sleep``.
-            count: how many jobs.
+            run_s: true run time, which no client sees before the job ends; `math.inf`: they never
+                end by themselves; None: the argument of ``sleep``.
+            count: number of jobs.
 
         Raises:
-            HTCondorException: for what the mock pool does not know (see `submitting.job_ad`).
+            HTCondorException: an unsupported description (see `submitting.job_ad`).
         """
         cluster, domain = self.queue.next_cluster(), self.config.uid_domain
         ads = [job_ad(description, user, domain, cluster, n, self.now_s) for n in range(count)]
@@ -133,7 +135,7 @@ class MockPool:
         return SubmitResult(cluster, 0, count, ads[0] if ads else ClassAd(), None)
 
     def remove(self, job: str) -> None:
-        """Its user removes ``"cluster.proc"``; nothing happens if it has left already."""
+        """The job's user removes ``"cluster.proc"``; no effect if it has left already."""
         cluster, proc = job.split(".")
         found = self.queue.jobs.get((int(cluster), int(proc)))
         if found is not None:
@@ -142,62 +144,62 @@ class MockPool:
             self.log.flush()
 
     def owner_came(self, machine: str) -> None:
-        """The owner sits down: ``OwnerActive``, ``KeyboardIdle`` 0, and jobs may have to go."""
+        """The owner logs in: ``OwnerActive``, ``KeyboardIdle`` 0, and jobs may be evicted."""
         self._startds[machine].owner_came(self.now_s)
-        self._look(self._startds[machine])
+        self._update_startd(self._startds[machine])
 
     def owner_went(self, machine: str) -> None:
-        """The owner leaves; ``KeyboardIdle`` begins to grow."""
+        """The owner logs out; ``KeyboardIdle`` begins to grow."""
         self._startds[machine].owner_went(self.now_s)
-        self._look(self._startds[machine])
+        self._update_startd(self._startds[machine])
 
     def publish(self, machine: str, attribute: str, value: str) -> None:
         """Set an attribute of the machine's slots to an expression, as a startd cron job would.
 
-        ``Offline = true`` is how a sleeping machine looks: no job goes there.
+        A sleeping machine has ``Offline = true``: no job is matched to it.
         """
         self._startds[machine].publish(attribute, value, self.now_s)
-        self._look(self._startds[machine])
+        self._update_startd(self._startds[machine])
 
     def join(self, machine: Machine) -> None:
-        """A machine starts up; nobody has touched its keyboard yet."""
+        """A machine joins the pool, without an owner logged in."""
         if machine.name in self._startds:
             raise ValueError(f'machine "{machine.name}" is in the pool already')
         startd = self._startds[machine.name] = Startd(machine, self.now_s)
-        self._look(startd)
+        self._update_startd(startd)
 
     def leave(self, machine: str) -> None:
-        """A machine shuts down gracefully: its jobs are evicted, its ads are gone."""
+        """A machine shuts down gracefully: its jobs are evicted, its ads invalidated."""
         startd = self._startds.pop(machine)
         for slot in startd.slots:
             if slot.job is not None:
                 self._runs.evict(slot.job, EVICTED_CODE, self.now_s)
-            self._board.tell(self.now_s, slot.name, None)
+            self._ad_store.advertise(self.now_s, slot.name, None)
         self.log.flush()
 
     def negotiate(self) -> int:
-        """One negotiation cycle now; returns the number of jobs started."""
+        """Run a negotiation cycle now; returns the number of jobs started."""
         slots = self.slots()
         self._last_cycle = self._matchmaker.cycle(slots, self.now_s)
         self._next_cycle_s = self.now_s + self.config.negotiator_interval_s
         if self._last_cycle.matches:
             for slot in slots:
                 if slot.job is not None and slot.ad["JobStart"] == int(self.now_s):
-                    self._tell(slot, self.now_s)
+                    self._advertise(slot, self.now_s)
         self.log.flush()
         return self._last_cycle.matches
 
-    def ask_for_cycle(self) -> None:
-        """Let the next negotiation cycle be as soon as time passes."""
+    def request_cycle(self) -> None:
+        """Schedule a negotiation cycle for the next `advance`."""
         self._next_cycle_s = self.now_s
 
     def advance(self, until_s: float) -> None:
-        """Let time pass: runs end, startds look and tell, negotiation cycles take place.
+        """Advance the clock: runs end, startds update their ads, negotiation cycles take place.
 
-        At the same moment they happen in this order.
+        At equal times they happen in this order.
 
         Raises:
-            ValueError: the moment is in the past.
+            ValueError: `until_s` is in the past.
         """
         if until_s < self.now_s:
             raise ValueError(f"it is {self.now_s} already; time does not go back to {until_s}")
@@ -208,41 +210,41 @@ class MockPool:
                 break
             self.now_s = max(next_s, self.now_s)
             if next_s == end_s:
-                self._tell(self._runs.finish_next(self.now_s), self.now_s)
+                self._advertise(self._runs.finish_next(self.now_s), self.now_s)
             elif next_s == self._next_update_s:
                 self._next_update_s += self.config.update_interval_s
                 for startd in self._startds.values():
-                    startd.look(self.now_s)
-                    self._look(startd)
+                    startd.evaluate(self.now_s)
+                    self._update_startd(startd)
             else:
                 self.negotiate()
         self.now_s = until_s
         self.log.flush()
 
-    # What the parts share.
+    # Used by the pool's parts.
 
     def slots(self) -> list[Slot]:
         """Every slot of every machine."""
         return [slot for startd in self._startds.values() for slot in startd.slots]
 
     def set_job_attribute(self, job: QueuedJob, attribute: str, value: ExprTree) -> None:
-        """Set an attribute of a job, and what follows from it."""
+        """Set an attribute of a job; update its autocluster and submitter."""
         job.ad[attribute] = value
-        job.was_edited()
+        job.invalidate()
         if attribute.lower() in _CHARGES:
             self._runs.charge(job, submitter_of(job.ad, self.config.uid_domain), self.now_s)
 
-    def _look(self, startd: Startd) -> None:
-        """A startd has looked at its slots: jobs may have to go, and the collector is told."""
-        for job in startd.unwelcome(self.now_s):
+    def _update_startd(self, startd: Startd) -> None:
+        """Evict jobs that the startd refuses now, and advertise its slots."""
+        for job in startd.jobs_to_evict(self.now_s):
             self._runs.evict(job, EVICTED_CODE, self.now_s)
         for slot in startd.slots:
             self._autoclusters.read_slot(slot.ad, self._rank)
-            self._tell(slot, self.now_s)
+            self._advertise(slot, self.now_s)
         self.log.flush()
 
-    def _tell(self, slot: Slot, now_s: float) -> None:
-        self._board.tell(now_s, slot.name, slot.ad)
+    def _advertise(self, slot: Slot, now_s: float) -> None:
+        self._ad_store.advertise(now_s, slot.name, slot.ad)
 
     def _now(self) -> float:
         return self.now_s

@@ -1,4 +1,4 @@
-"""The job queue: every job that has not left, and the ads of those that have."""
+"""The job queue: all jobs that have not left, and the ads of those that have."""
 
 import math
 from collections import defaultdict, deque
@@ -21,23 +21,23 @@ _ORDER: Final = (
     ("PostJobPrio1", _LEAST),
     ("PostJobPrio2", _LEAST),
 )
-"""Attributes by which jobs of one user are ordered, largest first, and what unset means."""
+"""Attributes by which jobs of one user are ordered, largest first, and their default values."""
 
 
 class QueuedJob:
-    """A job, its ad, and what only the pool knows.
+    """A job: its ad, and the hidden state of its run.
 
     Attributes:
-        run_s: how long it runs if nothing disturbs it; `math.inf`: it never ends by itself.
-        submitter: whom its use is charged to, such as ``alice@mock.local``.
-        slot: where it runs, or None.
+        run_s: true run time, seconds; `math.inf`: it never ends by itself.
+        submitter: the submitter that its usage is charged to, such as ``alice@mock.local``.
+        slot: the slot it runs on, or None.
         ends_s: when its run will end, while it runs.
-        left_s: what was left of the run when it was suspended.
+        left_s: seconds left of the run when it was suspended.
         autocluster: number of its autocluster, 0 while unknown.
     """
 
     __slots__ = (
-        "_place_in_line",
+        "_sort_key",
         "ad",
         "autocluster",
         "ends_s",
@@ -57,7 +57,7 @@ class QueuedJob:
         self.ends_s = math.inf
         self.left_s = 0.0
         self.autocluster = 0
-        self._place_in_line: tuple[float, ...] | None = None
+        self._sort_key: tuple[float, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -65,11 +65,11 @@ class QueuedJob:
         return f"{self.id[0]}.{self.id[1]}"
 
     @property
-    def place(self) -> "Slot":
-        """The slot of a job that runs.
+    def running_slot(self) -> "Slot":
+        """The slot of a running job.
 
         Raises:
-            LookupError: it does not.
+            LookupError: it is not running.
         """
         if self.slot is None:
             raise LookupError(f"job {self.name} does not run")
@@ -80,24 +80,24 @@ class QueuedJob:
         """``JobStatus``."""
         return int(self.ad["JobStatus"])
 
-    def place_in_line(self) -> tuple[float, ...]:
-        """Sorts jobs of one user: priorities, then the time of submission."""
-        if self._place_in_line is None:
+    def sort_key(self) -> tuple[float, ...]:
+        """Sort key among jobs of one user: priorities, then time of submission, then id."""
+        if self._sort_key is None:
             ranks = [-number(self.ad.get(name), unset) for name, unset in _ORDER]
-            self._place_in_line = (*ranks, self.ad["QDate"], *self.id)
-        return self._place_in_line
+            self._sort_key = (*ranks, self.ad["QDate"], *self.id)
+        return self._sort_key
 
-    def was_edited(self) -> None:
-        """Forget what was worked out from the ad."""
+    def invalidate(self) -> None:
+        """Drop cached values after a change of the ad."""
         self.autocluster = 0
-        self._place_in_line = None
+        self._sort_key = None
 
 
 class JobQueue:
     """Jobs by id, those idle by submitter, and the ads of those that left, oldest first.
 
     Args:
-        most_history: how many ads of jobs that left are kept, the newest.
+        most_history: number of ads of past jobs to keep, the newest.
     """
 
     def __init__(self, most_history: int) -> None:
@@ -107,17 +107,17 @@ class JobQueue:
         self._last_cluster = 0
 
     def next_cluster(self) -> int:
-        """A number for a new cluster of jobs."""
+        """A new ClusterId."""
         self._last_cluster += 1
         return self._last_cluster
 
     def enter(self, job: QueuedJob) -> None:
-        """A job has been submitted."""
+        """Add a submitted job."""
         self.jobs[job.id] = job
         self._index(job)
 
     def change(self, job: QueuedJob, status: int, now_s: float) -> None:
-        """Give a job another ``JobStatus``."""
+        """Set a job's ``JobStatus``."""
         job.ad["LastJobStatus"] = job.status
         job.ad["JobStatus"] = int(status)
         job.ad["EnteredCurrentStatus"] = int(now_s)
@@ -130,25 +130,25 @@ class JobQueue:
         self._index(job)
 
     def leave(self, job: QueuedJob, status: int, now_s: float) -> None:
-        """A job is completed or removed; its ad goes to the history."""
+        """Move a completed or removed job's ad to the history."""
         self.change(job, status, now_s)
         del self.jobs[job.id]
         self.history.append(job.ad)
 
     def idle_count(self) -> int:
-        """How many jobs are idle."""
+        """Number of idle jobs."""
         return sum(map(len, self._idle.values()))
 
-    def submitters_waiting(self) -> list[str]:
-        """Submitters that have idle jobs, by name."""
+    def submitters_with_idle_jobs(self) -> list[str]:
+        """Submitters that have idle jobs, sorted by name."""
         return sorted(submitter for submitter, jobs in self._idle.items() if jobs)
 
-    def waiting(self, submitter: str) -> list[QueuedJob]:
-        """The idle jobs of a submitter, in line."""
-        return sorted(self._idle[submitter].values(), key=QueuedJob.place_in_line)
+    def idle_jobs(self, submitter: str) -> list[QueuedJob]:
+        """The idle jobs of a submitter, in the order of `QueuedJob.sort_key`."""
+        return sorted(self._idle[submitter].values(), key=QueuedJob.sort_key)
 
     def count(self, jobs: Iterable[QueuedJob] | None = None) -> dict[str, int]:
-        """How many jobs are in the states that a schedd's ad counts."""
+        """Number of jobs by the states that a schedd's ad counts."""
         counts = {"Idle": 0, "Running": 0, "Held": 0}
         names = {
             JobStatus.IDLE: "Idle",

@@ -1,4 +1,4 @@
-"""What a run does to a job's ad, to the slot's, to the user's account and to the event log."""
+"""Runs of jobs, and their effects on job ad, slot ad, user's usage and event log."""
 
 import heapq
 import math
@@ -11,14 +11,14 @@ from outrider_adapters.mock_condor.queue import JobQueue, QueuedJob
 from outrider_adapters.mock_condor.startd import BUSY, CLAIMED, SUSPENDED, Slot
 
 EVICTED_CODE: Final = 1005
-"""``VacateReasonCode`` of an owner's return, a drain, a preemption and condor_vacate_job alike."""
+"""``VacateReasonCode`` of an owner's return, a drain, a preemption and condor_vacate_job."""
 VACATED_FAST_CODE: Final = 1004
 LEFT_QUEUE_CODE: Final = 0
-"""Of a run that ended because its job was held or removed."""
+"""``VacateReasonCode`` if the job was held or removed."""
 
 
 class Runs:
-    """Begins and ends runs. Ads change as those of a real pool were seen to."""
+    """Starts and ends runs. Ads change as observed in a real pool."""
 
     def __init__(self, queue: JobQueue, accountant: Accountant, log: EventLog) -> None:
         self._queue = queue
@@ -27,7 +27,7 @@ class Runs:
         self._ends: list[tuple[float, tuple[int, int]]] = []
 
     def start(self, job: QueuedJob, slot: Slot, now_s: float) -> None:
-        """A job begins on a slot."""
+        """Start a job on a slot."""
         ad = job.ad
         runs = ad.get("JobRunCount", 0) + 1
         ad.update(
@@ -49,7 +49,7 @@ class Runs:
         self._queue.change(job, JobStatus.RUNNING, now_s)
         slot.claim(job, now_s)
         job.slot = slot
-        self._accountant.took(job.submitter, slot.weight, now_s)
+        self._accountant.claim_slot(job.submitter, slot.weight, now_s)
         self._log.executing(now_s, ad, slot.ad)
         self._will_end(job, now_s + job.run_s)
 
@@ -60,11 +60,11 @@ class Runs:
             job = self._queue.jobs.get(id_)
             if job is not None and job.ends_s == end_s:
                 return end_s
-            heapq.heappop(self._ends)  # that run was cut short
+            heapq.heappop(self._ends)  # that run has ended early
         return math.inf
 
     def finish_next(self, now_s: float) -> Slot:
-        """The run that ends next is over, its job completed; returns its slot."""
+        """Complete the job whose run ends next; returns its slot."""
         _, id_ = heapq.heappop(self._ends)
         job = self._queue.jobs[id_]
         slot = self._close(job, now_s)
@@ -77,9 +77,9 @@ class Runs:
         return slot
 
     def evict(self, job: QueuedJob, code: int, now_s: float) -> Slot:
-        """A run is lost and its job idle again; returns the slot.
+        """Evict a job, which is then idle again; returns the slot.
 
-        The record in the log is written before the ad has the run's times, as in a real pool.
+        The log record is written before the ad has the run's times, as in a real pool.
         """
         job.ad["LastVacateTime"] = int(now_s)
         job.ad["VacateReason"] = ""
@@ -94,28 +94,28 @@ class Runs:
         return slot
 
     def suspend(self, job: QueuedJob, now_s: float) -> None:
-        """A run stands still."""
+        """Suspend a run."""
         job.left_s, job.ends_s = job.ends_s - now_s, math.inf
         job.ad["TotalSuspensions"] = job.ad["TotalSuspensions"] + 1
         job.ad["LastSuspensionTime"] = int(now_s)
         self._queue.change(job, JobStatus.SUSPENDED, now_s)
-        job.place.enter(CLAIMED, SUSPENDED, now_s)
+        job.running_slot.enter(CLAIMED, SUSPENDED, now_s)
         self._log.suspended(now_s, job.ad)
 
     def resume(self, job: QueuedJob, now_s: float) -> None:
-        """A run that stood still goes on."""
+        """Resume a suspended run."""
         stood_s = int(now_s) - job.ad["LastSuspensionTime"]
         job.ad["CumulativeSuspensionTime"] = job.ad["CumulativeSuspensionTime"] + stood_s
         self._queue.change(job, JobStatus.RUNNING, now_s)
-        job.place.enter(CLAIMED, BUSY, now_s)
+        job.running_slot.enter(CLAIMED, BUSY, now_s)
         self._log.unsuspended(now_s, job.ad)
         self._will_end(job, now_s + job.left_s)
 
     def charge(self, job: QueuedJob, submitter: str, now_s: float) -> None:
-        """Charge a job, and the slot it may have, to another submitter from now on."""
+        """Charge a job, and its slot if any, to another submitter from now on."""
         if job.slot is not None:
-            self._accountant.gave_back(job.submitter, job.slot.weight, now_s)
-            self._accountant.took(submitter, job.slot.weight, now_s)
+            self._accountant.release_slot(job.submitter, job.slot.weight, now_s)
+            self._accountant.claim_slot(submitter, job.slot.weight, now_s)
         self._queue.charge(job, submitter)
 
     def _will_end(self, job: QueuedJob, end_s: float) -> None:
@@ -124,8 +124,8 @@ class Runs:
             heapq.heappush(self._ends, (end_s, job.id))
 
     def _close(self, job: QueuedJob, now_s: float) -> Slot:
-        """Add the run to the sums of the job's ad."""
-        slot = job.place
+        """Add the run's times to the totals in the job's ad; returns the slot."""
+        slot = job.running_slot
         ran_s = float(int(now_s) - job.ad["JobCurrentStartDate"])
         job.ad["LastRemoteWallClockTime"] = ran_s
         job.ad["RemoteWallClockTime"] = job.ad["RemoteWallClockTime"] + ran_s
@@ -133,11 +133,11 @@ class Runs:
         return slot
 
     def _leave_slot(self, job: QueuedJob, now_s: float) -> None:
-        slot = job.place
+        slot = job.running_slot
         job.ad["LastRemoteHost"] = slot.name
         job.ad["CurrentHosts"] = 0
         for name in ("RemoteHost", "RemoteSlotID", "StartdIpAddr"):
             del job.ad[name]
         job.slot, job.ends_s = None, math.inf
         slot.release(now_s)
-        self._accountant.gave_back(job.submitter, slot.weight, now_s)
+        self._accountant.release_slot(job.submitter, slot.weight, now_s)

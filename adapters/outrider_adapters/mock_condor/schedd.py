@@ -13,7 +13,7 @@ from outrider_adapters.mock_condor.bindings import (
     JobAction,
     SubmitResult,
 )
-from outrider_adapters.mock_condor.job_specs import JobSpec, meant
+from outrider_adapters.mock_condor.job_specs import JobSpec, select_jobs
 from outrider_adapters.mock_condor.queue import QueuedJob
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ _COUNTERS: Final = (
 class Schedd:
     """A client with the calls of ``htcondor2.Schedd``, and the identity of one user.
 
-    Calls that change jobs fare as those of 25.14 against 23.9 did: an edit of somebody else's job
-    is reported as done and changes nothing, so read back every edit; `act` does not raise where it
-    may not act, so look at its counters.
+    Calls that change jobs behave as those of bindings 25.14 against a pool of 23.9: an edit of
+    another user's job is reported as done but changes nothing, so read back every edit; `act` does
+    not raise without permission, so check its counters.
 
     Raises (every call):
         HTCondorException: the schedd does not answer.
@@ -59,13 +59,15 @@ class Schedd:
         Args:
             constraint: which jobs; all by default.
             projection: attributes to return; None or empty: all, and ``ServerTime``.
-            callback: replaces each ad by what it returns; None leaves it out.
-            limit: the most ads; negative: all.
+            callback: maps each ad to a result; ads for which it returns None are left out.
+            limit: most ads to return; negative: all.
 
         Raises:
-            HTCondorException: the constraint is no expression.
+            HTCondorException: the constraint does not parse.
         """
-        self._pool.wire.call("Failed to fetch ads from schedd, errmsg=CEDAR:6001:Failed to connect")
+        self._pool.transport.call(
+            "Failed to fetch ads from schedd, errmsg=CEDAR:6001:Failed to connect"
+        )
         condition = self._condition(constraint)
         found: list[Any] = []
         for job in self._pool.queue.jobs.values():
@@ -73,7 +75,7 @@ class Schedd:
                 break
             if condition is None or holds(condition, job.ad):
                 found.append(self._answer(job.ad, projection))
-        found = self._pool.wire.answer(found)
+        found = self._pool.transport.answer(found)
         if callback is None:
             return found
         return [answer for answer in map(callback, found) if answer is not None]
@@ -85,19 +87,19 @@ class Schedd:
         match: int = -1,
         since: int | str | ExprTree | None = None,
     ) -> list[ClassAd]:
-        """Ads of jobs that have left, the last first.
+        """Ads of jobs that have left the queue, the last first.
 
         Args:
             constraint: which jobs; None: all.
             projection: attributes to return; None or empty: all.
-            match: the most ads; negative: all.
+            match: most ads to return; negative: all.
             since: stop before the first job of this cluster (int or ``"cluster"``), this id
                 (``"cluster.proc"``) or for which this expression is true.
 
         Raises:
-            HTCondorException: an expression is none.
+            HTCondorException: an expression does not parse.
         """
-        self._pool.wire.call("Failed to connect to schedd.")
+        self._pool.transport.call("Failed to connect to schedd.")
         condition = self._condition("true" if constraint is None else constraint)
         stop = None if since is None else self._condition(_since(since))
         found: list[ClassAd] = []
@@ -106,30 +108,30 @@ class Schedd:
                 break
             if condition is None or holds(condition, ad):
                 found.append(projected(ad, projection or ()))
-        return self._pool.wire.answer(found)
+        return self._pool.transport.answer(found)
 
     def edit(self, job_spec: JobSpec, attr: str, value: str | ExprTree, flags: int = 0) -> int:
         """Set an attribute of jobs to an expression.
 
         Returns:
-            how many jobs it was asked for. Those of other users are counted and not changed,
-            unless this user is a superuser.
+            the number of selected jobs. Those of other users are counted but not changed, unless
+            this user is a superuser.
 
         Raises:
-            HTCondorException: no such job, a constraint that is true of none, a value that is no
-                expression, or an attribute that nobody may change.
+            HTCondorException: no such job, a constraint without matches, a value that does not
+                parse, or an immutable attribute.
         """
-        self._pool.wire.call("Failed to connect to schedd.")
+        self._pool.transport.call("Failed to connect to schedd.")
         text = repr(value) if isinstance(value, ExprTree) else str(value)
         try:
             expression = ExprTree(text)
         except ClassAdException as error:
             raise HTCondorException(f'Unable to edit jobs: "{text}" is no expression') from error
-        jobs, missing = meant(self._pool.queue, job_spec, self._pool.now_s)
+        jobs, missing = select_jobs(self._pool.queue, job_spec, self._pool.now_s)
         if missing or not jobs:
             raise HTCondorException(f"Unable to edit jobs: nonexistent job {', '.join(missing)}")
         for job in jobs:
-            if self._may_change(job) and not self._pool.wire.loses_edit():
+            if self._may_change(job) and not self._pool.transport.loses_edit():
                 if attr.lower() in _IMMUTABLE:
                     raise HTCondorException(f"Unable to edit jobs: {attr} is immutable")
                 self._pool.set_job_attribute(job, attr, expression)
@@ -141,25 +143,25 @@ class Schedd:
         """Hold, release, remove, vacate, suspend or continue jobs.
 
         Args:
-            action: what to do.
-            job_spec: which jobs.
-            reason: goes to the job's ad only as a tuple with a code: a plain text is lost, as it
-                is in 25.14.
+            action: the action.
+            job_spec: selects the jobs.
+            reason: written to the job's ad only if it is a tuple with a code; plain text is lost,
+                as in 25.14.
 
         Returns:
-            how many fared how: TotalSuccess, TotalPermissionDenied, TotalNotFound, TotalBadStatus,
+            an ad of counters: TotalSuccess, TotalPermissionDenied, TotalNotFound, TotalBadStatus,
             TotalAlreadyDone, TotalError; TotalJobAds; TotalChangedAds is 1 if any succeeded.
         """
         if not isinstance(action, JobAction):
             raise TypeError("action must be a JobAction")
-        self._pool.wire.call("Error when performing action on the schedd.")
+        self._pool.transport.call("Error when performing action on the schedd.")
         if reason is None:
             words = f"Python-initiated action (by user {self._user})"
         else:
             words = reason[0] if isinstance(reason, tuple) else ""
         totals = dict.fromkeys(_COUNTERS, 0)
         job_ads = len(self._pool.queue.jobs)
-        jobs, missing = meant(self._pool.queue, job_spec, self._pool.now_s)
+        jobs, missing = select_jobs(self._pool.queue, job_spec, self._pool.now_s)
         totals["TotalNotFound"] = len(missing)
         for job in jobs:
             if self._may_change(job):
@@ -175,19 +177,19 @@ class Schedd:
 
         Args:
             description: an ``htcondor2.Submit`` or a plain mapping of submit commands.
-            count: how many; 0: as the queue statement of the description says, else one.
+            count: number of jobs; 0: that of the description's queue statement, or else 1.
 
         Raises:
-            HTCondorException: for what the mock pool does not know (see `submitting.job_ad`), and
-                where the job is no ``sleep SECONDS``.
+            HTCondorException: an unsupported description (see `submitting.job_ad`), or the job is
+                not ``sleep SECONDS``.
         """
-        self._pool.wire.call("Failed to connect to schedd.")
+        self._pool.transport.call("Failed to connect to schedd.")
         return self._pool.submit(self._user, description, None, count or _queued(description))
 
     def reschedule(self) -> None:
-        """Ask for a negotiation cycle: it takes place when the pool's time next passes."""
-        self._pool.wire.call("Failed to connect to schedd.")
-        self._pool.ask_for_cycle()
+        """Request a negotiation cycle; it takes place when the pool's time advances."""
+        self._pool.transport.call("Failed to connect to schedd.")
+        self._pool.request_cycle()
 
     def _may_change(self, job: QueuedJob) -> bool:
         return self._user in (job.ad["Owner"], *self._pool.config.superusers)

@@ -1,4 +1,4 @@
-"""The settings of the `mock_condor` adapter, and the campus that they ask for."""
+"""The settings of the `mock_condor` adapter, and the campus that they select."""
 
 import datetime as dt
 from pathlib import Path
@@ -14,48 +14,50 @@ from outrider_adapters.htcondor import WatchSettings
 
 
 class MockCondorSettings(WatchSettings, frozen=True, kw_only=True):
-    """A mock pool: what lives in it, and how fast."""
+    """A mock pool: its machines and users, and the speed of its clock."""
 
     pool: Annotated[
         str | None,
-        Meta(description="TOML file with machines, jobs and owners by hand. Unset: a campus."),
+        Meta(description="TOML file with machines, jobs and owners. Unset: a campus."),
     ] = None
     campus: Annotated[
         str | None,
-        Meta(description="Folder of a campus whose owners and users live there. Unset: made up."),
+        Meta(description="Folder of a campus with owners and users. Unset: a generated one."),
     ] = None
-    machines: Annotated[int, Meta(ge=1, description="Machines of a made-up campus.")] = 40
-    clusters: Annotated[int, Meta(ge=1, description="Clusters of a made-up campus.")] = 4
-    weeks: Annotated[float, Meta(gt=0, description="Length of a made-up campus, weeks.")] = 4.0
+    machines: Annotated[int, Meta(ge=1, description="Machines of a generated campus.")] = 40
+    clusters: Annotated[
+        int, Meta(ge=1, description="Machine groups (clusters) of a generated campus.")
+    ] = 4
+    weeks: Annotated[float, Meta(gt=0, description="Length of a generated campus, weeks.")] = 4.0
     start: Annotated[
         str,
-        Meta(description="First day of a made-up campus or of a pool by hand, YYYY-MM-DD."),
+        Meta(description="First day of a generated campus or hand-written pool, YYYY-MM-DD."),
     ] = "2010-02-01"
     seed: Annotated[int, Meta(ge=0, description="Seed of campus, matchmaking and faults.")] = 1
-    speed: Annotated[float, Meta(gt=0, description="Pool seconds a real second.")] = 60.0
+    speed: Annotated[float, Meta(gt=0, description="Pool seconds per real second.")] = 60.0
     head_start_s: Annotated[
-        float, Meta(ge=0, description="Pool seconds lived through at once at the beginning.")
+        float, Meta(ge=0, description="Pool seconds simulated at once at the beginning.")
     ] = 0.0
     look_s: Annotated[
-        float, Meta(gt=0, description="Pool seconds between two looks at the pool.")
+        float, Meta(gt=0, description="Pool seconds between two polls of the pool.")
     ] = 60.0
     negotiator_interval_s: Annotated[
         float, Meta(gt=0, description="Pool seconds between two negotiation cycles.")
     ] = 60.0
     faults: Annotated[
         dict[str, float],
-        Meta(description="What goes wrong between the adapter and the pool: see the page on it."),
+        Meta(description="Faults to inject between adapter and pool: see docs/mock-condor.md."),
     ] = field(default_factory=dict)
 
 
 def campus_and_start(settings: MockCondorSettings) -> tuple[Campus | None, float]:
-    """The campus, unless the pool is by hand, and second 0 of either.
+    """The campus, unless the pool is hand-written, and the Unix time of second 0.
 
     Returns:
-        the campus or None, and Unix seconds: a site's own wall clock is read as UTC.
+        the campus or None, and Unix seconds; the campus's wall clock is read as UTC.
 
     Raises:
-        ConfigurationError: the settings exclude each other or name no day.
+        ConfigurationError: the settings exclude each other, or `start` is not a date.
         TraceError: the folder of the campus cannot be read.
     """
     if settings.pool is not None and settings.campus is not None:

@@ -1,14 +1,14 @@
-"""Stand-ins for ``condor_q``, ``condor_status`` and ``condor_history`` that answer from files.
+"""Shims for ``condor_q``, ``condor_status`` and ``condor_history`` that print from files.
 
 For tests of programs that call HTCondor's tools. `dump` writes the state of a pool into a folder;
 ``python -m outrider_adapters.mock_condor.shims FOLDER`` puts three executables there that print it
-as the real tools do with ``-json``. They understand
+as the real tools do with ``-json``. Supported options:
 
-    -json                       (needed: there is no other form)
+    -json                       (required: the only output format)
     -constraint EXPRESSION      only ads for which it is true
     -attributes A,B             only these attributes
 
-and refuse everything else with exit code 1, as a real tool refuses what it does not know.
+All others are refused with exit code 1, as by a real tool.
 """
 
 import argparse
@@ -34,7 +34,7 @@ _EXPRESSION: Final = ("/Expr(", ")/")
 
 
 def dump(pool: "MockPool", folder: Path) -> None:
-    """Write ``jobs.json``, ``slots.json`` and ``history.json``, each whole or not at all."""
+    """Write ``jobs.json``, ``slots.json`` and ``history.json``, each atomically."""
     schedd = pool.schedd("shims")
     ads = (schedd.query(), pool.collector().query(AdType.Startd), schedd.history())
     for name, found in zip(_FILES.values(), ads, strict=True):
@@ -44,7 +44,7 @@ def dump(pool: "MockPool", folder: Path) -> None:
 
 
 def write_shims(folder: Path) -> None:
-    """Put the three executables into the folder."""
+    """Write the three executables into the folder."""
     for tool in _FILES:
         command = shlex.join([sys.executable, "-m", __spec__.name, str(folder), tool])
         path = folder / tool
@@ -53,10 +53,10 @@ def write_shims(folder: Path) -> None:
 
 
 def answer(folder: Path, tool: str, words: list[str]) -> str:
-    """What the tool prints.
+    """The output of a tool for these arguments.
 
     Raises:
-        ValueError: words that the tool does not know, or a constraint that is no expression.
+        ValueError: unsupported arguments, or a constraint that does not parse.
         OSError: no state was dumped.
     """
     parser = argparse.ArgumentParser(prog=tool, exit_on_error=False, add_help=False)
@@ -80,7 +80,7 @@ def answer(folder: Path, tool: str, words: list[str]) -> str:
 
 
 def _json(ads: Iterable[str]) -> str:
-    """Ads between brackets, a comma on a line of its own, as the real tools print them."""
+    """Ads in brackets, separated by lines with a comma, as the real tools print them."""
     body = "\n,\n".join(ad.strip() for ad in ads)
     return f"[\n{body}\n]\n" if body else "[\n]\n"
 
@@ -98,7 +98,7 @@ def _ad(facts: dict[str, Any]) -> ClassAd:
 
 
 def main(words: list[str]) -> int:
-    """FOLDER: write the executables. FOLDER TOOL WORDS...: be one of them."""
+    """FOLDER: write the executables. FOLDER TOOL WORDS...: act as one of them."""
     if len(words) == 1:
         write_shims(Path(words[0]).resolve())
         return 0

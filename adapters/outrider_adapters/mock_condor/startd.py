@@ -1,4 +1,4 @@
-"""One machine: its slots, its owner, and what it says about them."""
+"""The startd of one machine: its slots, its owner, and their ads."""
 
 from outrider_adapters.mock_condor.ads import at_time, number
 from outrider_adapters.mock_condor.bindings import ClassAd, ExprTree
@@ -8,15 +8,22 @@ from outrider_adapters.mock_condor.queue import QueuedJob
 OWNER, UNCLAIMED, CLAIMED = "Owner", "Unclaimed", "Claimed"
 IDLE, BUSY, SUSPENDED = "Idle", "Busy", "Suspended"
 
-_OF_THE_CLAIM = ("RemoteOwner", "RemoteUser", "JobId", "GlobalJobId", "JobStart", "PublicClaimId")
+_CLAIM_ATTRIBUTES = (
+    "RemoteOwner",
+    "RemoteUser",
+    "JobId",
+    "GlobalJobId",
+    "JobStart",
+    "PublicClaimId",
+)
 
 
 class Slot:
     """A static slot.
 
     Attributes:
-        ad: as the startd knows it now; the collector has copies of earlier moments.
-        job: what runs on it, or None.
+        ad: the startd's present ad; the collector has earlier copies.
+        job: the job that runs on it, or None.
     """
 
     def __init__(self, ad: ClassAd) -> None:
@@ -30,11 +37,11 @@ class Slot:
 
     @property
     def weight(self) -> float:
-        """``SlotWeight``: what the slot counts for in fair share."""
+        """``SlotWeight``: the slot's weight in fair share."""
         return number(self.ad.eval("SlotWeight"), 1.0)
 
     def enter(self, state: str, activity: str, now_s: float) -> None:
-        """Change state or activity; the time in the old ones is added to its ``TotalTime...``."""
+        """Change state or activity; add the time in the old ones to their ``TotalTime...``."""
         old = (self.ad["State"], self.ad["Activity"])
         if old == (state, activity):
             return
@@ -47,7 +54,7 @@ class Slot:
             self.ad["EnteredCurrentState"] = int(now_s)
 
     def claim(self, job: QueuedJob, now_s: float) -> None:
-        """A job begins here."""
+        """A job starts on this slot."""
         self.job = job
         self.ad.update(
             {
@@ -63,59 +70,59 @@ class Slot:
         self.enter(CLAIMED, BUSY, now_s)
 
     def release(self, now_s: float) -> None:
-        """Its job is gone. Whether the slot is its owner's now, is looked at."""
+        """The job has left; the slot becomes ``Owner`` or ``Unclaimed``."""
         self.job = None
-        for name in _OF_THE_CLAIM:
+        for name in _CLAIM_ATTRIBUTES:
             del self.ad[name]
         self.settle(now_s)
 
     def settle(self, now_s: float) -> None:
-        """Without a job: ``Owner`` where ``START`` is false of every job, else ``Unclaimed``."""
+        """Set the state without a job: ``Owner`` if ``START`` is false, else ``Unclaimed``."""
         self.enter(OWNER if self.refuses(None, now_s) else UNCLAIMED, IDLE, now_s)
 
     def refuses(self, job: ClassAd | None, now_s: float) -> bool:
-        """Whether ``START`` is false for this job, or for every job."""
+        """Whether ``START`` is false for this job; None: for every job."""
         start = ExprTree(at_time(repr(self.ad.lookup("Start")), now_s))
         return start.eval(scope=self.ad, target=job) is False
 
 
 class Startd:
-    """The slots of a machine, and whether its owner sits there."""
+    """The slots of a machine, and whether its owner is logged in."""
 
     def __init__(self, machine: Machine, now_s: float) -> None:
         self.name = machine.name
         self._owner_here = False
         self._owner_seen_s = now_s
         self.slots = [Slot(_slot_ad(machine, n, now_s)) for n in range(1, machine.slots + 1)]
-        self.look(now_s)
+        self.evaluate(now_s)
 
     def owner_came(self, now_s: float) -> None:
-        """From now on somebody sits there."""
+        """The owner logs in."""
         self._owner_here = True
         self.publish("OwnerActive", "true", now_s)
 
     def owner_went(self, now_s: float) -> None:
-        """From now on nobody does."""
+        """The owner logs out."""
         self._owner_here = False
         self._owner_seen_s = now_s
         self.publish("OwnerActive", "false", now_s)
 
     def publish(self, attribute: str, value: str, now_s: float) -> None:
-        """Give an attribute of all slots a value, and look what it changes."""
+        """Set an attribute of all slots, and update the states of idle ones."""
         for slot in self.slots:
             slot.ad[attribute] = ExprTree(value)
-        self.look(now_s)
+        self.evaluate(now_s)
 
-    def look(self, now_s: float) -> None:
-        """Read the keyboard and the clock; idle slots change hands. Claimed ones do not."""
+    def evaluate(self, now_s: float) -> None:
+        """Update ``KeyboardIdle`` of all slots, and the states of those without a job."""
         idle_s = 0 if self._owner_here else int(now_s - self._owner_seen_s)
         for slot in self.slots:
             slot.ad["KeyboardIdle"] = slot.ad["ConsoleIdle"] = idle_s
             if slot.job is None:
                 slot.settle(now_s)
 
-    def unwelcome(self, now_s: float) -> list[QueuedJob]:
-        """Jobs that ``START`` does not want any more."""
+    def jobs_to_evict(self, now_s: float) -> list[QueuedJob]:
+        """Running jobs for which ``START`` has become false."""
         return [slot.job for slot in self.slots if slot.job and slot.refuses(slot.job.ad, now_s)]
 
 

@@ -1,4 +1,4 @@
-"""From a submit description to the ads of jobs, as condor_submit would make them."""
+"""Job ads from a submit description, as condor_submit makes them."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -55,7 +55,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
 _WITHOUT_EFFECT: Final = frozenset(
     {"universe", "hold", "should_transfer_files", "notification", "when_to_transfer_output"}
 )
-"""Commands that are read elsewhere or change nothing where nothing really runs."""
+"""Commands that are handled elsewhere, or have no effect because nothing really runs."""
 
 _DEFAULTS: Final = {
     "Args": "",
@@ -88,17 +88,17 @@ _ALWAYS_REQUIRED: Final = {
     "Cpus": "(TARGET.Cpus >= RequestCpus)",
     "HasFileTransfer": "(TARGET.HasFileTransfer)",
 }
-"""What condor_submit adds to the requirements that do not speak of the attribute themselves."""
+"""Clauses that condor_submit adds to requirements which do not refer to the attribute."""
 
 
 def job_ad(
     description: Mapping[str, str], user: str, domain: str, cluster: int, proc: int, now_s: float
 ) -> ClassAd:
-    """The ad of one job of a cluster.
+    """The ad of one job.
 
     Raises:
-        HTCondorException: for a command that the mock pool does not know, a universe other than
-            vanilla, or a value that is no expression; nothing is ignored silently.
+        HTCondorException: an unsupported command, a universe other than vanilla, or a value that
+            does not parse; nothing is ignored silently.
     """
     ad = ClassAd(_DEFAULTS)
     ad.update(
@@ -129,15 +129,15 @@ def job_ad(
 
 
 def submitter_of(ad: ClassAd, domain: str) -> str:
-    """Whom the use of a job is charged to: its accounting group, else its owner."""
+    """The submitter that a job's usage is charged to: its accounting group, else its owner."""
     return f"{ad.get('AccountingGroup') or ad['Owner']}@{domain}"
 
 
 def sleeping_s(ad: ClassAd) -> float:
-    """The run time of a job that sleeps.
+    """The run time of a ``sleep SECONDS`` job.
 
     Raises:
-        HTCondorException: where the job is no ``sleep SECONDS``.
+        HTCondorException: another command, or no number.
     """
     try:
         if str(ad["Cmd"]).rpartition("/")[2] == "sleep":

@@ -11,9 +11,9 @@ from outrider.model.utility import TimeUtility
 class SiteView(Protocol):
     """What a policy may see of the site. Read-only: the engine is the only writer.
 
-    In `Policy.choose`, and in `Policy.appraise` before it, *free* means free for the job that is
-    decided: where it asks for several CPUs, for memory, GPUs or others, or may not use every
-    machine, the view shows, counts and draws only the machines on which it may start now.
+    In `Policy.choose`, and in `evaluate_group` before it, *free* means free for the job that is
+    decided: where it requests several CPUs, memory, GPUs or others, or may not use every machine,
+    the view shows, counts and draws only the machines on which it may start now.
     Everywhere else a machine is free if it is open and has a CPU left.
     """
 

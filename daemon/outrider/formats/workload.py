@@ -1,6 +1,6 @@
-"""A workload: jobs with one or many CPUs, and the machines they are meant for. Truth included.
+"""A workload: jobs with one or many CPUs and their true run times, and the machines for them.
 
-What a Standard Workload Format file or a generator gives. `outrider.simulation.grid_site` plays it.
+Read from a Standard Workload Format file or generated; `outrider.simulation.grid_site` replays it.
 """
 
 import datetime as dt
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 INTERACTIVE: Final = "interactive"
 BATCH: Final = "batch"
 INTERACTIVE_BELOW_S: Final = 900.0
-"""A job that runs strictly shorter is interactive, where nobody says what its user meant."""
+"""Jobs that run strictly shorter are interactive, where the trace does not give a class."""
 
 DEFAULT_VO: Final = "all"
 
@@ -30,7 +30,7 @@ EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - a local wall clock, as in a ca
 
 
 class SpeedChange(NamedTuple):
-    """From a moment on a machine works at another speed, and nobody is told."""
+    """From `time_s` on a machine works at another speed; policies are not informed."""
 
     time_s: float
     machine: int
@@ -38,13 +38,13 @@ class SpeedChange(NamedTuple):
 
 
 class GridRules(Struct, frozen=True):
-    """How runs behave on a grid beyond the plain.
+    """Special rules for runs on a grid.
 
     Attributes:
-        drop_hopeless: a waiting job that could not earn any utility even if it started at once
+        drop_hopeless: a queued job that could not earn any utility even if it started at once
             is withdrawn by its user.
-        node_queues: a machine takes every job it is sent and works them off one after the other,
-            as a grid node behind a broker does; a job sent there counts as started.
+        node_queues: a machine accepts every job and runs them one after the other, like a grid
+            node behind a broker; a job counts as started once it is sent there.
     """
 
     drop_hopeless: bool = False
@@ -53,28 +53,28 @@ class GridRules(Struct, frozen=True):
 
 @dataclass
 class Workload:
-    """Jobs in the order of their submission, and machines. Columns have one value per job.
+    """Jobs in order of submission, and machines. Columns have one value per job.
 
     Attributes:
         name: of the trace.
-        job_names: names, by job number.
-        submit_s: seconds from the start of the trace, ascending.
-        run_s: the truth: run time on all CPUs asked for, at speed 1; seconds, > 0.
-        cpus: CPUs asked for, >= 1.
-        requested_s: what its user asked for, seconds; nan where nobody said.
-        wait_s: the wait the trace's own scheduler made, seconds; nan where the trace has none.
-        estimate_s: what policies are told of the run time; nan for nothing.
-        user, vo, job_class: by job.
+        job_names: (jobs,) the trace's names.
+        submit_s: (jobs,) seconds from the start of the trace, ascending.
+        run_s: (jobs,) true run time on all requested CPUs at speed 1; seconds, > 0.
+        cpus: (jobs,) requested CPUs, >= 1.
+        requested_s: (jobs,) run time requested by the user, seconds; nan where not given.
+        wait_s: (jobs,) wait under the trace's own scheduler, seconds; nan where not recorded.
+        estimate_s: (jobs,) run time estimate given to policies, seconds; nan: none.
+        user, vo, job_class: (jobs,) names.
         machine_names, machines: by machine number.
-        shares: fair shares by VO that a generator intends; empty: nothing is said.
-        resources, eligible: by job what it asks for besides CPUs, and its class of machines; empty:
-            nothing, and any machine.
+        shares: target shares by VO intended by a generator; empty: none.
+        resources, eligible: by job, the resources requested besides CPUs, and its class of
+            machines; empty: none, and any machine.
         classes: machines of each class, by its name.
         start: local wall clock at second 0.
-        rules: see `GridRules`.
-        speed_changes: by time.
-        skipped: jobs of the file that were left out, by reason.
-        notes: what its reader did to it that people should know.
+        rules: special rules for runs.
+        speed_changes: sorted by time.
+        skipped: number of jobs of the file that were left out, by reason.
+        notes: changes made by the reader that users should know of.
     """
 
     name: str
@@ -102,11 +102,11 @@ class Workload:
 
     @property
     def is_parallel(self) -> bool:
-        """Whether some job asks for more than one CPU."""
+        """Whether any job requests more than one CPU."""
         return bool((self.cpus > 1).any())
 
     def spec(self, job: int) -> JobSpec:
-        """What is told of a job when it is submitted."""
+        """The specification of a job as given at its submission; the true run time is not in it."""
         estimate_s = float(self.estimate_s[job])
         return JobSpec(
             user=self.user[job],
@@ -120,18 +120,18 @@ class Workload:
 
 
 def one_cpu_machines(n: int, cluster: str = "grid") -> tuple[list[str], list[MachineSpec]]:
-    """Names and specifications of `n` alike machines with one CPU each."""
+    """Names and specifications of `n` equal machines with one CPU each."""
     width = len(str(max(n - 1, 0)))
     names = [f"node-{number:0{width}d}" for number in range(n)]
     return names, [MachineSpec(cluster=cluster)] * n
 
 
 def one_pool(cpus: int, cluster: str = "grid") -> tuple[list[str], list[MachineSpec]]:
-    """Name and specification of one machine with all the CPUs: a pool for parallel jobs."""
+    """Name and specification of one machine with all the CPUs, for parallel jobs."""
     return ["pool"], [MachineSpec(cluster=cluster, cpus=cpus)]
 
 
 def classes_of(run_s: Floats, interactive_below_s: float = INTERACTIVE_BELOW_S) -> list[str]:
-    """The class of each job by its run time: `INTERACTIVE` strictly below the limit."""
+    """(jobs,) classes by run time: `INTERACTIVE` strictly below the limit, else `BATCH`."""
     short = (run_s < interactive_below_s).tolist()
     return [INTERACTIVE if is_short else BATCH for is_short in short]

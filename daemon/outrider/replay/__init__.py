@@ -1,1 +1,1 @@
-"""Replay: where the engine and the virtual site meet. Used by the CLI, the twin and `simulated`."""
+"""Replay: runs the engine on a simulated or recorded site, for the CLI and `simulated`."""

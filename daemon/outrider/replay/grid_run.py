@@ -1,4 +1,4 @@
-"""One run of a workload under one acting policy: the engine joined to the virtual grid."""
+"""One run of a workload under one acting policy: the engine joined to a simulated grid."""
 
 from collections.abc import Mapping, Sequence
 from math import isinf
@@ -32,7 +32,7 @@ class GridRun(TraceRun):
         shares: fair shares by VO; None: those the workload intends; empty: equal.
         utilities: time utility functions by job class.
         discipline: who may start before a job that does not fit: `outrider.model.disciplines`.
-        estimator: says how long a job will run, in place of the trace; None: nobody does.
+        estimator: estimates run times in place of the trace; None: the trace's are used.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class GridRun(TraceRun):
 
     @property
     def end_s(self) -> float:
-        """When the last job was done, or the run stopped."""
+        """Second at which the last job ended, or the run stopped."""
         stopped = not self.grid.is_done and not isinf(self.grid.until_s)
         return self.grid.until_s if stopped else self.grid.now
 

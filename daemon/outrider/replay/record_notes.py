@@ -1,4 +1,4 @@
-"""What has to be known about a campus that was made of a record: what it could not tell."""
+"""The limits of a campus made from a record: what it assumes and what it leaves out."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -8,20 +8,20 @@ import numpy as np
 from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.site_file import clock_text
 from outrider.model.localtime import DAY_S
-from outrider.replay.recorded_campus import habits_seen, utc_offset_s
+from outrider.replay.recorded_campus import inferred_habits, utc_offset_s
 from outrider.replay.site_record import SiteRecord
 
 
 def notes_on(
     record: SiteRecord, campus: Campus, zone: dt.tzinfo, *, declared: bool
 ) -> Iterator[str]:
-    """One sentence for each thing the campus assumes or leaves out.
+    """One note for each thing the campus assumes or leaves out.
 
     Args:
-        record: of the site.
-        campus: made of it.
-        zone: of the site.
-        declared: whether the site's habits were given, not guessed from the record.
+        record: what was recorded of the site.
+        campus: the campus made from it.
+        zone: the site's time zone.
+        declared: whether the site's habits were declared, not inferred from the record.
     """
     yield from record.warnings
     if not declared:
@@ -48,18 +48,18 @@ def notes_on(
 
 
 def _notes_on_habits(record: SiteRecord, offset_s: float) -> Iterator[str]:
-    seen = habits_seen(record, offset_s)
+    habits = inferred_habits(record, offset_s)
     yield (
         "opening hours and sleep are not recorded: clusters never close and machines never sleep; "
         "--site names a file that knows them"
     )
-    delay_s, delays = seen.table.idle_before_job_open_s, record.delays
+    delay_s, delays = habits.table.idle_before_job_open_s, record.delays
     yield (
         f"idle before job {delay_s:g} s: {delays[round(delay_s)]} of {delays.total()} log-outs and "
         "reboots show it"
     )
     total = record.reboots.total()
-    yield f"reboot {clock_text(seen.reboot_s)}: at the commonest time of {total} reboots"
+    yield f"reboot {clock_text(habits.reboot_s)}: at the commonest time of {total} reboots"
 
 
 def _notes_on_machines(record: SiteRecord) -> Iterator[str]:
@@ -80,7 +80,7 @@ def _notes_on_machines(record: SiteRecord) -> Iterator[str]:
 
 
 def _clock_changes(record: SiteRecord, zone: dt.tzinfo) -> Iterator[tuple[dt.date, float]]:
-    """Days on which the zone's offset changes within the record, and by how many hours."""
+    """Days within the record on which the zone's UTC offset changes, and by how many hours."""
     before_s = utc_offset_s(record.first_s, zone)
     for time_s in (*np.arange(record.first_s, record.last_s, DAY_S).tolist(), record.last_s):
         offset_s = utc_offset_s(time_s, zone)

@@ -1,8 +1,8 @@
-"""A campus made of what was recorded of a site, to be replayed under any policy.
+"""A campus made from what was recorded of a site, to be replayed under any policy.
 
-Second 0 is a midnight of the site's wall clock, and seconds are elapsed ones. A campus knows no
-daylight saving: lengths stay true and nothing happens twice, and opening hours are read with the
-offset from UTC that held at the first event.
+Second 0 is midnight of the site's wall clock on the first day; later times are elapsed seconds. A
+campus has no daylight saving time: durations stay right and no hour occurs twice, and opening
+hours are read with the UTC offset in force at the first event.
 """
 
 import datetime as dt
@@ -19,11 +19,11 @@ from outrider.model.localtime import DAY_S
 from outrider.replay.site_record import RecordedMachine, SiteRecord
 
 DIGITS: Final = 6
-"""Times are kept to the microsecond: about what a Unix time in a float tells apart."""
+"""Decimals kept of a time in seconds: about the resolution of a Unix time in a float."""
 
 
 class Slot(NamedTuple):
-    """A place for one job: a campus machine. Of `of` equal ones of a recorded machine."""
+    """A campus machine for one job: one of `of` equal parts of a recorded machine."""
 
     name: str
     machine: RecordedMachine
@@ -33,18 +33,18 @@ class Slot(NamedTuple):
 def recorded_campus(
     record: SiteRecord, name: str, zone: dt.tzinfo = dt.UTC, habits: SiteFile | None = None
 ) -> Campus:
-    """The campus of a record.
+    """Make a campus from a record.
 
     Args:
-        record: closed.
+        record: what was recorded; must be closed (`SiteRecord.close`).
         name: of the campus.
-        zone: of the site.
-        habits: opening hours, delays, sleep, reboot and rules for runs as declared; its `start`
-            and `end_s` are not used. None: `habits_seen`.
+        zone: the site's time zone.
+        habits: declared opening hours, delays, sleep, reboot and rules for runs; its `start` and
+            `end_s` are not used. None: those of `inferred_habits`.
     """
     offset_s = utc_offset_s(record.first_s, zone)
     epoch_s = (record.first_s + offset_s) // DAY_S * DAY_S - offset_s
-    site = habits_seen(record, offset_s) if habits is None else habits
+    site = inferred_habits(record, offset_s) if habits is None else habits
     slots, places = _slots(record)
     clusters, cluster_of = _clusters(slots, site)
     sessions = sorted(
@@ -84,23 +84,25 @@ def recorded_campus(
     )
 
 
-def habits_seen(record: SiteRecord, offset_s: float) -> SiteFile:
-    """What a record shows of a site's habits.
+def inferred_habits(record: SiteRecord, offset_s: float) -> SiteFile:
+    """A site's habits as far as a record shows them.
 
-    The delay and the reboot are those that were seen most often. Nobody records opening hours
-    and sleep: clusters never close and machines never sleep.
+    Idle delay and reboot time are the most frequent ones in the record. Opening hours and sleep
+    are not recorded: clusters never close and machines never sleep.
     """
     delay_s = float(next((delay for delay, _ in record.delays.most_common(1)), 0))
-    nights: Counter[float] = Counter()
+    reboot_counts: Counter[float] = Counter()
     for time_s, machines in record.reboots.items():
-        nights[float(round(time_s + offset_s) % DAY_S)] += machines
+        reboot_counts[float(round(time_s + offset_s) % DAY_S)] += machines
     table = SiteTable(
         idle_before_job_open_s=delay_s,
         idle_before_job_closed_s=delay_s,
         sleep_after_open_s=inf,
         sleep_after_closed_s=inf,
     )
-    return SiteFile(table, next((night for night, _ in nights.most_common(1)), None), [])
+    return SiteFile(
+        table, next((reboot_s for reboot_s, _ in reboot_counts.most_common(1)), None), []
+    )
 
 
 def utc_offset_s(time_s: float, zone: dt.tzinfo) -> float:
@@ -110,10 +112,10 @@ def utc_offset_s(time_s: float, zone: dt.tzinfo) -> float:
 
 
 def _slots(record: SiteRecord) -> tuple[list[Slot], dict[int, range]]:
-    """Campus machines, each for one job, and which of them each recorded machine became.
+    """Campus machines, each for one job, and the range of them for each recorded machine.
 
-    A machine that is known has as many as CPUs; one that is inferred, as jobs were ever seen on
-    it at once.
+    A declared machine becomes one campus machine per CPU; one that is known from its jobs alone,
+    as many as it ever ran jobs at once.
     """
     slots: list[Slot] = []
     places: dict[int, range] = {}
@@ -126,7 +128,7 @@ def _slots(record: SiteRecord) -> tuple[list[Slot], dict[int, range]]:
 
 
 def _clusters(slots: list[Slot], site: SiteFile) -> tuple[list[ClusterSpec], Ints]:
-    """Declared clusters, then those that only machines name; and each slot's."""
+    """Declared clusters, then those that only machines name; and each slot's cluster number."""
     clusters = {spec.name: spec for spec in site.clusters}
     for slot in slots:
         name = slot.machine.spec.cluster
@@ -136,9 +138,11 @@ def _clusters(slots: list[Slot], site: SiteFile) -> tuple[list[ClusterSpec], Int
     return list(clusters.values()), np.array(cluster_of, dtype=np.int32)
 
 
-def _watts(told: list[tuple[float | None, int]]) -> Floats:
-    """Watts of each slot: its share of its machine's; nan where nobody knows."""
-    return np.array([np.nan if watts is None else watts / n for watts, n in told], dtype=np.float64)
+def _watts(watts_and_slots: list[tuple[float | None, int]]) -> Floats:
+    """(slots,) each slot's equal share of its machine's watts; nan where unknown."""
+    return np.array(
+        [np.nan if watts is None else watts / n for watts, n in watts_and_slots], dtype=np.float64
+    )
 
 
 def _seconds(times: list[float], epoch_s: float) -> Floats:
@@ -146,19 +150,19 @@ def _seconds(times: list[float], epoch_s: float) -> Floats:
 
 
 def _numbered(names: list[str]) -> tuple[list[str], Ints]:
-    """Distinct names in order of appearance, and each row's number."""
+    """Distinct names in order of appearance, and the number of each row's name."""
     number = {name: n for n, name in enumerate(dict.fromkeys(names))}
     return list(number), np.array([number[name] for name in names], dtype=np.int32)
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Names that stand once: a batch system that began to count anew gives some out again."""
-    taken, given, out = set(names), set[str](), list[str]()
+    """Unique names: ``~2``, ``~3`` is appended where a batch system reused a job id."""
+    original, used, out = set(names), set[str](), list[str]()
     for name in names:
-        fresh, n = name, 1
-        while fresh in given or (n > 1 and fresh in taken):
+        candidate, n = name, 1
+        while candidate in used or (n > 1 and candidate in original):
             n += 1
-            fresh = f"{name}~{n}"
-        given.add(fresh)
-        out.append(fresh)
+            candidate = f"{name}~{n}"
+        used.add(candidate)
+        out.append(candidate)
     return out

@@ -1,4 +1,4 @@
-"""What a trace's own scheduler did, told to the engine: same accounting, policies in shadow."""
+"""A run under the trace's recorded decisions: same accounting, policies in shadow."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -17,7 +17,7 @@ from outrider.replay.run import Keep, ReplayRecorder, TraceRun
 from outrider.simulation.recorded_site import NO_WAIT, RecordedSite
 
 RECORDED: Final = "recorded"
-"""The pseudo-policy: whoever scheduled the trace."""
+"""Name of the pseudo-policy: the scheduler that produced the trace."""
 
 
 class RecordedRun(TraceRun):
@@ -25,14 +25,14 @@ class RecordedRun(TraceRun):
 
     Args:
         workload: the trace; its jobs without a recorded wait are left out and counted.
-        policies: all sit in shadow: they decide, see what was really done, and learn from it.
+        policies: all in shadow: they decide, see the recorded decisions, and learn from them.
         keep: called for every start of the trace, as a decision of `RECORDED`, and for every
             decision of the seats.
         until_s: stop after this second.
         exact: keep every wait, for exact percentiles in the report.
         shares: fair shares by VO; None: those the workload intends; empty: equal.
         utilities: time utility functions by job class.
-        estimator: says how long a job will run, in place of the trace; None: nobody does.
+        estimator: estimates run times in place of the trace; None: the trace's are used.
 
     Raises:
         TraceError: the trace records no waits.
@@ -68,7 +68,7 @@ class RecordedRun(TraceRun):
 
     @property
     def end_s(self) -> float:
-        """When the last job was done, or the run stopped."""
+        """Second at which the last job ended, or the run stopped."""
         return self.recorded.now if self.recorded.is_done else self.recorded.until_s
 
     def _started(self, time_s: float, job: int, machine: int, cpus: int) -> None:

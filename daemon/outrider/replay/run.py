@@ -1,4 +1,4 @@
-"""One run of a trace under one acting policy: the engine joined to a virtual site."""
+"""One run of a trace under one acting policy: the engine joined to a simulation."""
 
 import resource
 import time
@@ -22,13 +22,13 @@ from outrider.model.events import Event
 from outrider.model.jobs import Job
 from outrider.model.localtime import TraceTime
 from outrider.replay.saved_work import SavedWorkAccounting
-from outrider.simulation.detailed_site import DetailedSite, site_of
+from outrider.simulation.detailed_site import DetailedSite, simulated_site
 
 _PROGRESS_EVERY = 1 << 16
 
 
 class ReplayRecorder:
-    """Hands every decision, with names for numbers, to whoever keeps it."""
+    """Passes every decision on, with the names of jobs and machines for their numbers."""
 
     def __init__(
         self, job_names: Sequence[str], machine_names: Sequence[str], site: Site, keep: "Keep"
@@ -57,53 +57,54 @@ Keep = Callable[[float, str, str, str | None, int, str, str, Choice | None], Non
 """Takes a row: time_s, job, action, machine, cpus, reason, policy, choice."""
 
 
-class Truth(Sink, Oracle, Protocol):
-    """A virtual site: it carries decisions out, and knows what really happens."""
+class Simulation(Sink, Oracle, Protocol):
+    """A simulated site: carries out decisions, produces events, and knows the true run times."""
 
     now: float
     until_s: float
 
     def events(self) -> Iterator[Event]:
-        """Everything that happens, in order, until the end."""
+        """Yield all events in order, until the end of the simulation."""
         ...
 
     def unfinished_run_s(self) -> Iterator[tuple[int, float]]:
-        """The truth about jobs still there: (job, run time), those that would have ended."""
+        """Yield (job, true run time) of jobs still there that would have completed."""
         ...
 
 
 class TraceRun:
-    """The engine and the virtual site of one run, wired to each other.
+    """One run: the engine and the simulation, connected to each other.
 
     Args:
-        virtual: what really happens.
-        site, accounting: of the engine.
+        simulation: the simulated site.
+        site: the site of the engine.
+        accounting: the accounting of the engine.
         seats: the first acts, the others are shadow candidates.
         recorder: takes every decision of every seat.
-        estimator: says how long a job will run, in place of the trace; None: nobody does.
+        estimator: estimates run times in place of the trace; None: the trace's are used.
     """
 
     def __init__(
         self,
-        virtual: Truth,
+        simulation: Simulation,
         site: Site,
         accounting: Accounting,
         seats: Sequence[Seat],
         recorder: Recorder,
         estimator: RunTimeEstimator | None = None,
     ) -> None:
-        self.virtual: Truth = virtual
+        self.simulation: Simulation = simulation
         self.site = site
         self.accounting = accounting
         self.seats = seats
         for seat in seats:
             if seat.policy.needs_oracle:
-                seat.policy.oracle = virtual
-        self.engine = Engine(site, accounting, seats, virtual, recorder, estimator=estimator)
+                seat.policy.oracle = simulation
+        self.engine = Engine(site, accounting, seats, simulation, recorder, estimator=estimator)
 
     def stream(self) -> Iterator[Event]:
-        """The run one event at a time, each yielded after the engine has handled it."""
-        for event in self.virtual.events():
+        """Run event by event; each is yielded after the engine has handled it."""
+        for event in self.simulation.events():
             self.engine.feed((event,))
             yield event
 
@@ -111,17 +112,19 @@ class TraceRun:
         """Run to the end; returns the measured part of FORMATS' run object.
 
         Args:
-            progress: called now and then with the ratio of trace time that has passed.
+            progress: called from time to time with the ratio of trace time that has passed.
         """
         wall, cpu = time.perf_counter(), time.process_time()
-        events: Iterable[Event] = self.virtual.events()
+        events: Iterable[Event] = self.simulation.events()
         if progress is not None:
             events = self._reporting(events, progress)
         self.engine.feed(events)
         end_s = self.end_s
         span_s = end_s - (self.accounting.begin_s or 0.0)
         self.engine.finish(end_s)
-        add_unfinished_overhead(self.accounting, self.site, end_s, self.virtual.unfinished_run_s())
+        add_unfinished_overhead(
+            self.accounting, self.site, end_s, self.simulation.unfinished_run_s()
+        )
         seat = self.seats[0] if self.seats else None
         out = report(self.site, self.accounting, seat)
         cpu_s = span_s * self._cpus()
@@ -139,15 +142,15 @@ class TraceRun:
 
     @property
     def end_s(self) -> float:
-        """When the trace ends, or the run stops."""
-        return self.virtual.until_s
+        """Second at which the trace ends, or the run stops."""
+        return self.simulation.until_s
 
     def _cpus(self) -> int:
-        """CPUs there are."""
+        """CPUs of all machines."""
         return sum(self.site.cpus)
 
     def _described(self, out: dict[str, Any], seat: Seat | None, end_s: float) -> dict[str, Any]:
-        """The report, and what only this kind of trace has to say."""
+        """The report with the fields that only this kind of trace has."""
         raise NotImplementedError
 
     def _reporting(
@@ -161,7 +164,7 @@ class TraceRun:
         progress(1.0)
 
     def _expected_end_s(self) -> float:
-        return self.virtual.until_s
+        return self.simulation.until_s
 
 
 class CampusRun(TraceRun):
@@ -190,10 +193,10 @@ class CampusRun(TraceRun):
     ) -> None:
         clock = TraceTime(campus.start)
         self.campus = campus
-        virtual = site_of(campus, until_s)
+        simulation = simulated_site(campus, until_s)
         site = Site(clock, campus.clusters, campus.reboot_s)
-        if isinstance(virtual, DetailedSite):
-            accounting: Accounting = SavedWorkAccounting(clock, shares or {}, exact, virtual)
+        if isinstance(simulation, DetailedSite):
+            accounting: Accounting = SavedWorkAccounting(clock, shares or {}, exact, simulation)
         else:
             accounting = Accounting(clock, shares or {}, exact)
         seats = [
@@ -203,7 +206,7 @@ class CampusRun(TraceRun):
             for n, p in enumerate(policies)
         ]
         recorder = ReplayRecorder(campus.job_names, campus.machine_names, site, keep)
-        super().__init__(virtual, site, accounting, seats, recorder)
+        super().__init__(simulation, site, accounting, seats, recorder)
 
     def _described(self, out: dict[str, Any], seat: Seat | None, end_s: float) -> dict[str, Any]:
         if isinstance(self.accounting, SavedWorkAccounting):
@@ -219,6 +222,6 @@ class CampusRun(TraceRun):
         return len(self.campus.machine_names)
 
     def _judged_holds(self, seat: Seat, end_s: float) -> dict[str, Any]:
-        """What the truth says of the jobs that were held: known to the report, to no policy."""
+        """Which deferred jobs could have completed, by the trace; no policy knows this."""
         bad = np.isnan(self.campus.run_s[self.campus.submit_s <= end_s])
         return judge(seat.holds.by_job(seat.line.waiting, end_s), bad)

@@ -1,4 +1,4 @@
-"""What was recorded of a site: its machines, owner sessions and jobs, gathered from events."""
+"""A site's history gathered from events: its machines, owner sessions and jobs."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -13,15 +13,15 @@ from outrider.model.machines import MachineSpec
 
 
 class RecordedMachine:
-    """A machine as it was seen.
+    """A machine as recorded.
 
     Attributes:
-        name: the machine.
-        spec: what was last told of it.
-        owner_since_s: when its owner came, None while there is none.
-        idle_since_s: its last log-out or reboot, None when it was opened to jobs since.
-        jobs: jobs on it now.
-        most_jobs: most jobs on it at once.
+        name: its host name.
+        spec: its latest specification.
+        owner_since_s: time of the present owner's log-in; None without one.
+        idle_since_s: its last log-out or reboot; None once it became usable.
+        jobs: number of jobs running on it now.
+        most_jobs: the largest `jobs` so far.
     """
 
     __slots__ = ("idle_since_s", "jobs", "most_jobs", "name", "owner_since_s", "spec")
@@ -36,17 +36,17 @@ class RecordedMachine:
 
 
 class RecordedJob:
-    """A job as it was seen.
+    """A job as recorded.
 
     Attributes:
-        name: the job.
-        spec: what was last told of it.
-        submit_s: when it entered the queue, or could first have run, whichever is later.
-        run_s: seconds of the run that completed it; nan if none was seen.
+        name: the batch system's name of it.
+        spec: its latest specification.
+        submit_s: when it was submitted or became eligible, whichever is later.
+        run_s: seconds of the run that completed it; nan if none was recorded.
         kill_s: when it was removed; nan if it was not.
-        machine: where it runs, -1 for nowhere.
-        since_s: when its present run began, suspended time left out.
-        paused_s: when it was suspended.
+        machine: number of the machine it runs on; -1: none.
+        since_s: when its present run started, moved forward by the time it was suspended.
+        paused_s: when it was suspended; None while it runs.
     """
 
     __slots__ = (
@@ -69,25 +69,25 @@ COUNTED: Final = {
     ev.DRAINED: "drains of machines",
     ev.LEFT: "departures of machines",
 }
-"""What a campus has no place for: counted, so that it is not silently lost."""
+"""Events that a campus cannot represent: counted, so that they are not lost silently."""
 
 
 class SiteRecord:
-    """Gathers events that the tracker of an intake has put right.
+    """Gathers normalised events.
 
     Args:
-        tracker: gave the jobs and machines of the events their numbers.
+        tracker: the normaliser that numbered the jobs and machines of the events.
 
     Attributes:
-        first_s, last_s: Unix times of the first event and of the last.
+        first_s, last_s: Unix times of the first and the last event.
         machines: by number.
-        jobs: in the order in which they were heard of.
+        jobs: in the order of their first event.
         sessions: (machine number, log-in, log-out) of owners, Unix times.
-        reboots: Unix times at which machines rebooted, and how many did.
-        delays: whole seconds between a log-out or reboot and being usable, and how often.
-        left_out: what a campus has no place for.
-        repairs: gaps that had to be mended, as the tracker counts them.
-        warnings: what the sources themselves had to say.
+        reboots: number of machines that rebooted, by Unix time.
+        delays: how often each delay (whole seconds) from log-out or reboot to usable occurred.
+        left_out: number of events that a campus cannot represent, by kind.
+        repairs: gaps in the events that the normaliser filled, by kind.
+        warnings: warnings of the sources.
     """
 
     def __init__(self, tracker: Tracker) -> None:
@@ -136,17 +136,17 @@ class SiteRecord:
             handle(time_s, subject, extra)
 
     def _is_guess(self, kind: int, subject: int) -> bool:
-        """Whether the tracker closed a machine because nobody told why a job left it."""
+        """Whether the normaliser inferred the drain because a job left without a known reason."""
         return kind == ev.DRAINED and self.machines[subject].spec.inferred
 
     def close(self, seen_s: float = -inf) -> None:
-        """The record ends here, or at `seen_s`: owners who still sit there leave."""
+        """End the record at the last event or at `seen_s`; open owner sessions end then."""
         self.last_s = max(self.last_s, seen_s)
         for number in self.machines:
             self._owner_went(self.last_s, number, None)
 
     def unfinished_n(self) -> int:
-        """Jobs that were neither completed nor removed when the record ended."""
+        """Number of jobs that were neither completed nor removed when the record ended."""
         return len(self._alive)
 
     # -- machines -----------------------------------------------------------------------------

@@ -1,1 +1,1 @@
-"""The virtual site: physics of machines, owners, jobs and power. The truth lives here only."""
+"""Simulation of a site: machines, owners and jobs. Only this package knows the true run times."""

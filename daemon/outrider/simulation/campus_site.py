@@ -1,9 +1,9 @@
-"""The virtual site: what really happens to machines and jobs, given who starts what.
+"""Discrete-event simulation of a campus: what happens to machines and jobs under given starts.
 
-The generator `VirtualSite.events` merges what is certain (owners, reboots, submissions) with
-what decisions bring about (ends of runs, wake-ups). It resumes after the engine has handled an
-event, so it sees the starts decided on it. A run has one entry in the heap: at its start the
-site looks up which comes first, its end, the next log-in or the reboot.
+The generator `SimulatedSite.events` merges exogenous events (owners, reboots, submissions) with
+those that follow from decisions (ends of runs, ticks). It resumes after the engine has handled
+an event, so it sees the starts decided on it. A run has one entry in the heap: when it starts,
+the site looks up which comes first, its end, the next log-in or the reboot.
 """
 
 from bisect import bisect_left
@@ -28,56 +28,56 @@ from outrider.model.events import (
 )
 from outrider.model.machines import MachineSpec
 from outrider.simulation.exogenous_events import (
-    OwnerStretches,
-    certain_events,
-    owner_stretches,
+    OwnerIntervals,
+    exogenous_events,
+    owner_intervals,
     reboot_times,
 )
 
 NO_RUN: Final = -1
 _GONE: Final = -2
-"""In place of its machine, for a job that does not run, or is gone: completed, or killed."""
+"""Instead of a machine number: the job does not run, or has left (completed or killed)."""
 
-_ROUND: Final = 64
-"""Beyond the kinds of all that happens at a moment: then decisions fall."""
+_TICK_LAST: Final = 64
+"""Sorts after all event kinds of the same time: decisions see everything that happened then."""
 _END: Final = 127
-"""Beyond every kind: the trace ends here."""
+"""Sorts after every kind: the end of the trace."""
 _AFTER_ALL: Final = (inf, _END, 0, None)
 
 
-class VirtualSite:
-    """Physics of a campus; carries out starts and wakes the engine (`outrider.engine.Sink`).
+class SimulatedSite:
+    """Simulates a campus; carries out starts and delivers ticks (`outrider.engine.ports.Sink`).
 
     Args:
         campus: the trace, truth included.
         until_s: stop after events of this second; None: the end of the trace.
 
     Attributes:
-        now: the moment of what the site itself brought about last.
+        now: time of the latest event that followed from a decision, seconds.
     """
 
     def __init__(self, campus: Campus, until_s: float | None = None) -> None:
         self.campus = campus
         self.until_s = campus.span_s if until_s is None else until_s
         self.now = -inf
-        stretches = owner_stretches(campus)
-        self._stream = certain_events(campus, stretches, self.until_s)
-        self._came: list[float] = by_machine(stretches, stretches.came_s)
-        self._first: list[int] = (stretches.first + np.arange(len(stretches.first))).tolist()
+        intervals = owner_intervals(campus)
+        self._exogenous = exogenous_events(campus, intervals, self.until_s)
+        self._logins_s: list[float] = by_machine(intervals, intervals.came_s)
+        self._first: list[int] = (intervals.first + np.arange(len(intervals.first))).tolist()
         self._at: list[int] = self._first.copy()  # the next log-in at each machine
         self._reboots: list[float] = [*reboot_times(campus).tolist(), inf]
         self._next_reboot = 0
         self._run_s: list[float] = campus.run_s.tolist()
         self._has_job = bytearray(len(campus.machine_names))
-        self._place = [NO_RUN] * len(campus.job_names)  # the machine of each job that runs
-        # One entry a run: a run that its user kills makes it void, and then the job is gone.
+        self._place = [NO_RUN] * len(campus.job_names)  # the machine of each running job
+        # One entry per run. If the job is killed first, its entry is ignored when it comes up.
         self._heap: list[Event] = [(nextafter(self.until_s, inf), _END, 0, None)]
         self._started: list[Event] = []
 
-    # -- the sink -----------------------------------------------------------------------------
+    # -- actuator -----------------------------------------------------------------------------
 
     def start(self, job: int, machine: int) -> None:
-        """Start a job on a machine without a job. Raises `ValueError` if that cannot be."""
+        """Start a job. Raises `ValueError` if it runs or has left, or the machine has a job."""
         if self._place[job] != NO_RUN or self._has_job[machine]:
             raise ValueError(f"job {job} cannot start on machine {machine} at {self.now:g} s")
         now = self.now
@@ -97,38 +97,38 @@ class VirtualSite:
         self._started.append((now, STARTED, job, (machine, 1)))
 
     def _next_login(self, machine: int) -> float:
-        """When an owner comes next. Time only goes on, so the search does too."""
-        now, came, at = self.now, self._came, self._at[machine]
-        login = came[at]
+        """Time of the next log-in; inf if none. Time never decreases, so the search resumes."""
+        now, logins_s, at = self.now, self._logins_s, self._at[machine]
+        login = logins_s[at]
         while login <= now:
             at += 1
-            login = came[at]
+            login = logins_s[at]
         self._at[machine] = at
         return login
 
     def _reboot_after_now(self) -> float:
-        """When the next reboot is. Time only goes on, so the search does too."""
+        """Time of the next reboot; inf if none. Time never decreases, so the search resumes."""
         while self._reboots[self._next_reboot] <= self.now:
             self._next_reboot += 1
         return self._reboots[self._next_reboot]
 
     def wake_at(self, time_s: float) -> None:
-        """Deliver a tick at `time_s`, which is not past, after all other events of that moment."""
-        heappush(self._heap, (time_s, _ROUND, 0, None))
+        """Deliver a tick at `time_s` (not in the past), after all other events of that time."""
+        heappush(self._heap, (time_s, _TICK_LAST, 0, None))
 
-    # -- the oracle ---------------------------------------------------------------------------
+    # -- oracle -------------------------------------------------------------------------------
 
     def run_s(self, job: int) -> float:
-        """The truth: seconds until the job ends by itself; nan if it never does."""
+        """True run time, seconds; nan if the job never ends by itself."""
         return self._run_s[job]
 
     def next_login_s(self, machine: int, after_s: float) -> float:
-        """The truth: when an owner next sits down at the machine, at or after a moment."""
+        """True time of the machine's first log-in at or after `after_s`; inf if none."""
         first, after = self._first[machine], self._first[machine + 1]
-        return self._came[bisect_left(self._came, after_s, first, after - 1)]
+        return self._logins_s[bisect_left(self._logins_s, after_s, first, after - 1)]
 
     def unfinished_run_s(self) -> Iterator[tuple[int, float]]:
-        """The truth about jobs still there: (job, run time), those that would have ended."""
+        """Submitted jobs that have not left and would end by themselves: (job, true run time)."""
         submitted = (self.campus.submit_s <= self.until_s).tolist()
         for job, run_s in enumerate(self._run_s):
             if submitted[job] and self._place[job] != _GONE and not isnan(run_s):
@@ -137,27 +137,27 @@ class VirtualSite:
     # -- events -------------------------------------------------------------------------------
 
     def events(self) -> Iterator[Event]:
-        """Everything that happens, in order, until the end.
+        """All events in order, until the end of the trace.
 
-        One flat generator: an inner one for every moment costs a quarter of a replay's time.
+        One flat generator: an inner one per time step costs a quarter of a replay's time.
         """
         yield from self._join()
         heap, started = self._heap, self._started
-        for event in chain(self._stream.events(), (_AFTER_ALL,)):
+        for event in chain(self._exogenous.events(), (_AFTER_ALL,)):
             while heap[0] < event:
                 due = heappop(heap)
                 self.now, kind, job, _ = due
-                if kind == _ROUND:
-                    while heap[0] == due:  # asked for more than once
+                if kind == _TICK_LAST:
+                    while heap[0] == due:  # requested more than once
                         heappop(heap)
                     yield self.now, TICK, 0, None
                     yield from started
                     started.clear()
                 elif kind == _END:
                     return
-                elif self._turn(kind, job):
+                elif self._advance_run(kind, job):
                     yield due
-            if event[1] > SUBMITTED and not self._forget(event):
+            if event[1] > SUBMITTED and not self._kill_job(event):
                 continue
             yield event
 
@@ -173,8 +173,8 @@ class VirtualSite:
             )
             yield 0.0, JOINED, machine, spec
 
-    def _turn(self, kind: int, job: int) -> bool:
-        """A run takes a turn, here always its end. False if it was cut short before."""
+    def _advance_run(self, kind: int, job: int) -> bool:
+        """Apply the next event of a job's run, here always its end. False if the run is over."""
         machine = self._place[job]
         if machine < 0:
             return False
@@ -182,18 +182,18 @@ class VirtualSite:
         self._has_job[machine] = 0
         return True
 
-    def _forget(self, killed: Event) -> bool:
-        """A job is killed. False if it had ended already."""
+    def _kill_job(self, killed: Event) -> bool:
+        """Remove a job, and end its run if it has one. False if it had left already."""
         self.now, _, job, _ = killed
         if self._place[job] == NO_RUN:
             self._place[job] = _GONE
             return True
-        return self._turn(REMOVED, job)
+        return self._advance_run(REMOVED, job)
 
 
-def by_machine(stretches: OwnerStretches, times_s: Floats) -> list[float]:
-    """The times of each machine's stretches, machine after machine, with inf after each."""
-    times: list[float] = np.insert(times_s, stretches.first[1:], inf).tolist()
+def by_machine(intervals: OwnerIntervals, times_s: Floats) -> list[float]:
+    """Times of each machine's intervals, machine after machine, each list ended by inf."""
+    times: list[float] = np.insert(times_s, intervals.first[1:], inf).tolist()
     return times
 
 

@@ -1,4 +1,4 @@
-"""What policies are told of run times: nothing but this reaches them before a job has ended."""
+"""Run time estimates for policies: all that they learn of a run time before the job has ended."""
 
 import dataclasses
 import hashlib
@@ -24,8 +24,8 @@ class EstimateRule(NamedTuple):
     Attributes:
         kind: ``exact``: the true run time. ``requested``: what the user asked for, if anything.
             ``lognormal``: the true run time times exp(sigma N(0, 1)), drawn once for each job.
-            ``learned``: here the same as ``requested``; an estimator that is told so much says
-            more when the job is submitted.
+            ``learned``: here the same as ``requested``; the estimator plugin replaces it when the
+            job is submitted.
         sigma: of ``lognormal``.
     """
 
@@ -34,10 +34,10 @@ class EstimateRule(NamedTuple):
 
 
 def estimate_rule(text: str, where: str = "estimates") -> EstimateRule:
-    """The rule that a word names: ``exact``, ``requested``, ``lognormal:1.0``, ``learned``.
+    """Parse a rule: ``exact``, ``requested``, ``lognormal:1.0`` or ``learned``.
 
     Raises:
-        ConfigurationError: no such rule, or sigma is no number from 0 to 10.
+        ConfigurationError: unknown rule, or sigma is not a number from 0 to 10.
 
     >>> estimate_rule("lognormal:0.5")
     EstimateRule(kind='lognormal', sigma=0.5)
@@ -60,13 +60,13 @@ def estimate_rule(text: str, where: str = "estimates") -> EstimateRule:
 
 
 def estimated(workload: Workload, rule: EstimateRule, seed: int) -> Workload:
-    """The workload with the estimates of a rule; all else is shared with the one given.
+    """A copy of the workload with the estimates of a rule; other columns are shared.
 
     Args:
         workload: not changed.
         rule: where estimates come from.
-        seed: of ``lognormal``. It has a stream of its own, so that every policy of a run is told
-            the same, and none of them draws otherwise because of it.
+        seed: for ``lognormal``, which has its own random stream: every policy of a run gets the
+            same estimates, and no policy's own draws change.
     """
     return dataclasses.replace(workload, estimate_s=_estimates(workload, rule, seed))
 

@@ -1,7 +1,7 @@
-"""What is certain from the start: log-ins, log-outs, reboots, submissions and kills, in order.
+"""Events that do not depend on decisions: log-ins, log-outs, reboots, submissions and kills.
 
-All of it is known when a trace is opened, so it is computed and sorted once, in columns. What
-depends on decisions (starts and ends of runs) is merged in later, by `campus_site`.
+All are known when a trace is opened, so they are computed and sorted once, in columns. Events
+that follow from decisions (starts and ends of runs) are merged in by `campus_site`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,10 +30,10 @@ _CHUNK = 16_384
 
 
 @dataclass(slots=True)
-class OwnerStretches:
-    """When an owner sat at a machine: sessions of one machine that overlap or touch are one.
+class OwnerIntervals:
+    """Intervals with an owner at a machine; overlapping or touching sessions are merged.
 
-    Sorted by machine, then time; `first[m]` to `first[m + 1]` are the stretches of machine m.
+    Sorted by machine, then time; rows `first[m]` to `first[m + 1]` are those of machine m.
     """
 
     machine: Ints
@@ -42,27 +42,27 @@ class OwnerStretches:
     first: NDArray[np.int64]
 
 
-def owner_stretches(campus: Campus) -> OwnerStretches:
-    """Merge owner sessions into stretches."""
+def owner_intervals(campus: Campus) -> OwnerIntervals:
+    """Merge the owner sessions of each machine into disjoint intervals."""
     order = np.lexsort((campus.login_s, campus.session_machine))
     machine = campus.session_machine[order]
     login, logout = campus.login_s[order], campus.logout_s[order]
     begins = np.ones(len(machine), dtype=bool)
     begins[1:] = (machine[1:] != machine[:-1]) | (login[1:] > logout[:-1])
     if not begins.all():
-        begins = _begins_of_merged(machine, login, logout)
+        begins = _begins_of_merged_intervals(machine, login, logout)
     at = np.flatnonzero(begins)
     went = np.maximum.reduceat(logout, at) if at.size else logout[:0]
     machines = machine[at]
     first = np.searchsorted(machines, np.arange(len(campus.machine_names) + 1))
-    return OwnerStretches(machines, login[at], went, first)
+    return OwnerIntervals(machines, login[at], went, first)
 
 
-def _begins_of_merged(machine: Ints, login: Floats, logout: Floats) -> NDArray[np.bool_]:
-    """Which sessions begin a stretch where some overlap: nobody before sits there still.
+def _begins_of_merged_intervals(machine: Ints, login: Floats, logout: Floats) -> NDArray[np.bool_]:
+    """Mask of the sessions that begin a merged interval: no earlier one of the machine lasts on.
 
-    Compared by the ranks of times, machine after machine: whole numbers, so that neither a
-    large pool nor a long trace costs a digit.
+    Compares ranks of times, offset by machine. Ranks are whole numbers, so neither a large pool
+    nor a long trace loses precision.
     """
     times, rank = np.unique(np.concatenate([login, logout]), return_inverse=True)
     came, went = rank[: len(login)], rank[len(login) :]
@@ -84,14 +84,14 @@ def reboot_times(campus: Campus) -> Floats:
 
 
 @dataclass(slots=True)
-class Stream:
-    """The certain events in columns, by time, then in the order of kinds, then of the files.
+class ExogenousEvents:
+    """Event columns sorted by time, then by kind, then in file order.
 
     Attributes:
-        time_s, kind, subject: the columns.
-        specs: each distinct specification of a job.
+        time_s, kind, subject: (events,) columns; the subject is a machine or job number.
+        specs: the distinct job specifications.
         job_spec: (jobs,) index into `specs`.
-        until_s: what comes later is left out.
+        until_s: later events are left out.
     """
 
     time_s: Floats
@@ -102,7 +102,7 @@ class Stream:
     until_s: float
 
     def events(self) -> Iterator[Event]:
-        """All of them, in order."""
+        """All events, in order."""
         return chain.from_iterable(self._chunks())
 
     def _chunks(self) -> Iterator[Iterable[Event]]:
@@ -126,25 +126,25 @@ class Stream:
         return found
 
 
-def certain_events(campus: Campus, stretches: OwnerStretches, until_s: float) -> Stream:
+def exogenous_events(campus: Campus, intervals: OwnerIntervals, until_s: float) -> ExogenousEvents:
     """All events up to `until_s` that do not depend on decisions."""
-    reboot_machine, reboot_s, reboot_login = _reboots(campus, stretches)
-    next_login = _next_logins(stretches)
+    reboot_machine, reboot_s, reboot_login = _reboots(campus, intervals)
+    next_login = _next_logins(intervals)
     killed = np.flatnonzero(~np.isnan(campus.kill_s)).astype(np.int32)
     jobs = np.arange(len(campus.job_names), dtype=np.int32)
-    stayed = stretches.went_s > stretches.came_s
-    left, left_s = stretches.machine[stayed], stretches.went_s[stayed]
-    blink, blink_s = stretches.machine[~stayed], stretches.went_s[~stayed]
+    stayed = intervals.went_s > intervals.came_s
+    left, left_s = intervals.machine[stayed], intervals.went_s[stayed]
+    no_length, no_length_s = intervals.machine[~stayed], intervals.went_s[~stayed]
     by_kind: list[tuple[int, Ints, Floats]] = [
         (OWNER_WENT, left, left_s),
         (USABLE, *_usable(campus, left, left_s, next_login[stayed])),
         (REBOOTED, reboot_machine, reboot_s),
-        # a reboot opens the machine at once where there is no delay: after itself, not before
+        # without a delay a reboot opens the machine at the same time: USABLE must follow it
         (USABLE, *_usable(campus, reboot_machine, reboot_s, reboot_login)),
-        (OWNER_CAME, stretches.machine, stretches.came_s),
-        # a visit of no length ends after it began, not before
-        (OWNER_WENT, blink, blink_s),
-        (USABLE, *_usable(campus, blink, blink_s, next_login[~stayed])),
+        (OWNER_CAME, intervals.machine, intervals.came_s),
+        # a log-out at the time of its log-in must follow it
+        (OWNER_WENT, no_length, no_length_s),
+        (USABLE, *_usable(campus, no_length, no_length_s, next_login[~stayed])),
         (SUBMITTED, jobs, campus.submit_s),
         (REMOVED, killed, campus.kill_s[killed]),
     ]
@@ -153,11 +153,11 @@ def certain_events(campus: Campus, stretches: OwnerStretches, until_s: float) ->
     subject = np.concatenate([subjects for _, subjects, _ in by_kind]).astype(np.int32)
     order = np.argsort(time_s, kind="stable")
     order = order[: np.searchsorted(time_s, until_s, side="right", sorter=order)]
-    return Stream(time_s[order], kind[order], subject[order], *_job_specs(campus), until_s)
+    return ExogenousEvents(time_s[order], kind[order], subject[order], *_job_specs(campus), until_s)
 
 
 def _job_specs(campus: Campus) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
-    """One specification for all jobs of a user and VO: they never differ in anything else."""
+    """One specification per pair of user and VO (campus jobs differ in nothing else)."""
     vos_n = max(1, len(campus.vo_names))
     pairs, job_spec = np.unique(campus.user * np.int64(vos_n) + campus.vo, return_inverse=True)
     specs = np.empty(len(pairs), dtype=object)
@@ -166,52 +166,55 @@ def _job_specs(campus: Campus) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
     return specs, job_spec
 
 
-def _reboots(campus: Campus, stretches: OwnerStretches) -> tuple[Ints, Floats, Floats]:
-    """Which machine reboots when: every night, but not while its owner sits there.
+def _reboots(campus: Campus, intervals: OwnerIntervals) -> tuple[Ints, Floats, Floats]:
+    """Nightly reboots of every machine, except while an owner is logged in.
 
     Returns:
-        (reboots,) machine, second, and the second at which an owner comes to it next, or inf.
+        (reboots,) machine, time, and time of the machine's next log-in (inf if none).
     """
     nights = reboot_times(campus)
     rebooted = np.ones((len(nights), len(campus.machine_names)), dtype=bool)
-    came_night = np.searchsorted(nights, stretches.came_s, side="right")
+    came_night = np.searchsorted(nights, intervals.came_s, side="right")
     low = came_night
-    high = np.searchsorted(nights, stretches.went_s, side="left")
+    high = np.searchsorted(nights, intervals.went_s, side="left")
     while (inside := low < high).any():
-        rebooted[low[inside], stretches.machine[inside]] = False
+        rebooted[low[inside], intervals.machine[inside]] = False
         low = low + 1
     night, machine = np.nonzero(rebooted)
-    # stretches in order of machine and of the night after which they begin, as whole numbers
+    # whole-number sort keys: the machine, then the night after which the interval begins
     place = len(nights) + 1
-    keys = stretches.machine.astype(np.int64) * place + came_night
+    keys = intervals.machine.astype(np.int64) * place + came_night
     following = np.searchsorted(keys, machine * place + night + 1)
-    return machine.astype(np.int32), nights[night], _came_at(stretches, following, machine)
+    return machine.astype(np.int32), nights[night], _came_at(intervals, following, machine)
 
 
-def _next_logins(stretches: OwnerStretches) -> Floats:
-    """(stretches,) when the next one of the same machine begins; inf after its last."""
-    return _came_at(stretches, np.arange(1, len(stretches.machine) + 1), stretches.machine)
+def _next_logins(intervals: OwnerIntervals) -> Floats:
+    """(intervals,) log-in time of the same machine's next interval; inf after its last."""
+    return _came_at(intervals, np.arange(1, len(intervals.machine) + 1), intervals.machine)
 
 
 def _came_at(
-    stretches: OwnerStretches, at: NDArray[np.int64], machine: NDArray[np.integer[Any]]
+    intervals: OwnerIntervals, at: NDArray[np.int64], machine: NDArray[np.integer[Any]]
 ) -> Floats:
-    """When the stretches at these places begin; inf where they are of another machine."""
-    machines = np.append(stretches.machine, -1)
-    came = np.append(stretches.came_s, np.inf)
+    """Log-in times of the intervals at rows `at`; inf where they belong to another machine."""
+    machines = np.append(intervals.machine, -1)
+    came = np.append(intervals.came_s, np.inf)
     return np.where(machines[at] == machine, came[at], np.inf)
 
 
 def _usable(
     campus: Campus, machine: Ints, since: Floats, next_login: Floats
 ) -> tuple[Ints, Floats]:
-    """When idle machines open to jobs, unless an owner or a reboot comes before.
+    """When idle machines become usable, for those that no log-in or reboot interrupts before.
 
     Args:
-        campus: whose delays and opening hours hold.
-        machine: which is idle.
-        since: from when on.
-        next_login: when an owner comes to it next; inf for never.
+        campus: gives delays, opening hours and reboots.
+        machine: (n,) idle machines.
+        since: (n,) when each became idle.
+        next_login: (n,) time of its next log-in; inf for never.
+
+    Returns:
+        machines and times, of those that become usable.
     """
     clock = TraceTime(campus.start)
     minute = ((since + clock.offset_s) // 60 % MINUTES_A_WEEK).astype(np.int64)

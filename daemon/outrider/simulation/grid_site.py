@@ -1,7 +1,7 @@
-"""The virtual grid: what really happens to jobs with one or many CPUs, given who starts what.
+"""Discrete-event simulation of a grid: jobs with one or many CPUs under given decisions.
 
-Runs end by their true run time; on fewer CPUs than they ask for, or on a slower machine, later.
-They can be preempted and go on where they left off, and get other CPUs while they run.
+Runs end after their true run time; on fewer CPUs than requested or on a slower machine, later.
+They can be preempted, resumed without loss, and given more or fewer CPUs while they run.
 """
 
 import heapq
@@ -33,18 +33,18 @@ from outrider.simulation.patience import worthless_after_s
 
 _SPEED: Final = -1
 _NODE_QUEUE: Final = 1_000_000_000
-"""CPUs that a machine with a queue of its own seems to have: it takes whatever it is sent."""
+"""CPUs reported for a machine with a local queue: it accepts every job."""
 
 
 class Run:
     """A run of a job.
 
     Attributes:
-        machine: where.
-        cpus: on how many; 0 while it is preempted.
-        left_s: work still to do, seconds on all the CPUs it asks for at speed 1, at `since_s`.
-        since_s: when that was true.
-        number: tells the end that is put down for it from earlier ones.
+        machine: number of its machine.
+        cpus: CPUs it has; 0 while it is preempted.
+        left_s: work left at `since_s`, in seconds on all requested CPUs at speed 1.
+        since_s: the time to which `left_s` refers.
+        number: version of its scheduled end; entries of earlier versions are ignored.
     """
 
     __slots__ = ("cpus", "left_s", "machine", "number", "since_s")
@@ -58,14 +58,12 @@ class Run:
 
 
 class GridSite:
-    """Physics of a workload; carries out plans and wakes the engine.
-
-    It is what `outrider.engine.ports.PlanSink` asks for.
+    """Simulates a workload; carries out plans, delivers ticks (`outrider.engine.ports.PlanSink`).
 
     Args:
         workload: the trace, truth included.
         until_s: stop after events of this second; None: when every job is done.
-        utilities: time utility functions by job class, where hopeless jobs are withdrawn.
+        utilities: time utility functions by job class; used if hopeless jobs are withdrawn.
     """
 
     def __init__(
@@ -88,51 +86,51 @@ class GridSite:
         self._queued: set[int] = set()
         self._runs: dict[int, Run] = {}
         self._sent: list[deque[int]] = [deque() for _ in workload.machines]
-        self._numbers = 0
+        self._schedules = 0
         self._heap: list[tuple[float, int, int, int, Any]] = [
             (change.time_s, _SPEED, change.machine, 0, change.speed)
             for change in workload.speed_changes
         ]
         heapq.heapify(self._heap)
-        self._brought_about: list[Event] = []
+        self._decided_events: list[Event] = []
         self._tick_due = False
 
-    # -- the sink -----------------------------------------------------------------------------
+    # -- actuator -----------------------------------------------------------------------------
 
     def start(self, job: int, machine: int) -> None:
-        """Start a queued job on all the CPUs it asks for. Raises `ValueError` if it is not."""
+        """Start a job on all the CPUs it requests. Raises `ValueError` if it is not queued."""
         self.shrink(job, machine, self._cpus[job])
 
     def shrink(self, job: int, machine: int, cpus: int) -> None:
-        """Start a queued job on so many CPUs, or change those of a running one."""
+        """Start a queued job on `cpus` CPUs, or give a running one that many."""
         run = self._runs.get(job)
         if run is not None and run.cpus:
             self._set_cpus(job, run, cpus)
-            self._brought_about.append((self.now, RESIZED, job, cpus))
+            self._decided_events.append((self.now, RESIZED, job, cpus))
             return
         if job not in self._queued:
             raise ValueError(f"job {job} is not queued at {self.now:g} s")
         self._queued.discard(job)
         run = self._runs[job] = Run(machine, self._run_s[job], self.now)
-        self._brought_about.append((self.now, STARTED, job, (machine, cpus)))
+        self._decided_events.append((self.now, STARTED, job, (machine, cpus)))
         if self.workload.rules.node_queues:
             self._sent[machine].append(job)
             if len(self._sent[machine]) > 1:
-                return  # it works when those before it are done
+                return  # it works once the jobs before it are done
         self._set_cpus(job, run, cpus)
 
     def preempt(self, job: int) -> None:
-        """Suspend a running job; its CPUs are free for others, its work is kept."""
+        """Suspend a running job; it releases its CPUs and keeps its work."""
         run = self._runs[job]
         self._set_cpus(job, run, 0)
-        self._foresee_withdrawal(job, run.left_s, run.number)
-        self._brought_about.append((self.now, SUSPENDED, job, CPUS_GIVEN_BACK))
+        self._schedule_withdrawal(job, run.left_s, run.number)
+        self._decided_events.append((self.now, SUSPENDED, job, CPUS_GIVEN_BACK))
 
     def resume(self, job: int, cpus: int) -> None:
-        """A preempted job goes on where it left off."""
+        """Let a preempted job go on, without loss of work."""
         run = self._runs[job]
         self._set_cpus(job, run, cpus)
-        self._brought_about.append((self.now, RESUMED, job, (run.machine, cpus)))
+        self._decided_events.append((self.now, RESUMED, job, (run.machine, cpus)))
 
     def wake_at(self, time_s: float) -> None:
         """Deliver a tick at `time_s`, after all other events of that moment."""
@@ -144,25 +142,25 @@ class GridSite:
     # -- work ---------------------------------------------------------------------------------
 
     def _set_cpus(self, job: int, run: Run, cpus: int) -> None:
-        """From now on the run has so many CPUs; put down when it then ends."""
-        run.left_s -= (self.now - run.since_s) * self._rate(job, run)
+        """Give the run `cpus` CPUs from now on and schedule its end."""
+        run.left_s -= (self.now - run.since_s) * self._work_rate(job, run)
         run.since_s, run.cpus = self.now, cpus
-        self._numbers += 1
-        run.number = self._numbers
-        rate = self._rate(job, run)
+        self._schedules += 1
+        run.number = self._schedules
+        rate = self._work_rate(job, run)
         if rate > 0.0:
             end_s = self.now + max(0.0, run.left_s) / rate
             heapq.heappush(self._heap, (end_s, COMPLETED, job, run.number, None))
 
-    def _rate(self, job: int, run: Run) -> float:
-        """Seconds of work done in a second: L x NI / min(NA, NI) (Vengerov 2005, section 5)."""
+    def _work_rate(self, job: int, run: Run) -> float:
+        """Seconds of work per second; run time L x NI / min(NA, NI) (Vengerov 2005, section 5)."""
         asked = self._cpus[job]
         return self._speed[run.machine] * min(run.cpus, asked) / asked
 
     def _change_speed(self, machine: int, speed: float) -> None:
-        """The machine works faster or slower from now on."""
+        """Set the machine's speed and reschedule the ends of its runs."""
         on_it = [(job, run) for job, run in self._runs.items() if run.machine == machine]
-        left = [(job, run, run.left_s - (self.now - run.since_s) * self._rate(job, run))
+        left = [(job, run, run.left_s - (self.now - run.since_s) * self._work_rate(job, run))
                 for job, run in on_it]  # fmt: skip
         self._speed[machine] = speed
         for job, run, left_s in left:
@@ -170,56 +168,56 @@ class GridSite:
             if run.cpus:
                 self._set_cpus(job, run, run.cpus)
 
-    # -- the truth ----------------------------------------------------------------------------
+    # -- oracle -------------------------------------------------------------------------------
 
     def run_s(self, job: int) -> float:
-        """The truth: seconds of work until the job ends by itself."""
+        """True run time on all requested CPUs at speed 1, seconds."""
         return self._run_s[job]
 
     def next_login_s(self, machine: int, after_s: float) -> float:
-        """Nobody sits at the machines of a grid."""
+        """Inf: the machines of a grid have no owners."""
         return inf
 
     def unfinished_run_s(self) -> Iterator[tuple[int, float]]:
-        """The truth about jobs still there: (job, run time)."""
+        """Jobs that are queued, running or preempted: (job, true run time)."""
         for job in [*self._queued, *self._runs]:
             yield job, self._run_s[job]
 
     @property
     def is_done(self) -> bool:
-        """Whether every job has been submitted and is gone."""
+        """Whether every job has been submitted and has left."""
         return self._next == len(self._submit_s) and not self._queued and not self._runs
 
     # -- events -------------------------------------------------------------------------------
 
     def events(self) -> Iterator[Event]:
-        """Everything that happens, in order, until every job is done or the end."""
+        """All events in order, until every job has left or `until_s`."""
         yield from self._join()
-        brought_about = self._brought_about
+        decided_events = self._decided_events
         while True:
             event = self._next_event()
             if self._tick_due and (event is None or event[0] > self.now):
                 self._tick_due = False
                 yield self.now, TICK, 0, None
-                yield from brought_about
-                brought_about.clear()
+                yield from decided_events
+                decided_events.clear()
                 continue
             if event is None or event[0] > self.until_s:
                 return
-            yield from self._happen(*event)
+            yield from self._apply(*event)
 
     def _next_event(self) -> tuple[float, int, int, int, Any] | None:
-        """What comes next, by time and the order of kinds at equal times."""
+        """The next event, by time and then by kind; None if nothing is left to happen."""
         due = self._heap[0] if self._heap else None
         if self._next < len(self._submit_s):
             submitted = (self._submit_s[self._next], SUBMITTED, self._next, 0, None)
             if due is None or submitted[:2] < due[:2]:
                 return submitted
         elif self.is_done:
-            return None  # nothing is left that could end
+            return None  # speed changes alone would change nothing
         return due
 
-    def _happen(
+    def _apply(
         self, time_s: float, kind: int, subject: int, number: int, extra: Any
     ) -> Iterator[Event]:
         self.now = max(self.now, time_s)
@@ -227,20 +225,20 @@ class GridSite:
             self._next += 1
             self._queued.add(subject)
             yield time_s, SUBMITTED, subject, self.workload.spec(subject)
-            self._foresee_withdrawal(subject, self._run_s[subject], 0)
+            self._schedule_withdrawal(subject, self._run_s[subject], 0)
             return
         heapq.heappop(self._heap)
         if kind == TICK:
             self._tick_due = True
         elif kind == _SPEED:
             self._change_speed(subject, extra)
-        elif kind == COMPLETED and self._ends(subject, number):
+        elif kind == COMPLETED and self._complete(subject, number):
             yield time_s, COMPLETED, subject, None
-        elif kind == REMOVED and self._withdraws(subject, number):
+        elif kind == REMOVED and self._withdraw(subject, number):
             yield time_s, REMOVED, subject, "removed"
 
-    def _ends(self, job: int, number: int) -> bool:
-        """A run is done. False if it has other CPUs since this end was put down."""
+    def _complete(self, job: int, number: int) -> bool:
+        """End a run. False if this end is outdated: the run's CPUs changed since."""
         run = self._runs.get(job)
         if run is None or run.number != number:
             return False
@@ -254,15 +252,15 @@ class GridSite:
                 self._set_cpus(sent[0], follower, self._cpus[sent[0]])
         return True
 
-    def _foresee_withdrawal(self, job: int, left_s: float, number: int) -> None:
-        """Put down from when on a waiting job cannot earn anything even if it started at once."""
+    def _schedule_withdrawal(self, job: int, left_s: float, number: int) -> None:
+        """Schedule a job's withdrawal for when its utility is 0 even if it started at once."""
         if self._worthless_s is not None:
             at_s = max(self.now, self._submit_s[job] + self._worthless_s[job] - left_s)
             if at_s < inf:
                 heapq.heappush(self._heap, (at_s, REMOVED, job, number, None))
 
-    def _withdraws(self, job: int, number: int) -> bool:
-        """Its user withdraws a job that is hopeless. False if it runs, or ran since."""
+    def _withdraw(self, job: int, number: int) -> bool:
+        """Withdraw a hopeless job. False if it runs, or has run since this was scheduled."""
         if number == 0 and job in self._queued:
             self._queued.discard(job)
             return True
@@ -284,7 +282,7 @@ class GridSite:
 
 
 def _worthless_s(workload: Workload, utilities: Mapping[str, TimeUtility]) -> list[float]:
-    """By job, the turnaround from which it is worth nothing."""
+    """(jobs,) turnaround, seconds, from which a job's utility is 0."""
     classes = np.array(workload.job_class)
     out = np.empty(len(classes))
     for name in set(workload.job_class):

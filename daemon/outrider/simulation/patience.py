@@ -1,4 +1,4 @@
-"""How long a job is worth waiting for: the moment from which no utility can be earned any more."""
+"""The turnaround from which a job earns no utility any more."""
 
 from typing import Final
 
@@ -12,14 +12,14 @@ _HALVINGS: Final = 60
 
 
 def worthless_after_s(utility: TimeUtility, ideal_s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The turnaround from which a job's utility is 0, seconds; inf if it never gets there.
+    """(jobs,) turnaround from which a job's utility is 0, seconds; inf if that never happens.
 
-    Found by halving, for a utility that does not rise with the turnaround and a zero within 2^40
-    ideal run times.
+    Found by bisection, for a utility that does not rise with the turnaround and reaches 0 within
+    2^40 ideal run times.
 
     Args:
-        utility: of the jobs' class.
-        ideal_s: run times, seconds.
+        utility: time utility function of the jobs' class.
+        ideal_s: (jobs,) run times, seconds.
     """
     low, high = ideal_s.copy(), np.maximum(ideal_s, 1e-3)
     for _ in range(_HORIZONS):

@@ -1,4 +1,4 @@
-"""What a trace's own scheduler did: the jobs of a workload, started when they were in truth."""
+"""What a trace's own scheduler did: the jobs of a workload, started at their recorded times."""
 
 import heapq
 from collections.abc import Callable, Iterator
@@ -13,35 +13,35 @@ from outrider.model.errors import TraceError
 from outrider.model.events import COMPLETED, JOINED, STARTED, SUBMITTED, TICK, Event
 
 NO_WAIT: Final = "no recorded wait"
-"""Why a job is left out of what was recorded."""
+"""Reason for which a job is left out."""
 
 
 def jobs_with_waits(workload: Workload) -> NDArray[np.bool_]:
-    """The jobs whose wait the trace records. Raises `TraceError` if there are none."""
-    told = ~np.isnan(workload.wait_s)
-    if not told.any():
+    """(jobs,) mask of jobs with a recorded wait. Raises `TraceError` if there are none."""
+    has_wait = ~np.isnan(workload.wait_s)
+    if not has_wait.any():
         raise TraceError(
             f"{workload.name}: recorded: the trace does not say how long its jobs waited (its wait "
             "times are missing); fifo is the nearest"
         )
-    return told
+    return has_wait
 
 
 class RecordedSite:
-    """Tells a workload as it happened: every start after the wait that the trace records.
+    """Repeats a workload as it happened: every job starts after its recorded wait.
 
-    Nobody acts here, so that `start` is refused. Traces do not say which machine of many ran a
-    job: it is the free one with the lowest number. Where a trace has more at work than its
-    machine has CPUs (logs are rounded, machines grew), the first machine takes the surplus.
+    Decisions are not carried out, so `start` is refused. Traces do not say which of several
+    machines ran a job: it is given the free one with the lowest number. Where a trace uses more
+    CPUs than its machines have (rounded times, machines added), the first machine is overbooked.
 
     Args:
         workload: the trace.
-        started: told of every start: time, job, machine, CPUs.
+        on_start: called at every start with time, job, machine and CPUs.
         until_s: stop after events of this second; None: when every job is done.
 
     Attributes:
-        left_out: jobs without a recorded wait; they are not told.
-        overbooked: starts for which too few CPUs were left.
+        left_out: number of jobs without a recorded wait; they have no events.
+        overbooked: number of starts with too few CPUs left.
 
     Raises:
         TraceError: no job has a recorded wait.
@@ -50,15 +50,15 @@ class RecordedSite:
     def __init__(
         self,
         workload: Workload,
-        started: Callable[[float, int, int, int], None],
+        on_start: Callable[[float, int, int, int], None],
         until_s: float | None = None,
     ) -> None:
-        told = jobs_with_waits(workload)
+        has_wait = jobs_with_waits(workload)
         self.workload = workload
-        self._started = started
+        self._on_start = on_start
         self.until_s = inf if until_s is None else until_s
         self.now = -inf
-        self.left_out = int((~told).sum())
+        self.left_out = int((~has_wait).sum())
         self.overbooked = 0
         self._start_s = (workload.submit_s + workload.wait_s).tolist()
         self._run_s: list[float] = workload.run_s.tolist()
@@ -66,45 +66,45 @@ class RecordedSite:
         self._left = [spec.cpus for spec in workload.machines]
         self._free = list(range(len(self._left)))
         self._machine: dict[int, int] = {}
-        self._there: set[int] = set()
+        self._present: set[int] = set()
         self._heap: list[tuple[float, int, int]] = [
             (time_s, SUBMITTED, job)
-            for job, (time_s, is_told) in enumerate(
-                zip(workload.submit_s.tolist(), told.tolist(), strict=True)
+            for job, (time_s, is_included) in enumerate(
+                zip(workload.submit_s.tolist(), has_wait.tolist(), strict=True)
             )
-            if is_told
+            if is_included
         ]  # ascending, and so a heap
         self._open_n = len(self._heap)
 
-    # -- the wires of the engine --------------------------------------------------------------
+    # -- actuator -----------------------------------------------------------------------------
 
     def start(self, job: int, machine: int) -> None:
-        """Refused: what is recorded cannot be changed. Raises `ValueError`."""
-        raise ValueError(f"job {job}: nobody acts on what is recorded")
+        """Always raises `ValueError`: a recorded schedule cannot be changed."""
+        raise ValueError(f"job {job}: a recorded schedule cannot be changed")
 
     def wake_at(self, time_s: float) -> None:
-        """Deliver a tick at `time_s`, after all other events of that moment but starts."""
+        """Deliver a tick at `time_s`, after all other events of that time except starts."""
         heapq.heappush(self._heap, (max(time_s, self.now), TICK, 0))
 
-    # -- the truth ----------------------------------------------------------------------------
+    # -- oracle -------------------------------------------------------------------------------
 
     def run_s(self, job: int) -> float:
-        """The truth: seconds of work until the job ends by itself."""
+        """True run time, seconds."""
         return self._run_s[job]
 
     def next_login_s(self, machine: int, after_s: float) -> float:
-        """Nobody sits at the machines of a grid."""
+        """Inf: the machines of a grid have no owners."""
         return inf
 
     def unfinished_run_s(self) -> Iterator[tuple[int, float]]:
-        """The truth about jobs still there: (job, run time)."""
-        for job in sorted(self._there):
+        """Jobs that are queued or running: (job, true run time)."""
+        for job in sorted(self._present):
             yield job, self._run_s[job]
 
     def events(self) -> Iterator[Event]:
-        """Everything that happened, in order, until every job is done or the end.
+        """All events in order, until every job is done or `until_s`.
 
-        The engine decides on a tick before the trace's own starts of that moment.
+        At equal times a tick comes before the trace's own starts.
         """
         self.now = 0.0
         for machine, spec in enumerate(self.workload.machines):
@@ -114,16 +114,16 @@ class RecordedSite:
             self.now, kind, job = heapq.heappop(heap)
             time_s = self.now
             if kind == SUBMITTED:
-                self._there.add(job)
+                self._present.add(job)
                 heapq.heappush(heap, (self._start_s[job], STARTED, job))
                 yield time_s, SUBMITTED, job, self.workload.spec(job)
             elif kind == STARTED:
                 heapq.heappush(heap, (time_s + self._run_s[job], COMPLETED, job))
                 cpus, machine = self._cpus[job], self._take(job)
-                self._started(time_s, job, machine, cpus)
+                self._on_start(time_s, job, machine, cpus)
                 yield time_s, STARTED, job, (machine, cpus)
             elif kind == COMPLETED:
-                self._there.discard(job)
+                self._present.discard(job)
                 self._open_n -= 1
                 self._give_back(job)
                 yield time_s, COMPLETED, job, None
@@ -136,7 +136,7 @@ class RecordedSite:
         return not self._open_n
 
     def _take(self, job: int) -> int:
-        """The machine of a start."""
+        """Choose a machine for a job and take its CPUs there."""
         machine = self._free[0] if self._free else 0
         left = self._left[machine] = self._left[machine] - self._cpus[job]
         if left <= 0 and self._free:

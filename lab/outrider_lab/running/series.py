@@ -61,7 +61,7 @@ class SampledRun(CampusRun):
 
     def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
         """As `CampusRun.run`, and `by_week` and `by_month`: lists of `Totals` of each stretch."""
-        self._end_s = self.virtual.until_s
+        self._end_s = self.simulation.until_s
         self._weeks = week_borders(self._end_s)
         self._months = month_borders(self.campus.start, self._end_s)
         self._seen: dict[float, Totals] = {0.0: NOTHING}

@@ -1,4 +1,4 @@
-"""Learning automata that learn which user to serve next and which node to send a job to."""
+"""Learning automata that choose the next user to serve and the node for a job."""
 
 from outrider_policies.automata.policy import Automata
 from outrider_policies.automata.settings import AutomataSettings

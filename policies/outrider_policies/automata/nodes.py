@@ -1,4 +1,4 @@
-"""The automaton over nodes: where the next job is sent, and what a node is rewarded for."""
+"""The automaton over nodes: where the next job is sent, and when a node is rewarded."""
 
 import random
 from collections.abc import Sequence
@@ -15,38 +15,38 @@ from outrider_policies.levels import LEVELS, Level
 
 Floats = NDArray[np.float64]
 
-_COMPUTER: Final = "computer"
-_CHANGES: Final[dict[Response, str]] = {
-    "queue": "it loses chance by getting jobs while it has more than the mean",
-    "ratio": "it loses chance if its capacity per job falls below the lowest of any node",
-    "ending": "it gains with each job that completes there and loses with each thrown away",
+_MACHINE_LEVEL: Final = "computer"
+_LEARNING_RULES: Final[dict[Response, str]] = {
+    "queue": "its probability falls when it gets jobs while it has more than the mean",
+    "ratio": "its probability falls if its capacity per job falls below the lowest of any node",
+    "ending": "its probability rises with each job that completes there, falls with each evicted",
 }
 
 
 class Nodes:
-    """Machines or clusters as actions, with the jobs that are there.
+    """Machines or clusters as actions, with the number of jobs at each.
 
-    Nodes are those with machines; they get in with their first machine and go with their last.
+    A cluster is added with its first machine and removed with its last.
 
     Attributes:
-        automaton: an action for each node.
-        is_stale: machines joined or left since the nodes were last looked through.
+        automaton: one action per node.
+        is_stale: whether machines joined or left since the last `refresh`.
     """
 
     def __init__(self, settings: AutomataSettings) -> None:
-        its_scheme = scheme(settings.scheme, settings.reward_step, settings.penalty_step)
-        self.automaton = Automaton(its_scheme)
+        learning_scheme = scheme(settings.scheme, settings.reward_step, settings.penalty_step)
+        self.automaton = Automaton(learning_scheme)
         self.is_stale = True
         self._settings = settings
         self._level: Level = LEVELS[settings.level]()
-        self._by_machine = settings.level == _COMPUTER
+        self._by_machine = settings.level == _MACHINE_LEVEL
         self._jobs: Floats = np.empty(0)
         self._machines: Floats = np.empty(0)
         self._capacity: Floats = np.empty(0)
         self._clusters: Positions = np.empty(0, dtype=np.intp)
 
-    def look_through(self, view: SiteView) -> None:
-        """Take in nodes that came, let go those that went."""
+    def refresh(self, view: SiteView) -> None:
+        """Add nodes that joined and remove those that left, if `is_stale`."""
         if not self.is_stale:
             return
         self.is_stale = False
@@ -80,17 +80,17 @@ class Nodes:
     # -- choosing -----------------------------------------------------------------------------
 
     def open_to(self, cpus: int, view: SiteView) -> Positions:
-        """Positions of the nodes that can take a job of so many CPUs now."""
+        """Positions of the nodes on which a job of so many CPUs can start now."""
         if cpus == 1:
             return self.automaton.positions(self._level.open_arms(view))
         nodes = dict.fromkeys(self.node_of(machine, view) for machine in view.fitting(cpus))
         return self.automaton.positions(nodes)
 
     def chances(self, among: Positions) -> Floats:
-        """With which chance each of these open nodes is chosen.
+        """(among,) the probability with which each of these nodes is chosen.
 
-        The greedy rule takes the most capacity per job, C / (q + machines), with the job to come
-        counted: by C / q every idle node, however slow, would come before every busy one.
+        The greedy rule takes the most capacity per job, C / (q + machines), the new job included:
+        by C / q every idle node, however slow, would come before every busy one.
         """
         if self._settings.node_rule == "automaton":
             return self.automaton.chances(self._settings.floor_ratio, among)
@@ -100,15 +100,15 @@ class Nodes:
         return chances
 
     def chance_of_cluster(self, cluster: int, among: Positions, chances: Floats) -> float:
-        """The sum of the chances of its nodes."""
+        """The sum of the probabilities of a cluster's nodes."""
         return float(chances[self._clusters[among] == cluster].sum())
 
     def cluster_of(self, at: int) -> int:
-        """The cluster of a node, or that is the node."""
+        """The cluster of a node; if nodes are clusters, the node itself."""
         return int(self._clusters[at])
 
     def machine(self, at: int, cpus: int, view: SiteView, rng: random.Random) -> int:
-        """The machine of a node on which a job starts; in a cluster a free one is drawn."""
+        """The machine on which a job starts; in a cluster, a free one drawn at random."""
         node = self._node(at)
         if cpus == 1:
             return self._level.machine(node, view, rng)
@@ -118,10 +118,10 @@ class Nodes:
     # -- learning -----------------------------------------------------------------------------
 
     def started(self, machine: int, cpus: int, view: SiteView, learn: bool) -> None:
-        """A job was sent to a machine: its node answers, then the job counts there."""
+        """A job was sent to a machine: learn the node's response, then count the job there."""
         node = self.node_of(machine, view)
         if node not in self.automaton:
-            return  # it has left meanwhile
+            return  # the node has left
         at = self.automaton.position(node)
         response = self._settings.response
         if learn and response != "ending":
@@ -130,12 +130,12 @@ class Nodes:
         self._jobs[at] += 1.0
 
     def ended(self, outcome: Outcome, view: SiteView) -> tuple[float, ...]:
-        """A run is over; the reward, 1 or -1, if it teaches anything."""
+        """A run ended: learn from it; returns the reward, 1 or -1, if there is one."""
         node = self.node_of(outcome.machine, view)
         if node not in self.automaton:
             return ()
         at = self.automaton.position(node)
-        self._jobs[at] = max(0.0, self._jobs[at] - 1.0)  # it may have begun before anybody counted
+        self._jobs[at] = max(0.0, self._jobs[at] - 1.0)  # it may have begun uncounted
         is_evicted = outcome.ending == EVICTED_RUN
         is_done = outcome.ending == COMPLETED_RUN and self._settings.response == "ending"
         if not is_evicted and not is_done:
@@ -145,7 +145,7 @@ class Nodes:
         return (1.0 if is_done else -1.0,)
 
     def _learn(self, at: int, is_good: bool, cpus: int, view: SiteView) -> None:
-        """The node was chosen among itself and those that could take the job instead."""
+        """Update the automaton; enabled are the node and those that could take the job instead."""
         among = np.union1d(self.open_to(cpus, view), [at])
         if is_good:
             self.automaton.reward(at, among)
@@ -153,46 +153,47 @@ class Nodes:
             self.automaton.penalise(at, among)
 
     def _queue_is_short(self, at: int) -> bool:
-        """LAJS, section 3.1.2: not longer than the dynamic average length, jobs a machine."""
+        """LAJS, section 3.1.2: jobs per machine are not more than the dynamic average."""
         length, mean = self._queue(at)
         return length <= mean
 
     def _ratio_is_high(self, at: int) -> bool:
-        """Section 4.1.2: with the new job, capacity per job is not below the lowest of any."""
+        """Section 4.1.2: with the new job, capacity per job is not below any busy node's."""
         busy = self._jobs > 0.0
         lowest = float(np.min(self._capacity[busy] / self._jobs[busy])) if busy.any() else -inf
         return bool(self._capacity[at] / (self._jobs[at] + 1.0) >= lowest)
 
-    # -- telling and remembering --------------------------------------------------------------
+    # -- explaining and state -----------------------------------------------------------------
 
     def _queue(self, at: int) -> tuple[float, float]:
-        """Jobs a machine at a node, and the mean of all nodes."""
+        """Jobs per machine at a node, and the mean over all nodes."""
         lengths = self._jobs / self._machines
         return float(lengths[at]), float(lengths.mean())
 
     def name(self, at: int, view: SiteView) -> str:
-        """For people. A policy does not know the names of machines: cluster and number."""
+        """A node's label: the cluster, with the number of a machine (names are not known here)."""
         cluster = view.cluster_names[self.cluster_of(at)]
         return f"{cluster} no. {self._node(at)}" if self._by_machine else cluster
 
     def probabilities(self, view: SiteView) -> dict[str, float]:
-        """Of all nodes, by name."""
+        """Probabilities of all nodes, by label."""
         p = self.automaton.probabilities.tolist()
         return {self.name(at, view): each for at, each in enumerate(p)}
 
     def by_cluster(self, view: SiteView) -> dict[str, float]:
-        """Their sums by cluster."""
+        """Sums of the nodes' probabilities, by cluster."""
         sums = dict.fromkeys(view.cluster_names, 0.0)
         for at, each in enumerate(self.automaton.probabilities.tolist()):
             sums[view.cluster_names[self.cluster_of(at)]] += each
         return sums
 
-    def sentence(self, at: int, chance: float, view: SiteView) -> str:
-        """The likeliest node, and what would change that."""
+    def explanation(self, at: int, chance: float, view: SiteView) -> str:
+        """One sentence: the most likely node, its queue, and what would change that."""
         length, mean = self._queue(at)
+        rule = _LEARNING_RULES[self._settings.response]
         return (
             f"most likely sent to {self.name(at, view)} ({chance:.0%}), which has {length:.2g} "
-            f"jobs a machine where the mean is {mean:.2g}; {_CHANGES[self._settings.response]}"
+            f"jobs per machine where the mean is {mean:.2g}; {rule}"
         )
 
     def save(self, view: SiteView) -> dict[str, Any]:
@@ -206,7 +207,7 @@ class Nodes:
         """Go on from what `save` gave.
 
         Raises:
-            ValueError: it was saved at the other level.
+            ValueError: it was saved at another level.
         """
         if saved["level"] != self._settings.level:
             raise ValueError(f'learned at level "{saved["level"]}", not "{self._settings.level}"')
@@ -220,5 +221,5 @@ class Nodes:
 
 
 def _capacity(machine: int, view: SiteView) -> float:
-    """Work it can do in a second. One that is shut now tells no CPUs, but has at least one."""
+    """Work per second. A closed machine reports no CPUs, but has at least one."""
     return max(1, view.cpus_of(machine)) * view.speed_of(machine)

@@ -86,7 +86,7 @@ class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
         for job in queue.jobs:
             if job.number not in received:
                 ready[job.spec.user].append(job.number)
-        self._users.meet(ready, now)
+        self._users.note_users(ready, now)
         ready_n = {user: len(jobs) for user, jobs in ready.items()}
         if sum(ready_n.values()) <= wanted:
             self._received += [job.number for job in queue.jobs if job.number not in received]
@@ -112,7 +112,7 @@ class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
         Returns:
             the user, or None if the one who was asked has no job.
         """
-        self._users.meet(ready_n, now)
+        self._users.note_users(ready_n, now)
         return self._users.poll(ready_n, self.rng)
 
     # -- nodes --------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """A node drawn from the automaton (or the greedy rule's), and a machine of it."""
         nodes = self._nodes
-        nodes.look_through(view)
+        nodes.refresh(view)
         among = nodes.open_to(job.spec.cpus, view)
         if not len(among):
             return Choice(NOWHERE, NO_MACHINE)
@@ -157,14 +157,14 @@ class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
             own: False where another scheduler of the same nodes sent it: the queue there is
                 longer, and nothing is learned.
         """
-        self._nodes.look_through(view)
+        self._nodes.refresh(view)
         self._nodes.started(machine, job.spec.cpus, view, learn=own)
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> tuple[float, ...]:
         """A run is over: its node has a job less, and is penalised if the run was thrown away."""
         if outcome.machine == NOWHERE:
             return ()
-        self._nodes.look_through(view)
+        self._nodes.refresh(view)
         return self._nodes.ended(outcome, view)
 
     def on_machine_event(self, kind: int, machine: int, view: SiteView) -> None:
@@ -181,12 +181,12 @@ class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
 
     def scores(self, key: Any, view: SiteView) -> dict[str, float]:
         """The probability of every node, as learned."""
-        self._nodes.look_through(view)
+        self._nodes.refresh(view)
         return self._nodes.probabilities(view)
 
     def learned(self, view: SiteView) -> dict[str, Any]:
         """The probability of each cluster; at level `computer` the sum of its machines'."""
-        self._nodes.look_through(view)
+        self._nodes.refresh(view)
         shares = self._nodes.by_cluster(view)
         return {
             "title": "where the next job is sent",
@@ -198,7 +198,7 @@ class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
     def explain(self, job: Job, view: SiteView) -> str:
         """Its user's share of polls, its place, the likeliest node, and what would change that."""
         spec, nodes = job.spec, self._nodes
-        nodes.look_through(view)
+        nodes.refresh(view)
         asked = f"its user is asked in {self._users.chance(spec.user):.0%} of polls"
         if job.number in self._received:
             asked = f"received, {self._received.index(job.number)} jobs before it; {asked}"
@@ -207,7 +207,7 @@ class Automata(Ranks, Learns, Listens, Policy[AutomataSettings]):
             return f"{asked}; no node can take {spec.cpus} CPUs now"
         chances = nodes.chances(among)
         best = int(np.argmax(chances))
-        return f"{asked}; {nodes.sentence(int(among[best]), float(chances[best]), view)}"
+        return f"{asked}; {nodes.explanation(int(among[best]), float(chances[best]), view)}"
 
     # -- remembering --------------------------------------------------------------------------
 

@@ -14,14 +14,14 @@ Response = Literal["queue", "ratio", "ending"]
 
 
 class AutomataSettings(PolicySettings, frozen=True):
-    """How both automata learn, what a poll takes, and what a node is rewarded for."""
+    """Learning schemes, what a poll takes, and when a node is rewarded."""
 
     scheme: Annotated[
         SchemeName,
         Meta(
-            description="How answers move the probabilities: L_R-P (penalties weigh as much as "
-            "rewards: it follows a site that changes), L_R-eP (they weigh little: it comes closer "
-            "to the best) or L_R-I (they are ignored: it may lock on a wrong node for good).",
+            description="How responses move the probabilities: L_R-P (penalties weigh as much as "
+            "rewards: follows a site that changes), L_R-eP (penalties weigh little: comes closer "
+            "to the best) or L_R-I (penalties are ignored: may lock on a wrong node for good).",
         ),
     ] = REWARD_PENALTY
     reward_step: Annotated[
@@ -30,7 +30,7 @@ class AutomataSettings(PolicySettings, frozen=True):
             gt=0,
             lt=1,
             description="a: how far one reward moves a probability towards 1. More learns faster "
-            "and rests less.",
+            "and fluctuates more.",
         ),
     ] = 0.05
     penalty_step: Annotated[
@@ -42,8 +42,8 @@ class AutomataSettings(PolicySettings, frozen=True):
         Meta(
             ge=0,
             le=1,
-            description="Ratio of draws that are uniform over what can be chosen, so that no "
-            "user starves and no node is forgotten, whatever was learned.",
+            description="Ratio of draws that are uniform over the enabled actions, so that no "
+            "user starves and every node is still tried.",
         ),
     ] = 0.05
     poll: Annotated[
@@ -64,7 +64,7 @@ class AutomataSettings(PolicySettings, frozen=True):
         float,
         Meta(
             gt=0,
-            description="A user without a waiting job for so many seconds is polled no more, "
+            description="A user without a queued job for so many seconds is not polled any more, "
             "until the next job.",
         ),
     ] = 604_800.0
@@ -85,9 +85,9 @@ class AutomataSettings(PolicySettings, frozen=True):
     response: Annotated[
         Response,
         Meta(
-            description="What a node is rewarded for, else penalised: `queue`, that it has no more "
-            "jobs than the mean node when one is sent to it (LAJS); `ratio`, that its capacity per "
-            "job stays above the lowest of any node (section 4.1.2); `ending`, that the job "
-            "completes there. Runs thrown away are penalties under each.",
+            description="When a node is rewarded, otherwise penalised: `queue`, if it has no more "
+            "jobs than the mean node when one is sent to it (LAJS); `ratio`, if its capacity per "
+            "job stays above the lowest of any node (section 4.1.2); `ending`, if the job "
+            "completes there. Evicted runs are penalties under each.",
         ),
     ] = "queue"

@@ -1,4 +1,4 @@
-"""The automaton over users: who is asked next whether a job is ready."""
+"""The automaton over users: which user is polled next for a ready job."""
 
 import random
 from collections.abc import Iterable, Mapping
@@ -8,47 +8,47 @@ from outrider_policies.automata.automaton import Automaton, scheme
 from outrider_policies.automata.settings import AutomataSettings
 
 _MOST_POLLS: Final = 32
-"""Polls in vain, after which only users who have jobs are asked: a scheduler has other work."""
+"""Polls without a job after which only users with jobs are polled, to bound the time spent."""
 
 
 class Users:
     """Polls users one by one (LAJS, section 3.1.1; two-way, section 4.1.1).
 
     A user who has a job ready is rewarded and one who has none is penalised, so the automaton
-    comes to ask those who have something to say. Users get in with their first job and go when
-    they have had none for `forget_user_s`.
+    learns to poll users with jobs. Users are added with their first job and removed when they
+    have had none for `forget_user_s`.
     """
 
     def __init__(self, settings: AutomataSettings) -> None:
-        its_scheme = scheme(settings.scheme, settings.reward_step, settings.penalty_step)
-        self.automaton = Automaton(its_scheme)
+        learning_scheme = scheme(settings.scheme, settings.reward_step, settings.penalty_step)
+        self.automaton = Automaton(learning_scheme)
         self._by_jobs = settings.user_reward == "jobs"
         self._floor_ratio = settings.floor_ratio
         self._forget_s = settings.forget_user_s
         self._seen_s: dict[str, float] = {}
 
-    def meet(self, users: Iterable[str], now: float) -> None:
-        """These have jobs now; who has had none for long is forgotten."""
+    def note_users(self, users: Iterable[str], now: float) -> None:
+        """Add users who have jobs now; remove those without a job for `forget_user_s`."""
         for user in users:
             if self._seen_s.pop(user, None) is None:
                 self.automaton.add(user)
-            self._seen_s[user] = now  # the last in line is the one seen last
+            self._seen_s[user] = now  # insertion order: the last was seen last
         while self._seen_s:
-            longest = next(iter(self._seen_s))
-            if now - self._seen_s[longest] <= self._forget_s:
+            oldest = next(iter(self._seen_s))
+            if now - self._seen_s[oldest] <= self._forget_s:
                 return
-            del self._seen_s[longest]
-            self.automaton.remove(longest)
+            del self._seen_s[oldest]
+            self.automaton.remove(oldest)
 
     def poll(self, waiting_n: Mapping[str, int], rng: random.Random) -> str | None:
-        """Ask one user, drawn by the automaton, and learn from the answer.
+        """Poll one user, drawn by the automaton, and learn from the response.
 
         Args:
-            waiting_n: jobs that users have ready; who is not in it has none.
-            rng: chance.
+            waiting_n: number of ready jobs by user; others have none.
+            rng: for the draw.
 
         Returns:
-            the user, or None if the one who was asked has no job, or nobody is known.
+            the user, or None if the polled user has no job or no user is known.
         """
         if not len(self.automaton):
             return None
@@ -62,7 +62,7 @@ class Users:
         return user
 
     def next_with_jobs(self, waiting_n: Mapping[str, int], rng: random.Random) -> str:
-        """Poll until somebody has a job. Who is in `waiting_n` was met and has at least one."""
+        """Poll until a user has a job. Users in `waiting_n` must be known and have jobs."""
         for _ in range(_MOST_POLLS):
             user = self.poll(waiting_n, rng)
             if user is not None:
@@ -71,7 +71,7 @@ class Users:
         return str(self.automaton.actions[self.automaton.draw(rng, self._floor_ratio, among)])
 
     def chance(self, user: str) -> float:
-        """The share of polls that ask a user; 0 for one never met."""
+        """The probability that a poll asks this user; 0 if unknown."""
         if user not in self.automaton:
             return 0.0
         return float(self.automaton.chances(self._floor_ratio)[self.automaton.position(user)])

@@ -1,4 +1,4 @@
-"""Values of the arms of a bandit, one object per state; only arms that were tried take room."""
+"""Values of the arms of a bandit, one object per state; only arms that were tried are stored."""
 
 from bisect import bisect_left, insort
 from collections import deque
@@ -10,14 +10,14 @@ from typing import Any
 from outrider_policies.levels import QUEUE, Openness
 
 _NONE = -inf
-"""Worth less than any arm."""
+"""Less than the value of any arm."""
 
 
 class Arms:
-    """What was learned in one state of places and of the queue. Untried arms are not held.
+    """Learned values of places and of the queue in one state. Untried arms are not stored.
 
-    The tried places are kept in the order of their values, so that the best that is open now is
-    found in a few steps, be there two or thousands.
+    Tried places are kept sorted by value, so that the best open one is found in a few steps among
+    thousands.
 
     Attributes:
         values: q(s, a), the value of each arm that was tried.
@@ -30,11 +30,11 @@ class Arms:
         self._ranked: list[tuple[float, int]] = []
 
     def learn(self, arm: int, reward: float) -> None:
-        """Take one more reward into the value of an arm."""
+        """Update the value of an arm with a reward."""
         raise NotImplementedError
 
     def _set(self, arm: int, value: float) -> None:
-        """Give an arm its value, and a place its rank."""
+        """Set the value of an arm, and sort a place by it."""
         values, ranked = self.values, self._ranked
         if arm != QUEUE:
             if arm in values:
@@ -45,7 +45,7 @@ class Arms:
     def best(self, is_open: Openness, may_defer: bool) -> tuple[float, list[int]]:
         """The highest value among tried arms that can be chosen, and all arms that have it.
 
-        ``(-inf, [])`` if there are none. The queue is the last of equals.
+        ``(-inf, [])`` if there are none. Among equals the queue is last.
         """
         queue = self.values.get(QUEUE, _NONE) if may_defer else _NONE
         best, arms = queue, []
@@ -60,15 +60,15 @@ class Arms:
         return best, arms
 
     def ranked(self) -> Iterator[tuple[float, int]]:
-        """Values and places that were tried, the best first."""
+        """(value, place) of all tried places, the best first."""
         return reversed(self._ranked)
 
     def seen_n(self) -> int:
-        """Rewards that the values rest on."""
+        """Number of rewards behind the values."""
         raise NotImplementedError
 
     def save(self, arms: Sequence[int]) -> list[list[Any]]:
-        """What is known of these arms, in their order, as plain data."""
+        """The state of these arms, in their order, as plain data."""
         raise NotImplementedError
 
     def restore(self, saved: Sequence[Sequence[Any]], arms: Sequence[int]) -> None:
@@ -97,7 +97,7 @@ class MeanArms(Arms):
         self._set(arm, total / count)
 
     def evidence(self, arm: int) -> tuple[float, int]:
-        """Sum and number of an arm's rewards."""
+        """Sum and number of an arm's rewards; zeros if untried."""
         return self._evidence.get(arm, _NO_EVIDENCE)
 
     def seen_n(self) -> int:
@@ -105,7 +105,7 @@ class MeanArms(Arms):
         return sum(count for _, count in self._evidence.values())
 
     def save(self, arms: Sequence[int]) -> list[list[Any]]:
-        """Sums and counts; the whole number 0 (one byte) where an arm was not tried."""
+        """Sums and counts; the integer 0 (one byte) for an untried arm."""
         evidence = [self._evidence.get(arm, (0, 0)) for arm in arms]
         return [[total for total, _ in evidence], [count for _, count in evidence]]
 
@@ -121,8 +121,8 @@ class RecentArms(Arms):
     """Values are weighted means of an arm's last rewards (section 4.4.1, equation 7).
 
     Args:
-        weights: of an arm's rewards, that of the most recent last; their number is the length of
-            the history. See `plain_weights` and `gaussian_weights`.
+        weights: (n,) of an arm's last n rewards, the most recent last. See `plain_weights` and
+            `gaussian_weights`.
     """
 
     __slots__ = ("_recent", "_weights")
@@ -162,7 +162,7 @@ class RecentArms(Arms):
 
 
 def plain_weights(n: int) -> list[float]:
-    """The last n rewards count alike."""
+    """Equal weights for the last n rewards."""
     return [1.0] * n
 
 

@@ -156,9 +156,9 @@ class Bandit(EvictionBandit[Arms, BanditSettings]):
         rng = self.rng
         value, ties = row.best(level.is_open(view), may_defer)
         if value <= self.untried_reward:
-            fresh = self._untried(row, level, view, may_defer)
-            if fresh:
-                ties = ties + fresh if value == self.untried_reward else fresh
+            untried = self._untried(row, level, view, may_defer)
+            if untried:
+                ties = ties + untried if value == self.untried_reward else untried
         if rng.random() < epsilon:
             return level.draw(view, rng, may_defer), "explore", ties, epsilon
         arm = ties[0] if len(ties) == 1 else ties[int(rng.random() * len(ties))]
@@ -166,16 +166,16 @@ class Bandit(EvictionBandit[Arms, BanditSettings]):
 
     def _untried(self, row: Arms, level: Level, view: SiteView, may_defer: bool) -> list[int]:
         """The open arms of which nothing is known."""
-        fresh = list(filterfalse(row.values.__contains__, level.open_arms(view)))
+        untried = list(filterfalse(row.values.__contains__, level.open_arms(view)))
         if may_defer and QUEUE not in row.values:
-            fresh.append(QUEUE)
-        return fresh
+            untried.append(QUEUE)
+        return untried
 
     def learn(self, state: Any, arm: int, reward: float) -> None:
         """An arm earned a reward in a state; epsilon may depend on it."""
         self.rows[state].learn(arm, reward)
         if self._rate.varies:
-            self._rate.saw(state, reward)
+            self._rate.record(state, reward)
 
     def rule(self, state: int) -> str:
         """For `explain`."""

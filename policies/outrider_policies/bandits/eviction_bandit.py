@@ -22,14 +22,14 @@ from outrider.api import (
 )
 from outrider_policies.bandits.arms import Arms
 from outrider_policies.bandits.hours_lost_map import hours_lost_map
-from outrider_policies.bandits.rewards import KeptJobs, run_reward
+from outrider_policies.bandits.rewards import DeferredJobs, run_reward
 from outrider_policies.bandits.settings import EvictionBanditSettings
 from outrider_policies.levels import HOURS_LOST, LEVELS, QUEUE, Level
 
 Row = TypeVar("Row", bound=Arms)
 BanditSettingsT = TypeVar("BanditSettingsT", bound=EvictionBanditSettings)
 Evaluation: TypeAlias = tuple[int, Row, Any]
-"""A state, its row, and what else the rule of selection knows of it in this round."""
+"""A state, its row of values, and what else the rule of selection needs in this pass."""
 
 _SHOWN = 4
 _HOUR_S = 3600
@@ -37,12 +37,12 @@ _DAY_H = 24
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 Selection: TypeAlias = tuple[int, str, Sequence[int] | None, float]
-"""What a rule of selection answers. A plain tuple, for one is made for every decision:
+"""Result of a rule of selection; a plain tuple for speed, because every decision makes one:
 
 - the arm: `QUEUE` or a place
 - the reason: ``best``, ``explore``, ...
-- the arms between which it was drawn; None if nobody knows the chances
-- epsilon: the chance with which an arm was drawn from all that are open instead
+- the arms between which it was drawn; None if the probabilities are unknown
+- epsilon: the probability with which an arm was drawn from all open ones instead
 """
 
 
@@ -73,7 +73,7 @@ class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, Bandi
         self._sigma: float = settings.sigma
         self._avoid_reboot: bool = settings.avoid_reboot
         self.rows: defaultdict[int, Row] = defaultdict(self.new_row)
-        self._kept = KeptJobs()
+        self._deferred = DeferredJobs()
 
     # -- what a subclass says -----------------------------------------------------------------
 
@@ -112,18 +112,18 @@ class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, Bandi
     ) -> Choice:
         """What the rule selects, unless the job could not end before the reboot."""
         if may_defer and self._avoid_reboot and self._crosses_reboot(job, view):
-            self._kept.add(job.number, view.now, evaluation[0])
+            self._deferred.add(job.number, view.now, evaluation[0])
             return Choice(NOWHERE, "reboot", 1.0)
         level = self.offered if may_defer else self.level
         arm, reason, ties, epsilon = self.select(evaluation, level, view, may_defer)
         if arm == QUEUE:
             machine, reason = NOWHERE, "hold"
-            self._kept.add(job.number, view.now, evaluation[0])
+            self._deferred.add(job.number, view.now, evaluation[0])
         else:
             machine = level.machine(arm, view, self.rng)
             if machine == NOWHERE:
                 reason = "full"
-        if not self.wants_scores:  # then nobody reads the propensity either
+        if not self.wants_scores:  # then the propensity is not read either
             return Choice(machine, reason)
         propensity = None
         if ties is not None:
@@ -146,7 +146,7 @@ class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, Bandi
             self.learn(outcome.key, self.level.arm_of(outcome), reward)
             rewards.append(reward)
         if outcome.ending is not EVICTED_RUN:
-            for state, reward in self._kept.judge(outcome, view):
+            for state, reward in self._deferred.judge(outcome, view):
                 self.learn(state, QUEUE, reward)
                 rewards.append(reward)
         return rewards
@@ -192,7 +192,7 @@ class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, Bandi
         day = f"{_DAYS[hour // _DAY_H]} " if self.level.hours > _DAY_H else ""
         where = f"{day}at {hour % _DAY_H:02d} h with {lost_h} h lost on evicted runs"
         if self._avoid_reboot and self._crosses_reboot(job, view):
-            return f"{where}: it would still run at the reboot, so it is kept until then"
+            return f"{where}: it would still run at the reboot, so it is deferred until then"
         seen_n = self._known(state).seen_n()
         if not seen_n:
             return f"{where}: nothing observed yet, every choice is worth the same"
@@ -213,7 +213,7 @@ class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, Bandi
             "arms": list(arms),
             "rows": [[state, row.save((QUEUE, *arms))] for state, row in self.rows.items()],
         }
-        return learned | self._kept.save()
+        return learned | self._deferred.save()
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
         """Go on from what `save` gave; clusters are found again by name.
@@ -230,7 +230,7 @@ class EvictionBandit(Groups, Learns, Policy[BanditSettingsT], Generic[Row, Bandi
         self.rows.clear()
         for state, row in saved["rows"]:
             self.rows[state].restore(row, arms)
-        self._kept.restore(saved)
+        self._deferred.restore(saved)
 
     def saved_arms(self, saved: dict[str, Any], view: SiteView) -> tuple[list[int], list[int]]:
         """Arms as they were numbered in what `save` gave, and their numbers today.

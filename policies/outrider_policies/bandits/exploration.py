@@ -9,11 +9,11 @@ class Exploration(NamedTuple):
 
     Attributes:
         epsilon: ratio of decisions drawn at random.
-        first_epsilon: the same for a state's first rewards.
-        first_n: how many rewards these are.
-        divergence_ratio: explore more in a state whose last rewards fell, in the mean, below this
-            ratio of the best reward seen there; None: never.
-        divergence_n: how many rewards the last ones are.
+        first_epsilon: the ratio for the first `first_n` rewards of a state.
+        first_n: see `first_epsilon`.
+        divergence_ratio: explore more in a state if the mean of its last `divergence_n` rewards is
+            below this ratio of the best reward seen there; None: never.
+        divergence_n: see `divergence_ratio`.
         divergence_epsilon: added to epsilon then.
     """
 
@@ -32,16 +32,16 @@ class ExplorationRate:
         exploration: when to explore more.
 
     Attributes:
-        varies: whether epsilon is anything but a constant.
+        varies: whether epsilon depends on the state.
     """
 
     def __init__(self, exploration: Exploration) -> None:
         self._terms = exploration
         self.varies = exploration.first_n > 0 or exploration.divergence_ratio is not None
-        self._seen: dict[int, _Seen] = {}
+        self._seen: dict[int, _RewardHistory] = {}
 
     def epsilon(self, state: int) -> float:
-        """Ratio of decisions to draw at random in a state."""
+        """The probability of exploring in a state."""
         terms = self._terms
         seen = self._seen.get(state)
         if (0 if seen is None else seen.n) < terms.first_n:
@@ -50,18 +50,18 @@ class ExplorationRate:
             return min(1.0, terms.epsilon + terms.divergence_epsilon)
         return terms.epsilon
 
-    def _diverges(self, seen: "_Seen") -> bool:
-        """No ratio can be taken to a best reward that was no good: then nothing diverges."""
+    def _diverges(self, seen: "_RewardHistory") -> bool:
+        """Whether recent rewards fell; never if the best was not positive (no ratio defined)."""
         ratio, best = self._terms.divergence_ratio, seen.best
         if ratio is None or best <= 0 or len(seen.last) < self._terms.divergence_n:
             return False
         return sum(seen.last) / len(seen.last) < ratio * best
 
-    def saw(self, state: int, reward: float) -> None:
-        """A reward was observed in a state. Need not be told unless epsilon `varies`."""
+    def record(self, state: int, reward: float) -> None:
+        """Record a reward of a state. Needed only if epsilon `varies`."""
         seen = self._seen.get(state)
         if seen is None:
-            seen = self._seen[state] = _Seen(self._terms.divergence_n)
+            seen = self._seen[state] = _RewardHistory(self._terms.divergence_n)
         seen.n += 1
         seen.last.append(reward)
         if reward > seen.best:
@@ -75,12 +75,12 @@ class ExplorationRate:
         """Go on from what `save` gave."""
         self._seen = {}
         for state, n, best, last in saved:
-            seen = self._seen[state] = _Seen(self._terms.divergence_n)
+            seen = self._seen[state] = _RewardHistory(self._terms.divergence_n)
             seen.n, seen.best = n, best
             seen.last.extend(last)
 
 
-class _Seen:
+class _RewardHistory:
     """Rewards of one state: how many, the best, and the last few."""
 
     __slots__ = ("best", "last", "n")

@@ -1,4 +1,4 @@
-"""Values of arms that forget: discounted means, and how much evidence is left behind them."""
+"""Discounted arm values: means with exponential forgetting, and their effective sample sizes."""
 
 from collections.abc import Sequence
 from math import inf, sqrt
@@ -7,18 +7,18 @@ from typing import Any
 from outrider_policies.bandits.arms import Arms
 
 _FORGOTTEN = 1e-9
-"""Evidence of less than this many rewards is none."""
+"""Discounted counts below this are taken as 0."""
 
 _NO_EVIDENCE = (0.0, 0.0, 0)
 
 
 class FadingArms(Arms):
-    """Discounted sums of rewards: each later reward of the state makes a reward worth less.
+    """Sums of rewards, discounted at every reward of the state.
 
-    Fading leaves the mean of an arm as it is, so values change only by what is learned of them.
+    Discounting does not change the mean of an arm, so a value changes only by its own rewards.
 
     Args:
-        discount_ratio: worth of a reward after the next one of the state, in (0, 1].
+        discount_ratio: factor on a state's earlier rewards at each new one, in (0, 1].
     """
 
     __slots__ = ("_discount", "_faded", "_rewards")
@@ -30,7 +30,7 @@ class FadingArms(Arms):
         self._faded: dict[int, tuple[float, float, int]] = {}  # sum, count, as of which reward
 
     def learn(self, arm: int, reward: float) -> None:
-        """Take one more reward into the value of an arm."""
+        """Update the value of an arm with a reward."""
         now = self._rewards = self._rewards + 1
         total, count, as_of = self._faded.get(arm, _NO_EVIDENCE)
         fading = self._discount ** (now - as_of)
@@ -39,7 +39,7 @@ class FadingArms(Arms):
         self._set(arm, total / count)
 
     def bounds(self, arms: Sequence[int], spread: float) -> list[float]:
-        """``value + spread / sqrt(evidence)`` of each of these arms, infinite without evidence.
+        """(arms,) ``value + spread / sqrt(evidence)``, inf without evidence.
 
         Evidence is the discounted number of an arm's rewards.
         """
@@ -58,11 +58,11 @@ class FadingArms(Arms):
         return (1.0 - self._discount**self._rewards) / (1.0 - self._discount)
 
     def seen_n(self) -> int:
-        """Rewards that were observed, faded or not."""
+        """Number of rewards, not discounted."""
         return self._rewards
 
     def save(self, arms: Sequence[int]) -> list[Any]:
-        """Number of rewards; sum, count and age for each arm (0 where it was not tried)."""
+        """Number of rewards; sum, count and time of update for each arm (0 if untried)."""
         return [self._rewards, [list(self._faded[a]) if a in self._faded else 0 for a in arms]]
 
     def restore(self, saved: Sequence[Any], arms: Sequence[int]) -> None:

@@ -1,4 +1,4 @@
-"""A heat map of what a bandit learned: when is a start worth it?"""
+"""A heat map of a bandit's values, by hour of day and hours lost."""
 
 from collections.abc import Callable
 from statistics import fmean
@@ -13,8 +13,8 @@ def hours_lost_map(best: Callable[[int], float | None], hours: int) -> dict[str,
     """Value of the best place by hour of day and hours lost, for `outrider.api.Learns.learned`.
 
     Args:
-        best: value of the best place tried in a state (hour x 24 + hours lost); None if none was.
-        hours: how many hours states tell apart; beyond a day, days are averaged.
+        best: value of the best tried place in a state (hour x 24 + hours lost); None if untried.
+        hours: number of hours that states distinguish; if more than 24, days are averaged.
     """
     rows = []
     for lost_h in range(HOURS_LOST):

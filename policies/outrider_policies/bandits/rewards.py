@@ -4,8 +4,8 @@ from typing import Any
 
 from outrider.api import COMPLETED_RUN, Outcome, SiteView
 
-RIGHTLY_KEPT = 1.0
-WRONGLY_KEPT = -1.0
+RIGHTLY_DEFERRED = 1.0
+WRONGLY_DEFERRED = -1.0
 
 
 def run_reward(outcome: Outcome, sigma: float, view: SiteView) -> float:
@@ -28,47 +28,48 @@ def relative_watts(cluster: int, view: SiteView) -> float:
     """``E = (e - e_b) / (e_w - e_b)`` from active watts: 0 for the best cluster, 1 for the worst.
 
     Equation 5 as printed. The paper's text puts E into [-1, 1], but e_b <= e <= e_w leaves
-    [0, 1], and only so do rewards stay in [-1, 1]. 0 where watts are unknown or all alike.
+    [0, 1], and only so do rewards stay in [-1, 1]. 0 where watts are unknown or all equal.
     """
     least, most = view.watts_span()
     watts = view.active_w[cluster]
     return 0.0 if watts is None or most <= least else (watts - least) / (most - least)
 
 
-class KeptJobs:
-    """Decisions to keep a job queued, until they can be judged.
+class DeferredJobs:
+    """Decisions to defer a job, until they can be judged.
 
-    That is when the job is gone: its run time is known then, and what became of the machines has
-    been seen. It was wrong to keep it if some machine could have run it to completion, that is, if
-    owners and reboots left one alone for so long. A job that another machine was given later does
-    not speak for keeping this one: it would not have been there. A job that never completed was
-    rightly kept.
+    That is when the job has left: then its run time is known, and so is what happened to the
+    machines. Deferring was wrong if some machine was available (no owner, no reboot) for as long
+    as the job runs. Jobs that ran on that machine later do not matter: they would not have been
+    there. Deferring a job that never completed was right.
     """
 
     def __init__(self) -> None:
-        self._kept: dict[int, list[tuple[float, int]]] = {}
+        self._deferred: dict[int, list[tuple[float, int]]] = {}
 
     def add(self, job: int, now: float, state: int) -> None:
-        """A job was kept, in this state."""
-        self._kept.setdefault(job, []).append((now, state))
+        """Add a decision to defer a job, made in this state."""
+        self._deferred.setdefault(job, []).append((now, state))
 
     def judge(self, outcome: Outcome, view: SiteView) -> list[tuple[int, float]]:
-        """The job is gone: the state and the reward of each decision to keep it."""
-        kept = self._kept.pop(outcome.job, None)
-        if kept is None:
+        """The job has left: (state, reward) of each decision to defer it."""
+        deferred = self._deferred.pop(outcome.job, None)
+        if deferred is None:
             return []
         if outcome.ending is not COMPLETED_RUN:
-            return [(state, RIGHTLY_KEPT) for _, state in kept]
+            return [(state, RIGHTLY_DEFERRED) for _, state in deferred]
         run_s, was_left_alone = outcome.run_s, view.was_left_alone
         return [
-            (state, WRONGLY_KEPT if was_left_alone(at, at + run_s) else RIGHTLY_KEPT)
-            for at, state in kept
+            (state, WRONGLY_DEFERRED if was_left_alone(at, at + run_s) else RIGHTLY_DEFERRED)
+            for at, state in deferred
         ]
 
     def save(self) -> dict[str, Any]:
         """Everything, as plain data."""
-        return {"kept": [[job, list(decisions)] for job, decisions in self._kept.items()]}
+        return {"kept": [[job, list(decisions)] for job, decisions in self._deferred.items()]}
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
-        self._kept = {job: [(at, state) for at, state in kept] for job, kept in saved["kept"]}
+        self._deferred = {
+            job: [(at, state) for at, state in deferred] for job, deferred in saved["kept"]
+        }

@@ -11,7 +11,7 @@ _WEEK_S = 604_800.0
 
 
 class EvictionBanditSettings(PolicySettings, frozen=True):
-    """What is chosen, what is rewarded, and how long a job may be kept."""
+    """The arms, the reward, and how long a job may be deferred."""
 
     level: Annotated[
         LevelName,
@@ -28,8 +28,8 @@ class EvictionBanditSettings(PolicySettings, frozen=True):
     avoid_reboot: Annotated[
         bool,
         Meta(
-            description="Keep a job queued that would still run at the nightly reboot, judged by "
-            "its longest lost run (section 4.4.3, local knowledge).",
+            description="Defer a job that would still run at the nightly reboot, judged by its "
+            "longest lost run (section 4.4.3, local knowledge).",
         ),
     ] = False
     reconsider_s: (
@@ -37,7 +37,7 @@ class EvictionBanditSettings(PolicySettings, frozen=True):
             float,
             Meta(
                 gt=0,
-                description="Decision epoch: a job kept queued is decided again after this. "
+                description="Decision epoch: a deferred job is decided again after this. "
                 "Epsilon is spent per decision, so a shorter epoch explores more per hour. "
                 "Unset: the site's own.",
             ),
@@ -48,7 +48,7 @@ class EvictionBanditSettings(PolicySettings, frozen=True):
         float,
         Meta(
             gt=0,
-            description="Starvation guard: longest time a job stays queued by choice. The plain "
-            "method holds single jobs for weeks.",
+            description="Starvation guard: longest time a job is deferred. The plain method "
+            "defers single jobs for weeks.",
         ),
     ] = _WEEK_S

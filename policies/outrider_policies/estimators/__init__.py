@@ -1,4 +1,4 @@
-"""Run time estimators: how long a job will run, from what ended before it."""
+"""Run time estimators: predictions of a job's run time from completed jobs."""
 
 from outrider_policies.estimators.last_two import LastTwoRunTimes
 from outrider_policies.estimators.learned import LearnedRunTimes

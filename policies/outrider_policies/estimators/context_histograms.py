@@ -1,4 +1,4 @@
-"""What usually happens in situations like this one: histograms from the general to the special."""
+"""Online prediction of a binned quantity from a hierarchy of contexts, general to specific."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any, Final, NamedTuple
@@ -9,27 +9,27 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _SPREAD: Final = np.array([0.15, 0.7, 0.15])
-"""An observation counts a little for the bins beside its own: they are arbitrary cuts."""
+"""An observation's weights on its own bin and its neighbours: bin edges are arbitrary."""
 _WEIGHT_STEP: Final = 0.02
-"""How fast the weights of the levels follow what they foretold: about the last fifty."""
-_EVIDENCE: Final = np.array([0.5, 1.5, 5.0])
-"""Where the weights of levels change: nothing, one, a few or many observations like this one."""
+"""Learning rate of the levels' weights: a memory of about fifty observations."""
+_EVIDENCE_EDGES: Final = np.array([0.5, 1.5, 5.0])
+"""Edges of evidence classes: no, one, a few or many observations; each class has own weights."""
 
 
 class Level(NamedTuple):
-    """How much one level of contexts remembers, and how much it leans on the one before.
+    """Parameters of one level of contexts.
 
     Attributes:
-        memory: what an observation is still worth when the next one of its context comes.
-        doubt: as many observations' worth of the level before are added to its own.
+        memory: decay of a context's counts at each of its observations.
+        prior_weight: weight of the more general level's prediction, in observations.
     """
 
     memory: float
-    doubt: float
+    prior_weight: float
 
 
 class _Counts:
-    """Observations of one context by bin, those of long ago at less."""
+    """Decayed observation counts of one context, by bin."""
 
     __slots__ = ("bins", "total")
 
@@ -39,52 +39,53 @@ class _Counts:
 
 
 class ContextHistograms:
-    """The distribution of something that falls into bins, given contexts of growing detail.
+    """The distribution of a binned quantity, given contexts of growing detail.
 
-    A job is described by one key for each level: all jobs, those of its VO, of its user, of its
-    user and size ... Each level leans on the one before where it has seen little,
+    A job is described by one key per level: all jobs, those of its VO, of its user, of its user
+    and size ... Each level is smoothed by the more general one before it, as in back-off language
+    models, with d the level's prior weight:
 
-        p_l = (counts_l + doubt_l p_(l-1)) / (n_l + doubt_l),    p_0 uniform over the bins,
+        p_l = (counts_l + d_l p_(l-1)) / (n_l + d_l),    p_0 uniform over the bins.
 
-    as back-off models of language do. The prediction is a mixture sum_l w_l p_l: which level
-    foretells best is learned on the way, by on-line expectation maximisation,
+    The prediction is a mixture sum_l w_l p_l, whose weights are learned by online expectation
+    maximisation,
 
         w_l += step (w_l p_l(observed) / sum_k w_k p_k(observed) - w_l),
 
-    for situations in which much or little has been seen of the user (`gauge`) and of jobs just
-    like this one (the last level). So a site whose users repeat themselves and one whose requests
-    tell more need no different settings, and a level that misleads after a change loses its say.
+    separately by how much evidence there is of the user (`user_level`) and of jobs just like this
+    one (the last level). So sites where users repeat their jobs and sites where requests are more
+    informative need no different settings, and a level that misleads after a change loses weight.
 
     Args:
-        levels: from the general to the special.
+        levels: from general to specific.
         bins: number of bins.
-        contexts: most contexts that a level keeps; the one unseen for longest goes first.
-        gauge: the level whose evidence, with that of the last, chooses the weights.
+        contexts: most contexts kept per level; the least recently observed is dropped first.
+        user_level: the level whose evidence, with that of the last, selects the weights.
     """
 
-    def __init__(self, levels: Sequence[Level], bins: int, contexts: int, gauge: int) -> None:
+    def __init__(self, levels: Sequence[Level], bins: int, contexts: int, user_level: int) -> None:
         self._levels = levels
         self._bins = bins
         self._contexts = contexts
-        self._gauge = gauge
+        self._user_level = user_level
         self._counts: list[dict[Hashable, _Counts]] = [{} for _ in levels]
         self._weights = np.full((16, len(levels)), 1.0 / len(levels))
         self._uniform = np.full(bins, 1.0 / bins)
 
     def predict(self, keys: Sequence[Hashable]) -> Floats:
-        """(bins,) the probability of each bin, given one key a level."""
+        """(bins,) the probability of each bin, given one key per level."""
         by_level, situation = self._by_level(keys)
         predicted: Floats = self._weights[situation] @ by_level
         return predicted
 
     def learn(self, keys: Sequence[Hashable], observed: int) -> None:
-        """Take in that the bin `observed` came, in the context of these keys."""
+        """Learn that the bin `observed` occurred in these contexts."""
         by_level, situation = self._by_level(keys)
         weights = self._weights[situation]
         credit = weights * by_level[:, observed]
         weights += _WEIGHT_STEP * (credit / credit.sum() - weights)
         for level, counts, key in zip(self._levels, self._counts, keys, strict=True):
-            seen = counts.pop(key, None)  # put back at the end: the first is the longest unseen
+            seen = counts.pop(key, None)  # re-inserted at the end: the first is the least recent
             if seen is None:
                 seen = _Counts(np.zeros(self._bins), 0.0)
                 if len(counts) >= self._contexts:
@@ -98,27 +99,29 @@ class ContextHistograms:
                 seen.bins[observed] += 1.0
 
     def _by_level(self, keys: Sequence[Hashable]) -> tuple[Floats, int]:
-        """(levels, bins) what each level foretells, and the row of the weights."""
+        """(levels, bins) prediction of each level, and the row of the weights."""
         by_level = np.empty((len(keys), self._bins))
-        before = self._uniform
+        prior = self._uniform
         evidence = []
-        for (_, doubt), counts, key, row in zip(
+        for (_, prior_weight), counts, key, row in zip(
             self._levels, self._counts, keys, by_level, strict=True
         ):
             seen = counts.get(key)
             if seen is None:
-                row[:] = before
+                row[:] = prior
                 evidence.append(0.0)
             else:
-                np.multiply(before, doubt, out=row)
+                np.multiply(prior, prior_weight, out=row)
                 np.add(row, seen.bins, out=row)
-                np.divide(row, seen.total + doubt, out=row)
+                np.divide(row, seen.total + prior_weight, out=row)
                 evidence.append(seen.total)
-            before = row
-        return by_level, 4 * _rank(evidence[self._gauge]) + _rank(evidence[-1])
+            prior = row
+        return by_level, 4 * _evidence_class(evidence[self._user_level]) + _evidence_class(
+            evidence[-1]
+        )
 
     def save(self) -> dict[str, Any]:
-        """Counts and weights as plain data; bins that are empty take no room."""
+        """Counts and weights as plain data; empty bins are left out."""
         return {
             "bins": self._bins,
             "weights": self._weights.tolist(),
@@ -128,7 +131,7 @@ class ContextHistograms:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave. Raises `ValueError` if bins or levels were others."""
+        """Restore from `save`. Raises `ValueError` if the number of bins or levels differs."""
         if saved["bins"] != self._bins or len(saved["levels"]) != len(self._levels):
             raise ValueError(
                 f"{saved['bins']} bins on {len(saved['levels'])} levels; right would be "
@@ -145,9 +148,11 @@ class ContextHistograms:
         return tuple(key), _Counts(bins, total)
 
 
-def _rank(evidence: float) -> int:
+def _evidence_class(evidence: float) -> int:
     return (
-        int(evidence > _EVIDENCE[0]) + int(evidence > _EVIDENCE[1]) + int(evidence > _EVIDENCE[2])
+        int(evidence > _EVIDENCE_EDGES[0])
+        + int(evidence > _EVIDENCE_EDGES[1])
+        + int(evidence > _EVIDENCE_EDGES[2])
     )
 
 

@@ -7,11 +7,11 @@ from outrider.api import Job, JobSpec, PolicySettings, RunTimeEstimate, RunTimeE
 
 
 class LastTwoRunTimes(RunTimeEstimator):
-    """Mean of the last two jobs of the user that ended, at most what the user asks for.
+    """Mean run time of the user's last two completed jobs, at most the requested time.
 
     Tsafrir, Etsion and Feitelson, "Backfilling using system-generated predictions rather than user
-    runtime estimates", IEEE TPDS 18(6), 2007, section 3. Of a user without a past: the request, if
-    there is one. It has no range: all three quantiles are the same.
+    runtime estimates", IEEE TPDS 18(6), 2007, section 3. For a user without completed jobs: the
+    request, if there is one. There is no range: all three quantiles are equal.
     """
 
     name: ClassVar[str] = "last_two"
@@ -23,7 +23,7 @@ class LastTwoRunTimes(RunTimeEstimator):
         self._last_s: dict[str, list[float]] = {}
 
     def estimate(self, spec: JobSpec, now: float) -> RunTimeEstimate | None:
-        """The mean; None for a user without a past who asks for nothing."""
+        """The mean; None for a user without completed jobs who requests no time."""
         last_s = self._last_s.get(spec.user)
         expected_s = sum(last_s) / len(last_s) if last_s else spec.estimate_s
         if expected_s is None:
@@ -33,7 +33,7 @@ class LastTwoRunTimes(RunTimeEstimator):
         return RunTimeEstimate(expected_s, expected_s, expected_s)
 
     def learn(self, job: Job, run_s: float, now: float) -> None:
-        """Remember it in place of the last but one."""
+        """Keep this run time and the one before."""
         self._last_s[job.spec.user] = [*self._last_s.get(job.spec.user, ())[-1:], run_s]
 
     def save(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Estimator ``learned``: what jobs like this one took, told as a median and a range."""
+"""Estimator ``learned``: median and range of the run times of similar jobs."""
 
 import random
 from math import exp, floor, log, log2
@@ -14,31 +14,32 @@ from outrider_policies.estimators.quantile_levels import QuantileLevels
 
 BINS: Final = 96
 LONGEST_S: Final = 3e6
-"""Bins of run time are even in its logarithm, from a second to five weeks: 17 % wide."""
+"""Bins are even in the logarithm of the run time, from one second to five weeks: 17 % wide."""
 _WIDTH: Final = log(LONGEST_S) / BINS
 
 LEVELS: Final = (
-    Level(0.9995, 5.0),  # its class
-    Level(0.999, 5.0),  # and what it asks for, to a factor of two
-    Level(0.998, 5.0),  # and CPUs, to a factor of two
-    Level(0.998, 8.0),  # what it asks for, to the second
-    Level(0.99, 8.0),  # its VO, and what it asks for to a factor of two
-    Level(0.99, 8.0),  # its user
-    Level(0.8, 4.0),  # its user's last few
-    Level(0.98, 6.0),  # its user, and what it asks for to a factor of two
-    Level(0.97, 6.0),  # jobs just like it: user, request and CPUs
-    Level(0.7, 4.0),  # the last few of those
+    Level(0.9995, 5.0),  # class
+    Level(0.999, 5.0),  # class, requested time to a factor of two
+    Level(0.998, 5.0),  # class, requested time and CPUs to a factor of two
+    Level(0.998, 8.0),  # class, requested time to the second
+    Level(0.99, 8.0),  # class, VO, requested time to a factor of two
+    Level(0.99, 8.0),  # class, user
+    Level(0.8, 4.0),  # the same, short memory
+    Level(0.98, 6.0),  # class, user, requested time to a factor of two
+    Level(0.97, 6.0),  # class, user, requested time to the second, CPUs
+    Level(0.7, 4.0),  # the same, short memory
 )
 _USER: Final = 5
-"""The level of the user alone."""
+"""Index of the level of the user."""
 
 TARGETS: Final = (0.1, 0.5, 0.9)
 _LEVEL_STEP: Final = 0.0005
-"""How fast quantiles are corrected: slowly, for hundreds of alike jobs end within a minute."""
-_SPEECHLESS_JOBS: Final = 10
-"""Completions before anything is said."""
-_MOST_OPEN: Final = 50_000
-"""Estimates kept until their job ends; the oldest go first. Removed jobs never end."""
+"""Step of the quantile correction: small, because hundreds of similar jobs end within a minute."""
+_WARM_UP_JOBS: Final = 10
+"""Completions before the first estimate."""
+_MAX_OPEN: Final = 50_000
+"""Most estimates kept for jobs that have not ended; the oldest are dropped first, because removed
+jobs are never reported."""
 
 
 class LearnedSettings(PolicySettings, frozen=True):
@@ -51,8 +52,8 @@ class LearnedSettings(PolicySettings, frozen=True):
     ] = 4096  # fmt: skip
 
 
-class _Told(msgspec.Struct):
-    """What was told of jobs that have not ended: of those alike, the same."""
+class _IssuedEstimate(msgspec.Struct):
+    """The estimate issued for jobs that have not ended and have equal specifications."""
 
     requested_s: float | None
     quantiles: tuple[float, float, float]
@@ -60,15 +61,15 @@ class _Told(msgspec.Struct):
 
 
 class LearnedRunTimes(RunTimeEstimator):
-    """Learns the distribution of run times on line, from the general to the special.
+    """Learns the distribution of run times online.
 
-    The logarithm of the run time falls into bins; `ContextHistograms` foretells the bin from the
-    job's class, VO, user, request and CPUs, with long and short memories of what ended before, and
-    learns which of them to believe. `QuantileLevels` moves the quantiles until eight of ten run
-    times lie in the range. An estimate costs some 45 microseconds, whatever was learned before.
+    `ContextHistograms` predicts the bin of the logarithm of the run time from the job's class, VO,
+    user, request and CPUs, with long and short memories, and learns how to weight them.
+    `QuantileLevels` moves the quantiles until eight of ten run times lie in the range. An estimate
+    costs some 45 microseconds, independent of what was learned.
 
-    It learns when a job ends, from nothing that is later than that; what runs still is not known
-    to it, so that long jobs are late to be learned of.
+    It learns from jobs when they end. Jobs still running are not used, so long jobs are learned
+    late.
     """
 
     name: ClassVar[str] = "learned"
@@ -81,41 +82,43 @@ class LearnedRunTimes(RunTimeEstimator):
         self._histograms = ContextHistograms(LEVELS, BINS, settings.contexts, _USER)
         self._quantiles = QuantileLevels(TARGETS, _LEVEL_STEP)
         self._learned_n = 0
-        # By the specification as it comes back, in which the estimate stands for the request.
-        self._open: dict[JobSpec, _Told] = {}
+        # Keyed by the specification as `learn` gets it: its estimate_s is the issued median.
+        self._open: dict[JobSpec, _IssuedEstimate] = {}
 
     def estimate(self, spec: JobSpec, now: float) -> RunTimeEstimate | None:
         """The three quantiles; None before ten jobs have ended."""
-        if self._learned_n < _SPEECHLESS_JOBS:
+        if self._learned_n < _WARM_UP_JOBS:
             return None
-        low, median, high = self._read(self._histograms.predict(_keys(spec, spec.estimate_s)))
+        low, median, high = self._quantiles_of(
+            self._histograms.predict(_keys(spec, spec.estimate_s))
+        )
         self._remember(spec, (low, median, high))
         return RunTimeEstimate(median, low, high)
 
     def _remember(self, spec: JobSpec, quantiles: tuple[float, float, float]) -> None:
-        comes_back = msgspec.structs.replace(spec, estimate_s=quantiles[1])
-        alike = self._open.get(comes_back)
-        jobs = 1 if alike is None else alike.jobs + 1
-        self._open[comes_back] = _Told(spec.estimate_s, quantiles, jobs)
-        if len(self._open) > _MOST_OPEN:
+        as_returned = msgspec.structs.replace(spec, estimate_s=quantiles[1])
+        before = self._open.get(as_returned)
+        jobs = 1 if before is None else before.jobs + 1
+        self._open[as_returned] = _IssuedEstimate(spec.estimate_s, quantiles, jobs)
+        if len(self._open) > _MAX_OPEN:
             del self._open[next(iter(self._open))]
 
     def learn(self, job: Job, run_s: float, now: float) -> None:
-        """Take in how long it ran, and whether its estimate held."""
+        """Learn a run time, and whether it was within the issued quantiles."""
         requested_s = job.spec.estimate_s
-        told = self._open.get(job.spec)
-        if told is not None:
-            requested_s = told.requested_s
-            self._quantiles.learn(run_s, told.quantiles)
-            told.jobs -= 1
-            if not told.jobs:
+        issued = self._open.get(job.spec)
+        if issued is not None:
+            requested_s = issued.requested_s
+            self._quantiles.learn(run_s, issued.quantiles)
+            issued.jobs -= 1
+            if not issued.jobs:
                 del self._open[job.spec]
         place = int(log(max(run_s, 1.0)) / _WIDTH)
         self._histograms.learn(_keys(job.spec, requested_s), min(place, BINS - 1))
         self._learned_n += 1
 
-    def _read(self, probabilities: Any) -> tuple[float, float, float]:
-        """Where the distribution reaches the levels: even in the logarithm within a bin."""
+    def _quantiles_of(self, probabilities: Any) -> tuple[float, float, float]:
+        """Quantiles of the distribution, seconds; log-uniform within a bin."""
         reached = np.cumsum(probabilities)
         levels = self._quantiles.levels * reached[-1]
         found = np.searchsorted(reached, levels)
@@ -131,8 +134,8 @@ class LearnedRunTimes(RunTimeEstimator):
             "quantiles": self._quantiles.save(),
             "learned_n": self._learned_n,
             "open": [
-                [msgspec.to_builtins(spec), msgspec.to_builtins(told)]
-                for spec, told in self._open.items()
+                [msgspec.to_builtins(spec), msgspec.to_builtins(issued)]
+                for spec, issued in self._open.items()
             ],
         }
 
@@ -144,13 +147,13 @@ class LearnedRunTimes(RunTimeEstimator):
         self._histograms = histograms
         self._learned_n = saved["learned_n"]
         self._open = {
-            msgspec.convert(spec, JobSpec): msgspec.convert(told, _Told)
-            for spec, told in saved["open"]
+            msgspec.convert(spec, JobSpec): msgspec.convert(issued, _IssuedEstimate)
+            for spec, issued in saved["open"]
         }
 
 
 def _keys(spec: JobSpec, requested_s: float | None) -> tuple[tuple[Any, ...], ...]:
-    """What the job is like, one key for each of `LEVELS`."""
+    """The job's context keys, one for each of `LEVELS`."""
     kind, user = spec.job_class, spec.user
     size = floor(log2(spec.cpus))
     length = -1 if not requested_s else floor(log2(max(requested_s, 1.0)))

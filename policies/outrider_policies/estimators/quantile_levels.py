@@ -1,4 +1,4 @@
-"""Quantiles that keep their promise: levels that move until they are met as often as they say."""
+"""Calibrated quantiles: levels that adapt until their coverage meets the targets."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,23 +10,23 @@ Floats = NDArray[np.float64]
 
 
 class QuantileLevels:
-    """At which levels a predicted distribution must be read to be right as often as promised.
+    """Levels at which to evaluate a predicted distribution to get the target coverage.
 
-    A tenth percentile is right if a tenth of what comes lies below it. Where a distribution is
-    too narrow, or the world drifts away from it, that fails; so each level is moved by what came
-    (adaptive conformal inference: Gibbs and Candes, NeurIPS 2021, equation 2):
+    A tenth percentile is right if a tenth of the observations lies below it. If the distribution
+    is too narrow or drifts, that fails; so each level is corrected by every observation (adaptive
+    conformal inference: Gibbs and Candes, NeurIPS 2021, equation 2):
 
         level += step (target - [observed <= predicted])
 
-    In the long run the promise is kept whatever the distribution was, as far as levels may go.
+    In the long run the coverage meets the target for any distribution, within the limits below.
 
     Args:
-        targets: what is promised, ascending, each between 0 and 1.
-        step: how fast levels move.
+        targets: target coverage, ascending, each between 0 and 1.
+        step: learning rate of the levels.
 
     Attributes:
-        levels: (n,) where to read the distribution now, ascending. None passes the middle
-            between two targets, nor the last tenth of the way to 0 or 1.
+        levels: (n,) present levels, ascending. Each stays between the midpoints to its neighbours'
+            targets, and at least a tenth of the outer targets' distance away from 0 and 1.
     """
 
     def __init__(self, targets: Sequence[float], step: float) -> None:
@@ -38,7 +38,7 @@ class QuantileLevels:
         self._most = np.concatenate([middles, 1.0 - (1.0 - self.targets[-1:]) / 10.0])
 
     def learn(self, observed: float, predicted: Sequence[float]) -> None:
-        """Take in one observation; `predicted` are the quantiles that were read for it."""
+        """Learn from one observation; `predicted`: (n,) quantiles that were issued for it."""
         met = observed <= np.asarray(predicted)
         moved = self.levels + self._step * (self.targets - met)
         self.levels = np.clip(moved, self._least, self._most)

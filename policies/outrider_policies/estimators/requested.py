@@ -1,4 +1,4 @@
-"""Estimator ``user``: what its user asked for. The least that another must do better than."""
+"""Estimator ``user``: the requested run time, the baseline for other estimators."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from outrider.api import Job, JobSpec, RunTimeEstimate, RunTimeEstimator
 
 
 class UserRunTimes(RunTimeEstimator):
-    """What the user said, without a range: no opinion where nothing was said."""
+    """The requested run time, without a range; no estimate if none was requested."""
 
     name: ClassVar[str] = "user"
     description: ClassVar[str] = "What the user asked for; learns nothing."

@@ -1,1 +1,1 @@
-"""Policies that plan a whole machine: Vengerov 2005 and what it is held against."""
+"""Policies that plan whole machines: Vengerov 2005 and its baselines."""

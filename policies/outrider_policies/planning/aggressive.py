@@ -1,4 +1,4 @@
-"""Vengerov's baseline: preempt and shrink whenever something waits, without learning."""
+"""Vengerov's baseline: preempt and shrink whenever jobs are queued, without learning."""
 
 from collections.abc import Iterable
 from typing import ClassVar
@@ -7,24 +7,29 @@ import numpy as np
 
 from outrider.api import Move, Queue, SiteView
 from outrider_policies.planning.best_fit_stage import fill, open_plans
-from outrider_policies.planning.forcing import Candidates, carry_out, forcible, shrinkable
+from outrider_policies.planning.forcing import (
+    Candidates,
+    place_candidate,
+    preemption_candidates,
+    shrink_candidates,
+)
 from outrider_policies.planning.machine_plan import MachinePlan
 from outrider_policies.planning.planner import RoundPlanner
-from outrider_policies.planning.queued_jobs import WaitingJobs
+from outrider_policies.planning.queued_jobs import QueuedJobs
 from outrider_policies.planning.settings import PlanningSettings
 
 
 class Aggressive(RoundPlanner[PlanningSettings]):
-    """Best fit; then the smallest waiting job is forced in, or shrunk onto what is free.
+    """Best fit; then the smallest queued job preempts others, or is shrunk to the free CPUs.
 
     Vengerov 2005, section 5, second row of figure 2: "considers preemptive scheduling followed by
     oversubscribing", with the smallest job, which the paper found better than the one of the
-    highest utility. Of equally small ones that of the highest unit utility is taken; a job that is
-    worth nothing any more preempts nobody. A learned policy must be shown against this one.
+    highest utility. Of equally small jobs, the one of the highest unit utility is taken; a job
+    without utility left preempts no others. This is the baseline for a learned policy.
     """
 
     name = "aggressive"
-    description = "preempts for, or shrinks, the smallest waiting job whenever one waits"
+    description = "preempts for, or shrinks, the smallest queued job whenever one is queued"
     api_version = 1
     presets: ClassVar = {
         "over": {"preempt": False},
@@ -32,23 +37,23 @@ class Aggressive(RoundPlanner[PlanningSettings]):
     }
 
     def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
-        """Best fit on all machines, then each for itself."""
-        waiting = WaitingJobs(queue, view, self.lengths)
+        """Best fit over all machines, then preempting and shrinking on each."""
+        queued = QueuedJobs(queue, view, self.lengths)
         plans = open_plans(view, self.lengths)
-        fill(plans, waiting)
+        fill(plans, queued)
         for plan in plans:
-            self._add_smallest(plan, waiting)
+            self._add_smallest(plan, queued)
         return [move for plan in plans for move in plan.moves()]
 
-    def _add_smallest(self, plan: MachinePlan, waiting: WaitingJobs) -> None:
+    def _add_smallest(self, plan: MachinePlan, queued: QueuedJobs) -> None:
         if self.settings.preempt:
-            _take_smallest(forcible(plan, waiting), plan, waiting)
+            _take_smallest(preemption_candidates(plan, queued), plan, queued)
         if self.settings.oversubscribe:
-            _take_smallest(shrinkable(plan, waiting), plan, waiting)
+            _take_smallest(shrink_candidates(plan, queued), plan, queued)
 
 
-def _take_smallest(candidates: Candidates, plan: MachinePlan, waiting: WaitingJobs) -> None:
+def _take_smallest(candidates: Candidates, plan: MachinePlan, queued: QueuedJobs) -> None:
     if len(candidates.rows):
-        asked = waiting.asked[candidates.rows]
-        smallest = int(np.lexsort((-candidates.units, asked))[0])
-        carry_out(plan, waiting, candidates, smallest)
+        requested = queued.requested[candidates.rows]
+        smallest = int(np.lexsort((-candidates.units, requested))[0])
+        place_candidate(plan, queued, candidates, smallest)

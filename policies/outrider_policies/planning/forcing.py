@@ -1,4 +1,4 @@
-"""What can be done for a job that does not fit: force it in, or shrink it (Vengerov 2005, 4.1)."""
+"""Ways to start a job that does not fit: preempt others, or shrink it (Vengerov 2005, 4.1)."""
 
 from typing import Final, NamedTuple
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from outrider_policies.planning.best_fit_stage import fit_best
 from outrider_policies.planning.machine_plan import MachinePlan, Run
-from outrider_policies.planning.queued_jobs import WaitingJobs
+from outrider_policies.planning.queued_jobs import QueuedJobs
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -18,14 +18,14 @@ SHRUNK: Final = "shrunk"
 
 
 class Candidates(NamedTuple):
-    """Waiting jobs that could be given a place on a machine, one element each.
+    """Queued jobs that could be placed on a machine.
 
     Attributes:
-        rows: in the queue.
-        cpus: they would get.
-        remaining_s: seconds until they would complete on these.
-        units: unit utilities then.
-        preempted_n: runs that would be suspended for them, the least in remaining utility first.
+        rows: (n,) rows in the queue.
+        cpus: (n,) CPUs that each would get.
+        remaining_s: (n,) seconds until it would complete on these.
+        units: (n,) unit utility at that time.
+        preempted_n: (n,) runs that would be suspended for it, lowest remaining utility first.
     """
 
     rows: Rows
@@ -35,7 +35,7 @@ class Candidates(NamedTuple):
     preempted_n: Rows
 
     def where(self, mask: NDArray[np.bool_]) -> "Candidates":
-        """Those for which the mask is true."""
+        """The candidates for which the (n,) mask is true."""
         return Candidates(
             self.rows[mask],
             self.cpus[mask],
@@ -46,59 +46,59 @@ class Candidates(NamedTuple):
 
 
 def by_remaining_utility(plan: MachinePlan) -> list[Run]:
-    """The runs of a machine in the order in which they would be suspended."""
+    """The runs of a machine in the order of suspension: lowest remaining utility first."""
     return sorted(plan.runs, key=lambda run: run.remaining_utility)
 
 
-def forcible(plan: MachinePlan, waiting: WaitingJobs) -> Candidates:
-    """Jobs that could run on all their CPUs if others were suspended (steps 4 and 5).
+def preemption_candidates(plan: MachinePlan, queued: QueuedJobs) -> Candidates:
+    """Jobs that could run on all requested CPUs if other runs were suspended (steps 4 and 5).
 
-    One that would have to suspend a run of a remaining utility as high as its own is none: of two
-    jobs that are both worth nothing any more, neither should push the other out.
+    A job may only preempt runs of lower remaining utility than its own: of two jobs that are both
+    worth nothing any more, neither should preempt the other.
     """
-    can = waiting.may_run_on(plan.machine, plan.left) & (waiting.asked <= plan.cpus)
+    can = queued.may_run_on(plan.machine, plan.left) & (queued.requested <= plan.cpus)
     rows = np.flatnonzero(can)
     runs = by_remaining_utility(plan)
     free_after = plan.free + np.cumsum([0, *(run.cpus for run in runs)])
-    asked = waiting.asked[rows]
-    preempted_n = np.searchsorted(free_after, asked)
-    remaining_s = waiting.left_s[rows] / plan.speed
-    units = waiting.units(rows, remaining_s)
+    requested = queued.requested[rows]
+    preempted_n = np.searchsorted(free_after, requested)
+    remaining_s = queued.left_s[rows] / plan.speed
+    units = queued.units(rows, remaining_s)
     highest = np.array([-np.inf, *(run.remaining_utility for run in runs)])[preempted_n]
-    candidates = Candidates(rows, asked, remaining_s, units, preempted_n)
+    candidates = Candidates(rows, requested, remaining_s, units, preempted_n)
     return candidates.where(highest < units / remaining_s)
 
 
-def shrinkable(plan: MachinePlan, waiting: WaitingJobs) -> Candidates:
-    """Jobs on the free CPUs, even if these are fewer than they ask for (step 8)."""
+def shrink_candidates(plan: MachinePlan, queued: QueuedJobs) -> Candidates:
+    """Jobs on the free CPUs, even if these are fewer than requested (step 8)."""
     rows = (
-        np.flatnonzero(waiting.may_run_on(plan.machine, plan.left))
+        np.flatnonzero(queued.may_run_on(plan.machine, plan.left))
         if plan.free
         else np.empty(0, np.intp)
     )
-    asked = waiting.asked[rows]
-    cpus = np.minimum(asked, plan.free)
-    remaining_s = waiting.left_s[rows] * asked / (np.maximum(cpus, 1) * plan.speed)
-    units = waiting.units(rows, remaining_s)
+    requested = queued.requested[rows]
+    cpus = np.minimum(requested, plan.free)
+    remaining_s = queued.left_s[rows] * requested / (np.maximum(cpus, 1) * plan.speed)
+    units = queued.units(rows, remaining_s)
     return Candidates(rows, cpus, remaining_s, units, np.zeros(len(rows), dtype=np.intp))
 
 
-def carry_out(
+def place_candidate(
     plan: MachinePlan,
-    waiting: WaitingJobs,
+    queued: QueuedJobs,
     candidates: Candidates,
     chosen: int,
     scores: dict[str, float] | None = None,
 ) -> Run:
-    """Give a candidate its place, and what it leaves over to those that fit there.
+    """Place a candidate, then fill the CPUs it leaves free by best fit.
 
-    Jobs that were preempted for it wait like all others then.
+    Jobs that were preempted for it are queued, and may be placed again.
     """
     preempted = int(candidates.preempted_n[chosen])
-    plan.suspend(by_remaining_utility(plan)[:preempted], waiting)
+    plan.suspend(by_remaining_utility(plan)[:preempted], queued)
     row, cpus = int(candidates.rows[chosen]), int(candidates.cpus[chosen])
     reason = FORCED if preempted else SHRUNK
-    placed = plan.place(waiting, row, cpus, float(candidates.units[chosen]), reason)
+    placed = plan.place(queued, row, cpus, float(candidates.units[chosen]), reason)
     placed.scores = scores
-    fit_best(plan, waiting)
+    fit_best(plan, queued)
     return placed

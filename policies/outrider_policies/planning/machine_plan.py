@@ -1,4 +1,4 @@
-"""What one machine will run after this round, and the moves that bring it there."""
+"""A plan of what one machine runs after a scheduling pass, and the moves towards it."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -16,7 +16,7 @@ from outrider.api import (
     Move,
     SiteView,
 )
-from outrider_policies.planning.queued_jobs import WaitingJobs, work_left_s
+from outrider_policies.planning.queued_jobs import QueuedJobs, work_left_s
 from outrider_policies.planning.run_lengths import RunLengths
 
 Floats = NDArray[np.float64]
@@ -26,29 +26,29 @@ PREEMPTED: Final = "preempted"
 
 
 class Run:
-    """A job on a machine, as it runs or as a plan has it.
+    """A present or planned run of a job.
 
     Attributes:
         job: the job.
-        asked: CPUs it asks for.
-        cpus: CPUs it has.
-        ideal_s: its whole work, seconds on all the CPUs it asks for at speed 1.
+        requested: CPUs it requests.
+        cpus: CPUs it has in the plan.
+        ideal_s: its whole work, seconds on all requested CPUs at speed 1.
         left_s: work left, in the same unit.
-        remaining_s: seconds until it completes on the CPUs it has.
-        unit: its unit utility then.
-        row: its row in the queue, if it waited until this round; else None.
-        reason: why it has these CPUs; empty for a run that was left alone.
-        scores: of the alternatives, where a value function decided.
+        remaining_s: seconds until it completes on `cpus`.
+        unit: its unit utility at that time.
+        row: its row in the queue if it is started in this pass; otherwise None.
+        reason: why it has these CPUs; empty for an unchanged run.
+        scores: values of the alternatives, where a value function decided.
     """
 
     __slots__ = (
-        "asked", "cpus", "ideal_s", "job", "left_s", "reason", "remaining_s", "row", "scores",
+        "cpus", "ideal_s", "job", "left_s", "reason", "remaining_s", "requested", "row", "scores",
         "unit",
     )  # fmt: skip
 
     def __init__(self, job: Job, cpus: int, ideal_s: float, left_s: float) -> None:
         self.job = job
-        self.asked = job.spec.cpus
+        self.requested = job.spec.cpus
         self.cpus = cpus
         self.ideal_s = ideal_s
         self.left_s = left_s
@@ -60,21 +60,21 @@ class Run:
 
     @property
     def remaining_utility(self) -> float:
-        """Unit utility at completion a second until then (Vengerov 2005, 4.1, step 4)."""
+        """Unit utility at completion per second until then (Vengerov 2005, 4.1, step 4)."""
         return self.unit / self.remaining_s
 
 
 class MachinePlan:
-    """The runs of a machine, to be rearranged; nothing happens until its `moves` are made.
+    """The planned runs of a machine; changes take effect only by its `moves`.
 
     Attributes:
         machine: its number.
-        cpus: CPUs it has.
-        free: CPUs on which nothing runs.
-        speed: work a CPU does in a second.
-        left: resources besides CPUs that nothing uses, by name, of those it declares. What a
-            suspended run gives back counts in the next round only.
-        runs: its runs, those that began in this round last.
+        cpus: its CPUs.
+        free: CPUs on which nothing runs in the plan.
+        speed: work that a CPU does per second.
+        left: resources besides CPUs that are unused, by name, of those the machine declares. What
+            a suspended run frees counts from the next pass on only.
+        runs: its runs, those started in this pass last.
     """
 
     def __init__(self, machine: int, view: SiteView, lengths: RunLengths) -> None:
@@ -94,7 +94,7 @@ class MachinePlan:
             ideal_s = lengths.ideal_s(job)
             self.runs.append(Run(job, job.cpus, ideal_s, work_left_s(job, ideal_s, view.now)))
         self._before = self.cpus_by_job()
-        self.expect(self.runs)
+        self.update_completions(self.runs)
 
     def cpus_by_job(self) -> dict[int, int]:
         """CPUs of each run, by job number."""
@@ -102,65 +102,65 @@ class MachinePlan:
 
     @property
     def has_started(self) -> bool:
-        """Whether a waiting job was given a place in this round."""
+        """Whether a queued job was placed in this pass."""
         return any(run.row is not None for run in self.runs)
 
     def grow(self) -> None:
-        """Give free CPUs to runs that have fewer than they ask for, the oldest first."""
+        """Give free CPUs to runs that have fewer than they request, the oldest first."""
         grown = []
         for run in self.runs:
-            more = min(self.free, run.asked - run.cpus)
+            more = min(self.free, run.requested - run.cpus)
             if more > 0:
-                self.give(run, run.cpus + more, GROW)
+                self.set_cpus(run, run.cpus + more, GROW)
                 grown.append(run)
-        self.expect(grown)
+        self.update_completions(grown)
 
-    def give(self, run: Run, cpus: int, reason: str) -> None:
-        """A run has so many CPUs from now on; its `remaining_s` and `unit` stay as they were."""
+    def set_cpus(self, run: Run, cpus: int, reason: str) -> None:
+        """Set a run's CPUs; `remaining_s` and `unit` need `update_completions` afterwards."""
         self.free -= cpus - run.cpus
         run.cpus, run.reason = cpus, reason
 
-    def place(self, waiting: WaitingJobs, row: int, cpus: int, unit: float, reason: str) -> Run:
-        """A waiting job runs here from now on.
+    def place(self, queued: QueuedJobs, row: int, cpus: int, unit: float, reason: str) -> Run:
+        """Plan the start of a queued job here.
 
         Args:
-            waiting: the queue, in which it is open no more.
-            row: the job's.
-            cpus: how many; no more than are free.
-            unit: its unit utility when it completes on these.
-            reason: why.
+            queued: the queue; its row is marked as taken.
+            row: the job's row.
+            cpus: CPUs for it, at most `free`.
+            unit: its unit utility at completion on these.
+            reason: recorded in the decision.
         """
-        ideal_s, left_s = float(waiting.ideal_s[row]), float(waiting.left_s[row])
-        run = Run(waiting.jobs[row], cpus, ideal_s, left_s)
-        run.remaining_s = run.left_s * run.asked / (cpus * self.speed)
+        ideal_s, left_s = float(queued.ideal_s[row]), float(queued.left_s[row])
+        run = Run(queued.jobs[row], cpus, ideal_s, left_s)
+        run.remaining_s = run.left_s * run.requested / (cpus * self.speed)
         run.unit, run.row, run.reason = unit, row, reason
-        waiting.is_open[row] = False
+        queued.is_open[row] = False
         self.runs.append(run)
         self.free -= cpus
         self._use(run.job, -1.0)
         return run
 
     def _use(self, job: Job, sign: float) -> None:
-        """A job that begins in this round uses resources, or after all does not."""
+        """Take the resources of a start planned in this pass (-1.0), or return them (1.0)."""
         if job.spec.resources is not None:
             for name, amount in job.spec.resources.amounts():
                 if name in self.left:
                     self.left[name] += sign * amount
 
-    def suspend(self, runs: Sequence[Run], waiting: WaitingJobs) -> None:
-        """Runs give their CPUs back and wait again; what began in this round does not begin."""
+    def suspend(self, runs: Sequence[Run], queued: QueuedJobs) -> None:
+        """Suspend runs and put them in the queue; starts planned in this pass are cancelled."""
         for run in runs:
             self.runs.remove(run)
             self.free += run.cpus
             if run.row is not None:
-                waiting.is_open[run.row] = True
+                queued.is_open[run.row] = True
                 self._use(run.job, 1.0)
         ran = [run for run in runs if run.row is None]
         if ran:
-            waiting.add([run.job for run in ran], self.machine, [run.ideal_s for run in ran])
+            queued.add([run.job for run in ran], self.machine, [run.ideal_s for run in ran])
 
     def moves(self) -> Iterator[Move]:
-        """What changes, CPUs given back before they are taken."""
+        """The changes as moves; CPUs are released before others take them."""
         running = {run.job.number for run in self.runs}
         for number in self._before:
             if number not in running:
@@ -178,28 +178,28 @@ class MachinePlan:
             return SHRINK
         if run.job.state == SUSPENDED_STATE:
             return RESUME
-        return START if run.cpus == run.asked else SHRINK
+        return START if run.cpus == run.requested else SHRINK
 
     def units(self, runs: Sequence[Run], remaining_s: Floats) -> Floats:
-        """Unit utilities of runs, if they complete in so many seconds."""
+        """(runs,) unit utilities if the runs complete in `remaining_s` (runs,) seconds."""
         utilities = [self._view.utility(run.job) for run in runs]
         turnaround_s = remaining_s + [self._age_s(run.job) for run in runs]
         ideal_s = np.array([run.ideal_s for run in runs])
         first = utilities[0]
-        if all(utility is first for utility in utilities):  # one call for all costs a fifth
+        if all(utility is first for utility in utilities):  # a fifth of the cost of single calls
             return first.unit(turnaround_s, ideal_s)
         each = zip(utilities, turnaround_s, ideal_s, strict=True)
         return np.array([float(utility.unit(spent, ideal)) for utility, spent, ideal in each])
 
-    def expect(self, runs: Sequence[Run]) -> None:
-        """Set when runs complete on the CPUs they have, and what they are worth then."""
+    def update_completions(self, runs: Sequence[Run]) -> None:
+        """Recompute `remaining_s` and `unit` of runs for the CPUs they have."""
         if not runs:
             return
-        remaining_s = np.array([run.left_s * run.asked / run.cpus for run in runs]) / self.speed
+        remaining_s = np.array([run.left_s * run.requested / run.cpus for run in runs]) / self.speed
         units = self.units(runs, remaining_s)
         for run, seconds, unit in zip(runs, remaining_s.tolist(), units.tolist(), strict=True):
             run.remaining_s, run.unit = seconds, unit
 
     def _age_s(self, job: Job) -> float:
-        """Seconds since its submission; where nobody saw that, since its start."""
+        """Seconds since its submission; if that is unknown, since its start."""
         return self._view.now - (job.start_s if job.submit_s is None else job.submit_s)

@@ -1,4 +1,4 @@
-"""What the planning policies after Vengerov share: when to plan, and from which lengths."""
+"""The base of the planning policies after Vengerov: when to plan, and run time estimates."""
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
@@ -18,9 +18,9 @@ from outrider.api import (
     Queue,
     SiteView,
 )
-from outrider_policies.planning.completion_utility import Asked, asked_by
+from outrider_policies.planning.completion_utility import JobRequest, request_of
+from outrider_policies.planning.explanations import what_it_waits_for, what_its_run_brings
 from outrider_policies.planning.run_lengths import RunLengths
-from outrider_policies.planning.sentences import what_it_waits_for, what_its_run_brings
 from outrider_policies.planning.settings import LengthSettings
 
 LengthSettingsT = TypeVar("LengthSettingsT", bound=LengthSettings)
@@ -34,56 +34,56 @@ class RoundPlanner(Plans, Learns, Listens, Policy[LengthSettingsT]):
     def __init__(self, settings: LengthSettingsT, rng: Any) -> None:
         super().__init__(settings, rng)
         self.lengths = RunLengths(settings.assumed_s, None)
-        self._has_news = True
+        self._plan_is_due = True
         self._planned_s: float | None = None
 
     @abstractmethod
     def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
-        """The moves of a round."""
+        """The moves of a scheduling pass."""
 
     def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
-        """The moves of a round; none where nothing but the last moves happened since the last."""
-        if view.now == self._planned_s and not self._has_news:
+        """The moves of a pass; none if only the policy's own moves happened since the last."""
+        if view.now == self._planned_s and not self._plan_is_due:
             return ()
-        self._planned_s, self._has_news = view.now, False
+        self._planned_s, self._plan_is_due = view.now, False
         return self.rearrange(queue, view)
 
     def on_enqueue(self, job: Job, view: SiteView) -> None:
-        """A job that came is news; one that this policy preempted is none."""
+        """Plan again if a job was submitted; not for one that this policy preempted."""
         if job.state != SUSPENDED_STATE:
-            self._has_news = True
+            self._plan_is_due = True
 
     def on_machine_event(self, kind: int, machine: int, view: SiteView) -> None:
-        """Whatever happens to a machine is news."""
-        self._has_news = True
+        """Plan again after every event of a machine."""
+        self._plan_is_due = True
 
     def group_key(self, job: Job, view: SiteView) -> Hashable:
-        """What its utility is reckoned from."""
-        return asked_by(job)
+        """The request from which the job's utility is computed."""
+        return request_of(job)
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
-        """An end is news, and tells how long a job runs of which nobody said it; no rewards."""
-        self._has_news = True
-        if outcome.ending == COMPLETED_RUN and Asked(*outcome.key).estimate_s is None:  # type: ignore[misc]
+        """Plan again; learn the length of jobs without an estimate. Returns no rewards."""
+        self._plan_is_due = True
+        if outcome.ending == COMPLETED_RUN and JobRequest(*outcome.key).estimate_s is None:  # type: ignore[misc]
             self.lengths.completed(outcome.run_s)
         return ()
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """What it waits for, or what its run is expected to bring."""
+        """What a queued job waits for, or the utility that a run is expected to earn."""
         if job.state == RUNNING:
             return what_its_run_brings(job, view, self.lengths)
         return what_it_waits_for(job, view)
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """How long jobs without estimate run, and whether the present moment was planned."""
+        """Lengths of jobs without an estimate, and whether the present moment was planned."""
         return {
             "lengths": self.lengths.save(),
-            "has_news": self._has_news,
+            "has_news": self._plan_is_due,
             "planned_s": self._planned_s,
         }
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
         """Go on from what `save` gave."""
         self.lengths.restore(saved["lengths"])
-        self._has_news = bool(saved["has_news"])
+        self._plan_is_due = bool(saved["has_news"])
         self._planned_s = saved["planned_s"]

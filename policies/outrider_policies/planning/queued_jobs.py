@@ -1,7 +1,7 @@
-"""The queue as a planning policy reckons with it: what each job needs, and what it would be worth.
+"""The queue for planning policies: the work and the utility of every queued job, in columns.
 
-Columns rather than jobs one by one: in an overloaded system thousands wait, and each round looks
-at all of them.
+Columns rather than single jobs, because in an overloaded system thousands are queued, and every
+scheduling pass looks at all of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,25 +19,24 @@ Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 LEAST_LEFT: Final = 1e-3
-"""A run that outlasts its estimate is taken to end soon: this part of the estimate is left."""
+"""Least work left as a ratio of the estimate, for a run that exceeds its estimate."""
 
 
-class WaitingJobs:
-    """Waiting jobs by row, in the order in which they got in line; the preempted of a round last.
+class QueuedJobs:
+    """Queued jobs by row, in queue order; jobs preempted in this pass are last.
 
     Attributes:
-        jobs: the jobs.
-        asked: (n,) CPUs each asks for.
-        left_s: (n,) work left, seconds on all those CPUs at speed 1.
+        jobs: (n,) the jobs.
+        requested: (n,) requested CPUs.
+        left_s: (n,) work left, seconds on all requested CPUs at speed 1.
         ideal_s: (n,) the whole work, in the same unit.
-        home: (n,) the machine on which a preempted job waits to go on; `NOWHERE`: it may run
-            anywhere.
-        is_open: (n,) not yet taken in this round.
+        home: (n,) the machine on which a preempted job must resume; `NOWHERE`: any machine.
+        is_open: (n,) whether it is not yet placed in this pass.
     """
 
     def __init__(self, queue: Queue, view: SiteView, lengths: RunLengths) -> None:
         self.jobs: list[Job] = list(queue.jobs)
-        self.asked = queue.cpus
+        self.requested = queue.cpus
         self.ideal_s = lengths.of_queue(queue.estimate_s)
         self.left_s = self.ideal_s.copy()
         self.home = np.full(len(self.jobs), NOWHERE)
@@ -53,12 +52,12 @@ class WaitingJobs:
         self._bound = self._which_are_bound()
 
     def _which_are_bound(self) -> list[int]:
-        """Rows of those that ask for more than CPUs, or may not run on every machine."""
+        """Rows that request more than CPUs, or are not eligible for every machine."""
         specs = enumerate(job.spec for job in self.jobs)
         return [row for row, spec in specs if spec.eligible or spec.resources is not None]
 
     def may_run_on(self, machine: int, left: Mapping[str, float]) -> Mask:
-        """(n,) open and possible on a machine; whether it has the CPUs is not asked.
+        """(n,) open and possible on a machine; the machine's CPUs are not checked.
 
         Args:
             machine: its number.
@@ -74,22 +73,22 @@ class WaitingJobs:
         job = self.jobs[row]
         if not self._view.may_use(job, machine):
             return False
-        asked = job.spec.resources
-        return asked is None or all(n <= left.get(name, n) for name, n in asked.amounts())
+        requested = job.spec.resources
+        return requested is None or all(n <= left.get(name, n) for name, n in requested.amounts())
 
-    def copied(self) -> "WaitingJobs":
-        """The same queue, to try something else with."""
+    def copied(self) -> "QueuedJobs":
+        """A copy with its own `is_open`, for an alternative plan."""
         other = copy(self)
         other.is_open = self.is_open.copy()
         return other
 
     def close_hopeless(self) -> None:
-        """Pass over, in this round, what could earn nothing even if it started now."""
+        """Exclude, in this pass, jobs that could earn nothing even if they started now."""
         if self.jobs:
             self.is_open &= self.units(np.arange(len(self.jobs)), self.left_s) > 0.0
 
     def units(self, rows: Rows, remaining_s: Floats) -> Floats:
-        """Unit utilities of the jobs of some rows, if they complete in so many seconds."""
+        """(rows,) unit utilities if these jobs complete in `remaining_s` (rows,) seconds."""
         turnaround_s = self._view.now + remaining_s - self._submit_s[rows]
         ideal_s = self.ideal_s[rows]
         if len(self._utilities) == 1:
@@ -102,13 +101,13 @@ class WaitingJobs:
         return units
 
     def add(self, jobs: Sequence[Job], machine: int, ideal_s: Sequence[float]) -> None:
-        """Jobs that were preempted on a machine in this round wait, too."""
+        """Append jobs that were preempted on a machine in this pass."""
         now = self._view.now
         left_s = [work_left_s(job, s, now) for job, s in zip(jobs, ideal_s, strict=True)]
         submit_s = [job.start_s if job.submit_s is None else job.submit_s for job in jobs]
         interactive = [job.spec.job_class == "interactive" for job in jobs]
         self.jobs = [*self.jobs, *jobs]
-        self.asked = np.append(self.asked, [job.spec.cpus for job in jobs])
+        self.requested = np.append(self.requested, [job.spec.cpus for job in jobs])
         self.ideal_s = np.append(self.ideal_s, ideal_s)
         self.left_s = np.append(self.left_s, left_s)
         self.home = np.append(self.home, np.full(len(jobs), machine))
@@ -119,7 +118,7 @@ class WaitingJobs:
         self._bound = self._which_are_bound()
 
     def _by_class(self) -> list[tuple[TimeUtility, Mask]]:
-        """The utility of each class that waits, and whose rows it is for."""
+        """The utility function of each queued class, with the mask of its rows."""
         masks = (self._is_interactive, ~self._is_interactive)
         return [
             (self._view.utility(self.jobs[int(mask.argmax())]), mask)
@@ -129,5 +128,5 @@ class WaitingJobs:
 
 
 def work_left_s(job: Job, ideal_s: float, now: float) -> float:
-    """Work left of a job that runs or was preempted, seconds on all the CPUs it asks for."""
+    """Work left of a running or preempted job, seconds on all requested CPUs at speed 1."""
     return max(ideal_s - job.work_s(now), LEAST_LEFT * ideal_s)

@@ -8,7 +8,7 @@ from outrider.api import PolicySettings
 
 
 class LengthSettings(PolicySettings, frozen=True):
-    """What a job without estimate is taken for."""
+    """Lengths of jobs without estimate."""
 
     assumed_s: Annotated[
         float,
@@ -21,13 +21,13 @@ class LengthSettings(PolicySettings, frozen=True):
 
 
 class PlanningSettings(LengthSettings, frozen=True):
-    """What may be done for jobs that do not fit."""
+    """Ways to start jobs that do not fit."""
 
     preempt: Annotated[
         bool,
-        Meta(description="Suspend runs of less remaining utility to force a waiting job in."),
+        Meta(description="Suspend runs of less remaining utility to start a queued job."),
     ] = True
     oversubscribe: Annotated[
         bool,
-        Meta(description="Shrink a waiting job onto fewer CPUs than it asks for."),
+        Meta(description="Start a queued job on fewer CPUs than it requests (shrink it)."),
     ] = True

@@ -8,8 +8,8 @@ from outrider.api import NO_MACHINE, NOWHERE, Choice, Job, Policy, SiteView
 class BestFit(Policy):
     """The oldest job that fits goes to the free machine with the fewest CPUs left for it.
 
-    Wide machines stay whole for wide jobs. Who may start before a job that fits nowhere now is the
-    queue discipline's to say; under `first_fit` a wide job can wait long at a busy site.
+    This keeps wide machines free for wide jobs. The queue discipline decides which jobs may start
+    before one that fits nowhere now; under `first_fit` a wide job can wait long at a busy site.
     """
 
     name = "best_fit"

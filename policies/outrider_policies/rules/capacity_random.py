@@ -1,4 +1,4 @@
-"""Random in proportion to capacity: what a scheduler can do that knows speeds and nothing else."""
+"""Random in proportion to capacity: a baseline that knows CPUs and speeds only."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from outrider.api import NO_MACHINE, NOWHERE, Choice, Job, Policy, SiteView
 
 
 class CapacityRandom(Policy):
-    """The oldest job goes to a free machine drawn with a chance proportional to its capacity.
+    """The oldest job goes to a free machine drawn with probability proportional to its capacity.
 
-    Capacity is CPUs x speed. Every machine gets its due of the work in the long run, whatever its
-    queue looks like now: a baseline for schedulers that learn as much from experience.
+    Capacity is CPUs x speed. In the long run every machine gets work in proportion, whatever its
+    queue is now: a baseline for schedulers that learn capacities from experience.
     """
 
     name = "capacity_random"
@@ -34,5 +34,5 @@ class CapacityRandom(Policy):
         return Choice(machine, "capacity", float(capacities[here].sum() / sums[-1]))
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """What decides."""
+        """How the machine is chosen."""
         return "a free machine is drawn, a fast one with more CPUs more often"

@@ -1,4 +1,4 @@
-"""A bound for judging: the owners' next log-ins and the jobs' lengths are known."""
+"""A bound for comparison: next log-ins of owners and run times of jobs are known."""
 
 from math import isnan
 from typing import Annotated, Any
@@ -11,14 +11,14 @@ _UNKNOWN_W = float("inf")
 
 
 class ClairvoyantSettings(PolicySettings, frozen=True):
-    """How often a job that fits nowhere is looked at again."""
+    """How often a deferred job is decided again."""
 
     reconsider_s: (
         Annotated[
             float,
             Meta(
                 gt=0,
-                description="Decision epoch: a job kept queued is decided again after this. "
+                description="Decision epoch: a deferred job is decided again after this. "
                 "Unset: the site's own.",
             ),
         ]
@@ -27,14 +27,15 @@ class ClairvoyantSettings(PolicySettings, frozen=True):
 
 
 class Clairvoyant(Policy[ClairvoyantSettings]):
-    """A job starts on a machine that will be left alone until it is done, or not at all.
+    """Starts a job only on a machine that stays available until the job completes.
 
-    Of these it takes one of least watts, and there the one that is left alone for the shortest
-    time, which spares the long stretches for long jobs. A job that never ends by itself is kept
-    until somebody kills it. No starvation guard: what it keeps could not have been completed.
+    Of these it takes one of least watts, and among them the one that stays available for the
+    shortest time, which leaves the long times for long jobs. A job that never completes is
+    deferred until it is removed. There is no starvation guard, because a deferred job could not
+    have completed.
 
-    It asks `outrider.api.site_view.Oracle`, so only replay can run it. No policy can waste less;
-    the rule is greedy, so another might make jobs wait less.
+    It needs `outrider.api.site_view.Oracle`, so only replay can run it. No policy can waste less;
+    the rule is greedy, so with another jobs might wait less.
     """
 
     name = "clairvoyant"
@@ -49,7 +50,7 @@ class Clairvoyant(Policy[ClairvoyantSettings]):
         self._login_s: dict[int, float] = {}
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """The least machine, by watts and then by the time left, that is left alone long enough."""
+        """The machine of least watts, then of least time available, that suffices for the job."""
         machine = self._place(job, view)
         if machine != NOWHERE:
             return Choice(machine, "completes", 1.0)
@@ -74,7 +75,7 @@ class Clairvoyant(Policy[ClairvoyantSettings]):
         return NOWHERE
 
     def _tightest(self, clusters: list[int], end_s: float, view: SiteView) -> int:
-        """The machine whose owner comes first, but not before the job is done."""
+        """The machine whose owner logs in first, but not before the job completes."""
         best, first_s = NOWHERE, float("inf")
         for cluster in clusters:
             for machine in view.members[cluster]:
@@ -85,7 +86,7 @@ class Clairvoyant(Policy[ClairvoyantSettings]):
         return best
 
     def _next_login_s(self, machine: int, now: float) -> float:
-        """Asked of the oracle once for each log-in: an answer holds until it has happened."""
+        """The next log-in; cached, because the answer is valid until that log-in happens."""
         login_s = self._login_s.get(machine)
         if login_s is None or login_s <= now:
             login_s = self._login_s[machine] = self._oracle().next_login_s(machine, now)
@@ -97,7 +98,7 @@ class Clairvoyant(Policy[ClairvoyantSettings]):
         return self.oracle
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Whether it could be completed now."""
+        """Whether the job could complete if started now."""
         if self._place(job, view) != NOWHERE:
-            return "a machine that is free now will be left alone until it is done"
-        return "no machine that is free now will be left alone until it is done"
+            return "a machine that is free now will stay available until it completes"
+        return "no machine that is free now will stay available until it completes"

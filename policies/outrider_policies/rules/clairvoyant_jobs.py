@@ -1,4 +1,4 @@
-"""A bound for judging: the jobs' lengths are known, the owners are not."""
+"""A bound for comparison: run times of jobs are known, log-ins of owners are not."""
 
 from collections import OrderedDict
 from math import isnan
@@ -11,13 +11,13 @@ _OWNER_KINDS: Final = (events.OWNER_CAME, events.OWNER_WENT)
 
 
 class ClairvoyantJobs(Listens, Policy[ClairvoyantSettings]):
-    """A job that never ends is kept; any other runs as soon as it can end before the reboot.
+    """Defers jobs that never complete; starts others if they can complete before the reboot.
 
-    It goes to a machine of least watts, and of these to the one where nobody has sat for the
-    longest time: what the past says of an owner's return.
+    It takes a machine of least watts, and of these the one without an owner for the longest time,
+    the best guess from the past where no owner will return soon.
 
-    It asks `outrider.api.site_view.Oracle` for run times, so only replay can run it. That it is a
-    bound is no theorem: who predicts owners better may do better.
+    It needs `outrider.api.site_view.Oracle` for run times, so only replay can run it. It is not a
+    strict bound: a policy that predicts owners better may do better.
     """
 
     name = "clairvoyant_jobs"
@@ -29,20 +29,20 @@ class ClairvoyantJobs(Listens, Policy[ClairvoyantSettings]):
     def __init__(self, settings: ClairvoyantSettings, rng: Any) -> None:
         super().__init__(settings, rng)
         self.reconsider_s = settings.reconsider_s
-        self._alone: OrderedDict[int, None] = OrderedDict()  # the longest without an owner first
+        self._ownerless: OrderedDict[int, None] = OrderedDict()  # longest without owner first
 
     def on_machine_event(self, kind: int, machine: int, view: SiteView) -> None:
-        """Who sat at it last, or joined last, comes last."""
-        if kind in _OWNER_KINDS or machine not in self._alone:
-            self._alone[machine] = None
-            self._alone.move_to_end(machine)
+        """The machine last used by an owner, or last joined, comes last."""
+        if kind in _OWNER_KINDS or machine not in self._ownerless:
+            self._ownerless[machine] = None
+            self._ownerless.move_to_end(machine)
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """The machine of least watts that has been without an owner for the longest time."""
         if may_defer and self._hopeless(job, view):
             return Choice(NOWHERE, "hopeless", 1.0)
         least_w, active_w = _least_free_watts(view), view.active_w
-        for machine in self._alone:
+        for machine in self._ownerless:
             if view.is_free(machine) and active_w[view.cluster_of(machine)] == least_w:
                 return Choice(machine, "left_alone", 1.0)
         return Choice(view.draw(self.rng), "unknown_watts", None)
@@ -54,7 +54,7 @@ class ClairvoyantJobs(Listens, Policy[ClairvoyantSettings]):
         return isnan(run_s) or view.now + run_s > view.next_reboot_s()
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Whether it can end before the next reboot."""
+        """Whether the job can complete before the next reboot."""
         if self._hopeless(job, view):
             return "it would not end before the next reboot, if ever"
         return "it starts on the free machine of least watts that was without owner the longest"

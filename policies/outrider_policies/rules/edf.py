@@ -1,4 +1,4 @@
-"""Earliest deadline first: each class is promised a start, and long jobs are promised it later."""
+"""Earliest deadline first: deadlines by class and estimated run time."""
 
 from typing import Annotated, Any
 
@@ -9,12 +9,15 @@ from outrider_policies.rules.places import longest_free
 
 
 class EdfSettings(PolicySettings, frozen=True):
-    """What makes a job's deadline, in seconds after it could first have run."""
+    """Terms of a job's deadline, in seconds after it became eligible."""
 
     interactive_s: Annotated[
-        float, Meta(ge=0, description="Promised to interactive jobs, seconds.")
+        float,
+        Meta(ge=0, description="From submission to the deadline of interactive jobs, seconds."),
     ] = 300.0
-    batch_s: Annotated[float, Meta(ge=0, description="Promised to batch jobs, seconds.")] = 14_400.0
+    batch_s: Annotated[
+        float, Meta(ge=0, description="From submission to the deadline of batch jobs, seconds.")
+    ] = 14_400.0
     stretch_ratio: Annotated[
         float,
         Meta(
@@ -26,15 +29,15 @@ class EdfSettings(PolicySettings, frozen=True):
 
 
 class EarliestDeadlineFirst(Orders, Policy[EdfSettings]):
-    """The waiting job whose deadline is nearest goes to the longest-free machine.
+    """The queued job of the earliest deadline goes to the longest-free machine.
 
-    Deadline = submission (or when it became eligible) + promise of its class + stretch x estimate.
-    Deadlines are fixed, so a job that waits moves to the front: nobody starves. A job whose
-    submission nobody saw counts as the oldest.
+    Deadline = submission (or when it became eligible) + time of its class + stretch x estimate.
+    Deadlines are fixed, so a queued job moves to the front: none starves. A job whose submission
+    time is unknown counts as the oldest.
     """
 
     name = "edf"
-    description = "earliest deadline first: submission + promise of the class + stretch x estimate"
+    description = "earliest deadline first: submission + time of the class + stretch x estimate"
     api_version = 1
     features = ("submit_s", "job_class", "estimate_s")
 
@@ -49,13 +52,13 @@ class EarliestDeadlineFirst(Orders, Policy[EdfSettings]):
         return eligible_s + promise_s + settings.stretch_ratio * (spec.estimate_s or 0.0)
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """The longest-free machine that has its CPUs; never keeps a job queued by choice."""
+        """The longest-free machine with enough CPUs; never defers a job."""
         return longest_free(job, view, "deadline")
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """How far away its deadline is."""
+        """The time until its deadline."""
         left_s = self.order(job, view) - view.now
         if left_s == float("-inf"):
-            return "nobody saw it come: it counts as the oldest and starts first"
+            return "its submission time is unknown: it counts as the oldest and starts first"
         when = f"in {left_s / 60:.0f} min" if left_s >= 0 else f"{-left_s / 60:.0f} min ago"
         return f"its deadline is {when}; jobs with an earlier one start before it"

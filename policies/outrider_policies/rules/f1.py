@@ -15,13 +15,13 @@ class F1(Orders, Policy):
 
     Carastan-Santos, de Camargo: "Obtaining dynamic scheduling policies with simulation and machine
     learning", SC 2017, function F1, the best of their four: a regression over many simulated
-    queues. Times are in seconds, arrivals since the first job that the policy saw get in line (in
-    the paper the beginning of the trace), both at least 1 s. As a trace goes on the logarithm
+    queues. Times are in seconds, arrivals since the first job that the policy saw queued (in the
+    paper the beginning of the trace), both at least 1 s. As a trace goes on the logarithm
     flattens, and age counts for less and less: after a day, 870 log10 of an hour more is worth
     15 points, what a serial job of any length could not make up.
 
-    The estimate is what the site knows of the run time. A job of which nobody said anything starts
-    when no job with an estimate waits, by age.
+    The estimate is the site's estimate of the run time. Jobs without one come after all others,
+    by age.
     """
 
     name = "f1"
@@ -34,7 +34,7 @@ class F1(Orders, Policy):
     _begin_s: float | None = None
 
     def order(self, job: Job, view: SiteView) -> float:
-        """The paper's F1."""
+        """F1 of the paper; the least starts first."""
         submit_s = view.now if job.submit_s is None else job.submit_s
         if self._begin_s is None:
             self._begin_s = submit_s
@@ -45,16 +45,16 @@ class F1(Orders, Policy):
         return length + _AGE * log10(max(submit_s - self._begin_s, _SHORTEST_S))
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """What its place in line is made of."""
+        """The job's value of F1."""
         if job.spec.estimate_s is None:
-            return "nobody estimated its run time: it starts after all jobs that have an estimate"
+            return "it has no estimated run time: it starts after all jobs that have one"
         return (
             f"log10(estimate) x CPUs + 870 log10(arrival) is {self.order(job, view):.1f}; "
             "jobs of less start before it"
         )
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """When the first job came: arrivals are counted from there."""
+        """The submission of the first job, from which arrivals are counted."""
         return {"begin_s": self._begin_s}
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:

@@ -7,14 +7,14 @@ from outrider_policies.rules.places import longest_free
 
 
 class Fifo(Policy):
-    """Jobs in the order of their arrival; machines in the order in which they became free."""
+    """Jobs in order of submission; machines in the order in which they became free."""
 
     name = "fifo"
     description = "oldest job first, on the machine that has been free the longest"
     api_version = 1
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """The longest-free machine that has its CPUs; never keeps a job queued by choice."""
+        """The longest-free machine with enough CPUs; never defers a job."""
         return longest_free(job, view, "longest_free")
 
     def explain(self, job: Job, view: SiteView) -> str:

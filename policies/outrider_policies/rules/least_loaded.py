@@ -1,4 +1,4 @@
-"""Least loaded: the machine with the least work in hand for what it can do."""
+"""Least loaded: the machine with the least work in relation to its capacity."""
 
 from math import inf
 from typing import Any
@@ -7,11 +7,11 @@ from outrider.api import NO_MACHINE, NOWHERE, Choice, Job, Policy, SiteView
 
 
 class LeastLoaded(Policy):
-    """The oldest job goes where the fewest CPUs are taken for the machine's capacity.
+    """The oldest job goes to the machine of least load.
 
-    Load is CPUs taken over CPUs x speed; where nodes have queues that is queue length over speed.
-    Equals are drawn between. It looks at every free machine for every job, and needs to know
-    speeds and queues as they are; learners that know neither are held against it.
+    Load is used CPUs over CPUs x speed; for machines with local queues, queue length over speed.
+    Ties are drawn. It looks at every free machine for every job, and knows the true speeds and
+    queues: a baseline for learners that know neither.
     """
 
     name = "least_loaded"
@@ -40,7 +40,7 @@ class LeastLoaded(Policy):
         return Choice(machine, "least_loaded", here / len(ties))
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """What the best machine has now."""
+        """The least load now."""
         cpus = job.spec.cpus
         loads = [
             _load(machine, view.cpus_left(machine), view)

@@ -10,9 +10,9 @@ _UNKNOWN_W = float("inf")
 class LowestWatts(Policy):
     """The oldest job goes to a free machine of the cluster that draws the fewest watts.
 
-    McGough and Forshaw's learner must be shown against this rule and not only against random.
-    Clusters whose watts are unknown come last; equals are drawn in proportion to their free
-    machines, so that no cluster is preferred by its name.
+    A baseline for McGough and Forshaw's learner, beside `random_match`. Clusters whose watts are
+    unknown come last; ties are drawn in proportion to free machines, so that no cluster is
+    preferred by its position.
     """
 
     name = "lowest_watts"

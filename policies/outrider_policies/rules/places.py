@@ -1,17 +1,17 @@
-"""Places in line, and where the first of the line goes: what several orders share."""
+"""What several orders share: the last position in the queue, and the longest-free machine."""
 
 from typing import Final
 
 from outrider.api import NO_MACHINE, NOWHERE, Choice, Job, SiteView
 
 LAST: Final = 1e300
-"""The place of jobs that come after all others, by age: a number, for infinity is no place."""
+"""Position of jobs that come after all others, by age; finite, since positions must be."""
 
 
 def longest_free(job: Job, view: SiteView, reason: str) -> Choice:
-    """The machine that has been free the longest; for several CPUs the tightest that has them.
+    """The machine that has been free the longest; for several CPUs the one they fit tightest.
 
-    `NOWHERE` because it fits on no machine that is free, else a start for the given reason.
+    `NOWHERE` if the job fits on no free machine, else a start with the given reason.
     """
     cpus = job.spec.cpus
     machine = view.longest_free() if cpus == 1 else view.tightest(cpus)

@@ -1,4 +1,4 @@
-"""Round robin: every machine in its turn."""
+"""Round robin: machines take jobs in turn."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from outrider.api import NO_MACHINE, NOWHERE, Choice, Job, Policy, SiteView
 class RoundRobin(Policy):
     """The oldest job goes to the next machine, by number, after the one of the last job.
 
-    Machines that cannot take the job are passed over. Blind to speed and load: a baseline.
+    Machines that cannot take the job are skipped. It ignores speed and load: a baseline.
     """
 
     name = "round_robin"
@@ -30,11 +30,11 @@ class RoundRobin(Policy):
         return Choice(NOWHERE, NO_MACHINE)
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """What it waits for."""
+        """Where the search goes on."""
         return f"machines take jobs in turns; the search goes on after machine no. {self._last}"
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """Whose turn it was."""
+        """The machine of the last job."""
         return {"last": self._last}
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:

@@ -15,7 +15,7 @@ _REFUSED: Final = "refused"
 
 
 class SdjSettings(PolicySettings, frozen=True):
-    """How much of the site is kept for interactive jobs."""
+    """The share of the site that is reserved for interactive jobs."""
 
     reserved_ratio: Annotated[
         float,
@@ -29,13 +29,13 @@ class SdjSettings(PolicySettings, frozen=True):
 
 
 class ShortDeadlineJobs(Ranks, Policy[SdjSettings]):
-    """An interactive job starts at the moment it comes, in a reserved slot or any other, or never.
+    """An interactive job starts when it is submitted, in a reserved slot or any other, or never.
 
     Section II.B of Perez et al. 2008: "the job will either immediately start executing or be
-    rejected if no resource is available". Who is refused is taken for resubmitted as a batch job:
-    it stands at the end of the line, for it came last, and its start has the reason ``refused``.
-    Batch jobs start in the order in which they came, on CPUs that are not reserved; slots are
-    counted, not named: interactive jobs that run fill them first.
+    rejected if no resource is available". A refused job is treated as if resubmitted as a batch
+    job: it goes to the end of the queue, and its start has the reason ``refused``. Batch jobs
+    start in order of submission, on CPUs that are not reserved. Slots are only counted:
+    interactive runs take reserved ones first.
     """
 
     name = "sdj"
@@ -47,29 +47,29 @@ class ShortDeadlineJobs(Ranks, Policy[SdjSettings]):
         super().__init__(settings, rng)
         self.ranks_anew = True
         self._moment_s = nan
-        self._came: set[int] = set()
-        self._sent: dict[int, int] = {}
+        self._new: set[int] = set()
+        self._started_cpus: dict[int, int] = {}
 
     def _at_moment(self, now: float) -> None:
-        """Forget who came, and who was sent, at another moment than now."""
+        """Forget the jobs submitted or started before this moment."""
         if now != self._moment_s:
             self._moment_s = now
-            self._came.clear()
-            self._sent.clear()
+            self._new.clear()
+            self._started_cpus.clear()
 
     def on_enqueue(self, job: Job, view: SiteView) -> None:
-        """Now, and only now, it may start at once."""
+        """Note that the job is new: at this moment only, it may start at once."""
         self._at_moment(view.now)
-        self._came.add(job.number)
+        self._new.add(job.number)
 
     def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
-        """Interactive jobs of this moment, then all others as they came, if a slot is theirs.
+        """Interactive jobs of this moment, then all others in order, if CPUs are left for them.
 
-        Where it is not, the first of the others waits, and nobody passes it.
+        If none are, the first of the others waits, and no job passes it.
         """
         self._at_moment(view.now)
         places = np.arange(len(queue.jobs), dtype=float)
-        new = queue.interactive & [job.number in self._came for job in queue.jobs]
+        new = queue.interactive & [job.number in self._new for job in queue.jobs]
         if not new.all():
             first = int(np.argmin(new))
             if queue.cpus[first] > self._cpus_for_batch(view):
@@ -78,11 +78,11 @@ class ShortDeadlineJobs(Ranks, Policy[SdjSettings]):
         return places
 
     def _cpus_for_batch(self, view: SiteView) -> int:
-        """CPUs that are free, less reserved ones that no interactive job fills."""
+        """Free CPUs, less reserved ones that no interactive run uses."""
         settings: SdjSettings = self.settings
         cpus_n = sum(map(view.cpus_of, range(view.machines_n)))
         running = (run for run in view.running if run.spec.job_class == "interactive")
-        filled = sum(({run.number: run.cpus for run in running} | self._sent).values())
+        filled = sum(({run.number: run.cpus for run in running} | self._started_cpus).values())
         reserved = int(settings.reserved_ratio * cpus_n)
         return sum(map(view.cpus_left, view.free_since)) - max(0, reserved - filled)
 
@@ -91,6 +91,6 @@ class ShortDeadlineJobs(Ranks, Policy[SdjSettings]):
         choice = super().choose(job, evaluation, view, may_defer)
         if choice.machine != NOWHERE and job.spec.job_class == "interactive":
             self._at_moment(view.now)
-            self._sent[job.number] = job.spec.cpus
-            choice.reason = _AT_ONCE if job.number in self._came else _REFUSED
+            self._started_cpus[job.number] = job.spec.cpus
+            choice.reason = _AT_ONCE if job.number in self._new else _REFUSED
         return choice

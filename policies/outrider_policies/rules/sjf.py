@@ -7,10 +7,10 @@ from outrider_policies.rules.places import LAST, longest_free
 
 
 class ShortestJobFirst(Orders, Policy):
-    """The waiting job of the least estimated run time goes to the longest-free machine.
+    """The queued job of the least estimated run time goes to the longest-free machine.
 
-    Jobs without an estimate come after all others, in the order of their arrival. Long jobs may
-    starve while short ones keep coming: that is the price of the least mean wait.
+    Jobs without an estimate come after all others, in order of submission. Long jobs may starve
+    while short ones keep coming: that is the price of the least mean wait.
     """
 
     name = "sjf"
@@ -23,12 +23,12 @@ class ShortestJobFirst(Orders, Policy):
         return LAST if job.spec.estimate_s is None else job.spec.estimate_s
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """The longest-free machine that has its CPUs; never keeps a job queued by choice."""
+        """The longest-free machine with enough CPUs; never defers a job."""
         return longest_free(job, view, "shortest")
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """What the job's place in line is made of."""
+        """How the job is ordered."""
         estimate_s = job.spec.estimate_s
         if estimate_s is None:
-            return "nobody estimated its run time: it starts after all jobs that have an estimate"
+            return "it has no estimated run time: it starts after all jobs that have one"
         return f"jobs estimated to run less than {estimate_s / 60:.0f} min start before it"

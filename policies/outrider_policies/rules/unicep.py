@@ -1,4 +1,4 @@
-"""UNICEP: jobs that waited long for what they asked, and narrow ones, come first."""
+"""UNICEP: jobs with a long wait for their request, and narrow ones, come first."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ class Unicep(Ranks, Policy):
     It gives small jobs a quick turnaround. The logarithm of one CPU is 0, and would put every
     serial job before every other for good: here a serial job counts as one of two CPUs.
 
-    The estimate is what the site knows of the run time, at least 1 s. A job of which nobody said
-    anything never gains on the others: it starts when no job with an estimate waits, by age.
+    The estimate is the site's estimate of the run time, at least 1 s. Jobs without an estimate
+    come after all others, by age.
     """
 
     name = "unicep"
@@ -36,10 +36,10 @@ class Unicep(Ranks, Policy):
         return places
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """How the wait compares with what it asked for."""
+        """The wait in relation to the request."""
         estimate_s = job.spec.estimate_s
         if estimate_s is None:
-            return "nobody estimated its run time: it starts after all jobs that have an estimate"
+            return "it has no estimated run time: it starts after all jobs that have one"
         asked = float(np.log2(max(job.spec.cpus, _NARROWEST))) * max(estimate_s, _SHORTEST_S)
         worth = (job.wait_s(view.now) or 0.0) / asked
         return (

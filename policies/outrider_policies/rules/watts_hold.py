@@ -1,4 +1,4 @@
-"""Two static rules: the machine of least watts, and no more chances for what never ends."""
+"""Two static rules: the machine of least watts, and deferral of jobs that lost many hours."""
 
 from typing import Annotated, Any
 
@@ -11,35 +11,35 @@ _HOUR_S = 3600.0
 
 
 class WattsHoldSettings(PolicySettings, frozen=True):
-    """When a job is taken for one that never ends."""
+    """When a job is deferred, and for how long at most."""
 
     hold_after_h: Annotated[
         float,
         Meta(
             gt=0,
-            description="Hours lost in runs that were thrown away, after which a job is kept "
-            "queued. Less saves more energy and holds more good jobs.",
+            description="Hours lost in evicted runs after which a job is deferred. Less saves "
+            "more energy and defers more jobs that would complete.",
         ),
     ] = 24.0
     max_defer_s: Annotated[
         float,
         Meta(
             gt=0,
-            description="Starvation guard: longest time a job stays queued by choice, seconds.",
+            description="Starvation guard: longest time a job is deferred, seconds.",
         ),
     ] = 604_800.0
 
 
 class WattsHold(LowestWatts):
-    """`LowestWatts`, but a job that lost N hours in evicted runs is kept queued.
+    """`LowestWatts`, but a job that lost N hours in evicted runs is deferred.
 
-    It is either broken or needs a machine that is left alone longer than any is. A learner must be
-    shown against this rule: it reaches most of the savings of the bandit of Forshaw and McGough
-    (2015) without learning anything.
+    Such a job is broken, or needs a machine for longer than any is available. This rule is the
+    baseline for a learner: it reaches most of the savings of the bandit of Forshaw and McGough
+    (2015) without learning.
     """
 
     name = "watts_hold"
-    description = "lowest watts; a job that lost many hours in evicted runs is kept queued"
+    description = "lowest watts; a job that lost many hours in evicted runs is deferred"
     api_version = 1
     settings_type = WattsHoldSettings
     features = ("lost_s",)
@@ -50,14 +50,14 @@ class WattsHold(LowestWatts):
         self._most_s = settings.hold_after_h * _HOUR_S
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """The queue for a job that consumed too much, else the machine of least watts."""
+        """Defer a job that lost too many hours, else take the machine of least watts."""
         if may_defer and job.lost_s >= self._most_s:
             return Choice(NOWHERE, "lost_hours", 1.0)
         return super().choose(job, evaluation, view, may_defer)
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """Whether and why it is held."""
+        """Whether and why the job is deferred."""
         lost_h = job.lost_s / _HOUR_S
         if job.lost_s < self._most_s:
             return f"it lost {lost_h:.1f} h so far; {super().explain(job, view)}"
-        return f"held: it lost {lost_h:.1f} h, at or above {self._most_s / _HOUR_S:g} h"
+        return f"deferred: it lost {lost_h:.1f} h, at or above {self._most_s / _HOUR_S:g} h"

@@ -1,4 +1,4 @@
-"""WFP3: jobs that waited long for what they asked, and wide ones, come first."""
+"""WFP3: jobs with a long wait for their estimate, and wide ones, come first."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,12 @@ class Wfp3(Ranks, Policy):
     """The greatest (wait / estimate)^3 x CPUs comes first.
 
     Tang, Lan, Desai, Buettner: "Fault-aware, utility-based job scheduling on Blue Gene/P systems",
-    IEEE Cluster 2009, the utility function WFP with its exponent 3. The cube lets a job that
-    waited longer than it asked for pass all others soon; its CPUs keep wide jobs from starving.
+    IEEE Cluster 2009, the utility function WFP with its exponent 3. The cube soon puts a job
+    that waited longer than its estimate before all others; the factor CPUs keeps wide jobs from
+    starving.
 
-    The estimate is what the site knows of the run time, at least 1 s. A job of which nobody said
-    anything never gains on the others: it starts when no job with an estimate waits, by age.
+    The estimate is the site's estimate of the run time, at least 1 s. Jobs without an estimate
+    come after all others, by age.
     """
 
     name = "wfp3"
@@ -33,10 +34,10 @@ class Wfp3(Ranks, Policy):
         return places
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """How the wait compares with the run time, and what that is worth."""
+        """The wait in relation to the estimate, and the resulting priority."""
         estimate_s = job.spec.estimate_s
         if estimate_s is None:
-            return "nobody estimated its run time: it starts after all jobs that have an estimate"
+            return "it has no estimated run time: it starts after all jobs that have one"
         wait = (job.wait_s(view.now) or 0.0) / max(estimate_s, _SHORTEST_S)
         return (
             f"it waited {wait:.2f} of its estimated run time; cubed and times {job.spec.cpus} CPUs "

@@ -1,11 +1,11 @@
-"""Features: how a state and the waiting jobs are told to a value function."""
+"""Encodings of the state and of queued jobs as feature vectors for a value function."""
 
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider_policies.sarsa.job_features import Asks
+from outrider_policies.sarsa.job_features import JobColumns
 from outrider_policies.sarsa.mean_runs import MeanRuns
 from outrider_policies.sarsa.site_state import Shares, SiteState, fairness
 
@@ -13,25 +13,25 @@ Floats = NDArray[np.float64]
 
 _HOUR_S: Final = 3600.0
 _RATIOS: Final = (0.05, 8.0)
-"""Of a job's work to a mean run's: beyond these the start nets have seen no jobs to speak of."""
+"""Range of a job's work over a mean run's; the shipped nets saw hardly any jobs beyond it."""
 
 
 class Encoding(Protocol):
-    """Numbers of about 1. `state_n` of them tell a state, `action_n` a job."""
+    """Feature vectors with values of about 1: `state_n` for a state, `action_n` for a job."""
 
     state_n: int
     action_n: int
 
     def state(self, state: SiteState, runs: MeanRuns) -> Floats:
-        """The state, (state_n,)."""
+        """(state_n,) features of the state."""
         ...
 
-    def actions(self, asks: Asks, shares: Shares, runs: MeanRuns) -> Floats:
-        """The jobs, (len(asks), action_n)."""
+    def actions(self, jobs: JobColumns, shares: Shares, runs: MeanRuns) -> Floats:
+        """(jobs, action_n) features of starting each job."""
         ...
 
     def save(self) -> Any:
-        """What it remembers, as plain data."""
+        """Its state as plain data."""
         ...
 
     def restore(self, saved: Any) -> None:
@@ -40,21 +40,21 @@ class Encoding(Protocol):
 
 
 class RelativeEncoding:
-    """Everything in the site's own measure and within bounds.
+    """Bounded features relative to the site.
 
-    So what was learned holds on other sites too, as far as nets can be trusted beyond what they
-    have seen. State: t / (t + 1 min) for the time until a run ends; idle machines; b / (1 + b) for
-    the backlog b in mean runs a CPU; mean utility of the running jobs; fairness. Job: class;
-    distance of its VO from its target share (0 where nothing is said); x = log(expected work /
-    mean work), and 1 / (1 + e^x), of which the density of a reward is made. VOs have no names here:
-    one that joins is known at once by what it is owed, and one that leaves leaves nothing behind.
+    So a value function transfers to other sites, as far as it can extrapolate. State: t / (t + 1
+    min) for the time until a run ends; share of idle machines; b / (1 + b) for the backlog b in
+    mean runs per CPU; mean utility of the running jobs; fairness. Job: class; target share of its
+    VO less its present share (0 without a target); x = log(expected work / mean work) / 2, clipped;
+    and mean work / (mean work + expected work), the factor in the density reward. VOs have no names
+    here, so a new VO needs no training.
     """
 
     state_n = 5
     action_n = 4
 
     def state(self, state: SiteState, runs: MeanRuns) -> Floats:
-        """The state, (5,)."""
+        """(5,) features of the state."""
         backlog = state.backlog_s / (runs.work_s * max(state.cpus_n, 1))
         return np.array(
             [
@@ -66,37 +66,37 @@ class RelativeEncoding:
             ]
         )
 
-    def actions(self, asks: Asks, shares: Shares, runs: MeanRuns) -> Floats:
-        """The jobs, (n, 4)."""
-        owed = np.array([_owed(shares, vo) for vo in asks.vo_names] or [0.0])
-        work_s = runs.expected_s(asks.estimate_s, asks.interactive) * asks.cpus
+    def actions(self, jobs: JobColumns, shares: Shares, runs: MeanRuns) -> Floats:
+        """(n, 4) features of the jobs."""
+        missing_share = np.array([_missing_share(shares, vo) for vo in jobs.vo_names] or [0.0])
+        work_s = runs.expected_s(jobs.estimate_s, jobs.interactive) * jobs.cpus
         ratio = work_s / runs.work_s
-        out = np.empty((len(asks), 4))
-        out[:, 0] = asks.interactive
-        out[:, 1] = owed[asks.vo]
+        out = np.empty((len(jobs), 4))
+        out[:, 0] = jobs.interactive
+        out[:, 1] = missing_share[jobs.vo]
         out[:, 2] = np.log(np.clip(ratio, *_RATIOS)) / 2.0
         out[:, 3] = 1.0 / (1.0 + ratio)
         return out
 
     def save(self) -> Any:
-        """Nothing is remembered."""
+        """None: it has no state."""
         return None
 
     def restore(self, saved: Any) -> None:
         """Nothing to do."""
 
 
-def _owed(shares: Shares, vo: str) -> float:
+def _missing_share(shares: Shares, vo: str) -> float:
     share, target = shares.get(vo, (0.0, 0.0))
     return target - share
 
 
 class LiteralEncoding:
-    """The paper's own: hours, machines and VOs by name.
+    """The features of the paper: hours, numbers of machines, and VOs one-hot.
 
-    State: hours until a run ends; idle machines; hours of backlog a CPU; mean utility of the
-    running jobs; the share of each VO. Job: class; its VO as one of eight; expected hours. VOs take
-    the eight places as they appear; all beyond share the last.
+    State: hours until a run ends; idle machines; hours of backlog per CPU; mean utility of the
+    running jobs; the share of each VO. Job: class; its VO as one of eight; expected hours. VOs get
+    the eight places in order of appearance; all further ones share the last.
     """
 
     vos_n: Final = 8
@@ -110,7 +110,7 @@ class LiteralEncoding:
         return self._places.setdefault(vo, min(len(self._places), self.vos_n - 1))
 
     def state(self, state: SiteState, runs: MeanRuns) -> Floats:
-        """The state, (12,)."""
+        """(12,) features of the state."""
         out = np.zeros(self.state_n)
         out[:4] = (
             state.next_end_s / _HOUR_S,
@@ -122,13 +122,13 @@ class LiteralEncoding:
             out[4 + self._place(vo)] += share
         return out
 
-    def actions(self, asks: Asks, shares: Shares, runs: MeanRuns) -> Floats:
-        """The jobs, (n, 10)."""
-        places = np.array([self._place(vo) for vo in asks.vo_names] or [0])
-        out = np.zeros((len(asks), self.action_n))
-        out[:, 0] = asks.interactive
-        out[np.arange(len(asks)), 1 + places[asks.vo]] = 1.0
-        out[:, -1] = runs.expected_s(asks.estimate_s, asks.interactive) / _HOUR_S
+    def actions(self, jobs: JobColumns, shares: Shares, runs: MeanRuns) -> Floats:
+        """(n, 10) features of the jobs."""
+        places = np.array([self._place(vo) for vo in jobs.vo_names] or [0])
+        out = np.zeros((len(jobs), self.action_n))
+        out[:, 0] = jobs.interactive
+        out[np.arange(len(jobs)), 1 + places[jobs.vo]] = 1.0
+        out[:, -1] = runs.expected_s(jobs.estimate_s, jobs.interactive) / _HOUR_S
         return out
 
     def save(self) -> Any:
@@ -144,4 +144,4 @@ ENCODINGS: Final[dict[str, type[Encoding]]] = {
     "relative": RelativeEncoding,
     "literal": LiteralEncoding,
 }
-"""By the name in the settings."""
+"""Encodings by their name in the settings."""

@@ -1,4 +1,4 @@
-"""Decisions on their way to becoming experience: what each earned, and which came next."""
+"""Decisions that wait for their reward and their successor before they can be learned from."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ Floats = NDArray[np.float64]
 
 
 class Decision:
-    """A job that was started, and what is known of it since.
+    """The start of a job, as a state-action pair.
 
     Attributes:
-        inputs: features of the state and of the job when it started.
-        job_class, submit_s, cpus: of the job; they make its reward.
-        reward: None until its run has ended.
-        next_inputs: those of the next decision; None until there is one.
+        inputs: (features,) of the state and of the job when it started.
+        job_class, submit_s, cpus: of the job, for its reward.
+        reward: None until the run has ended.
+        next_inputs: `inputs` of the next decision; None until there is one.
     """
 
     __slots__ = ("cpus", "inputs", "job_class", "next_inputs", "reward", "submit_s")
@@ -33,7 +33,7 @@ class Decision:
 
     @classmethod
     def of(cls, job: Job, inputs: Floats, now: float) -> "Decision":
-        """A job starts now; one that nobody saw coming counts as submitted now."""
+        """The decision to start a job now; an unknown submission counts as now."""
         submit_s = now if job.submit_s is None else job.submit_s
         return cls(inputs, job.spec.job_class, submit_s, job.spec.cpus)
 
@@ -42,7 +42,7 @@ class Experience:
     """Decisions by job, until both their reward and their successor are known.
 
     Args:
-        memory: takes what is complete.
+        memory: receives complete transitions.
     """
 
     def __init__(self, memory: ReplayMemory) -> None:
@@ -51,7 +51,7 @@ class Experience:
         self._last: int | None = None
 
     def decide(self, job: int, decision: Decision) -> None:
-        """A job was started: the next decision after the last one."""
+        """Add the start of a job; it is the successor of the last decision."""
         if self._last is not None:
             last = self._open[self._last]
             last.next_inputs = decision.inputs
@@ -60,18 +60,18 @@ class Experience:
         self._last = job
 
     def of(self, job: int) -> Decision | None:
-        """The decision that started the present run of a job, if it was seen."""
+        """The decision that started the present run of a job; None if unknown."""
         found = self._open.get(job)
         return None if found is None or found.reward is not None else found
 
     def reward(self, job: int, reward: float) -> None:
-        """Its run ended, and earned so much."""
+        """Set the reward of a job's decision."""
         decision = self._open[job]
         decision.reward = reward
         self._settle(job, decision)
 
     def drop(self, job: int) -> None:
-        """Nothing can be learned from it: its user took it away."""
+        """Forget a decision: its job was removed by the user, so it has no reward."""
         self._open.pop(job, None)
         if self._last == job:
             self._last = None

@@ -1,11 +1,11 @@
-"""Yielding guards: who has waited too long comes first, whatever the values say."""
+"""Starvation guards: a job that has waited too long comes first, whatever its value."""
 
 from math import inf
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from outrider_policies.sarsa.job_features import Asks
+from outrider_policies.sarsa.job_features import JobColumns
 from outrider_policies.sarsa.mean_runs import MeanRuns
 
 INTERACTIVE: Final = "waited_interactive"
@@ -13,9 +13,9 @@ BATCH: Final = "waited_batch"
 
 
 class Guards(NamedTuple):
-    """How long jobs wait before values yield, in seconds.
+    """Waits, in seconds, from which a job comes first.
 
-    Without them there are two equilibria (jobs do not tell how long they have waited): once
+    The wait is not a feature of a job, so without guards there is a second equilibrium: once
     interactive jobs wait long, their utility is near 0 and long batch jobs are worth more.
     """
 
@@ -26,18 +26,19 @@ class Guards(NamedTuple):
     def of(
         cls, interactive_s: float, batch_ratio: float, usual_s: float, runs: MeanRuns
     ) -> "Guards":
-        """Those of a site whose runs are so long, and where batch jobs wait `usual_s` anyway."""
+        """Guards for a site's mean run times; batch jobs may wait at least `usual_s` (backlog)."""
         return cls(interactive_s, max(batch_ratio * runs.run_s, usual_s) if runs.is_known else inf)
 
-    def first(self, asks: Asks, now: float) -> tuple[int, str] | None:
-        """Whose turn it is, by row, and why: the oldest interactive job that waited too long.
+    def first(self, jobs: JobColumns, now: float) -> tuple[int, str] | None:
+        """Row of the job that must come first, and the reason; None: values decide.
 
-        If no interactive job waits at all, the oldest batch job that did. None: values decide.
+        That is the oldest interactive job if it waited too long. If no interactive job is queued,
+        the oldest batch job if that did.
         """
-        interactive = asks.interactive
+        interactive = jobs.interactive
         if interactive.any():
             who, limit_s, reason = interactive, self.interactive_s, INTERACTIVE
         else:
             who, limit_s, reason = ~interactive, self.batch_s, BATCH
-        oldest = int(np.where(who, asks.submit_s, inf).argmin())
-        return (oldest, reason) if now - asks.submit_s[oldest] > limit_s else None
+        oldest = int(np.where(who, jobs.submit_s, inf).argmin())
+        return (oldest, reason) if now - jobs.submit_s[oldest] > limit_s else None

@@ -1,4 +1,4 @@
-"""What waiting jobs ask for, as columns: the actions among which a decision is made."""
+"""Properties of queued jobs, one by one or as columns: the actions of a decision."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from outrider.api import Job, Queue
 
 
-class Ask(NamedTuple):
-    """One job: what it asks for, and since when.
+class JobProperties(NamedTuple):
+    """Properties of one job.
 
     Attributes:
         interactive: whether its class is ``interactive``.
         vo: its VO.
-        submit_s: its submission; of one that nobody saw coming, when it got in line.
-        estimate_s: estimated run time, seconds; nan where nobody said.
-        cpus: CPUs.
+        submit_s: its submission; if that is unknown, when it was enqueued.
+        estimate_s: estimated run time, seconds; nan if unknown.
+        cpus: requested CPUs.
     """
 
     interactive: bool
@@ -29,8 +29,8 @@ class Ask(NamedTuple):
     cpus: int
 
     @classmethod
-    def of(cls, job: Job, now: float) -> "Ask":
-        """What a job asks for."""
+    def of(cls, job: Job, now: float) -> "JobProperties":
+        """The properties of a job."""
         spec = job.spec
         return cls(
             spec.job_class == "interactive",
@@ -42,8 +42,8 @@ class Ask(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asks:
-    """Many of them, one row each; `vo` numbers `vo_names`."""
+class JobColumns:
+    """Properties of several jobs, (jobs,) each; `vo` is an index into `vo_names`."""
 
     interactive: NDArray[np.bool_]
     vo: NDArray[np.int64]
@@ -53,7 +53,7 @@ class Asks:
     cpus: NDArray[np.int64]
 
     @classmethod
-    def of_queue(cls, queue: Queue) -> "Asks":
+    def of_queue(cls, queue: Queue) -> "JobColumns":
         """The columns of a queue."""
         return cls(
             queue.interactive, queue.vo, queue.vo_names, queue.submit_s, queue.estimate_s,
@@ -61,16 +61,16 @@ class Asks:
         )  # fmt: skip
 
     @classmethod
-    def of_jobs(cls, asks: Sequence[Ask]) -> "Asks":
+    def of_jobs(cls, jobs: Sequence[JobProperties]) -> "JobColumns":
         """The columns of a few jobs."""
-        names = sorted({ask.vo for ask in asks})
+        names = sorted({job.vo for job in jobs})
         return cls(
-            np.array([ask.interactive for ask in asks], dtype=bool),
-            np.array([names.index(ask.vo) for ask in asks], dtype=np.int64),
+            np.array([job.interactive for job in jobs], dtype=bool),
+            np.array([names.index(job.vo) for job in jobs], dtype=np.int64),
             names,
-            np.array([ask.submit_s for ask in asks], dtype=float),
-            np.array([ask.estimate_s for ask in asks], dtype=float),
-            np.array([ask.cpus for ask in asks], dtype=np.int64),
+            np.array([job.submit_s for job in jobs], dtype=float),
+            np.array([job.estimate_s for job in jobs], dtype=float),
+            np.array([job.cpus for job in jobs], dtype=np.int64),
         )
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""How fast machines really are: a node that slows down tells nobody."""
+"""Speeds of machines learned from run times: a node that slows down does not report it."""
 
 from math import exp, log
 from typing import Any, Final
@@ -12,12 +12,12 @@ _ALIKE: Final = 0.1
 
 
 class MachineSpeeds:
-    """Speeds learned from runs that took longer, or less, than was estimated.
+    """Speeds learned from runs that took more or less time than estimated.
 
-    For a run on machine m, x = log(estimate / run time). Users' bias is the mean of x over all
-    machines less what their speeds explain, b += .01 (x - s_m - b); the machine's own log speed
-    follows s_m += .2 (x - b - s_m). It begins at what the site says of the machine. A run tells no
-    more than a factor of 20: a job that failed at once says nothing about its node.
+    For a run on machine m, x = log(estimate / run time). The bias of estimates b is the mean of x
+    less the log speeds, b += .01 (x - s_m - b); the machine's log speed follows s_m += .2 (x - b -
+    s_m), starting at the declared speed. x is clipped to a factor of 20, because a job that failed
+    at once says nothing about its node.
     """
 
     def __init__(self) -> None:
@@ -26,11 +26,11 @@ class MachineSpeeds:
         self._differ = False
 
     def take(self, machine: int, estimate_s: float, run_s: float, view: SiteView) -> None:
-        """A run completed after `run_s` seconds where `estimate_s` were expected, both > 0."""
+        """Learn from a run that completed after `run_s` seconds, estimated at `estimate_s`; > 0."""
         known = self._log(machine, view)
-        told = min(max(log(estimate_s / run_s), -_WIDEST), _WIDEST)
-        self._bias += _BIAS_STEP * (told - known - self._bias)
-        self._logs[machine] = known + _STEP * (told - self._bias - known)
+        observed = min(max(log(estimate_s / run_s), -_WIDEST), _WIDEST)
+        self._bias += _BIAS_STEP * (observed - known - self._bias)
+        self._logs[machine] = known + _STEP * (observed - self._bias - known)
         self._compare()
 
     def _compare(self) -> None:
@@ -42,13 +42,13 @@ class MachineSpeeds:
         return log(max(view.speed_of(machine), 1e-3)) if found is None else found
 
     def speed(self, machine: int, view: SiteView) -> float:
-        """Work a CPU of the machine does in a second."""
+        """Work that a CPU of the machine does per second."""
         return exp(self._log(machine, view))
 
     def fastest(self, cpus: int, view: SiteView) -> int:
-        """The fastest free machine with so many CPUs left; of those about as fast, the tightest.
+        """The fastest free machine with so many CPUs left; of those about as fast, the best fit.
 
-        `NOWHERE` if there is none. Machines within a tenth of the fastest count as fast as it.
+        `NOWHERE` if there is none. Log speeds within 0.1 of the fastest count as equal.
         """
         if not self._differ or not (fit := view.fitting(cpus)):
             return view.tightest(cpus)

@@ -1,4 +1,4 @@
-"""How long runs are on this site: the yardstick of features, rewards and guards."""
+"""Mean run times of this site, the unit of features, rewards and guards."""
 
 from typing import Any, Final
 
@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 UNKNOWN_S: Final = 3600.0
-"""A run before any has completed."""
+"""Run time assumed before any run has completed."""
 
 _MEMORY_N: Final = 1000
 _ALL: Final = 2
 
 
 class MeanRuns:
-    """Means over the runs that completed, of each class and of all; about the last thousand count.
+    """Running means over completed runs, by class and of all, with a memory of about 1000 runs.
 
-    The mean of n values is followed by mean += (value - mean) / min(n, 1000).
+    After the n-th run, mean += (value - mean) / min(n, 1000).
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class MeanRuns:
         return self._counts[_ALL] > 0
 
     def take(self, interactive: bool, run_s: float, cpus: int) -> None:
-        """A run completed."""
+        """Count a completed run."""
         for at in (int(interactive), _ALL):
             self._counts[at] += 1
             share = 1.0 / min(self._counts[at], _MEMORY_N)
@@ -49,7 +49,7 @@ class MeanRuns:
         self._work_s += 1.0 / min(self._counts[_ALL], _MEMORY_N) * (run_s * cpus - self._work_s)
 
     def expected_s(self, estimate_s: Floats, interactive: NDArray[np.bool_]) -> Floats:
-        """Estimates, seconds; where nobody said, the mean of the class, or of all."""
+        """(n,) expected run times, seconds: the estimate, or the mean of the class or of all."""
         missing = np.isnan(estimate_s)
         if not missing.any():
             return estimate_s

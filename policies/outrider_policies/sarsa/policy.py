@@ -25,13 +25,13 @@ from outrider.api import (
     SiteView,
 )
 from outrider_policies.sarsa.experience import Decision, Experience
-from outrider_policies.sarsa.features import Sight
+from outrider_policies.sarsa.explanations import QueuePosition, best_few, why
+from outrider_policies.sarsa.features import SiteFeatures
 from outrider_policies.sarsa.guards import Guards
-from outrider_policies.sarsa.job_features import Ask, Asks
+from outrider_policies.sarsa.job_features import JobColumns, JobProperties
 from outrider_policies.sarsa.machine_speeds import MachineSpeeds
 from outrider_policies.sarsa.replay_memory import ReplayMemory
 from outrider_policies.sarsa.rewards import reward_of
-from outrider_policies.sarsa.sentences import Standing, best_few, why
 from outrider_policies.sarsa.settings import LITERAL, SarsaSettings
 from outrider_policies.sarsa.site_state import Shares
 from outrider_policies.sarsa.start_states import start_values
@@ -45,7 +45,7 @@ _MAP_MINUTES: Final = (1, 5, 15, 60, 240, 960)
 
 
 class _First(NamedTuple):
-    """Who was put first in line by the latest ranking, and why."""
+    """The job that the latest ranking put first, and why."""
 
     job: int
     reason: str
@@ -57,10 +57,10 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
     """Each waiting job is an action; the one of the highest value starts when a CPU frees.
 
     Learns the value Q(s, a) of starting job a in state s on-policy, from the order in which jobs
-    were started, by whomever, and what their runs earned (`reward_of`): Q(s, a) <- r + gamma
-    Q(s', a'), a' being the job started next (Perez et al. 2008, figure 1). Beside another policy it
-    learns all the same, from that one's decisions. The job goes to the fastest free machine, as far
-    as runs have told (`MachineSpeeds`).
+    were started, by any scheduler, and from the rewards of their runs (`reward_of`): Q(s, a) <- r +
+    gamma Q(s', a'), a' being the job started next (Perez et al. 2008, figure 1). In shadow it
+    learns from the acting scheduler's decisions. The job goes to the free machine with the highest
+    learned speed (`MachineSpeeds`).
     """
 
     name = "sarsa"
@@ -72,15 +72,15 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
     def __init__(self, settings: SarsaSettings, rng: random.Random) -> None:
         super().__init__(settings, rng)
         self.ranks_anew = True
-        self._sight = Sight(settings.encoding)
-        self._training = make_training(settings, self._sight.inputs_n, rng)
+        self._site = SiteFeatures(settings.encoding)
+        self._training = make_training(settings, self._site.inputs_n, rng)
         start = start_values(settings)
         if start is not None:
             try:
                 self._training.restore({"values": start})
             except ValueError as error:
                 raise ConfigurationError(f'sarsa: start = "{settings.start}": {error}') from error
-        self._memory = ReplayMemory(settings.memory_n, self._sight.inputs_n)
+        self._memory = ReplayMemory(settings.memory_n, self._site.inputs_n)
         self._experience = Experience(self._memory)
         self._speeds = MachineSpeeds()
         self._first = _First(NOWHERE, BEST, 1.0, None)
@@ -91,12 +91,12 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
 
     def rank(self, queue: Queue, view: SiteView) -> Floats:
         """Places by value, the highest first; before all, who waited too long or is drawn."""
-        asks = Asks.of_queue(queue)
-        self._ranked, shares = self._sight.state(view)
-        values = self._values(self._ranked, asks, shares)
+        jobs = JobColumns.of_queue(queue)
+        self._ranked, shares = self._site.state(view)
+        values = self._values(self._ranked, jobs, shares)
         places = -values
-        guarded = self._guards(view).first(asks, view.now)
-        n, epsilon = len(asks), self.settings.epsilon
+        guarded = self._guards(view).first(jobs, view.now)
+        n, epsilon = len(jobs), self.settings.epsilon
         if guarded is not None:
             row, reason = guarded
             propensity = 1.0
@@ -106,22 +106,22 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
         else:
             row, reason = int(places.argmin()), BEST
             propensity = 1.0 - epsilon + epsilon / n
-        scores = best_few(row, asks, values) if self.wants_scores else None
+        scores = best_few(row, jobs, values) if self.wants_scores else None
         self._first = _First(queue.jobs[row].number, reason, propensity, scores)
         places[row] = -inf
         return places
 
-    def _values(self, state: Floats, asks: Asks, shares: Shares) -> Floats:
+    def _values(self, state: Floats, jobs: JobColumns, shares: Shares) -> Floats:
         """Q of starting each of the jobs."""
-        return self._training.values.values_of_actions(state, self._sight.actions(asks, shares))
+        return self._training.values.values_of_actions(state, self._site.actions(jobs, shares))
 
     def _guards(self, view: SiteView) -> Guards:
         settings: SarsaSettings = self.settings
         if not settings.guards:
             return Guards()
-        usual_s = settings.guard_drain_ratio * self._sight.drain_s(view)
+        usual_s = settings.guard_drain_ratio * self._site.drain_s(view)
         return Guards.of(
-            settings.guard_interactive_s, settings.guard_batch_ratio, usual_s, self._sight.runs
+            settings.guard_interactive_s, settings.guard_batch_ratio, usual_s, self._site.runs
         )
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
@@ -139,11 +139,11 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
 
     def on_machine_event(self, kind: int, machine: int, view: SiteView) -> None:
         """CPUs came or went."""
-        self._sight.count_cpus_anew()
+        self._site.recount_cpus()
 
     def on_enqueue(self, job: Job, view: SiteView) -> None:
         """It is among the actions."""
-        self._sight.enter(job, view)
+        self._site.enter(job, view)
 
     def on_dequeue(self, job: Job, view: SiteView) -> None:
         """It left the line. If it starts, somebody chose this action: this policy or another.
@@ -152,19 +152,19 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
         """
         ours = self._chosen == (job.number, view.now)
         if not ours and job.state != RUNNING:
-            self._sight.leave(job)
+            self._site.leave(job)
             return
         if self.settings.learn:
-            state = self._ranked if ours else self._sight.state(view)[0]
-            inputs = self._sight.inputs(job, state, view)
+            state = self._ranked if ours else self._site.state(view)[0]
+            inputs = self._site.inputs(job, state, view)
             self._experience.decide(job.number, Decision.of(job, inputs, view.now))
-        self._sight.start(job, view)
+        self._site.start(job, view)
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> tuple[float, ...]:
         """A run ended: what it earned is the reward of the decision that started it."""
         if outcome.machine == NOWHERE:
             return ()
-        self._sight.end(outcome.job)
+        self._site.end(outcome.job)
         completed = outcome.ending == COMPLETED_RUN
         if completed:
             self._take_length(outcome, view)
@@ -174,20 +174,20 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
         if not completed and outcome.ending != EVICTED_RUN:
             self._experience.drop(outcome.job)  # its user took it away
             return ()
-        reward = reward_of(decision, outcome, self._sight.runs, self.settings, view)
+        reward = reward_of(decision, outcome, self._site.runs, self.settings, view)
         self._experience.reward(outcome.job, reward)
         self._training.outcome(self._memory)
         return (reward,)
 
     def _take_length(self, outcome: Outcome, view: SiteView) -> None:
-        """How long a run was, and against its estimate: what that says of its machine."""
+        """Learn mean run times, and the machine's speed if the job had an estimate."""
         key: Any = outcome.key
         interactive, _, estimate_s, cpus = key
-        self._sight.runs.take(interactive, outcome.run_s, cpus)
+        self._site.runs.take(interactive, outcome.run_s, cpus)
         if self.settings.learn and estimate_s and outcome.run_s > 0.0:
             self._speeds.take(outcome.machine, estimate_s, outcome.run_s, view)
 
-    # -- telling ------------------------------------------------------------------------------
+    # -- explaining ---------------------------------------------------------------------------
 
     def group_key(self, job: Job, view: SiteView) -> tuple[bool, str, float | None, int]:
         """What its value depends on beside the state."""
@@ -197,32 +197,34 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
     def scores(self, key: Any, view: SiteView) -> dict[str, float]:
         """The value of starting such a job now, and that of the best job in line."""
         interactive, vo, estimate_s, cpus = key
-        ask = Ask(interactive, vo, view.now, nan if estimate_s is None else estimate_s, cpus)
-        line = self._sight.line().values()
-        state, shares = self._sight.state(view)
-        values = self._values(state, Asks.of_jobs([ask, *line]), shares)
-        told = {"such a job": float(values[0])}
-        if line:
-            told["the best in line"] = float(values[1:].max())
-        return told
+        properties = JobProperties(
+            interactive, vo, view.now, nan if estimate_s is None else estimate_s, cpus
+        )
+        queued = self._site.queued().values()
+        state, shares = self._site.state(view)
+        values = self._values(state, JobColumns.of_jobs([properties, *queued]), shares)
+        by_label = {"such a job": float(values[0])}
+        if queued:
+            by_label["the best in the queue"] = float(values[1:].max())
+        return by_label
 
     def explain(self, job: Job, view: SiteView) -> str:
         """Its value and place among those that wait, and which guard acts, or when."""
-        line = self._sight.line()
-        line.setdefault(job.number, Ask.of(job, view.now))
-        at = list(line).index(job.number)
-        asks = Asks.of_jobs(list(line.values()))
-        state, shares = self._sight.state(view)
-        values, guards = self._values(state, asks, shares), self._guards(view)
-        return why(Standing(at, asks, values, guards, guards.first(asks, view.now), view.now))
+        queued = self._site.queued()
+        queued.setdefault(job.number, JobProperties.of(job, view.now))
+        at = list(queued).index(job.number)
+        jobs = JobColumns.of_jobs(list(queued.values()))
+        state, shares = self._site.state(view)
+        values, guards = self._values(state, jobs, shares), self._guards(view)
+        return why(QueuePosition(at, jobs, values, guards, guards.first(jobs, view.now), view.now))
 
     def learned(self, view: SiteView) -> dict[str, Any]:
-        """Value by class and run time, in the state of now, for a VO that got its share."""
-        state, _ = self._sight.state(view)
+        """Value by class and run time, in the present state, for a VO at its target share."""
+        state, _ = self._site.state(view)
         rows = []
         for name, interactive in (("interactive", True), ("batch", False)):
-            asks = [Ask(interactive, "", view.now, 60.0 * m, 1) for m in _MAP_MINUTES]
-            values = self._values(state, Asks.of_jobs(asks), {})
+            jobs = [JobProperties(interactive, "", view.now, 60.0 * m, 1) for m in _MAP_MINUTES]
+            values = self._values(state, JobColumns.of_jobs(jobs), {})
             rows.append({"label": name, "values": values.tolist()})
         return {
             "title": "value of starting a job now, by expected minutes",
@@ -230,10 +232,10 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
             "rows": rows,
         }
 
-    # -- remembering --------------------------------------------------------------------------
+    # -- state --------------------------------------------------------------------------------
 
     def start_state(self, view: SiteView) -> dict[str, Any]:
-        """What another may start from (setting ``start``): the value function alone."""
+        """A start state for the setting ``start``: the value function alone."""
         values = self._training.values.save()
         return {"encoding": self.settings.encoding, "training": {"values": values}}
 
@@ -244,7 +246,7 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
             "training": self._training.save(),
             "memory": self._memory.save(),
             "experience": self._experience.save(),
-            "sight": self._sight.save(),
+            "site": self._site.save(),
             "speeds": self._speeds.save(),
         }
 
@@ -256,11 +258,11 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
         """
         if saved["encoding"] != self.settings.encoding:
             raise ValueError(f"it was saved with the encoding {saved['encoding']!r}")
-        memory = ReplayMemory(self.settings.memory_n, self._sight.inputs_n)
+        memory = ReplayMemory(self.settings.memory_n, self._site.inputs_n)
         memory.restore(saved["memory"])
         experience = Experience(memory)
         experience.restore(saved["experience"])
         self._training.restore(saved["training"])
         self._memory, self._experience = memory, experience
-        self._sight.restore(saved["sight"])
+        self._site.restore(saved["site"])
         self._speeds.restore(saved["speeds"])

@@ -1,4 +1,4 @@
-"""Experience replay: the latest transitions, to be learned from more than once."""
+"""Experience replay: a buffer of the latest transitions."""
 
 import random
 from typing import Any, NamedTuple
@@ -10,12 +10,12 @@ Floats = NDArray[np.float64]
 
 
 class Transitions(NamedTuple):
-    """State-action pairs, what each earned, and the pair that was chosen next.
+    """State-action pairs, their rewards, and the next pairs.
 
     Attributes:
         inputs: (n, d) features of state and action.
         rewards: (n,).
-        next_inputs: (n, d) those of the next state and the action chosen in it.
+        next_inputs: (n, d) features of the next state and the action chosen in it.
     """
 
     inputs: Floats
@@ -24,11 +24,11 @@ class Transitions(NamedTuple):
 
 
 class ReplayMemory:
-    """The latest transitions, the oldest forgotten first (Lin 1992).
+    """A ring buffer of the latest transitions (Lin 1992).
 
     Args:
-        capacity: transitions it holds; small follows a changing world sooner.
-        inputs_n: features of state and action.
+        capacity: most transitions; a small buffer adapts sooner to changes.
+        inputs_n: number of features of state and action together.
     """
 
     def __init__(self, capacity: int, inputs_n: int) -> None:
@@ -42,7 +42,7 @@ class ReplayMemory:
         return min(self._added, self._capacity)
 
     def add(self, inputs: Floats, reward: float, next_inputs: Floats) -> None:
-        """Remember one transition."""
+        """Add one transition, in place of the oldest if full."""
         at = self._added % self._capacity
         self._all.inputs[at] = inputs
         self._all.rewards[at] = reward
@@ -50,15 +50,15 @@ class ReplayMemory:
         self._added += 1
 
     def sample(self, n: int, rng: random.Random) -> Transitions:
-        """So many of them, drawn with replacement. Raises `ValueError` if there are none."""
-        held = len(self)
-        if not held:
-            raise ValueError("nothing is remembered yet")
-        drawn = np.array([int(rng.random() * held) for _ in range(n)])
+        """Draw `n` transitions with replacement. Raises `ValueError` if there are none."""
+        size = len(self)
+        if not size:
+            raise ValueError("the replay memory is empty")
+        drawn = np.array([int(rng.random() * size) for _ in range(n)])
         return Transitions(*(column[drawn] for column in self._all))
 
     def whole(self) -> Transitions:
-        """All of them, copied."""
+        """A copy of all transitions."""
         return Transitions(*(column[: len(self)].copy() for column in self._all))
 
     def save(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class ReplayMemory:
         """Go on from what `save` gave.
 
         Raises:
-            ValueError: other features, or more of them than this memory holds; nothing changed.
+            ValueError: another number of features or transitions; nothing changed.
         """
         n, inputs_n = min(saved["added"], self._capacity), self._all.inputs.shape[1]
         given = Transitions(*(np.array(saved[name], dtype=float) for name in Transitions._fields))

@@ -1,4 +1,4 @@
-"""What a run earns: the utility of its user, by the work it took, and the fairness of the site."""
+"""The reward of a run: user utility, in relation to its work, plus fairness of the site."""
 
 from outrider.api import COMPLETED_RUN, Job, JobSpec, Outcome, SiteView
 from outrider_policies.sarsa.experience import Decision
@@ -10,13 +10,12 @@ from outrider_policies.sarsa.site_state import fairness
 def reward_of(
     decision: Decision, outcome: Outcome, runs: MeanRuns, settings: SarsaSettings, view: SiteView
 ) -> float:
-    """Fairness F by its weight; and of a run that completed its unit utility U, or its density.
+    """Weighted fairness F, plus, if the run completed, its unit utility U or its density.
 
-    The density is U m / (m + w), w the work of the run and m that of a mean one: a start takes CPUs
-    from those that wait for as long as it works. Where utilities alone are summed, a batch job of a
-    day that earns .9 comes before an interactive one that has waited and earns .5, and it waits on
-    and is worth less and less. The order is that of U m / w among jobs of a class, but bounded:
-    there a few runs of seconds are all that a net learns from.
+    The density is U m / (m + w), with w the work of the run and m that of a mean run, because a run
+    keeps CPUs from queued jobs for as long as it works. With U alone, a batch job of a day that
+    earns .9 comes before an interactive one that has waited and earns .5, which then loses more.
+    The plain density U m / w is not bounded: a few runs of seconds would dominate training.
     """
     reward = settings.fairness_weight * fairness(view.vo_shares())
     if outcome.ending != COMPLETED_RUN:

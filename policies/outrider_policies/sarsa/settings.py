@@ -1,4 +1,4 @@
-"""Settings of `sarsa`, and the paper's own."""
+"""Settings of `sarsa`, and the preset of the paper."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -8,7 +8,7 @@ from outrider.api import PolicySettings
 
 
 class SarsaSettings(PolicySettings, frozen=True):
-    """What is rewarded, who approximates the values, how it learns, and who may not wait longer."""
+    """Reward, features, value function, training and starvation guards."""
 
     start: Annotated[
         str,
@@ -20,48 +20,48 @@ class SarsaSettings(PolicySettings, frozen=True):
     learn: Annotated[
         bool,
         Meta(
-            description="False keeps the value function as it started: the frozen self against "
-            "which learning is measured. The mean run time is followed all the same."
+            description="False keeps the initial value function, as a baseline for learning. The "
+            "mean run time is still updated."
         ),
     ] = True
     epsilon: Annotated[
         float,
-        Meta(ge=0, le=1, description="Probability of starting a job drawn from all that wait."),
+        Meta(ge=0, le=1, description="Probability of starting a queued job drawn at random."),
     ] = 0.02
     gamma: Annotated[
-        float, Meta(ge=0, lt=1, description="Worth of the next decision's value against a reward.")
+        float, Meta(ge=0, lt=1, description="Discount factor of the next decision's value.")
     ] = 0.2
     reward: Annotated[
         Literal["density", "utility"],
         Meta(
-            description="What a completed run earns beside fairness: its utility by the work it "
-            "took, against a mean run, or the utility itself as in the paper."
+            description="Reward of a completed run beside fairness: its utility in relation to its "
+            "work, compared with a mean run, or the utility itself as in the paper."
         ),
     ] = "density"
     fairness_weight: Annotated[
-        float, Meta(ge=0, description="Worth of perfect fairness against a utility of 1.")
+        float, Meta(ge=0, description="Weight of perfect fairness against a utility of 1.")
     ] = 1.0
     encoding: Annotated[
         Literal["relative", "literal"],
         Meta(
-            description="What the value function sees: quantities relative to the site (mean run, "
-            "CPUs, a VO's distance from its share), or those of the paper, hours and VOs by name."
+            description="Features: quantities relative to the site (mean run, CPUs, a VO's "
+            "distance from its share), or those of the paper, hours and VOs by name."
         ),
     ] = "relative"
     approximator: Annotated[
         Literal["mlp", "linear", "boosting"],
-        Meta(description="Who approximates values. Trees learn by `training` = `batch` only."),
+        Meta(description="Value function. Trees can only be trained by `training` = `batch`."),
     ] = "mlp"
     hidden_n: Annotated[int, Meta(ge=1, description="Sigmoid units of the hidden layer.")] = 20
     learning_rate: Annotated[
-        float, Meta(gt=0, description="Length of a step, in `replay` or in a training.")
+        float, Meta(gt=0, description="Learning rate, in `replay` and in a training.")
     ] = 0.003
     training: Annotated[
         Literal["replay", "batch", "descent"],
         Meta(
-            description="`replay`: small steps on remembered runs at every outcome. `batch`: "
-            "fitted anew to all that is remembered by scikit-learn, in a thread beside. `descent`: "
-            "the same, straight down the gradient (a net without Adam)."
+            description="`replay`: one gradient step on remembered runs at every outcome. `batch`: "
+            "refitted to all remembered runs by scikit-learn, in a background thread. `descent`: "
+            "the same by plain gradient descent (a net without Adam)."
         ),
     ] = "replay"
     memory_n: Annotated[
@@ -76,8 +76,8 @@ class SarsaSettings(PolicySettings, frozen=True):
         int,
         Meta(
             ge=1,
-            description="Outcomes until the result of a training is taken up: enough for the "
-            "thread to be done, so that nothing waits for it.",
+            description="Outcomes until the result of a training is adopted: enough for the "
+            "thread to finish, so that no decision waits for it.",
         ),
     ] = 50
     guard_interactive_s: Annotated[
@@ -96,8 +96,8 @@ class SarsaSettings(PolicySettings, frozen=True):
         float,
         Meta(
             ge=0,
-            description="And longer than this many times what working off the whole queue would "
-            "take: in overload everybody waits long, and oldest first would be the only order.",
+            description="And longer than this many times the time to work off the whole queue: in "
+            "overload all jobs wait long, and the order would be oldest first only.",
         ),
     ] = 1.5
     guards: Annotated[
@@ -115,4 +115,4 @@ LITERAL: Final[dict[str, Any]] = {
     "training": "descent",
     "guards": False,
 }
-"""The paper as printed; its trainer began anew at every example, ours every 500 outcomes."""
+"""The paper as printed, except that it retrains every 500 outcomes, not at every example."""

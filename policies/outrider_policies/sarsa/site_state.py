@@ -5,22 +5,22 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from outrider.api import SiteView
-from outrider_policies.sarsa.job_features import Ask
+from outrider_policies.sarsa.job_features import JobProperties
 
 Shares = Mapping[str, tuple[float, float]]
 
 
 class SiteState(NamedTuple):
-    """What a decision looks at beside the jobs.
+    """The state of the site in a decision.
 
     Attributes:
         next_end_s: expected seconds until a run ends; 0 if one is overdue or none runs.
-        idle_n: machines on which a job may start.
-        machines_n: machines.
-        backlog_s: expected work of all waiting jobs, CPU-seconds.
+        idle_n: number of machines on which a job may start.
+        machines_n: number of machines.
+        backlog_s: expected work of all queued jobs, CPU-seconds.
         cpus_n: CPUs that jobs may use.
-        mean_utility: mean utility to be expected of the jobs that run; 1 if none does.
-        shares: of each VO, what it got and its target.
+        mean_utility: mean expected utility of the running jobs; 1 if none runs.
+        shares: present and target share of each VO.
     """
 
     next_end_s: float
@@ -46,49 +46,49 @@ class _Run(NamedTuple):
     utility: float
 
 
-class SiteBooks:
-    """Waiting and running jobs, as far as the state asks for them."""
+class SiteStatistics:
+    """Running totals over queued and running jobs, for `SiteState`."""
 
     def __init__(self) -> None:
-        self.waiting: dict[int, tuple[Ask, float]] = {}
+        self.queued: dict[int, tuple[JobProperties, float]] = {}
         self._runs: dict[int, _Run] = {}
         self._ends: list[tuple[float, int]] = []
         self._backlog_s = 0.0
         self._utility_sum = 0.0
         self._cpus_n: int | None = None
 
-    def enter(self, number: int, ask: Ask, work_s: float) -> None:
-        """A job got in line, of so many CPU-seconds to be expected."""
+    def enter(self, number: int, properties: JobProperties, work_s: float) -> None:
+        """A job was enqueued; `work_s`: its expected work, CPU-seconds."""
         self.leave(number)
-        self.waiting[number] = (ask, work_s)
+        self.queued[number] = (properties, work_s)
         self._backlog_s += work_s
 
     def leave(self, number: int) -> None:
-        """A job is no longer in line."""
-        left = self.waiting.pop(number, None)
+        """A job left the queue; nothing happens if it was not in it."""
+        left = self.queued.pop(number, None)
         if left is not None:
-            self._backlog_s = self._backlog_s - left[1] if self.waiting else 0.0
+            self._backlog_s = self._backlog_s - left[1] if self.queued else 0.0
 
     def start(self, number: int, end_s: float, utility: float) -> None:
-        """A job runs; when it should end, and what it should earn."""
+        """A job started; `end_s` and `utility` are expected values."""
         self.end(number)
         self._runs[number] = _Run(end_s, utility)
         self._utility_sum += utility
         insort(self._ends, (end_s, number))
 
     def end(self, number: int) -> None:
-        """A run is over."""
+        """A run ended; nothing happens if it was not known."""
         run = self._runs.pop(number, None)
         if run is not None:
             del self._ends[bisect_left(self._ends, (run.end_s, number))]
             self._utility_sum = self._utility_sum - run.utility if self._runs else 0.0
 
-    def count_cpus_anew(self) -> None:
-        """Machines came, went, or are another's now."""
+    def recount_cpus(self) -> None:
+        """Recount CPUs when they are next needed: machines joined, left or changed."""
         self._cpus_n = None
 
     def state(self, view: SiteView) -> SiteState:
-        """As of now."""
+        """The state now."""
         n = len(self._runs)
         return SiteState(
             max(0.0, self._next_end_s(view.now) - view.now),
@@ -101,7 +101,7 @@ class SiteBooks:
         )
 
     def drain_s(self, view: SiteView) -> float:
-        """Expected seconds of work in line, over the CPUs there are."""
+        """Expected seconds to work off the queue on all CPUs."""
         return self._backlog_s / max(self._cpus(view), 1)
 
     def _cpus(self, view: SiteView) -> int:
@@ -110,13 +110,16 @@ class SiteBooks:
         return self._cpus_n
 
     def _next_end_s(self, now: float) -> float:
-        """The least expected end of a run."""
+        """The earliest expected end of a run; `now` if none runs."""
         return self._ends[0][0] if self._ends else now
 
     def save(self) -> dict[str, Any]:
-        """Everything, sums included: summed anew they would differ in their last digit."""
+        """Everything, sums included: recomputed, they would differ in the last digit."""
         return {
-            "waiting": [[number, list(ask), work] for number, (ask, work) in self.waiting.items()],
+            "waiting": [
+                [number, list(properties), work]
+                for number, (properties, work) in self.queued.items()
+            ],
             "runs": [[number, *run] for number, run in self._runs.items()],
             "backlog_s": self._backlog_s,
             "utility_sum": self._utility_sum,
@@ -124,7 +127,10 @@ class SiteBooks:
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
-        self.waiting = {number: (Ask(*ask), work) for number, ask, work in saved["waiting"]}
+        self.queued = {
+            number: (JobProperties(*properties), work)
+            for number, properties, work in saved["waiting"]
+        }
         self._runs = {number: _Run(*run) for number, *run in saved["runs"]}
         self._ends = sorted((run.end_s, number) for number, run in self._runs.items())
         self._backlog_s = saved["backlog_s"]

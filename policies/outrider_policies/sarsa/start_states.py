@@ -1,8 +1,8 @@
-"""Where a value function starts: the shipped one, none, or what `outrider train` wrote.
+"""Initial value functions: the shipped one, none, or one that `outrider train` wrote.
 
-A start state is a JSON object with ``encoding`` and ``training`` (``values``: the value function);
-what `Sarsa.save` gives has them, so a saved policy is a start state too. Whatever else is in it is
-left aside: another site's open decisions mean nothing here.
+A start state is a JSON object with ``encoding`` and ``training`` (``values``: the value function).
+`Sarsa.save` returns both, so a saved policy is a start state too; its other fields are ignored,
+because another site's open decisions mean nothing here.
 """
 
 import json
@@ -20,11 +20,11 @@ _FILES: Final = {"relative": "start_net.json", "literal": "start_net_literal.jso
 
 
 def start_values(settings: SarsaSettings) -> dict[str, Any] | None:
-    """The saved value function that the settings ask for; None: it knows nothing.
+    """The saved value function selected by the settings; None: start untrained.
 
     Raises:
-        ConfigurationError: no such file, no start state in it, one of another encoding, or none is
-            shipped for the approximator.
+        ConfigurationError: missing file, not a start state, another encoding, or none is shipped
+            for the approximator.
     """
     if settings.start == NONE:
         return None

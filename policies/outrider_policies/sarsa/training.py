@@ -1,4 +1,4 @@
-"""How the value function follows what was experienced: by replay, or fitted anew in a thread."""
+"""Training of the value function: experience replay, or refits in a thread."""
 
 import random
 from typing import Any, Final, Protocol
@@ -20,15 +20,15 @@ _TRAININGS: Final = {
 
 
 class Training(Protocol):
-    """Owns the value function, and betters it."""
+    """Owns the value function and trains it."""
 
     @property
     def values(self) -> ValueFunction:
-        """The value function of now."""
+        """The present value function."""
         ...
 
     def outcome(self, memory: ReplayMemory) -> None:
-        """One more run ended; the memory holds what is known of it."""
+        """Train after a run ended; the memory already holds what is complete."""
         ...
 
     def save(self) -> dict[str, Any]:
@@ -41,10 +41,10 @@ class Training(Protocol):
 
 
 def make_training(settings: SarsaSettings, inputs_n: int, rng: random.Random) -> Training:
-    """The training that the settings ask for, with a value function that knows nothing.
+    """The training selected by the settings, with an untrained value function.
 
     Raises:
-        ConfigurationError: the approximator cannot be trained in that way.
+        ConfigurationError: the approximator does not support this training.
     """
     approximator, training, rate = settings.approximator, settings.training, settings.learning_rate
     if training not in _TRAININGS[approximator]:
@@ -65,13 +65,13 @@ def make_training(settings: SarsaSettings, inputs_n: int, rng: random.Random) ->
 
 
 def _targets(values: ValueFunction, gamma: float, seen: Transitions) -> Floats:
-    """R + gamma Q(s', a') (Perez et al., figure 1)."""
+    """(n,) SARSA targets r + gamma Q(s', a') (Perez et al., figure 1)."""
     targets: Floats = seen.rewards + gamma * values.values(seen.next_inputs)
     return targets
 
 
 class ReplayTraining:
-    """A step at every outcome, on some runs drawn from the memory."""
+    """One gradient step at every outcome, on a sample from the memory."""
 
     def __init__(self, values: SteppingFunction, settings: SarsaSettings, rng: random.Random):
         self._values = values
@@ -99,7 +99,7 @@ class ReplayTraining:
 
 
 class BatchTraining:
-    """Fitted anew to the whole memory every so many outcomes, beside the decisions."""
+    """A refit to the whole memory every `retrain_every_n` outcomes, in a thread."""
 
     def __init__(self, values: ValueFunction, settings: SarsaSettings, rng: random.Random):
         self._values = values
@@ -114,7 +114,7 @@ class BatchTraining:
         return self._values
 
     def outcome(self, memory: ReplayMemory) -> None:
-        """Count it; begin a training, or take up what one has given, when it is time."""
+        """Count an outcome; begin a refit or adopt its result when due."""
         self._outcomes += 1
         self._values = self._retraining.count_outcome() or self._values
         if self._outcomes >= self._every and len(memory) and not self._retraining.is_open:
@@ -124,7 +124,7 @@ class BatchTraining:
             self._retraining.begin(self._values, seen.inputs, targets, self._rng.getrandbits(31))
 
     def save(self) -> dict[str, Any]:
-        """The value function, and the training that is under way."""
+        """The value function, and the refit in progress."""
         return {
             "values": self._values.save(),
             "outcomes": self._outcomes,
@@ -132,7 +132,7 @@ class BatchTraining:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave; a training under way begins again."""
+        """Restore from `save`; a refit in progress begins again."""
         self._values.restore(saved["values"])
         self._outcomes = saved.get("outcomes", 0)
         self._retraining.restore(saved.get("retraining"), self._values)

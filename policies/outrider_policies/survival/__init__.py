@@ -1,4 +1,4 @@
-"""Placement and holding by learned job lengths and owners' returns."""
+"""Placement and deferral by learned job lengths and owners' returns."""
 
 from outrider_policies.survival.policy import Survival
 from outrider_policies.survival.settings import SurvivalSettings

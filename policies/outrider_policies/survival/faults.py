@@ -1,4 +1,4 @@
-"""Faults: machines that throw off job after job though no owner sits there."""
+"""Faults: machines that evict one job after another although no owner is logged in."""
 
 from typing import Any, Final
 
@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 MEMORY_H: Final = 48.0
-"""Mean memory of a fault: a broken machine is mended, or reinstalled, within days."""
+"""Decay time of fault counts, hours: a broken machine is repaired or reinstalled within days."""
 PRIOR_H: Final = 1.0
-"""Hours of faultless work that every machine is believed to have done before anything is known."""
+"""Prior: hours of work without a fault that every machine is given at the beginning."""
 
 
 class Faults:
-    """Rate of the faults of each machine: faults per hour of work, both fading.
+    """Fault rate of each machine: faults per hour of work, both with exponential decay.
 
-    After n faults in little time it is about n an hour: one is bad luck, three are a *black hole*,
-    which real pools know as the host that seems always free because every job fails there. As
-    the memory fades it falls below one an hour again, and the machine gets another chance.
+    After n faults in a short time the rate is about n per hour: one is bad luck, three are a
+    *black hole*, a host that always seems free because every job fails there. With the decay the
+    rate falls below one per hour again, and the machine is tried again.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Faults:
         self._fading = float(np.exp(-1.0 / MEMORY_H))
 
     def grow(self, machines: int) -> None:
-        """There are so many machines now; new ones have no faults."""
+        """Extend the arrays to this many machines; new ones have no faults."""
         more = machines - len(self._counted)
         if not more:
             return
@@ -35,13 +35,13 @@ class Faults:
         self._worked_h = np.pad(self._worked_h, (0, more))
 
     def end_run(self, machine: int, hours: float, faulty: bool) -> None:
-        """A run of so many hours ended; `faulty`: the machine threw it off for no known reason."""
+        """Count a run of so many hours; `faulty`: evicted by the machine for no known reason."""
         self._worked_h[machine] += hours
         if faulty:
             self._counted[machine] += 1.0
 
     def fade(self) -> None:
-        """An hour is over."""
+        """Apply one hour of decay."""
         self._counted *= self._fading
         self._worked_h *= self._fading
 

@@ -1,4 +1,4 @@
-"""Frailty: how much oftener a machine is interrupted than others of its cluster."""
+"""Frailty: a machine's rate of interruptions relative to its cluster's."""
 
 from typing import Any
 
@@ -9,20 +9,20 @@ Floats = NDArray[np.float64]
 
 
 class Frailty:
-    """Gamma frailty of each machine: its own interruptions per expected one.
+    """Gamma frailty of each machine (shared-frailty model, Clayton 1978).
 
-    The hazard of machine m is z_m times its cluster's, z_m a priori Gamma distributed with mean 1
-    and shape `shape` (Clayton 1978). After n interruptions where E were expected from the
-    cluster's hazard its mean is (shape + n) / (shape + E): a machine that stands idle for long
-    where others are taken gets below 1, a black hole that throws off job after job far above.
-    Both counts fade, so that a machine that is avoided is tried again in the end.
+    The hazard of machine m is z_m times its cluster's, with a Gamma prior of mean 1 and shape
+    `shape` on z_m. After n interruptions where E were expected from the cluster's hazard, the
+    posterior mean is (shape + n) / (shape + E): below 1 for a machine that stays idle longer than
+    others, far above 1 for a black hole that evicts one job after another. Both counts decay, so
+    that a machine that is avoided is tried again in the end.
 
     Args:
         shape: of the prior; small where machines of one cluster differ much.
 
     Attributes:
-        interruptions: (machines,) counted.
-        expected: (machines,) expected of the cluster's hazard over the machine's exposure.
+        interruptions: (machines,) decayed count n.
+        expected: (machines,) E: the cluster's hazard summed over the machine's exposure.
     """
 
     def __init__(self, shape: float) -> None:
@@ -31,7 +31,7 @@ class Frailty:
         self.expected = np.zeros(0)
 
     def grow(self, machines: int) -> None:
-        """There are so many machines now; new ones are like any other."""
+        """Extend the arrays to this many machines; new ones have the prior's frailty 1."""
         more = machines - len(self.expected)
         if not more:
             return
@@ -39,7 +39,7 @@ class Frailty:
         self.expected = np.pad(self.expected, (0, more))
 
     def forget(self, ratio: float) -> None:
-        """What was counted so far is worth this ratio of it from now on."""
+        """Multiply all counts by `ratio`."""
         self.interruptions *= ratio
         self.expected *= ratio
 

@@ -1,4 +1,4 @@
-"""Machines of one cluster that are interrupted about equally often."""
+"""Groups of machines of one cluster with similar frailty, which are treated as equal."""
 
 from typing import Final, NamedTuple
 
@@ -11,26 +11,26 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.intp]
 
 FRAILTY_STEPS: Final = np.array([0.35, 0.6, 1.0, 1.7, 4.0])
-"""Machines of one cluster whose frailties lie between two of these steps are taken for alike."""
+"""Machines of one cluster whose frailties lie between the same two steps form a group."""
 
 
 class Groups(NamedTuple):
-    """Machines taken for alike, group by group.
+    """Groups of machines, sorted by cluster and frailty.
 
     Attributes:
-        cluster: (groups,) where they stand.
-        clusters: the same as a list, for choices one at a time.
-        peopled: clusters that have machines.
-        firsts: the first group of each of these.
-        frailty: (groups,) mean of theirs.
-        machines: their numbers, the least frail first.
-        of_machine: the group of each machine, by machine number; `NOWHERE` if it left.
+        cluster: (groups,) cluster number.
+        clusters: the same as a list, faster to index one at a time.
+        populated: clusters that have machines.
+        first_groups: the first group of each of these.
+        frailty: (groups,) mean frailty of the group's machines.
+        machines: machine numbers by group, the least frail first.
+        of_machine: group by machine number; `NOWHERE` if the machine left.
     """
 
     cluster: Numbers
     clusters: list[int]
-    peopled: list[int]
-    firsts: Numbers
+    populated: list[int]
+    first_groups: Numbers
     frailty: Floats
     machines: list[list[int]]
     of_machine: list[int]
@@ -40,18 +40,18 @@ def group(machine: Numbers, cluster: Numbers, frailties: Floats) -> Groups:
     """Group the machines of each cluster by frailty.
 
     Args:
-        machine: numbers of the machines.
-        cluster: where each of them stands.
+        machine: (n,) machine numbers.
+        cluster: (n,) the cluster of each.
         frailties: by machine number.
     """
-    # complex numbers are sorted by the first part, then by the second: lexsort takes thrice as long
+    # complex numbers sort by real, then imaginary part: three times as fast as lexsort
     order = (cluster + 1j * frailties[machine]).argsort(kind="stable")
     machine, cluster = machine[order], cluster[order]
     frailty = frailties[machine]
     step = np.searchsorted(FRAILTY_STEPS, frailty)
     differs = (np.diff(step) != 0) | (np.diff(cluster) != 0)
     begins = np.flatnonzero(np.append(True, differs)[: len(machine)])
-    peopled, firsts = np.unique(cluster[begins], return_index=True)
+    populated, first_groups = np.unique(cluster[begins], return_index=True)
     ends = np.append(begins[1:], len(machine))[: len(begins)]
     numbers = machine.tolist()
     machines = [numbers[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
@@ -60,8 +60,8 @@ def group(machine: Numbers, cluster: Numbers, frailties: Floats) -> Groups:
     return Groups(
         cluster[begins],
         cluster[begins].tolist(),
-        peopled.tolist(),
-        firsts,
+        populated.tolist(),
+        first_groups,
         np.add.reduceat(frailty, begins) / (ends - begins),
         machines,
         of_machine.tolist(),

@@ -1,4 +1,4 @@
-"""What is known of the machines: how soon each is likely to interrupt a run."""
+"""Estimates for each machine of how soon it is likely to interrupt a run."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -18,33 +18,36 @@ from outrider_policies.survival.prices import HOUR_S
 
 Floats = NDArray[np.float64]
 
-NOT_THE_MACHINES: Final = frozenset({"reboot", "preempted", "drained", "removed", "held", "killed"})
-"""Reasons of an end that say nothing about the machine."""
+UNRELATED_REASONS: Final = frozenset(
+    {"reboot", "preempted", "drained", "removed", "held", "killed"}
+)
+"""Reasons of a run's end that say nothing about the machine."""
 
 
 class Hosts:
     """Counts interruptions and exposure, and estimates hazards from them.
 
-    In a cluster whose owners are seen, log-ins are the interruptions, and every hour without an
-    owner is exposure, whether a job ran or not. Elsewhere (an event log alone) an eviction stands
-    for a log-in and only runs are exposure, which weighs as much as the machine is frail, as in the
-    likelihood of a frailty model. An eviction that no owner explains, or the second of a machine
-    within an hour, is a fault of the machine (`Faults`): it says nothing of the others, and counts
-    at once (`is_stale`), for a black hole would take the same job again within the minute.
+    In a cluster with owner events, log-ins are the interruptions, and every hour without an owner
+    is exposure, whether a job ran or not. In others (known from an event log alone) an eviction
+    stands for a log-in and only runs are exposure, weighted by the machine's frailty as in the
+    likelihood of a frailty model. An eviction without a log-in, or a machine's second within an
+    hour, is a fault of the machine (`Faults`): it says nothing about other machines, and estimates
+    are revised at once (`is_stale`), because a black hole would take the same job again within a
+    minute.
 
-    Owners are counted an hour of the site's clock at a time. Estimates are made of all that was
-    counted only by `revise`, so that they are the same after a restart.
+    Owner events are counted per hour of the site's clock. Estimates change only in `revise`, so
+    that they are the same after a restart.
 
     Attributes:
         owners, frailty: the counts.
-        absence: of owners, in the present hour. What it notes goes on from closed hours.
-        faults: of machines.
+        absence: records of owners in the present hour.
+        faults: fault counts of machines.
         levels: (clusters, 168) hazard per hour by hour of the week, at the last revision.
-        frailties: (machines,) hazard of each against its cluster's, faults included, at the last
+        frailties: (machines,) hazard relative to the cluster's, faults included, at the last
             revision.
-        groups: machines taken for alike, at the last revision.
+        groups: groups of similar machines, at the last revision.
         hour_ends_s: event time at which the present hour ends; minus infinity before the first.
-        is_stale: something was learned, or machines joined or left, that cannot wait.
+        is_stale: whether a revision is due that cannot wait: a fault, or machines joined or left.
     """
 
     def __init__(
@@ -67,31 +70,31 @@ class Hosts:
         self._cluster = np.zeros(0, dtype=np.intp)
 
     def revise(self, members: Sequence[Sequence[int]], known: int = 0) -> None:
-        """Estimate anew from all that was counted, for at least `known` machines.
+        """Estimate everything from the counts, for machine numbers below at least `known`.
 
-        Some that were heard of may be no members any more.
+        Machines that have left keep their numbers.
         """
-        self._meet(members, known)
+        self._assign_clusters(members, known)
         self.levels = self.owners.levels()
         self.frailties = self._hazard_ratios()
         self.groups = group(self._machines, self._clusters, self.frailties)
         self.is_stale = False
 
     def _hazard_ratios(self) -> Floats:
-        """(machines,) frailty, and faults as if they were log-ins beyond those of the cluster."""
+        """(machines,) frailty plus fault rate relative to the cluster's mean hazard."""
         usual = np.append(self.levels.mean(axis=1) * self.owners.regime(), 1.0)
         ratios: Floats = self.frailty.means() + self.faults.rates() / usual[self._cluster]
         return ratios
 
-    def _meet(self, members: Sequence[Sequence[int]], known: int) -> None:
-        """Which machine stands where; those that left stand in a cluster beyond the last."""
+    def _assign_clusters(self, members: Sequence[Sequence[int]], known: int) -> None:
+        """Set each machine's cluster; machines that left get a cluster number beyond the last."""
         sizes = [len(there) for there in members]
         self._machines = np.fromiter(chain.from_iterable(members), np.intp, sum(sizes))
         self._clusters = np.repeat(np.arange(len(members)), sizes)
-        heard_of = 1 + max(
+        numbers_seen = 1 + max(
             numbers.max(initial=-1) for numbers in (self._machines, self.absence.noted())
         )
-        known = max(known, len(self._cluster), heard_of)
+        known = max(known, len(self._cluster), numbers_seen)
         self._cluster = np.full(known, len(members), dtype=np.intp)
         self._cluster[self._machines] = self._clusters
         self.owners.grow(len(members))
@@ -103,9 +106,9 @@ class Hosts:
     # -- owners -------------------------------------------------------------------------------
 
     def close_hours(self, view: SiteView) -> int:
-        """Count the hours that are over, and revise what is stale. Returns how many there were.
+        """Count the hours that are over; revise first if stale. Returns their number.
 
-        Of a silence of more than a week only the first counts: then nobody watched.
+        Of a gap of more than a week only the first week counts: nothing was observed later.
         """
         if self.is_stale:
             self.revise(view.members)
@@ -146,36 +149,38 @@ class Hosts:
     # -- runs ---------------------------------------------------------------------------------
 
     def end_run(self, outcome: Outcome, view: SiteView) -> None:
-        """A run ended: what that says of its machine. Hours that are over must have been closed."""
+        """Learn about a machine from a run's end. Past hours must have been closed before."""
         machine, cluster = outcome.machine, outcome.cluster
         if machine >= len(self._cluster) or cluster >= len(self._watched):
             self.revise(view.members, machine + 1)  # it joined a moment ago
-        interrupted = outcome.ending is not COMPLETED_RUN and outcome.reason not in NOT_THE_MACHINES
+        interrupted = (
+            outcome.ending is not COMPLETED_RUN and outcome.reason not in UNRELATED_REASONS
+        )
         faulty = False
         if not self._watched[cluster]:
             faulty = interrupted and machine in self._evicted_this_hour
-            self._learn_of_run(outcome, interrupted and not faulty)
+            self._count_run(outcome, interrupted and not faulty)
         elif interrupted and outcome.reason != "owner":
             faulty = not self.absence.is_present(machine)
         self.faults.end_run(machine, outcome.run_s / HOUR_S, faulty)
         self.is_stale = self.is_stale or faulty
 
-    def _learn_of_run(self, outcome: Outcome, by_owner: bool) -> None:
-        """What a run says of owners where they are not seen."""
-        self._expose(outcome)
+    def _count_run(self, outcome: Outcome, by_owner: bool) -> None:
+        """Count a run as evidence of owners, in a cluster without owner events."""
+        self._count_exposure(outcome)
         machine, cluster, hour = outcome.machine, outcome.cluster, self._hour
         if by_owner:
             self._evicted_this_hour.add(machine)
             self.frailty.interruptions[machine] += 1.0
             self.owners.came[cluster, hour] += 1.0
             self.owners.seen[cluster] += 1.0
-            # a machine that evicts at once was at risk all the hour, however short the run
+            # a machine that evicts at once was at risk for the whole hour, however short the run
             self.owners.exposed_h[cluster, hour] += 1.0
             self.owners.expected[cluster] += float(self.levels[cluster, hour])
         self.is_stale = True
 
-    def _expose(self, outcome: Outcome) -> None:
-        """The hours of a run are exposure where owners are not seen."""
+    def _count_exposure(self, outcome: Outcome) -> None:
+        """Count the hours of a run as exposure, in a cluster without owner events."""
         machine, cluster = outcome.machine, outcome.cluster
         regime = float(self.owners.regime()[cluster])
         frailty = max(1.0, self.frailty.mean(machine))
@@ -189,7 +194,7 @@ class Hosts:
             self.frailty.expected[machine] += expected * regime
             begin_s, end_s, hour = begin_s - HOUR_S, begin_s, (hour - 1) % WEEK_H
 
-    # -- remembering --------------------------------------------------------------------------
+    # -- state --------------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any]:
         """Counts and estimates as plain data, by cluster and machine number."""

@@ -1,4 +1,4 @@
-"""How long jobs run, and how soon those that never end are removed."""
+"""Distributions of job lengths, and of the age at which jobs that never end are removed."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
@@ -10,26 +10,27 @@ Floats = NDArray[np.float64]
 
 BINS: Final = 31
 EDGES_S: Final = np.concatenate([[0.0], 60.0 * 2.0 ** (np.arange(BINS) / 2.0)])
-"""(BINS + 1,) edges of the bins of length and of age: a minute, then two a doubling, to a month.
-What is longer is counted in the last bin."""
+"""(BINS + 1,) edges of the bins of length and age, seconds: one minute, then two bins per doubling,
+up to a month. Longer values are counted in the last bin."""
 MIDDLES_S: Final = (EDGES_S[1:] + EDGES_S[:-1]) / 2.0
 
 PRIOR_JOBS: Final = 1.0
-"""Completions, and removals, counted before any was seen, spread evenly over the bins."""
+"""Prior pseudo-counts of completions, and of removals, spread evenly over the bins."""
 DOUBTED_JOBS: Final = 40.0
-"""Completions that are added, in the same way, where a job is judged: as the bins reach to a month,
-jobs are believed to be long and good until many more than these have shown how long they are."""
+"""Prior pseudo-count of completions used instead for the odds and the mean length. Because the bins
+reach to a month, jobs are taken as long and good until many more have completed."""
 
 
 class Lengths(NamedTuple):
-    """What follows from the counts of `JobLength`.
+    """Distributions estimated from the counts of `JobLength`.
 
     Attributes:
-        good: (BINS, BINS); row a is the distribution of a good job's length, by bin, if it is
-            longer than the edge of bin a.
-        bad: (BINS, BINS); row A is that of the time until a bad job of the age of bin A is removed.
-        odds: (BINS, BINS) bad to good, by bin of the longest lost run and by bin of the age.
-        mean_s: mean length of good jobs, with doubt.
+        good: (BINS, BINS); row a is the distribution of a good job's length over bins, given that
+            it is longer than the lower edge of bin a.
+        bad: (BINS, BINS); row A is the distribution of the time until a bad job is removed, given
+            an age in bin A.
+        odds: (BINS, BINS) odds of bad to good, by bin of the longest lost run and bin of the age.
+        mean_s: mean length of good jobs with the prior of `DOUBTED_JOBS`, seconds.
     """
 
     good: Floats
@@ -39,17 +40,17 @@ class Lengths(NamedTuple):
 
 
 class JobLength:
-    """Two histograms, from which follows what a job that was evicted may still become.
+    """Histograms of job lengths and removal ages, for the chance that an evicted job completes.
 
-    A job is *good* (it completes after some length of undisturbed work) or *bad* (it is removed
-    at some age, whatever was done with it). A good job that lost a run of `a` seconds is longer
-    than that; a bad one of age `A` is one that nobody removed by then. Hence
+    A job is *good* (it completes after some length of uninterrupted work) or *bad* (it is removed
+    at some age, whatever runs it had). A good job that lost a run of `a` seconds is longer than
+    that; a bad one of age `A` was not removed before that age. Hence
 
         bad : good = (removed at an age above A) : (completed with a length above a)
 
-    Neither count depends on who placed the jobs or how long they were held, so both may be learned
-    from any batch system's runs; the longest run of a removed job would depend on it. Jobs that
-    are still there count as nothing yet.
+    Neither count depends on who placed the jobs or how long they were deferred, so both can be
+    learned from any batch system's runs; the longest run of a removed job would depend on it.
+    Jobs that have not left are not counted yet.
 
     Attributes:
         completed: (BINS,) completions by length.
@@ -66,18 +67,18 @@ class JobLength:
         self.removed += np.bincount(_bins(np.array(ages_s)), minlength=BINS)
 
     def forget(self, ratio: float) -> None:
-        """What was counted so far is worth this ratio of it from now on."""
+        """Multiply all counts by `ratio`."""
         self.completed *= ratio
         self.removed *= ratio
 
     def estimate(self) -> Lengths:
-        """All that follows from the counts and the priors."""
+        """Estimate the distributions from counts and priors."""
         completed = self.completed + PRIOR_JOBS / BINS
         removed = self.removed + PRIOR_JOBS / BINS
         doubted = self.completed + DOUBTED_JOBS / BINS
         return Lengths(
-            good=_beyond(completed),
-            bad=np.einsum("ak,akr->ar", _beyond(removed), _LAPSES),
+            good=_truncated(completed),
+            bad=np.einsum("ak,akr->ar", _truncated(removed), _TIMES_TO_REMOVAL),
             odds=_tail(removed)[None, :] / _tail(doubted)[:, None],
             mean_s=float(doubted @ MIDDLES_S / doubted.sum()),
         )
@@ -90,7 +91,7 @@ class JobLength:
         """Go on from what `save` gave.
 
         Raises:
-            ValueError: it was counted in other bins.
+            ValueError: it was saved with another number of bins.
         """
         if not len(saved["completed"]) == len(saved["removed"]) == BINS:
             raise ValueError(
@@ -109,15 +110,15 @@ def _tail(counts: Floats) -> Floats:
     return np.cumsum(counts[::-1])[::-1]
 
 
-def _beyond(counts: Floats) -> Floats:
+def _truncated(counts: Floats) -> Floats:
     return np.triu(np.broadcast_to(counts, (BINS, BINS))) / _tail(counts)[:, None]
 
 
-def _lapses() -> Floats:
-    """(age, age at removal, bin of the time between): 1 where the first two lead to the third."""
-    lapse_s = np.maximum(MIDDLES_S[None, :] - MIDDLES_S[:, None], 0.0)
-    lapses: Floats = (_bins(lapse_s)[..., None] == np.arange(BINS)).astype(np.float64)
-    return lapses
+def _times_to_removal() -> Floats:
+    """(BINS, BINS, BINS) indicator: from age bin i and removal-age bin j to bin k of j - i."""
+    time_to_removal_s = np.maximum(MIDDLES_S[None, :] - MIDDLES_S[:, None], 0.0)
+    indicator: Floats = (_bins(time_to_removal_s)[..., None] == np.arange(BINS)).astype(np.float64)
+    return indicator
 
 
-_LAPSES: Final = _lapses()
+_TIMES_TO_REMOVAL: Final = _times_to_removal()

@@ -1,4 +1,4 @@
-"""When owners come back: the hazard of a log-in by cluster and hour of the week."""
+"""Owners' returns: the hazard of a log-in by cluster and hour of the week."""
 
 from typing import Any, Final
 
@@ -9,35 +9,35 @@ Floats = NDArray[np.float64]
 
 WEEK_H: Final = 168
 PRIOR_PER_H: Final = 0.1
-"""Hazard that is assumed before anybody came: log-ins per machine and hour."""
+"""Prior hazard: log-ins per machine and hour."""
 
 _HOURS = np.arange(WEEK_H)
 _KIND: Final = _HOURS % 24 + 24 * (_HOURS >= 5 * 24)
-"""Of each hour of the week: the same hour of any weekday, or of any day of a weekend, is akin."""
-_OF_KIND: Final = (_KIND[:, None] == np.arange(48)) * 1.0
+"""Kind of each hour of the week: its hour of day, on weekdays (0-23) or at the weekend (24-47)."""
+_IS_OF_KIND: Final = (_KIND[:, None] == np.arange(48)) * 1.0
 
 
 class OwnerReturn:
     """Hazard of an owner's return: a level by cluster and hour of the week x a regime.
 
     Log-ins and *exposure* (machine-hours without an owner) are counted by cluster and hour of the
-    week, and fade by `forgetting` from week to week. A level with little exposure is drawn to that
-    of its cluster's akin hours, these to the site's, and these to the mean of all hours; each of
-    these priors weighs `shrinkage_h`. The regime (term, vacation, a busy week) is the ratio of
-    log-ins to those expected over the last days: the site's, to which each cluster's own is drawn.
-    Exposure is counted in units of the regime, so that a vacation does not wash out what the
-    weeks of a term look like.
+    week, and decay by `forgetting` from week to week. A level with little exposure is shrunk
+    towards that of its cluster's hours of the same kind, these towards the site's, and these
+    towards the mean of all hours; each prior weighs `shrinkage_h`. The regime (term, vacation, a
+    busy week) is the ratio of log-ins to expected log-ins over the last days; each cluster's is
+    shrunk towards the site's. Exposure is counted in units of the regime, so that a vacation does
+    not change the levels learned in term.
 
     Args:
-        forgetting: worth of last week's counts this week, in (0, 1].
-        shrinkage_h: machine-hours that a prior weighs.
-        regime_h: mean memory of the regime, hours.
+        forgetting: factor on the counts from one week to the next, in (0, 1].
+        shrinkage_h: weight of a prior, machine-hours.
+        regime_h: decay time of the regime, hours.
 
     Attributes:
-        came: (clusters, 168) log-ins.
-        exposed_h: (clusters, 168) exposure, machine-hours in a regime of 1.
-        seen: (clusters,) log-ins of late.
-        expected: (clusters,) what the levels led to expect of late.
+        came: (clusters, 168) decayed count of log-ins.
+        exposed_h: (clusters, 168) decayed exposure, machine-hours in a regime of 1.
+        seen: (clusters,) recent log-ins, decayed by `regime_h`.
+        expected: (clusters,) log-ins that the levels predict for the same hours, same decay.
     """
 
     def __init__(self, forgetting: float, shrinkage_h: float, regime_h: float) -> None:
@@ -50,7 +50,7 @@ class OwnerReturn:
         self.expected = np.zeros(0)
 
     def grow(self, clusters: int) -> None:
-        """There are so many clusters now; of new ones nothing is known."""
+        """Extend the arrays to this many clusters; new ones have no counts."""
         more = clusters - len(self.came)
         if not more:
             return
@@ -66,7 +66,7 @@ class OwnerReturn:
             hour: of the week, 0 to 167.
             came: (clusters,) log-ins.
             exposed_h: (clusters,) machine-hours without an owner.
-            level: (clusters,) what `levels` said of this hour.
+            level: (clusters,) the column of `levels` for this hour.
         """
         regime = self.regime()
         self.came[:, hour] = self._forgetting * self.came[:, hour] + came
@@ -75,7 +75,7 @@ class OwnerReturn:
         self.expected = self._fading * self.expected + level * exposed_h
 
     def regime(self) -> Floats:
-        """(clusters,) how much more, or less, owners come of late than the levels say."""
+        """(clusters,) ratio of recent log-ins to those that the levels predict."""
         site = (self.seen.sum() + 1.0) / (self.expected.sum() + 1.0)
         weight = self._shrinkage_h * PRIOR_PER_H
         regime: Floats = (self.seen + weight * site) / (self.expected + weight)
@@ -85,9 +85,9 @@ class OwnerReturn:
         """(clusters, 168) hazard per hour in a regime of 1."""
         came, exposed_h, prior_h = self.came, self.exposed_h, self._shrinkage_h
         mean = (came.sum() + 1.0) / (exposed_h.sum() + 1.0 / PRIOR_PER_H)
-        akin, akin_h = came @ _OF_KIND, exposed_h @ _OF_KIND
-        site = (akin.sum(0) + prior_h * mean) / (akin_h.sum(0) + prior_h)
-        own = (akin + prior_h * site) / (akin_h + prior_h)
+        of_kind, of_kind_h = came @ _IS_OF_KIND, exposed_h @ _IS_OF_KIND
+        site = (of_kind.sum(0) + prior_h * mean) / (of_kind_h.sum(0) + prior_h)
+        own = (of_kind + prior_h * site) / (of_kind_h + prior_h)
         levels: Floats = (came + prior_h * own[:, _KIND]) / (exposed_h + prior_h)
         return levels
 
@@ -97,7 +97,7 @@ class OwnerReturn:
         return {name: getattr(self, name).tolist() for name in names}
 
     def restore(self, saved: dict[str, Any], clusters: list[int], n: int) -> None:
-        """Go on from `save`; `clusters[i]` is today's number of saved cluster i, of `n` in all."""
+        """Restore from `save`; `clusters[i]` is the present number of saved cluster i, of `n`."""
         for name, counts in saved.items():
             width = (WEEK_H,) if name in ("came", "exposed_h") else ()
             today = np.zeros((n, *width))
@@ -106,7 +106,7 @@ class OwnerReturn:
 
 
 def cumulative(levels: Floats, from_h: float, ahead_h: Floats) -> Floats:
-    """Integral of weekly levels, from a moment of the week over so many hours ahead.
+    """Integral of weekly levels from a time of the week over so many hours ahead.
 
     Args:
         levels: (clusters, 168) hazard per hour.
@@ -114,7 +114,7 @@ def cumulative(levels: Floats, from_h: float, ahead_h: Floats) -> Floats:
         ahead_h: (n,) hours from there, finite.
 
     Returns:
-        (clusters, n) log-ins to be expected on a free machine in a regime of 1.
+        (clusters, n) expected log-ins at a machine without an owner, in a regime of 1.
     """
     knots = np.concatenate([[from_h], from_h + ahead_h])
     whole = np.floor(knots)

@@ -23,20 +23,20 @@ from outrider.api import (
     SiteView,
     events,
 )
+from outrider_policies.survival.explanations import why
 from outrider_policies.survival.hosts import Hosts
 from outrider_policies.survival.job_length import BINS, EDGES_S, JobLength
 from outrider_policies.survival.owner_return import WEEK_H
 from outrider_policies.survival.prices import HOUR_S, Offer, Prices
-from outrider_policies.survival.sentences import why
 from outrider_policies.survival.settings import SurvivalSettings
 
 REVISE_H: Final = 6
-"""Every so often estimates are made anew. Prices follow each hour, for the owners' hours change."""
+"""Hours between revisions of the estimates. Prices change every hour, with the owners' hazards."""
 
 _CAME: Final = events.OWNER_CAME
 _OWNER_KINDS: Final = frozenset({events.OWNER_CAME, events.OWNER_WENT})
 _EDGES: Final = EDGES_S[1:BINS].tolist()
-"""Between the bins; what is beyond the last edge is in the last bin."""
+"""Edges between bins; values beyond the last edge are in the last bin."""
 _DAY_S: Final = 86_400.0
 _SHOWN: Final = 4
 
@@ -46,14 +46,14 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
 
     Learned are how long jobs run (`JobLength`), when owners come back and which machines are
     interrupted more than others (`Hosts`); `Prices` says what follows from them. A completion
-    is worth `worth_ratio` times what a good job of mean length costs undisturbed on the thriftiest
-    machine, and more the longer the job has waited since its last run; if no free machine offers
-    it for that, the job is kept queued. So a job that lost long runs, and therefore is probably
-    one that never ends, waits until its owner has removed it or a quiet night makes a try cheap.
+    is worth `worth_ratio` times the cost of an uninterrupted job of mean length on the machine of
+    lowest watts, and more the longer the job has waited since its last run; if no free machine is
+    that cheap, the job is deferred. So a job that lost long runs, and therefore probably never
+    ends, waits until its user removes it or a quiet night makes a try cheap.
 
     Nothing learned depends on who placed the jobs: in shadow it learns as much as when it acts.
-    While little is known, hazards are alike, jobs are believed to be long, and the rule is that of
-    lowest watts. Machines whose watts are unknown are taken for the hungriest that is known.
+    Before anything is learned hazards are equal and jobs are taken as long, so it chooses the
+    lowest watts. Machines of unknown watts are given the highest that is known.
     """
 
     name = "survival"
@@ -145,9 +145,9 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
         return prices.offer(key)
 
     def _price(self, view: SiteView) -> Prices:
-        """Prices for the middle of the hour, or of what the reboot leaves of it.
+        """Prices for the middle of the hour, or of its part before the reboot.
 
-        They do not depend on when in the hour they are asked for: a restart changes nothing.
+        They do not depend on when in the hour they are computed, so a restart changes nothing.
         """
         hosts, now = self._hosts, view.now
         if now >= hosts.hour_ends_s:
@@ -174,7 +174,7 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
         )
 
     def worth_wh(self, job: Job, view: SiteView) -> float:
-        """What a completion of this job may cost now, watt-hours."""
+        """The most that a completion of this job may cost now, watt-hours."""
         number = job.number
         since_s = self._evicted_s.get(number, self._submitted_s[number])
         waited = (view.now - since_s) / self._patience_s
@@ -198,26 +198,26 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
         return Choice(NOWHERE, "too_dear", 1.0, scores)
 
     def _spread(self, alike: Sequence[int], view: SiteView) -> int:
-        """One of the machines taken for alike, at any moment each once before any twice.
+        """A free machine of a group; at any one time each is used once before any is used twice.
 
-        A black hole with many CPUs would else get as many jobs before the first comes back.
+        Otherwise a black hole with many CPUs would get that many jobs before the first one fails.
         """
         if view.now > self._sent_s:
             self._sent_s = view.now
             self._sent.clear()
         again = NOWHERE
         for machine in alike:
-            if view.is_free(machine):  # not reserved in this round
+            if view.is_free(machine):  # not reserved in this pass
                 if machine not in self._sent:
                     self._sent.add(machine)
                     return machine
                 again = machine if again == NOWHERE else again
         return again
 
-    # -- telling ------------------------------------------------------------------------------
+    # -- explaining ---------------------------------------------------------------------------
 
     def _top(self, offer: Offer, view: SiteView) -> dict[str, float]:
-        """Watt-hours per completion on the cheapest few clusters with a free machine."""
+        """Price in watt-hours on the cheapest few clusters with a free machine, by cluster."""
         names, free_n = view.cluster_names, view.free_n
         top: dict[str, float] = {}
         for price_wh, cluster in offer.ranked_clusters:
@@ -259,7 +259,7 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
             ],
         }
 
-    # -- remembering --------------------------------------------------------------------------
+    # -- state --------------------------------------------------------------------------------
 
     def save(self, view: SiteView) -> dict[str, Any]:
         """Counts, estimates and what was noted since; clusters by name, machines by number."""

@@ -1,4 +1,4 @@
-"""What a completion would cost on each group of alike machines, at one moment."""
+"""Expected energy per completed job on each group of machines, at one time."""
 
 from functools import cached_property
 from typing import Final
@@ -14,32 +14,32 @@ Floats = NDArray[np.float64]
 
 HOUR_S: Final = 3600.0
 LEAST_CHANCE: Final = 1e-9
-"""Of completing; prices stay finite where the reboot comes first."""
+"""Least chance of completing: keeps prices finite where the reboot comes first."""
 
 
 class Prices:
-    """Prices of a completion on every group, for jobs of each key.
+    """Price of a completion on every group, for jobs of each key.
 
     A key is the bin of a job's longest lost run x `BINS` + the bin of its age. With T the time
-    until the host interrupts and S its survival function, L the length of a good job that is
-    longer than the run it lost, K the time until a bad job of its age is removed:
+    until the host interrupts and S its survival function, L the length of a good job given that it
+    is longer than the run it lost, K the time until a bad job of its age is removed:
 
-        P     = E S(L)                      chance that it completes, if it is good
+        P     = E S(L)                      chance that a good job completes
         price = W (E min(T, L) + odds E min(T, K)) / P + delay (1 / P - 1)
 
-    That is what trying again and again on such machines would spend per completion: watt-hours of
-    runs, good and bad, and `delay` watt-hours for each good run that is thrown away. Without that
-    term hosts that interrupt soon would look cheap, for bad jobs die sooner there. A reboot
-    interrupts for certain.
+    That is the expected cost per completion of repeated tries on such machines: watt-hours of
+    runs, good and bad, and `delay` watt-hours for each good run that is lost. Without that term
+    hosts that interrupt soon would look cheap, because bad jobs end sooner there. A reboot
+    interrupts with certainty.
 
     Args:
-        groups: the machines.
+        groups: the groups of machines.
         watts: (groups,) of a busy machine.
-        lengths: what is known of jobs.
+        lengths: distributions of job lengths.
         levels, regime: (clusters, 168) and (clusters,) hazards, see `OwnerReturn`.
-        from_h: the moment, hours since Monday 00:00.
-        reboot_h: hours from there until the reboot.
-        delay_wh: price of a good run that is thrown away.
+        from_h: present time, hours since Monday 00:00.
+        reboot_h: hours from then until the reboot.
+        delay_wh: price of a good run that is lost, watt-hours.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class Prices:
         self._offers: dict[int, Offer] = {}
 
     def offer(self, key: int) -> "Offer":
-        """What the groups offer to jobs of a key."""
+        """The prices for jobs of a key, cached."""
         offer = self._offers.get(key)
         if offer is None:
             offer = self._offers[key] = Offer(self, key)
         return offer
 
     def bound_wh(self, key: int) -> float:
-        """A price below which no group's lies: quick, and enough for most jobs that are held."""
+        """A lower bound of all groups' prices: fast, and enough to defer most jobs."""
         lost, age = divmod(key, BINS)
         bad_wh = self._lengths.odds[lost, age] * self._least_bad_wh[age]
         return float(self._least_good_wh[lost] + bad_wh * self._least_tries[lost])
@@ -89,20 +89,20 @@ class Prices:
         return prices
 
     def good_ratio(self, key: int) -> float:
-        """Chance that a job is good: that it ever completes."""
+        """Probability that a job is good: that it ever completes."""
         lost, age = divmod(key, BINS)
         return 1.0 / (1.0 + self._lengths.odds.item(lost, age))
 
     def completes_ratio(self, key: int, at: int) -> float:
-        """Chance that a run of a good job on group `at` completes it."""
+        """Probability that a run of a good job on group `at` completes it."""
         return float(self._completes[key // BINS, at])
 
     def predict(self, key: int, at: int) -> tuple[float, float]:
-        """What is to be expected of a run on group `at`.
+        """Predict a run on group `at`.
 
         Returns:
-            the chance that it is evicted, given that nobody removes its job meanwhile, and the
-            seconds that it runs if it completes.
+            the probability that it is evicted, given that its job is not removed during the run,
+            and its expected length in seconds if it completes.
         """
         lost, age = divmod(key, BINS)
         good = self.good_ratio(key)
@@ -112,13 +112,13 @@ class Prices:
 
     @cached_property
     def _not_removed(self) -> Floats:
-        """(BINS, groups): chance that a bad job of an age is evicted before it is removed."""
+        """(BINS, groups): probability that a bad job of an age is evicted before it is removed."""
         not_removed: Floats = 1.0 - self._lengths.bad @ self._ends
         return not_removed
 
     @cached_property
     def _completed_s(self) -> Floats:
-        """(BINS, groups): mean length of good jobs that lost such a run and complete there."""
+        """(BINS, groups): mean length, seconds, of good jobs that lost such a run and complete."""
         weighed = self._lengths.good @ (MIDDLES_S[:, None] * self._ends)
         completed_s: Floats = weighed * self._tries
         return completed_s
@@ -128,9 +128,9 @@ class Offer:
     """Prices of a completion for jobs of one key.
 
     Attributes:
-        key: theirs.
-        prices: whose offer it is.
-        bound_wh: no group's price is less.
+        key: see `Prices`.
+        prices: the prices from which this is taken.
+        bound_wh: lower bound of all groups' prices.
     """
 
     def __init__(self, prices: Prices, key: int) -> None:
@@ -144,13 +144,13 @@ class Offer:
 
     @cached_property
     def ranked(self) -> tuple[list[float], list[int]]:
-        """Price of each group, the cheapest first; and its number, in the same order."""
+        """Prices in ascending order, and the group of each."""
         order = self._prices_wh.argsort(kind="stable")
         return self._prices_wh[order].tolist(), order.tolist()
 
     @cached_property
     def ranked_clusters(self) -> list[tuple[float, int]]:
-        """Price of the cheapest group of each cluster, and the cluster: the cheapest first."""
+        """(price of the cluster's cheapest group, cluster), the cheapest first."""
         groups = self.prices.groups
-        least_wh = np.minimum.reduceat(self._prices_wh, groups.firsts).tolist()
-        return sorted(zip(least_wh, groups.peopled, strict=True))
+        least_wh = np.minimum.reduceat(self._prices_wh, groups.first_groups).tolist()
+        return sorted(zip(least_wh, groups.populated, strict=True))

@@ -8,31 +8,31 @@ from outrider.api import PolicySettings
 
 
 class SurvivalSettings(PolicySettings, frozen=True):
-    """What a completion is worth, and how fast habits are learned and forgotten."""
+    """The worth of a completion, and how fast estimates adapt."""
 
     worth_ratio: Annotated[
         float,
         Meta(
             gt=0,
-            description="What a completion may cost when a job begins to wait, in units of what a "
-            "good job of mean length costs on the thriftiest machine without an interruption. "
-            "Less saves more energy and keeps more jobs queued.",
+            description="What a completion may cost when a job begins to wait, in units of the "
+            "energy of an uninterrupted job of mean length on the machine of lowest watts. Less "
+            "saves more energy and defers more jobs.",
         ),
     ] = 10.0
     patience_h: Annotated[
         float,
         Meta(
             gt=0,
-            description="Hours of waiting since the last run by which a completion may cost twice "
-            "as much; it grows on at that rate.",
+            description="Hours of waiting since the last run after which a completion may cost "
+            "twice as much; the limit grows linearly.",
         ),
     ] = 36.0
     lost_run_ratio: Annotated[
         float,
         Meta(
             ge=0,
-            description="Price of a good run that is thrown away, beside its watt-hours, in the "
-            "unit of worth_ratio. More prefers machines that are left alone over thrifty ones.",
+            description="Price of a good run that is lost, beside its watt-hours, in the unit of "
+            "worth_ratio. More prefers machines with rare log-ins over those of low watts.",
         ),
     ] = 3.0
     forgetting_ratio: Annotated[
@@ -40,38 +40,38 @@ class SurvivalSettings(PolicySettings, frozen=True):
         Meta(
             gt=0,
             le=1,
-            description="Worth of what was seen last week against this week: of job lengths, "
-            "log-ins and interruptions. 1 never forgets.",
+            description="Factor by which counts of job lengths, log-ins and interruptions decay "
+            "per week. 1 never forgets.",
         ),
     ] = 0.9
     shrinkage_h: Annotated[
         float,
         Meta(
             gt=0,
-            description="Machine-hours that a prior weighs: with less exposure than this, the "
-            "hazard of a cluster's hour is mostly that of akin hours and clusters.",
+            description="Weight of a prior, machine-hours: with less exposure than this, the "
+            "hazard of a cluster's hour is mostly that of similar hours and clusters.",
         ),
     ] = 20.0
     regime_h: Annotated[
         float,
         Meta(
             gt=0,
-            description="Mean memory, in hours, for how busy the last days were against what is "
-            "usual: it follows terms and vacations.",
+            description="Decay time, in hours, of the ratio of recent to usual log-ins, which "
+            "follows terms and vacations.",
         ),
     ] = 72.0
     frailty_shape: Annotated[
         float,
         Meta(
             gt=0,
-            description="Shape of the Gamma prior of a machine's frailty: the interruptions that "
-            "it takes to believe half of what a machine shows beside its cluster.",
+            description="Shape of the Gamma prior of a machine's frailty: the number of expected "
+            "interruptions at which prior and observation weigh the same.",
         ),
     ] = 1.3
     max_defer_s: Annotated[
         float,
         Meta(
             gt=0,
-            description="Starvation guard: longest time a job stays queued by choice, seconds.",
+            description="Starvation guard: longest time a job is deferred, seconds.",
         ),
     ] = 604_800.0

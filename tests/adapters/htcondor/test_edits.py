@@ -41,7 +41,7 @@ def test_a_refused_edit_is_read_back_and_reported(alices: WatchedPool) -> None:
 
 
 def test_an_edit_that_is_lost_on_the_way_is_reported(alices: WatchedPool) -> None:
-    alices.pool.wire.faults = Faults(refused_edit_ratio=0.5)
+    alices.pool.transport.faults = Faults(refused_edit_ratio=0.5)
     jobs = [alices.submit(run_s=1000) for _ in range(20)]
     refused = edit_and_read_back(alices.calls, jobs, "JobPrio", "5")
     assert 0 < len(refused) < 20

@@ -97,7 +97,7 @@ class WatchedPool:
 
     def fails(self, **faults: float) -> None:
         """From now on this goes wrong, and nothing else."""
-        self.pool.wire.faults = msgspec.convert(faults, Faults)
+        self.pool.transport.faults = msgspec.convert(faults, Faults)
 
     def look(self, after_s: float = 0.0) -> Batch:
         """Let so much time pass, then look."""

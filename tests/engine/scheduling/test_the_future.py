@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from outrider.formats.campus.campus import Campus
 from outrider.replay.run import CampusRun
-from outrider.simulation.campus_site import VirtualSite
+from outrider.simulation.campus_site import SimulatedSite
 from tests.fixtures.campuses import Session, campuses, sessions_of, with_sessions
 from tests.fixtures.plays import MAKERS, Play
 from tests.fixtures.truth import runs_of
@@ -90,7 +90,7 @@ def test_nothing_a_policy_is_given_leads_to_the_truth(policy: str) -> None:
     run.run()
     assert run.site.jobs
     for thing in reachable([run.site, made]):
-        assert not isinstance(thing, (Campus, VirtualSite, CampusRun)), thing
+        assert not isinstance(thing, (Campus, SimulatedSite, CampusRun)), thing
         assert not (isinstance(thing, float) and thing in (secret_s, 40_000.0, 50_000.0)), thing
 
 

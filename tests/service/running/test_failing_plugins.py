@@ -38,7 +38,7 @@ def core_with(**broken: Any) -> tuple[Core, Seat]:
     return core, seat
 
 
-@pytest.mark.parametrize("method", ["alike", "choose", "observe", "appraise"])
+@pytest.mark.parametrize("method", ["group_key", "choose", "observe", "evaluate_group"])
 def test_a_policy_that_fails_at_deciding_or_learning_loses_its_seat_alone(method: str) -> None:
     core, seat = core_with(**{method: fails})
     tell(core, "log", [*run_of("1", T), *run_of("2", T + 1), *run_of("3", T + 10)], T + 30)

@@ -15,20 +15,20 @@ Ints = NDArray[np.int32]
 
 
 LATEST_S: Final = 1e9
-"""No trace is longer: 31 years. What is later is a mistake, most often a Unix time."""
+"""Longest trace: 31 years. A later time is an error, most often a Unix time."""
 
 
 class RunRules(NamedTuple):
-    """What a run costs beside its work, and what is left of one when an owner comes.
+    """Costs of a run beside its work, and how much of it survives a log-in.
 
-    The defaults are those of McGough and Forshaw: nothing, and nothing.
+    The defaults are those of McGough and Forshaw: no costs, and evictions lose everything.
 
     Attributes:
-        wake_s: seconds a job waits on its machine if it had to be woken.
+        wake_s: seconds a job waits for its machine if it had to be woken.
         wake_j: joules of waking a machine for a job.
         transfer_s: seconds a job copies its data at every start, before it works.
-        suspend_s: a job is suspended when the owner comes, and evicted if he stays longer.
-        checkpoint_every_s: seconds of work after which a run saves what it has done.
+        suspend_s: seconds a job stays suspended after a log-in before it is evicted.
+        checkpoint_every_s: seconds of work between two checkpoints of a run.
     """
 
     wake_s: float = 0.0
@@ -43,30 +43,30 @@ PLAIN_RUNS: Final = RunRules()
 
 @dataclass(slots=True)
 class Campus:
-    """The three files of a campus (and its ``site.toml``), checked and in columns.
+    """The three tables of a campus and its ``site.toml``, checked, in columns.
 
     Machine, job and cluster numbers are positions in these columns.
 
     Attributes:
-        name: where it came from, for reports.
+        name: for reports.
         start: local wall clock of second 0.
         reboot_s: second of the day of the nightly reboot, None for none.
         idle_before_job_open_s, idle_before_job_closed_s: delay between a log-out or reboot and
-            the moment jobs may use the machine, by whether its cluster is open at that moment.
-        reconsider_s: the site's decision epoch.
-        clusters: in the order of ``site.toml``, then those only machines name.
-        machine_names: one name a machine.
+            the time from which jobs may use the machine, by whether its cluster is then open.
+        reconsider_s: the site's decision epoch, seconds.
+        clusters: in the order of ``site.toml``, then those that only machines name.
+        machine_names: (machines,) host names.
         machine_cluster: (machines,) cluster number.
-        active_w, idle_w, sleep_w: (machines,) watts; nan where nobody knows.
-        session_machine, login_s, logout_s: (sessions,) owner sessions, by log-in.
-        job_names: one name a job, by submission.
+        active_w, idle_w, sleep_w: (machines,) watts; nan where unknown.
+        session_machine, login_s, logout_s: (sessions,) owner sessions, sorted by log-in.
+        job_names: (jobs,) names; jobs are sorted by submission.
         submit_s: (jobs,) seconds.
-        run_s: (jobs,) true run time in seconds, nan = never ends by itself. The truth.
-        kill_s: (jobs,) absolute second at which somebody kills it, nan = nobody.
+        run_s: (jobs,) true run time in seconds; nan = never ends by itself.
+        kill_s: (jobs,) second of the trace at which the job is removed; nan = never.
         user, vo: (jobs,) index into `user_names`, `vo_names`.
-        skipped: rows left out under ``--skip-bad``, by reason.
-        run_rules: what runs cost and what evictions leave.
-        end_s: the trace lasts at least until then.
+        skipped: number of rows left out under ``--skip-bad``, by reason.
+        run_rules: costs of runs and what survives evictions.
+        end_s: the trace lasts at least until this second.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Campus:
 
     @property
     def span_s(self) -> float:
-        """Seconds from 0 to the last thing the trace knows of: its end."""
+        """Length of the trace, seconds: `end_s` or its last event, whichever is later."""
         last = [self.end_s]
         for column in (self.logout_s, self.submit_s, self.kill_s):
             known = column[~np.isnan(column)]

@@ -1,4 +1,4 @@
-"""Campus folders: read them into columns, write columns as a folder.
+"""Reading and writing campus folders.
 
 The format is described in ``docs/reference/campus.md``.
 """
@@ -47,14 +47,14 @@ def read_campus(folder: Path, *, skip_bad: bool = False) -> Campus:
     """Read a campus folder: ``site.toml``, ``machines.csv``, ``owners.csv``, ``jobs.csv``.
 
     Args:
-        folder: where the files lie; each may be gzipped (``owners.csv.gz``).
+        folder: holds the files; each may be gzipped (``owners.csv.gz``).
         skip_bad: leave out bad rows and count them by reason in `Campus.skipped`, instead of
             refusing the first one. A missing file or column and a wrong ``site.toml`` are
-            refused in any case.
+            always refused.
 
     Returns:
-        The campus; sessions sorted by log-in and jobs by submission, both in file order where
-        times are equal. Overlapping sessions of a machine are kept as they are.
+        The campus; sessions sorted by log-in and jobs by submission, both in file order at equal
+        times. Overlapping sessions of a machine are not merged.
 
     Raises:
         TraceError: names file, line, column, value and what would be right.
@@ -106,16 +106,16 @@ def read_campus(folder: Path, *, skip_bad: bool = False) -> Campus:
 def write_campus(campus: Campus, folder: Path, *, gz: bool = False) -> None:
     """Write a campus as a folder that `read_campus` reads back as the same campus.
 
-    Numbers are written with as many digits as they need. The same campus gives the same bytes.
+    Numbers are written with all significant digits. The same campus gives the same bytes.
 
     Args:
-        campus: what to write.
-        folder: made if it is not there; files of the same name are replaced.
+        campus: the campus.
+        folder: created if missing; files of the same name are replaced.
         gz: gzip the three tables.
 
     Raises:
-        ConfigurationError: the folder holds a table in the other spelling (``owners.csv`` beside
-            ``owners.csv.gz``), or the reboot falls on no whole second.
+        ConfigurationError: the folder holds a table in the other form (``owners.csv`` beside
+            ``owners.csv.gz``), or the reboot is not at a whole second.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -157,7 +157,7 @@ def write_campus(campus: Campus, folder: Path, *, gz: bool = False) -> None:
 
 
 def _clusters(site: SiteFile, names: Sequence[str]) -> tuple[list[ClusterSpec], Ints]:
-    """Clusters of ``site.toml``, then those that only machines name; and each machine's."""
+    """Clusters of ``site.toml``, then those that only machines name; and each machine's number."""
     clusters = list(site.clusters)
     number = {spec.name: position for position, spec in enumerate(clusters)}
     for name in names:
@@ -168,7 +168,7 @@ def _clusters(site: SiteFile, names: Sequence[str]) -> tuple[list[ClusterSpec], 
 
 
 def _numbered(names: list[str]) -> tuple[list[str], Ints]:
-    """Distinct names in order of appearance, and each row's number."""
+    """Distinct names in order of appearance, and the number of each row's name."""
     distinct = list(dict.fromkeys(names))
     return distinct, _looked_up(names, {name: number for number, name in enumerate(distinct)})
 
@@ -178,7 +178,7 @@ def _looked_up(names: Sequence[str], number: Mapping[str, int]) -> Ints:
 
 
 def _order(times: Floats) -> Any:
-    """What sorts a column by time, stably: a slice that changes nothing if it is sorted."""
+    """An index that sorts by time, stably; a full slice (no copy) if already sorted."""
     if bool((np.diff(times) >= 0).all()):
         return slice(None)
     return np.argsort(times, kind="stable")
@@ -193,7 +193,7 @@ def _reordered(names: list[str], order: Any) -> list[str]:
 
 @contextmanager
 def _table(folder: Path, name: str, gz: bool) -> Iterator[TextIO]:
-    """A table to write to. The gzip header carries no time, so that equal means equal bytes."""
+    """Open a table for writing. No time in the gzip header: equal tables are equal files."""
     if not gz:
         with (folder / name).open("w", encoding="utf-8", newline="") as file:
             yield file

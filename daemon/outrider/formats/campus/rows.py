@@ -1,6 +1,6 @@
-"""Rows of the tables of a campus: their columns, and what makes a row right.
+"""The tables of a campus: their columns and the rules for valid rows.
 
-Each rule stands twice: over whole columns for speed, and for one row to name its fault.
+Each rule is written twice: for whole columns, for speed, and for one row, to name its fault.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ _SECONDS: Final = "seconds since the start of the trace (no Unix time)"
 
 WATTS: Final = ("active_w", "idle_w", "sleep_w")
 MOST_W: Final = 1e6
-"""No desktop draws a megawatt; what does is a mistake."""
+"""No desktop draws a megawatt; a larger value is an error."""
 
 MACHINE_COLUMNS: Final = (
     Column("machine"),
@@ -45,9 +45,9 @@ JOB_COLUMNS: Final = (
 
 
 def machine_table() -> TableKind:
-    """``machines.csv``: each machine once, in a cluster, with watts."""
+    """``machines.csv``: unique names, each with a cluster and watts."""
 
-    def is_sound(columns: Columns) -> bool:
+    def is_valid(columns: Columns) -> bool:
         names = columns["machine"]
         return (
             len(set(names)) == len(names)
@@ -71,13 +71,13 @@ def machine_table() -> TableKind:
 
         return check
 
-    return TableKind(MACHINES, MACHINE_COLUMNS, is_sound, new_check)
+    return TableKind(MACHINES, MACHINE_COLUMNS, is_valid, new_check)
 
 
 def owner_table(index: Mapping[str, int]) -> TableKind:
-    """``owners.csv``: sessions on machines of `index` that do not end before they begin."""
+    """``owners.csv``: sessions of machines in `index`, log-out not before log-in."""
 
-    def is_sound(columns: Columns) -> bool:
+    def is_valid(columns: Columns) -> bool:
         return (
             _lies_within(columns["login_s"], LATEST_S)
             and _lies_within(columns["logout_s"], LATEST_S)
@@ -97,13 +97,13 @@ def owner_table(index: Mapping[str, int]) -> TableKind:
             )
         return None
 
-    return TableKind(OWNERS, OWNER_COLUMNS, is_sound, lambda: check)
+    return TableKind(OWNERS, OWNER_COLUMNS, is_valid, lambda: check)
 
 
 def job_table() -> TableKind:
-    """``jobs.csv``: each job once; not killed before it is submitted."""
+    """``jobs.csv``: unique names; not killed before submission."""
 
-    def is_sound(columns: Columns) -> bool:
+    def is_valid(columns: Columns) -> bool:
         names, submit_s, kill_s = columns["job"], columns["submit_s"], columns["kill_s"]
         return (
             len(set(names)) == len(names)
@@ -133,11 +133,11 @@ def job_table() -> TableKind:
 
         return check
 
-    return TableKind(JOBS, JOB_COLUMNS, is_sound, new_check)
+    return TableKind(JOBS, JOB_COLUMNS, is_valid, new_check)
 
 
 def _lies_within(values: Floats, most: float) -> bool:
-    """Whether all are from 0 to `most`, or nothing."""
+    """Whether all values are from 0 to `most`, or nan."""
     return not bool(((values < 0) | (values > most)).any())
 
 

@@ -1,4 +1,4 @@
-"""``site.toml``: what a campus declares about itself as a whole."""
+"""``site.toml``: the settings of a campus as a whole."""
 
 import datetime as dt
 import json
@@ -37,7 +37,7 @@ class ClusterTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SiteTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All of ``site.toml``, with the defaults of keys that are not there."""
+    """All of ``site.toml``, with defaults for missing keys."""
 
     start: Annotated[dt.datetime, msgspec.Meta(tz=False)] = dt.datetime(2010, 1, 1)  # noqa: DTZ001
     reboot: str = "03:00"
@@ -56,7 +56,7 @@ class SiteTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def run_rules(self) -> RunRules:
-        """What runs cost and what evictions leave."""
+        """Costs of runs and what survives evictions."""
         return RunRules(*(getattr(self, name) for name in RunRules._fields))
 
 
@@ -72,10 +72,10 @@ class SiteFile(NamedTuple):
 
 
 def read_site(folder: Path, name: str = SITE_FILE) -> SiteFile:
-    """Read ``site.toml``, or a file of another name that says the same things.
+    """Read ``site.toml``, or a file of another name in the same format.
 
     Raises:
-        TraceError: no such file, no TOML, an unknown key (names the nearest), a wrong value.
+        TraceError: missing file, not TOML, an unknown key (names the nearest), a wrong value.
     """
     path, data = load(folder, name)
     try:
@@ -95,16 +95,16 @@ def read_site(folder: Path, name: str = SITE_FILE) -> SiteFile:
 
 
 def always_open(name: str, table: SiteTable) -> ClusterSpec:
-    """A cluster that only machines name: open always, with the site's sleep times."""
+    """A cluster without a table of its own: always open, with the site's sleep times."""
     return ClusterSpec(
         name, OpeningHours("always"), table.sleep_after_open_s, table.sleep_after_closed_s
     )
 
 
 def site_text(table: SiteTable, clusters: Sequence[ClusterSpec]) -> str:
-    """A ``site.toml`` that reads back as these settings and clusters.
+    """The text of a ``site.toml`` that reads back as these settings and clusters.
 
-    The sleep times that most clusters have become the site's; the rest name their own.
+    The most frequent sleep times are written once for the site, others with their cluster.
     """
     habits = Counter((spec.sleep_after_open_s, spec.sleep_after_closed_s) for spec in clusters)
     usual = (table.sleep_after_open_s, table.sleep_after_closed_s)

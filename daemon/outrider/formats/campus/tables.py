@@ -1,8 +1,8 @@
-"""Tables of a campus: CSV files read in columns, fast when sound, row by row when not.
+"""CSV tables of a campus, read into columns: fast if valid, row by row otherwise.
 
-Two passes give the same columns. The fast one lets numpy parse the whole file; it is believed
-only if every check on its columns passes. Otherwise the precise one reads row by row, names the
-first bad row, or skips and counts bad rows. So speed never decides what is accepted.
+Two passes give the same columns. The fast one lets numpy parse the whole file; its result is used
+only if every check on its columns passes. Otherwise the precise one reads row by row, and names
+the first bad row or skips and counts bad rows. So the fast pass never changes what is accepted.
 """
 
 import csv
@@ -20,10 +20,10 @@ import numpy as np
 from outrider.model.errors import TraceError, nearest
 
 Columns: TypeAlias = dict[str, Any]
-"""Column name to its values: a list of text, or an array of float64 with nan for empty."""
+"""Values by column name: a list of str, or a float64 array with nan for empty."""
 
 Row: TypeAlias = dict[str, Any]
-"""Column name to text, or to a float with nan for empty."""
+"""One value by column name: str, or float with nan for empty."""
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _TEXT_WIDTHS: Final = (24, 96)
@@ -46,18 +46,19 @@ class Fault(NamedTuple):
 
 
 class TableKind(NamedTuple):
-    """A kind of table and what makes it sound.
+    """A kind of table and its rules.
 
     Attributes:
         name: file name without ``.gz``.
-        columns: those that must be there, in the order in which they are written.
-        is_sound: whether all rows of the columns are right; vectorised.
-        new_check: makes a function that finds the fault of one row, given rows in order.
+        columns: the required columns, in the order in which they are written.
+        is_valid: whether all rows of the columns are valid; vectorised.
+        new_check: makes a function that returns the fault of a row, or None. Call it with the
+            rows in order: it remembers names to find duplicates.
     """
 
     name: str
     columns: Sequence[Column]
-    is_sound: Callable[[Columns], bool]
+    is_valid: Callable[[Columns], bool]
     new_check: Callable[[], Callable[[Row], Fault | None]]
 
 
@@ -65,20 +66,20 @@ def read_table(folder: Path, kind: TableKind, skipped: Counter[str] | None) -> C
     """Read a table, plain or gzipped.
 
     Args:
-        folder: where it lies.
-        kind: what it is.
-        skipped: None to refuse a bad row; else bad rows are left out and counted here, by
+        folder: holds the file.
+        kind: the columns and rules of the table.
+        skipped: None to refuse a bad row; otherwise bad rows are left out and counted here, by
             ``file: reason``.
 
     Raises:
-        TraceError: no such file, a missing column, or a bad row; names line, column, value.
+        TraceError: missing file, missing column, or a bad row; names line, column, value.
     """
     path, data = load(folder, kind.name)
     try:
         columns = _read_fast(data, kind)
-    except ValueError:  # numpy could not parse it, or not as it is written
+    except ValueError:  # numpy could not parse it
         columns = None
-    if columns is not None and kind.is_sound(columns):
+    if columns is not None and kind.is_valid(columns):
         return columns
     return _read_precisely(path, data, kind, skipped)
 
@@ -87,7 +88,7 @@ def load(folder: Path, name: str) -> tuple[Path, bytes]:
     """The path and content of a file of a campus, unpacked if it is gzipped.
 
     Raises:
-        TraceError: it is missing, there twice, unreadable or damaged.
+        TraceError: it is missing, there both plain and gzipped, unreadable or damaged.
     """
     found = [path for path in (folder / name, folder / f"{name}.gz") if path.exists()]
     if not found:
@@ -102,7 +103,7 @@ def load(folder: Path, name: str) -> tuple[Path, bytes]:
 
 
 def _read_fast(data: bytes, kind: TableKind) -> Columns | None:
-    """Columns by numpy's own parser; None if they do not fit its fixed widths."""
+    """Columns by numpy's parser; None if the header is wrong or a text exceeds the fixed widths."""
     if b"\0" in data or b'"' in data:
         return None  # numpy drops trailing NULs and forgives quotes that never close
     for width in _TEXT_WIDTHS:
@@ -128,7 +129,7 @@ def _read_fast(data: bytes, kind: TableKind) -> Columns | None:
 
 
 def _column(values: Any, column: Column, width: int) -> Any:
-    """One parsed column as a list or floats; None if a text fills its width and may be cut."""
+    """One parsed column as str list or floats; None if a text may have been cut at `width`."""
     if column.number and not column.may_be_empty:
         return np.ascontiguousarray(values)
     packed = np.ascontiguousarray(values)
@@ -147,7 +148,7 @@ def _column(values: Any, column: Column, width: int) -> Any:
 def _read_precisely(
     path: Path, data: bytes, kind: TableKind, skipped: Counter[str] | None
 ) -> Columns:
-    """Columns row by row; the definition of what is right."""
+    """Columns read row by row; this pass defines what is accepted."""
     reader = csv.reader(_text_lines(path, data), strict=True)
     gathered: dict[str, list[Any]] = {column.name: [] for column in kind.columns}
     find_fault = kind.new_check()
@@ -193,7 +194,7 @@ def _parse(
 
 
 def _number(text: str, column: Column) -> float | None:
-    """The number, nan for an allowed empty one, None for what is none."""
+    """The number; nan for an empty field where allowed; None for anything else."""
     if column.may_be_empty and not text:
         return nan
     try:

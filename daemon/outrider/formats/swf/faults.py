@@ -1,4 +1,4 @@
-"""What makes a job of a Standard Workload Format file impossible, and what is done about it."""
+"""Checks for impossible jobs in a Standard Workload Format file: refuse, or leave out and count."""
 
 from collections import Counter
 from pathlib import Path
@@ -16,7 +16,7 @@ _LATEST: Final = f"at most {LATEST_S:.0e}"
 
 
 class _Fault(NamedTuple):
-    """What is wrong with some lines."""
+    """A fault and the mask of jobs that have it."""
 
     where: NDArray[np.bool_]
     reason: str
@@ -30,11 +30,11 @@ def without_faults(
     """The table without impossible jobs.
 
     Args:
-        path: to name in an error.
+        path: named in errors.
         table: jobs that ran.
         cpus_n: CPUs of the site.
-        skipped: None to refuse the first impossible job; else they are left out and counted here,
-            each by the first thing that is wrong with it.
+        skipped: None to refuse the first impossible job; otherwise they are left out and counted
+            here, each by its first fault.
 
     Raises:
         TraceError: names line, column, value and what would be right.

@@ -1,4 +1,4 @@
-"""What the header of a Standard Workload Format file says of the machine and of the clock."""
+"""Machine size and clock from the header of a Standard Workload Format file."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -10,10 +10,10 @@ from outrider.model.localtime import time_zone
 
 
 def processors_in(header: Mapping[str, str], path: Path) -> int:
-    """MaxProcs: the processors of the machine.
+    """MaxProcs: the number of processors of the machine.
 
     Raises:
-        TraceError: the header does not say, or it is no number.
+        TraceError: the field is missing or not a number.
     """
     digits = header.get("MaxProcs", "").split()
     if not digits:
@@ -29,13 +29,13 @@ def processors_in(header: Mapping[str, str], path: Path) -> int:
 
 
 def start_in(header: Mapping[str, str], path: Path) -> dt.datetime:
-    """Local wall clock at the log's zero; 1970 where the header does not say when that was.
+    """Local wall clock at second 0 of the log; 1970 if the header has no UnixStartTime.
 
-    The zone is TimeZoneString, or, where that is missing or no zone this system knows, TimeZone
-    (seconds east of Greenwich), or else UTC.
+    The zone is TimeZoneString; if that is missing or unknown to this system, TimeZone (seconds
+    east of Greenwich); otherwise UTC.
 
     Raises:
-        TraceError: UnixStartTime is no time.
+        TraceError: UnixStartTime is not a time.
     """
     text = header.get("UnixStartTime", "0")
     try:

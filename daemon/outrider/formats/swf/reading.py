@@ -1,16 +1,16 @@
-"""Standard Workload Format: what the 18 columns of a file mean for a replay.
+"""Reading Standard Workload Format: how the 18 columns of a file become a workload.
 
-- **Processors** of a job are those allocated; where the log does not say (-1), those requested.
+- **Processors** of a job are those allocated; where these are missing (-1), those requested.
 - A job is **left out** if its run time or its processors are 0 or less, and counted by reason.
-  Where a log tells a job in parts (status 2 to 4) beside the job as a whole, the parts are.
+  So are partial executions (status 2 to 4) if the log also has the job as a whole.
 - Its **class** is ``interactive`` if it ran strictly less than `INTERACTIVE_BELOW_S`, else
-  ``batch``: no log says what its user meant.
-- Its **VO** is its group, or another column; VOs and users go by the log's numbers. A job of
-  which the log does not say belongs to ``all``.
-- **Machines**: as many as the header's MaxProcs, with one CPU each; or, if some job has several,
-  one pool of so many CPUs, for logs seldom say which processors share a node.
-- **Times** are seconds from the log's own zero, which UnixStartTime and TimeZoneString of the
-  header place on the clock. The first job may come long after it.
+  ``batch``: the format has no class.
+- Its **VO** is its group, or another column; VOs and users are named by the log's numbers. A job
+  without one belongs to ``all``.
+- **Machines**: as many as the header's MaxProcs, with one CPU each; or, if any job uses several,
+  one machine with all CPUs, because logs seldom say which processors share a node.
+- **Times** are seconds from the log's zero, which UnixStartTime and TimeZoneString of the header
+  place on the clock. The first job may come long after it.
 """
 
 from collections import Counter
@@ -36,10 +36,10 @@ from outrider.model.errors import ConfigurationError, TraceError, nearest
 __all__ = ["INTERACTIVE_BELOW_S", "VO_COLUMNS", "read_swf"]
 
 VO_COLUMNS: Final = ("group", "user", "queue", "partition")
-"""Columns that may say which VO a job belongs to."""
+"""Columns that can be used as a job's VO."""
 
 MOST_MACHINES: Final = 1_000_000
-"""With one CPU each: every one is a thing in memory, and more are a damaged header."""
+"""Most one-CPU machines: each takes memory, and a larger number means a damaged header."""
 
 _PARTS: Final = (2, 3, 4)
 
@@ -57,17 +57,17 @@ def read_swf(
     Args:
         path: the file.
         machines: one-CPU machines, or CPUs of the pool; None: the header's MaxProcs.
-        interactive_below_s: jobs that ran strictly shorter are interactive.
-        vo: the column that says which VO a job belongs to, one of `VO_COLUMNS`.
+        interactive_below_s: jobs that ran strictly shorter are interactive, seconds.
+        vo: the column to use as a job's VO, one of `VO_COLUMNS`.
         skip_bad: leave out damaged lines and count them, instead of refusing the first.
 
     Returns:
-        The workload, jobs sorted by submission and, where equal, in the order of the file. What
-        policies are told of run times is the truth until `estimates.estimated` says otherwise.
+        The workload, jobs sorted by submission and, at equal times, in file order. Estimates are
+        the true run times until `estimates.estimated` replaces them.
 
     Raises:
         TraceError: names file, line, column, value and what would be right.
-        ConfigurationError: there is no such column for a VO.
+        ConfigurationError: `vo` is none of `VO_COLUMNS`.
     """
     if vo not in VO_COLUMNS:
         raise ConfigurationError(f'VO by "{vo}": no such column; {nearest(vo, VO_COLUMNS)}')
@@ -142,12 +142,12 @@ def _out_of_order(table: SwfTable) -> tuple[str, ...]:
 
 
 def _known(values: Floats, above: float) -> Floats:
-    """The values, nan for those that say nothing."""
+    """The values, nan for those not above `above`."""
     return np.where(values > above, values, np.nan)
 
 
 def _names(values: Floats, missing: str) -> list[str]:
-    """Numbers as names; those below 0 stand for nothing."""
+    """Numbers as names; `missing` for those below 0."""
     distinct, place = np.unique(values, return_inverse=True)
     names = [missing if value < 0 else f"{value:.15g}" for value in distinct.tolist()]
     return [names[number] for number in place.tolist()]

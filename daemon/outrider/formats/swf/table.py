@@ -1,11 +1,11 @@
-"""A Standard Workload Format file as it stands: its header, and 18 numbers for each job.
+"""The raw content of a Standard Workload Format file: its header, and 18 numbers per job.
 
 The format is that of Chapin et al. 1999 and the Parallel Workloads Archive
 (https://www.cs.huji.ac.il/labs/parallel/workload/swf.html): lines that begin with ``;`` are header
-or comment, every other one is a job. What the numbers mean for a replay is said in `swf`.
+or comment, every other one is a job. `reading` describes how a replay uses the numbers.
 
-Two passes give the same rows, as for the tables of a campus: numpy parses the whole file, and
-only where it cannot, or finds what is no number, lines are read one by one to name the fault.
+Two passes give the same rows, as for the tables of a campus: numpy parses the whole file; only if
+it fails or finds a non-finite number, lines are read one by one to name the fault.
 """
 
 import gzip
@@ -31,19 +31,19 @@ COLUMNS: Final = (
 """Names of the columns, in their order."""
 
 MISSING: Final = -1
-"""What stands where the log does not say."""
+"""The format's value for "not known"."""
 
 _GZIP: Final = b"\x1f\x8b"
 _FIELD = re.compile(r"[;\s]*([A-Za-z]\w*)\s*:\s*(.*?)\s*")
 
 
 class SwfTable(NamedTuple):
-    """What is written in a file.
+    """The content of a file.
 
     Attributes:
-        header: fields of the header, each as it first stands.
+        header: fields of the header; of repeated ones the first.
         values: (jobs, 18) numbers, in the order of `COLUMNS`.
-        lines: (jobs,) the line of each in the file, from 1.
+        lines: (jobs,) line number in the file, from 1.
     """
 
     header: Mapping[str, str]
@@ -55,21 +55,21 @@ class SwfTable(NamedTuple):
         return self.values[:, COLUMNS.index(name)]
 
     def processors(self) -> NDArray[np.float64]:
-        """Processors of each job: those allocated; where the log does not say, those requested."""
+        """(jobs,) processors: those allocated; where missing, those requested."""
         allocated = self.column("allocated processors")
         return np.where(allocated == MISSING, self.column("requested processors"), allocated)
 
     def only(self, mask: NDArray[np.bool_]) -> "SwfTable":
-        """The jobs of a mask."""
+        """A table of the jobs for which the (jobs,) mask is true."""
         return self._replace(values=self.values[mask], lines=self.lines[mask])
 
 
 def read_table(path: Path, skipped: Counter[str] | None) -> SwfTable:
-    """Read a file, gzipped or not: its content decides.
+    """Read a file; gzip is recognised by content, not by name.
 
     Args:
         path: the file.
-        skipped: None to refuse a damaged line; else such lines are left out and counted here.
+        skipped: None to refuse a damaged line; otherwise these are left out and counted here.
 
     Raises:
         TraceError: the file cannot be read to its end, has no job, has another number of columns,
@@ -107,7 +107,7 @@ def _text(path: Path) -> str:
 
 
 def _parsed_fast(rows: list[str]) -> NDArray[np.float64] | None:
-    """All numbers by numpy's own parser; None if some row is not what it should be."""
+    """(jobs, 18) numbers by numpy's parser; None if some row is damaged."""
     try:
         values: NDArray[np.float64] = np.loadtxt(rows, ndmin=2, comments=None)
     except ValueError:
@@ -120,7 +120,7 @@ def _parsed_fast(rows: list[str]) -> NDArray[np.float64] | None:
 def _parsed_precisely(
     path: Path, rows: list[str], lines: NDArray[np.int64], skipped: Counter[str] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Line by line: names the first damaged one, or counts them."""
+    """Numbers and line numbers, read line by line; refuses or counts damaged lines."""
     found = len(rows[0].split())
     if found != len(COLUMNS):
         raise TraceError(

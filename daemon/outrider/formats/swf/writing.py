@@ -21,19 +21,18 @@ def write_swf(
 ) -> None:
     """Write a workload that `read_swf` reads back as the same one.
 
-    Numbers are written with as many decimals as they need; the same workload gives the same bytes.
-    What the format has no column for is not written: classes, shares, speeds of machines, and
-    names that are no numbers (see below).
+    Numbers are written with all significant digits; the same workload gives the same bytes. Not
+    written, because the format has no column for it: classes, shares and speeds of machines.
 
     Args:
-        workload: its jobs' names must be whole numbers; so must its VOs and users be, but for
-            `DEFAULT_VO` and the empty name, which become -1. VOs are written as groups.
-        path: the file, gzipped if its name ends in ``.gz``; one of this name is replaced.
-        header: more fields of the header, such as ``Computer``.
-        notes: lines for people.
+        workload: names of jobs, VOs and users must be whole numbers, except `DEFAULT_VO` and the
+            empty user, which become -1. VOs are written as groups.
+        path: the file, replaced if it exists; gzipped if its name ends in ``.gz``.
+        header: further fields of the header, such as ``Computer``.
+        notes: written as ``Note`` comments.
 
     Raises:
-        ConfigurationError: a name is no whole number.
+        ConfigurationError: a name is not a whole number.
     """
     fields = {"Version": VERSION, **header}
     fields["MaxJobs"] = fields["MaxRecords"] = str(len(workload.job_names))
@@ -68,7 +67,7 @@ def _rows(workload: Workload) -> list[str]:
 
 
 def _texts(values: np.ndarray) -> list[str]:
-    """Numbers in the shortest form that reads back as the same; nan is what is missing."""
+    """Numbers in the shortest form that reads back as the same; nan becomes `MISSING`."""
     return [
         str(MISSING) if isnan(value) else repr(value).removesuffix(".0")
         for value in values.tolist()

@@ -26,11 +26,11 @@ class WholeStepGrid(GridSite):
 
     def _set_cpus(self, job: int, run: Run, cpus: int) -> None:
         super()._set_cpus(job, run, cpus)
-        rate = self._rate(job, run)
+        rate = self._work_rate(job, run)
         if rate > 0.0:
             end_s = self.now + max(0.0, run.left_s) / rate
-            self._numbers += 1
-            run.number = self._numbers  # the end that was put down before is void now
+            self._schedules += 1
+            run.number = self._schedules  # the end that was put down before is void now
             whole_s = float(ceil(end_s - _ROUNDING_S))
             heapq.heappush(self._heap, (whole_s, COMPLETED, job, run.number, None))
 

@@ -9,15 +9,15 @@ Floats = NDArray[np.float64]
 
 FIRST_STEP: Final = 0.5
 HALVES_AFTER: Final = 100.0
-"""The step is .5 / (1 + t / 100) after t updates: a step of 1 / t, which the paper names as an
-example, is erratic, for its first few rewards decide everything."""
+"""The step is .5 / (1 + t / 100) after t updates. A step of 1 / t, the paper's example, is erratic,
+because its first few rewards dominate."""
 
 
 class AverageRewardTd:
     """The learning rule: the step, and the mean reward of a transition.
 
     Attributes:
-        updates_n: made so far, t.
+        updates_n: number of updates so far, t.
         mean_reward: rho of equation (5).
     """
 
@@ -33,12 +33,12 @@ class AverageRewardTd:
     def update(
         self, weights: Floats, basis: Floats, reward: float, value: float, next_value: float
     ) -> None:
-        """Learn from one transition, in place.
+        """Learn from one transition; changes `weights` in place.
 
         Args:
-            weights: p, of the value function.
-            basis: phi(s_t) of the state that was left.
-            reward: received on the way from it to the next.
+            weights: (rules,) p of the value function.
+            basis: (rules,) phi(s_t) of the state before.
+            reward: received between s_t and s_t+1.
             value: V(s_t) with the present weights.
             next_value: V(s_t+1) with the present weights.
         """

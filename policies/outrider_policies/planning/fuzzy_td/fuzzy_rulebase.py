@@ -16,10 +16,10 @@ class FuzzyRulebase:
 
     An input x is *large* to the degree x and *small* to the degree 1 - x; a rule holds to the
     product of its degrees (product inference). These sum to 1 over the rules, so equation (1) is
-    their plain weighted sum, and each is the basis function of its rule's output in equation (6).
+    their weighted sum, and each is the basis function of its rule's output in equation (6).
 
     Attributes:
-        outputs: (2^k,) what each rule says, in the paper's order: (S, S, S), (S, S, L), ...
+        outputs: (2^k,) output of each rule, in the paper's order: (S, S, S), (S, S, L), ...
     """
 
     def __init__(self, inputs_n: int) -> None:
@@ -36,7 +36,7 @@ class FuzzyRulebase:
         ]
 
     def degrees(self, inputs: Sequence[float]) -> Floats:
-        """(2^k,) how far each rule holds. `inputs`: (k,) each in [0, 1]."""
+        """(2^k,) degree to which each rule holds. `inputs`: (k,) each in [0, 1]."""
         degrees: Floats = np.ones(1)
         for x in inputs:
             degrees = np.multiply.outer(degrees, (1.0 - x, x)).ravel()
@@ -54,7 +54,7 @@ class FuzzyRulebase:
         """Equation (1) for many states at once.
 
         Args:
-            inputs: k columns of one length (a number stands for a column of it), in [0, 1].
+            inputs: k columns of equal length, or numbers for constant columns, in [0, 1].
         """
         outputs: Floats = self.outputs[:, np.newaxis]
         for column in inputs:

@@ -1,4 +1,4 @@
-"""A machine as its value function sees it: three or five inputs between 0 and 1."""
+"""The state of a machine as inputs of its value function: three or five numbers in [0, 1]."""
 
 from collections.abc import Sequence
 from math import inf
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from outrider_policies.planning.forcing import Candidates, by_remaining_utility
 from outrider_policies.planning.machine_plan import MachinePlan, Run
-from outrider_policies.planning.queued_jobs import WaitingJobs
+from outrider_policies.planning.queued_jobs import QueuedJobs
 
 Floats = NDArray[np.float64]
 
@@ -18,51 +18,51 @@ INPUTS: Final = (
     "time until the next completion",
     "idle CPUs",
     "how far runs are shrunk",
-    "what the queue is worth",
+    "worth of the queue",
 )
 
 
 class MachineState:
-    """The inputs of section 3.3, now and as they would be after a candidate got its place.
+    """The inputs of section 3.3, in the plan and with each candidate placed.
 
-    1. Average unit utility expected of the runs, weighted by the CPUs each has.
-    2. Time until any of them completes, over the longest length of a job (1 if it is longer).
+    1. Average expected unit utility of the runs, weighted by their CPUs.
+    2. Time until the next completion, over the longest job length; at most 1.
     3. Idle CPUs over all CPUs.
-    4. How far the runs are shrunk: CPUs they lack over CPUs they ask for.
-    5. What the queue is worth: CPUs that waiting jobs ask for, each job's weighted by its unit
-       utility if it started now on all of them, over all CPUs (1 if it is more).
+    4. How far the runs are shrunk: CPUs they lack over CPUs they request.
+    5. Worth of the queue: CPUs requested by queued jobs, weighted by each job's unit utility if it
+       started now on all of them, over all CPUs; at most 1.
 
-    A machine on which nothing runs has 0 for 1, 2 and 4. The last two are not in the paper: it
+    A machine on which nothing runs has 0 for 1, 2 and 4. The last two are not in the paper, which
     mentions the fourth for machines whose jobs slow each other down.
     """
 
     def __init__(
-        self, plan: MachinePlan, waiting: WaitingJobs, longest_s: float, inputs_n: int
+        self, plan: MachinePlan, queued: QueuedJobs, longest_s: float, inputs_n: int
     ) -> None:
         self._plan = plan
         self._longest_s = longest_s
         self._inputs_n = inputs_n
         if inputs_n > 3:
-            rows = np.arange(len(waiting.jobs))
-            self._worth = waiting.units(rows, waiting.left_s / plan.speed) * waiting.asked
-            self._asked = waiting.asked
-            self._queue = float(self._worth[waiting.is_open].sum())
+            rows = np.arange(len(queued.jobs))
+            self._worth = queued.units(rows, queued.left_s / plan.speed) * queued.requested
+            self._asked = queued.requested
+            self._queue = float(self._worth[queued.is_open].sum())
 
     def now(self) -> list[float]:
-        """(inputs,) as the plan has it."""
+        """(inputs,) of the plan."""
         plan = self._plan
         busy = sum(run.cpus for run in plan.runs)
         unit = sum(run.unit * run.cpus for run in plan.runs) / busy if busy else 0.0
         next_s = min((run.remaining_s for run in plan.runs), default=0.0)
         inputs = [unit, min(next_s / self._longest_s, 1.0), plan.free / plan.cpus]
         if self._inputs_n > 3:
-            asked = sum(run.asked for run in plan.runs)
-            inputs.append(1.0 - busy / asked if asked else 0.0)
+            requested = sum(run.requested for run in plan.runs)
+            inputs.append(1.0 - busy / requested if requested else 0.0)
             inputs.append(min(self._queue / plan.cpus, 1.0))
         return inputs
 
-    def after(self, candidates: Candidates) -> list[Floats]:
-        """(inputs,) columns with one state for each candidate."""
+    def after_each(self, candidates: Candidates) -> list[Floats]:
+        """One (candidates,) column per input: the state with each candidate placed."""
         plan = self._plan
         runs = by_remaining_utility(plan)
         out_n, cpus = candidates.preempted_n, candidates.cpus
@@ -77,10 +77,10 @@ class MachineState:
             idle / plan.cpus,
         ]
         if self._inputs_n > 3:
-            asked = [run.asked for run in runs]
-            will_ask = _left_after(asked)[out_n] + self._asked[candidates.rows]
-            inputs.append(1.0 - busy / will_ask)
-            worth = [run.unit * run.asked for run in runs]
+            requested = [run.requested for run in runs]
+            will_request = _left_after(requested)[out_n] + self._asked[candidates.rows]
+            inputs.append(1.0 - busy / will_request)
+            worth = [run.unit * run.requested for run in runs]
             back = sum(worth) - _left_after(worth)[out_n]
             queue = self._queue - self._worth[candidates.rows] + back
             inputs.append(np.minimum(queue / plan.cpus, 1.0))
@@ -88,10 +88,10 @@ class MachineState:
 
 
 def _left_after(values: Sequence[float]) -> Floats:
-    """(n + 1,) sums of what is left of them when the first 0, 1, ... n are gone."""
+    """(n + 1,) sums without the first 0, 1, ... n values."""
     return np.append(np.cumsum(values[::-1])[::-1], 0.0)
 
 
 def _next_s(runs: list[Run]) -> Floats:
-    """(n + 1,) the next completion when the first 0, 1, ... n runs are gone."""
+    """(n + 1,) seconds to the next completion without the first 0, 1, ... n runs."""
     return np.minimum.accumulate([inf, *(run.remaining_s for run in runs[::-1])])[::-1]

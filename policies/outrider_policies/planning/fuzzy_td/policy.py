@@ -15,23 +15,23 @@ from outrider.api import (
     SiteView,
 )
 from outrider_policies.planning.best_fit_stage import fill, open_plans
-from outrider_policies.planning.completion_utility import Asked, final_utility
-from outrider_policies.planning.density import give_to_densest
+from outrider_policies.planning.completion_utility import JobRequest, final_utility
+from outrider_policies.planning.density import allocate_by_density
 from outrider_policies.planning.forcing import (
     FORCED,
     SHRUNK,
     Candidates,
-    carry_out,
-    forcible,
-    shrinkable,
+    place_candidate,
+    preemption_candidates,
+    shrink_candidates,
 )
+from outrider_policies.planning.fuzzy_td.explanations import Considered, why_it_waits
 from outrider_policies.planning.fuzzy_td.machine_state import MachineState
-from outrider_policies.planning.fuzzy_td.sentences import Weighed, why_it_waits
 from outrider_policies.planning.fuzzy_td.settings import FuzzyTdSettings
 from outrider_policies.planning.fuzzy_td.transitions import Transitions, ValueFunction
 from outrider_policies.planning.machine_plan import MachinePlan
 from outrider_policies.planning.planner import RoundPlanner
-from outrider_policies.planning.queued_jobs import WaitingJobs
+from outrider_policies.planning.queued_jobs import QueuedJobs
 from outrider_policies.planning.run_lengths import RunLengths
 
 
@@ -40,16 +40,16 @@ class Draft:
     """What is planned for a machine so far.
 
     Attributes:
-        plan: the machine.
-        waiting: the queue as the plan leaves it.
-        value: what decides.
-        learner: what learns; None: nothing does.
-        transitions: what the machine went through.
-        has_acted: a free decision was made: jobs were forced in or shrunk.
+        plan: the machine's plan.
+        queued: the queue as the plan leaves it.
+        value: the value function for decisions.
+        learner: the value function to train; None: no training.
+        transitions: the machine's states and rewards.
+        has_acted: whether a free decision was made: jobs were forced in or shrunk.
     """
 
     plan: MachinePlan
-    waiting: WaitingJobs
+    queued: QueuedJobs
     value: ValueFunction
     learner: ValueFunction | None
     transitions: Transitions
@@ -57,14 +57,14 @@ class Draft:
 
 
 class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
-    """Learns what state of a machine is worth most, and brings it there.
+    """Learns the value of a machine's states, and preempts or shrinks to reach better ones.
 
     D. Vengerov, "A Reinforcement Learning Framework for Utility-Based Scheduling in
     Resource-Constrained Systems", Sun Microsystems Laboratories 2005, section 4.1: after growth of
-    shrunk runs and best fit, forcing in any waiting job by preemption (steps 4 to 7), then
-    shrinking any onto the free CPUs (steps 8 to 11), each if the machine's value is higher
-    afterwards than V0, its value as it stands. Several machines each do so for themselves, after a
-    common best fit (section 4.2). Values: `machine_state`; learning: `transitions`.
+    shrunk runs and best fit, one queued job is forced in by preemption (steps 4 to 7), then one is
+    shrunk to the free CPUs (steps 8 to 11), each only if the machine's value is then higher than
+    V0, that of its present state. Each machine decides alone, after a common best fit (section
+    4.2). The inputs of the value function are in `machine_state`, learning is in `transitions`.
     """
 
     name = "fuzzy_td"
@@ -80,7 +80,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         self.lengths = RunLengths(settings.assumed_s, settings.longest_s)
         self._values: dict[str, ValueFunction] = {}
         self._transitions: dict[int, Transitions] = {}
-        self._weighed: list[Weighed] = []
+        self._considered: list[Considered] = []
 
     def value_of(self, machine: int, view: SiteView) -> ValueFunction:
         """The value function of a machine: that of its cluster."""
@@ -93,17 +93,17 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
             self._values[cluster] = value
         return value
 
-    # -- a round ------------------------------------------------------------------------------
+    # -- a scheduling pass --------------------------------------------------------------------
 
     def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
-        """Section 4.1 on every machine, after best fit on all."""
-        self._weighed.clear()
-        waiting = WaitingJobs(queue, view, self.lengths)
+        """The moves of section 4.1 on every machine, after best fit over all."""
+        self._considered.clear()
+        queued = QueuedJobs(queue, view, self.lengths)
         if self.settings.skip_hopeless:
-            waiting.close_hopeless()
-        untouched = waiting.copied()
-        drafts = [self._begin(plan, waiting, view) for plan in open_plans(view, self.lengths)]
-        fill([draft.plan for draft in drafts], waiting)
+            queued.close_hopeless()
+        untouched = queued.copied()
+        drafts = [self._begin(plan, queued, view) for plan in open_plans(view, self.lengths)]
+        fill([draft.plan for draft in drafts], queued)
         for draft in drafts:
             self._improve(draft)
         for draft in drafts:
@@ -115,78 +115,78 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
             draft.transitions.leave(draft.plan.cpus_by_job())
         return [move for draft in drafts for move in draft.plan.moves()]
 
-    def _begin(self, plan: MachinePlan, waiting: WaitingJobs, view: SiteView) -> Draft:
-        """What became of the last round's plan."""
+    def _begin(self, plan: MachinePlan, queued: QueuedJobs, view: SiteView) -> Draft:
+        """Start a machine's draft; learn if the last pass's plan was not carried out."""
         value = self.value_of(plan.machine, view)
         transitions = self._transitions.setdefault(plan.machine, Transitions())
         learner = value if self.settings.learn else None
-        draft = Draft(plan, waiting, value, learner, transitions)
+        draft = Draft(plan, queued, value, learner, transitions)
         if not transitions.went_as_planned(plan.cpus_by_job()):
             transitions.find(self._state(draft).now(), learner)
         return draft
 
     def _improve(self, draft: Draft) -> None:
-        """Steps 2 to 11, and what is learned when nothing is done."""
-        plan, waiting, transitions = draft.plan, draft.waiting, draft.transitions
+        """Steps 2 to 11, and learning if neither step changes the plan."""
+        plan, queued, transitions = draft.plan, draft.queued, draft.transitions
         state = self._state(draft)
         settled = transitions.considered and (transitions.has_changed or plan.has_started)
         if settled or self.settings.update == "every_round":
             transitions.reach(state.now(), draft.learner)
         if self.settings.preempt:
-            self._try(forcible(plan, waiting), state, draft)
+            self._try(preemption_candidates(plan, queued), state, draft)
         if self.settings.oversubscribe and plan.free:
             state = self._state(draft) if draft.has_acted else state
-            self._try(shrinkable(plan, waiting), state, draft)
+            self._try(shrink_candidates(plan, queued), state, draft)
 
     def _try(self, candidates: Candidates, state: MachineState, draft: Draft) -> None:
-        """Give the candidate of the highest value its place, if that is more than V0."""
+        """Place the candidate of the highest value, if that is above V0."""
         if not len(candidates.rows):
             return
         rulebase = draft.value.rulebase
         present = rulebase.value(state.now())
-        values = rulebase.values(state.after(candidates))
+        values = rulebase.values(state.after_each(candidates))
         best = int(values.argmax())
         scores = None
         if self.wants_scores:
             how = FORCED if candidates.preempted_n[best] else SHRUNK
-            jobs = draft.waiting.jobs
-            self._weighed.append(Weighed(how, jobs, candidates, values, present))
+            jobs = draft.queued.jobs
+            self._considered.append(Considered(how, jobs, candidates, values, present))
             scores = {"leave": present, how: float(values[best])}
         if values[best] <= present:
             draft.transitions.considered = True
             return
-        carry_out(draft.plan, draft.waiting, candidates, best, scores)
+        place_candidate(draft.plan, draft.queued, candidates, best, scores)
         draft.has_acted = True
 
     def _weigh_replan(
-        self, draft: Draft, waiting: WaitingJobs, taken: list[int | None], view: SiteView
+        self, draft: Draft, queued: QueuedJobs, taken: list[int | None], view: SiteView
     ) -> None:
-        """All CPUs anew by density instead, if that is worth more.
+        """Reallocate all CPUs by density instead, if the value is higher.
 
         Args:
-            draft: replaced in place.
-            waiting: the queue before the round.
+            draft: changed in place.
+            queued: the queue before the pass.
             taken: its rows that other machines took; None for runs that were there before.
             view: the site.
         """
-        if not draft.has_acted and not draft.waiting.is_open.any():
+        if not draft.has_acted and not draft.queued.is_open.any():
             return
-        rows = [row for row in taken if row is not None and row < len(waiting.jobs)]
-        waiting.is_open[rows] = False
+        rows = [row for row in taken if row is not None and row < len(queued.jobs)]
+        queued.is_open[rows] = False
         plan = MachinePlan(draft.plan.machine, view, self.lengths)
-        give_to_densest(plan, waiting)
-        anew = replace(draft, plan=plan, waiting=waiting)
+        allocate_by_density(plan, queued)
+        replanned = replace(draft, plan=plan, queued=queued)
         rulebase = draft.value.rulebase
         present = rulebase.value(self._state(draft).now())
-        value = rulebase.value(self._state(anew).now())
+        value = rulebase.value(self._state(replanned).now())
         if value > present:
             for run in plan.runs:
                 run.scores = {"leave": present, "replan": value} if self.wants_scores else None
-            draft.plan, draft.waiting, draft.has_acted = plan, waiting, True
+            draft.plan, draft.queued, draft.has_acted = plan, queued, True
 
     def _state(self, draft: Draft) -> MachineState:
         longest_s = self.lengths.longest_s
-        return MachineState(draft.plan, draft.waiting, longest_s, self.settings.inputs)
+        return MachineState(draft.plan, draft.queued, longest_s, self.settings.inputs)
 
     # -- outcomes -----------------------------------------------------------------------------
 
@@ -195,19 +195,19 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         super().observe(outcome, view, on_policy)
         if outcome.machine == NOWHERE:
             return ()
-        asked = Asked(*outcome.key)  # type: ignore[misc]
+        request = JobRequest(*outcome.key)  # type: ignore[misc]
         scale = self.settings.reward_scale
         if scale is None:
-            scale = max(view.cpus_of(outcome.machine), asked.cpus) * self.lengths.longest_s
-        reward = final_utility(outcome, asked, view) / scale
+            scale = max(view.cpus_of(outcome.machine), request.cpus) * self.lengths.longest_s
+        reward = final_utility(outcome, request, view) / scale
         transitions = self._transitions.setdefault(outcome.machine, Transitions())
         transitions.ended(outcome.job, reward)
         return (reward,) if outcome.ending == COMPLETED_RUN else ()
 
-    # -- for people ---------------------------------------------------------------------------
+    # -- explaining ---------------------------------------------------------------------------
 
     def scores(self, key: Hashable, view: SiteView) -> dict[str, float]:
-        """What each rule of each cluster says; a job's own alternatives are in its decision."""
+        """Output of each rule, by cluster; a job's alternatives are scores of its decision."""
         return {
             f"{cluster} {rule}": float(output)
             for cluster in view.cluster_names
@@ -215,7 +215,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         }
 
     def learned(self, view: SiteView) -> dict[str, Any] | None:
-        """What each rule says, by cluster."""
+        """Output of each rule, by cluster, as a table."""
         rules = [rule for rule, _ in ValueFunction(self.settings.inputs).by_rule()]
         rows = [
             {"label": cluster, "values": [output for _, output in value.by_rule()]}
@@ -224,15 +224,15 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         return {"title": "value of a machine's state, by rule", "columns": rules, "rows": rows}
 
     def explain(self, job: Job, view: SiteView) -> str:
-        """What was weighed for it in the last round, or what its run is expected to bring."""
+        """Alternatives considered for a queued job, or the utility that a run should earn."""
         if job.state == RUNNING:
             return super().explain(job, view)
-        return why_it_waits(job, self._weighed, view)
+        return why_it_waits(job, self._considered, view)
 
-    # -- memory -------------------------------------------------------------------------------
+    # -- state --------------------------------------------------------------------------------
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """Value functions by cluster, and where each machine stands, by its place in it."""
+        """Value functions by cluster, and transitions by each machine's position in its cluster."""
         return super().save(view) | {
             "values": {cluster: value.save() for cluster, value in self._values.items()},
             "transitions": [

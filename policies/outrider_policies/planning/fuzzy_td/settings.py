@@ -8,35 +8,35 @@ from outrider_policies.planning.settings import PlanningSettings
 
 
 class FuzzyTdSettings(PlanningSettings, frozen=True):
-    """What the value function sees, and when it learns."""
+    """Inputs of the value function, and when it learns."""
 
     inputs: Annotated[
         Literal[3, 5],
         Meta(
-            description="Of the value function: 3 and 8 rules as in the paper (section 3.3); 5 and "
-            "32 rules: also how far runs are shrunk, and what the queue is worth."
+            description="Inputs of the value function: 3 (8 rules) as in the paper (section 3.3); "
+            "5 (32 rules): also how far runs are shrunk, and the worth of the queue."
         ),
     ] = 5
     update: Annotated[
         Literal["free_decisions", "every_round"],
         Meta(
-            description="When to learn: around preemptions and shrinks, made or considered "
-            "(section 3.4), or in every round, which the paper warns of and is worse."
+            description="When to learn: around forced or shrunk starts, made or considered "
+            "(section 3.4), or in every pass, which the paper warns of and is worse."
         ),
     ] = "free_decisions"
     skip_hopeless: Annotated[
         bool,
         Meta(
-            description="Never give CPUs to a job that could earn nothing even if it had all it "
-            "asks for at once; it waits for ever, as with `replan`. Not in the paper, and better "
-            "where the machine is overloaded."
+            description="Never give CPUs to a job that could earn nothing even if it got all it "
+            "requests at once; it is never started, as with `replan`. Not in the paper, and "
+            "better on an overloaded machine."
         ),
     ] = False
     weigh_replan: Annotated[
         bool,
         Meta(
-            description="Weigh one more state: all CPUs given anew as `replan` does. Taken where "
-            "its value is above that of what forcing and shrinking made. Not in the paper."
+            description="Consider one more state: all CPUs reallocated as by `replan`. Chosen if "
+            "its value is above that after forcing and shrinking. Not in the paper."
         ),
     ] = False
     learn: Annotated[
@@ -67,8 +67,8 @@ class FuzzyTdSettings(PlanningSettings, frozen=True):
     first_outputs: Annotated[
         tuple[float, ...],
         Meta(
-            description="What each rule says before anything was learned, in the order of "
-            "`outrider explain`: SSS, SSL, ... Empty: 0 each, as in the paper."
+            description="Initial output of each rule, in the order of `outrider explain`: SSS, "
+            "SSL, ... Empty: 0 each, as in the paper."
         ),
     ] = ()
 

@@ -1,4 +1,4 @@
-"""From which state to which a machine's value function learns, and when (Vengerov 2005, 3.4)."""
+"""The transitions from which a machine's value function learns (Vengerov 2005, 3.4)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from outrider_policies.planning.fuzzy_td.fuzzy_rulebase import FuzzyRulebase
 
 
 class ValueFunction:
-    """A rulebase and its learning rule; alike machines (those of a cluster) share one."""
+    """A rulebase and its learning rule; the machines of a cluster share one."""
 
     def __init__(self, inputs_n: int, outputs: Sequence[float] = ()) -> None:
         self.rulebase = FuzzyRulebase(inputs_n)
@@ -17,7 +17,7 @@ class ValueFunction:
         self.td = AverageRewardTd()
 
     def learn(self, left: Sequence[float], reward: float, reached: Sequence[float]) -> None:
-        """From a state a machine was left in after a decision to the next it was seen in."""
+        """Learn from a transition: the state after a decision, the reward, the next state."""
         rulebase = self.rulebase
         self.td.update(
             rulebase.outputs,
@@ -28,7 +28,7 @@ class ValueFunction:
         )
 
     def by_rule(self) -> list[tuple[str, float]]:
-        """What each rule says."""
+        """(rule, output) of each rule."""
         return list(zip(self.rulebase.rules, self.rulebase.outputs.tolist(), strict=True))
 
     def save(self) -> dict[str, Any]:
@@ -48,15 +48,15 @@ class ValueFunction:
 
 
 class Transitions:
-    """What one machine went through since its value function last learned from it.
+    """The states and rewards of one machine since its value function last learned from it.
 
-    A state counts as it is after the decision, if there was one. Where the batch system does not
-    do what was planned (in shadow it always may), the states that are found count instead: then
-    the value of states under the batch system's decisions is learned.
+    A state is recorded as it is after the decision, if there was one. If the batch system did not
+    carry out the plan (as in shadow), the observed states are used instead: then the value of
+    states under the batch system's decisions is learned.
 
     Attributes:
-        considered: forcing or shrinking was considered since and not done.
-        has_changed: a run ended since the last round.
+        considered: whether forcing or shrinking was considered since and not done.
+        has_changed: whether a run ended since the last pass.
     """
 
     def __init__(self) -> None:
@@ -68,29 +68,29 @@ class Transitions:
         self._planned: dict[int, int] = {}
 
     def ended(self, job: int, reward: float) -> None:
-        """A run on the machine ended."""
+        """Add the reward of a run that ended on the machine."""
         self._reward += reward
         self.has_changed = True
         self._planned.pop(job, None)
 
     def went_as_planned(self, runs: dict[int, int]) -> bool:
-        """Whether the machine runs (job number to CPUs) what was planned and did not end since."""
+        """Whether the machine's runs (job number to CPUs) are those planned, less ended ones."""
         return runs == self._planned
 
     def find(self, state: list[float], value: ValueFunction | None) -> None:
-        """The machine is not as it was planned to be: learn from this state and the one before."""
+        """The machine's state differs from the plan: learn from the last two observed states."""
         self._left = self._found
         self.reach(state, value)
         self._found = state
 
     def reach(self, state: list[float], value: ValueFunction | None) -> None:
-        """The end of one transition and the begin of the next; None learns nothing from it."""
+        """End one transition and begin the next; learn from it unless `value` is None."""
         if self._left is not None and value is not None:
             value.learn(self._left, self._reward, state)
         self._left, self._reward, self.considered = state, 0.0, False
 
     def leave(self, planned: dict[int, int]) -> None:
-        """The round is over; this is what is to run, job number to CPUs."""
+        """End the pass; `planned` are the machine's planned runs, job number to CPUs."""
         self._planned = planned
         self.has_changed = False
 
@@ -107,7 +107,7 @@ class Transitions:
 
     @classmethod
     def restored(cls, saved: dict[str, Any]) -> "Transitions":
-        """What `save` described."""
+        """Restore from what `save` gave."""
         made = cls()
         made._reward = float(saved["reward"])
         made.considered = bool(saved["considered"])

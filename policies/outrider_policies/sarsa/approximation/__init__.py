@@ -1,1 +1,1 @@
-"""Approximations of a value function, and how they are fitted."""
+"""Value function approximators and their optimisers."""

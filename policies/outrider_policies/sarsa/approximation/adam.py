@@ -1,4 +1,4 @@
-"""Adam: a step down a gradient whose length adapts to each parameter by itself."""
+"""Adam: gradient descent with a step size per parameter."""
 
 from typing import Any, Final
 
@@ -13,14 +13,14 @@ _SMALLEST: Final = 1e-8
 
 
 class Adam:
-    """Steps for one vector of parameters (Kingma and Ba 2015, algorithm 1).
+    """Adam for one vector of parameters (Kingma and Ba 2015, algorithm 1).
 
-    m = .9 m + .1 g, v = .999 v + .001 g^2; the step is rate m' / (sqrt(v') + 1e-8), m' and v'
-    being m and v corrected for their start at 0.
+    m = .9 m + .1 g, v = .999 v + .001 g^2; the step is rate m' / (sqrt(v') + 1e-8), with m' and v'
+    corrected for their initial 0.
 
     Args:
-        size: parameters.
-        rate: about the length of a step, in the parameters' own unit.
+        size: number of parameters.
+        rate: learning rate: about the length of a step, in units of the parameters.
     """
 
     def __init__(self, size: int, rate: float) -> None:
@@ -30,7 +30,7 @@ class Adam:
         self._steps = 0
 
     def step(self, parameters: Floats, gradient: Floats) -> None:
-        """Move the parameters, in place, against a gradient of their shape."""
+        """Move `parameters` in place against `gradient`; both (size,)."""
         self._steps += 1
         self._mean += (1.0 - _MEAN_DECAY) * (gradient - self._mean)
         self._square += (1.0 - _SQUARE_DECAY) * (gradient * gradient - self._square)

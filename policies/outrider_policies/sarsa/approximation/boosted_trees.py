@@ -1,4 +1,4 @@
-"""Gradient boosting as a value function: trees, fitted to what is remembered, from time to time."""
+"""Gradient-boosted trees as a value function, refitted to the replay memory from time to time."""
 
 from functools import cache
 from typing import Any, Final
@@ -13,7 +13,7 @@ _KIND: Final = "boosting"
 
 @cache
 def _one_core() -> Any:
-    """So few rows gain nothing from threads, which wait for each other where cores are busy."""
+    """A controller that limits OpenMP threads: with so few rows they only slow each other down."""
     from threadpoolctl import ThreadpoolController  # scikit-learn needs it too
 
     return ThreadpoolController()
@@ -22,11 +22,11 @@ def _one_core() -> Any:
 class BoostedTrees:
     """Scikit-learn's `HistGradientBoostingRegressor`; 0 everywhere until it is fitted.
 
-    What is saved is the pairs and the seed that it was fitted to: the same trees grow from them
-    again, and nothing has to be unpickled.
+    Saved are the training pairs and the seed: the same trees can be grown from them, and nothing
+    has to be unpickled.
 
     Args:
-        inputs_n: features of an input.
+        inputs_n: number of features of an input.
     """
 
     def __init__(self, inputs_n: int) -> None:
@@ -68,7 +68,7 @@ class BoostedTrees:
             self._trees = grower.fit(inputs, targets)
 
     def save(self) -> dict[str, Any]:
-        """What it was fitted to."""
+        """The pairs and the seed that it was fitted to."""
         return {
             "kind": _KIND,
             "inputs": self._inputs.tolist(),
@@ -77,10 +77,10 @@ class BoostedTrees:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Grow the trees again that `save` told of.
+        """Fit the same trees to the saved pairs.
 
         Raises:
-            ValueError: another kind of value function, or other features.
+            ValueError: another kind of value function, or another number of features.
         """
         if saved.get("kind") != _KIND:
             raise ValueError(

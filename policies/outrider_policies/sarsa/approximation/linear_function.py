@@ -1,4 +1,4 @@
-"""A linear value function: what a network must beat to be worth its while."""
+"""A linear value function, the baseline that a network must beat."""
 
 from typing import Any, Final
 
@@ -18,8 +18,8 @@ class LinearFunction:
     """Q(x) = w . x + c.
 
     Args:
-        inputs_n: features of an input.
-        rate: of `Adam`.
+        inputs_n: number of features of an input.
+        rate: learning rate of `Adam`.
     """
 
     def __init__(self, inputs_n: int, rate: float) -> None:
@@ -44,7 +44,7 @@ class LinearFunction:
         self._adam.step(self._parameters, np.append(error @ inputs, error.sum()))
 
     def refitted(self, inputs: Floats, targets: Floats, seed: int) -> "LinearFunction":
-        """The least squares of all pairs, with a small ridge for features that never vary."""
+        """The least-squares fit to all pairs, with a small ridge for features that never vary."""
         with_one = np.column_stack([inputs, np.ones(len(inputs))])
         square = with_one.T @ with_one / len(inputs)
         square[np.diag_indices_from(square)] += _RIDGE
@@ -53,7 +53,7 @@ class LinearFunction:
         return fresh
 
     def save(self) -> dict[str, Any]:
-        """Parameters, and how far `Adam` is."""
+        """Parameters and the state of `Adam`."""
         return {
             "kind": _KIND,
             "parameters": self._parameters.tolist(),
@@ -61,6 +61,6 @@ class LinearFunction:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave for as many inputs."""
+        """Restore from what `save` gave for the same number of inputs."""
         self._parameters[:] = checked(saved, _KIND, len(self._parameters))
         self._adam.restore(saved["adam"])

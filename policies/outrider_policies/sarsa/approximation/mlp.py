@@ -19,11 +19,11 @@ class Mlp:
     """Q(x) = w . sigmoid(W x + b) + c, trained on the squared error.
 
     Args:
-        inputs_n: features of an input.
-        hidden_n: sigmoid units.
-        rate: of `Adam`, and of the trainer that refits.
-        rng: draws the first weights, uniform within 1 / sqrt(inputs of the unit).
-        plain: refits go straight down the gradient, as back-propagation did in 2008, not by Adam.
+        inputs_n: number of features of an input.
+        hidden_n: number of sigmoid units.
+        rate: learning rate of `Adam` and of refits.
+        rng: draws the initial weights, uniform within 1 / sqrt(inputs of the unit).
+        plain: refit by plain gradient descent, as back-propagation in 2008, not by Adam.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Mlp:
         self._out[:] = [rng.uniform(-out, out) for _ in range(hidden_n)]
 
     def _name_parts(self, parameters: Floats) -> None:
-        """The parts of the vector by name: views, so that a step moves them too."""
+        """Name the parts of the vector: views, so that a step changes them too."""
         d, h = self._inputs_n, self._hidden_n
         self._into = parameters[: d * h].reshape(d, h)
         self._bias = parameters[d * h : d * h + h]
@@ -52,7 +52,7 @@ class Mlp:
         return self._read_out(inputs @ self._into + self._bias)
 
     def values_of_actions(self, state: Floats, actions: Floats) -> Floats:
-        """The value of each action: the state's part of the hidden layer is summed up once."""
+        """(k,) value of each action; the state's part of the hidden layer is computed once."""
         split = len(state)
         of_state = state @ self._into[:split] + self._bias
         return self._read_out(actions @ self._into[split:] + of_state)
@@ -62,7 +62,7 @@ class Mlp:
         return values
 
     def gradient(self, inputs: Floats, targets: Floats) -> Floats:
-        """Of half the mean squared error, by back-propagation; in the order of the parameters."""
+        """Gradient of half the mean squared error, in the order of the parameters."""
         hidden = _sigmoid(inputs @ self._into + self._bias)
         error = (hidden @ self._out + self._base - targets) / len(targets)
         back = np.outer(error, self._out) * hidden * (1.0 - hidden)
@@ -77,8 +77,8 @@ class Mlp:
     def refitted(self, inputs: Floats, targets: Floats, seed: int) -> "Mlp":
         """A net trained from scratch by scikit-learn's `MLPRegressor`, in epochs of mini-batches.
 
-        Its weights are taken over, so that decisions cost the same however a net was trained.
-        A training that diverges is given up, and this net stays.
+        Its weights are copied, so that decisions cost the same however a net was trained. Returns
+        this net if the training diverges.
         """
         from sklearn.neural_network import MLPRegressor  # a second of imports: only where asked for
 
@@ -91,7 +91,7 @@ class Mlp:
             try:
                 for _ in range(_EPOCHS):
                     regressor.partial_fit(inputs, targets)
-            except ValueError:  # weights beyond all bounds
+            except ValueError:  # weights are no longer finite
                 return self
         net = Mlp(self._inputs_n, self._hidden_n, self._adam.rate, random.Random(seed), self._plain)
         (into, out), (bias, base) = regressor.coefs_, regressor.intercepts_
@@ -99,7 +99,7 @@ class Mlp:
         return net
 
     def save(self) -> dict[str, Any]:
-        """Parameters, and how far `Adam` is."""
+        """Parameters and the state of `Adam`."""
         return {
             "kind": _KIND,
             "parameters": self._parameters.tolist(),
@@ -107,11 +107,11 @@ class Mlp:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave for a net of the same shape."""
+        """Restore from what `save` gave for a net of the same shape."""
         self._parameters[:] = checked(saved, _KIND, len(self._parameters))
         self._adam.restore(saved["adam"])
 
 
 def _sigmoid(sums: Floats) -> Floats:
-    """1 / (1 + e^-x), written with the hyperbolic tangent: no overflow, and faster."""
+    """1 / (1 + e^-x) by the hyperbolic tangent, which does not overflow and is faster."""
     return 0.5 + 0.5 * np.tanh(0.5 * sums)

@@ -1,8 +1,8 @@
-"""Re-training in a thread beside the decisions, and yet the same in every run.
+"""Retraining in a background thread with reproducible results.
 
-When a training begins its data are frozen, and its result is taken up after a number of further
-outcomes, not when the thread happens to be done: so a replay does not depend on the clock, and a
-daemon waits only if the thread is slower than so many outcomes.
+The data are fixed when a training begins, and its result is adopted after a given number of
+further outcomes, not when the thread happens to finish. So a replay does not depend on the clock,
+and a daemon waits only if the thread takes longer than that many outcomes.
 """
 
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,7 +20,7 @@ class Retraining:
     """At most one training at a time.
 
     Args:
-        adopt_after: outcomes from the beginning of a training until its result is taken up.
+        adopt_after: outcomes from the beginning of a training until its result is adopted.
     """
 
     def __init__(self, adopt_after: int) -> None:
@@ -31,11 +31,11 @@ class Retraining:
 
     @property
     def is_open(self) -> bool:
-        """Whether one has begun and is not taken up yet."""
+        """Whether a training has begun whose result is not adopted yet."""
         return self._task is not None
 
     def begin(self, old: ValueFunction, inputs: Floats, targets: Floats, seed: int) -> None:
-        """Start to refit a value function to these pairs, which nobody may change any more."""
+        """Start refitting a value function to these pairs; the caller must not change them."""
         self._left = self._adopt_after
         self._start(old, (inputs, targets, seed))
 
@@ -46,7 +46,7 @@ class Retraining:
         worker.shutdown(wait=False)  # the thread ends with its task
 
     def count_outcome(self) -> ValueFunction | None:
-        """One more outcome came in; the new value function if it is due now."""
+        """Count an outcome; return the new value function if it is due now."""
         if self._result is None:
             return None
         self._left -= 1
@@ -57,7 +57,7 @@ class Retraining:
         return fitted
 
     def save(self) -> dict[str, Any] | None:
-        """What is being fitted to, so that a restart can begin again."""
+        """The training pairs in use, so that a restart can begin again; None without a training."""
         if self._task is None:
             return None
         inputs, targets, seed = self._task
@@ -69,7 +69,7 @@ class Retraining:
         }
 
     def restore(self, saved: dict[str, Any] | None, old: ValueFunction) -> None:
-        """Begin again what `save` told of."""
+        """Begin the saved training again."""
         if saved is None:
             self._task = self._result = None
             return

@@ -1,4 +1,4 @@
-"""What a value function is, whoever approximates it: inputs in, values out, learned from pairs."""
+"""The interface of a value function: inputs in, values out, learned from (input, target) pairs."""
 
 from typing import Any, Protocol
 
@@ -19,14 +19,14 @@ class ValueFunction(Protocol):
         ...
 
     def values_of_actions(self, state: Floats, actions: Floats) -> Floats:
-        """The value of each action in one state, (k,): what of the state they share, done once."""
+        """(k,) the value of each action in one state; work for the state is shared."""
         ...
 
     def refitted(self, inputs: Floats, targets: Floats, seed: int) -> "ValueFunction":
         """Another value function of the same kind, fitted to pairs from scratch.
 
-        The same pairs and seed give the same one. It changes nothing of this one: another thread
-        may do it.
+        The same pairs and seed give the same result. It does not change this object, so it may
+        run in another thread.
         """
         ...
 
@@ -35,12 +35,12 @@ class ValueFunction(Protocol):
         ...
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave. Raises `ValueError` if it does not fit; nothing changed."""
+        """Restore from `save`. Raises `ValueError` if it does not fit, without any change."""
         ...
 
 
 class SteppingFunction(ValueFunction, Protocol):
-    """A value function that also learns a little from a few pairs at a time."""
+    """A value function that can also be trained in small steps."""
 
     def step(self, inputs: Floats, targets: Floats) -> None:
         """Move a little towards the targets (n,) of the inputs (n, d)."""
@@ -48,10 +48,10 @@ class SteppingFunction(ValueFunction, Protocol):
 
 
 def checked(saved: dict[str, Any], kind: str, size: int) -> Floats:
-    """The parameters that were saved of a kind of value function.
+    """The saved parameters, (size,).
 
     Raises:
-        ValueError: of another kind, or not so many finite numbers.
+        ValueError: another kind of value function, another size, or non-finite numbers.
     """
     if saved.get("kind") != kind:
         raise ValueError(f"it holds a value function of kind {saved.get('kind')!r}, not {kind!r}")

@@ -1,7 +1,7 @@
-"""Campuses made by chance: a year like the one McGough and Forshaw (2015) describe.
+"""Generated campuses: a random year like the one McGough and Forshaw (2015) describe.
 
-What the paper states is met, what it leaves open is fitted and listed, with its reason, in
-``docs/reference/generated-campus.md``. Nothing here reads a recorded trace.
+The figures that the paper states are met; parameters that it leaves open are fitted, and listed
+with reasons in ``docs/reference/generated-campus.md``. Nothing here reads a recorded trace.
 """
 
 from outrider.simulation.generators.campus.options import CampusOptions

@@ -30,7 +30,7 @@ STORM_UNTIL_S: Final = 21 * 3600.0
 
 
 class Batches(NamedTuple):
-    """(batches,) `size`; (jobs,) `batch` number, `user` and `submit_s`."""
+    """`size`: (batches,); `batch` number, `user` and `submit_s`: (jobs,)."""
 
     size: NDArray[np.int64]
     batch: NDArray[np.int64]
@@ -42,7 +42,7 @@ def draw_batches(
     jobs: int, users: Ints, weight: Floats, size_ratio: float, day_of_week: int, span_s: float,
     rng: np.random.Generator,
 ) -> Batches:  # fmt: skip
-    """Draw batches that sum to `jobs` exactly; the last one is cut short."""
+    """Draw batches that sum to exactly `jobs`; the last one is truncated."""
     largest = max(SMALLEST_LARGEST, round(LARGEST * size_ratio))
     size = _sizes(jobs, largest, rng)
     begin_s = _beginnings(len(size), day_of_week, span_s, rng)
@@ -58,10 +58,10 @@ def _sizes(jobs: int, largest: int, rng: np.random.Generator) -> NDArray[np.int6
     drawn: list[NDArray[np.int64]] = []
     missing = jobs
     while missing > 0:
-        wish = SIZE_MEDIAN * np.exp(SIZE_SPREAD * rng.standard_normal(1_024))
-        size = np.clip(np.rint(wish), 1, largest).astype(np.int64)
-        fits = int(np.searchsorted(np.cumsum(size), missing)) + 1
-        size = size[:fits]
+        drawn_size = SIZE_MEDIAN * np.exp(SIZE_SPREAD * rng.standard_normal(1_024))
+        size = np.clip(np.rint(drawn_size), 1, largest).astype(np.int64)
+        enough = int(np.searchsorted(np.cumsum(size), missing)) + 1
+        size = size[:enough]
         drawn.append(size)
         missing -= int(size.sum())
     sizes = np.concatenate(drawn) if drawn else np.empty(0, dtype=np.int64)
@@ -71,7 +71,7 @@ def _sizes(jobs: int, largest: int, rng: np.random.Generator) -> NDArray[np.int6
 
 
 def _beginnings(count: int, day_of_week: int, span_s: float, rng: np.random.Generator) -> Floats:
-    """Hours by the profiles of day and week, then a second within the hour."""
+    """(count,) begin times: an hour by the profiles of day and week, then uniform within it."""
     hours = np.arange(-int(-span_s // 3600))
     weekday = (hours // 24 + day_of_week) % 7
     weight = HOUR_PROFILE[hours % 24] * np.where(weekday >= 5, WEEKEND, 1.0)
@@ -80,7 +80,7 @@ def _beginnings(count: int, day_of_week: int, span_s: float, rng: np.random.Gene
 
 
 def draw_storm(count: int, day: int, span_s: float, rng: np.random.Generator) -> Floats:
-    """Evenly through the working day, cut where the trace ends."""
+    """(count,) submission times, uniform over the working day, truncated at the trace's end."""
     from_s = min(day * 86_400 + STORM_FROM_S, span_s)
     until_s = min(day * 86_400 + STORM_UNTIL_S, span_s)
     return np.round(from_s + (until_s - from_s) * rng.random(count), 1)

@@ -1,4 +1,4 @@
-"""When people come: terms and vacations, days of the week, hours of the day."""
+"""Demand for machines over time: terms and vacations, days of the week, hours of the day."""
 
 import datetime as dt
 from typing import Final
@@ -23,7 +23,7 @@ HOUR_PROFILE: Final = np.array(
         10.4, 10.9, 10.4, 9.9, 9.0, 5.6, 4.0, 3.3, 2.9, 2.5, 1.9, 1.4,
     )
 )  # fmt: skip
-"""Wish to log in by hour of day, in shares of any unit."""
+"""Demand for log-ins by hour of day, relative."""
 
 
 def is_term(day: dt.date) -> bool:
@@ -33,12 +33,12 @@ def is_term(day: dt.date) -> bool:
 
 
 def is_closed(day: dt.date) -> bool:
-    """Whether the university is shut between the years: 23 December to 3 January."""
+    """Whether the university is closed over Christmas: 23 December to 3 January."""
     return (day.month == 12 and day.day >= 23) or (day.month == 1 and day.day <= 3)
 
 
 def day_demand(day: dt.date) -> float:
-    """Wish to log in on this day, relative to a weekday in term."""
+    """Demand for log-ins on this day, relative to a weekday in term."""
     if is_closed(day):
         demand = CLOSURE
     elif not is_term(day):
@@ -51,7 +51,7 @@ def day_demand(day: dt.date) -> float:
 
 
 def days_from(start: dt.date, count: int) -> list[dt.date]:
-    """`count` days, the first is `start`."""
+    """`count` consecutive days from `start`."""
     return [start + dt.timedelta(days=number) for number in range(count)]
 
 
@@ -61,15 +61,15 @@ def typical_week() -> tuple[Floats, Floats]:
     Returns:
         (7, levels) demand of each kind of day by weekday, and (7, levels) days a year.
     """
-    tally: list[dict[float, int]] = [{} for _ in range(7)]
+    counts: list[dict[float, int]] = [{} for _ in range(7)]
     for day in days_from(dt.date(2010, 1, 1), 365):
-        kinds = tally[day.weekday()]
+        kinds = counts[day.weekday()]
         demand = day_demand(day)
         kinds[demand] = kinds.get(demand, 0) + 1
-    levels = max(len(kinds) for kinds in tally)
+    levels = max(len(kinds) for kinds in counts)
     demand_by_day = np.zeros((7, levels))
     days_a_year = np.zeros((7, levels))
-    for weekday, kinds in enumerate(tally):
+    for weekday, kinds in enumerate(counts):
         demand_by_day[weekday, : len(kinds)] = list(kinds)
         days_a_year[weekday, : len(kinds)] = list(kinds.values())
     return demand_by_day, days_a_year

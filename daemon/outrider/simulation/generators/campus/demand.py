@@ -1,4 +1,4 @@
-"""How much each room is wanted, every five minutes: the hazard of a log-in on a free seat."""
+"""Demand for each room in five-minute slots: the hazard of a log-in on a free seat."""
 
 import datetime as dt
 from typing import Final, NamedTuple
@@ -32,14 +32,14 @@ _ROUNDS = 20
 
 
 class Demand(NamedTuple):
-    """What draws people to seats.
+    """Demand by seat, room and time.
 
     Attributes:
         seat: (machines,) popularity of each seat within its room, mean about 1.
         casual: (clusters,) hazard per hour of a free seat at the year's mean hour of day.
         timetable: (clusters, week slots) class log-ins expected per slot, in term.
         profile: (clusters, week slots) casual log-ins per slot and unit of `casual`.
-        mood: (clusters, days) slow swings of each room.
+        mood: (clusters, days) slow random variation of each room's demand, mean 1.
         daily: (days,) demand of the calendar.
         term: (days,) 1 in term.
         weekday: day of the week of day 0.
@@ -77,7 +77,7 @@ def build_demand(
     habits: np.random.Generator,
     moods: np.random.Generator,
 ) -> Demand:
-    """Draw seats, popularity and timetables from `habits`, the swings from `moods`."""
+    """Draw seats, popularity and timetables from `habits`, daily variation from `moods`."""
     clusters = len(rooms.specs)
     seat = habits.gamma(SEAT_SHAPE, 1 / SEAT_SHAPE, len(rooms.names))
     popular = np.clip(habits.standard_normal(clusters), -1.5, 1.5)
@@ -114,9 +114,9 @@ def _timetable(rooms: Rooms, opened: Floats, rng: np.random.Generator) -> Floats
 
 
 def _moods(clusters: int, days: int, rng: np.random.Generator) -> Floats:
-    """(clusters, days) mean-1 swings that last a few days, and a weaker one of the whole campus.
+    """(clusters, days) variation of mean 1 that lasts a few days, plus a weaker campus-wide one.
 
-    Drawn day by day, so that a longer trace begins as a shorter one does.
+    Drawn day by day, so that a longer trace begins like a shorter one.
     """
     mood = np.empty((days, clusters))
     level = rng.standard_normal(clusters)
@@ -131,7 +131,7 @@ def _moods(clusters: int, days: int, rng: np.random.Generator) -> Floats:
 def _casual(
     rooms: Rooms, seat: Floats, wanted: Floats, profile: Floats, timetable: Floats
 ) -> Floats:
-    """Hazard of each room that makes its seats see the wanted sessions in a year.
+    """(clusters,) hazard with which the seats of each room get the wanted sessions in a year.
 
     A seat in use takes no log-in, so n sessions need more than n arrivals: in the steady state
     of a slot with hazard h and mean stay m, 1 / (m + 1 / h) sessions come per hour. The hazard

@@ -1,4 +1,4 @@
-"""Jobs: users submit batches; some batches are broken and are killed when somebody notices."""
+"""Jobs: users submit batches; bad jobs never end and are killed when somebody notices them."""
 
 from typing import Final, NamedTuple
 
@@ -14,9 +14,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
 BROKEN_BATCH_SHARE: Final = 0.70
-"""Bad jobs that sit in batches of nothing but bad jobs; the rest sit among good ones."""
+"""Share of the bad jobs that come in batches of bad jobs only; the rest are in mixed batches."""
 FLAWED_SHARE: Final = 0.28
-"""Bad share of a batch in which only some jobs are bad."""
+"""Share of bad jobs in a mixed batch."""
 
 RUN_MEDIAN_S: Final = 73.0 * 60
 RUN_SPREAD_BETWEEN: Final = 0.47
@@ -50,35 +50,35 @@ def draw_jobs(
     """Draw the jobs of a campus.
 
     Args:
-        counts: how many of each sort; met exactly.
-        users: who submits.
-        size_ratio: machines relative to the paper's, which bounds the largest batch and says how
-            soon it is noticed.
+        counts: jobs of each sort; met exactly.
+        users: the submitters.
+        size_ratio: machines relative to the paper's; scales the largest batch and how soon a bad
+            batch is noticed.
         day_of_week: weekday of day 0, Monday is 0.
-        span_s: length of the trace; no submission or kill lies after it.
+        span_s: length of the trace, seconds; no submission or kill is later.
         storm_day: day number of the storm, None if it is not in the trace.
         streams: the generators to draw from.
     """
     broken = round(BROKEN_BATCH_SHARE * counts.bad)
     flawed = min(counts.bad - broken, int(FLAWED_SHARE / (1 - FLAWED_SHARE) * counts.ordinary))
     broken = counts.bad - flawed
-    sound = draw_batches(
+    mixed = draw_batches(
         counts.ordinary + flawed, users.careful, users.careful_weight, size_ratio,
         day_of_week, span_s, streams.batches,
     )  # fmt: skip
-    spoilt = draw_batches(
+    broken_only = draw_batches(
         broken, users.careless, users.careless_weight, size_ratio,
         day_of_week, span_s, streams.broken_batches,
     )  # fmt: skip
-    is_bad = _spoil(sound, flawed, streams.spoiling)
-    run_s = _run_times(sound, streams.run_times)
+    is_bad = _choose_bad_jobs(mixed, flawed, streams.spoiling)
+    run_s = _run_times(mixed, streams.run_times)
     run_s[is_bad] = np.nan
     parts = [
         Jobs(
-            sound.submit_s, run_s,
-            _kills(sound, is_bad, size_ratio, span_s, streams.kills), sound.user,
+            mixed.submit_s, run_s,
+            _kills(mixed, is_bad, size_ratio, span_s, streams.kills), mixed.user,
         ),
-        _all_broken(spoilt, size_ratio, span_s, streams.broken_kills),
+        _broken_jobs(broken_only, size_ratio, span_s, streams.broken_kills),
     ]  # fmt: skip
     if storm_day is not None:
         parts.append(_storm(counts.storm, users.stormer, storm_day, span_s, streams.storm))
@@ -87,13 +87,13 @@ def draw_jobs(
     return Jobs(*(column[order] for column in columns))
 
 
-def _spoil(batches: Batches, bad: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Choose whole batches at random until `bad` jobs are `FLAWED_SHARE` of them, then jobs."""
-    place = rng.permutation(len(batches.size))
-    reach = np.cumsum(batches.size[place])
-    needed = int(np.searchsorted(reach, bad / FLAWED_SHARE)) + 1
+def _choose_bad_jobs(batches: Batches, bad: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """(jobs,) mask of `bad` jobs, drawn from random batches of which they are `FLAWED_SHARE`."""
+    order = rng.permutation(len(batches.size))
+    jobs_until = np.cumsum(batches.size[order])
+    needed = int(np.searchsorted(jobs_until, bad / FLAWED_SHARE)) + 1
     chosen = np.zeros(len(batches.size), dtype=bool)
-    chosen[place[:needed]] = bad > 0
+    chosen[order[:needed]] = bad > 0
     candidates = np.flatnonzero(chosen[batches.batch])
     is_bad = np.zeros(len(batches.batch), dtype=bool)
     is_bad[rng.choice(candidates, bad, replace=False)] = True
@@ -101,7 +101,7 @@ def _spoil(batches: Batches, bad: int, rng: np.random.Generator) -> NDArray[np.b
 
 
 def _run_times(batches: Batches, rng: np.random.Generator) -> Floats:
-    """Jobs of one batch are alike: a log-normal about the batch's own median."""
+    """(jobs,) run times, seconds: log-normal about the median of the job's batch."""
     median = RUN_SPREAD_BETWEEN * rng.standard_normal(len(batches.size))
     own = RUN_SPREAD_WITHIN * rng.standard_normal(len(batches.batch))
     run_s = RUN_MEDIAN_S * np.exp(median[batches.batch] + own)
@@ -112,12 +112,12 @@ def _kills(
     batches: Batches, is_bad: NDArray[np.bool_], size_ratio: float, span_s: float,
     rng: np.random.Generator,
 ) -> Floats:  # fmt: skip
-    """All bad jobs of a batch are killed together, some while after the last was submitted.
+    """(jobs,) kill times: all bad jobs of a batch together, some time after the last submission.
 
-    The lag is log-normal with a heavy tail; a batch that keeps many machines busy is noticed
-    once it has used up about `NOTICED_JOB_HOURS`, at most `MOST_JOB_HOURS`, both scaled with the
-    square root of the pool: then pools of 60 to 3,000 machines waste about the same a machine.
-    What outlives the trace is killed at its end.
+    The lag is log-normal with a heavy tail. A batch that keeps many machines busy is noticed
+    after about `NOTICED_JOB_HOURS`, at most `MOST_JOB_HOURS`, both scaled with the square root of
+    the pool: then pools of 60 to 3,000 machines waste about the same per machine. No kill is
+    later than the end of the trace.
     """
     bad = np.bincount(batches.batch, is_bad, minlength=len(batches.size))
     last = np.zeros(len(batches.size))
@@ -131,7 +131,7 @@ def _kills(
     return np.where(is_bad, kill_s[batches.batch], np.nan)
 
 
-def _all_broken(
+def _broken_jobs(
     batches: Batches, size_ratio: float, span_s: float, rng: np.random.Generator
 ) -> Jobs:
     is_bad = np.ones(len(batches.batch), dtype=bool)
@@ -141,7 +141,7 @@ def _all_broken(
 
 
 def _storm(count: int, user: int, day: int, span_s: float, rng: np.random.Generator) -> Jobs:
-    """One user's flood of jobs of about a minute, on one working day."""
+    """The storm: one user's many jobs of about a minute, on one working day."""
     submit_s = draw_storm(count, day, span_s, rng)
     run_s = _in_bounds(STORM_RUN_MEDIAN_S * np.exp(STORM_RUN_SPREAD * rng.standard_normal(count)))
     never = np.full(count, np.nan)

@@ -1,4 +1,4 @@
-"""What may be asked of the generator, checked before anything is drawn."""
+"""Options of the generator, checked before anything is drawn."""
 
 import datetime as dt
 from typing import Annotated, Final, NamedTuple
@@ -47,12 +47,12 @@ class CampusOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def span_s(self) -> float:
-        """Length in seconds, to a tenth."""
+        """Length of the trace in seconds, rounded to a tenth."""
         return round(self.weeks * WEEK_S, 1)
 
     @property
     def days(self) -> int:
-        """Days begun."""
+        """Days that the trace covers at least in part."""
         return max(1, -int(-self.span_s // DAY_S))
 
 
@@ -65,7 +65,7 @@ class JobCounts(NamedTuple):
 
 
 def job_counts(options: CampusOptions) -> JobCounts:
-    """Share the paper's jobs out over the asked-for machines and time.
+    """The number of jobs of each sort: the paper's, scaled to these machines and weeks.
 
     The storm of 3 June 2010 belongs to its day: traces without that day have no storm.
 
@@ -90,7 +90,7 @@ def job_counts(options: CampusOptions) -> JobCounts:
 
 
 def check(options: CampusOptions) -> None:
-    """Refuse what single ranges cannot.
+    """Check what the ranges of single options cannot express.
 
     Raises:
         ConfigurationError: more clusters than machines, or a table of demand too large to hold.

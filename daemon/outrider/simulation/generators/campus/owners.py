@@ -1,4 +1,4 @@
-"""Owner sessions: every seat is free, then taken, then free again, so none overlap."""
+"""Owner sessions: a renewal process per seat, so that sessions of one machine never overlap."""
 
 from typing import Final, NamedTuple
 
@@ -21,9 +21,9 @@ CLASS_MEAN_S: Final = 50.0 * 60
 CLASS_SPREAD_S: Final = 6.0 * 60
 SHORTEST_S: Final = 60.0
 CHANGEOVER_S: Final = 20.0
-"""Nobody sits down within this time of the last one's log-out."""
+"""Least time between a log-out and the next log-in at the same machine."""
 EMPTYING_S: Final = 300.0
-"""Over this time before closing a room empties."""
+"""Time before closing over which the last log-outs of a room are spread."""
 
 
 class Sessions(NamedTuple):
@@ -37,9 +37,9 @@ class Sessions(NamedTuple):
 def draw_sessions(
     rooms: Rooms, demand: Demand, span_s: float, rng: np.random.Generator
 ) -> Sessions:
-    """Walk all seats at once, one session of each per step.
+    """Draw the sessions of all seats; each step draws the next session of every seat.
 
-    The next log-in is where the integral of the hazard since the seat fell free reaches an
+    The next log-in is where the integral of the hazard since the last log-out reaches an
     exponential draw: exact for a hazard that is constant within a slot. Every step draws for
     all seats, so that a longer trace begins with the same sessions as a shorter one.
     """
@@ -49,11 +49,11 @@ def draw_sessions(
     free_s = np.zeros(len(seats))
     found: list[Sessions] = []
     while seats.size:
-        patience = rng.exponential(size=len(free_s))
+        threshold = rng.exponential(size=len(free_s))
         chance = rng.random((2, len(free_s)))
         normal = rng.standard_normal(len(free_s))
-        login = clock.next_login_s(seats, free_s[seats], patience[seats] / demand.seat[seats])
-        login = np.floor(login * 10) / 10  # never up: that could be past closing
+        login = clock.next_login_s(seats, free_s[seats], threshold[seats] / demand.seat[seats])
+        login = np.floor(login * 10) / 10  # rounding up could pass the closing time
         kept = login < span_s
         seats, login = seats[kept], login[kept]
         logout = stay.until_s(seats, login, chance[:, seats], normal[seats])
@@ -65,36 +65,41 @@ def draw_sessions(
 
 
 class _Clock:
-    """Cumulative hazards of all clusters, laid end to end so that one search serves all seats."""
+    """Cumulative hazards of all clusters in one array, so that one search serves all seats."""
 
     def __init__(self, rooms: Rooms, demand: Demand) -> None:
         self.cluster = rooms.cluster
         self.knots = len(demand.daily) * (86_400 // SLOT_S) + 1
         clusters = len(rooms.specs)
-        self.line = np.empty(clusters * self.knots)
-        floor = 0.0
+        self.cumulative = np.empty(clusters * self.knots)
+        offset = 0.0
         for cluster in range(clusters):
-            part = self.line[cluster * self.knots : (cluster + 1) * self.knots]
+            part = self.cumulative[cluster * self.knots : (cluster + 1) * self.knots]
             part[:] = demand.cumulative(cluster)
-            part += floor
-            floor = float(part[-1]) + 1.0
+            part += offset
+            offset = float(part[-1]) + 1.0
 
     def next_login_s(self, seats: NDArray[np.int64], free_s: Floats, wait: Floats) -> Floats:
-        """When the hazard since `free_s` sums to `wait`; infinite if the trace ends before."""
+        """When the hazard since `free_s` sums to `wait`; inf if the trace ends before."""
         first = self.cluster[seats].astype(np.int64) * self.knots
         slot, part = np.divmod(free_s / SLOT_S, 1.0)
         low = np.minimum(slot.astype(np.int64), self.knots - 2) + first
-        now = self.line[low] + part * (self.line[low + 1] - self.line[low])
+        now = self.cumulative[low] + part * (self.cumulative[low + 1] - self.cumulative[low])
         goal = now + wait
-        over = (goal >= self.line[first + self.knots - 1]) | (slot >= self.knots - 1)
-        low = np.searchsorted(self.line, np.where(over, self.line[first], goal), side="right") - 1
-        step = self.line[np.minimum(low + 1, len(self.line) - 1)] - self.line[low]
-        inside = (goal - self.line[low]) / np.where(step > 0, step, 1.0)
+        over = (goal >= self.cumulative[first + self.knots - 1]) | (slot >= self.knots - 1)
+        low = (
+            np.searchsorted(
+                self.cumulative, np.where(over, self.cumulative[first], goal), side="right"
+            )
+            - 1
+        )
+        step = self.cumulative[np.minimum(low + 1, len(self.cumulative) - 1)] - self.cumulative[low]
+        inside = (goal - self.cumulative[low]) / np.where(step > 0, step, 1.0)
         return np.where(over, np.inf, (low - first + inside) * SLOT_S)
 
 
 class _Stay:
-    """How long people stay: a quick look, a long sitting or a class; never past closing."""
+    """Lengths of sessions: short, long or a class; never past closing time."""
 
     def __init__(self, rooms: Rooms, demand: Demand) -> None:
         self.cluster = rooms.cluster
@@ -107,7 +112,7 @@ class _Stay:
     def until_s(
         self, seats: NDArray[np.int64], login_s: Floats, chance: Floats, normal: Floats
     ) -> Floats:
-        """Log-out times for these log-ins, from two uniform and one normal draw each."""
+        """(n,) log-out times, from (2, n) uniform and (n,) normal draws."""
         cluster = self.cluster[seats]
         week_s = (login_s + self.offset_s) % WEEK_S
         slot = (week_s // SLOT_S).astype(np.int64)
@@ -124,13 +129,15 @@ class _Stay:
         stay = np.maximum(stay, SHORTEST_S)
         minute = (week_s // 60).astype(np.int64)
         left = self.closes_s[cluster, minute] - week_s % 60
-        shooed = left - np.minimum(EMPTYING_S, left) * chance[1]
-        logout_s: Floats = np.maximum(login_s, np.round(login_s + np.minimum(stay, shooed), 1))
+        until_closing = left - np.minimum(EMPTYING_S, left) * chance[1]
+        logout_s: Floats = np.maximum(
+            login_s, np.round(login_s + np.minimum(stay, until_closing), 1)
+        )
         return logout_s
 
 
 def _seconds_to_closing(minutes: NDArray[np.uint8]) -> Floats:
-    """For each minute of the week, seconds from its beginning until the room shuts."""
+    """(minutes of the week,) seconds from the start of the minute until the room closes."""
     closed = np.flatnonzero(minutes == 0)
     if closed.size == 0:
         return np.full(len(minutes), np.inf)

@@ -26,16 +26,16 @@ TYPE_SHARES: Final = (24 / 37, 5 / 37, 8 / 37)
 SIZE_SPREAD: Final = 0.40
 SLEEP_AFTER_OPEN_S: Final = 3_600.0
 SLEEP_AFTER_CLOSED_S: Final = 900.0
-_TRIES = 64
+_ATTEMPTS = 64
 
 
 class Rooms(NamedTuple):
     """Clusters in order, and their machines numbered cluster by cluster.
 
     Attributes:
-        specs: one a cluster.
+        specs: (clusters,) specifications.
         kind: (clusters,) `ALWAYS_OPEN`, `TEACHING` or `LATE`.
-        names: one a machine.
+        names: (machines,) host names.
         cluster: (machines,) cluster number.
         active_w, idle_w, sleep_w: (machines,) watts.
     """
@@ -51,8 +51,8 @@ class Rooms(NamedTuple):
 
 def build_rooms(machines: int, clusters: int, rng: np.random.Generator) -> Rooms:
     """Draw rooms: log-normal sizes, opening hours and machine types in fixed shares."""
-    wishes = np.exp(SIZE_SPREAD * rng.standard_normal(clusters))
-    sizes = 1 + _apportion(machines - clusters, wishes)
+    weights = np.exp(SIZE_SPREAD * rng.standard_normal(clusters))
+    sizes = 1 + _apportion(machines - clusters, weights)
     kind = rng.permutation(np.repeat(range(3), _apportion(clusters, KIND_SHARES)))
     watts = _watts(sizes, rng)
     digits = len(str(clusters - 1)) if clusters > 100 else 2
@@ -76,17 +76,17 @@ def build_rooms(machines: int, clusters: int, rng: np.random.Generator) -> Rooms
 
 
 def _watts(sizes: NDArray[np.int64], rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
-    """Active, idle and sleep watts of each cluster: Table 1, alike within a cluster.
+    """(clusters,) active, idle and sleep watts by Table 1, equal within a cluster.
 
-    Of some random assignments the one is kept that gives each type the share of *machines*
-    nearest to its share of clusters; else one large legacy room would decide a year's energy.
+    Of several random assignments the one is kept in which each type's share of *machines* is
+    nearest to its share of clusters; otherwise one large legacy room would dominate the energy.
     """
     counts = _apportion(len(sizes), TYPE_SHARES)
     types = np.repeat(range(3), counts)
     wanted = counts / len(sizes)
     best = types
     least = np.inf
-    for _ in range(_TRIES):
+    for _ in range(_ATTEMPTS):
         shuffled = rng.permutation(types)
         share = np.bincount(shuffled, sizes, minlength=3) / sizes.sum()
         error = float(np.abs(share - wanted).sum())
@@ -101,7 +101,7 @@ def _watts(sizes: NDArray[np.int64], rng: np.random.Generator) -> tuple[Floats, 
 
 
 def _apportion(total: int, shares: Sequence[float] | Floats) -> NDArray[np.int64]:
-    """Whole numbers that sum to `total`, as near to the shares as largest remainders come."""
+    """Whole numbers that sum to `total`, proportional to the shares by largest remainders."""
     exact = total * np.asarray(shares, dtype=np.float64) / np.sum(shares)
     whole = np.floor(exact).astype(np.int64)
     short = total - int(whole.sum())

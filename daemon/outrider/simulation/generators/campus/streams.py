@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Streams(NamedTuple):
-    """One generator for each thing that is drawn. New ones go to the end, so old seeds hold."""
+    """One generator per purpose. New ones go to the end, so that seeds keep their results."""
 
     rooms: np.random.Generator
     habits: np.random.Generator

@@ -1,4 +1,4 @@
-"""Who submits jobs: careful users, careless ones and the one of the storm."""
+"""Users: careful ones, careless ones and the one who submits the storm."""
 
 from typing import Final, NamedTuple
 
@@ -19,12 +19,12 @@ class Users(NamedTuple):
     """Users by number.
 
     Attributes:
-        names: one a user.
+        names: (users,) names.
         vo: (users,) VO number.
-        vo_names: one a VO.
-        careful, careless: numbers of users who submit sound and broken batches.
-        careful_weight, careless_weight: how often each submits.
-        stormer: the one who submits the storm.
+        vo_names: (VOs,) names.
+        careful, careless: numbers of users who submit mixed batches, and those of bad jobs only.
+        careful_weight, careless_weight: relative frequency of each one's submissions.
+        stormer: number of the user who submits the storm.
     """
 
     names: list[str]
@@ -38,11 +38,11 @@ class Users(NamedTuple):
 
 
 def build_users(size_ratio: float, rng: np.random.Generator) -> Users:
-    """Users in a pool of `size_ratio` times the paper's machines: fewer in smaller pools.
+    """Draw the users of a pool with `size_ratio` times the paper's machines.
 
-    The number of users grows with the square root of the pool. Numbers are shuffled, so that a
-    name says nothing about its habits. Careless users submit equally often, careful ones by
-    Zipf's law: a few make most of the jobs.
+    Their number grows with the square root of the pool. Numbers are shuffled, so that a name says
+    nothing about how its user submits. Careless users submit equally often, careful ones by
+    Zipf's law: a few submit most of the jobs.
     """
     count = max(FEWEST_USERS, round(USERS * size_ratio**0.5))
     shuffled = rng.permutation(count).astype(np.int32)

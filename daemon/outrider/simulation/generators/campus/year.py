@@ -1,4 +1,4 @@
-"""A whole campus, put together from rooms, sessions and jobs."""
+"""A whole generated campus: rooms, owner sessions and jobs."""
 
 import datetime as dt
 from typing import Any
@@ -27,10 +27,10 @@ RECONSIDER_S = 3600.0
 
 
 def generate_campus(seed: int, **options: Any) -> Campus:
-    """Make a campus; the same seed and options make the same one.
+    """Generate a campus; the same seed and options give the same one.
 
     Args:
-        seed: not negative. Machines, sessions and jobs have streams of their own, so that
+        seed: not negative. Machines, sessions and jobs have their own random streams, so that
             options about jobs do not change the sessions.
         options: fields of `CampusOptions`: `weeks`, `machines`, `clusters`, `start`, `jobs`,
             `bad_jobs`. Without any, the year of the paper.

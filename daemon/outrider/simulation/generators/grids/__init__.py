@@ -1,7 +1,7 @@
-"""Grid workloads made by chance: those of Perez et al. (2008) and of Vengerov (2005).
+"""Generated grid workloads: those of Perez et al. (2008) and of Vengerov (2005).
 
-Seeds below 10,000 judge (tests, reproductions, comparisons); what learns or is tuned takes seeds
-from 10,000, so that nothing is fitted to the workloads that it is judged by.
+Seeds below 10,000 are for evaluation (tests, reproductions, comparisons); training and tuning use
+seeds from 10,000, so that nothing is fitted to the workloads that it is evaluated on.
 """
 
 from outrider.simulation.generators.grids.perez import perez_grid

@@ -1,4 +1,4 @@
-"""What is drawn for a grid workload: gaps between arrivals, run times; each from its own stream."""
+"""Random draws for a grid workload: arrivals and run times, each from its own random stream."""
 
 from typing import Final, Literal, NamedTuple
 
@@ -15,7 +15,7 @@ LENGTHS: Final[tuple[Lengths, ...]] = ("exponential", "uniform")
 
 
 class Streams(NamedTuple):
-    """One generator for each thing that is drawn. New ones go to the end, so old seeds hold."""
+    """One generator per purpose. New ones go to the end, so that seeds keep their results."""
 
     arrivals: np.random.Generator
     lengths: np.random.Generator
@@ -37,12 +37,12 @@ def draw_arrivals(kind: Arrivals, rate_per_s: float, n: int, rng: np.random.Gene
     Args:
         kind: ``poisson``: independent of each other, gaps are exponential. ``uniform``: gaps are
             uniform between 0 and twice their mean.
-        rate_per_s: mean arrivals a second.
-        n: how many.
-        rng: of the arrivals alone.
+        rate_per_s: mean arrivals per second.
+        n: number of arrivals.
+        rng: used for arrivals only.
 
     Raises:
-        ConfigurationError: no such kind.
+        ConfigurationError: unknown kind.
     """
     _known("arrivals", kind, ARRIVALS)
     mean_s = 1.0 / rate_per_s
@@ -56,12 +56,12 @@ def draw_lengths(kind: Lengths, mean_s: float, n: int, rng: np.random.Generator)
 
     Args:
         kind: ``exponential``, or ``uniform`` between 0 and twice the mean.
-        mean_s: their mean.
-        n: how many.
-        rng: of the run times alone.
+        mean_s: mean run time, seconds.
+        n: number of jobs.
+        rng: used for run times only.
 
     Raises:
-        ConfigurationError: no such kind.
+        ConfigurationError: unknown kind.
     """
     _known("lengths", kind, LENGTHS)
     drawn = rng.exponential(mean_s, n) if kind == "exponential" else rng.uniform(0, 2 * mean_s, n)

@@ -23,7 +23,7 @@ from outrider.simulation.generators.grids.draws import (
 )
 
 FEASIBLE: Final[Mapping[str, float]] = {"1": 0.7, "2": 0.2, "3": 0.05, "4": 0.05}
-"""Target shares of section VI.A, and what each VO really asks for."""
+"""Target shares of section VI.A; also the share of the work that each VO submits."""
 
 INFEASIBLE: Final[Mapping[str, float]] = {"1": 0.4, "2": 0.2, "3": 0.2, "4": 0.2}
 """Target shares of section VI.B, declared over the same jobs."""
@@ -33,7 +33,7 @@ ROWS: Final = (0.2, 0.4, 0.5)
 
 
 def mean_run_s(row: float, lengths: Lengths = "exponential") -> float:
-    """The mean run time with which a share `row` of the jobs is shorter than 15 minutes.
+    """Mean run time, seconds, at which a share `row` of the jobs is shorter than 15 minutes.
 
     Exponential run times: 1/mu of Table I. Uniform ones reach up to twice the mean.
 
@@ -58,17 +58,17 @@ def perez_grid(
     """A workload of Table I: one-CPU jobs of four VOs, arriving at an empty site.
 
     Interactive jobs are those shorter than 15 minutes. Within each class the *work* of the VOs
-    stands as `FEASIBLE` (to the one job on each border): jobs are dealt out in random order.
+    is divided as in `FEASIBLE` (up to one job at each boundary); jobs are assigned at random.
 
     Args:
         row: share of interactive jobs, 0 to 1; the paper's are `ROWS`.
-        seed: below 10,000 to judge, from 10,000 to learn or tune. Arrivals, run times and VOs
-            have streams of their own: for one seed the rows differ in scale only.
-        jobs: how many.
+        seed: below 10,000 to evaluate, from 10,000 to train or tune. Arrivals, run times and VOs
+            have their own random streams: for one seed the rows differ in scale only.
+        jobs: number of jobs.
         machines: P, one CPU each.
-        load: rho = lambda / (P mu), the work that comes over the work that can be done.
-        arrivals: how gaps between jobs are distributed; the paper's are ``poisson``.
-        lengths: how run times are distributed; the paper's are ``exponential``.
+        load: rho = lambda / (P mu), offered work over capacity.
+        arrivals: distribution of the gaps between jobs; the paper's is ``poisson``.
+        lengths: distribution of the run times; the paper's is ``exponential``.
 
     Raises:
         ConfigurationError: an argument is out of range.
@@ -89,7 +89,7 @@ def perez_grid(
         wait_s=np.full(jobs, np.nan),
         estimate_s=run_s.copy(),
         user=[""] * jobs,
-        vo=_dealt(run_s, streams.vos),
+        vo=_assign_vos(run_s, streams.vos),
         job_class=classes_of(run_s),
         machine_names=names,
         machines=specs,
@@ -97,8 +97,8 @@ def perez_grid(
     )
 
 
-def _dealt(run_s: Floats, rng: np.random.Generator) -> list[str]:
-    """A VO for each job: in random order laid end to end, and cut at the shares."""
+def _assign_vos(run_s: Floats, rng: np.random.Generator) -> list[str]:
+    """(jobs,) VO names: by class, jobs in random order are cut at the VOs' shares of work."""
     borders = np.cumsum(list(FEASIBLE.values()))[:-1]
     short = run_s < INTERACTIVE_BELOW_S
     vo = np.zeros(len(run_s), dtype=np.int64)

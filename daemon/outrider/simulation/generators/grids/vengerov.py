@@ -1,4 +1,4 @@
-"""The workload of Vengerov 2005, section 5: parallel jobs that may be shrunk, one machine."""
+"""The workload of Vengerov 2005, section 5: parallel jobs on one machine."""
 
 from typing import Final, Literal
 
@@ -23,17 +23,17 @@ def vengerov_grid(
 ) -> Workload:
     """The base case: one machine of 24 CPUs, Poisson arrivals; one time step is one second.
 
-    A job asks for 4 to 20 CPUs and would run 5 to 10 steps on them, both uniform. All are of class
-    ``batch`` and VO ``all``. At rate .1 the work offered is 9 CPU-seconds a second; the site
+    A job requests 4 to 20 CPUs and runs 5 to 10 steps on them, both uniform. All are of class
+    ``batch`` and VO ``all``. At rate .1 the offered work is 9 CPU-seconds per second; the site
     must declare the paper's utility for the class: linear, 0 at twice the ideal run time.
 
     Args:
-        rate: mean arrivals a step; the paper's base case is .1.
-        seed: below 10,000 to judge, from 10,000 to learn or tune. Arrivals, run times and CPUs
-            have streams of their own.
-        steps: ``integer``: jobs come at whole steps and need a whole number of them.
+        rate: mean arrivals per step; the paper's base case is .1.
+        seed: below 10,000 to evaluate, from 10,000 to train or tune. Arrivals, run times and CPUs
+            have their own random streams.
+        steps: ``integer``: jobs arrive at whole steps and run a whole number of them.
             ``continuous``: both are real numbers. The paper does not say which.
-        length_s: jobs come until this step; the paper tests for 20,000.
+        length_s: jobs arrive until this step; the paper tests with 20,000.
 
     Raises:
         ConfigurationError: an argument is out of range.

@@ -1,4 +1,4 @@
-"""What a job waits for and what its run will bring, each in one sentence."""
+"""Explanations of what a job waits for and what its run is expected to earn."""
 
 from outrider.api import SUSPENDED_STATE, Job, SiteView
 from outrider_policies.planning.queued_jobs import work_left_s
@@ -6,7 +6,7 @@ from outrider_policies.planning.run_lengths import RunLengths
 
 
 def what_it_waits_for(job: Job, view: SiteView) -> str:
-    """CPUs on a machine."""
+    """One sentence: the CPUs it needs on one machine, and the most that are free on one."""
     wait = "it was preempted and waits" if job.state == SUSPENDED_STATE else "it waits"
     most = max((view.cpus_left(machine) for machine in range(view.machines_n)), default=0)
     return (
@@ -15,7 +15,7 @@ def what_it_waits_for(job: Job, view: SiteView) -> str:
 
 
 def what_its_run_brings(job: Job, view: SiteView, lengths: RunLengths) -> str:
-    """When a run is expected to end, and what that is worth."""
+    """One sentence: when its run is expected to end, and with what utility."""
     ideal_s = lengths.ideal_s(job)
     rate = view.speed_of(job.machine) * job.cpus / job.spec.cpus
     remaining_s = work_left_s(job, ideal_s, view.now) / rate

@@ -1,7 +1,7 @@
-"""What happens in a mock pool from outside: owners come and go, users submit, by a script.
+"""Scripts for a mock pool: when owners come and go and users submit and remove jobs.
 
-The script is a virtual campus or a file written by hand. What the pool makes of it, who starts
-where and who is evicted, is its own affair.
+A script is made from a simulated campus or read from a hand-written file. Matches and evictions
+are not in it: they are decided by the pool.
 """
 
 import math
@@ -16,52 +16,52 @@ from msgspec import Meta
 
 from outrider.api import ClusterSpec, ConfigurationError, build, events
 from outrider.formats.campus.campus import Campus
-from outrider.simulation.exogenous_events import certain_events, owner_stretches
+from outrider.simulation.exogenous_events import exogenous_events, owner_intervals
 from outrider_adapters.mock_condor.bindings import HTCondorException
 from outrider_adapters.mock_condor.machines import OWNER_AWAY, Machine
 from outrider_adapters.mock_condor.pool import MockPool
 from outrider_adapters.mock_condor.submitting import job_ad
 
-Happening: TypeAlias = tuple[float, Callable[[MockPool], object]]
-"""When (seconds from the beginning), and what it does to the pool."""
+ScriptEvent: TypeAlias = tuple[float, Callable[[MockPool], object]]
+"""Time (seconds from the beginning), and a call on the pool."""
 
 _READY: Final = "IdleLongEnough"
-"""Slot attribute by which the campus, who counts opening hours, keeps a machine closed."""
+"""Slot attribute by which the script closes a machine during the campus's idle delays."""
 
 
 class Script(NamedTuple):
-    """A pool and what happens to it.
+    """A pool and the external events in it.
 
     Attributes:
-        machines: what it begins with.
-        clusters: whose habits are known.
-        happenings: in order.
-        until_s: second after which nothing more is looked at.
+        machines: the machines at the beginning.
+        clusters: clusters with known opening hours and sleep times.
+        script_events: sorted by time.
+        until_s: second after which the pool is not polled any more.
     """
 
     machines: list[Machine]
     clusters: list[ClusterSpec]
-    happenings: Iterator[Happening]
+    script_events: Iterator[ScriptEvent]
     until_s: float = math.inf
 
 
 def campus_script(campus: Campus) -> Script:
-    """A virtual campus: its owners, reboots, submissions and kills; HTCondor is the incumbent.
+    """The script of a simulated campus: its owners, reboots, submissions and kills.
 
-    A machine opens to jobs when the campus says so: its idle delay after a log-out or reboot,
-    by opening hours, is the attribute ``IdleLongEnough`` in ``START``. Jobs have the accounting
-    group of their VO and never tell how long they run.
+    ``START`` requires the attribute ``IdleLongEnough``, which is false during the campus's idle
+    delay after a log-out or reboot. Jobs have the accounting group of their VO, and no run time in
+    their ads.
     """
     start = f"{OWNER_AWAY} && ({_READY} isnt false)"
     machines = [
         Machine(name=name, cluster=campus.clusters[cluster].name, start=start)
         for name, cluster in zip(campus.machine_names, campus.machine_cluster.tolist(), strict=True)
     ]
-    return Script(machines, campus.clusters, _campus_happenings(campus), campus.span_s)
+    return Script(machines, campus.clusters, _campus_events(campus), campus.span_s)
 
 
-def _campus_happenings(campus: Campus) -> Iterator[Happening]:
-    stream = certain_events(campus, owner_stretches(campus), campus.span_s)
+def _campus_events(campus: Campus) -> Iterator[ScriptEvent]:
+    stream = exogenous_events(campus, owner_intervals(campus), campus.span_s)
     ids: dict[int, str] = {}
     for time_s, kind, subject, extra in stream.events():
         if kind == events.SUBMITTED:
@@ -69,8 +69,8 @@ def _campus_happenings(campus: Campus) -> Iterator[Happening]:
             yield time_s, partial(_submit, ids, subject, extra.user, extra.vo, run_s)
         elif kind == events.REMOVED:
             yield time_s, partial(_kill, ids, subject)
-        elif kind in _MACHINE_ACTS:
-            yield time_s, partial(_MACHINE_ACTS[kind], machine=campus.machine_names[subject])
+        elif kind in _MACHINE_EVENTS:
+            yield time_s, partial(_MACHINE_EVENTS[kind], machine=campus.machine_names[subject])
 
 
 def _submit(
@@ -102,7 +102,7 @@ def _closed(pool: MockPool, machine: str) -> None:
     pool.publish(machine, _READY, "false")
 
 
-_MACHINE_ACTS: Final = {
+_MACHINE_EVENTS: Final = {
     events.OWNER_CAME: _came,
     events.OWNER_WENT: _went,
     events.USABLE: _opened,
@@ -111,7 +111,7 @@ _MACHINE_ACTS: Final = {
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """``[[jobs]]``: who submits what, and when."""
+    """``[[jobs]]``: a submission by a user at a time."""
 
     user: Annotated[str, Meta(min_length=1)]
     run_s: Annotated[float, Meta(ge=0)]
@@ -121,12 +121,12 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def description(self) -> dict[str, str]:
-        """The submit commands; what is executed does not matter."""
+        """The submit commands; the executable has no effect."""
         return {"executable": "/bin/job", **self.submit}
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True):
-    """``[[owners]]``: when the owner of a machine sits there; without an end, for good."""
+    """``[[owners]]``: an interval with an owner at a machine; without an end, for ever."""
 
     machine: str
     came_s: Annotated[float, Meta(ge=0)]
@@ -134,7 +134,7 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PoolFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A pool written by hand."""
+    """The tables of a hand-written pool."""
 
     machines: Annotated[list[dict[str, Any]], Meta(min_length=1)]
     jobs: list[dict[str, Any]] = []
@@ -142,10 +142,10 @@ class PoolFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def file_script(path: Path) -> Script:
-    """A pool written by hand: ``[[machines]]``, ``[[jobs]]`` and ``[[owners]]`` in TOML.
+    """Read a hand-written pool: ``[[machines]]``, ``[[jobs]]`` and ``[[owners]]`` in TOML.
 
     Raises:
-        ConfigurationError: it cannot be read, or names the table and key that are wrong.
+        ConfigurationError: unreadable file, or a wrong value; names table and key.
     """
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -154,7 +154,7 @@ def file_script(path: Path) -> Script:
     file = build(PoolFile, given, str(path))
     machines = _rows(Machine, file.machines, f"{path} [[machines]]")
     names = {machine.name for machine in machines}
-    happenings: list[Happening] = []
+    script_events: list[ScriptEvent] = []
     for visit in _rows(Visit, file.owners, f"{path} [[owners]]"):
         if visit.machine not in names:
             raise ConfigurationError(
@@ -165,17 +165,19 @@ def file_script(path: Path) -> Script:
                 f"{path} [[owners]]: went_s = {visit.went_s:g}: right would be {visit.came_s:g} "
                 "(its came_s) or later"
             )
-        happenings.append((visit.came_s, partial(MockPool.owner_came, machine=visit.machine)))
+        script_events.append((visit.came_s, partial(MockPool.owner_came, machine=visit.machine)))
         if visit.went_s < math.inf:
-            happenings.append((visit.went_s, partial(MockPool.owner_went, machine=visit.machine)))
+            script_events.append(
+                (visit.went_s, partial(MockPool.owner_went, machine=visit.machine))
+            )
     for job in _rows(Submission, file.jobs, f"{path} [[jobs]]"):
         try:
             job_ad(job.description, job.user, "", cluster=1, proc=0, now_s=0.0)
         except HTCondorException as error:
             raise ConfigurationError(f"{path} [[jobs]] of {job.user}: {error}") from error
-        happenings.append((job.at_s, partial(_submit_by_hand, job)))
-    happenings.sort(key=lambda happening: happening[0])
-    return Script(machines, [], iter(happenings))
+        script_events.append((job.at_s, partial(_submit_by_hand, job)))
+    script_events.sort(key=lambda event: event[0])
+    return Script(machines, [], iter(script_events))
 
 
 def _submit_by_hand(job: Submission, pool: MockPool) -> None:

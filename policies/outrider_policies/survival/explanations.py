@@ -1,4 +1,4 @@
-"""Why a job waits or would start, in one sentence."""
+"""Explanations of why a job is deferred or would start."""
 
 from math import isfinite
 
@@ -7,7 +7,7 @@ from outrider_policies.survival.prices import HOUR_S, Offer
 
 
 def why(job: Job, offer: Offer, worth_wh: float, view: SiteView) -> str:
-    """What the job lost, what its chances are, and what a completion costs against its worth."""
+    """One sentence: the job's lost runs, its chances, and the best price against its worth."""
     prices, clusters = offer.prices, offer.prices.groups.clusters
     good = prices.good_ratio(offer.key)
     lost = f"{job.consumed_s / HOUR_S:.1f} h" if job.consumed_s else "nothing"
@@ -18,7 +18,7 @@ def why(job: Job, offer: Offer, worth_wh: float, view: SiteView) -> str:
         return f"no machine is free; {chance}"
     price_wh, at = best
     return (
-        f"{'held' if price_wh > worth_wh else 'would start'}: {chance}; best now "
+        f"{'deferred' if price_wh > worth_wh else 'would start'}: {chance}; best now "
         f"{view.cluster_names[clusters[at]]}: P(it completes{_before_reboot(view)}) = "
         f"{good * prices.completes_ratio(offer.key, at):.2f}, {_energy(price_wh)} per completion, "
         f"of which {_energy(worth_wh)} would be worth it"
