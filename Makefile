@@ -83,8 +83,8 @@ check: lint  ## what CI asks: lint, then every test
 	@$(MAKE) test
 
 check-long: $(VENV)/.ready  ## what CI takes samples of: the whole fuzz (half an hour)
-	@$(BIN)/python tests/fuzzing/run.py --events 1000000 fifo bandit survival
-	@$(BIN)/python tests/fuzzing/run.py --events 20000
+	@$(BIN)/python -m tests.fuzzing.run --events 1000000 fifo bandit survival
+	@$(BIN)/python -m tests.fuzzing.run --events 20000
 	@tests/fresh_machine.sh
 
 bench: $(VENV)/.ready $(VENV)/.htcondor  ## measure speed and memory against the budgets

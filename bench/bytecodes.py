@@ -17,8 +17,8 @@ from types import FrameType
 from typing import Any
 
 from outrider.ledger import LedgerHash
-from outrider.model.decisions import Choice
 from outrider.plugins.making import make_policy
+from outrider.replay.keeping import hashed
 from outrider.replay.run import CampusRun
 from outrider.simulation.generators.campus import generate_campus
 
@@ -47,16 +47,8 @@ def a_run(policy_name: str) -> CampusRun:
     """Half a year of 200 machines, with what `outrider replay` does of each decision."""
     policy = make_policy(policy_name, {}, 0, "bench")
     policy.wants_scores = False
-    digest = LedgerHash()
-
-    def keep(
-        time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str,
-        name: str, choice: Choice | None,
-    ) -> None:  # fmt: skip
-        digest.add(time_s, job, action, machine, cpus)
-
     campus = generate_campus(7, machines=200, clusters=6, weeks=26.0)
-    return CampusRun(campus, [policy], keep)
+    return CampusRun(campus, [policy], hashed(LedgerHash(), campus))
 
 
 def measure(policy_name: str, events_n: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:

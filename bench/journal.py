@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from outrider.ledger import Entry, Journal, LedgerFile, LedgerHash, Writer
-from outrider.model.decisions import Decision
+from outrider.model.decisions import DecisionRow
 from outrider.model.events import COMPLETED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 
@@ -49,7 +49,7 @@ def entries(rows: int) -> list[Entry]:
             events.append(("condor", event))
         scores = {"library": 1.25, "labs": 0.75}
         decisions = [
-            Decision(1.7e9 + first, f"{job}.0", "start", "slot1@node001", 2, "best", "bandit",
+            DecisionRow(1.7e9 + first, f"{job}.0", "start", "slot1@node001", 2, "best", "bandit",
                      "shadow", 0.9, scores, 0.5)
             for job in range(first, first + ENTRY_EVENTS * 2 // 10)
         ]  # fmt: skip

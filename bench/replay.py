@@ -20,6 +20,7 @@ from calibration import calibration_s
 from outrider.api import Policy, PolicySettings
 from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.files import read_campus
+from outrider.model.decisions import Decision
 from outrider.plugins.random_streams import stream
 from outrider.replay.run import CampusRun
 from outrider.simulation.generators.campus import generate_campus
@@ -44,7 +45,7 @@ def measure(campus: Campus, name: str, seed: int, unit_s: float) -> dict[str, An
     policy.wants_scores = False
     rows = 0
 
-    def count(*row: Any) -> None:
+    def count(decision: Decision) -> None:
         nonlocal rows
         rows += 1
 

@@ -23,7 +23,7 @@ from outrider.engine import Engine, Seat
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.model import events as ev
-from outrider.model.decisions import Choice
+from outrider.model.decisions import Decision
 from outrider.model.localtime import ZoneTime
 from outrider.plugins.random_streams import stream
 from outrider.service.interpreter import tune_interpreter
@@ -50,14 +50,11 @@ class Kept:
     """Keeps the last row of every job, as ``explain`` needs it."""
 
     def __init__(self) -> None:
-        self.last: dict[int, tuple[str, str, Choice | None]] = {}
+        self.last: dict[int, Decision] = {}
         self.rows = 0
 
-    def decided(
-        self, seat: Seat, job: int, action: str, machine: int, cpus: int, reason: str,
-        choice: Choice | None,
-    ) -> None:  # fmt: skip
-        self.last[job] = (action, reason, choice)
+    def decided(self, decision: Decision, /) -> None:
+        self.last[decision.job] = decision
         self.rows += 1
 
     def ended(

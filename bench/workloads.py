@@ -21,7 +21,7 @@ from calibration import calibration_s
 
 from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload, one_pool
-from outrider.model.decisions import START
+from outrider.model.decisions import START, Decision
 from outrider.model.disciplines import EASY, STRICT, Discipline
 from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
@@ -73,9 +73,9 @@ def measure(
     acting.wants_scores = False
     starts: list[float] = []
 
-    def keep(time_s: float, job: str, action: str, *rest: Any) -> None:
-        if action == START:
-            starts.append(time_s)
+    def keep(decision: Decision) -> None:
+        if decision.action == START:
+            starts.append(decision.time_s)
 
     out = GridRun(workload, [acting], keep, discipline=discipline).run()
     jobs = len(workload.submit_s)

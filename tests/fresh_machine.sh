@@ -159,7 +159,7 @@ enter() {
     hostname fresh
     mount --bind "$ROOT" "$ROOT" # a root has to be a mount point
     mount -t proc proc "$ROOT/proc"
-    mount -t sysfs -o ro sysfs "$ROOT/sys"
+    mount --rbind /sys "$ROOT/sys" # with the control groups that a machine of its own would have
     mount --rbind /dev "$ROOT/dev"
     while read -r path; do mount --bind -o ro "$path" "$ROOT$path"; done <"$folder/paths"
     mapfile -t words < <(environment)

@@ -13,12 +13,14 @@ from tools.dashboard.site_dashboard import site_dashboard
 from tools.reference.commands_page import commands_page
 from tools.reference.configuration_page import configuration_page
 from tools.reference.metrics_page import metrics_page
+from tools.reference.policy_api_page import policy_api_page
 
 GENERATED: Final[Mapping[str, Callable[[], str]]] = {
     "dashboards/grafana/outrider-site.json": site_dashboard,
     "docs/reference/commands.md": commands_page,
     "docs/reference/configuration.md": configuration_page,
     "docs/reference/metrics.md": metrics_page,
+    "docs/reference/policy-api.md": policy_api_page,
     "systemd/outrider.toml.example": lambda: example_toml(shipped_only=True),
 }
 """Paths in the repository, and what gives the text of each."""

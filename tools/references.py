@@ -5,7 +5,7 @@ prose. Looked for are
 - dotted names below the import packages: `outrider.model.jobs.Job` has to be a module, or a name
   that stands at the top of one, or in a class there;
 - paths that begin with a folder of the repository: `docs/reference/http.md`, `bench/*.py`;
-- names of Python and shell files, alone or with the end of their path: `engine/accounting.py`.
+- names of Python and shell files, alone or with the end of their path: `accounting/report.py`.
 
 Nothing is imported, so it also works halfway through a move; each line that it prints names the
 place, what is not there, and what there is of a similar name.

@@ -27,6 +27,7 @@ from outrider.api import (
 from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.files import read_campus
 from outrider.plugins.making import make_policy
+from outrider.replay.keeping import keep_nothing
 from outrider.replay.run import CampusRun
 from outrider.simulation.generators.campus import generate_campus
 
@@ -129,7 +130,7 @@ class SimulatedAdapter(Adapter):
         """Events of the incumbent's run of the campus, with names and Unix times."""
         settings = self.settings
         policy = make_policy(settings.incumbent, {}, settings.seed, f"[adapters.{self.label}]")
-        run = CampusRun(self._campus, [policy], _ignore_decision, exact=False)
+        run = CampusRun(self._campus, [policy], keep_nothing, exact=False)
         jobs, machines, epoch_s = self._campus.job_names, self._campus.machine_names, self._epoch_s
         for time_s, kind, subject, extra in run.stream():
             if kind == events.TICK:
@@ -177,7 +178,3 @@ def _campus(settings: SimulatedSettings) -> Campus:
         clusters=settings.clusters,
         start=start,
     )
-
-
-def _ignore_decision(*row: Any) -> None:
-    """Ignore the incumbent's decisions; the events show them."""

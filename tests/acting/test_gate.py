@@ -6,7 +6,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from outrider.acting.gate import ACT, BUDGET, MODE, STALE, Bounds, Budget, Figures, Gate, breaches
+from outrider.acting.gate import (
+    ACT,
+    BUDGET,
+    STALE,
+    WOULD,
+    Bounds,
+    Budget,
+    Figures,
+    Gate,
+    breaches,
+    refused,
+)
+from outrider.model.decisions import PREEMPT, START
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
@@ -17,7 +29,7 @@ from outrider.acting.gate import ACT, BUDGET, MODE, STALE, Bounds, Budget, Figur
 def test_no_minute_sees_more_starts_than_its_budget(gaps: list[float], most: float) -> None:
     gate = Gate("active", Budget(most, 30.0))
     times = list(accumulate(gaps))
-    acted = [t for t in times if gate.admit(t, 0.0) == ACT]
+    acted = [t for t in times if gate.answer(START, t, 0.0) == ACT]
     for last in acted:
         assert sum(1 for t in acted if last - 60.0 < t <= last) <= most
     assert len(acted) + gate.verdicts[BUDGET] == len(times)
@@ -25,21 +37,32 @@ def test_no_minute_sees_more_starts_than_its_budget(gaps: list[float], most: flo
 
 def test_a_budget_that_is_not_used_up_refuses_nothing() -> None:
     gate = Gate("canary", Budget(2.0, 30.0))
-    assert [gate.admit(t, 0.0) for t in (0.0, 1.0, 2.0, 60.0, 60.5, 61.0)] == [
-        ACT, ACT, BUDGET, ACT, BUDGET, ACT,
+    assert [gate.answer(START, t, 0.0) for t in (0.0, 1.0, 2.0, 60.0, 60.5, 61.0)] == [
+        ACT, ACT, refused(BUDGET), ACT, refused(BUDGET), ACT,
     ]  # fmt: skip
 
 
 def test_stale_input_carries_nothing_and_uses_no_budget() -> None:
     gate = Gate("active", Budget(1.0, 30.0))
-    assert [gate.admit(0.0, age) for age in (30.1, 31.0, 30.0)] == [STALE, STALE, ACT]
+    answers = [gate.answer(START, 0.0, age) for age in (30.1, 31.0, 30.0)]
+    assert answers == [refused(STALE), refused(STALE), ACT]
 
 
 @pytest.mark.parametrize("mode", ["observe", "shadow"])
-def test_a_mode_that_never_acts_still_counts_what_it_would_have_done(mode: str) -> None:
+def test_a_mode_that_never_acts_still_says_and_counts_what_it_would_have_done(mode: str) -> None:
     gate = Gate(mode, Budget(1.0, 30.0))
-    assert [gate.admit(0.0, age) for age in (0.0, 0.0, 99.0)] == [MODE] * 3
+    assert [gate.answer(START, 0.0, age) for age in (0.0, 0.0, 99.0)] == [
+        WOULD, "refused: budget", "refused: stale_input",
+    ]  # fmt: skip
     assert gate.verdicts == {ACT: 1, BUDGET: 1, STALE: 1}
+
+
+def test_what_starts_nothing_takes_nothing_from_the_budget_of_starts() -> None:
+    gate = Gate("active", Budget(1.0, 30.0))
+    asked = [(PREEMPT, 0.0), (PREEMPT, 0.0), (START, 0.0), (PREEMPT, 0.0), (PREEMPT, 99.0)]
+    assert [gate.answer(action, 0.0, age) for action, age in asked] == [
+        ACT, ACT, ACT, ACT, refused(STALE),
+    ]  # fmt: skip
 
 
 def test_breaches_name_figure_value_and_bound() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from outrider.ledger import Entry, Journal
-from outrider.model.decisions import Decision
+from outrider.model.decisions import DecisionRow
 from tests.cli.running import outrider, shell
 
 LOG = (
@@ -127,7 +127,7 @@ def test_records_that_cannot_be_read_are_a_warning(site: Path) -> None:
 
 
 def test_a_journal_from_the_future_is_a_warning(site: Path) -> None:
-    ahead = Decision(4e9, "1.0", "defer", None, 1, "hold", "bandit", "shadow")
+    ahead = DecisionRow(4e9, "1.0", "defer", None, 1, "hold", "bandit", "shadow")
     with Journal(site / "state" / "journal.sqlite") as journal:
         journal.append(Entry(decisions=[ahead]))
     _, found = checks(site)

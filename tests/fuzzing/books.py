@@ -35,12 +35,14 @@ def _jobs(core: Core) -> Iterator[str]:
         name, track = tracked.get(number, ("", None))
         if track is None:
             continue
-        if (job.state, job.machine) != (track.state, track.machine):
-            yield f"{name}: {job.state, job.machine}, tracked {track.state, track.machine}"
+        told = (QUEUED, -1) if tracker.waits_for_slot(name) else (track.state, track.machine)
+        if (job.state, job.machine) != told:
+            yield f"{name}: {job.state, job.machine}, tracked {told}"
         if (job.machine >= 0) != (job.state in (RUNNING, SUSPENDED_STATE)):
             yield f"{name}: in state {job.state} on machine {job.machine}"
-        if tracker.job_names.get(number) != name:
-            yield f"{name}: named {tracker.job_names.get(number)}"
+        own = tracker.job_names.get(number, "")
+        if own.partition("#")[0] != name or tracker.known_by(own) is not track:
+            yield f"{name}: named {own!r}"
 
 
 def _machines(core: Core) -> Iterator[str]:
@@ -152,7 +154,9 @@ def _views(core: Core) -> Iterator[str]:
 
 
 def _explanations(core: Core) -> Iterator[str]:
-    for name in list(core.intake.tracker.jobs)[:2]:
+    tracker = core.intake.tracker
+    for track in list(tracker.jobs.values())[:2]:
+        name = tracker.job_names[track.number]
         said = explanation.explain(core, name, [])
         if said is None:
             yield f"{name}: cannot be explained"

@@ -13,6 +13,7 @@ from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
+from outrider.model.resources import Resources
 
 BEGIN_S = 1_700_000_000.0
 JOBS_AT_ONCE = 25
@@ -24,8 +25,11 @@ _WATTS = [None] * 3 + [90.0, 250.0, 0.0] * 6 + [-1.0, nan, inf, 1e300]
 _STEPS_S = [0.0] * 6 + [0.25, 1.0, 5.0, 30.0, 120.0] * 4 + [900.0, 4_000.0, -1.0, -20.0, -600.0]
 _RARE_STEPS_S = [90_000.0, 900_000.0, -90_000.0]
 _NO_TIMES_S = [0.0, -1e12, 1e12, 4e9]
+_SLOTS = ["slot1", "slot1_1", "slot2"]
+_CLASSES = ["", "", "", "fast", "large"]
+_AMOUNTS = [None, None, 0.0, 1.0, 512.0, 4_096.0, -1.0, nan, inf]
 _BARE = [
-    ev.COMPLETED, ev.SUSPENDED, ev.RESUMED, ev.HELD, ev.RELEASED,
+    ev.COMPLETED, ev.SUSPENDED, ev.RESUMED, ev.HELD, ev.RELEASED, ev.DISCONNECTED, ev.RECONNECTED,
 ]  # fmt: skip
 _OF_MACHINES = [
     ev.OWNER_CAME, ev.OWNER_WENT, ev.USABLE, ev.REBOOTED, ev.LEFT, ev.ASLEEP, ev.WOKEN, ev.DRAINED,
@@ -49,7 +53,7 @@ class Disorder:
         self._makers: list[Callable[[], tuple[int, str, Any]]] = [
             *[self._submitted] * 8, *[self._started] * 12, *[self._bare] * 10,
             *[self._of_machine] * 8, *[self._ended_early] * 4, *[self._joined] * 3,
-            self._changed, self._resized, self._power,
+            self._changed, self._resized, self._power, self._eligible,
         ]  # fmt: skip
 
     def batch(self, size: int) -> list[NamedEvent]:
@@ -87,13 +91,24 @@ class Disorder:
             eligible_s=rng.choice([None, None, None, self.now_s, self.now_s + 300.0, -1e12]),
             seen_submit=rng.random() < 0.9,
             recalled=rng.random() < 0.1,
+            resources=self._resources(),
+            eligible=rng.choice(_CLASSES),
         )
+
+    def _resources(self) -> Resources | None:
+        rng = self._rng
+        if rng.random() < 0.7:
+            return None
+        named = (("licence", rng.choice([0.0, 1.0, 2.0])),) if rng.random() < 0.3 else ()
+        return Resources(rng.choice(_AMOUNTS), rng.choice(_AMOUNTS), named)
 
     def _submitted(self) -> tuple[int, str, Any]:
         return ev.SUBMITTED, self._job(), self._spec()
 
     def _started(self) -> tuple[int, str, Any]:
-        return ev.STARTED, self._job(), (self._machine(), self._rng.choice(_CPUS))
+        rng = self._rng
+        run = (self._machine(), rng.choice(_CPUS))
+        return ev.STARTED, self._job(), run if rng.random() < 0.7 else (*run, rng.choice(_SLOTS))
 
     def _bare(self) -> tuple[int, str, Any]:
         return self._rng.choice(_BARE), self._job(), None
@@ -116,16 +131,23 @@ class Disorder:
             inferred=rng.random() < 0.2,
             usable=rng.random() < 0.8,
             speed=rng.choice([1.0] * 8 + [0.5, 2.0, 0.0, nan, inf]),
+            resources=self._resources(),
         )
         return ev.JOINED, self._machine(), spec
 
     def _changed(self) -> tuple[int, str, Any]:
         rng, spec = self._rng, self._spec()
-        names = rng.sample(["vo", "cpus", "estimate_s", "job_class", "user"], rng.randint(1, 3))
+        fields = ["vo", "cpus", "estimate_s", "job_class", "user", "resources", "eligible"]
+        names = rng.sample(fields, rng.randint(1, 3))
         return ev.CHANGED, self._job(), {name: getattr(spec, name) for name in names}
 
     def _resized(self) -> tuple[int, str, Any]:
         return ev.RESIZED, self._job(), self._rng.choice(_CPUS)
+
+    def _eligible(self) -> tuple[int, str, Any]:
+        rng = self._rng
+        machines = rng.sample([*MACHINES, "never heard of"], rng.randint(0, 5))
+        return ev.ELIGIBLE, rng.choice(_CLASSES[3:]), tuple(machines)
 
     def _power(self) -> tuple[int, str, Any]:
         return ev.POWER, self._machine(), self._rng.choice([80.0, 120.0, 0.0, -5.0, 1e300])

@@ -1,4 +1,4 @@
-"""The long run of the fuzz: ``python tests/fuzzing/run.py --events 1000000 fifo bandit survival``.
+"""The long run of the fuzz: ``python -m tests.fuzzing.run --events 1000000 fifo bandit survival``.
 
 Without names of policies: every one that the daemon may ask. Prints a line for each.
 """

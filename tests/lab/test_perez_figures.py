@@ -9,7 +9,7 @@ import pytest
 from outrider.api import Policy, PolicySettings, Ranks
 from outrider.engine.accounting.fairness import Fairness
 from outrider.formats.workload import Workload, classes_of, one_cpu_machines
-from outrider.model.decisions import DEFER, START, Choice
+from outrider.model.decisions import DEFER, START, Choice, Decision
 from outrider.plugins.random_streams import stream
 from outrider.simulation.generators.grids import perez_grid
 from outrider_lab.papers.perez.egee import DAYS, MACHINES, egee_window
@@ -100,12 +100,12 @@ def test_fairness_agrees_with_the_engines_own() -> None:
 
 def test_only_the_first_start_of_a_job_counts_and_refusals_are_kept() -> None:
     starts = FirstStarts(workload([(0, 100, "a"), (0, 200, "b")]))
-    told: list[tuple[float, str, str, str]] = [
-        (1.0, "j0", DEFER, "no_machine"), (5.0, "j0", START, "refused"),
-        (9.0, "j0", START, "first"), (7.0, "j1", START, "first"),
+    told: list[tuple[float, int, str, str]] = [
+        (1.0, 0, DEFER, "no_machine"), (5.0, 0, START, "refused"),
+        (9.0, 0, START, "first"), (7.0, 1, START, "first"),
     ]  # fmt: skip
     for time_s, job, action, reason in told:
-        starts.keep(time_s, job, action, None, 1, reason, "sdj", None)
+        starts.keep(Decision(time_s, job, action, 0, 1, reason, "sdj"))
     assert starts.start_s.tolist() == [5.0, 7.0]
     assert starts.refused == {0}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from outrider.model.decisions import START
+from outrider.model.decisions import START, Decision
 from outrider.plugins.making import make_policy
 from outrider_lab.running.series import SampledRun, month_borders, week_borders
 from outrider_lab.running.traces import GeneratedCampus
@@ -19,9 +19,9 @@ def ran() -> tuple[dict[str, Any], list[float]]:
     """A run's report, and the moments of its starts as its ledger has them."""
     starts = []
 
-    def keep(time_s: float, job: str, action: str, *rest: Any) -> None:
-        if action == START:
-            starts.append(time_s)
+    def keep(decision: Decision) -> None:
+        if decision.action == START:
+            starts.append(decision.time_s)
 
     options: dict[str, Any] = {"weeks": 6.4, "machines": 40, "clusters": 4}
     campus = GeneratedCampus(5, tuple(options.items())).load()

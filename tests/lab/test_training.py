@@ -16,6 +16,7 @@ from outrider.api.policy import Policy
 from outrider.formats.workload import Workload
 from outrider.ledger import Entry, Journal
 from outrider.model import events as ev
+from outrider.model.decisions import Decision
 from outrider.model.errors import ConfigurationError, OutriderError, TraceError
 from outrider.model.jobs import JobSpec
 from outrider.plugins.making import make_policy
@@ -107,11 +108,11 @@ def test_what_it_learned_goes_on_to_the_next_trace() -> None:
 
 
 def test_a_learner_changes_nothing_of_what_the_behaviour_policy_does() -> None:
-    def starts(*learners: Policy) -> tuple[list[tuple[Any, ...]], set[str]]:
-        rows: list[tuple[Any, ...]] = []
+    def starts(*learners: Policy) -> tuple[list[Decision], set[str]]:
+        rows: list[Decision] = []
         policies = [make_policy("edf", {}, 0, "a test"), *learners]
-        GridRun(drawn(), policies, lambda *row: rows.append(row[:7])).run()
-        return [row for row in rows if row[6] == "edf"], {row[6] for row in rows}
+        GridRun(drawn(), policies, rows.append).run()
+        return [row for row in rows if row.policy == "edf"], {row.policy for row in rows}
 
     alone, _ = starts()
     watched, who = starts(Learner("sarsa").make())

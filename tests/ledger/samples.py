@@ -3,17 +3,17 @@
 from typing import Any
 
 from outrider.ledger import Entry, Journal, OutcomeRecord
-from outrider.model.decisions import Decision
+from outrider.model.decisions import DecisionRow
 from outrider.model.events import COMPLETED, NamedEvent
 
 
-def decision(time_s: float = 10.0, job: str = "1.0", **other: Any) -> Decision:
+def decision(time_s: float = 10.0, job: str = "1.0", **other: Any) -> DecisionRow:
     fields: dict[str, Any] = {
         "action": "start", "machine": "lab-1", "cpus": 1, "reason": "best", "policy": "bandit",
         "mode": "shadow", "propensity": 0.9, "scores": {"lab": 1.5, "queue": -0.25},
         "input_age_s": 0.5,
     }  # fmt: skip
-    return Decision(time_s=time_s, job=job, **(fields | other))
+    return DecisionRow(time_s=time_s, job=job, **(fields | other))
 
 
 def outcome(time_s: float = 20.0, job: str = "1.0") -> OutcomeRecord:

@@ -12,25 +12,48 @@ from outrider.ledger.extras import decode_extra, encode_extra
 from outrider.model import events
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
+from outrider.model.resources import Resources
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.sampled_from(
     ["null", "NaN", "Infinity", '"', "\\", "\x00", "a\tb"]
 )
 NUMBER = st.floats()
 CPUS = st.integers(1, 2**40)
-JOB_SPECS = st.builds(JobSpec, TEXT, TEXT, TEXT, CPUS, st.none() | NUMBER, st.none() | NUMBER)
+JOB_SPECS = st.builds(
+    JobSpec, TEXT, TEXT, TEXT, CPUS, st.none() | NUMBER, st.none() | NUMBER,
+    resources=st.deferred(lambda: RESOURCES), eligible=TEXT,
+)  # fmt: skip
 MACHINE_SPECS = st.builds(
     MachineSpec, TEXT, CPUS, st.none() | NUMBER, st.none() | NUMBER, st.none() | NUMBER,
     st.booleans(), st.booleans(),
 )  # fmt: skip
-CHANGES = st.dictionaries(
-    st.sampled_from(JobSpec.__struct_fields__), st.none() | NUMBER | TEXT | CPUS, max_size=6
+RESOURCES = st.none() | st.builds(
+    Resources,
+    st.none() | NUMBER,
+    st.none() | NUMBER,
+    st.lists(st.tuples(TEXT, NUMBER), max_size=2).map(tuple),
+)
+CHANGES = st.fixed_dictionaries(
+    {},
+    optional={
+        "user": TEXT,
+        "vo": TEXT,
+        "job_class": TEXT,
+        "cpus": CPUS,
+        "estimate_s": st.none() | NUMBER,
+        "eligible_s": st.none() | NUMBER,
+        "seen_submit": st.booleans(),
+        "recalled": st.booleans(),
+        "resources": RESOURCES,
+        "eligible": TEXT,
+    },
 )
 EXTRAS: dict[int, st.SearchStrategy[Any]] = {
     events.SUBMITTED: JOB_SPECS,
     events.JOINED: MACHINE_SPECS,
     events.CHANGED: CHANGES,
-    events.STARTED: st.tuples(TEXT, CPUS),
+    events.STARTED: st.tuples(TEXT, CPUS) | st.tuples(TEXT, CPUS, TEXT.filter(bool)),
+    events.ELIGIBLE: st.lists(TEXT, max_size=3).map(tuple),
     events.EVICTED: st.sampled_from(events.EVICTION_REASONS),
     events.REMOVED: st.sampled_from(["removed", "killed"]),
     events.POWER: NUMBER,

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from outrider.ledger import Entry, Journal, LedgerFile, SnapshotStore, Writer, verify
+from outrider.model.decisions import DecisionRow
 from outrider.model.errors import LedgerError
 from tests.ledger.samples import entry_numbers, numbered_entry
 
@@ -109,7 +110,9 @@ def test_a_full_disk_leaves_the_older_snapshot_and_no_rest(small_disk: Path) -> 
 def write_two_megabytes(path: Path) -> None:
     with LedgerFile(path) as ledger:
         for job in range(40_000):
-            ledger.add(float(job), f"{job}", "start", "m1", 1, "first", "fifo", "active")
+            ledger.add(
+                DecisionRow(float(job), f"{job}", "start", "m1", 1, "first", "fifo", "active")
+            )
 
 
 def test_a_ledger_file_on_a_full_disk_takes_no_name(small_disk: Path) -> None:

@@ -69,21 +69,45 @@ def test_a_journal_from_before_events_were_set_aside_is_brought_up_to_date(
         before.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
         before.setattr(schema, "VERSION", 1)
         with Journal(path) as journal:
-            assert journal.latest_decisions(1) == []
+            assert journal.last_seq() == 0
     with Journal(path) as journal:
         assert journal.latest_set_aside(1) == []
         assert journal.append(Entry(decisions=[decision()])) == 1
+
+
+def test_a_journal_from_before_the_gate_was_recorded_keeps_its_decisions(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:2])
+        before.setattr(schema, "VERSION", 2)
+        Journal(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute(
+        "INSERT INTO decisions VALUES (1, 10.0, '1.0', NULL, 'start', 'lab-1', 1, 'best', "
+        "'bandit', 'shadow', 0.9, NULL, 'full', 0.5)"
+    )
+    connection.execute("UPDATE counter SET last_seq = 1")
+    connection.commit()
+    connection.close()
+    asked = decision(11.0, "2.0", gate="refused: budget")
+    with Journal(path) as journal:
+        assert journal.append(Entry(decisions=[asked])) == 2
+        assert list(journal.decisions()) == [(1, decision(scores=None)), (2, asked)]
+        assert journal.latest_decisions(1, job="1.0")[0][1].gate is None
+    assert verify(path).ok
 
 
 def test_decisions_come_back_as_they_were_made(path: Path) -> None:
     kept = AlikeDecision(12.0, "2.0", "defer", None, 0, "explore", "bandit", "shadow",
                          jobs=("2.0", "3.0"))  # fmt: skip
     unknown = decision(13.0, "4.0", propensity=None, scores=None, input_age_s=None)
+    asked = decision(13.5, "6.0", gate="would")
     unfinite = decision(14.0, "5.0", scores={"new": float("inf")})
     with Journal(path) as journal:
-        journal.append(Entry(decisions=[decision(), kept, unknown, unfinite]))
+        journal.append(Entry(decisions=[decision(), kept, unknown, asked, unfinite]))
         found = list(journal.decisions())
-    assert found == [(1, decision()), (2, kept), (3, unknown), (4, unfinite)]
+    assert found == [(1, decision()), (2, kept), (3, unknown), (4, asked), (5, unfinite)]
 
 
 def test_decisions_of_a_job_include_those_it_shared(path: Path) -> None:

@@ -13,27 +13,29 @@ from hypothesis import strategies as st
 from outrider.ledger import AlikeDecision, Entry, Journal, LedgerFile, LedgerHash, write_jsonl
 from outrider.ledger.export import ledger_sha256
 from outrider.ledger.ledger_file import BATCH_ROWS
-from outrider.model.decisions import Decision
+from outrider.model.decisions import DecisionRow
 from outrider.model.errors import LedgerError
 from tests.ledger.samples import decision
 
 FIELDS = (
     "time_s", "seq", "job", "action", "machine", "cpus", "reason", "policy", "mode", "propensity",
-    "scores", "input_age_s",
+    "scores", "input_age_s", "gate",
 )  # fmt: skip
 ALIKE = AlikeDecision(12.0, "2", "defer", None, 0, "explore", "bandit", "shadow", jobs=("2", "3"))
 SOME = [
     decision(0.0005, "1"),
     ALIKE,
-    decision(13.25, "ü", machine=None, action="preempt", scores=None, propensity=None),
+    decision(
+        13.25, "ü", machine=None, action="preempt", scores=None, propensity=None, gate="would"
+    ),
     decision(14.0, "o'hara", policy="o'policy", scores={"new": float("inf"), "old": 0.1}),
 ]
 
 
-def written(path: Path, decisions: list[Decision]) -> list[tuple[int, Decision]]:
+def written(path: Path, decisions: list[DecisionRow]) -> list[tuple[int, DecisionRow]]:
     with LedgerFile(path) as ledger:
         for one in decisions:
-            ledger.add_decision(one)
+            ledger.add(one)
     with Journal(path, read_only=True) as journal:
         assert journal.last_seq() == len(decisions)
         return list(journal.decisions())
@@ -51,7 +53,7 @@ def test_rows_keep_their_order_over_batches_and_policies(tmp_path: Path) -> None
     with LedgerFile(tmp_path / "run.ledger") as ledger:
         for job in range(BATCH_ROWS + 10):
             policy = ("fifo", "bandit", "bandit")[job % 3]
-            ledger.add(job / 2, f"{job}", "start", "m1", 1, "first", policy, "active")
+            ledger.add(DecisionRow(job / 2, f"{job}", "start", "m1", 1, "first", policy, "active"))
         ledger.meta["trace"] = "campus"
     with Journal(tmp_path / "run.ledger", read_only=True) as journal:
         found = [(seq, one.job, one.policy) for seq, one in journal.decisions()]
@@ -63,7 +65,7 @@ def test_rows_keep_their_order_over_batches_and_policies(tmp_path: Path) -> None
 
 def fail_in_the_middle(path: Path) -> None:
     with LedgerFile(path) as ledger:
-        ledger.add_decision(SOME[0])
+        ledger.add(SOME[0])
         raise KeyboardInterrupt
 
 
@@ -96,6 +98,7 @@ def test_exported_lines_have_every_field_and_null_for_the_unknown(tmp_path: Path
     assert lines[1]["jobs"] == ["2", "3"]
     assert lines[2]["machine"] is None
     assert lines[2]["scores"] is None
+    assert (lines[2]["gate"], lines[3]["gate"]) == ("would", None)
     assert lines[3]["scores"] == {"new": None, "old": 0.1}
     assert lines[0]["input"] == "full"
 
@@ -143,7 +146,7 @@ def test_the_hash_does_not_depend_on_blocks_or_looks(
 
 @pytest.mark.parametrize("read", [lambda seq: [], lambda seq: [(seq, ALIKE)]])
 def test_recording_live_and_in_a_file_gives_the_same_hash(
-    tmp_path: Path, read: Callable[[int], list[tuple[int, Decision]]]
+    tmp_path: Path, read: Callable[[int], list[tuple[int, DecisionRow]]]
 ) -> None:
     decisions = SOME + [one for _, one in read(5)]
     with Journal(tmp_path / "journal.sqlite") as journal:

@@ -48,6 +48,8 @@ NODE = (
     "NodeName=n{n} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port} "
     "CPUs=1 RealMemory=4000 State=UNKNOWN"
 )
+CGROUPS: Final = Path("/sys/fs/cgroup")
+"""Many containers have none. A node is told to use none of it, but looks for it first."""
 START_WITHIN_S: Final = 30.0
 COMMAND_WITHIN_S: Final = 60.0
 
@@ -64,6 +66,8 @@ def missing_reason() -> str | None:
         return "slurmd needs root to run jobs as their users"
     if slurm_root() is None:
         return f"neither {PEERS_DIR / 'slurm'} nor this system holds slurmctld"
+    if not CGROUPS.is_mount():
+        return f"nothing is mounted at {CGROUPS}, and slurmd does not start without"
     return None
 
 

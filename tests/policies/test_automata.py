@@ -10,9 +10,11 @@ from outrider.api import EVICTED_RUN, Outcome, Policy, build
 from outrider.engine.scheduling.queue_columns import QueueTable
 from outrider.formats.workload import GridRules, Workload
 from outrider.model import events as ev
+from outrider.model.decisions import Decision
 from outrider.model.machines import MachineSpec
 from outrider.replay.grid_run import GridRun
 from outrider.testing import PolicyConformance
+from outrider.testing.fixtures import Row
 from outrider_policies.automata import Automata
 from outrider_policies.rules.capacity_random import CapacityRandom
 from outrider_policies.rules.fifo import Fifo
@@ -174,8 +176,9 @@ def sent(kind: type[Policy], workload: Workload, **settings: Any) -> Counter[str
     policy = kind(build(kind.settings_type, settings, "x"), chance(kind.name))
     where: Counter[str | None] = Counter()
 
-    def keep(time_s: float, job: str, action: str, machine: str | None, *rest: Any) -> None:
-        where[machine] += action == "start"
+    def keep(decision: Decision) -> None:
+        row = Row.of(decision, workload)
+        where[row.machine] += row.action == "start"
 
     report = GridRun(workload, [policy], keep).run()
     assert report["jobs"]["completed"] == sum(where.values()) == len(workload.submit_s)

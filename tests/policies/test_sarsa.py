@@ -9,10 +9,12 @@ import pytest
 
 from outrider.api import RUNNING, ConfigurationError
 from outrider.formats.workload import SpeedChange, Workload
+from outrider.model.decisions import Decision
 from outrider.model.settings import build
 from outrider.plugins.random_streams import stream
 from outrider.replay.grid_run import GridRun
 from outrider.simulation.generators.grids import perez_grid
+from outrider.testing.fixtures import Row
 from outrider_policies.rules.edf import EarliestDeadlineFirst, EdfSettings
 from outrider_policies.rules.fifo import Fifo
 from outrider_policies.sarsa import Sarsa, SarsaSettings
@@ -42,10 +44,10 @@ def run(workload: Workload, *policies: Any) -> tuple[dict[str, Any], list[tuple[
     """The report, and (time, job, machine, reason) of each start of the acting policy."""
     starts = []
 
-    def keep(time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str,
-             policy: str, choice: Any) -> None:  # fmt: skip
-        if action == "start" and policy == policies[0].name:
-            starts.append((time_s, job, machine, reason))
+    def keep(decision: Decision) -> None:
+        row = Row.of(decision, workload)
+        if row.action == "start" and decision.policy == policies[0].name:
+            starts.append((row.time_s, row.job, row.machine, row.reason))
 
     report = GridRun(workload, list(policies), keep).run()
     return report, starts
@@ -137,10 +139,9 @@ def test_propensities_are_those_of_epsilon_greedy() -> None:
     policy = sarsa(epsilon=0.4)
     told: dict[str, list[Any]] = {}
 
-    def keep(time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str,
-             name: str, choice: Any) -> None:  # fmt: skip
-        if choice is not None:
-            told.setdefault(reason, []).append(choice.propensity)
+    def keep(decision: Decision) -> None:
+        if decision.propensity is not None:
+            told.setdefault(decision.reason, []).append(decision.propensity)
 
     workload = perez_grid(0.5, TUNING_SEED, jobs=400, machines=5)
     GridRun(workload, [policy], keep).run()

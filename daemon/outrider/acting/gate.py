@@ -1,16 +1,30 @@
 """The gate: whether a decision may be carried out. Pure code, the same in every mode.
 
-In `observe` and `shadow` nothing is ever carried out; the gate still says what it would have
-done, so that a site sees before it climbs how often a budget or a stale input would have said no.
+It answers `ACT`, `WOULD` or ``refused: ...`` with the reason, and the answer is part of the record
+of the decision. In `observe` and `shadow` nothing is ever carried out; the gate still says what it
+would have done, so that a site sees before it climbs how often a budget or a stale input would have
+said no.
 """
 
 from collections import Counter, deque
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-ACT = "act"
-MODE = "mode"
-STALE = "stale_input"
-BUDGET = "budget"
+from outrider.model.decisions import SHRINK, START
+
+ACT: Final = "act"
+"""It may be carried out."""
+WOULD: Final = "would"
+"""It might be, if the mode were one that acts."""
+STALE: Final = "stale_input"
+BUDGET: Final = "budget"
+_ACTING_MODES: Final = ("canary", "active")
+_STARTS: Final = (START, SHRINK)
+"""Actions that give CPUs to a job, and count against the budget of starts."""
+
+
+def refused(why: str) -> str:
+    """The answer where something stands against it: `STALE` or `BUDGET`."""
+    return f"refused: {why}"
 
 
 class Budget(NamedTuple):
@@ -44,7 +58,12 @@ class Figures(NamedTuple):
 
 
 class Gate:
-    """Admits decisions within mode, freshness and budget, in this order."""
+    """Admits decisions within freshness and budget, in this order, and where the mode acts.
+
+    Attributes:
+        verdicts: how often decisions were within both (`ACT`), in whatever mode, and how often
+            they were refused, by why.
+    """
 
     def __init__(self, mode: str, budget: Budget) -> None:
         self.mode = mode
@@ -52,18 +71,28 @@ class Gate:
         self.verdicts: Counter[str] = Counter()
         self._starts: deque[float] = deque()
 
-    def admit(self, now_s: float, input_age_s: float) -> str:
-        """The verdict on one start: `ACT`, or why not. In a mode that never acts: `MODE`.
+    def answer(self, action: str, now_s: float, input_age_s: float) -> str:
+        """The answer to a decision that changes something at the site.
 
-        Freshness and budget are judged all the same and counted in `verdicts`.
+        Args:
+            action: one of `outrider.model.decisions.ACTIONS`.
+            now_s: event time of the decision, seconds.
+            input_age_s: how old the newest input was.
+
+        Returns:
+            `ACT`; `WOULD` where only the mode stands against it; or `refused` with the reason.
         """
-        verdict = self._judge(now_s, input_age_s)
+        verdict = self._judge(action, now_s, input_age_s)
         self.verdicts[verdict] += 1
-        return verdict if self.mode in ("canary", "active") else MODE
+        if verdict != ACT:
+            return refused(verdict)
+        return ACT if self.mode in _ACTING_MODES else WOULD
 
-    def _judge(self, now_s: float, input_age_s: float) -> str:
+    def _judge(self, action: str, now_s: float, input_age_s: float) -> str:
         if input_age_s > self.budget.stale_after_s:
             return STALE
+        if action not in _STARTS:
+            return ACT
         starts = self._starts
         while starts and starts[0] <= now_s - 60.0:
             starts.popleft()

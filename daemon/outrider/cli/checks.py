@@ -58,7 +58,7 @@ def check_plugins() -> Iterator[Check]:
     What is unavailable for want of a package is told and not complained of: where the
     configuration names it, it is the configuration or its source that fails.
     """
-    from outrider.cli.commands.plugins import installed
+    from outrider.cli.installed_plugins import installed
 
     plugins = [plugin for group in installed().values() for plugin in group]
     broken = [plugin for plugin in plugins if plugin["state"] == "broken"]

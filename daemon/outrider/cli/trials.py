@@ -11,14 +11,14 @@ from outrider.cli.workload_terms import WorkloadTerms
 from outrider.formats.campus.campus import Campus
 from outrider.formats.workload import Workload
 from outrider.ledger import LedgerFile, LedgerHash
-from outrider.model.decisions import Choice
 from outrider.model.disciplines import FIRST_FIT, STRICT
 from outrider.model.errors import ConfigurationError
 from outrider.plugins.making import make_estimator, make_policy
 from outrider.replay.effective_settings import effective_settings
 from outrider.replay.grid_run import GridRun
+from outrider.replay.keeping import Keep, hashed, hashed_and_written
 from outrider.replay.recorded_run import RECORDED, RecordedRun
-from outrider.replay.run import CampusRun, Keep, TraceRun
+from outrider.replay.run import CampusRun, TraceRun
 from outrider.simulation.estimates import LEARNED, LOGNORMAL, EstimateRule, estimated
 from outrider.simulation.recorded_site import jobs_with_waits
 
@@ -89,11 +89,11 @@ def run_trial(
     until_s = _until_s(trace, terms)
     digest = LedgerHash()
     with ExitStack() as stack:
-        keep: Keep = hashed(digest)
+        keep = hashed(digest, trace)
         ledger = None
         if trial.ledger is not None:
             ledger = stack.enter_context(LedgerFile(trial.ledger))
-            keep = hashed_and_written(digest, ledger, ACTING if policy else OBSERVED)
+            keep = hashed_and_written(digest, trace, ledger, ACTING if policy else OBSERVED)
         if policy is not None:
             policy.wants_scores = trial.ledger is not None
         run = _run_of(trial, trace, policy, terms, until_s, keep)
@@ -166,33 +166,6 @@ def _conditions(workload: Workload, asked: WorkloadTerms) -> dict[str, Any]:
 
 def _rule(rule: EstimateRule) -> str:
     return f"{rule.kind}:{rule.sigma:g}" if rule.kind == LOGNORMAL else rule.kind
-
-
-def hashed(digest: LedgerHash) -> Keep:
-    """Keeps nothing of a decision but its part in the hash."""
-    add = digest.add
-
-    def keep(
-        time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str,
-        policy: str, choice: Choice | None,
-    ) -> None:  # fmt: skip
-        add(time_s, job, action, machine, cpus)
-
-    return keep
-
-
-def hashed_and_written(digest: LedgerHash, ledger: LedgerFile, mode: str) -> Keep:
-    """Hashes every decision and writes it to a ledger file."""
-
-    def keep(
-        time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str,
-        policy: str, choice: Choice | None,
-    ) -> None:  # fmt: skip
-        digest.add(time_s, job, action, machine, cpus)
-        chance, scores = (None, None) if choice is None else (choice.propensity, choice.scores)
-        ledger.add(time_s, job, action, machine, cpus, reason, policy, mode, chance, scores)
-
-    return keep
 
 
 def plan(

@@ -137,7 +137,7 @@ class JobEvents:
             self._end_run(job, time_s, REMOVED_RUN, extra)
             return
         for seat in self.listening:
-            reward = seat.removed(job, extra, self._site, self._recorder.decided)
+            reward = seat.removed(job, extra, self._site)
             if seat.learns:
                 self._recorder.ended(seat, job, REMOVED_RUN, extra, 0.0, reward, True)
 

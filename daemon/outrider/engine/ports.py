@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from outrider.model.decisions import Choice
+from outrider.model.decisions import Decision
 from outrider.model.jobs import Job
 
 if TYPE_CHECKING:
@@ -41,10 +41,7 @@ class PlanSink(Sink, Protocol):
 class Recorder(Protocol):
     """What writes the ledger."""
 
-    def decided(
-        self, seat: "Seat", job: int, action: str, machine: int, cpus: int, reason: str,
-        choice: Choice | None,
-    ) -> None:  # fmt: skip
+    def decided(self, decision: Decision, /) -> None:
         """A decision was made, to be acted on or not."""
         ...
 

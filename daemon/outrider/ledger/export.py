@@ -7,7 +7,7 @@ from typing import BinaryIO, Final
 import msgspec
 
 from outrider.ledger.records import AlikeDecision
-from outrider.model.decisions import Decision
+from outrider.model.decisions import DecisionRow
 
 BLOCK_LINES: Final = 2048
 """Lines hashed at a time: about 64 KiB, for full speed of SHA-256."""
@@ -37,7 +37,7 @@ class LedgerHash:
         if len(lines) >= BLOCK_LINES:
             self._flush()
 
-    def add_decision(self, decision: Decision) -> None:
+    def add_decision(self, decision: DecisionRow) -> None:
         """Count one row: a line for its job, or one for each of its alike jobs."""
         jobs = decision.jobs if isinstance(decision, AlikeDecision) else (decision.job,)
         for job in jobs:
@@ -53,7 +53,7 @@ class LedgerHash:
         self._lines.clear()
 
 
-def ledger_sha256(decisions: Iterable[tuple[int, Decision]]) -> str:
+def ledger_sha256(decisions: Iterable[tuple[int, DecisionRow]]) -> str:
     """The hash of decisions as `Journal.decisions` gives them."""
     total = LedgerHash()
     for _, decision in decisions:
@@ -61,7 +61,7 @@ def ledger_sha256(decisions: Iterable[tuple[int, Decision]]) -> str:
     return total.hexdigest()
 
 
-def write_jsonl(decisions: Iterable[tuple[int, Decision]], out: BinaryIO) -> int:
+def write_jsonl(decisions: Iterable[tuple[int, DecisionRow]], out: BinaryIO) -> int:
     """Write one JSON object per decision and line, with every field, null if unknown.
 
     Alike rows have ``jobs`` too. Infinite and undefined scores become null: JSON has no others.

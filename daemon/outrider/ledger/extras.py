@@ -7,7 +7,7 @@ at these words; that is the sign to read with the standard library too.
 """
 
 import json
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypedDict
 
 import msgspec
 
@@ -24,6 +24,7 @@ from outrider.model.events import (
 )
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
+from outrider.model.resources import Resources
 
 
 class _Start(NamedTuple):
@@ -34,6 +35,21 @@ class _Start(NamedTuple):
     slot: str = ""
 
 
+class _Change(TypedDict, total=False):
+    """The fields of a `JobSpec` that changed."""
+
+    user: str
+    vo: str
+    job_class: str
+    cpus: int
+    estimate_s: float | None
+    eligible_s: float | None
+    seen_submit: bool
+    recalled: bool
+    resources: Resources | None
+    eligible: str
+
+
 _SHAPES: Final[dict[int, Any]] = {
     SUBMITTED: JobSpec,
     JOINED: MachineSpec,
@@ -41,7 +57,7 @@ _SHAPES: Final[dict[int, Any]] = {
     EVICTED: str,
     REMOVED: str,
     POWER: float,
-    CHANGED: dict[str, Any],
+    CHANGED: _Change,
     ELIGIBLE: tuple[str, ...],
 }
 
@@ -77,13 +93,13 @@ def decode_extra(kind: int, text: str | None) -> Any:
         return None
     try:
         extra = _decoders[kind](text)
-        if kind == STARTED:
-            return tuple(extra) if extra.slot else (extra.machine, extra.cpus)
-        return extra
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
-        return msgspec.convert(json.loads(text), _SHAPES.get(kind, Any))
+        extra = msgspec.convert(json.loads(text), _SHAPES.get(kind, Any))
+    if kind == STARTED:
+        return tuple(extra) if extra.slot else (extra.machine, extra.cpus)
+    return extra
 
 
 def encode_json(value: Any) -> str:

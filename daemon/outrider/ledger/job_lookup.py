@@ -16,8 +16,8 @@ Fetch: TypeAlias = Callable[[str, dict[str, Any]], list[Row]]
 def find_jobs(fetch: Fetch, short: str, limit: int) -> list[str]:
     """Names of the jobs that a short form can mean, at most `limit` of them.
 
-    Every name begins with its system's, or with the id where the system stands separator it. So it
-    takes a few looks into the index of names a system, however many decisions there are.
+    A name begins with that of its system, or with the id if the system comes after it. So the query
+    takes a few index lookups for each system, however many decisions there are.
 
     Args:
         fetch: runs a query on the journal.

@@ -28,7 +28,7 @@ from outrider.ledger.records import (
     set_aside_rows,
 )
 from outrider.ledger.retention import prune_journal
-from outrider.model.decisions import Decision
+from outrider.model.decisions import DecisionRow
 from outrider.model.errors import LedgerError
 from outrider.model.events import KIND_NUMBERS, NamedEvent
 
@@ -37,7 +37,7 @@ PAGE_ROWS: Final = 4096
 
 _INSERT_INPUT: Final = f"INSERT INTO inputs ({INPUT_COLUMNS}) VALUES ({', '.join('?' * 6)})"
 INSERT_DECISION: Final = (
-    f"INSERT INTO decisions ({DECISION_COLUMNS}) VALUES ({', '.join('?' * 14)})"
+    f"INSERT INTO decisions ({DECISION_COLUMNS}) VALUES ({', '.join('?' * 15)})"
 )
 _INSERT_OUTCOME: Final = f"INSERT INTO outcomes ({OUTCOME_COLUMNS}) VALUES ({', '.join('?' * 10)})"
 
@@ -160,7 +160,7 @@ class Journal:
 
     def decisions(
         self, after: int = 0, limit: int | None = None, job: str | None = None
-    ) -> Iterator[tuple[int, Decision]]:
+    ) -> Iterator[tuple[int, DecisionRow]]:
         """Decisions after a sequence number with their numbers, in order.
 
         Args:
@@ -172,7 +172,7 @@ class Journal:
         for row in self._pages("decisions", DECISION_COLUMNS, after, limit, where, values):
             yield decision_from(row)
 
-    def latest_decisions(self, limit: int, job: str | None = None) -> list[tuple[int, Decision]]:
+    def latest_decisions(self, limit: int, job: str | None = None) -> list[tuple[int, DecisionRow]]:
         """The last decisions (about one job, or all) with their numbers, the newest first."""
         where, values = _about(job)
         query = (

@@ -6,14 +6,12 @@ import sqlite3
 from pathlib import Path
 from typing import Any, Final, Self
 
-import msgspec
-
 from outrider.ledger.connection import naming_errors
 from outrider.ledger.extras import encode_json
 from outrider.ledger.journal import INSERT_DECISION
 from outrider.ledger.records import DECISION_COLUMNS, AlikeDecision, Row, decision_rows
 from outrider.ledger.schema import migrate
-from outrider.model.decisions import Decision
+from outrider.model.decisions import DecisionRow
 from outrider.model.errors import LedgerError
 
 BATCH_ROWS: Final = 20_000
@@ -26,7 +24,7 @@ class LedgerFile:
     when the ``with`` block ends well and is removed when it does not::
 
         with LedgerFile(path) as ledger:
-            ledger.add(0.0, "1", "start", "m1", 1, "first", "fifo", "active")
+            ledger.add(DecisionRow(0.0, "1", "start", "m1", 1, "first", "fifo", "active"))
 
     Args:
         path: the file; one that is there already is replaced at the end.
@@ -65,48 +63,27 @@ class LedgerFile:
         else:
             self.discard()
 
-    def add(
-        self,
-        time_s: float,
-        job: str,
-        action: str,
-        machine: str | None,
-        cpus: int,
-        reason: str,
-        policy: str,
-        mode: str,
-        propensity: float | None = None,
-        scores: dict[str, float] | None = None,
-        input_age_s: float | None = None,
-        input: str = "full",  # noqa: A002 - the ledger's own word for it
-    ) -> None:
-        """Add one decision; the arguments are the fields of `Decision`, in its order.
+    def add(self, decision: DecisionRow) -> None:
+        """Add one decision; one that alike jobs share counts once.
 
         Raises:
             LedgerError: the file cannot be written.
         """
         self._seq = seq = self._seq + 1
-        text = None if scores is None else encode_json(scores)
-        row = (seq, time_s, job, action, machine, cpus, reason, propensity, text, input_age_s)
-        source = (policy, mode, input)
-        rows = self._rows.get(source)
-        if rows is None:
-            rows = self._rows[source] = []
-        rows.append(row)
+        d = decision
+        if isinstance(d, AlikeDecision):
+            self._alike_rows += decision_rows([d], seq - 1)
+        else:
+            source = (d.policy, d.mode, d.input)
+            rows = self._rows.get(source)
+            if rows is None:
+                rows = self._rows[source] = []
+            rows.append((
+                seq, d.time_s, d.job, d.action, d.machine, d.cpus, d.reason, d.propensity,
+                None if d.scores is None else encode_json(d.scores), d.input_age_s, d.gate,
+            ))  # fmt: skip
         if seq - self._flushed_seq >= BATCH_ROWS:
             self._flush()
-
-    def add_decision(self, decision: Decision) -> None:
-        """Add a decision given as a record; also an `AlikeDecision`.
-
-        Raises:
-            LedgerError: the file cannot be written.
-        """
-        if isinstance(decision, AlikeDecision):
-            self._alike_rows += decision_rows([decision], self._seq)
-            self._seq += 1
-        else:
-            self.add(*msgspec.structs.astuple(decision))
 
     def finish(self) -> None:
         """Write the rest and give the file its name; done at the end of the ``with`` block.
@@ -169,5 +146,5 @@ def _insert_from(source: tuple[str, str, str]) -> str:
     policy, mode, input_kind = ("'" + word.replace("'", "''") + "'" for word in source)
     return (
         f"INSERT INTO decisions ({DECISION_COLUMNS}) "
-        f"VALUES (?, ?, ?, NULL, ?, ?, ?, ?, {policy}, {mode}, ?, ?, {input_kind}, ?)"
+        f"VALUES (?, ?, ?, NULL, ?, ?, ?, ?, {policy}, {mode}, ?, ?, {input_kind}, ?, ?)"
     )

@@ -7,7 +7,7 @@ import msgspec
 
 from outrider.engine.ingest.set_aside import SetAside
 from outrider.ledger.extras import decode_json, encode_extra, encode_json
-from outrider.model.decisions import Decision
+from outrider.model.decisions import DecisionRow
 from outrider.model.events import KIND_NAMES, NamedEvent
 
 TIMEZONE_KEY: Final = "timezone"
@@ -17,7 +17,7 @@ Row = tuple[Any, ...]
 """One row of a table, its sequence number first."""
 
 
-class AlikeDecision(Decision, gc=False):
+class AlikeDecision(DecisionRow, gc=False):
     """One decision for several jobs that look alike; `job` is the first of `jobs`.
 
     Attributes:
@@ -97,7 +97,7 @@ class Entry(msgspec.Struct):
     """
 
     inputs: Sequence[tuple[str, NamedEvent]] = ()
-    decisions: Sequence[Decision] = ()
+    decisions: Sequence[DecisionRow] = ()
     outcomes: Sequence[OutcomeRecord] = ()
     cursors: dict[str, Any] = {}
     meta: dict[str, Any] = {}
@@ -111,7 +111,7 @@ class Entry(msgspec.Struct):
 INPUT_COLUMNS: Final = "seq, adapter, time_s, kind, subject, extra"
 DECISION_COLUMNS: Final = (
     "seq, time_s, job, jobs, action, machine, cpus, reason, policy, mode, propensity, scores, "
-    "input, input_age_s"
+    "input, input_age_s, gate"
 )
 OUTCOME_COLUMNS: Final = (
     "seq, time_s, job, machine, ending, reason, run_s, policy, reward, on_policy"
@@ -134,7 +134,7 @@ def input_rows(entry: Entry, seq: int) -> list[Row]:
     ]
 
 
-def decision_rows(decisions: Sequence[Decision], seq: int) -> list[Row]:
+def decision_rows(decisions: Sequence[DecisionRow], seq: int) -> list[Row]:
     """Decisions as rows numbered after `seq`."""
     return [
         (
@@ -152,16 +152,17 @@ def decision_rows(decisions: Sequence[Decision], seq: int) -> list[Row]:
             None if d.scores is None else encode_json(d.scores),
             d.input,
             d.input_age_s,
+            d.gate,
         )
         for number, d in enumerate(decisions, seq + 1)
     ]
 
 
-def decision_from(row: Row) -> tuple[int, Decision]:
+def decision_from(row: Row) -> tuple[int, DecisionRow]:
     """The sequence number and the decision of a row of `DECISION_COLUMNS`."""
     (seq, time_s, job, jobs, action, machine, cpus, reason, policy, mode) = row[:10]
-    (propensity, scores, input_kind, input_age_s) = row[10:]
-    plain = Decision(
+    (propensity, scores, input_kind, input_age_s, gate) = row[10:]
+    plain = DecisionRow(
         time_s=time_s,
         job=job,
         action=action,
@@ -174,6 +175,7 @@ def decision_from(row: Row) -> tuple[int, Decision]:
         scores=None if scores is None else decode_json(scores),
         input_age_s=input_age_s,
         input=input_kind,
+        gate=gate,
     )
     if jobs is None:
         return seq, plain

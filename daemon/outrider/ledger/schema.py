@@ -42,7 +42,9 @@ _VERSION_2: Final = (
         reason TEXT NOT NULL, detail TEXT NOT NULL)""",
 )
 
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1, _VERSION_2)
+_VERSION_3: Final = ("ALTER TABLE decisions ADD COLUMN gate TEXT",)
+
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1, _VERSION_2, _VERSION_3)
 """``MIGRATIONS[n]`` migrates version n to n + 1. Append; never change a released one."""
 
 VERSION: Final = len(MIGRATIONS)

@@ -1,6 +1,7 @@
 """Decisions: what a policy chose for a job, and why."""
 
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol, Self
 
 import msgspec
 
@@ -73,10 +74,53 @@ class Move(msgspec.Struct, frozen=True, gc=False):
 
 
 class Decision(msgspec.Struct, gc=False):
-    """One row of the ledger: a decision, acted on or not. Names, not numbers.
+    """A decision, acted on or not, as the engine makes it: jobs and machines are numbers.
+
+    The scheduling pass makes one whenever what is decided for a job begins, changes or ends, and
+    hands it to the engine's recorder. Whoever writes it down for people makes a `DecisionRow`.
+
+    Attributes:
+        time_s: event time in seconds.
+        job: the job's number.
+        action: one of `ACTIONS`.
+        machine: the machine's number; `NOWHERE` unless the action has one.
+        cpus: CPUs from now on; 0 unless the action has some.
+        reason: a word or two from a small closed set.
+        policy: name of the policy.
+        propensity, scores: as of a `Choice`.
+    """
+
+    time_s: float
+    job: int
+    action: str
+    machine: int
+    cpus: int
+    reason: str
+    policy: str
+    propensity: float | None = None
+    scores: dict[str, float] | None = None
+
+
+class Names(Protocol):
+    """What knows the names of jobs and machines by their numbers: a trace, or the normaliser."""
+
+    @property
+    def job_names(self) -> Sequence[str] | Mapping[int, str]:
+        """Names of the jobs."""
+        ...
+
+    @property
+    def machine_names(self) -> Sequence[str]:
+        """Names of the machines."""
+        ...
+
+
+class DecisionRow(msgspec.Struct, gc=False):
+    """One row of the ledger: a decision in names, and under what conditions it was made.
 
     Attributes are those of FORMATS: `time_s` in seconds of event time, `action` one of `ACTIONS`,
-    `machine` None unless the action has one, `input_age_s` how old the newest input was.
+    `machine` None unless the action has one, `input_age_s` how old the newest input was, `gate`
+    the answer of the gate (`outrider.acting.gate`), None where it was not asked.
     """
 
     time_s: float
@@ -91,6 +135,36 @@ class Decision(msgspec.Struct, gc=False):
     scores: dict[str, float] | None = None
     input_age_s: float | None = None
     input: str = "full"
+    gate: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        decision: Decision,
+        names: Names,
+        mode: str,
+        *,
+        input_age_s: float | None = None,
+        input: str = "full",  # noqa: A002 - the ledger's own word for it
+        gate: str | None = None,
+    ) -> Self:
+        """The row of a decision; `names` are those of its job and machine."""
+        machine = decision.machine
+        return cls(
+            decision.time_s,
+            names.job_names[decision.job],
+            decision.action,
+            None if machine == NOWHERE else names.machine_names[machine],
+            decision.cpus,
+            decision.reason,
+            decision.policy,
+            mode,
+            decision.propensity,
+            decision.scores,
+            input_age_s,
+            input,
+            gate,
+        )
 
     def as_row(self, seq: int) -> dict[str, Any]:
         """The row as it is exported, with its sequence number."""

@@ -53,15 +53,19 @@ class PeerError(OutriderError):
 def nearest(word: str, known: Iterable[str]) -> str:
     """A clause for the end of an error message: the nearest known word, or all of them.
 
-    A much longer or shorter word is not taken for a misspelling.
+    A much longer or shorter word is not taken for a misspelling, unless a known one begins with it.
 
     >>> nearest("epsilom", ["epsilon", "sigma"])
     'did you mean "epsilon"?'
     >>> nearest("condor", ["logtail", "mock_condor"])
     'known: logtail, mock_condor'
+    >>> nearest("zero", ["power", "zero_at"])
+    'did you mean "zero_at"?'
     """
     choices = sorted(known)
     close = difflib.get_close_matches(word, choices, n=1)
-    if close and abs(len(word) - len(close[0])) * 3 <= max(len(word), len(close[0])):
-        return f'did you mean "{close[0]}"?'
+    if close:
+        shorter, longer = sorted((word, close[0]), key=len)
+        if longer.startswith(shorter) or len(shorter) * 3 >= len(longer) * 2:
+            return f'did you mean "{close[0]}"?'
     return f"known: {', '.join(choices) or 'none'}"

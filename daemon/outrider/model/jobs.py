@@ -100,7 +100,7 @@ class Job:
     def __init__(self, number: int, spec: JobSpec, submit_s: float | None) -> None:
         self.number = number
         self.spec = spec
-        self.is_plain = spec.cpus == 1 and spec.resources is None and not spec.eligible
+        self.is_plain: bool = spec.cpus == 1 and spec.resources is None and not spec.eligible
         self.submit_s = submit_s
         self.state = QUEUED
         self.machine = -1

@@ -13,7 +13,8 @@ from outrider.formats.workload import Workload
 from outrider.model.disciplines import STRICT, Discipline
 from outrider.model.localtime import TraceTime
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
-from outrider.replay.run import Keep, ReplayRecorder, TraceRun
+from outrider.replay.keeping import Keep, ReplayRecorder
+from outrider.replay.run import TraceRun
 from outrider.simulation.grid_site import GridSite
 
 RECONSIDER_S = 3600.0
@@ -60,8 +61,7 @@ class GridRun(TraceRun):
             Seat(p, n == 0, RECONSIDER_S, exact=n == 0, discipline=discipline, is_narrow=is_narrow)
             for n, p in enumerate(policies)
         ]
-        recorder = ReplayRecorder(workload.job_names, workload.machine_names, site, keep)
-        super().__init__(self.grid, site, accounting, seats, recorder, estimator)
+        super().__init__(self.grid, site, accounting, seats, ReplayRecorder(keep), estimator)
 
     @property
     def end_s(self) -> float:

@@ -17,7 +17,7 @@ from outrider.engine.accounting.report import report
 from outrider.engine.ingest.normaliser import Tracker
 from outrider.engine.ingest.set_aside import NotApplicableError
 from outrider.engine.state.site import Site
-from outrider.model.decisions import Choice
+from outrider.model.decisions import Decision
 from outrider.model.events import JOB_KINDS, KIND_NAMES, STARTED, Event, NamedEvent
 from outrider.model.jobs import Job
 from outrider.model.localtime import ZoneTime
@@ -31,10 +31,7 @@ LATENESS_S: Final = 5.0
 class NoRecorder:
     """An engine without seats decides nothing; nothing is to be recorded."""
 
-    def decided(
-        self, seat: Seat, job: int, action: str, machine: int, cpus: int, reason: str,
-        choice: Choice | None,
-    ) -> None:  # fmt: skip
+    def decided(self, decision: Decision, /) -> None:
         """No seat, no decision."""
 
     def ended(

@@ -9,11 +9,12 @@ from outrider.engine import Seat
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.formats.workload import Workload
-from outrider.model.decisions import START
+from outrider.model.decisions import START, Decision
 from outrider.model.localtime import TraceTime
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
 from outrider.replay.grid_run import RECONSIDER_S
-from outrider.replay.run import Keep, ReplayRecorder, TraceRun
+from outrider.replay.keeping import Keep, ReplayRecorder
+from outrider.replay.run import TraceRun
 from outrider.simulation.recorded_site import NO_WAIT, RecordedSite
 
 RECORDED: Final = "recorded"
@@ -59,8 +60,7 @@ class RecordedRun(TraceRun):
         accounting = Accounting(clock, targets, exact, utilities=utilities)
         accounting.begin_s = float(workload.submit_s[0])
         seats = [Seat(policy, acting=False, reconsider_s=RECONSIDER_S) for policy in policies]
-        recorder = ReplayRecorder(workload.job_names, workload.machine_names, site, keep)
-        super().__init__(self.recorded, site, accounting, seats, recorder, estimator)
+        super().__init__(self.recorded, site, accounting, seats, ReplayRecorder(keep), estimator)
 
     def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
         """Run to the end; the report is about what happened, not about the shadow policies."""
@@ -73,8 +73,7 @@ class RecordedRun(TraceRun):
 
     def _started(self, time_s: float, job: int, machine: int, cpus: int) -> None:
         self._starts += 1
-        names, machines = self.workload.job_names, self.workload.machine_names
-        self._keep(time_s, names[job], START, machines[machine], cpus, RECORDED, RECORDED, None)
+        self._keep(Decision(time_s, job, START, machine, cpus, RECORDED, RECORDED))
 
     def _described(self, out: dict[str, Any], seat: Seat | None, end_s: float) -> dict[str, Any]:
         out["jobs"]["skipped"] = dict(self.workload.skipped)

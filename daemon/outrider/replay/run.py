@@ -16,45 +16,14 @@ from outrider.engine.accounting.deferrals import judge
 from outrider.engine.accounting.report import add_unfinished_overhead, report
 from outrider.engine.state.site import Site
 from outrider.formats.campus.campus import Campus
-from outrider.model.decisions import NOWHERE, Choice
 from outrider.model.disciplines import FIRST_FIT, Discipline
 from outrider.model.events import Event
-from outrider.model.jobs import Job
 from outrider.model.localtime import TraceTime
+from outrider.replay.keeping import Keep, ReplayRecorder
 from outrider.replay.saved_work import SavedWorkAccounting
 from outrider.simulation.detailed_site import DetailedSite, simulated_site
 
 _PROGRESS_EVERY = 1 << 16
-
-
-class ReplayRecorder:
-    """Passes every decision on, with the names of jobs and machines for their numbers."""
-
-    def __init__(
-        self, job_names: Sequence[str], machine_names: Sequence[str], site: Site, keep: "Keep"
-    ) -> None:
-        self._jobs = job_names
-        self._machines = machine_names
-        self._site = site
-        self._keep = keep
-
-    def decided(
-        self, seat: Seat, job: int, action: str, machine: int, cpus: int, reason: str,
-        choice: Choice | None,
-    ) -> None:  # fmt: skip
-        """A decision was made."""
-        place = None if machine == NOWHERE else self._machines[machine]
-        self._keep(self._site.now, self._jobs[job], action, place, cpus, reason, seat.name, choice)
-
-    def ended(
-        self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,
-        reward: float | None, on_policy: bool,
-    ) -> None:  # fmt: skip
-        """Outcomes are in the report; a replay's ledger holds decisions only."""
-
-
-Keep = Callable[[float, str, str, str | None, int, str, str, Choice | None], None]
-"""Takes a row: time_s, job, action, machine, cpus, reason, policy, choice."""
 
 
 class Simulation(Sink, Oracle, Protocol):
@@ -205,8 +174,7 @@ class CampusRun(TraceRun):
             )
             for n, p in enumerate(policies)
         ]
-        recorder = ReplayRecorder(campus.job_names, campus.machine_names, site, keep)
-        super().__init__(simulation, site, accounting, seats, recorder)
+        super().__init__(simulation, site, accounting, seats, ReplayRecorder(keep))
 
     def _described(self, out: dict[str, Any], seat: Seat | None, end_s: float) -> dict[str, Any]:
         if isinstance(self.accounting, SavedWorkAccounting):

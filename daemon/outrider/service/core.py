@@ -16,12 +16,11 @@ from outrider.engine import Engine, Intake, Seat
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.distribution import DECISION_BOUNDS_S, Distribution
 from outrider.engine.ingest.set_aside import FAULT, FIRST_S, LAST_S
-from outrider.engine.plain_data import check_scores
 from outrider.engine.state.site import Site
 from outrider.ledger.extras import decode_extra, encode_extra
 from outrider.ledger.records import TIMEZONE_KEY, Entry, OutcomeRecord, SetAsideRecord
 from outrider.model.clusters import ClusterSpec
-from outrider.model.decisions import NOWHERE, START, Choice, Decision
+from outrider.model.decisions import DEFER, NOWHERE, Decision, DecisionRow
 from outrider.model.events import TICK, NamedEvent
 from outrider.model.jobs import Job
 from outrider.model.localtime import ZoneTime
@@ -102,7 +101,7 @@ class Core:
         self.gate = Gate(config.mode, Budget(config.max_starts_per_minute, config.stale_after_s))
         self._pseudonyms = pseudonyms
         self._inputs: list[tuple[str, NamedEvent]] = []
-        self._decisions: list[Decision] = []
+        self._decisions: list[DecisionRow] = []
         self._outcomes: list[OutcomeRecord] = []
 
     @property
@@ -224,34 +223,22 @@ class Core:
 
     # -- the recorder -------------------------------------------------------------------------
 
-    def decided(
-        self, seat: Seat, job: int, action: str, machine: int, cpus: int, reason: str,
-        choice: Choice | None,
-    ) -> None:  # fmt: skip
-        """A decision was made (`outrider.engine.Recorder`)."""
-        if action == START:
-            self.gate.admit(self.site.now, self.input_age_s)
-        scores = None if choice is None else choice.scores
-        if scores is not None:  # raised within the pass, so that it is the policy's own failure
-            check_scores(scores, "plan" if seat.plans else "choose")
-        tracker = self.intake.tracker
+    def decided(self, decision: Decision, /) -> None:
+        """A decision was made (`outrider.engine.Recorder`); the gate says what may come of it."""
+        input_age_s = self.input_age_s
         # made in any case: an event that fails here must fail when it is fed again, too
-        decision = Decision(
-            time_s=self.site.now,
-            job=tracker.job_names[job],
-            action=action,
-            machine=None if machine == NOWHERE else tracker.machine_names[machine],
-            cpus=cpus,
-            reason=reason,
-            policy=seat.name,
-            mode=self.config.mode,
-            propensity=None if choice is None else choice.propensity,
-            scores=scores,
-            input_age_s=self.input_age_s,
+        row = DecisionRow.of(
+            decision,
+            self.intake.tracker,
+            self.config.mode,
+            input_age_s=input_age_s,
             input=self.input,
+            gate=None
+            if decision.action == DEFER
+            else self.gate.answer(decision.action, decision.time_s, input_age_s),
         )
         if not self.replaying:
-            self._decisions.append(decision)
+            self._decisions.append(row)
 
     def ended(
         self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,

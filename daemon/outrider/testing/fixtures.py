@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import msgspec
 
@@ -14,13 +14,14 @@ from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.formats.campus.campus import Campus
 from outrider.model.clusters import ClusterSpec
-from outrider.model.decisions import NOWHERE, Choice
+from outrider.model.decisions import NOWHERE, Choice, Decision, Names
 from outrider.model.events import JOB_KINDS, STARTED, TICK, Event, NamedEvent
 from outrider.model.jobs import Job
 from outrider.model.localtime import TraceTime
 from outrider.model.machines import MachineSpec
 from outrider.plugins.random_streams import stream
 from outrider.replay.grid_run import GridRun
+from outrider.replay.keeping import keep_nothing
 from outrider.replay.run import CampusRun
 from outrider.testing.grids import as_grid
 
@@ -38,6 +39,13 @@ class Row(NamedTuple):
     machine: str | None
     cpus: int
     reason: str
+
+    @classmethod
+    def of(cls, decision: Decision, names: Names) -> Self:
+        """The compared part of a decision; `names` are those of jobs and machines."""
+        d = decision
+        place = None if d.machine == NOWHERE else names.machine_names[d.machine]
+        return cls(d.time_s, names.job_names[d.job], d.action, place, d.cpus, d.reason)
 
 
 class AnyFreeMachine(Policy):
@@ -79,21 +87,14 @@ def decisions_of(
 
     A policy that plans acts on the grid made of the campus: on a campus jobs can only be started.
     """
-    rows: list[Row] = []
-
-    def keep(
-        time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str,
-        name: str, choice: Choice | None,
-    ) -> None:  # fmt: skip
-        if name == policy.name:
-            rows.append(Row(time_s, job, action, machine, cpus, reason))
-
+    decisions: list[Decision] = []
     seated = [policy, *others]
-    if plans(policy):
-        GridRun(as_grid(campus), seated, keep, until_s).run()
+    trace = as_grid(campus) if plans(policy) else campus
+    if isinstance(trace, Campus):
+        CampusRun(trace, seated, decisions.append, until_s).run()
     else:
-        CampusRun(campus, seated, keep, until_s).run()
-    return rows
+        GridRun(trace, seated, decisions.append, until_s).run()
+    return [Row.of(decision, trace) for decision in decisions if decision.policy == policy.name]
 
 
 def observed_events(campus: Campus) -> list[NamedEvent]:
@@ -101,7 +102,7 @@ def observed_events(campus: Campus) -> list[NamedEvent]:
 
     A start comes half a second after the job could start, so that a shadow decides before it.
     """
-    run = CampusRun(campus, [incumbent()], lambda *row: None)
+    run = CampusRun(campus, [incumbent()], keep_nothing)
     events = [_named(event, campus) for event in run.stream() if event[1] != TICK]
     return sorted(events, key=lambda event: event[0])
 
@@ -158,14 +159,9 @@ class Shadow:
 
     # -- the recorder -------------------------------------------------------------------------
 
-    def decided(
-        self, seat: Seat, job: int, action: str, machine: int, cpus: int, reason: str,
-        choice: Choice | None,
-    ) -> None:  # fmt: skip
+    def decided(self, decision: Decision, /) -> None:
         """A decision was made (`outrider.engine.Recorder`)."""
-        tracker = self._intake.tracker
-        place = None if machine == NOWHERE else tracker.machine_names[machine]
-        self.rows.append(Row(self.site.now, tracker.job_names[job], action, place, cpus, reason))
+        self.rows.append(Row.of(decision, self._intake.tracker))
 
     def ended(
         self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,

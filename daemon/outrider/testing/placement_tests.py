@@ -6,7 +6,7 @@ import numpy as np
 
 from outrider.api.capabilities import Decides
 from outrider.formats.workload import Workload
-from outrider.model.decisions import IMPOSSIBLE, START, Choice
+from outrider.model.decisions import IMPOSSIBLE, START, Decision
 from outrider.model.disciplines import DISCIPLINES, Discipline
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
@@ -88,16 +88,15 @@ class PlacementTests(PolicyUnderTest):
         started: set[str] = set()
         reasons: dict[str, str] = {}
 
-        def keep(
-            time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str,
-            policy: str, choice: Choice | None,
-        ) -> None:  # fmt: skip
-            reasons[job] = reason
-            if action == START:
+        def keep(decision: Decision) -> None:
+            job = workload.job_names[decision.job]
+            reasons[job] = decision.reason
+            if decision.action == START:
                 started.add(job.partition(", no.")[0])
 
+        workload = crowded_workload()
         GridRun(
-            crowded_workload(), [self.make()], keep, _UNTIL_S, discipline=discipline
+            workload, [self.make()], keep, _UNTIL_S, discipline=discipline
         ).run()  # raises PolicyError that says which job was to start where, and what was left
         expect("plain" in started, f"no plain job was ever started under {discipline}")
         if self.policy.decides is Decides.PLAN:

@@ -12,7 +12,7 @@ _DAY_S = 86_400.0
 
 
 def show_comparison(result: dict[str, Any]) -> None:
-    """What `outrider_lab.comparison.comparison.compare` returned."""
+    """What `outrider_lab.running.study.run_study` returned for a `Comparison`."""
     reference = result["settings"]["reference"]
     for trace in result["traces"]:
         _show_figures(trace)

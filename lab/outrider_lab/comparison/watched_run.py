@@ -9,7 +9,6 @@ import numpy as np
 
 from outrider.formats.workload import INTERACTIVE_BELOW_S
 from outrider.ledger import LedgerHash
-from outrider.model.decisions import Choice
 from outrider.model.disciplines import STRICT, Discipline
 from outrider.model.events import COMPLETED, STARTED, Event
 from outrider.model.utility import DEFAULT_UTILITIES, SHAPES, TimeUtility, make_utility
@@ -17,6 +16,7 @@ from outrider.plugins.finding import UTILITIES, find, utility_shapes
 from outrider.plugins.making import make_estimator
 from outrider.replay.effective_settings import effective_settings
 from outrider.replay.grid_run import GridRun
+from outrider.replay.keeping import hashed
 from outrider.simulation.estimates import EXACT, LEARNED, estimate_rule, estimated
 from outrider_lab.running.run_spec import Options, PolicySpec, RunSpec
 from outrider_lab.running.traces import WorkloadFile, file_sha256, workload_of
@@ -120,18 +120,11 @@ def run_watched(spec: RunSpec) -> dict[str, Any]:
     workload = estimated(workload_of(spec.trace), rule, spec.seed)
     policy = spec.make_policy()
     digest = LedgerHash()
-
-    def keep(
-        time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str,
-        name: str, choice: Choice | None,
-    ) -> None:  # fmt: skip
-        digest.add(time_s, job, action, machine, cpus)
-
     shapes = utility_shapes(dict(given)["shape"] for _, given in spec.option("utilities"))
     run = WatchedRun(
         workload,
         [policy],
-        keep,
+        hashed(digest, workload),
         shares=dict(spec.option("shares")),
         utilities={
             name: make_utility(dict(given), str(spec), shapes)

@@ -8,12 +8,12 @@ import msgspec
 import numpy as np
 
 from outrider.formats.workload import INTERACTIVE, Floats
-from outrider.model.decisions import Choice
 from outrider.model.errors import ConfigurationError
 from outrider.model.events import COMPLETED, STARTED, Event
 from outrider.model.utility import TimeUtility, utility_of
 from outrider.plugins.finding import POLICIES, find, load_policy
 from outrider.replay.grid_run import GridRun
+from outrider.replay.keeping import keep_nothing
 from outrider_lab.drift.worlds import ORDERS, PLANS, WORLDS, Changing, Size
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 from outrider_lab.running.traces import DrawnWorkload
@@ -131,7 +131,9 @@ def run_in_world(spec: RunSpec) -> dict[str, dict[str, float | None]]:
         OutriderError: the policy cannot be made, or it failed.
     """
     world, changing = WORLDS[spec.drawn.option("world")], _changing(spec.drawn)
-    run = WatchedRun(changing.workload, [spec.make_policy()], _unkept, utilities=world.utilities)
+    run = WatchedRun(
+        changing.workload, [spec.make_policy()], keep_nothing, utilities=world.utilities
+    )
     if spec.option("mode") == STOPPED:
         run.stop_learning_s = changing.change_s
     run.run()
@@ -193,10 +195,3 @@ def _mean(values: Floats) -> float | None:
 
 def _unwatched(ratio: float) -> None:
     """Nobody watches the progress."""
-
-
-def _unkept(
-    time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str, policy: str,
-    choice: Choice | None,
-) -> None:  # fmt: skip
-    """Nobody reads the decisions."""

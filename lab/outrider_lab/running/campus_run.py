@@ -3,8 +3,8 @@
 from typing import Any, Final
 
 from outrider.ledger import LedgerHash
-from outrider.model.decisions import Choice
 from outrider.replay.effective_settings import effective_settings
+from outrider.replay.keeping import hashed
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 from outrider_lab.running.series import SampledRun
 from outrider_lab.running.traces import CampusFolder, GeneratedCampus, campus_of
@@ -34,15 +34,8 @@ def run_on_campus(spec: RunSpec) -> dict[str, Any]:
     if not isinstance(spec.trace, GeneratedCampus | CampusFolder):
         raise TypeError(f"{spec}: the trace is a {type(spec.trace).__name__}, and no campus")
     policy = spec.make_policy()
-    digest = LedgerHash()
-
-    def keep(
-        time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str,
-        name: str, choice: Choice | None,
-    ) -> None:  # fmt: skip
-        digest.add(time_s, job, action, machine, cpus)
-
-    run = SampledRun(campus_of(spec.trace), [policy], keep)
+    campus, digest = campus_of(spec.trace), LedgerHash()
+    run = SampledRun(campus, [policy], hashed(digest, campus))
     reconsider_s = run.seats[0].reconsider_s
     about: dict[str, Any] = {
         "trace": spec.trace.name,

@@ -11,13 +11,13 @@ from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.formats.workload import Workload
 from outrider.ledger import Journal
-from outrider.model.decisions import Choice
 from outrider.model.errors import TraceError
 from outrider.model.events import REMOVED, TICK, Event
 from outrider.model.localtime import ZoneTime
 from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import RECONSIDER_S, GridRun
 from outrider.replay.ingestion import Ingestion, NoRecorder, inferred_machine
+from outrider.replay.keeping import keep_nothing
 from outrider.replay.log_files import LogFile
 from outrider.replay.recorded_run import RECORDED, RecordedRun
 
@@ -86,11 +86,11 @@ class WorkloadDemonstration:
         """Beside the behaviour policy, on the same engine."""
         workload = self._make()
         if self.behaviour == RECORDED:
-            recorded = RecordedRun(workload, [learner], _unheard, self._until_s, exact=False)
+            recorded = RecordedRun(workload, [learner], keep_nothing, self._until_s, exact=False)
             return ShadowedRun(recorded.engine, recorded.seats[0], recorded.run)
         behaviour = make_policy(self.behaviour, {}, 0, f"--behaviour {self.behaviour}")
         behaviour.wants_scores = False
-        run = GridRun(workload, [behaviour, learner], _unheard, self._until_s, exact=False)
+        run = GridRun(workload, [behaviour, learner], keep_nothing, self._until_s, exact=False)
         return ShadowedRun(run.engine, run.seats[1], run.run)
 
 
@@ -174,10 +174,3 @@ class _NoLaterLooks:
         """A tick at the present moment is delivered, a later one is not."""
         if time_s <= self._intake.now:
             self._intake.wake_at(time_s)
-
-
-def _unheard(
-    time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str,
-    policy: str, choice: Choice | None,
-) -> None:  # fmt: skip
-    """Nobody keeps what is decided in a demonstration."""

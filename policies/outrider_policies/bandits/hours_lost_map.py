@@ -10,7 +10,7 @@ _DAY_H = 24
 
 
 def hours_lost_map(best: Callable[[int], float | None], hours: int) -> dict[str, Any]:
-    """Value of the best place by hour of day and hours lost, for `outrider.api.Policy.learned`.
+    """Value of the best place by hour of day and hours lost, for `outrider.api.Learns.learned`.
 
     Args:
         best: value of the best tried place in a state (hour x 24 + hours lost); None if untried.

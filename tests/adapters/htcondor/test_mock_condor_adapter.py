@@ -25,7 +25,7 @@ WITHOUT_BINDINGS = """
 import sys
 sys.modules["htcondor2"] = None
 from outrider.api import PluginError
-from outrider.api.plugins import load_adapter
+from outrider.plugins.finding import load_adapter
 try:
     load_adapter("mock_condor")
 except PluginError as error:

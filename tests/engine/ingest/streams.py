@@ -11,6 +11,7 @@ from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.report import report
 from outrider.engine.state.site import Site
 from outrider.model import events as ev
+from outrider.model.decisions import Decision
 from outrider.model.events import Event, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.localtime import TraceTime
@@ -30,9 +31,10 @@ class Quiet:
         self.site = site
         self.rows: list[tuple[Any, ...]] = []
 
-    def decided(self, seat: Seat, job: int, action: str, machine: int, *rest: Any) -> None:
+    def decided(self, decision: Decision, /) -> None:
         """A decision was made."""
-        self.rows.append((self.site.now, seat.name, job, action, machine, rest[1]))
+        d = decision
+        self.rows.append((d.time_s, d.policy, d.job, d.action, d.machine, d.reason))
 
     def ended(self, *outcome: Any) -> None:
         """Not looked at here."""

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from outrider.api import NOWHERE, Choice, Job, Policy, SiteView
+from outrider.model.decisions import Decision
 from outrider.model.disciplines import Discipline
 from outrider.model.events import COMPLETED, STARTED
 from outrider.plugins.making import make_policy
@@ -63,12 +64,10 @@ class Reluctant(Policy):
 def test_who_is_kept_by_choice_is_decided_every_epoch_and_started_when_the_hold_is_over() -> None:
     others = [Asked(10.0 * n, 5.0) for n in range(1, 20)]
     policy = Reluctant(Reluctant.settings_type(), stream(0, "test"))
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Decision] = []
     jobs = [Asked(0.0, 100.0), *others]
-    GridRun(
-        make_workload([2], jobs), [policy], lambda *row: rows.append(row), discipline="easy"
-    ).run()
+    GridRun(make_workload([2], jobs), [policy], rows.append, discipline="easy").run()
     epochs = [0.0, RECONSIDER_S, 2 * RECONSIDER_S, 2.5 * RECONSIDER_S]
     assert policy.asked_s == epochs, "not because machines freed in between"
-    of_first = [(row[0], row[2], row[5]) for row in rows if row[1] == "j0"]
+    of_first = [(row.time_s, row.action, row.reason) for row in rows if row.job == 0]
     assert of_first == [(0.0, "defer", "reluctant"), (epochs[-1], "start", "guard")]

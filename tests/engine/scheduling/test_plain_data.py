@@ -110,7 +110,7 @@ def test_an_error_of_the_evaluation_itself_is_not_blamed_on_the_key() -> None:
 def test_what_cannot_be_saved_is_refused_with_its_place(saved: Any, said: str) -> None:
     hand = started(Keyed, 1)
     hand.policy.saved = saved
-    with pytest.raises(PolicyError, match=f'policy "keyed": .*{said}'):
+    with pytest.raises(PolicyError, match=f'policy "keyed" failed: .*{said}'):
         hand.seat.save(hand.site)
 
 

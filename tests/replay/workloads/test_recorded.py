@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from outrider.formats.swf.reading import read_swf
+from outrider.formats.workload import Workload
+from outrider.model.decisions import Decision, DecisionRow
 from outrider.model.errors import TraceError
 from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
@@ -19,9 +21,14 @@ Row = tuple[float, str, str, str | None, int]
 
 def recorded(path: Path, until_s: float | None = None) -> tuple[dict[str, Any], list[Row]]:
     """The report, and the rows of the ledger."""
-    rows: list[Row] = []
-    run = RecordedRun(read_swf(path), [], lambda *told: rows.append(told[:5]), until_s)
-    return run.run(), rows
+    workload, decisions = read_swf(path), list[Decision]()
+    report = RecordedRun(workload, [], decisions.append, until_s).run()
+    return report, [_row(decision, workload) for decision in decisions]
+
+
+def _row(decision: Decision, workload: Workload) -> Row:
+    row = DecisionRow.of(decision, workload, "observe")
+    return row.time_s, row.job, row.action, row.machine, row.cpus
 
 
 def test_every_job_starts_after_the_wait_that_was_recorded(tmp_path: Path) -> None:
@@ -88,7 +95,7 @@ def test_a_schedule_told_again_as_recorded_has_the_same_figures() -> None:
     starts: dict[str, float] = {}
     run = GridRun(
         workload, [make_policy("fifo", {}, 0, "test")],
-        lambda time_s, job, *_: starts.__setitem__(job, time_s),
+        lambda d: starts.__setitem__(workload.job_names[d.job], d.time_s),
     )  # fmt: skip
     fifo = run.run()
     assert fifo["wait_s"]["all"]["mean"] > 0
@@ -108,12 +115,10 @@ def test_a_schedule_told_again_as_recorded_has_the_same_figures() -> None:
 def test_a_policy_in_shadow_decides_beside_and_changes_nothing(tmp_path: Path) -> None:
     path = file_of(tmp_path, *(row(n, 3 * n, 40, wait=n % 5, group=n % 2) for n in range(1, 60)))
     alone, rows = recorded(path)
-    told: list[tuple[Any, ...]] = []
-    run = RecordedRun(
-        read_swf(path), [make_policy("sjf", {}, 0, "test")], lambda *row: told.append(row)
-    )
-    beside = run.run()
-    assert [row[:5] for row in told if row[6] == "recorded"] == rows
-    assert {row[6] for row in told} == {"recorded", "sjf"}
+    told: list[Decision] = []
+    workload = read_swf(path)
+    beside = RecordedRun(workload, [make_policy("sjf", {}, 0, "test")], told.append).run()
+    assert [_row(each, workload) for each in told if each.policy == "recorded"] == rows
+    assert {each.policy for each in told} == {"recorded", "sjf"}
     for name in ("jobs", "wait_s", "fairness", "goodput_s", "span_s", "decisions"):
         assert beside[name] == alone[name], name

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from outrider.ledger import AlikeDecision, Journal, OutcomeRecord
-from outrider.model.decisions import Decision
+from outrider.model.decisions import DecisionRow
 from tests.peers.mosquitto import Mosquitto
 from tests.service.mqtt.listener import Listener
 from tests.service.running.small_site import SmallSite
@@ -85,7 +85,7 @@ def wait_until_all_is_heard(
         time.sleep(0.25)
 
 
-def _exported(seq: int, decision: Decision) -> dict[str, Any]:
+def _exported(seq: int, decision: DecisionRow) -> dict[str, Any]:
     row = decision.as_row(seq)
     if isinstance(decision, AlikeDecision):
         row["jobs"] = list(decision.jobs)

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from outrider.ledger import Entry, Journal, OutcomeRecord
-from outrider.model.decisions import Decision
+from outrider.model.decisions import DecisionRow
 from outrider.service.mqtt.feed import PIECE_ROWS, Numbered, read_piece
 
 
-def decision(time_s: float, job: str) -> Decision:
-    return Decision(time_s, job, "start", "lab-1", 1, "best", "bandit", "shadow")
+def decision(time_s: float, job: str) -> DecisionRow:
+    return DecisionRow(time_s, job, "start", "lab-1", 1, "best", "bandit", "shadow")
 
 
 def end(

@@ -75,6 +75,7 @@ DECISION = {
     "scores": {"queue": 0.41, "night-only": math.nan},
     "input_age_s": 1.5,
     "input": "full",
+    "gate": None,
 }
 
 STATUS: dict[str, Any] = {

@@ -76,7 +76,7 @@ def show(file: Path, job: str | None, limit: int, as_json: bool) -> None:
     if as_json:
         print_json({"file": shown(file), "decisions": rows})
         return
-    columns = ("seq", "time", "job", "action", "machine", "reason", "policy", "mode")
+    columns = ("seq", "time", "job", "action", "machine", "reason", "policy", "mode", "gate")
     cells = [
         [
             str(row["seq"]),
@@ -107,8 +107,9 @@ def export(file: Path, job: str | None, form: str, out: Path | None) -> None:
     """Print every decision in order, one JSON object a line.
 
     Use it to compute with the ledger elsewhere. Fields: time_s (seconds), seq, job, action,
-    machine, cpus, reason, policy, mode, propensity, scores, input_age_s (seconds), input. A row
-    that several alike jobs share has `jobs` too. What is not known is null.
+    machine, cpus, reason, policy, mode, propensity, scores, input_age_s (seconds), input, gate
+    (act, would, or refused with the reason). A row that several alike jobs share has `jobs` too.
+    What is not known is null.
 
     Example:
       outrider ledger export runs.sqlite --out decisions.jsonl

@@ -1,16 +1,10 @@
 """``outrider plugins``: what is installed, and whether it loads."""
 
-from typing import Any
-
 import click
-from msgspec import Struct
 
+from outrider.cli.installed_plugins import BROKEN, installed
 from outrider.cli.options import json_option
 from outrider.cli.printing import print_json, print_table
-
-_OK = "ok"
-_BROKEN = "broken"
-_UNAVAILABLE = "unavailable"
 
 
 @click.command("plugins", short_help="List adapters, policies, readers, estimators and utilities.")
@@ -36,78 +30,4 @@ def command(as_json: bool) -> int:
                 for p in plugins
             ]
             print_table(group, ("name", "state", "API", "what it does"), rows, figures=False)
-    return int(any(p["state"] == _BROKEN for plugins in groups.values() for p in plugins))
-
-
-def installed() -> dict[str, list[dict[str, Any]]]:
-    """Every plugin by kind: what it is and whether it loads; a broken one hides no other."""
-    from outrider.plugins.finding import CONTRACTS, UTILITIES, find
-
-    plugins = {
-        group.rpartition(".")[2]: [_told(group, name, point) for name, point in find(group).items()]
-        for group in CONTRACTS
-    }
-    plugins[UTILITIES.rpartition(".")[2]] += _built_in_utilities()
-    return plugins
-
-
-def _built_in_utilities() -> list[dict[str, Any]]:
-    """Outrider's own shapes: part of it and no plugins, listed for whoever looks for a name."""
-    from outrider.model.utility import SHAPES
-    from outrider.plugins.finding import CONTRACTS, UTILITIES
-
-    version = CONTRACTS[UTILITIES].version
-    return [
-        _blank(name, f"{shape.__module__}:{shape.__qualname__}", "outrider")
-        | _facts(shape)
-        | {"api_version": version}
-        for name, shape in SHAPES.items()
-    ]
-
-
-def _told(group: str, name: str, point: Any) -> dict[str, Any]:
-    from outrider.model.errors import MissingPackageError, PluginError
-    from outrider.plugins.finding import declared_version, load
-
-    told = _blank(name, point.value, point.dist.name if point.dist else None)
-    try:
-        plugin = load(group, name)
-    except MissingPackageError as error:
-        return told | {"state": _UNAVAILABLE, "why": str(error)}
-    except PluginError as error:
-        return told | {"state": _BROKEN, "why": str(error)}
-    return told | {"api_version": declared_version(plugin)} | _facts(plugin)
-
-
-def _blank(name: str, place: str, distribution: str | None) -> dict[str, Any]:
-    return {
-        "name": name,
-        "state": _OK,
-        "why": "",
-        "description": "",
-        "from": place,
-        "distribution": distribution,
-        "api_version": None,
-        "settings": [],
-    }
-
-
-def _facts(plugin: type[Any]) -> dict[str, Any]:
-    """What a plugin declares: its description, or the first line of a record's, and so on."""
-    told: dict[str, Any] = {}
-    told["description"] = getattr(plugin, "description", None) or _first_line(plugin)
-    if hasattr(plugin, "decides"):
-        told["decides"] = plugin.decides.value
-    for fact in ("presets", "features", "needs_oracle", "sees", "levers", "inferred"):
-        if hasattr(plugin, fact):
-            told[fact] = getattr(plugin, fact)
-    record = getattr(plugin, "settings_type", plugin if issubclass(plugin, Struct) else None)
-    if record is not None:
-        from outrider.service.config.setting_words import settings_of
-
-        told["settings"] = [setting.as_dict() for setting in settings_of(record)]
-    return told
-
-
-def _first_line(plugin: type[Any]) -> str:
-    return (plugin.__doc__ or "").partition("\n")[0]
+    return int(any(p["state"] == BROKEN for plugins in groups.values() for p in plugins))

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
+from outrider.model import events as ev
 from outrider.model.jobs import Job, JobSpec
 
 QUEUED, RUNNING, SUSPENDED, HELD, GONE = range(5)
@@ -107,3 +108,39 @@ class Track:
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(tuple[int, int, int, int, str, JobSpec, list[Mark], int])
+
+
+AFTER: Final = {ev.SUSPENDED: SUSPENDED, ev.RESUMED: RUNNING, ev.HELD: HELD, ev.RELEASED: QUEUED}
+"""The state of a job after an event that is possible."""
+_POSSIBLE: Final[dict[int, tuple[int, ...]]] = {
+    ev.SUBMITTED: (),
+    ev.STARTED: (QUEUED,),
+    ev.EVICTED: (RUNNING, SUSPENDED),
+    ev.COMPLETED: (RUNNING, SUSPENDED),
+    ev.REMOVED: (QUEUED, RUNNING, SUSPENDED, HELD),
+    ev.SUSPENDED: (RUNNING,),
+    ev.RESUMED: (SUSPENDED,),
+    ev.HELD: (QUEUED,),
+    ev.RELEASED: (HELD,),
+    ev.CHANGED: (QUEUED, RUNNING, SUSPENDED, HELD),
+    ev.RESIZED: (RUNNING, SUSPENDED),
+    ev.DISCONNECTED: (RUNNING, SUSPENDED),
+    ev.RECONNECTED: (RUNNING, SUSPENDED),
+}
+
+
+def is_possible(kind: int, state: int) -> bool:
+    """Whether an event of a kind can happen to a job in a state."""
+    return state in _POSSIBLE[kind]
+
+
+def mark_of(time_s: float, kind: int, extra: Any) -> Mark:
+    """What makes an event the same as another: kind, moment, and machine or reason."""
+    detail = None
+    if kind == ev.STARTED:
+        detail = extra[0]
+    elif isinstance(extra, (str, int)):
+        detail = extra
+    elif kind == ev.CHANGED:
+        detail = repr(extra)
+    return kind, round(time_s * 1000), detail

@@ -7,24 +7,30 @@ What nothing in between explains is set aside. The engine behind it sees a world
 contradictions.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from outrider.engine.ingest.job_history import GONE, HELD, QUEUED, RUNNING, SUSPENDED, Mark, Track
+from outrider.engine.ingest.job_history import (
+    AFTER,
+    GONE,
+    QUEUED,
+    RUNNING,
+    SUSPENDED,
+    Mark,
+    Track,
+    is_possible,
+    mark_of,
+)
+from outrider.engine.ingest.job_registry import JobRegistry
 from outrider.engine.ingest.machine_registry import Complete, Describe, Roster, as_told
-from outrider.engine.ingest.reused_names import ReusedNames
-from outrider.engine.ingest.set_aside import AFTER_END, IMPOSSIBLE_STATE, NotApplicableError
+from outrider.engine.ingest.set_aside import IMPOSSIBLE_STATE, NotApplicableError
 from outrider.engine.ingest.slots import HeldStart, LostRun, Slot, Slots
-from outrider.engine.state.packing import pack, unpack
 from outrider.model import events as ev
 from outrider.model.events import Event, NamedEvent
 from outrider.model.jobs import UNSEEN_JOB, Job, JobSpec
-from outrider.model.resources import Resources
-
-_ENDED_REMEMBERED = 200_000
 
 
 class Tracker:
@@ -34,20 +40,13 @@ class Tracker:
         describe, complete: see `Roster`.
 
     Attributes:
-        jobs: those that are here, by the name their source gives them.
-        job_names: what every job goes by, by number: that name, unless another had it before.
         repairs: what was mended, by kind.
     """
 
     def __init__(self, describe: Describe, complete: Complete = as_told) -> None:
-        self.jobs: dict[str, Track] = {}
-        self.job_names: dict[int, str] = {}
         self.repairs: Counter[str] = Counter()
-        # packed: a Track takes a kilobyte, and hundreds of thousands end in a busy week
-        self._ended: OrderedDict[str, bytes] = OrderedDict()
-        self._next_job = 0
         self._fuller: set[str] = set()
-        self._reused = ReusedNames()
+        self._job_registry = JobRegistry()
         self._slots = Slots()
         self._roster = Roster(describe, complete, self.repairs)
 
@@ -76,37 +75,44 @@ class Tracker:
         """What has waited for an event before `now_s` that did not come."""
         return [step for slot in self._slots.due(now_s) for step in self._let_start(slot)]
 
+    @property
+    def jobs(self) -> dict[str, Track]:
+        """The jobs that are here, by the name their source gives them."""
+        return self._job_registry.jobs
+
+    @property
+    def job_names(self) -> dict[int, str]:
+        """What every job goes by, by number."""
+        return self._job_registry.names
+
     def known_by(self, own: str) -> Track | None:
         """The job that is here and goes by a name (see `job_names`), or None."""
-        for name in (own, own.rpartition("#")[0]):
-            track = self.jobs.get(name)
-            if track is not None and self.job_names[track.number] == own:
-                return track
-        return None
+        return self._job_registry.known_by(own)
 
     def name_at(self, time_s: float, name: str) -> str:
         """What the job goes by that a source called `name` at a time."""
-        return self._reused.at(name, round(time_s * 1000))
+        return self._job_registry.name_at(name, round(time_s * 1000))
 
     # -- jobs ---------------------------------------------------------------------------------
 
     def _job_event(self, time_s: float, kind: int, name: str, extra: Any) -> list[Event] | None:
-        mark = _mark(time_s, kind, extra)
-        own = self._reused.at(name, mark[1])
-        track = self.jobs.get(name)
-        older = track is not None and self.job_names[track.number] != own
+        mark = mark_of(time_s, kind, extra)
+        registry = self._job_registry
+        own = registry.name_at(name, mark[1])
+        track = registry.jobs.get(name)
+        older = track is not None and registry.names[track.number] != own
         if older:
             track = None  # the record is of an earlier job of this name
-        if kind == ev.SUBMITTED and extra.recalled and self._is_known(own, track, mark):
+        if kind == ev.SUBMITTED and extra.recalled and registry.is_known(own, track, mark):
             self._recall(name, track, extra)
             return None
-        if self._was_told(own, kind, mark, track, older):
+        if registry.was_told(own, kind, mark, track, older):
             return None
         if kind == ev.SUBMITTED:
             return self._submitted(time_s, name, track, extra, mark)
         before: list[Event] = []
         if track is None:
-            track = self._new(name, UNSEEN_JOB)
+            track = registry.add(name, UNSEEN_JOB)
             self.repairs["unseen_submission"] += 1
             before = [(time_s, ev.SUBMITTED, track.number, UNSEEN_JOB)]
         track.add(mark)
@@ -120,25 +126,6 @@ class Tracker:
             if not before:
                 raise
             return before  # at least it told that the job is there
-
-    def _was_told(self, own: str, kind: int, mark: Mark, track: Track | None, older: bool) -> bool:
-        """Whether this was told before. Raises `NotApplicableError`: it comes after the end."""
-        if track is not None:
-            return track.was_told(mark, _is_possible(kind, track.state))
-        if own in self._ended:
-            if self._was_told_of_ended(own, kind, mark):
-                return True
-            if kind == ev.SUBMITTED and not older:
-                return False
-        elif not older:
-            return False
-        raise NotApplicableError(AFTER_END)
-
-    def _is_known(self, own: str, track: Track | None, mark: Mark) -> bool:
-        """Whether a recalled submission is of a job already known, not of a later namesake."""
-        if track is not None:
-            return True
-        return own in self._ended and not Track.unpack(self._ended[own]).is_past(mark)
 
     def _recall(self, name: str, track: Track | None, spec: JobSpec) -> None:
         """Keep what the record of a job's end says more than the first did (Torque: user, VO).
@@ -159,29 +146,9 @@ class Tracker:
                 return self._mended("late_submission", [])
             begun = self._begun(name, track)
             before = self._mended("submitted_twice", begun + self._end(name, track, time_s))
-        own = self._reused.at(name, mark[1])
-        if own in self._ended:  # the batch system began to count anew
-            own = self._reused.use_again(name, own, time_s)
-        track = self._new(name, extra, own)
+        track = self._job_registry.submit(name, extra, mark, time_s)
         track.add(mark)
         return [*before, (time_s, ev.SUBMITTED, track.number, extra)]
-
-    def _was_told_of_ended(self, own: str, kind: int, mark: Mark) -> bool:
-        """Whether this was told before of a job that has ended; a submission apart, it now was."""
-        track = Track.unpack(self._ended[own])
-        told = track.was_told(mark, _is_possible(kind, GONE))
-        if not told:
-            if kind == ev.SUBMITTED:
-                return False  # of the next job of this name
-            track.add(mark)
-        self._ended[own] = track.pack()
-        return told
-
-    def _new(self, name: str, spec: JobSpec, own: str = "") -> Track:
-        track = self.jobs[name] = Track(self._next_job, spec)
-        self.job_names[self._next_job] = own or name
-        self._next_job += 1
-        return track
 
     def _mended(self, what: str, events: list[Event]) -> list[Event]:
         self.repairs[what] += 1
@@ -193,12 +160,9 @@ class Tracker:
         """The steps a job event means in the job's present state. Raises `NotApplicableError`."""
         n = track.number
         if kind == ev.CHANGED:
-            asked = extra.get("resources")
-            if asked is not None:  # plain data where it comes from the journal
-                extra = {**extra, "resources": msgspec.convert(asked, Resources)}
             track.spec = msgspec.structs.replace(track.spec, **extra)
             return [(time_s, kind, n, track.spec)]
-        if _is_possible(kind, track.state):
+        if is_possible(kind, track.state):
             return self._step(time_s, kind, name, track, extra)
         running = track.state in (RUNNING, SUSPENDED)
         if kind == ev.STARTED and running:
@@ -239,7 +203,7 @@ class Tracker:
             before = self._roster.resize_run(track.machine, extra - track.cpus, time_s)
             track.cpus = extra
             return [*before, (time_s, kind, n, extra)]
-        track.state = _AFTER[kind]
+        track.state = AFTER[kind]
         return [(time_s, kind, n, extra)]
 
     # -- runs ---------------------------------------------------------------------------------
@@ -342,18 +306,16 @@ class Tracker:
         extra: Any = "unknown",
     ) -> list[Event]:  # fmt: skip
         """The job is gone."""
+        if self.waits_for_slot(name):  # it ends before it began
+            self._slots.let_go((track.machine, track.slot))
+            track.machine, track.slot = -1, ""
         if track.machine >= 0:
             self._roster.end_run(track.machine, track.cpus, time_s)
         track.state = GONE
-        del self.jobs[name]
         self._slots.lost(name)
         self._fuller.discard(name)
         next_run = self._vacate(name, track)
-        self._ended[self.job_names[track.number]] = track.pack()
-        if len(self._ended) > _ENDED_REMEMBERED:
-            own, oldest = self._ended.popitem(last=False)
-            self.job_names.pop(Track.unpack(oldest).number, None)
-            self._reused.forget(own)
+        self._job_registry.end(name, track)
         return [(time_s, kind, track.number, extra), *next_run]
 
     def realign(
@@ -373,79 +335,40 @@ class Tracker:
         while stale := [
             (name, track)
             for name, track in self.jobs.items()
-            if (job := jobs.get(track.number)) is None or not track.agrees_with(job)
+            if (job := jobs.get(track.number)) is None or not self._agrees(name, track, job)
         ]:
             for name, track in stale:  # a start that waited for its slot makes another one stale
                 self._end(name, track, 0.0)
         self._roster.realign(joined, owned)
         return {track.number for track in self.jobs.values()}
 
+    def waits_for_slot(self, name: str) -> bool:
+        """Whether the job's start is known, and held until its slot is free (see `Slots`)."""
+        track = self.jobs[name]
+        return bool(track.slot) and self._slots.holds((track.machine, track.slot), name)
+
+    def _agrees(self, name: str, track: Track, job: Job) -> bool:
+        if self.waits_for_slot(name):  # the engine does not know of the start yet
+            return job.state == QUEUED
+        return track.agrees_with(job)
+
     # -- snapshots ----------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
-            "renamed": [
-                [track.number, self.job_names[track.number]]
-                for name, track in self.jobs.items()
-                if self.job_names[track.number] != name
-            ],
-            "jobs": pack((name, track.pack()) for name, track in self.jobs.items()),
-            "ended": pack(self._ended.items()),
+            "jobs": self._job_registry.save(),
             "machines": self._roster.save(),
             "repairs": dict(self.repairs),
-            "next_job": self._next_job,
             "fuller": sorted(self._fuller),
-            "reused": self._reused.save(),
             "slots": self._slots.save(),
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
-        self.jobs = {name: Track.unpack(packed) for name, packed in unpack(saved["jobs"])}
-        self._ended = OrderedDict((name, packed) for name, packed in unpack(saved["ended"]))
-        self.job_names = {track.number: name for name, track in self.jobs.items()}
-        self.job_names |= dict(saved["renamed"])
-        for own, packed in self._ended.items():
-            self.job_names[Track.unpack(packed).number] = own
+        self._job_registry.restore(saved["jobs"])
         self._roster.restore(saved["machines"])
         self.repairs.clear()
         self.repairs.update(saved["repairs"])
-        self._next_job = saved["next_job"]
         self._fuller = set(saved["fuller"])
-        self._reused.restore(saved["reused"])
         self._slots.restore(saved["slots"])
-
-
-_AFTER = {ev.SUSPENDED: SUSPENDED, ev.RESUMED: RUNNING, ev.HELD: HELD, ev.RELEASED: QUEUED}
-_POSSIBLE = {
-    ev.SUBMITTED: (),
-    ev.STARTED: (QUEUED,),
-    ev.EVICTED: (RUNNING, SUSPENDED),
-    ev.COMPLETED: (RUNNING, SUSPENDED),
-    ev.REMOVED: (QUEUED, RUNNING, SUSPENDED, HELD),
-    ev.SUSPENDED: (RUNNING,),
-    ev.RESUMED: (SUSPENDED,),
-    ev.HELD: (QUEUED,),
-    ev.RELEASED: (HELD,),
-    ev.CHANGED: (QUEUED, RUNNING, SUSPENDED, HELD),
-    ev.RESIZED: (RUNNING, SUSPENDED),
-    ev.DISCONNECTED: (RUNNING, SUSPENDED),
-    ev.RECONNECTED: (RUNNING, SUSPENDED),
-}
-
-
-def _is_possible(kind: int, state: int) -> bool:
-    return state in _POSSIBLE[kind]
-
-
-def _mark(time_s: float, kind: int, extra: Any) -> Mark:
-    """What makes an event the same as another: kind, moment, and machine or reason."""
-    detail = None
-    if kind == ev.STARTED:
-        detail = extra[0]
-    elif isinstance(extra, (str, int)):
-        detail = extra
-    elif kind == ev.CHANGED:
-        detail = repr(extra)
-    return kind, round(time_s * 1000), detail

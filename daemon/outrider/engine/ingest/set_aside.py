@@ -16,6 +16,7 @@ from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
+from outrider.model.resources import Resources
 
 AFTER_END: Final = "after_end"
 IMPOSSIBLE_STATE: Final = "impossible_state"
@@ -29,13 +30,15 @@ REASONS: Final = {
     IMPOSSIBLE_STATE: "its job is not in a state that allows it",
     UNKNOWN_MACHINE: "a meter's reading of a machine that nobody named",
     IMPOSSIBLE_TIME: "its time lies outside the years 1900 to 2500",
-    IMPOSSIBLE_VALUE: "CPUs, watts, a speed or seconds that cannot be",
+    IMPOSSIBLE_VALUE: "CPUs, resources, watts, a speed or seconds that cannot be",
     FAULT: "Outrider itself failed on it; please report it",
 }
 """Every reason, and what it says of the event: a closed list."""
 
 MOST_CPUS: Final = 2**31 - 1
 """Of a job or a machine; batch systems themselves count in 32 bits."""
+_MOST_OF_ANY: Final = 1e15
+"""Of a resource, such as MiB of memory."""
 _MOST_WATTS: Final = 1e9
 _FASTEST: Final = 1e6
 _LONGEST_S: Final = 1e12
@@ -102,8 +105,17 @@ def _is_moment(time_s: float | None) -> bool:
     return time_s is None or FIRST_S <= time_s <= LAST_S
 
 
+def _are_amounts(resources: Resources | None) -> bool:
+    return resources is None or all(0.0 <= n <= _MOST_OF_ANY for _, n in resources.amounts())
+
+
 def _is_job(spec: JobSpec) -> bool:
-    return _is_cpus(spec.cpus) and _is_span(spec.estimate_s) and _is_moment(spec.eligible_s)
+    return (
+        _is_cpus(spec.cpus)
+        and _is_span(spec.estimate_s)
+        and _is_moment(spec.eligible_s)
+        and _are_amounts(spec.resources)
+    )
 
 
 def _is_change(changes: dict[str, Any]) -> bool:
@@ -111,6 +123,7 @@ def _is_change(changes: dict[str, Any]) -> bool:
         _is_cpus(changes.get("cpus", 1))
         and _is_span(changes.get("estimate_s"))
         and _is_moment(changes.get("eligible_s"))
+        and _are_amounts(changes.get("resources"))
     )
 
 
@@ -124,6 +137,7 @@ def _is_machine(spec: MachineSpec) -> bool:
         and isfinite(spec.speed)
         and 0.0 < spec.speed <= _FASTEST
         and all(map(_is_watts, (spec.active_w, spec.idle_w, spec.sleep_w)))
+        and _are_amounts(spec.resources)
     )
 
 

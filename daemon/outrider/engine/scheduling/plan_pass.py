@@ -38,6 +38,8 @@ class PlanRound(QueuedRound):
         policy: that policy, as one that plans.
     """
 
+    asks = "plan"
+
     def __init__(self, seat: Tally, policy: Plans) -> None:
         super().__init__(seat)
         self._planner = policy
@@ -149,13 +151,12 @@ class PlanRound(QueuedRound):
             standing.action, standing.reason = move.action, move.reason
             standing.cluster = site.machine_cluster[move.machine]
             standing.decided_s = site.now
-        seat.decisions += 1
         if move.action == START:
             seat.starts += 1
         else:
             seat.moves[move.action] += 1
         choice = Choice(move.machine, move.reason, move.propensity, move.scores)
-        self._record(seat, job.number, move.action, move.machine, move.cpus, move.reason, choice)
+        self._record_decision(job.number, move.action, move.cpus, choice)
 
     def _carry_out(self, move: Move, job: Job) -> None:
         sink, number = self._sink, job.number

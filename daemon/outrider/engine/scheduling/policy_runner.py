@@ -195,12 +195,11 @@ class Seat:
         )  # fmt: skip
         return self._learn(outcome, site, on_policy), on_policy
 
-    def removed(self, job: Job, reason: str, site: Site, record: Record) -> float | None:
+    def removed(self, job: Job, reason: str, site: Site) -> float | None:
         """A job left the queue without running."""
         standing = self.withdraw(job.number, site)
         if standing is not None and standing.action == DEFER:
-            self.decisions += 1
-            record(self, job.number, DEFER, NOWHERE, 0, f"ended_{reason}", None)
+            self._round.note_end(job.number, reason)
         self.holds.end(job.number, REMOVED_RUN)
         if not self.learns:
             return None

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from outrider.api.capabilities import Groups
 from outrider.api.policy import Policy
-from outrider.engine.plain_data import check_key
+from outrider.engine.plain_data import check_key, check_scores
 from outrider.engine.ports import Sink
 from outrider.engine.scheduling.open_places import OpenPlaces
 from outrider.engine.scheduling.pending_jobs import Line, Standing
@@ -26,6 +26,7 @@ from outrider.model.decisions import (
     NOWHERE,
     START,
     Choice,
+    Decision,
 )
 from outrider.model.jobs import Job
 from outrider.model.resources import Resources
@@ -37,6 +38,7 @@ SHORTEST_HOLD_S: Final = 1.0
 class Tally(Protocol):
     """Who decides, and counts it: the seat."""
 
+    name: str
     policy: Policy
     line: Line
     reconsider_s: float
@@ -55,8 +57,8 @@ class Tally(Protocol):
 Allows = Callable[[int], bool]
 """Whether a job may start on a machine although others wait before it."""
 
-Record = Callable[[Any, int, str, int, int, str, Choice | None], None]
-"""Called for every ledger row: seat, job, action, machine, cpus, reason, choice."""
+Record = Callable[[Decision], None]
+"""Takes every decision: it is written down, carried out, or both."""
 
 
 class Round:
@@ -65,6 +67,9 @@ class Round:
     Args:
         seat: whose policy and whose line.
     """
+
+    asks = "choose"
+    """The policy's method that decides, as errors name it."""
 
     def __init__(self, seat: Tally) -> None:
         self._seat = seat
@@ -82,7 +87,7 @@ class Round:
         Args:
             site: the view.
             sink: carries decisions out; None in shadow.
-            record: writes a ledger row.
+            record: takes every decision.
         """
         self._site, self._sink, self._record = site, sink, record
         self._possible = Possible(site)
@@ -204,7 +209,7 @@ class Round:
         else:
             self._line.hold(number, standing, now + reconsider_s)
         standing.decided_s = now
-        self._note_keep(number, standing, choice.reason, choice)
+        self._note_keep(number, standing, choice)
 
     # -- what is written down -----------------------------------------------------------------
 
@@ -216,19 +221,17 @@ class Round:
         reason = NO_MACHINE if job.is_plain or self._possible(job.spec) else IMPOSSIBLE
         if standing.action != DEFER or standing.reason != reason:
             standing.decided_s = site.now
-            self._note_keep(number, standing, reason, None)
+            self._note_keep(number, standing, Choice(NOWHERE, reason))
 
-    def _note_keep(
-        self, number: int, standing: Standing, reason: str, choice: Choice | None
-    ) -> None:
+    def _note_keep(self, number: int, standing: Standing, choice: Choice) -> None:
+        reason = choice.reason
         if standing.action != DEFER or standing.reason != reason:
             standing.action, standing.reason, standing.cluster = DEFER, reason, NOWHERE
-            self._seat.decisions += 1
-            self._record(self._seat, number, DEFER, NOWHERE, 0, reason, choice)
+            self._record_decision(number, DEFER, 0, choice)
 
     def _note_start(self, job: Job, standing: Standing, choice: Choice) -> None:
         """It starts; in shadow it would, and is not written down again while that stands."""
-        site, seat, number, machine = self._site, self._seat, job.number, choice.machine
+        site, sink, machine = self._site, self._sink, choice.machine
         cpus, cluster, now = job.spec.cpus, site.machine_cluster[machine], site.now
         if standing.hold_since_s is not None:
             standing.end_hold(now)
@@ -237,14 +240,29 @@ class Round:
         if not job.is_plain and job.spec.resources is not None:
             site.resources.take(machine, job.spec.resources)
             self._reserved_resources.append((machine, job.spec.resources))
-        sink, reason = self._sink, choice.reason
         again = sink is None and standing.action == START and standing.cluster == cluster
-        standing.decided_s, standing.action, standing.reason = now, START, reason
-        standing.cluster = cluster
+        standing.decided_s, standing.action, standing.cluster = now, START, cluster
+        standing.reason = choice.reason
         if again:
             return
+        self._seat.starts += 1
+        self._record_decision(job.number, START, cpus, choice)
         if sink is not None:
-            sink.start(number, machine)
+            sink.start(job.number, machine)
+
+    def note_end(self, number: int, reason: str) -> None:
+        """A job that was kept queued left without running."""
+        self._record_decision(number, DEFER, 0, Choice(NOWHERE, f"ended_{reason}"))
+
+    def _record_decision(self, number: int, action: str, cpus: int, choice: Choice) -> None:
+        """The one place where the record of a decision is made, before it is carried out."""
+        seat, scores = self._seat, choice.scores
+        if scores is not None:
+            check_scores(scores, self.asks)
         seat.decisions += 1
-        seat.starts += 1
-        self._record(seat, number, START, machine, cpus, reason, choice)
+        self._record(
+            Decision(
+                self._site.now, number, action, choice.machine, cpus, choice.reason, seat.name,
+                choice.propensity, scores,
+            )
+        )  # fmt: skip

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
-from outrider.engine.accounting.fairness import Fairness
 from outrider.engine.state.machines import FREE, SHUT, TAKEN, Machines
 from outrider.engine.state.packing import pack, unpack
 from outrider.engine.state.runs import Runs
@@ -15,6 +14,14 @@ from outrider.model.jobs import RUNNING, SUSPENDED_STATE, Job
 from outrider.model.localtime import DAY_S, LocalTime
 from outrider.model.machines import MachineSpec
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, utility_of
+
+
+class Shares(Protocol):
+    """What VOs got and are owed, as the accounting knows it."""
+
+    def shares(self, now: float) -> Mapping[str, tuple[float, float]]:
+        """Each VO's share of what was delivered until now, and its target."""
+        ...
 
 
 class Site(Machines):
@@ -43,7 +50,7 @@ class Site(Machines):
         self._reboot_day_s = reboot_day_s
         self.jobs: dict[int, Job] = {}
         self.runs: Runs | None = None
-        self.fairness: Fairness | None = None
+        self.fairness: Shares | None = None
         self.utilities = utilities
 
     def index_runs(self) -> None:

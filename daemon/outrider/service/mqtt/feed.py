@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from outrider.ledger import Journal, OutcomeRecord
-from outrider.model.decisions import Decision
+from outrider.model.decisions import DecisionRow
 from outrider.model.outcomes import COMPLETED_RUN
 
 PIECE_ROWS: Final = 100
 """Rows read, sent and confirmed together: what may be sent a second time after a lost link."""
 
-Numbered: TypeAlias = tuple[int, Decision | OutcomeRecord]
+Numbered: TypeAlias = tuple[int, DecisionRow | OutcomeRecord]
 
 
 class Piece(NamedTuple):

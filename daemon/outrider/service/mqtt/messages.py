@@ -8,7 +8,7 @@ import msgspec
 
 from outrider import __version__
 from outrider.ledger import OutcomeRecord
-from outrider.model.decisions import Decision
+from outrider.model.decisions import DecisionRow
 from outrider.service.core import Core
 from outrider.service.views.counts import job_counts
 
@@ -59,14 +59,14 @@ def _up(core: Core) -> list[bool]:
     return [source.up for source in core.sources.values()]
 
 
-def row_kind(row: Decision | OutcomeRecord) -> str:
+def row_kind(row: DecisionRow | OutcomeRecord) -> str:
     """On which topic a row of the journal is published."""
-    return DECISIONS if isinstance(row, Decision) else EVICTIONS
+    return DECISIONS if isinstance(row, DecisionRow) else EVICTIONS
 
 
-def row_message(seq: int, row: Decision | OutcomeRecord, core: Core) -> bytes:
+def row_message(seq: int, row: DecisionRow | OutcomeRecord, core: Core) -> bytes:
     """A decision as the ledger exports it, or an eviction. Both have `seq`, which never repeats."""
-    if isinstance(row, Decision):
+    if isinstance(row, DecisionRow):
         return _encode({**row.as_row(seq), "would": row.mode == "shadow"})
     return _encode(
         {

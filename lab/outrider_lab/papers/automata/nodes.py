@@ -9,6 +9,7 @@ from outrider.api.policy import Policy
 from outrider.formats.workload import Workload
 from outrider.model.events import COMPLETED, STARTED
 from outrider.replay.grid_run import GridRun
+from outrider.replay.keeping import keep_nothing
 from outrider_lab.papers.automata.schedulers import SeveralSchedulers
 from outrider_lab.papers.automata.workloads import MEAN_RUN_S, node_grid
 from outrider_lab.running.run_spec import RunSpec
@@ -33,7 +34,7 @@ def play_on_nodes(spec: RunSpec) -> dict[str, Any]:
     """
     workload = node_grid(spec.drawn.seed, **dict(spec.drawn.options))
     watch = _Watch(workload)
-    watch.follow(GridRun(workload, [_policy(spec)], lambda *row: None))
+    watch.follow(GridRun(workload, [_policy(spec)], keep_nothing))
     return watch.figures()
 
 

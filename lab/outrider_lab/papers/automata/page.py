@@ -38,7 +38,7 @@ def html(result: Mapping[str, Any]) -> str:
     """The page.
 
     Args:
-        result: what `outrider_lab.papers.automata.reproduce` returned.
+        result: what `outrider_lab.running.study.run_study` returned.
     """
     return page(_TITLE, _parts(result))
 

@@ -42,7 +42,7 @@ def html(result: Mapping[str, Any]) -> str:
     """The page.
 
     Args:
-        result: what `outrider_lab.papers.mcgough.reproduce` returned, random among its rows.
+        result: what `outrider_lab.running.study.run_study` returned, random among its rows.
     """
     return page(_TITLE, _parts(result))
 

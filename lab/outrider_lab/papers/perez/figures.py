@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from outrider.formats.workload import Floats, Workload
-from outrider.model.decisions import SHRINK, START, Choice
+from outrider.model.decisions import SHRINK, START, Decision
 
 CLASSES: Final = ("interactive", "batch")
 PARTS: Final = ("mean", "std", "median", "p90", "p95", "max")
@@ -55,20 +55,16 @@ class FirstStarts:
     """
 
     def __init__(self, workload: Workload) -> None:
-        self._number = {name: number for number, name in enumerate(workload.job_names)}
         self.start_s: Floats = np.full(len(workload.job_names), np.nan)
         self.refused: set[int] = set()
 
-    def keep(
-        self, time_s: float, job: str, action: str, machine: str | None, cpus: int, reason: str,
-        policy: str, choice: Choice | None,
-    ) -> None:  # fmt: skip
+    def keep(self, decision: Decision) -> None:
         """Take a decision of the acting policy."""
-        number = self._number[job]
-        if reason == REFUSED:
-            self.refused.add(number)
-        if action in _STARTS and np.isnan(self.start_s[number]):
-            self.start_s[number] = time_s
+        job = decision.job
+        if decision.reason == REFUSED:
+            self.refused.add(job)
+        if decision.action in _STARTS and np.isnan(self.start_s[job]):
+            self.start_s[job] = decision.time_s
 
 
 def figures_of(

@@ -26,7 +26,7 @@ def html(result: Mapping[str, Any]) -> str:
     """The page.
 
     Args:
-        result: what `outrider_lab.papers.perez.reproduce` returned, with at least one row.
+        result: what `outrider_lab.running.study.run_study` returned, with at least one row.
     """
     return page(_TITLE, _parts(result))
 

@@ -53,7 +53,7 @@ def html(result: Mapping[str, Any]) -> str:
     """The page.
 
     Args:
-        result: what `outrider_lab.papers.vengerov.reproduce` returned, with rows.
+        result: what `outrider_lab.running.study.run_study` returned, with rows.
     """
     return page(_TITLE, _parts(result))
 

@@ -10,11 +10,11 @@ from outrider.engine import Seat
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.formats.workload import Workload
-from outrider.model.decisions import Choice
 from outrider.model.events import COMPLETED
 from outrider.model.localtime import TraceTime
 from outrider.model.utility import TimeUtility
-from outrider.replay.run import ReplayRecorder, TraceRun
+from outrider.replay.keeping import ReplayRecorder, keep_nothing
+from outrider.replay.run import TraceRun
 from outrider.simulation.grid_site import GridSite, Run
 
 _ROUNDING_S: Final = 1e-7
@@ -58,11 +58,5 @@ class StepRun(TraceRun):
         grid = (WholeStepGrid if whole_steps else GridSite)(workload, until_s, utilities)
         site = Site(clock, [], utilities=utilities)
         accounting = Accounting(clock, {}, False, utilities=utilities)
-        recorder = ReplayRecorder(workload.job_names, workload.machine_names, site, _keep_nothing)
-        super().__init__(
-            grid, site, accounting, [Seat(policy, True, _RECONSIDER_S, exact=False)], recorder
-        )
-
-
-def _keep_nothing(*row: float | str | Choice | None) -> None:
-    """Nobody reads the decisions."""
+        seats = [Seat(policy, True, _RECONSIDER_S, exact=False)]
+        super().__init__(grid, site, accounting, seats, ReplayRecorder(keep_nothing))

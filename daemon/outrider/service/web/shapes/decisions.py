@@ -1,6 +1,8 @@
 """The shape of a decision, as the ledger has it."""
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from outrider.service.web.shapes.values import Count, Mode, Unknown
 
@@ -21,4 +23,11 @@ class DecisionRow(Struct):
     scores: dict[str, Unknown] | None
     input_age_s: Unknown
     input: str
+    gate: Annotated[
+        str | None,
+        Meta(
+            description="The gate's answer: `act`, `would`, or `refused: ` with the reason; null "
+            "where nothing was to be carried out."
+        ),
+    ] = None
     jobs: list[str] | None = None

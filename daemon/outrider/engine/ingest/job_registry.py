@@ -1,0 +1,134 @@
+"""The jobs that sources have named: their numbers, what each goes by, and who has ended."""
+
+from collections import OrderedDict
+from typing import Any, Final
+
+from outrider.engine.ingest.job_history import GONE, Mark, Track, is_possible
+from outrider.engine.ingest.reused_names import ReusedNames
+from outrider.engine.ingest.set_aside import AFTER_END, NotApplicableError
+from outrider.engine.state.packing import pack, unpack
+from outrider.model import events as ev
+from outrider.model.jobs import JobSpec
+
+ENDED_REMEMBERED: Final = 200_000
+"""Jobs that ended and whose records are still recognised when they are told again."""
+
+
+class JobRegistry:
+    """Jobs by the names that their sources give them.
+
+    Attributes:
+        jobs: those that are here, by the name their source gives them.
+        names: what every job goes by, by number: that name, unless another job had it before.
+    """
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, Track] = {}
+        self.names: dict[int, str] = {}
+        # packed: a history takes a kilobyte, and hundreds of thousands of jobs end in a busy week
+        self._ended: OrderedDict[str, bytes] = OrderedDict()
+        self._reused = ReusedNames()
+        self._next = 0
+
+    def name_at(self, name: str, time_ms: int) -> str:
+        """What the job goes by that a source called `name` at a time, in milliseconds."""
+        return self._reused.at(name, time_ms)
+
+    def known_by(self, own: str) -> Track | None:
+        """The job that is here and goes by a name (see `names`), or None."""
+        for name in (own, own.rpartition("#")[0]):
+            track = self.jobs.get(name)
+            if track is not None and self.names[track.number] == own:
+                return track
+        return None
+
+    def is_known(self, own: str, track: Track | None, mark: Mark) -> bool:
+        """Whether a recalled submission is of a job already known, not of a later namesake."""
+        if track is not None:
+            return True
+        return own in self._ended and not Track.unpack(self._ended[own]).is_past(mark)
+
+    def was_told(self, own: str, kind: int, mark: Mark, track: Track | None, older: bool) -> bool:
+        """Whether an event was told before.
+
+        Args:
+            own: what its job goes by.
+            kind: of the event.
+            mark: what makes it the same as another.
+            track: the job, if it is here.
+            older: the event is of an earlier job of a name that another has now.
+
+        Raises:
+            NotApplicableError: it comes after its job's end.
+        """
+        if track is not None:
+            return track.was_told(mark, is_possible(kind, track.state))
+        if own in self._ended:
+            if self._was_told_of_ended(own, kind, mark):
+                return True
+            if kind == ev.SUBMITTED and not older:
+                return False
+        elif not older:
+            return False
+        raise NotApplicableError(AFTER_END)
+
+    def _was_told_of_ended(self, own: str, kind: int, mark: Mark) -> bool:
+        """Whether this was told before of a job that has ended; a submission apart, it now was."""
+        track = Track.unpack(self._ended[own])
+        told = track.was_told(mark, is_possible(kind, GONE))
+        if not told:
+            if kind == ev.SUBMITTED:
+                return False  # of the next job of this name
+            track.add(mark)
+        self._ended[own] = track.pack()
+        return told
+
+    def submit(self, name: str, spec: JobSpec, mark: Mark, time_s: float) -> Track:
+        """A job that nobody knew is submitted; one of its name that has ended is another."""
+        own = self._reused.at(name, mark[1])
+        if own in self._ended:  # the batch system began to count anew
+            own = self._reused.use_again(name, own, time_s)
+        return self.add(name, spec, own)
+
+    def add(self, name: str, spec: JobSpec, own: str = "") -> Track:
+        """A job gets a number; it goes by `own`, or by the name that its source gives it."""
+        track = self.jobs[name] = Track(self._next, spec)
+        self.names[self._next] = own or name
+        self._next += 1
+        return track
+
+    def end(self, name: str, track: Track) -> None:
+        """A job is gone. Its history is kept, for its records may be told again."""
+        del self.jobs[name]
+        self._ended[self.names[track.number]] = track.pack()
+        if len(self._ended) > ENDED_REMEMBERED:
+            own, oldest = self._ended.popitem(last=False)
+            self.names.pop(Track.unpack(oldest).number, None)
+            self._reused.forget(own)
+
+    # -- snapshots ----------------------------------------------------------------------------
+
+    def save(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "renamed": [
+                [track.number, self.names[track.number]]
+                for name, track in self.jobs.items()
+                if self.names[track.number] != name
+            ],
+            "jobs": pack((name, track.pack()) for name, track in self.jobs.items()),
+            "ended": pack(self._ended.items()),
+            "next_job": self._next,
+            "reused": self._reused.save(),
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        self.jobs = {name: Track.unpack(packed) for name, packed in unpack(saved["jobs"])}
+        self._ended = OrderedDict((name, packed) for name, packed in unpack(saved["ended"]))
+        self.names = {track.number: name for name, track in self.jobs.items()}
+        self.names |= dict(saved["renamed"])
+        for own, packed in self._ended.items():
+            self.names[Track.unpack(packed).number] = own
+        self._next = saved["next_job"]
+        self._reused.restore(saved["reused"])

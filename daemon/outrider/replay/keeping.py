@@ -1,0 +1,55 @@
+"""What becomes of a replay's decisions: nothing, their hash, or a ledger file beside it."""
+
+from collections.abc import Callable
+
+from outrider.engine import Seat
+from outrider.ledger import LedgerFile, LedgerHash
+from outrider.model.decisions import NOWHERE, Decision, DecisionRow, Names
+from outrider.model.jobs import Job
+
+Keep = Callable[[Decision], None]
+"""Takes every decision of a run, of every seat, in order."""
+
+
+class ReplayRecorder:
+    """The engine's recorder in a replay.
+
+    Args:
+        keep: takes the decisions.
+    """
+
+    def __init__(self, keep: Keep) -> None:
+        self.decided = keep
+
+    def ended(
+        self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,
+        reward: float | None, on_policy: bool,
+    ) -> None:  # fmt: skip
+        """Outcomes are in the report; a replay's ledger holds decisions only."""
+
+
+def keep_nothing(decision: Decision) -> None:
+    """Nobody reads the decisions of this run."""
+
+
+def hashed(digest: LedgerHash, names: Names) -> Keep:
+    """Keeps nothing of a decision but its part in the hash; `names` are those of the trace."""
+    add, jobs, machines = digest.add, names.job_names, names.machine_names
+
+    def keep(decision: Decision) -> None:
+        machine = decision.machine
+        place = None if machine == NOWHERE else machines[machine]
+        add(decision.time_s, jobs[decision.job], decision.action, place, decision.cpus)
+
+    return keep
+
+
+def hashed_and_written(digest: LedgerHash, names: Names, ledger: LedgerFile, mode: str) -> Keep:
+    """Hashes every decision and writes it to a ledger file, as made in a mode."""
+
+    def keep(decision: Decision) -> None:
+        row = DecisionRow.of(decision, names, mode)
+        digest.add_decision(row)
+        ledger.add(row)
+
+    return keep

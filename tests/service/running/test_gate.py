@@ -1,0 +1,49 @@
+"""What the gate answers stands in the row of each decision that would change something."""
+
+from typing import Any
+
+import pytest
+
+from outrider.api import Batch
+from outrider.model.decisions import DecisionRow
+from outrider.model.events import JOINED, SUBMITTED, NamedEvent
+from outrider.model.jobs import JobSpec
+from outrider.model.machines import MachineSpec
+from outrider.service.views.status import status
+from tests.service.running.test_times import T, core_of
+
+MORNING: list[NamedEvent] = [
+    *((T, JOINED, f"m{n}", MachineSpec("lab")) for n in range(2)),
+    *((T + 1, SUBMITTED, job, JobSpec()) for job in ("1", "2", "3")),
+]
+
+
+def rows_of(age_s: float, **settings: Any) -> tuple[list[DecisionRow], dict[str, Any]]:
+    """The rows of a morning at two machines, told so late, and what the status says of the gate."""
+    core = core_of("log", policies={"fifo": {}}, **settings)
+    batch = Batch(events=MORNING, cursor=None, age_s=age_s)
+    feed = core.take("log", batch, T + 10)
+    while core.step(feed, 100):
+        pass
+    entry = core.entry("log", batch)
+    assert entry is not None
+    return list(entry.decisions), status(core, {})["gate"]
+
+
+@pytest.mark.parametrize(
+    ("age_s", "settings", "answers", "counts"),
+    [
+        (0.0, {}, ["would", "would"], (2, 0, 0)),
+        (0.0, {"max_starts_per_minute": 1}, ["would", "refused: budget"], (1, 0, 1)),
+        (99.0, {"stale_after_s": 30}, ["refused: stale_input"] * 2, (0, 2, 0)),
+    ],
+)
+def test_each_start_says_whether_it_could_have_been_made_and_a_deferral_says_nothing(
+    age_s: float, settings: dict[str, Any], answers: list[str], counts: tuple[int, int, int]
+) -> None:
+    rows, shown = rows_of(age_s, **settings)
+    assert [(row.action, row.gate) for row in rows] == [
+        *(("start", answer) for answer in answers), ("defer", None),
+    ]  # fmt: skip
+    refused = shown["would_refuse"]
+    assert (shown["would_act"], refused["stale_input"], refused["budget"]) == counts
