@@ -35,11 +35,11 @@ def test_a_sound_policy_passes_everything_that_it_declares(
             broken.TakesTheFirstMachine,
             "chose machine 0 .* cannot start there: asked for 1 CPU",
         ),
-        (broken.NeverStarts, "kept the job queued although may_defer is False"),
+        (broken.NeverStarts, "deferred the job although may_defer is False"),
         (broken.DrawsFromTheGlobalGenerator, "a second run with the same seed differs"),
         (broken.SharesItsMemoryThroughTheClass, "a run with others in shadow differs"),
         (broken.ChangesTheSite, "choose\\(\\) changed the site"),
-        (broken.TellsTheChanceOfTheMachine, "it must be that of the cluster, not of the machine"),
+        (broken.TellsTheChanceOfTheMachine, "it must be the cluster.s, not the machine.s"),
         (broken.AlwaysCertain, "with propensity 1;"),
         (broken.SeesTheFuture, "a campus whose future differs differs in decision 1:"),
         (broken.CannotDoWithoutWatts, "test_watts_may_be_unknown: PolicyError: .*TypeError"),
@@ -56,7 +56,7 @@ def test_a_sound_policy_passes_everything_that_it_declares(
         (broken.LearnsFromBeingAsked, "after 50 choices: the score of"),
         (broken.ScoresByWhatIsNoNumber, "must be a finite number: nan"),
         (broken.KnowsOnlyTwoEndings, "test_it_takes_every_ending: .*KeyError: 'removed'"),
-        (broken.SaysNothing, "explain\\(\\) said ''"),
+        (broken.SaysNothing, "explain\\(\\) returned ''"),
         (broken.LeavesAUnitOpen, "timeout does not say its unit; .* ends with '_s'"),
         (broken.HasAForbiddenDefault, "a default of ForbiddenDefault is not among the values"),
         (broken.DoesNotSayWhatASettingIsFor, "SilentSettings.grace_s has no description"),
@@ -67,7 +67,7 @@ def test_a_sound_policy_passes_everything_that_it_declares(
         (broken.PlansMoreThanThereIs, "machine 0 has 1 CPUs too few"),
         (broken.PlansOnAMachineThatIsNotThere, "there is no machine 99"),
         (broken.PlansAJobTwice, "was moved already"),
-        (broken.StartsOnFewerCpus, "a start gives all 2 CPUs it asks for"),
+        (broken.StartsOnFewerCpus, "a start gives all 2 CPUs it requests"),
         (broken.PlansNothing, "no plan ever moved a job"),
         (broken.PlansWithoutAReason, "the reason must be a word or two: ''"),
         (broken.SpoilsTheQueue, "plan\\(\\) changed the site"),
@@ -90,7 +90,9 @@ def test_a_question_that_does_not_apply_is_told_as_such() -> None:
 
     answers = check_policy(Unsure)
     name = PolicyConformance.test_propensities_are_the_frequencies_of_its_choices.__name__
-    assert answers.pop(name).startswith("does not apply: it says that it does not know")
+    assert answers.pop(name).startswith(
+        "does not apply: it declares that its propensities are unknown"
+    )
     assert set(answers.values()) == {"passed"} | UNDECLARED
 
 
@@ -125,5 +127,5 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
 
     with pytest.raises(NotConforming) as told:
         check_policy(Twice)
-    assert "explain() said" in str(told.value)
+    assert "explain() returned" in str(told.value)
     assert "does not say its unit" in str(told.value)
