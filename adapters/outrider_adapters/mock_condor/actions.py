@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import Final
 
 from outrider_adapters.mock_condor.bindings import JobAction, JobStatus
+from outrider_adapters.mock_condor.claims import QueuedJob, Slot
 from outrider_adapters.mock_condor.event_log import EventLog
-from outrider_adapters.mock_condor.queue import JobQueue, QueuedJob
+from outrider_adapters.mock_condor.queue import JobQueue
 from outrider_adapters.mock_condor.runs import (
     EVICTED_CODE,
     LEFT_QUEUE_CODE,
     VACATED_FAST_CODE,
     Runs,
 )
-from outrider_adapters.mock_condor.startd import Slot
 
 SUCCESS: Final = "TotalSuccess"
 BAD_STATUS: Final = "TotalBadStatus"

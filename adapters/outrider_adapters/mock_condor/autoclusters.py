@@ -9,7 +9,7 @@ autocluster.
 from collections.abc import Iterable
 
 from outrider_adapters.mock_condor.bindings import ClassAd, ExprTree
-from outrider_adapters.mock_condor.queue import QueuedJob
+from outrider_adapters.mock_condor.claims import QueuedJob
 
 _OF_JOBS = ("Requirements", "Rank")
 _OF_SLOTS = ("Start", "Rank")

@@ -1,8 +1,13 @@
 """The part of HTCondor's configuration that the mock pool supports."""
 
+from typing import Final
+
 import msgspec
 
-from outrider_adapters.mock_condor.matchmaking import PRE_JOB_RANK
+PRE_JOB_RANK: Final = (
+    "(10000000 * My.Rank) + (1000000 * (RemoteOwner is undefined)) - (100000 * Cpus) - Memory"
+)
+"""HTCondor's default ``NEGOTIATOR_PRE_JOB_RANK``: machines' ``RANK`` first, then small slots."""
 
 
 class PoolConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,8 @@ from typing import NamedTuple, TypeAlias
 
 from outrider_adapters.mock_condor.ads import at_time, holds
 from outrider_adapters.mock_condor.bindings import ClassAdException, ExprTree
-from outrider_adapters.mock_condor.queue import JobQueue, QueuedJob
+from outrider_adapters.mock_condor.claims import QueuedJob
+from outrider_adapters.mock_condor.queue import JobQueue
 
 JobSpec: TypeAlias = str | int | Sequence[str] | ExprTree
 

@@ -7,14 +7,9 @@ from outrider_adapters.mock_condor.accountant import Accountant
 from outrider_adapters.mock_condor.ads import as_of, number
 from outrider_adapters.mock_condor.autoclusters import Autoclusters
 from outrider_adapters.mock_condor.bindings import ClassAd, ExprTree
-from outrider_adapters.mock_condor.queue import JobQueue, QueuedJob
+from outrider_adapters.mock_condor.claims import QueuedJob, Slot
+from outrider_adapters.mock_condor.queue import JobQueue
 from outrider_adapters.mock_condor.runs import Runs
-from outrider_adapters.mock_condor.startd import Slot
-
-PRE_JOB_RANK: Final = (
-    "(10000000 * My.Rank) + (1000000 * (RemoteOwner is undefined)) - (100000 * Cpus) - Memory"
-)
-"""HTCondor's default ``NEGOTIATOR_PRE_JOB_RANK``: machines' ``RANK`` first, then small slots."""
 
 _ROUNDING_CPUS: Final = 1e-6
 """A smaller remainder of a share (CPUs) is a rounding error."""

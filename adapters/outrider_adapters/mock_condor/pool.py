@@ -14,6 +14,7 @@ from outrider_adapters.mock_condor.bindings import (
     ExprTree,
     SubmitResult,
 )
+from outrider_adapters.mock_condor.claims import QueuedJob, Slot
 from outrider_adapters.mock_condor.collector import AdStore, Collector
 from outrider_adapters.mock_condor.config import PoolConfig
 from outrider_adapters.mock_condor.daemons import daemon_ads, schedd_name
@@ -22,10 +23,10 @@ from outrider_adapters.mock_condor.faults import Faults, Transport
 from outrider_adapters.mock_condor.machines import Machine
 from outrider_adapters.mock_condor.matchmaking import Cycle, Matchmaker
 from outrider_adapters.mock_condor.negotiator import Negotiator
-from outrider_adapters.mock_condor.queue import JobQueue, QueuedJob
+from outrider_adapters.mock_condor.queue import JobQueue
 from outrider_adapters.mock_condor.runs import EVICTED_CODE, Runs
 from outrider_adapters.mock_condor.schedd import Schedd
-from outrider_adapters.mock_condor.startd import Slot, Startd
+from outrider_adapters.mock_condor.startd import Startd
 from outrider_adapters.mock_condor.submitting import job_ad, sleeping_s, submitter_of
 
 _CHARGES: Final = frozenset({"acctgroup", "acctgroupuser", "accountinggroup"})

@@ -1,96 +1,10 @@
 """The job queue: all jobs that have not left, and the ads of those that have."""
 
-import math
 from collections import defaultdict, deque
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, TypeAlias
 
-from outrider_adapters.mock_condor.ads import number
 from outrider_adapters.mock_condor.bindings import ClassAd, JobStatus
-
-if TYPE_CHECKING:
-    from outrider_adapters.mock_condor.startd import Slot
-
-JobId: TypeAlias = tuple[int, int]
-
-_LEAST: Final = -(2**31)
-_ORDER: Final = (
-    ("PreJobPrio1", _LEAST),
-    ("PreJobPrio2", _LEAST),
-    ("JobPrio", 0),
-    ("PostJobPrio1", _LEAST),
-    ("PostJobPrio2", _LEAST),
-)
-"""Attributes by which jobs of one user are ordered, largest first, and their default values."""
-
-
-class QueuedJob:
-    """A job: its ad, and the hidden state of its run.
-
-    Attributes:
-        run_s: true run time, seconds; `math.inf`: it never ends by itself.
-        submitter: the submitter that its usage is charged to, such as ``alice@mock.local``.
-        slot: the slot it runs on, or None.
-        ends_s: when its run will end, while it runs.
-        left_s: seconds left of the run when it was suspended.
-        autocluster: number of its autocluster, 0 while unknown.
-    """
-
-    __slots__ = (
-        "_sort_key",
-        "ad",
-        "autocluster",
-        "ends_s",
-        "id",
-        "left_s",
-        "run_s",
-        "slot",
-        "submitter",
-    )
-
-    def __init__(self, ad: ClassAd, submitter: str, run_s: float) -> None:
-        self.id: JobId = (ad["ClusterId"], ad["ProcId"])
-        self.ad = ad
-        self.submitter = submitter
-        self.run_s = run_s
-        self.slot: Slot | None = None
-        self.ends_s = math.inf
-        self.left_s = 0.0
-        self.autocluster = 0
-        self._sort_key: tuple[float, ...] | None = None
-
-    @property
-    def name(self) -> str:
-        """``cluster.proc``."""
-        return f"{self.id[0]}.{self.id[1]}"
-
-    @property
-    def running_slot(self) -> "Slot":
-        """The slot of a running job.
-
-        Raises:
-            LookupError: it is not running.
-        """
-        if self.slot is None:
-            raise LookupError(f"job {self.name} does not run")
-        return self.slot
-
-    @property
-    def status(self) -> int:
-        """``JobStatus``."""
-        return int(self.ad["JobStatus"])
-
-    def sort_key(self) -> tuple[float, ...]:
-        """Sort key among jobs of one user: priorities, then time of submission, then id."""
-        if self._sort_key is None:
-            ranks = [-number(self.ad.get(name), unset) for name, unset in _ORDER]
-            self._sort_key = (*ranks, self.ad["QDate"], *self.id)
-        return self._sort_key
-
-    def invalidate(self) -> None:
-        """Drop cached values after a change of the ad."""
-        self.autocluster = 0
-        self._sort_key = None
+from outrider_adapters.mock_condor.claims import JobId, QueuedJob
 
 
 class JobQueue:

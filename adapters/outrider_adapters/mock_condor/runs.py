@@ -6,9 +6,9 @@ from typing import Final
 
 from outrider_adapters.mock_condor.accountant import Accountant
 from outrider_adapters.mock_condor.bindings import JobStatus
+from outrider_adapters.mock_condor.claims import BUSY, CLAIMED, SUSPENDED, QueuedJob, Slot
 from outrider_adapters.mock_condor.event_log import EventLog
-from outrider_adapters.mock_condor.queue import JobQueue, QueuedJob
-from outrider_adapters.mock_condor.startd import BUSY, CLAIMED, SUSPENDED, Slot
+from outrider_adapters.mock_condor.queue import JobQueue
 
 EVICTED_CODE: Final = 1005
 """``VacateReasonCode`` of an owner's return, a drain, a preemption and condor_vacate_job."""

@@ -1,9 +1,9 @@
 """The client of the schedd."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
-from outrider_adapters.mock_condor.actions import SUCCESS
+from outrider_adapters.mock_condor.actions import SUCCESS, Actions
 from outrider_adapters.mock_condor.ads import at_time, holds, projected
 from outrider_adapters.mock_condor.bindings import (
     ClassAd,
@@ -13,11 +13,12 @@ from outrider_adapters.mock_condor.bindings import (
     JobAction,
     SubmitResult,
 )
+from outrider_adapters.mock_condor.claims import QueuedJob
+from outrider_adapters.mock_condor.config import PoolConfig
+from outrider_adapters.mock_condor.event_log import EventLog
+from outrider_adapters.mock_condor.faults import Transport
 from outrider_adapters.mock_condor.job_specs import JobSpec, select_jobs
-from outrider_adapters.mock_condor.queue import QueuedJob
-
-if TYPE_CHECKING:
-    from outrider_adapters.mock_condor.pool import MockPool
+from outrider_adapters.mock_condor.queue import JobQueue
 
 _IMMUTABLE: Final = frozenset(
     {"clusterid", "procid", "globaljobid", "owner", "user", "qdate", "jobstatus", "mytype"}
@@ -32,6 +33,31 @@ _COUNTERS: Final = (
 )
 
 
+class SchedulerDaemon(Protocol):
+    """What a client of the schedd reaches: the queue, and what may be done to it."""
+
+    now_s: float
+    config: PoolConfig
+    transport: Transport
+    log: EventLog
+    queue: JobQueue
+    actions: Actions
+
+    def set_job_attribute(self, job: QueuedJob, name: str, expression: str) -> None:
+        """Change one attribute of a job's ad."""
+        ...
+
+    def submit(
+        self, user: str, description: Mapping[str, str], run_s: float | None, count: int = 1
+    ) -> SubmitResult:
+        """Submit jobs as this user."""
+        ...
+
+    def request_cycle(self) -> None:
+        """Ask for a negotiation cycle."""
+        ...
+
+
 class Schedd:
     """A client with the calls of ``htcondor2.Schedd``, and the identity of one user.
 
@@ -43,7 +69,7 @@ class Schedd:
         HTCondorException: the schedd does not answer.
     """
 
-    def __init__(self, pool: "MockPool", user: str) -> None:
+    def __init__(self, pool: SchedulerDaemon, user: str) -> None:
         self._pool = pool
         self._user = user
 

@@ -173,7 +173,7 @@ class Ingestion:
             counts += by_kind
         tallies = [file.tally for file in self._files.values()]
         formats = sorted({file.format_name for file in self._files.values() if file.format_name})
-        measured = report(self.site, self.accounting, None)
+        measured = report(self.site, self.accounting)
         kept = ("jobs", "wait_s", "goodput_s", "badput_s", "work_s", "starts", "evictions")
         return {
             "files": [str(file.path) for file in self._files.values()],

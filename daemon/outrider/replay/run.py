@@ -95,7 +95,8 @@ class TraceRun:
             self.accounting, self.site, end_s, self.simulation.unfinished_run_s()
         )
         seat = self.seats[0] if self.seats else None
-        out = report(self.site, self.accounting, seat)
+        deferred_s = None if seat is None else seat.longest_deferral_s(self.site.now)
+        out = report(self.site, self.accounting, deferred_s)
         cpu_s = span_s * self._cpus()
         facts = {
             "span_s": span_s,
@@ -192,4 +193,4 @@ class CampusRun(TraceRun):
     def _judged_holds(self, seat: Seat, end_s: float) -> dict[str, Any]:
         """Which deferred jobs could have completed, by the trace; no policy knows this."""
         bad = np.isnan(self.campus.run_s[self.campus.submit_s <= end_s])
-        return judge(seat.holds.by_job(seat.line.waiting, end_s), bad)
+        return judge(seat.holds.by_job(seat.deferred_s(end_s)), bad)

@@ -57,7 +57,7 @@ class DaemonView:
 
     def sentence(self) -> str:
         """What the daemon saw and thinks, in one sentence."""
-        return sentence(self.core, report(self.core.site, self.core.accounting, None))
+        return sentence(self.core, report(self.core.site, self.core.accounting))
 
     def ready(self) -> tuple[bool, list[str]]:
         """Whether the daemon does its work, and if not, why."""

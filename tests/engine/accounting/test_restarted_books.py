@@ -40,7 +40,7 @@ def test_books_that_restart_end_as_those_that_never_did(metered: bool) -> None:
         until = at + chance.randrange(1, len(told) // 25)
         for engine in (spared, stopped):
             engine.feed(told[at:until])
-        report(stopped.site, stopped.accounting, None)
+        report(stopped.site, stopped.accounting)
         if chance.random() < 0.5:
             state = saved(stopped)
             stopped = books(play)

@@ -72,7 +72,9 @@ class Live:
         """The report, decisions and repairs."""
         self.engine.finish(self.site.now)
         return {
-            "report": report(self.site, self.accounting, self.seats[0]),
+            "report": report(
+                self.site, self.accounting, self.seats[0].longest_deferral_s(self.site.now)
+            ),
             "rows": self.recorder.rows,
             "repairs": dict(self.intake.tracker.repairs),
         }

@@ -11,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.engine.scheduling.pending_jobs import Standing
 from outrider.engine.state.packing import pack, unpack
 from outrider.model.outcomes import COMPLETED_RUN, REMOVED_RUN
 
@@ -63,18 +62,14 @@ class Holds:
         if self._gone_s is not None:
             self._gone_s[job] = held_s
 
-    def by_job(self, waiting: Mapping[int, Standing], now: float) -> dict[int, float]:
-        """Seconds for which each held job was held; of jobs that are gone only where exact.
+    def by_job(self, waiting: Mapping[int, float]) -> dict[int, float]:
+        """Seconds for which each deferred job was deferred; of jobs that are gone only where exact.
 
         Args:
-            waiting: what stands for the jobs in line: holds that go on count until `now`.
-            now: event time.
+            waiting: seconds so far of jobs that wait now, by number.
         """
         held = dict(self._held_s)
-        for job, standing in waiting.items():
-            held_s = standing.held_s
-            if standing.hold_since_s is not None:
-                held_s += now - standing.hold_since_s
+        for job, held_s in waiting.items():
             held[job] = held.get(job, 0.0) + held_s
         return (self._gone_s or {}) | {j: s for j, s in held.items() if s >= self._least_s}
 

@@ -1,4 +1,4 @@
-"""One report for replay, ingest and status, made from site, accounting and a seat."""
+"""One report for replay, ingest and status, made from site and accounting."""
 
 from collections.abc import Iterable
 from math import isnan
@@ -7,7 +7,6 @@ from typing import Any
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.distribution import Distribution, summary
 from outrider.engine.accounting.energy import PURPOSES
-from outrider.engine.scheduling.policy_runner import Seat
 from outrider.engine.state.site import Site
 from outrider.model.jobs import RUNNING, SUSPENDED_STATE
 
@@ -107,8 +106,16 @@ def _work(accounting: Accounting) -> dict[str, Any]:
     return parts
 
 
-def report(site: Site, accounting: Accounting, seat: Seat | None) -> dict[str, Any]:
-    """The measured part of one run's object in ``outrider replay --json``."""
+def report(
+    site: Site, accounting: Accounting, longest_defer_s: float | None = None
+) -> dict[str, Any]:
+    """The measured part of one run's object in ``outrider replay --json``.
+
+    Args:
+        site: of the run.
+        accounting: of the run.
+        longest_defer_s: longest time for which a policy deferred a job; None: none is reported.
+    """
     unfinished = len(site.jobs)
     return {
         "jobs": {
@@ -121,7 +128,7 @@ def report(site: Site, accounting: Accounting, seat: Seat | None) -> dict[str, A
         "wait_s": _waits(accounting, site),
         "overhead_s": {"all": summary([accounting.overhead])},
         "bounded_slowdown": {"all": summary([accounting.slowdown])},
-        "defer_s": {"max": _longest_hold_s(site, seat)},
+        "defer_s": {"max": longest_defer_s},
         "energy_wh": energy_wh(accounting, site),
         "energy_measured_wh": energy_measured_wh(accounting, site),
         "goodput_s": accounting.goodput_s,
@@ -138,15 +145,3 @@ def _per_step(site: Site, accounting: Accounting) -> float | None:
     """Productivity: utility a second (Vengerov 2005, section 2); None before time has passed."""
     span_s = site.now - (accounting.begin_s or 0.0)
     return accounting.utility.total / span_s if span_s > 0 else None
-
-
-def _longest_hold_s(site: Site, seat: Seat | None) -> float | None:
-    if seat is None:
-        return None
-    longest = seat.longest_hold_s
-    for standing in seat.line.waiting.values():
-        held_s = standing.held_s
-        if standing.hold_since_s is not None:
-            held_s += site.now - standing.hold_since_s
-        longest = max(longest, held_s)
-    return longest

@@ -40,6 +40,11 @@ class Standing:
         self.hold_since_s: float | None = None
         self.held_s = 0.0
 
+    def deferred_s(self, now: float) -> float:
+        """For how long it was kept by choice until now."""
+        going_on_s = 0.0 if self.hold_since_s is None else now - self.hold_since_s
+        return self.held_s + going_on_s
+
     def end_hold(self, now: float) -> None:
         """Kept by choice until now, but no longer."""
         if self.hold_since_s is not None:

@@ -174,6 +174,14 @@ class Seat:
         if ending is not EVICTED_RUN:
             self.holds.end(job.number, ending)
 
+    def deferred_s(self, now: float) -> dict[int, float]:
+        """For how long the jobs that wait were deferred until now, by number."""
+        return {number: s.deferred_s(now) for number, s in self.line.waiting.items()}
+
+    def longest_deferral_s(self, now: float) -> float:
+        """For how long any job was deferred, those that wait until now included."""
+        return max(self.longest_hold_s, *self.deferred_s(now).values(), 0.0)
+
     def calibration(self, now: float) -> dict[str, Any] | None:
         """How true its predictions were until now; None where the policy predicts nothing."""
         return None if self.predictions is None else self.predictions.report(now)

@@ -18,7 +18,7 @@ _ALL_MEASURED = 1.0 - 1e-9
 def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
     """The object of ``/api/v1/status``; `extra` is what the core does not know."""
     accounting, site = core.accounting, core.site
-    figures = report(site, accounting, None)
+    figures = report(site, accounting)
     buckets = [0] * (len(WAIT_BOUNDS_S) + 1)
     for waits in accounting.waits.values():
         buckets = [a + b for a, b in zip(buckets, waits.buckets, strict=True)]

@@ -35,7 +35,7 @@ class Utility(Struct):
 
 def utility(core: Core) -> Answer:
     """What the site is worth to a job now."""
-    figures = report(core.site, core.accounting, None)
+    figures = report(core.site, core.accounting)
     return {
         "mode": core.config.mode,
         "now_s": core.now_s,
