@@ -143,6 +143,8 @@ class WatchingAdapter(CondorAdapter):
     The pool knows no threads: every look holds the lock, and so must who moves the pool.
     """
 
+    api_version = 1
+
     name = "watching"
     description = "a mock pool that somebody else moves"
 
