@@ -22,7 +22,7 @@ UNCHOSEN: Final = frozenset({NO_MACHINE, IMPOSSIBLE})
 """Reasons of a `defer` that nobody chose: such a job waits for a machine, not for its policy."""
 
 
-class Choice:
+class Choice(msgspec.Struct, gc=False):
     """What a policy answers when it is asked where a job should run.
 
     Attributes:
@@ -34,19 +34,10 @@ class Choice:
         scores: the best few alternatives, name to score, or None when nobody asked for them.
     """
 
-    __slots__ = ("machine", "propensity", "reason", "scores")
-
-    def __init__(
-        self,
-        machine: int,
-        reason: str,
-        propensity: float | None = None,
-        scores: dict[str, float] | None = None,
-    ) -> None:
-        self.machine = machine
-        self.reason = reason
-        self.propensity = propensity
-        self.scores = scores
+    machine: int
+    reason: str
+    propensity: float | None = None
+    scores: dict[str, float] | None = None
 
 
 class Move(msgspec.Struct, frozen=True, gc=False):
