@@ -69,7 +69,6 @@ class Accounting:
         """Bring all figures up to what is noted: until more is noted, reading changes nothing."""
         self._jobs.work_out()
         self.energy.work_out()
-        self.fairness.work_out()
 
     def _worked_out(self) -> JobBook:
         self._jobs.work_out()

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping
 from math import exp2, inf
 from typing import Any, Final
 
-import numpy as np
-
 from outrider.model.errors import ConfigurationError
 
 _LN2: Final = 0.6931471805599453
@@ -32,9 +30,6 @@ def check_targets(targets: Mapping[str, float], where: str) -> None:
 class Fairness:
     """CPU-seconds delivered to each VO, running jobs counted to the moment of asking.
 
-    Changes are noted only, and worked out many at a time: every full hour, and when somebody asks.
-    Additions keep the order in which they were noted, so that no sum depends on when that was.
-
     Args:
         targets: share owed to each VO, summing to 1; empty: every VO seen is owed the same.
         half_life_s: of the windowed figure; service counts half after this many seconds.
@@ -52,10 +47,6 @@ class Fairness:
         # The same for fading service, in a measure that doubles every half-life.
         self._faded: list[float] = []
         self._fade_from_s = 0.0
-        # What is noted and not in the lists yet: (VO, CPUs, told time, now) after each other.
-        self._changes: list[float] = []
-        # Of the last submission among them: its moment, changes before it, VOs known then.
-        self._submission: tuple[float, int, int] | None = None
         self._at_submission: tuple[float, list[float], list[int]] | None = None
         self._sum = 0.0
         self._samples = 0
@@ -74,7 +65,7 @@ class Fairness:
         """A job came: remember the service delivered at this moment."""
         if vo not in self._number:
             self.number(vo)
-        self._submission = (now, len(self._changes), len(self._number))
+        self._at_submission = (now, self._base.copy(), self._running.copy())
 
     def change(self, vo: str, cpus: int, time_s: float, now: float) -> None:
         """So many more CPUs work for a VO, fewer if negative; `time_s` < `now` if told late."""
@@ -84,40 +75,12 @@ class Fairness:
             k = self._number[vo]
         except KeyError:
             k = self.number(vo)
-        self._changes.extend((k, cpus, time_s, now))
-
-    def work_out(self) -> None:
-        """Bring the figures up to what is noted."""
-        if self._submission is not None:
-            now, before, vos = self._submission
-            self._submission = None
-            later = self._changes[before:]
-            del self._changes[before:]
-            self._add_noted()
-            self._at_submission = (now, self._base[:vos], self._running[:vos])
-            self._changes.extend(later)
-        self._add_noted()
-
-    def _add_noted(self) -> None:
-        """Add the noted changes to the figures."""
-        if not self._changes:
-            return
-        k, cpus, time_s, now = np.array(self._changes).reshape(-1, 4).T
-        self._changes.clear()
-        vos = k.astype(np.intp)
-        age = (now - self._fade_from_s) / self.half_life_s
-        running, base, faded = (
-            np.array(column, dtype=float) for column in (self._running, self._base, self._faded)
-        )
-        np.add.at(running, vos, cpus)
-        np.subtract.at(base, vos, cpus * time_s)
-        np.subtract.at(faded, vos, cpus * np.fromiter(map(exp2, age.tolist()), float, len(age)))
-        self._running = running.astype(np.intp).tolist()
-        self._base, self._faded = base.tolist(), faded.tolist()
+        self._running[k] += cpus
+        self._base[k] -= cpus * time_s
+        self._faded[k] -= cpus * exp2((now - self._fade_from_s) / self.half_life_s)
 
     def correct(self, running: Mapping[str, int], now: float) -> None:
         """After a fault: so many CPUs work for each VO now (0 for those not named)."""
-        self.work_out()
         for vo in {**self._number, **running}:
             more = running.get(vo, 0) - self._running[self.number(vo)]
             if more:
@@ -136,7 +99,6 @@ class Fairness:
 
     def _sample(self, now: float) -> None:
         """Take F at every full hour since the last one, and keep the doublings countable."""
-        self.work_out()
         if self._next_sample_s == _NEVER_YET:
             self._next_sample_s = (now // SAMPLE_S + 1) * SAMPLE_S
             self._fade_from_s = now
@@ -175,8 +137,7 @@ class Fairness:
         return 1.0 - max(0.0, deficit) / max(owed.values())
 
     def report(self, now: float) -> dict[str, Any]:
-        """The ``fairness`` object of FORMATS; None for what has no value yet."""
-        self.work_out()
+        """The ``fairness`` object of FORMATS; None for what has no value yet. Changes nothing."""
         delivered = self._delivered(now, self._base, self._running)
         total = sum(delivered)
         recent = [self._recent_service(k, now) for k in range(len(self._number))]
@@ -197,7 +158,6 @@ class Fairness:
 
     def shares(self, now: float) -> dict[str, tuple[float, float]]:
         """Share of what was delivered until now (0 before anything was), and target, by VO."""
-        self.work_out()
         delivered = self._delivered(now, self._base, self._running)
         total = sum(delivered)
         got = {vo: delivered[k] / total if total > 0 else 0.0 for vo, k in self._number.items()}
@@ -207,7 +167,6 @@ class Fairness:
 
     def save(self) -> dict[str, Any]:
         """Everything that changes, as plain data."""
-        self.work_out()
         return {
             "vos": list(self._number),
             "running": self._running,
@@ -222,8 +181,6 @@ class Fairness:
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
-        self._changes.clear()
-        self._submission = None
         self._number = {vo: k for k, vo in enumerate(saved["vos"])}
         self._running = list(saved["running"])
         self._base, self._faded = list(saved["base"]), list(saved["faded"])
