@@ -22,7 +22,7 @@ UNCHOSEN: Final = frozenset({NO_MACHINE, IMPOSSIBLE})
 """Reasons of a `defer` not chosen by the policy: the job waits for a machine."""
 
 
-class Choice:
+class Choice(msgspec.Struct, gc=False):
     """Where a policy starts a job, or that it defers it.
 
     Attributes:
@@ -34,19 +34,10 @@ class Choice:
         scores: the best alternatives, name to score, or None if not requested.
     """
 
-    __slots__ = ("machine", "propensity", "reason", "scores")
-
-    def __init__(
-        self,
-        machine: int,
-        reason: str,
-        propensity: float | None = None,
-        scores: dict[str, float] | None = None,
-    ) -> None:
-        self.machine = machine
-        self.reason = reason
-        self.propensity = propensity
-        self.scores = scores
+    machine: int
+    reason: str
+    propensity: float | None = None
+    scores: dict[str, float] | None = None
 
 
 class Move(msgspec.Struct, frozen=True, gc=False):

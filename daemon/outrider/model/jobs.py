@@ -53,7 +53,7 @@ UNSEEN_JOB: Final = JobSpec(seen_submit=False)
 """Specification of a job that was first seen when it already ran."""
 
 
-class Job:
+class Job(msgspec.Struct, eq=False, gc=False):
     """One job in the engine: its specification and its history so far.
 
     Attributes:
@@ -77,44 +77,28 @@ class Job:
         is_plain: that of its specification; cached, because every pass needs it.
     """
 
-    __slots__ = (
-        "consumed_s",
-        "counted_s",
-        "cpu_s",
-        "cpus",
-        "first_start_s",
-        "gave_back",
-        "is_plain",
-        "lost_s",
-        "machine",
-        "number",
-        "pause_s",
-        "runs",
-        "spec",
-        "start_s",
-        "state",
-        "submit_s",
-        "suspended_at_s",
-    )
+    number: int
+    spec: JobSpec
+    submit_s: float | None
+    is_plain: bool = True
+    state: int = QUEUED
+    machine: int = -1
+    start_s: float = 0.0
+    cpus: int = 1
+    first_start_s: float | None = None
+    consumed_s: float = 0.0
+    lost_s: float = 0.0
+    runs: int = 0
+    pause_s: float = 0.0
+    suspended_at_s: float = 0.0
+    cpu_s: float = 0.0
+    counted_s: float = 0.0
+    gave_back: bool = False
 
-    def __init__(self, number: int, spec: JobSpec, submit_s: float | None) -> None:
-        self.number = number
-        self.spec = spec
-        self.is_plain: bool = spec.cpus == 1 and spec.resources is None and not spec.eligible
-        self.submit_s = submit_s
-        self.state = QUEUED
-        self.machine = -1
-        self.start_s = 0.0
+    def __post_init__(self) -> None:
+        spec = self.spec
         self.cpus = spec.cpus
-        self.first_start_s: float | None = None
-        self.consumed_s = 0.0
-        self.lost_s = 0.0
-        self.runs = 0
-        self.pause_s = 0.0
-        self.suspended_at_s = 0.0
-        self.cpu_s = 0.0
-        self.counted_s = 0.0
-        self.gave_back = False
+        self.is_plain = spec.is_plain
 
     def declare(self, spec: JobSpec) -> None:
         """Replace the specification, as changed by the user or the batch system."""
@@ -151,7 +135,7 @@ class Job:
 
     def save(self) -> dict[str, Any]:
         """Everything as plain data, for a snapshot."""
-        return {name: getattr(self, name) for name in self.__slots__ if name != "spec"} | {
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "spec"} | {
             "spec": msgspec.to_builtins(self.spec)
         }
 
@@ -159,7 +143,7 @@ class Job:
     def restore(cls, saved: dict[str, Any]) -> "Job":
         """Rebuild the job that `save` described."""
         job = cls(saved["number"], msgspec.convert(saved["spec"], JobSpec), saved["submit_s"])
-        for name in cls.__slots__:
+        for name in cls.__struct_fields__:
             if name != "spec" and name in saved:  # a snapshot may be older than the name
                 setattr(job, name, saved[name])
         return job

@@ -3,12 +3,14 @@
 from collections.abc import Hashable
 from typing import Final
 
+import msgspec
+
 COMPLETED_RUN: Final = "completed"
 EVICTED_RUN: Final = "evicted"
 REMOVED_RUN: Final = "removed"
 
 
-class Outcome:
+class Outcome(msgspec.Struct):
     """The end of a run, or of a job that left the queue without one.
 
     Attributes:
@@ -22,36 +24,12 @@ class Outcome:
         reason: of an eviction or removal, one of `EVICTION_REASONS`; empty if completed.
     """
 
-    __slots__ = (
-        "cluster",
-        "end_s",
-        "ending",
-        "job",
-        "key",
-        "machine",
-        "reason",
-        "run_s",
-        "start_s",
-    )
-
-    def __init__(
-        self,
-        job: int,
-        key: Hashable,
-        machine: int,
-        cluster: int,
-        start_s: float,
-        end_s: float,
-        run_s: float,
-        ending: str,
-        reason: str = "",
-    ) -> None:
-        self.job = job
-        self.key = key
-        self.machine = machine
-        self.cluster = cluster
-        self.start_s = start_s
-        self.end_s = end_s
-        self.run_s = run_s
-        self.ending = ending
-        self.reason = reason
+    job: int
+    key: Hashable
+    machine: int
+    cluster: int
+    start_s: float
+    end_s: float
+    run_s: float
+    ending: str
+    reason: str = ""

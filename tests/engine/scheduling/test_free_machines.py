@@ -125,7 +125,6 @@ def test_reserving_and_giving_back_restores_the_site_exactly(
     if len(taken) == len(usable):
         with pytest.raises(LookupError):
             site.draw(rng)
-    for machine in taken:
-        site.unreserve(machine, 1)
+    site.end_reservations()
     assert site.save() == before
     assert (site.free_n, site.free_total) == counts

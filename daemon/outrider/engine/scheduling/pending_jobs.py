@@ -9,13 +9,15 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+import msgspec
+
 from outrider.engine.state.packing import pack, unpack
 from outrider.model.decisions import NOWHERE
 
 NEVER: Final = float("inf")
 
 
-class Standing:
+class Standing(msgspec.Struct, eq=False, gc=False):
     """What was last decided for a waiting job, and how long it has been held by choice.
 
     Attributes:
@@ -27,18 +29,13 @@ class Standing:
         held_s: how long it was kept by choice before that.
     """
 
-    __slots__ = (
-        "action", "cluster", "decided_s", "held_s", "hold_since_s", "reason", "stamp",
-    )  # fmt: skip
-
-    def __init__(self, stamp: int) -> None:
-        self.stamp = stamp
-        self.action = ""
-        self.reason = ""
-        self.cluster = NOWHERE
-        self.decided_s: float | None = None
-        self.hold_since_s: float | None = None
-        self.held_s = 0.0
+    stamp: int
+    action: str = ""
+    reason: str = ""
+    cluster: int = NOWHERE
+    decided_s: float | None = None
+    hold_since_s: float | None = None
+    held_s: float = 0.0
 
     def deferred_s(self, now: float) -> float:
         """For how long it was kept by choice until now."""
@@ -50,6 +47,10 @@ class Standing:
         if self.hold_since_s is not None:
             self.held_s += now - self.hold_since_s
             self.hold_since_s = None
+
+
+_SAVED: Final = sorted(Standing.__struct_fields__)
+"""What a snapshot holds of each, in this order."""
 
 
 class Line:
@@ -168,7 +169,7 @@ class Line:
         """Everything as plain data."""
         return {
             "waiting": pack(
-                [n, *(getattr(standing, name) for name in Standing.__slots__)]
+                [n, *(getattr(standing, name) for name in _SAVED)]
                 for n, standing in self.waiting.items()
             ),
             "stamps": self._stamps,
@@ -184,7 +185,7 @@ class Line:
         self.clear()
         for number, *values in unpack(saved["waiting"]):
             standing = self.waiting[number] = Standing(0)
-            for name, value in zip(Standing.__slots__, values, strict=True):
+            for name, value in zip(_SAVED, values, strict=True):
                 setattr(standing, name, value)
             if standing.cluster != NOWHERE:
                 standing.cluster = clusters[standing.cluster]

@@ -73,11 +73,12 @@ class Seat:
         self.reward_n = 0
         learns = isinstance(policy, Learns)
         self._learner = cast(Learns, policy)  # asked only where it `learns`
-        self._listener = policy if isinstance(policy, Listens) else None
+        listens = isinstance(policy, Listens)
+        self._listener = cast(Listens, policy)  # told only where it subscribes
         predicts = isinstance(policy, Predicts)
         self._predictor = cast(Predicts, policy)  # asked only where there are `predictions`
         self.learns = learns
-        self.subscribes = frozenset[int]() if self._listener is None else self._listener.subscribes
+        self.subscribes = self._listener.subscribes if listens else frozenset[int]()
         self.predictions = Predictions() if predicts else None
         self.holds = Holds(self.reconsider_s, exact)
         self.longest_hold_s = 0.0
@@ -219,7 +220,7 @@ class Seat:
 
     def on_machine_event(self, kind: int, machine: int, site: Site) -> None:
         """Something happened to a machine, of a kind that the policy subscribes to."""
-        if self.broken or self._listener is None:
+        if self.broken:
             return
         try:
             self._listener.on_machine_event(kind, machine, site)

@@ -78,7 +78,6 @@ class Round:
         self._is_guarded = seat.policy.max_defer_s < inf
         self._groups = seat.policy if isinstance(seat.policy, Groups) else None
         self._evaluations: dict[Hashable, Any] = {}
-        self._reserved: list[tuple[int, int]] = []
         self._reserved_resources: list[tuple[int, Resources]] = []
 
     def join(self, site: Site, sink: Sink | None, record: Record) -> None:
@@ -97,9 +96,7 @@ class Round:
         try:
             self._decide()
         finally:
-            for machine, cpus in self._reserved:
-                self._site.unreserve(machine, cpus)
-            self._reserved.clear()
+            self._site.end_reservations()
             if self._reserved_resources:
                 self._give_back_resources()
             self._evaluations.clear()
@@ -236,7 +233,6 @@ class Round:
         if standing.hold_since_s is not None:
             standing.end_hold(now)
         site.reserve(machine, cpus)
-        self._reserved.append((machine, cpus))
         if not job.is_plain and job.spec.resources is not None:
             site.resources.take(machine, job.spec.resources)
             self._reserved_resources.append((machine, job.spec.resources))

@@ -62,6 +62,7 @@ class Machines:
         self.state = bytearray()
         self.owner = bytearray()
         self.free_since: dict[int, float] = {}
+        self._reserved: list[tuple[int, int]] = []
         self.left_alone = LeftAlone()
         self.resources = ResourceUse()
         self.classes: dict[str, set[int]] = {}
@@ -146,17 +147,19 @@ class Machines:
     def shut(self, machine: int) -> None:
         """No job may start on it from now on; what runs there is told by events of its own."""
         state = self.state[machine]
-        if state != SHUT:
-            self.left_alone.end(machine, self.now)
-            if state == FREE:
-                self._set_taken(machine)
+        if state == FREE:
+            self._set_unfree(machine, SHUT)
+        elif state == SHUT:
+            return
+        else:
             self.state[machine] = SHUT
+        self.left_alone.end(machine, self.now)
 
     def take(self, machine: int, cpus: int) -> None:
         """A run began on it."""
         busy = self.busy[machine] = self.busy[machine] + cpus
         if self.state[machine] == FREE and busy >= self.cpus[machine]:
-            self._set_taken(machine)
+            self._set_unfree(machine, TAKEN)
 
     def give_back(self, machine: int, cpus: int) -> None:
         """A run ended on it."""
@@ -170,27 +173,31 @@ class Machines:
         self.free_total += 1
         self.free_since[machine] = self.now
 
-    def _set_taken(self, machine: int) -> None:
-        self.state[machine] = TAKEN
+    def _set_unfree(self, machine: int, state: int) -> None:
+        self.state[machine] = state
         self.free_n[self.machine_cluster[machine]] -= 1
         self.free_total -= 1
         del self.free_since[machine]
 
     def reserve(self, machine: int, cpus: int) -> None:
-        """Within a round: the next job must not choose these CPUs too. Undone by `unreserve`."""
+        """Within a pass: the next job must not choose these CPUs of a free machine, too."""
         busy = self.busy[machine] = self.busy[machine] + cpus
-        if busy >= self.cpus[machine] and self.state[machine] == FREE:
+        self._reserved.append((machine, cpus))
+        if busy >= self.cpus[machine]:
             self.state[machine] = RESERVED
             self.free_n[self.machine_cluster[machine]] -= 1
             self.free_total -= 1
 
-    def unreserve(self, machine: int, cpus: int) -> None:
-        """The round is over."""
-        self.busy[machine] -= cpus
-        if self.state[machine] == RESERVED:
-            self.state[machine] = FREE
-            self.free_n[self.machine_cluster[machine]] += 1
-            self.free_total += 1
+    def end_reservations(self) -> None:
+        """The pass is over: what it has reserved is as free as before."""
+        busy, state = self.busy, self.state
+        for machine, cpus in self._reserved:
+            busy[machine] -= cpus
+            if state[machine] == RESERVED:
+                state[machine] = FREE
+                self.free_n[self.machine_cluster[machine]] += 1
+                self.free_total += 1
+        self._reserved.clear()
 
     # -- who may start where ------------------------------------------------------------------
 
