@@ -9,9 +9,9 @@ from outrider.api.capabilities import Learns, Plans
 from outrider.api.policy import Policy
 from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
-from outrider.engine.plain_data import check_key
 from outrider.engine.scheduling.open_places import OpenPlaces
 from outrider.engine.scheduling.placement import find_refusal
+from outrider.engine.scheduling.plain_data import check_key
 from outrider.engine.scheduling.scheduling_pass import GUARD
 from outrider.engine.state.site import Site
 from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice, Move

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from outrider.api import Choice, Groups, Job, Learns, Outcome, Policy, SiteView
-from outrider.engine.plain_data import check_key, check_saved, check_scores
+from outrider.engine.scheduling.plain_data import check_key, check_saved, check_scores
 from outrider.model import events as ev
 from outrider.model.errors import PolicyError
 from outrider.testing import NotConforming, check_policy

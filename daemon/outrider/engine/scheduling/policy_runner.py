@@ -11,11 +11,11 @@ from outrider.api.capabilities import Decides, Learns, Listens, Orders, Plans, P
 from outrider.api.policy import Policy
 from outrider.engine.accounting.deferrals import Holds
 from outrider.engine.accounting.predictions import Predictions
-from outrider.engine.plain_data import PLAIN_KEYS, check_key, check_saved
 from outrider.engine.ports import Sink
 from outrider.engine.scheduling.pending_jobs import Line, Standing
 from outrider.engine.scheduling.per_job_pass import LineRound, OrderedRound
 from outrider.engine.scheduling.placement import Refusal
+from outrider.engine.scheduling.plain_data import PLAIN_KEYS, check_key, check_saved
 from outrider.engine.scheduling.plan_pass import PlanRound
 from outrider.engine.scheduling.queue_pass import QueuedRound
 from outrider.engine.scheduling.ranking_pass import QueueRound

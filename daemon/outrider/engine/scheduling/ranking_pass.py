@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.api.capabilities import Ranks
-from outrider.engine.promises import Promises, promises_of
 from outrider.engine.scheduling.pending_jobs import Standing
 from outrider.engine.scheduling.placement import fits_an_open_machine
 from outrider.engine.scheduling.queue_pass import QueuedRound
+from outrider.engine.scheduling.reservations import Promises, promises_of
 from outrider.engine.scheduling.scheduling_pass import Tally
 from outrider.engine.state.site import Site
 from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice

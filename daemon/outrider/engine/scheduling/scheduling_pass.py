@@ -12,11 +12,11 @@ from typing import Any, Final, Protocol
 
 from outrider.api.capabilities import Groups
 from outrider.api.policy import Policy
-from outrider.engine.plain_data import check_key, check_scores
 from outrider.engine.ports import Sink
 from outrider.engine.scheduling.open_places import OpenPlaces
 from outrider.engine.scheduling.pending_jobs import Line, Standing
 from outrider.engine.scheduling.placement import PROMISED, Possible, Refusal, find_refusal
+from outrider.engine.scheduling.plain_data import check_key, check_scores
 from outrider.engine.state.machines import FREE
 from outrider.engine.state.site import Site
 from outrider.model.decisions import (

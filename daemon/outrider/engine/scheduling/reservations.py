@@ -7,7 +7,7 @@ tells what it began and who has to wait.
 from collections.abc import Callable
 from math import inf
 
-from outrider.engine.profile import Profile
+from outrider.engine.scheduling.availability_profile import Profile
 from outrider.engine.scheduling.backfill import Begun, Ending, Reservation, endings, expected_run_s
 from outrider.engine.scheduling.backfill import reserve_first as reserve
 from outrider.engine.scheduling.placement import fits_when_empty
