@@ -19,7 +19,7 @@ from typing import Any
 from calibration import calibration_s
 
 from outrider.api import Job, JobSpec, MachineSpec, SiteView
-from outrider.engine import Engine, Seat
+from outrider.engine import Engine, PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.model import events as ev
@@ -58,7 +58,7 @@ class Kept:
         self.rows += 1
 
     def ended(
-        self, seat: Seat, job: Job, ending: str, reason: str, run_s: float, reward: float | None,
+        self, policy: str, job: Job, ending: str, reason: str, run_s: float, reward: float | None,
         on_policy: bool,
     ) -> None:  # fmt: skip
         self.rows += 1
@@ -82,9 +82,9 @@ class Bench:
         policy = Grouped(BanditSettings(), stream(seed, "policy:bandit"))
         policy.wants_scores = True
         self.kept = Kept()
-        self.seat = Seat(policy, False, EPOCH_S)
+        self.runner = PolicyRunner(policy, False, EPOCH_S)
         accounting = Accounting(clock)
-        self.engine = Engine(self.site, accounting, [self.seat], Nowhere(), self.kept)
+        self.engine = Engine(self.site, accounting, [self.runner], Nowhere(), self.kept)
         self.now = BEGIN_S
         machines = CLUSTERS * MACHINES_EACH
         self.engine.feed(
@@ -101,7 +101,7 @@ class Bench:
             slice_ = self.jobs[at : at + 500]
             self.engine.feed((self.now, ev.SUBMITTED, job, JobSpec()) for job in slice_)
             self.tick()
-        while self.seat.line.blocked:
+        while self.runner.line.blocked:
             self.tick()
 
     def change(self) -> None:

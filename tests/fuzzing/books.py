@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from outrider.engine.scheduling.policy_runner import Seat
-from outrider.engine.scheduling.queue_pass import QueuedRound
+from outrider.engine.scheduling.policy_runner import PolicyRunner
+from outrider.engine.scheduling.queue_pass import QueuePass
 from outrider.engine.state.machines import FREE, SHUT, TAKEN
 from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE
 from outrider.service.core import Core
@@ -27,21 +27,21 @@ def contradictions(core: Core, ask_why: bool = False) -> list[str]:
 
 
 def _jobs(core: Core) -> Iterator[str]:
-    site, tracker = core.site, core.intake.tracker
-    tracked = {track.number: (name, track) for name, track in tracker.jobs.items()}
+    site, normaliser = core.site, core.merger.normaliser
+    tracked = {track.number: (name, track) for name, track in normaliser.jobs.items()}
     if tracked.keys() != site.jobs.keys():
         yield f"jobs of the tracker alone or the engine alone: {tracked.keys() ^ site.jobs.keys()}"
     for number, job in site.jobs.items():
         name, track = tracked.get(number, ("", None))
         if track is None:
             continue
-        told = (QUEUED, -1) if tracker.waits_for_slot(name) else (track.state, track.machine)
+        told = (QUEUED, -1) if normaliser.waits_for_slot(name) else (track.state, track.machine)
         if (job.state, job.machine) != told:
             yield f"{name}: {job.state, job.machine}, tracked {told}"
         if (job.machine >= 0) != (job.state in (RUNNING, SUSPENDED_STATE)):
             yield f"{name}: in state {job.state} on machine {job.machine}"
-        own = tracker.job_names.get(number, "")
-        if own.partition("#")[0] != name or tracker.known_by(own) is not track:
+        own = normaliser.job_names.get(number, "")
+        if own.partition("#")[0] != name or normaliser.known_by(own) is not track:
             yield f"{name}: named {own!r}"
 
 
@@ -112,30 +112,30 @@ def _totals(core: Core) -> Iterator[str]:
         yield f"CPUs by VO: {counted}, runs have {dict(by_vo)}"
     if books.goodput_s < 0 or books.badput_s < 0 or any(w.total < 0 for w in books.waits.values()):
         yield f"below 0: goodput {books.goodput_s}, badput {books.badput_s}, or a wait"
-    if core.intake.set_aside["fault"]:
-        yield f"faults: {[event.detail for event in core.intake.newly_set_aside]}"
+    if core.merger.set_aside["fault"]:
+        yield f"faults: {[event.detail for event in core.merger.newly_set_aside]}"
 
 
 def _seats(core: Core) -> Iterator[str]:
     jobs = core.site.jobs
     queued = {number for number, job in jobs.items() if job.state == QUEUED}
-    for seat in core.seats:
-        if seat.broken:
-            yield f"{seat.name}: {seat.broken}"
+    for runner in core.runners:
+        if runner.broken:
+            yield f"{runner.name}: {runner.broken}"
             continue
-        if seat.line.waiting.keys() != queued:
-            yield f"{seat.name}: {sorted(seat.line.waiting)} in line, {sorted(queued)} queued"
+        if runner.line.waiting.keys() != queued:
+            yield f"{runner.name}: {sorted(runner.line.waiting)} in line, {sorted(queued)} queued"
         runs = {number for number, job in jobs.items() if job.machine >= 0}
-        if not seat.running.keys() <= runs:
-            yield f"{seat.name}: remembers runs that ended: {seat.running.keys() - runs}"
-        yield from _queue(seat, queued)
+        if not runner.running.keys() <= runs:
+            yield f"{runner.name}: remembers runs that ended: {runner.running.keys() - runs}"
+        yield from _queue(runner, queued)
 
 
-def _queue(seat: Seat, queued: set[int]) -> Iterator[str]:
-    if isinstance(seat._round, QueuedRound):
-        rows = {job.number for job in seat._round.table.jobs}
-        if not rows <= queued or len(rows) != len(seat._round.table.jobs):
-            yield f"{seat.name}: rows {sorted(rows)}, queued {sorted(queued)}"
+def _queue(runner: PolicyRunner, queued: set[int]) -> Iterator[str]:
+    if isinstance(runner._round, QueuePass):
+        rows = {job.number for job in runner._round.table.jobs}
+        if not rows <= queued or len(rows) != len(runner._round.table.jobs):
+            yield f"{runner.name}: rows {sorted(rows)}, queued {sorted(queued)}"
 
 
 def _views(core: Core) -> Iterator[str]:
@@ -154,9 +154,9 @@ def _views(core: Core) -> Iterator[str]:
 
 
 def _explanations(core: Core) -> Iterator[str]:
-    tracker = core.intake.tracker
-    for track in list(tracker.jobs.values())[:2]:
-        name = tracker.job_names[track.number]
+    normaliser = core.merger.normaliser
+    for track in list(normaliser.jobs.values())[:2]:
+        name = normaliser.job_names[track.number]
         said = explanation.explain(core, name, [])
         if said is None:
             yield f"{name}: cannot be explained"

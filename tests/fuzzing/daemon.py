@@ -95,7 +95,7 @@ class FuzzedDaemon:
         label = rng.choice(LABELS)
         seen_s = self._disorder.now_s - rng.choice([0.0, 5.0, _LATENESS_S])
         if rng.random() < 0.05:
-            core.intake.excuse(rng.choice(LABELS))
+            core.merger.excuse(rng.choice(LABELS))
         batch = Batch(events=events, cursor=self.events)
         feed = core.take(label, batch, None if rng.random() < 0.1 else seen_s)
         while core.step(feed, rng.choice([1, 7, 1_000])):

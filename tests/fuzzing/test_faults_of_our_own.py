@@ -68,7 +68,7 @@ def test_wherever_an_event_fails_all_that_goes_on_is_right(
         assert entry is not None
         wrong = [text for text in contradictions(core) if "faults: " not in text]
         assert not [text for text in wrong if not any(part in text for part in OF_HALF_EVENTS)]
-    assert core.intake.set_aside["fault"] > 0
+    assert core.merger.set_aside["fault"] > 0
     assert core.accounting.submitted > 50
 
 
@@ -78,7 +78,7 @@ def core_that_fails_on(job: str) -> Core:
     complete: Any = core.accounting.run_completed
 
     def failing(done: Any, *rest: Any) -> None:
-        if core.intake.tracker.job_names[done.number] == job:
+        if core.merger.normaliser.job_names[done.number] == job:
             raise FaultError("of our own")
         complete(done, *rest)
 
@@ -112,7 +112,7 @@ def test_after_a_restart_it_is_set_aside_again_and_not_recorded_twice(tmp_path: 
         journal.append(entry)
         again = core_that_fails_on("2")
         again.refeed(journal.inputs_after(0))
-    assert again.intake.set_aside == core.intake.set_aside
+    assert again.merger.set_aside == core.merger.set_aside
     assert again.entry("log", Batch(events=[], cursor=1)) is None
     assert again.accounting.completed == 2
 
@@ -131,9 +131,9 @@ def test_what_is_told_later_of_a_job_that_was_taken_out_comes_after_its_end() ->
         (T + 2, EVICTED, "1", "owner"),
     ]  # fmt: skip
     tell(core, "log", told, T + 3)
-    assert core.intake.set_aside["fault"] == 1
+    assert core.merger.set_aside["fault"] == 1
     assert not core.site.jobs
     tell(core, "log", [(T + 5, COMPLETED, "1", None), *run_of("2", T + 6)], T + 10)
-    assert core.intake.set_aside["after_end"] == 1
+    assert core.merger.set_aside["after_end"] == 1
     assert core.accounting.completed == 1
     assert core.site.busy == [0]

@@ -131,12 +131,12 @@ def test_jobs_that_a_trace_leaves_unfinished_are_gone_before_the_next() -> None:
     first, second = demonstration(until_s=half_s), demonstration(FIRST_SEED + 1)
     shadowed = first.beside(Learner("sarsa").make())
     shadowed.show()
-    assert shadowed.seat.running, "some run at that second"
-    assert shadowed.seat.line.waiting, "and some wait"
+    assert shadowed.runner.running, "some run at that second"
+    assert shadowed.runner.line.waiting, "and some wait"
     shadowed = first.beside(Learner("sarsa").make())
     shadowed.watch()
-    assert not shadowed.seat.running
-    assert not shadowed.seat.line.waiting
+    assert not shadowed.runner.running
+    assert not shadowed.runner.line.waiting
     alone = train(Learner("sarsa"), [first]).runs
     assert train(Learner("sarsa"), [first, second]).runs == alone + JOBS
 

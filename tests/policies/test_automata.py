@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from outrider.api import EVICTED_RUN, Outcome, Policy, build
-from outrider.engine.scheduling.queue_columns import QueueTable
+from outrider.engine.scheduling.queue_columns import QueueColumns
 from outrider.formats.workload import GridRules, Workload
 from outrider.model import events as ev
 from outrider.model.decisions import Decision
@@ -86,9 +86,9 @@ def crowd(**settings: Any) -> tuple[HandSite, dict[int, str]]:
     return site, users
 
 
-def queue_of(site: HandSite, *waiting: int) -> QueueTable:
+def queue_of(site: HandSite, *waiting: int) -> QueueColumns:
     """These jobs in line."""
-    table = QueueTable()
+    table = QueueColumns()
     for stamp, job in enumerate(waiting):
         table.add(site.site.jobs[job], stamp, 0.0, 0.0)
     return table

@@ -8,7 +8,7 @@ import pytest
 
 from outrider.api import MachineSpec, NamedEvent, PolicySettings, ReaderOptions
 from outrider.api import events as ev
-from outrider.engine import Engine, Intake, Seat
+from outrider.engine import Engine, EventMerger, PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.model.localtime import ZoneTime
@@ -40,16 +40,16 @@ class Storm:
                 self.evictions[where[job]] += 1
         self.worst = [host for host, _ in self.evictions.most_common(3)]
 
-    def would_start(self, seat: Seat) -> tuple[Counter[str], int]:
+    def would_start(self, runner: PolicyRunner) -> tuple[Counter[str], int]:
         """Where the policy would have started jobs, and how often it would have kept one."""
         site = Site(ZoneTime("UTC"), [])
-        recorder, intake = Quiet(site), Intake(["log"], lambda name: HOST)
-        engine = Engine(site, Accounting(ZoneTime("UTC")), [seat], intake, recorder)
+        recorder, intake = Quiet(site), EventMerger(["log"], lambda name: HOST)
+        engine = Engine(site, Accounting(ZoneTime("UTC")), [runner], intake, recorder)
         begin_s, end_s = self.told[0][0] - 1.0, self.told[-1][0] + 1.0
         joined = [(begin_s, ev.JOINED, host, HOST) for host in self.hosts]
         intake.arrive("log", [*joined, *self.told])
         engine.feed(intake.seen("log", end_s))
-        names = intake.tracker.machine_names
+        names = intake.normaliser.machine_names
         starts = Counter(names[row[4]] for row in recorder.rows if row[3] == "start")
         return starts, sum(row[3:6:2] == ("defer", "too_dear") for row in recorder.rows)
 
@@ -61,11 +61,11 @@ def test_the_worst_hosts_are_avoided_and_the_others_are_not(shared: Path, log: s
         pytest.skip(f"no {path.name}: the shared logs are not here")
     storm = Storm(path)
     survival = Survival(SurvivalSettings(), stream(0, "policy:survival"))
-    starts, kept = storm.would_start(Seat(survival, False, 3600.0))
+    starts, kept = storm.would_start(PolicyRunner(survival, False, 3600.0))
     chosen, evictions = starts.total(), sum(storm.evictions.values())
     assert chosen > 0.7 * evictions, f"{kept} of {evictions} evicted jobs would have been held"
     blind = RandomMatch(PolicySettings(), stream(0, "policy:random_match"))
-    by_chance, _ = storm.would_start(Seat(blind, False, 3600.0))
+    by_chance, _ = storm.would_start(PolicyRunner(blind, False, 3600.0))
     for host in storm.worst:
         assert starts[host] <= 10, f"{host} threw off {storm.evictions[host]} jobs"
         assert by_chance[host] >= 5, "a host that chance hardly meets is no trap"

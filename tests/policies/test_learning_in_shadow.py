@@ -70,8 +70,8 @@ def test_agreement_is_counted_against_the_cluster_that_was_used(campus: Campus) 
         place = stood[-1].machine
         same = place is not None and cluster_of[place] == campus.machine_cluster[run.machine]
         agreed, disagreed = agreed + same, disagreed + (not same)
-    seat = play.seats[1]
-    assert (seat.agreed, seat.disagreed) == (agreed, disagreed)
+    runner = play.runners[1]
+    assert (runner.agreed, runner.disagreed) == (agreed, disagreed)
 
 
 def test_a_run_is_on_policy_only_where_the_policy_would_have_used_the_same_cluster() -> None:
@@ -93,5 +93,5 @@ def test_a_run_is_on_policy_only_where_the_policy_would_have_used_the_same_clust
 def test_an_acting_policy_is_always_on_policy() -> None:
     campus = make_campus([0, 1], [Work(0.0, 100.0)], [Session(0, 500.0, 600.0)], end_s=HOUR_S)
     play = Play(campus, [bandit(epsilon=0.0, max_defer_s=0.5)])
-    assert (play.seats[0].agreed, play.seats[0].disagreed) == (0, 0)
-    assert play.seats[0].reward_n == 1
+    assert (play.runners[0].agreed, play.runners[0].disagreed) == (0, 0)
+    assert play.runners[0].reward_n == 1

@@ -230,7 +230,7 @@ def test_a_run_that_was_thrown_away_earns_nothing_but_fairness() -> None:
     site.tick()
     site.now += 100.0
     site.evict(0)
-    assert site.seat.reward_sum == pytest.approx(1.0)
+    assert site.runner.reward_sum == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("approximator", ["mlp", "linear", "boosting"])

@@ -65,7 +65,7 @@ class HandView:
         """Not asked for by a bandit."""
         raise AssertionError
 
-    def was_left_alone(self, start_s: float, end_s: float) -> bool:
+    def was_available(self, start_s: float, end_s: float) -> bool:
         """Whether one of `stays` covers the stretch."""
         return any(start <= start_s and end_s <= end for start, end in self.stays)
 

@@ -65,7 +65,7 @@ def _decisions() -> Row:
               *(Query(quantile(q, "outrider_decision_seconds_bucket", "$window"), f"{q:.0%}")
                 for q in (0.5, 0.9, 0.99)),
               width=8, steps=ROUND),
-        figures("Policies that failed", "Its seat stays empty and the others go on; the log has "
+        figures("Policies that failed", "Its runner stays empty and the others go on; the log has "
                 "the error.", EVER, "none",
                 Query(f"outrider_policy_failures_total{POLICIES}", "{{policy}}"),
                 width=4, steps=NONE_IS_GOOD),

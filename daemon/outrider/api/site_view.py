@@ -84,7 +84,7 @@ class SiteView(Protocol):
         """The machine that has been free the longest. Raises `LookupError` if none is free."""
         ...
 
-    def was_left_alone(self, start_s: float, end_s: float) -> bool:
+    def was_available(self, start_s: float, end_s: float) -> bool:
         """Whether some machine was open to jobs from `start_s` to `end_s` (<= now).
 
         No owner, reboot or administrator kept jobs away from it; jobs may have run there.

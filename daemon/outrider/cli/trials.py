@@ -100,11 +100,11 @@ def run_trial(
         about: dict[str, Any] = {
             "trace": trial.trace,
             "policy": trial.policy,
-            "settings": effective_settings(policy, run.seats[0].reconsider_s) if policy else {},
+            "settings": effective_settings(policy, run.runners[0].reconsider_s) if policy else {},
             "seed": trial.seed,
             "preset": terms.presets[trial.policy],
             "until_s": until_s,
-            "discipline": run.seats[0].discipline if run.seats else None,
+            "discipline": run.runners[0].discipline if run.runners else None,
         }
         if isinstance(trace, Workload):
             about |= _conditions(trace, terms.workload)

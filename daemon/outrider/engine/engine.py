@@ -1,9 +1,9 @@
 """The engine: events in, decisions out. The same object live, in replay and in simulation.
 
-It is fed tuples and never asks for time. Outward it has two wires: a `Sink` that starts jobs and
-wakes it later, and a `Recorder` that writes ledger rows. A round of decisions falls on a tick;
-the engine asks for one at the present moment whenever something became decidable, and whoever
-feeds it delivers the tick after all other events of that time stamp.
+It is fed tuples and never asks for time. It has two ports: an `Actuator` that starts jobs and wakes
+it later, and a `Recorder` that keeps decisions and outcomes. A scheduling pass falls on a tick. The
+engine asks for one at the present moment whenever a job becomes decidable, and the feeder delivers
+the tick after all other events of that time stamp.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -13,10 +13,10 @@ from outrider.api.estimator import RunTimeEstimator
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.job_events import JobEvents
 from outrider.engine.machine_events import MachineEvents
-from outrider.engine.ports import Recorder, Sink
+from outrider.engine.ports import Actuator, Recorder
 from outrider.engine.realign import realign
 from outrider.engine.scheduling.pending_jobs import NEVER
-from outrider.engine.scheduling.policy_runner import Seat
+from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.engine.state.site import Site
 from outrider.model.events import JOB_KINDS, KIND_NAMES, MACHINE_KINDS, TICK, Event
 from outrider.model.jobs import QUEUED, SUSPENDED_STATE
@@ -30,13 +30,13 @@ Handler = Callable[[float, int, Any], None]
 
 
 class Engine:
-    """Site state, accounting and the seats around the table.
+    """Site state, accounting and the runners around the table.
 
     Args:
         site: state of jobs and machines.
         accounting: totals by the definitions.
-        seats: policies; at most one of them acting.
-        sink: carries starts and wake-ups out.
+        runners: policies; at most one of them acting.
+        actuator: carries starts and wake-ups out.
         recorder: writes ledger rows.
         time_round: told of each round's beginning and end, where somebody wants to know.
         estimator: says how long a job will run, in place of its user; None: nobody does.
@@ -46,31 +46,31 @@ class Engine:
         self,
         site: Site,
         accounting: Accounting,
-        seats: Sequence[Seat],
-        sink: Sink,
+        runners: Sequence[PolicyRunner],
+        actuator: Actuator,
         recorder: Recorder,
         time_round: Callable[[bool], None] | None = None,
         estimator: RunTimeEstimator | None = None,
     ) -> None:
         self.site = site
         self.accounting = accounting
-        self.seats = list(seats)
+        self.runners = list(runners)
         self.events = 0
         self._estimator = estimator
-        self._plans = any(seat.plans for seat in self.seats)
+        self._plans = any(runner.plans for runner in self.runners)
         site.fairness = accounting.fairness
-        if any(seat.looks_at_runs for seat in self.seats):
+        if any(runner.looks_at_runs for runner in self.runners):
             site.index_runs()
-        for seat in self.seats:
-            seat.join(site, sink, recorder.decided)
-        self._sink = sink
+        for runner in self.runners:
+            runner.join(site, actuator, recorder.decided)
+        self._actuator = actuator
         self._round_due = False
         self._line = False
         self._wake_s = NEVER
         self._settle_at_s = -NEVER
         machines = MachineEvents(site, accounting.energy, self._decide_if_free)
         self._jobs = JobEvents(
-            site, accounting, self.seats, recorder, self._want_round, self._decide_if_free,
+            site, accounting, self.runners, recorder, self._want_round, self._decide_if_free,
             estimator,
         )  # fmt: skip
         self._handlers: list[Handler] = [
@@ -80,7 +80,9 @@ class Engine:
             for kind, name in enumerate(KIND_NAMES)
         ]
         for kind in MACHINE_KINDS:
-            hearers = [seat.on_machine_event for seat in self.seats if kind in seat.subscribes]
+            hearers = [
+                runner.on_machine_event for runner in self.runners if kind in runner.subscribes
+            ]
             if hearers:
                 self._handlers[kind] = self._noticed(kind, self._handlers[kind], hearers)
         if time_round is not None:
@@ -119,7 +121,7 @@ class Engine:
         """After an error in `feed`: be consistent again, with these of the jobs alone."""
         self._round_due = self._line = False
         realign(self.site, self.accounting, self._jobs.listening, known)
-        self._line = any(seat.somebody_waits for seat in self.seats)
+        self._line = any(runner.somebody_waits for runner in self.runners)
         self._want_round()
 
     def _noticed(
@@ -148,9 +150,9 @@ class Engine:
     # -- rounds -------------------------------------------------------------------------------
 
     def _want_round(self) -> None:
-        if not self._round_due and self.seats and not self._jobs.silent:
+        if not self._round_due and self.runners and not self._jobs.silent:
             self._round_due = True
-            self._sink.wake_at(self.site.now)
+            self._actuator.wake_at(self.site.now)
 
     def _decide_if_free(self) -> None:
         """Somebody in line may get a machine now."""
@@ -165,15 +167,15 @@ class Engine:
         if self._jobs.silent:
             return
         line, wake_s = False, NEVER
-        for seat in self.seats:
-            due_s = seat.round(site.now)
+        for runner in self.runners:
+            due_s = runner.round(site.now)
             if due_s < wake_s:
                 wake_s = due_s
-            line = line or seat.somebody_waits
+            line = line or runner.somebody_waits
         self._line = line
         if wake_s < self._wake_s:
             self._wake_s = wake_s
-            self._sink.wake_at(wake_s)
+            self._actuator.wake_at(wake_s)
 
     @property
     def silent(self) -> bool:
@@ -182,7 +184,7 @@ class Engine:
 
     def _listen(self, *, silent: bool) -> None:
         self._jobs.silent = silent
-        self._jobs.listening = [] if silent else self.seats
+        self._jobs.listening = [] if silent else self.runners
 
     def be_silent(self) -> None:
         """What follows is history: build state from it, but let nothing count or be decided."""
@@ -191,19 +193,19 @@ class Engine:
     def begin(self, now: float) -> None:
         """End of silent history: from here on everything counts and is decided."""
         self._listen(silent=False)
-        for seat in self.seats:
-            self._seat_waiting(seat)
+        for runner in self.runners:
+            self._enqueue_waiting(runner)
         self.site.now = max(self.site.now, now)
         self.accounting.restart(self.site.now if self.events else None)
         if self.site.jobs:
             self._want_round()
 
-    def _seat_waiting(self, seat: Seat) -> None:
-        """The jobs that wait already get in line at a seat that is new."""
+    def _enqueue_waiting(self, runner: PolicyRunner) -> None:
+        """The jobs that wait already get in line at a runner that is new."""
         for job in self.site.jobs.values():
             preempted = job.state == SUSPENDED_STATE and job.gave_back
-            if job.state == QUEUED or (preempted and seat.plans):
-                seat.enter(job.number)
+            if job.state == QUEUED or (preempted and runner.plans):
+                runner.enter(job.number)
 
     def finish(self, now: float) -> None:
         """The trace ends here: time runs to `now`, and machines' states are settled."""
@@ -214,11 +216,11 @@ class Engine:
     # -- snapshots ----------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any]:
-        """State of site, accounting and seats, as plain data."""
+        """State of site, accounting and runners, as plain data."""
         return {
             "site": self.site.save(),
             "accounting": self.accounting.save(),
-            "seats": [[seat.name, seat.save(self.site)] for seat in self.seats],
+            "runners": [[runner.name, runner.save(self.site)] for runner in self.runners],
             "estimator": None if self._estimator is None else self._estimator.save(),
             "events": self.events,
             "silent": self.silent,
@@ -229,7 +231,7 @@ class Engine:
         }
 
     def restore(self, saved: dict[str, Any]) -> list[str]:
-        """Go on from what `save` gave. Returns the names of seats that start afresh.
+        """Go on from what `save` gave. Returns the names of runners that start afresh.
 
         Those are the ones that were not there then, and those whose policy finds that what it
         learned does not fit its settings any more.
@@ -243,14 +245,15 @@ class Engine:
             habits = self.site.cluster_specs[cluster]
             energy.join(machine, spec or MachineSpec(), cluster, habits)
         self.accounting.restore(saved["accounting"], clusters)
-        known = dict(saved["seats"])
+        known = dict(saved["runners"])
         fresh = [
-            seat
-            for seat in self.seats
-            if seat.name not in known or not seat.restore(known[seat.name], clusters, self.site)
+            runner
+            for runner in self.runners
+            if runner.name not in known
+            or not runner.restore(known[runner.name], clusters, self.site)
         ]
-        for seat in fresh:
-            self._seat_waiting(seat)
+        for runner in fresh:
+            self._enqueue_waiting(runner)
         if self._estimator is not None and saved.get("estimator") is not None:
             self._estimator.restore(saved["estimator"])
         self.events = saved["events"]
@@ -260,4 +263,4 @@ class Engine:
         self._wake_s = NEVER if saved["wake_s"] is None else saved["wake_s"]
         settle_at_s = saved["settle_at_s"]
         self._settle_at_s = -NEVER if settle_at_s is None else settle_at_s
-        return [seat.name for seat in fresh]
+        return [runner.name for runner in fresh]

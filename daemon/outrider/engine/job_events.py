@@ -1,4 +1,4 @@
-"""What events about jobs do: to the site, to the books, and to every seat that listens."""
+"""What events about jobs do: to the site, to the books, and to every runner that listens."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,7 +7,7 @@ import msgspec
 from outrider.api.estimator import RunTimeEstimate, RunTimeEstimator
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.ports import Recorder
-from outrider.engine.scheduling.policy_runner import Seat
+from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.engine.state.site import Site
 from outrider.model.events import CPUS_GIVEN_BACK
 from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE, Job, JobSpec
@@ -20,14 +20,14 @@ class JobEvents:
     Args:
         site: whose jobs they are.
         accounting: totals by the definitions.
-        seats: who is told of them.
-        recorder: writes what seats made of the end of a run.
+        runners: who is told of them.
+        recorder: writes what runners made of the end of a run.
         wanted: called when a job has become decidable.
         opened: called when a machine may have become free.
         estimator: says how long a job will run, in place of its user; None: nobody does.
 
     Attributes:
-        listening: the seats that are told; none while history is told silently.
+        listening: the runners that are told; none while history is told silently.
         silent: history is told: nothing is recorded.
     """
 
@@ -35,13 +35,13 @@ class JobEvents:
         self,
         site: Site,
         accounting: Accounting,
-        seats: Sequence[Seat],
+        runners: Sequence[PolicyRunner],
         recorder: Recorder,
         wanted: Callable[[], None],
         opened: Callable[[], None],
         estimator: RunTimeEstimator | None = None,
     ) -> None:
-        self.listening = seats
+        self.listening = runners
         self.silent = False
         self._site = site
         self._accounting = accounting
@@ -57,8 +57,8 @@ class JobEvents:
             extra = _estimated(extra, self._estimator.estimate(extra, time_s))
         job = self._site.jobs[subject] = Job(subject, extra, submit_s)
         self._accounting.job_submitted(job, time_s)
-        for seat in self.listening:
-            seat.enter(subject)
+        for runner in self.listening:
+            runner.enter(subject)
         self._wanted()
 
     def started(self, time_s: float, subject: int, extra: tuple[int, int]) -> None:
@@ -71,8 +71,8 @@ class JobEvents:
         job.runs += 1
         if job.first_start_s is None:
             job.first_start_s = time_s
-        for seat in self.listening:
-            seat.started(job, site)
+        for runner in self.listening:
+            runner.started(job, site)
         site.take(machine, cpus)
         if not job.is_plain and job.spec.resources is not None:
             site.resources.begin(subject, machine, job.spec.resources)
@@ -81,7 +81,7 @@ class JobEvents:
         self._accounting.run_started(job, machine, time_s, site.now)
 
     def _end_run(self, job: Job, time_s: float, ending: str, reason: str) -> None:
-        """Common end of every run: books, machine, outcome to every seat."""
+        """Common end of every run: books, machine, outcome to every runner."""
         site, accounting, machine = self._site, self._accounting, job.machine
         run_s = job.run_s(time_s)
         cluster = site.machine_cluster[machine]
@@ -94,8 +94,8 @@ class JobEvents:
                 job.consumed_s = run_s
         accounting.run_closed(job, time_s, site.now)
         if job.state == SUSPENDED_STATE and job.gave_back:
-            for seat in self.listening:
-                seat.withdraw(job.number, site)
+            for runner in self.listening:
+                runner.withdraw(job.number, site)
         else:
             site.give_back(machine, job.cpus)
         if site.resources.runs:
@@ -103,14 +103,14 @@ class JobEvents:
         if site.runs is not None:
             site.runs.drop(job)
         told = self.silent or ending is COMPLETED_RUN
-        for seat in self.listening:
-            seat.judge(job, ending, reason, run_s, site.now)
-            if seat.learns:
+        for runner in self.listening:
+            runner.judge(job, ending, reason, run_s, site.now)
+            if runner.learns:
                 told = True
-                reward, on_policy = seat.ended(job, ending, reason, run_s, site)
-                self._recorder.ended(seat, job, ending, reason, run_s, reward, on_policy)
+                reward, on_policy = runner.ended(job, ending, reason, run_s, site)
+                self._recorder.ended(runner.name, job, ending, reason, run_s, reward, on_policy)
         if not told:
-            self._recorder.ended(None, job, ending, reason, run_s, None, False)
+            self._recorder.ended("", job, ending, reason, run_s, None, False)
         self._opened()
 
     def completed(self, time_s: float, subject: int, extra: None) -> None:
@@ -125,8 +125,8 @@ class JobEvents:
         job = self._site.jobs[subject]
         self._end_run(job, time_s, EVICTED_RUN, extra)
         job.state, job.machine = QUEUED, -1
-        for seat in self.listening:
-            seat.enter(subject)
+        for runner in self.listening:
+            runner.enter(subject)
         self._wanted()
 
     def removed(self, time_s: float, subject: int, extra: str) -> None:
@@ -136,10 +136,10 @@ class JobEvents:
         if job.state in (RUNNING, SUSPENDED_STATE):
             self._end_run(job, time_s, REMOVED_RUN, extra)
             return
-        for seat in self.listening:
-            reward = seat.removed(job, extra, self._site)
-            if seat.learns:
-                self._recorder.ended(seat, job, REMOVED_RUN, extra, 0.0, reward, True)
+        for runner in self.listening:
+            reward = runner.removed(job, extra, self._site)
+            if runner.learns:
+                self._recorder.ended(runner.name, job, REMOVED_RUN, extra, 0.0, reward, True)
 
     def suspended(self, time_s: float, subject: int, extra: str | None) -> None:
         """Its run pauses; if it gives its CPUs back, it waits for some to be resumed on."""
@@ -153,9 +153,9 @@ class JobEvents:
             site.resources.end(subject)
             if site.runs is not None:
                 site.runs.drop(job)
-            for seat in self.listening:
-                if seat.plans:
-                    seat.enter(subject)
+            for runner in self.listening:
+                if runner.plans:
+                    runner.enter(subject)
             self._opened()
 
     def resumed(self, time_s: float, subject: int, extra: tuple[int, int] | None) -> None:
@@ -163,8 +163,8 @@ class JobEvents:
         site = self._site
         job = site.jobs[subject]
         if extra is not None:
-            for seat in self.listening:
-                seat.withdraw(subject, site)
+            for runner in self.listening:
+                runner.withdraw(subject, site)
             job.count_cpus(time_s)
             job.machine, job.cpus = extra
             site.take(*extra)
@@ -203,14 +203,14 @@ class JobEvents:
         """It waits, but may not start."""
         job = self._site.jobs[subject]
         job.state = HELD_STATE
-        for seat in self.listening:
-            seat.withdraw(subject, self._site)
+        for runner in self.listening:
+            runner.withdraw(subject, self._site)
 
     def released(self, time_s: float, subject: int, extra: None) -> None:
         """It may start again."""
         self._site.jobs[subject].state = QUEUED
-        for seat in self.listening:
-            seat.enter(subject)
+        for runner in self.listening:
+            runner.enter(subject)
         self._wanted()
 
     def changed(self, time_s: float, subject: int, extra: JobSpec) -> None:
@@ -220,8 +220,8 @@ class JobEvents:
         if self._estimator is not None:
             extra = _estimated(extra, self._estimator.estimate(extra, time_s))
         job.declare(extra)
-        for seat in self.listening:
-            seat.changed(job, self._site)
+        for runner in self.listening:
+            runner.changed(job, self._site)
 
 
 def _estimated(spec: JobSpec, estimate: RunTimeEstimate | None) -> JobSpec:

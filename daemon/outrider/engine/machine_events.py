@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from outrider.engine.accounting.energy import EnergyBook
+from outrider.engine.accounting.energy import EnergyStatistics
 from outrider.engine.accounting.machine_power import ASLEEP, IDLING, OWNED
 from outrider.engine.state.site import Site
 from outrider.model.machines import MachineSpec
@@ -17,7 +17,7 @@ class MachineEvents:
         opened: called when a machine may have become free.
     """
 
-    def __init__(self, site: Site, energy: EnergyBook, opened: Callable[[], None]) -> None:
+    def __init__(self, site: Site, energy: EnergyStatistics, opened: Callable[[], None]) -> None:
         self._site = site
         self._energy = energy
         self._opened = opened

@@ -1,16 +1,13 @@
-"""The two wires that lead out of the engine: what it brings about, and what it writes down."""
+"""The two ports out of the engine: an actuator for decisions, and a log of them."""
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from outrider.model.decisions import Decision
 from outrider.model.jobs import Job
 
-if TYPE_CHECKING:
-    from outrider.engine.scheduling.policy_runner import Seat
 
-
-class Sink(Protocol):
-    """What carries decisions out: the virtual site in replay, the gate in the daemon."""
+class Actuator(Protocol):
+    """What carries decisions out: the simulation in replay; in the daemon nothing does yet."""
 
     def start(self, job: int, machine: int) -> None:
         """Start a job on a machine, now."""
@@ -22,7 +19,7 @@ class Sink(Protocol):
 
 
 @runtime_checkable
-class PlanSink(Sink, Protocol):
+class PlanActuator(Actuator, Protocol):
     """What also carries out the plans of policies that do more than start jobs."""
 
     def shrink(self, job: int, machine: int, cpus: int) -> None:
@@ -39,18 +36,18 @@ class PlanSink(Sink, Protocol):
 
 
 class Recorder(Protocol):
-    """What writes the ledger."""
+    """What keeps decisions and outcomes."""
 
     def decided(self, decision: Decision, /) -> None:
         """A decision was made, to be acted on or not."""
         ...
 
     def ended(
-        self, seat: "Seat | None", job: Job, ending: str, reason: str, run_s: float,
+        self, policy: str, job: Job, ending: str, reason: str, run_s: float,
         reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
-        """A run ended, or a job left, and the seat's policy was told.
+        """A run ended, or a job left the queue, and a policy learned from it.
 
-        Of a run that was thrown away and that no seat learns from, told once, with None.
+        Of a run that was thrown away and that no policy learns from, called once, with "".
         """
         ...

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 
 from outrider.engine.accounting.accounting import Accounting
-from outrider.engine.scheduling.policy_runner import Seat
+from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.engine.state.machines import FREE, SHUT, TAKEN
 from outrider.engine.state.site import Site
 from outrider.model.jobs import QUEUED, RUNNING, SUSPENDED_STATE, Job
@@ -18,14 +18,14 @@ from outrider.model.machines import MachineSpec
 
 
 def realign(
-    site: Site, accounting: Accounting, seats: Iterable[Seat], known: Collection[int]
+    site: Site, accounting: Accounting, runners: Iterable[PolicyRunner], known: Collection[int]
 ) -> None:
-    """Make site, accounting and seats agree with the jobs that are known.
+    """Make site, accounting and runners agree with the jobs that are known.
 
     Args:
         site: its jobs, and whether its machines are shut, are taken for the truth.
         accounting: what runs now is corrected; totals so far stay as they are.
-        seats: those that are told of events.
+        runners: those that are told of events.
         known: numbers of the jobs that stay; every other is taken out whole, as removed.
     """
     for number in [number for number in site.jobs if number not in known]:
@@ -34,8 +34,8 @@ def realign(
     if site.runs is not None:
         site.index_runs()
     _count_work(site, accounting)
-    for seat in seats:
-        _line_up(site, seat)
+    for runner in runners:
+        _line_up(site, runner)
 
 
 def _holds_cpus(job: Job) -> bool:
@@ -58,7 +58,7 @@ def _count_machines(site: Site) -> None:
         is_open = was_open and spec is not None and not site.owner[m]
         is_free = is_open and busy[m] < site.cpus[m]
         site.state[m] = (FREE if is_free else TAKEN) if is_open else SHUT
-        site.left_alone.correct(m, is_open, site.now)
+        site.availability.correct(m, is_open, site.now)
         if is_free:
             site.free_n[cluster] += 1
             site.free_since.setdefault(m, site.now)
@@ -85,22 +85,22 @@ def _count_work(site: Site, accounting: Accounting) -> None:
         )
 
 
-def _line_up(site: Site, seat: Seat) -> None:
+def _line_up(site: Site, runner: PolicyRunner) -> None:
     """Exactly the jobs that wait stand in line, and only runs that go on are remembered."""
-    if seat.broken:
+    if runner.broken:
         return
     waiting = {
         job.number
         for job in site.jobs.values()
-        if job.state == QUEUED or (seat.plans and job.state == SUSPENDED_STATE and job.gave_back)
+        if job.state == QUEUED or (runner.plans and job.state == SUSPENDED_STATE and job.gave_back)
     }
-    for number in [number for number in seat.line.waiting if number not in waiting]:
-        seat.withdraw(number, site)
-    for number in sorted(waiting - seat.line.waiting.keys()):
-        seat.enter(number)
+    for number in [number for number in runner.line.waiting if number not in waiting]:
+        runner.withdraw(number, site)
+    for number in sorted(waiting - runner.line.waiting.keys()):
+        runner.enter(number)
     runs = {number for number, job in site.jobs.items() if job.state in (RUNNING, SUSPENDED_STATE)}
-    for number in seat.running.keys() - runs:
-        del seat.running[number]
-    if seat.predictions is not None:
-        for number in seat.predictions.open.keys() - runs:
-            del seat.predictions.open[number]
+    for number in runner.running.keys() - runs:
+        del runner.running[number]
+    if runner.predictions is not None:
+        for number in runner.predictions.open.keys() - runs:
+            del runner.predictions.open[number]

@@ -6,7 +6,7 @@ from typing import Any
 
 from outrider.api.estimator import RunTimeEstimator
 from outrider.api.policy import Policy
-from outrider.engine import Seat
+from outrider.engine import PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.formats.workload import Workload
@@ -27,7 +27,7 @@ class GridRun(TraceRun):
     Args:
         workload: the trace.
         policies: the first acts, the others are shadow candidates.
-        keep: called for every decision of every seat.
+        keep: called for every decision of every runner.
         until_s: stop after this second.
         exact: keep every wait, for exact percentiles in the report.
         shares: fair shares by VO; None: those the workload intends; empty: equal.
@@ -57,11 +57,13 @@ class GridRun(TraceRun):
         if len(workload.submit_s):  # a log's second 0 may be long before
             accounting.begin_s = float(workload.submit_s[0])
         is_narrow = all(spec.cpus == 1 for spec in workload.machines)
-        seats = [
-            Seat(p, n == 0, RECONSIDER_S, exact=n == 0, discipline=discipline, is_narrow=is_narrow)
+        runners = [
+            PolicyRunner(
+                p, n == 0, RECONSIDER_S, exact=n == 0, discipline=discipline, is_narrow=is_narrow
+            )
             for n, p in enumerate(policies)
         ]
-        super().__init__(self.grid, site, accounting, seats, ReplayRecorder(keep), estimator)
+        super().__init__(self.grid, site, accounting, runners, ReplayRecorder(keep), estimator)
 
     @property
     def end_s(self) -> float:
@@ -69,7 +71,9 @@ class GridRun(TraceRun):
         stopped = not self.grid.is_done and not isinf(self.grid.until_s)
         return self.grid.until_s if stopped else self.grid.now
 
-    def _described(self, out: dict[str, Any], seat: Seat | None, end_s: float) -> dict[str, Any]:
+    def _described(
+        self, out: dict[str, Any], runner: PolicyRunner | None, end_s: float
+    ) -> dict[str, Any]:
         out["jobs"]["skipped"] = dict(self.workload.skipped)
         return out | {
             "machines": len(self.workload.machine_names),

@@ -11,10 +11,10 @@ from math import floor, inf
 from operator import itemgetter
 from typing import Any, Final
 
-from outrider.engine import Engine, Intake, Seat
+from outrider.engine import Engine, EventMerger
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.report import report
-from outrider.engine.ingest.normaliser import Tracker
+from outrider.engine.ingest.normaliser import Normaliser
 from outrider.engine.ingest.set_aside import NotApplicableError
 from outrider.engine.state.site import Site
 from outrider.model.decisions import Decision
@@ -29,16 +29,16 @@ LATENESS_S: Final = 5.0
 
 
 class NoRecorder:
-    """An engine without seats decides nothing; nothing is to be recorded."""
+    """An engine without runners decides nothing; nothing is to be recorded."""
 
     def decided(self, decision: Decision, /) -> None:
-        """No seat, no decision."""
+        """No runner, no decision."""
 
     def ended(
-        self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,
+        self, policy: str, job: Job, ending: str, reason: str, run_s: float,
         reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
-        """No seat, nobody to tell."""
+        """No runner, nobody to tell."""
 
 
 class EventsHash:
@@ -77,7 +77,7 @@ class EventsHash:
         return digest.hexdigest()
 
 
-class _WatchedTracker(Tracker):
+class _WatchedTracker(Normaliser):
     """A tracker that says which events were news."""
 
     def __init__(
@@ -105,7 +105,7 @@ def inferred_machine(name: str) -> MachineSpec:
 
 
 class Ingestion:
-    """Files on their way through the intake into an engine without seats.
+    """Files on their way through the intake into an engine without runners.
 
     Args:
         files: read from their beginning; their paths must differ.
@@ -121,12 +121,12 @@ class Ingestion:
         self.first_s = inf
         self.last_s = -inf
         self.hash = EventsHash()
-        self.intake = Intake(self._files, describe)
-        self.intake.tracker = _WatchedTracker(describe, self._count)
+        self.merger = EventMerger(self._files, describe)
+        self.merger.normaliser = _WatchedTracker(describe, self._count)
         utc = ZoneTime("UTC")
         self.site = Site(utc, [])
         self.accounting = Accounting(utc, exact=True)
-        self.engine = Engine(self.site, self.accounting, [], self.intake, NoRecorder())
+        self.engine = Engine(self.site, self.accounting, [], self.merger, NoRecorder())
 
     def _count(self, event: NamedEvent) -> None:
         self.first_s = min(self.first_s, event[0])
@@ -160,16 +160,16 @@ class Ingestion:
                 if progress is not None:
                     progress(1 - len(chunks) / len(self._files))
             else:
-                self.intake.arrive(label, events)
+                self.merger.arrive(label, events)
                 newest_s = max((event[0] for event in events), default=-inf)
                 seen_s[label] = max(seen_s[label], newest_s - LATENESS_S)
-            yield from self.intake.seen(label, seen_s[label])
-            self.intake.newly_set_aside.clear()  # only counted here
+            yield from self.merger.seen(label, seen_s[label])
+            self.merger.newly_set_aside.clear()  # only counted here
 
     def report(self) -> dict[str, Any]:
         """The object of ``outrider ingest --json``, but for its ``cpu_s``."""
         counts: Counter[str] = Counter()
-        for by_kind in self.intake.counts.values():
+        for by_kind in self.merger.counts.values():
             counts += by_kind
         tallies = [file.tally for file in self._files.values()]
         formats = sorted({file.format_name for file in self._files.values() if file.format_name})
@@ -181,15 +181,15 @@ class Ingestion:
             "records": sum(tally.records for tally in tallies),
             "lines": sum(tally.lines for tally in tallies),
             "events": {name: counts[name] for name in KIND_NAMES if counts[name]},
-            "duplicates": sum(self.intake.duplicates.values()),
+            "duplicates": sum(self.merger.duplicates.values()),
             "ignored": dict(sum((tally.ignored for tally in tallies), Counter())),
             "rejected": dict(sum((tally.rejected for tally in tallies), Counter())),
-            "machines": len(self.intake.tracker.machine_names),
+            "machines": len(self.merger.normaliser.machine_names),
             **{name: measured[name] for name in kept},
             "span_s": max(0.0, self.last_s - self.first_s),
-            "late": self.intake.late,
-            "repairs": dict(self.intake.tracker.repairs),
-            "set_aside": {why: n for why, n in self.intake.set_aside.items() if n},
+            "late": self.merger.late,
+            "repairs": dict(self.merger.normaliser.repairs),
+            "set_aside": {why: n for why, n in self.merger.set_aside.items() if n},
             "warnings": [
                 f"{file.path}: {warning}"
                 for file in self._files.values()

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 
-from outrider.engine import Seat
 from outrider.ledger import LedgerFile, LedgerHash
 from outrider.model.decisions import NOWHERE, Decision, DecisionRow, Names
 from outrider.model.jobs import Job
 
 Keep = Callable[[Decision], None]
-"""Takes every decision of a run, of every seat, in order."""
+"""Takes every decision of a run, of every runner, in order."""
 
 
 class ReplayRecorder:
@@ -22,7 +21,7 @@ class ReplayRecorder:
         self.decided = keep
 
     def ended(
-        self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,
+        self, policy: str, job: Job, ending: str, reason: str, run_s: float,
         reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
         """Outcomes are in the report; a replay's ledger holds decisions only."""

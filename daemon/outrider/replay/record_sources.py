@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 from pathlib import Path
 
-from outrider.engine import Intake
+from outrider.engine import EventMerger
 from outrider.ledger import Journal
 from outrider.model.errors import TraceError
 from outrider.model.events import TICK
@@ -20,8 +20,8 @@ def record_of_ledger(path: Path) -> SiteRecord:
         LedgerError: the file cannot be read.
         TraceError: it holds no events.
     """
-    intake = Intake((), inferred_machine)
-    record = SiteRecord(intake.tracker)
+    intake = EventMerger((), inferred_machine)
+    record = SiteRecord(intake.normaliser)
     seen_s = -inf
     with Journal(path, read_only=True) as journal:
         for _, label, event in journal.inputs_after(0):
@@ -49,7 +49,7 @@ def record_of_logs(
         TraceError: a file cannot be read to its end, or there is no job in any.
     """
     ingestion = Ingestion(files)
-    record = SiteRecord(ingestion.intake.tracker)
+    record = SiteRecord(ingestion.merger.normaliser)
     record.take_all(ingestion.events(progress))
     if not record.jobs:
         names = ", ".join(str(file.path) for file in files)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from outrider.api.estimator import RunTimeEstimator
 from outrider.api.policy import Policy
-from outrider.engine import Seat
+from outrider.engine import PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.formats.workload import Workload
@@ -28,7 +28,7 @@ class RecordedRun(TraceRun):
         workload: the trace; its jobs without a recorded wait are left out and counted.
         policies: all in shadow: they decide, see the recorded decisions, and learn from them.
         keep: called for every start of the trace, as a decision of `RECORDED`, and for every
-            decision of the seats.
+            decision of the runners.
         until_s: stop after this second.
         exact: keep every wait, for exact percentiles in the report.
         shares: fair shares by VO; None: those the workload intends; empty: equal.
@@ -59,8 +59,10 @@ class RecordedRun(TraceRun):
         targets = workload.shares if shares is None else shares
         accounting = Accounting(clock, targets, exact, utilities=utilities)
         accounting.begin_s = float(workload.submit_s[0])
-        seats = [Seat(policy, acting=False, reconsider_s=RECONSIDER_S) for policy in policies]
-        super().__init__(self.recorded, site, accounting, seats, ReplayRecorder(keep), estimator)
+        runners = [
+            PolicyRunner(policy, acting=False, reconsider_s=RECONSIDER_S) for policy in policies
+        ]
+        super().__init__(self.recorded, site, accounting, runners, ReplayRecorder(keep), estimator)
 
     def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
         """Run to the end; the report is about what happened, not about the shadow policies."""
@@ -75,7 +77,9 @@ class RecordedRun(TraceRun):
         self._starts += 1
         self._keep(Decision(time_s, job, START, machine, cpus, RECORDED, RECORDED))
 
-    def _described(self, out: dict[str, Any], seat: Seat | None, end_s: float) -> dict[str, Any]:
+    def _described(
+        self, out: dict[str, Any], runner: PolicyRunner | None, end_s: float
+    ) -> dict[str, Any]:
         out["jobs"]["skipped"] = dict(self.workload.skipped)
         if self.recorded.left_out:
             out["jobs"]["skipped"][NO_WAIT] = self.recorded.left_out

@@ -10,7 +10,7 @@ import numpy as np
 from outrider.api.estimator import RunTimeEstimator
 from outrider.api.policy import Policy
 from outrider.api.site_view import Oracle
-from outrider.engine import Engine, Recorder, Seat, Sink
+from outrider.engine import Actuator, Engine, PolicyRunner, Recorder
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.deferrals import judge
 from outrider.engine.accounting.report import add_unfinished_overhead, report
@@ -26,7 +26,7 @@ from outrider.simulation.detailed_site import DetailedSite, simulated_site
 _PROGRESS_EVERY = 1 << 16
 
 
-class Simulation(Sink, Oracle, Protocol):
+class Simulation(Actuator, Oracle, Protocol):
     """A simulated site: carries out decisions, produces events, and knows the true run times."""
 
     now: float
@@ -48,8 +48,8 @@ class TraceRun:
         simulation: the simulated site.
         site: the site of the engine.
         accounting: the accounting of the engine.
-        seats: the first acts, the others are shadow candidates.
-        recorder: takes every decision of every seat.
+        runners: the first acts, the others are shadow candidates.
+        recorder: takes every decision of every runner.
         estimator: estimates run times in place of the trace; None: the trace's are used.
     """
 
@@ -58,18 +58,18 @@ class TraceRun:
         simulation: Simulation,
         site: Site,
         accounting: Accounting,
-        seats: Sequence[Seat],
+        runners: Sequence[PolicyRunner],
         recorder: Recorder,
         estimator: RunTimeEstimator | None = None,
     ) -> None:
         self.simulation: Simulation = simulation
         self.site = site
         self.accounting = accounting
-        self.seats = seats
-        for seat in seats:
-            if seat.policy.needs_oracle:
-                seat.policy.oracle = simulation
-        self.engine = Engine(site, accounting, seats, simulation, recorder, estimator=estimator)
+        self.runners = runners
+        for runner in runners:
+            if runner.policy.needs_oracle:
+                runner.policy.oracle = simulation
+        self.engine = Engine(site, accounting, runners, simulation, recorder, estimator=estimator)
 
     def stream(self) -> Iterator[Event]:
         """Run event by event; each is yielded after the engine has handled it."""
@@ -94,21 +94,21 @@ class TraceRun:
         add_unfinished_overhead(
             self.accounting, self.site, end_s, self.simulation.unfinished_run_s()
         )
-        seat = self.seats[0] if self.seats else None
-        deferred_s = None if seat is None else seat.longest_deferral_s(self.site.now)
+        runner = self.runners[0] if self.runners else None
+        deferred_s = None if runner is None else runner.longest_deferral_s(self.site.now)
         out = report(self.site, self.accounting, deferred_s)
         cpu_s = span_s * self._cpus()
         facts = {
             "span_s": span_s,
             "utilisation_ratio": (out["goodput_s"] + out["badput_s"]) / cpu_s if cpu_s else None,
-            "calibration": None if seat is None else seat.calibration(end_s),
-            "decisions": seat.decisions if seat else 0,
+            "calibration": None if runner is None else runner.calibration(end_s),
+            "decisions": runner.decisions if runner else 0,
             "events": self.engine.events,
             "wall_s": time.perf_counter() - wall,
             "cpu_s": time.process_time() - cpu,
             "max_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         }
-        return self._described(out, seat, end_s) | facts
+        return self._described(out, runner, end_s) | facts
 
     @property
     def end_s(self) -> float:
@@ -119,7 +119,9 @@ class TraceRun:
         """CPUs of all machines."""
         return sum(self.site.cpus)
 
-    def _described(self, out: dict[str, Any], seat: Seat | None, end_s: float) -> dict[str, Any]:
+    def _described(
+        self, out: dict[str, Any], runner: PolicyRunner | None, end_s: float
+    ) -> dict[str, Any]:
         """The report with the fields that only this kind of trace has."""
         raise NotImplementedError
 
@@ -143,7 +145,7 @@ class CampusRun(TraceRun):
     Args:
         campus: the trace.
         policies: the first acts, the others are shadow candidates.
-        keep: called for every decision of every seat.
+        keep: called for every decision of every runner.
         until_s: stop after this second.
         exact: keep every wait, for exact percentiles in the report.
         shares: fair shares by VO; empty: equal.
@@ -169,28 +171,30 @@ class CampusRun(TraceRun):
             accounting: Accounting = SavedWorkAccounting(clock, shares or {}, exact, simulation)
         else:
             accounting = Accounting(clock, shares or {}, exact)
-        seats = [
-            Seat(
+        runners = [
+            PolicyRunner(
                 p, n == 0, campus.reconsider_s, exact=n == 0, discipline=discipline, is_narrow=True
             )
             for n, p in enumerate(policies)
         ]
-        super().__init__(simulation, site, accounting, seats, ReplayRecorder(keep))
+        super().__init__(simulation, site, accounting, runners, ReplayRecorder(keep))
 
-    def _described(self, out: dict[str, Any], seat: Seat | None, end_s: float) -> dict[str, Any]:
+    def _described(
+        self, out: dict[str, Any], runner: PolicyRunner | None, end_s: float
+    ) -> dict[str, Any]:
         if isinstance(self.accounting, SavedWorkAccounting):
             self.accounting.add_open(out["energy_wh"])
         out["jobs"]["skipped"] = dict(self.campus.skipped)
         return out | {
             "machines": len(self.campus.machine_names),
             "owner_sessions": len(self.campus.login_s),
-            "holds": None if seat is None else self._judged_holds(seat, end_s),
+            "holds": None if runner is None else self._judged_holds(runner, end_s),
         }
 
     def _cpus(self) -> int:
         return len(self.campus.machine_names)
 
-    def _judged_holds(self, seat: Seat, end_s: float) -> dict[str, Any]:
+    def _judged_holds(self, runner: PolicyRunner, end_s: float) -> dict[str, Any]:
         """Which deferred jobs could have completed, by the trace; no policy knows this."""
         bad = np.isnan(self.campus.run_s[self.campus.submit_s <= end_s])
-        return judge(seat.holds.by_job(seat.deferred_s(end_s)), bad)
+        return judge(runner.holds.by_job(runner.deferred_s(end_s)), bad)

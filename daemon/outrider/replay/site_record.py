@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from math import inf, nan
 from typing import Any, Final
 
-from outrider.engine.ingest.normaliser import Tracker
+from outrider.engine.ingest.normaliser import Normaliser
 from outrider.model import events as ev
 from outrider.model.events import Event
 from outrider.model.jobs import JobSpec
@@ -76,7 +76,7 @@ class SiteRecord:
     """Gathers normalised events.
 
     Args:
-        tracker: the normaliser that numbered the jobs and machines of the events.
+        normaliser: the normaliser that numbered the jobs and machines of the events.
 
     Attributes:
         first_s, last_s: Unix times of the first and the last event.
@@ -90,8 +90,8 @@ class SiteRecord:
         warnings: warnings of the sources.
     """
 
-    def __init__(self, tracker: Tracker) -> None:
-        self._tracker = tracker
+    def __init__(self, normaliser: Normaliser) -> None:
+        self._normaliser = normaliser
         self.first_s = inf
         self.last_s = -inf
         self.machines: dict[int, RecordedMachine] = {}
@@ -100,7 +100,7 @@ class SiteRecord:
         self.reboots: Counter[float] = Counter()
         self.delays: Counter[int] = Counter()
         self.left_out: Counter[str] = Counter()
-        self.repairs = tracker.repairs
+        self.repairs = normaliser.repairs
         self.warnings: list[str] = []
         self._alive: dict[int, RecordedJob] = {}
         self._handlers: dict[int, Callable[[float, int, Any], None]] = {
@@ -154,7 +154,7 @@ class SiteRecord:
     def _joined(self, time_s: float, number: int, spec: MachineSpec) -> None:
         machine = self.machines.get(number)
         if machine is None:
-            name = self._tracker.machine_names[number]
+            name = self._normaliser.machine_names[number]
             self.machines[number] = RecordedMachine(name, spec)
         else:
             machine.spec = spec
@@ -185,7 +185,7 @@ class SiteRecord:
 
     def _submitted(self, time_s: float, number: int, spec: JobSpec) -> None:
         submit_s = time_s if spec.eligible_s is None else max(time_s, spec.eligible_s)
-        job = RecordedJob(self._tracker.job_names[number], spec, submit_s)
+        job = RecordedJob(self._normaliser.job_names[number], spec, submit_s)
         self.jobs.append(job)
         self._alive[number] = job
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from outrider.acting.gate import Budget, Gate
 from outrider.api.adapter import Batch
-from outrider.engine import Engine, Intake, Seat
+from outrider.engine import Engine, EventMerger, PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.distribution import DECISION_BOUNDS_S, Distribution
 from outrider.engine.ingest.set_aside import FAULT, FIRST_S, LAST_S
@@ -42,22 +42,24 @@ some 45 bytes, so that a day without any event takes 0.4 MB."""
 _AT_ONCE: Final = 10_000
 
 
-def make_seats(loaded: LoadedConfig) -> list[Seat]:
+def make_runners(loaded: LoadedConfig) -> list[PolicyRunner]:
     """The shadow candidates of a configuration; none in mode `observe`."""
     config = loaded.config
     if config.mode == "observe":
         return []
-    seats = []
+    runners = []
     for name, given in policies_of(config).items():
         if f"policies.{name}" in loaded.broken:
             continue
         options = dict(given)
         where = f"{loaded.source} [policies.{name}]"
         policy = make_policy(name, options, config.seed, where, options.pop("preset", None))
-        seats.append(
-            Seat(policy, False, config.reconsider_s, strict=False, discipline=loaded.discipline())
+        runners.append(
+            PolicyRunner(
+                policy, False, config.reconsider_s, strict=False, discipline=loaded.discipline()
+            )
         )
-    return seats
+    return runners
 
 
 class Core:
@@ -90,12 +92,12 @@ class Core:
         self._estimator = None if estimator is None else GuardedEstimator(estimator)
         self.site = Site(clock, list(declared.values()), loaded.reboot_day_s(), utilities)
         self.accounting = Accounting(clock, config.shares, exact=False, utilities=utilities)
-        self.seats = make_seats(loaded)
-        self.intake = Intake(self.sources, loaded.describe_machine, loaded.complete_machine)
+        self.runners = make_runners(loaded)
+        self.merger = EventMerger(self.sources, loaded.describe_machine, loaded.complete_machine)
         self.rounds = Distribution(exact=False, bounds=DECISION_BOUNDS_S)
         self._round_began_s = 0.0
         self.engine = Engine(
-            self.site, self.accounting, self.seats, self.intake, self, self._time_round,
+            self.site, self.accounting, self.runners, self.merger, self, self._time_round,
             self._estimator,
         )  # fmt: skip
         self.gate = Gate(config.mode, Budget(config.max_starts_per_minute, config.stale_after_s))
@@ -112,7 +114,7 @@ class Core:
     @property
     def now_s(self) -> float:
         """The time at the site, for people: event time, and the wall clock before any event."""
-        return self.site.now if self.intake.now > -inf else time.time()
+        return self.site.now if self.merger.now > -inf else time.time()
 
     def notes(self) -> list[str]:
         """What the person on call should know of the plugins and of ourselves."""
@@ -120,7 +122,7 @@ class Core:
         if self._estimator is not None:
             broken.append(self._estimator.broken)
         notes = [why for why in broken if why]
-        if faults := self.intake.set_aside[FAULT]:
+        if faults := self.merger.set_aside[FAULT]:
             notes.append(
                 f"{faults} events set aside because Outrider itself failed on them: see "
                 "`outrider ledger set-aside`, and please report it"
@@ -157,25 +159,25 @@ class Core:
         if events:
             self._inputs.extend((label, event) for event in events)
             self._arrive(label, events)
-        mark_s = None if until_s is None else self.intake.hear(label, until_s)
+        mark_s = None if until_s is None else self.merger.hear(label, until_s)
         if mark_s is None and source.up and self._clock_is_due():
-            mark_s = self.intake.mark_s
+            mark_s = self.merger.mark_s
         if mark_s is None:
-            return GuardedFeed(self.intake, self.engine)
+            return GuardedFeed(self.merger, self.engine)
         self._inputs.append((label, (mark_s, TICK, label, None)))
-        return GuardedFeed(self.intake, self.engine, mark_s)
+        return GuardedFeed(self.merger, self.engine, mark_s)
 
     def _clock_is_due(self) -> bool:
         """Whether nothing has happened for so long that the clock moves on by itself."""
-        return not self.engine.silent and self.intake.mark_s >= self.site.now + CLOCK_EVERY_S
+        return not self.engine.silent and self.merger.mark_s >= self.site.now + CLOCK_EVERY_S
 
     def _arrive(self, label: str, events: Sequence[NamedEvent]) -> None:
-        if self.intake.now == -inf:  # until the first one is applied, an earlier one may come
+        if self.merger.now == -inf:  # until the first one is applied, an earlier one may come
             times_s = [event[0] for event in events if FIRST_S <= event[0] <= LAST_S]
             before = self.accounting.begin_s
             known = times_s if before is None else [*times_s, before]
             self.accounting.begin_s = min(known, default=None)
-        self.intake.arrive(label, events)
+        self.merger.arrive(label, events)
 
     def step(self, feed: GuardedFeed, most: int) -> bool:
         """Feed at most so many events; False when nothing is left.
@@ -189,7 +191,7 @@ class Core:
         source = self.sources[label]
         counts = [dict(source.rejected), dict(source.ignored)]
         counted = counts != source.recorded
-        aside = [SetAsideRecord.of(event) for event in self.intake.newly_set_aside]
+        aside = [SetAsideRecord.of(event) for event in self.merger.newly_set_aside]
         if not (self._inputs or self._decisions or self._outcomes or aside or counted):
             return None
         source.recorded = counts
@@ -202,12 +204,12 @@ class Core:
             meta={f"records:{label}": counts, TIMEZONE_KEY: self.config.timezone},
         )
         self._inputs, self._decisions, self._outcomes = [], [], []
-        self.intake.newly_set_aside.clear()
+        self.merger.newly_set_aside.clear()
         return made
 
     def past(self, until_s: float) -> GuardedFeed:
         """What is left of the past once every source has told it; hand it to `step`."""
-        return GuardedFeed(self.intake, self.engine, until_s, moves_clock=False)
+        return GuardedFeed(self.merger, self.engine, until_s, moves_clock=False)
 
     def begin(self) -> None:
         """The past is told: from now on everything counts and is decided.
@@ -215,7 +217,7 @@ class Core:
         Nothing of the past is recorded; a snapshot must follow, or a restart tells it again.
         """
         self.engine.begin(self.site.now)
-        self.intake.begin()
+        self.merger.begin()
         for source in self.sources.values():
             source.rejected.clear()
             source.ignored.clear()
@@ -229,7 +231,7 @@ class Core:
         # made in any case: an event that fails here must fail when it is fed again, too
         row = DecisionRow.of(
             decision,
-            self.intake.tracker,
+            self.merger.normaliser,
             self.config.mode,
             input_age_s=input_age_s,
             input=self.input,
@@ -241,19 +243,19 @@ class Core:
             self._decisions.append(row)
 
     def ended(
-        self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,
+        self, policy: str, job: Job, ending: str, reason: str, run_s: float,
         reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
         """A run ended, or a job left (`outrider.engine.Recorder`)."""
-        tracker = self.intake.tracker
+        normaliser = self.merger.normaliser
         outcome = OutcomeRecord(
             time_s=self.site.now,
-            job=tracker.job_names[job.number],
-            machine=None if job.machine == NOWHERE else tracker.machine_names[job.machine],
+            job=normaliser.job_names[job.number],
+            machine=None if job.machine == NOWHERE else normaliser.machine_names[job.machine],
             ending=ending,
             reason=reason,
             run_s=run_s,
-            policy="" if seat is None else seat.name,
+            policy=policy,
             reward=reward,
             on_policy=on_policy,
         )
@@ -269,12 +271,12 @@ class Core:
         for _, label, event in rows:
             n += 1
             if event[1] == TICK:
-                feed = GuardedFeed(self.intake, self.engine, event[0])
+                feed = GuardedFeed(self.merger, self.engine, event[0])
                 while feed.step(_AT_ONCE):
                     pass
             else:
                 self._arrive(label, (event,))
-        self.intake.newly_set_aside.clear()  # recorded when it came for the first time
+        self.merger.newly_set_aside.clear()  # recorded when it came for the first time
         self.replaying = False
         return n
 
@@ -287,7 +289,7 @@ class Core:
 
     def save(self) -> dict[str, Any]:
         """The whole state as plain data."""
-        intake = self.intake.save()
+        intake = self.merger.save()
         intake["waiting"] = [
             [t, n, label, [event[0], event[1], event[2], encode_extra(event[1], event[3])]]
             for t, n, label, event in intake["waiting"]
@@ -309,11 +311,11 @@ class Core:
         """
         if saved.get("version") != STATE_VERSION:
             raise ValueError(f"state version {saved.get('version')}, known: {STATE_VERSION}")
-        self.intake.restore(saved["intake"], _revive)
+        self.merger.restore(saved["intake"], _revive)
         self.gate.restore(saved["gate"])
         engine = saved["engine"]
-        sound = [[name, seat] for name, seat in engine["seats"] if not seat["broken"]]
-        return self.engine.restore({**engine, "seats": sound})
+        sound = [[name, runner] for name, runner in engine["runners"] if not runner["broken"]]
+        return self.engine.restore({**engine, "runners": sound})
 
     def succeed(self, old: "Core", kept: Iterable[str]) -> None:
         """Take over from a core what `save` does not hold; `kept` are the unchanged sources."""

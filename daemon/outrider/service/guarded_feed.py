@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from math import inf
 
-from outrider.engine import Engine, Intake
+from outrider.engine import Engine, EventMerger
 from outrider.model.events import Event
 
 
@@ -23,7 +23,7 @@ class GuardedFeed:
     """
 
     def __init__(
-        self, intake: Intake, engine: Engine, mark_s: float = -inf, moves_clock: bool = True
+        self, intake: EventMerger, engine: Engine, mark_s: float = -inf, moves_clock: bool = True
     ) -> None:
         self._intake = intake
         self._engine = engine
@@ -50,7 +50,7 @@ class GuardedFeed:
         """Be consistent without the event at hand; returns what it meant besides for machines."""
         site = self._engine.site
         left = self._intake.give_up(error)
-        known = self._intake.tracker.realign(
+        known = self._intake.normaliser.realign(
             site.jobs,
             [spec is not None for spec in site.specs],
             list(map(bool, site.owner)),

@@ -2,7 +2,7 @@
 
 One task a source pumps its batches through the core into the ledger; others watch the disk, the
 watchdog and the loop itself. All share one core, which only changes under one lock. A source
-that fails degrades to "stale" and is tried again; a policy that fails loses its seat; neither
+that fails degrades to "stale" and is tried again; a policy that fails loses its runner; neither
 ends the daemon.
 """
 
@@ -156,7 +156,7 @@ class Supervisor:
                     log.exception("fail_source", adapter=label)
                     problem = f"{type(error).__name__}: {error}"
             self.core.sources[label].lose(problem)
-            self.core.intake.excuse(label)
+            self.core.merger.excuse(label)
             log.warning("close_source", adapter=label, reason=problem, again_in_s=backoff_s)
             await self._tell_past(label)
             await asyncio.sleep(backoff_s)
@@ -197,7 +197,7 @@ class Supervisor:
         """Wait until every source has told its past; the last one begins the present."""
         if not self._past_told.is_set():
             self._told.add(label)
-            self.core.intake.excuse(label)  # the pasts of the others need not pile up meanwhile
+            self.core.merger.excuse(label)  # the pasts of the others need not pile up meanwhile
             await self._begin_if_told()
             await self._past_told.wait()
 
@@ -234,7 +234,7 @@ class Supervisor:
             notes = list(loaded.broken.values())
             if fresh:
                 notes.append(f"policies that start afresh: {', '.join(fresh)}")
-            if left := {s.name for s in self.core.seats} - {s.name for s in core.seats}:
+            if left := {s.name for s in self.core.runners} - {s.name for s in core.runners}:
                 notes.append(f"policies that left with what they learned: {', '.join(left)}")
             if fixed := _needs_restart(self.loaded.config, loaded.config):
                 notes.append(f"needs a restart to change: {', '.join(fixed)}")
@@ -267,11 +267,11 @@ class Supervisor:
             raise ConfigurationError(
                 f"{loaded.source}: what was learned does not fit: {type(error).__name__}: {error}"
             ) from error
-        sound = {seat.name for seat in self.core.seats if not seat.broken}
-        for seat in core.seats:
-            if seat.broken and seat.name in sound:
+        sound = {runner.name for runner in self.core.runners if not runner.broken}
+        for runner in core.runners:
+            if runner.broken and runner.name in sound:
                 raise ConfigurationError(
-                    f"{loaded.source}: what was learned is lost: {seat.broken}"
+                    f"{loaded.source}: what was learned is lost: {runner.broken}"
                 )
         core.succeed(self.core, same)
         return core, fresh

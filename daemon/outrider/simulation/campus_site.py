@@ -46,7 +46,7 @@ _AFTER_ALL: Final = (inf, _END, 0, None)
 
 
 class SimulatedSite:
-    """Simulates a campus; carries out starts and delivers ticks (`outrider.engine.ports.Sink`).
+    """Simulates a campus; carries out starts and delivers ticks (`outrider.engine.ports.Actuator`).
 
     Args:
         campus: the trace, truth included.

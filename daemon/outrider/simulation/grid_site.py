@@ -58,7 +58,7 @@ class Run:
 
 
 class GridSite:
-    """Simulates a workload; carries out plans, delivers ticks (`outrider.engine.ports.PlanSink`).
+    """Simulates a workload; carries out plans, delivers ticks (`PlanActuator`).
 
     Args:
         workload: the trace, truth included.

@@ -9,7 +9,7 @@ import msgspec
 from outrider.api.capabilities import Decides, Groups
 from outrider.api.policy import Policy, PolicySettings
 from outrider.api.site_view import SiteView
-from outrider.engine import Engine, Intake, Seat
+from outrider.engine import Engine, EventMerger, PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.formats.campus.campus import Campus
@@ -135,10 +135,10 @@ class Shadow:
         self.policy = policy
         self.rows: list[Row] = []
         self.site = Site(clock, list(clusters))
-        self.seat = Seat(policy, False, _EPOCH_S)
-        self._intake = Intake([SOURCE], lambda name: MachineSpec(inferred=True))
+        self.runner = PolicyRunner(policy, False, _EPOCH_S)
+        self._intake = EventMerger([SOURCE], lambda name: MachineSpec(inferred=True))
         accounting = Accounting(clock)
-        self._engine = Engine(self.site, accounting, [self.seat], self._intake, self)
+        self._engine = Engine(self.site, accounting, [self.runner], self._intake, self)
 
     def play(self, events: Iterable[NamedEvent], until_s: float | None = None) -> None:
         """Feed events in order, then advance time to `until_s`, or to the last event."""
@@ -161,10 +161,10 @@ class Shadow:
 
     def decided(self, decision: Decision, /) -> None:
         """A decision was made (`outrider.engine.Recorder`)."""
-        self.rows.append(Row.of(decision, self._intake.tracker))
+        self.rows.append(Row.of(decision, self._intake.normaliser))
 
     def ended(
-        self, seat: Seat | None, job: Job, ending: str, reason: str, run_s: float,
+        self, policy: str, job: Job, ending: str, reason: str, run_s: float,
         reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
         """Ignored: outcomes are checked where the policy observes them."""

@@ -136,7 +136,7 @@ def run_watched(spec: RunSpec) -> dict[str, Any]:
     about = {
         "trace": spec.trace.name,
         "policy": spec.policy.policy,
-        "settings": effective_settings(policy, run.seats[0].reconsider_s),
+        "settings": effective_settings(policy, run.runners[0].reconsider_s),
         "seed": spec.seed,
         "preset": spec.policy.preset,
     }

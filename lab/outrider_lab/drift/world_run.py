@@ -119,7 +119,7 @@ class WatchedRun(GridRun):
             yield event
 
     def _stop_learning(self) -> None:
-        policy = self.seats[0].policy
+        policy = self.runners[0].policy
         policy.settings = msgspec.structs.replace(policy.settings, **{LEARN: False})
         self.stop_learning_s = np.inf
 

@@ -36,7 +36,7 @@ def run_on_campus(spec: RunSpec) -> dict[str, Any]:
     policy = spec.make_policy()
     campus, digest = campus_of(spec.trace), LedgerHash()
     run = SampledRun(campus, [policy], hashed(digest, campus))
-    reconsider_s = run.seats[0].reconsider_s
+    reconsider_s = run.runners[0].reconsider_s
     about: dict[str, Any] = {
         "trace": spec.trace.name,
         "policy": spec.policy.policy,

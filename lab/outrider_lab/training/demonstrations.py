@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from outrider.api.policy import Policy
-from outrider.engine import Engine, Intake, Seat
+from outrider.engine import Engine, EventMerger, PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.formats.workload import Workload
@@ -26,10 +26,10 @@ _CUT_OFF: Final = "unknown"
 
 
 class ShadowedRun(NamedTuple):
-    """A demonstration with the learner beside it: the engine, the learner's seat, what to show."""
+    """A demonstration beside a learner: the engine, the learner's runner, what to show."""
 
     engine: Engine
-    seat: Seat
+    runner: PolicyRunner
     show: Callable[[], object]
 
     @property
@@ -87,11 +87,11 @@ class WorkloadDemonstration:
         workload = self._make()
         if self.behaviour == RECORDED:
             recorded = RecordedRun(workload, [learner], keep_nothing, self._until_s, exact=False)
-            return ShadowedRun(recorded.engine, recorded.seats[0], recorded.run)
+            return ShadowedRun(recorded.engine, recorded.runners[0], recorded.run)
         behaviour = make_policy(self.behaviour, {}, 0, f"--behaviour {self.behaviour}")
         behaviour.wants_scores = False
         run = GridRun(workload, [behaviour, learner], keep_nothing, self._until_s, exact=False)
-        return ShadowedRun(run.engine, run.seats[1], run.run)
+        return ShadowedRun(run.engine, run.runners[1], run.run)
 
 
 class LogsDemonstration:
@@ -109,7 +109,7 @@ class LogsDemonstration:
     def beside(self, learner: Policy) -> ShadowedRun:
         """Beside the scheduler that was."""
         ingestion = Ingestion(self._files)
-        return _beside_a_record(learner, ingestion.intake, ingestion.events)
+        return _beside_a_record(learner, ingestion.merger, ingestion.events)
 
 
 class JournalDemonstration:
@@ -126,10 +126,10 @@ class JournalDemonstration:
 
     def beside(self, learner: Policy) -> ShadowedRun:
         """Beside the scheduler that was."""
-        intake = Intake((), inferred_machine)
+        intake = EventMerger((), inferred_machine)
         return _beside_a_record(learner, intake, lambda: self._events(intake))
 
-    def _events(self, intake: Intake) -> Iterator[Event]:
+    def _events(self, intake: EventMerger) -> Iterator[Event]:
         heard = False
         with Journal(self._path, read_only=True) as journal:
             for _, label, event in journal.inputs_after(0):
@@ -147,14 +147,14 @@ class JournalDemonstration:
 
 
 def _beside_a_record(
-    learner: Policy, intake: Intake, events: Callable[[], Iterator[Event]]
+    learner: Policy, intake: EventMerger, events: Callable[[], Iterator[Event]]
 ) -> ShadowedRun:
     """An engine without anybody who acts, fed with what was recorded."""
     utc = ZoneTime("UTC")
     site = Site(utc, [])
-    seat = Seat(learner, acting=False, reconsider_s=RECONSIDER_S)
-    engine = Engine(site, Accounting(utc), [seat], _NoLaterLooks(intake), NoRecorder())
-    return ShadowedRun(engine, seat, lambda: engine.feed(events()))
+    runner = PolicyRunner(learner, acting=False, reconsider_s=RECONSIDER_S)
+    engine = Engine(site, Accounting(utc), [runner], _NoLaterLooks(intake), NoRecorder())
+    return ShadowedRun(engine, runner, lambda: engine.feed(events()))
 
 
 class _NoLaterLooks:
@@ -164,7 +164,7 @@ class _NoLaterLooks:
     the end of would go on for ever.
     """
 
-    def __init__(self, intake: Intake) -> None:
+    def __init__(self, intake: EventMerger) -> None:
         self._intake = intake
 
     def start(self, job: int, machine: int) -> None:

@@ -103,7 +103,7 @@ def train(
         if saved is not None:
             _go_on(policy, saved, shadowed.site, demonstration)
         shadowed.watch()
-        runs += shadowed.seat.reward_n
+        runs += shadowed.runner.reward_n
         saved = policy.save(shadowed.site)
         if progress is not None:
             progress((number + 1) / len(demonstrations))
@@ -115,7 +115,7 @@ def train(
         )
     site = shadowed.site
     started = policy.start_state(site) if isinstance(policy, Learns) else None
-    settings = effective_settings(policy, shadowed.seat.reconsider_s)
+    settings = effective_settings(policy, shadowed.runner.reconsider_s)
     about = {
         "policy": learner.policy,
         "preset": learner.preset,

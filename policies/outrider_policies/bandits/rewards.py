@@ -58,9 +58,9 @@ class DeferredJobs:
             return []
         if outcome.ending is not COMPLETED_RUN:
             return [(state, RIGHTLY_DEFERRED) for _, state in deferred]
-        run_s, was_left_alone = outcome.run_s, view.was_left_alone
+        run_s, was_available = outcome.run_s, view.was_available
         return [
-            (state, WRONGLY_DEFERRED if was_left_alone(at, at + run_s) else RIGHTLY_DEFERRED)
+            (state, WRONGLY_DEFERRED if was_available(at, at + run_s) else RIGHTLY_DEFERRED)
             for at, state in deferred
         ]
 

@@ -44,7 +44,7 @@ class ClairvoyantJobs(Listens, Policy[ClairvoyantSettings]):
         least_w, active_w = _least_free_watts(view), view.active_w
         for machine in self._ownerless:
             if view.is_free(machine) and active_w[view.cluster_of(machine)] == least_w:
-                return Choice(machine, "left_alone", 1.0)
+                return Choice(machine, "availability", 1.0)
         return Choice(view.draw(self.rng), "unknown_watts", None)
 
     def _hopeless(self, job: Job, view: SiteView) -> bool:

@@ -3,7 +3,7 @@
 import threading
 from pathlib import Path
 
-from outrider.engine.ingest.event_merger import Intake
+from outrider.engine.ingest.event_merger import EventMerger
 from outrider.model.machines import MachineSpec
 from outrider_adapters.htcondor import WatchSettings
 from outrider_adapters.htcondor.calling import PATIENCE_S
@@ -64,7 +64,7 @@ def test_doubles_of_ads_and_records_change_nothing(tmp_path: Path) -> None:
     def life(folder: Path, faults: Faults) -> tuple[list[object], int]:
         folder.mkdir()
         site = WatchedPool(folder, faults=faults)
-        intake = Intake(["pool"], lambda name: MachineSpec(inferred=True))
+        intake = EventMerger(["pool"], lambda name: MachineSpec(inferred=True))
         out: list[object] = []
         for step in range(12):
             if step < 4:

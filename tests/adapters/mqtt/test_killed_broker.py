@@ -6,7 +6,7 @@ import random
 import pytest
 
 from outrider.api import NamedEvent
-from outrider.engine.ingest.event_merger import Intake
+from outrider.engine.ingest.event_merger import EventMerger
 from outrider.model.events import JOINED, POWER
 from outrider.model.machines import MachineSpec
 from tests.adapters.mqtt.listening import PatientPublisher, adapter, listening
@@ -42,7 +42,7 @@ async def test_nothing_is_lost_or_doubled_when_the_broker_is_killed(broker: Mosq
 
 def counted(told: list[NamedEvent]) -> int:
     """How many readings the engine gets, of machines that it knows."""
-    intake = Intake(["mqtt"], lambda name: MachineSpec())
+    intake = EventMerger(["mqtt"], lambda name: MachineSpec())
     began_s = min(event[0] for event in told)
     intake.arrive("mqtt", [(began_s - 1, JOINED, m, MachineSpec()) for m in {e[2] for e in told}])
     intake.arrive("mqtt", told)

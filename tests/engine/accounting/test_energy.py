@@ -7,7 +7,7 @@ from math import isnan
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from outrider.engine.accounting.energy import EnergyBook
+from outrider.engine.accounting.energy import EnergyStatistics
 from outrider.engine.accounting.machine_power import IDLING
 from outrider.formats.campus.campus import Campus
 from outrider.model.clusters import ClusterSpec
@@ -86,9 +86,9 @@ def test_a_day_worked_out_by_hand() -> None:
     )
 
 
-def book(cpus: int, habits: ClusterSpec) -> EnergyBook:
+def book(cpus: int, habits: ClusterSpec) -> EnergyStatistics:
     """One idle machine of 100, 50 and 5 W."""
-    made = EnergyBook(TraceTime(dt.datetime.fromisoformat("2010-01-04T00:00:00")))
+    made = EnergyStatistics(TraceTime(dt.datetime.fromisoformat("2010-01-04T00:00:00")))
     spec = MachineSpec(cluster="c", cpus=cpus, active_w=100.0, idle_w=50.0, sleep_w=5.0)
     made.join(0, spec, 0, habits)
     made.enter(0, IDLING, 0.0)

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outrider.engine.accounting import energy
-from outrider.engine.accounting.energy import EnergyBook
+from outrider.engine.accounting.energy import EnergyStatistics
 from outrider.engine.accounting.machine_power import ASLEEP, GONE, IDLING, OWNED, MachinePower
-from outrider.engine.accounting.metered_energy import MeteredBook
+from outrider.engine.accounting.metered_energy import MeteredEnergy
 from outrider.model.clusters import ClusterSpec
 from outrider.model.localtime import LocalTime, TraceTime, ZoneTime
 from outrider.model.machines import MachineSpec
@@ -39,15 +39,15 @@ CHANGES: Final = st.lists(
 )
 
 
-def book_of_all() -> EnergyBook:
+def book_of_all() -> EnergyStatistics:
     """A book that three machines have joined."""
-    made = EnergyBook(CLOCK)
+    made = EnergyStatistics(CLOCK)
     for m, (cluster, spec) in enumerate(MACHINES):
         made.join(m, spec, cluster, CLUSTERS[cluster])
     return made
 
 
-def tell(book: EnergyBook, m: int, what: int | str, cpus: int, now: float) -> None:
+def tell(book: EnergyStatistics, m: int, what: int | str, cpus: int, now: float) -> None:
     """Tell a book of one change."""
     if what == "work":
         book.work(m, 0, cpus, now)
@@ -63,7 +63,7 @@ class AtOnce:
     """The same machines, booked change by change, as those with a meter are."""
 
     def __init__(self) -> None:
-        self.book = MeteredBook(energy.PURPOSES, self._sleeps_at)
+        self.book = MeteredEnergy(energy.PURPOSES, self._sleeps_at)
         for column in self.book.joules.values():
             column.extend((0.0, 0.0))
         self.machines = [MachinePower() for _ in MACHINES]

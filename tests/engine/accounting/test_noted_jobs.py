@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outrider.engine.accounting.distribution import Distribution
-from outrider.engine.accounting.job_statistics import JobBook
+from outrider.engine.accounting.job_statistics import JobStatistics
 from outrider.model.jobs import Job, JobSpec
 from outrider.model.utility import DEFAULT_UTILITIES
 
@@ -40,7 +40,7 @@ def eligible(spec: JobSpec, submit_s: float | None) -> float | None:
 def test_figures_do_not_depend_on_when_somebody_looks(
     jobs: list[tuple[JobSpec, float | None, float, float, bool]],
 ) -> None:
-    seldom, often = JobBook(True, DEFAULT_UTILITIES), JobBook(True, DEFAULT_UTILITIES)
+    seldom, often = JobStatistics(True, DEFAULT_UTILITIES), JobStatistics(True, DEFAULT_UTILITIES)
     waits: dict[tuple[str, str], Distribution] = {}
     slowdown, goodput = Distribution(True), 0.0
     for spec, submit_s, wait_s, run_s, looked in jobs:

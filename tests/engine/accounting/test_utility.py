@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outrider.engine.accounting.utility_statistics import UtilityBook
+from outrider.engine.accounting.utility_statistics import UtilityStatistics
 from outrider.model.errors import ConfigurationError
 from outrider.model.utility import (
     SHAPES,
@@ -83,7 +83,7 @@ def test_a_wrong_declaration_is_refused_by_name(given_: dict[str, object], words
 
 
 def test_a_declared_class_has_its_own_and_others_have_the_batch_jobs() -> None:
-    book = UtilityBook(
+    book = UtilityStatistics(
         make_utilities({"urgent": {"shape": "step"}, "batch": {"shape": "linear"}}, "x")
     )
     book.completed("urgent", np.array([61.0, 62.0]), np.array([1.0, 1.0]), np.array([2.0, 1.0]))
@@ -95,12 +95,12 @@ def test_a_declared_class_has_its_own_and_others_have_the_batch_jobs() -> None:
 def test_the_sum_is_that_of_the_jobs_and_survives_a_restart(
     jobs: list[tuple[float, float]],
 ) -> None:
-    book, at_once, utility = UtilityBook(), UtilityBook(), Batch()
+    book, at_once, utility = UtilityStatistics(), UtilityStatistics(), Batch()
     wait_s, run_s = np.array(jobs).reshape(-1, 2).T
     at_once.completed("batch", wait_s + run_s, run_s, 4 * run_s)
     for at, one in enumerate(np.arange(len(jobs)).reshape(-1, 1)):
         if at == len(jobs) // 2:
-            again = UtilityBook()
+            again = UtilityStatistics()
             again.restore(book.save())
             book = again
         book.completed("batch", (wait_s + run_s)[one], run_s[one], 4 * run_s[one])

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from outrider.engine import Engine, Intake, Seat
+from outrider.engine import Engine, EventMerger, PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.report import report
 from outrider.engine.state.site import Site
@@ -41,25 +41,25 @@ class Quiet:
 
 
 class Live:
-    """Intake and engine as the daemon joins them; `out` is the stream that entered the engine."""
+    """Event merger and engine, joined; `out` is the stream that entered the engine."""
 
     def __init__(self, sources: Sequence[str] = ("log",)) -> None:
         clock = TraceTime(dt.datetime.fromisoformat("2010-01-04T00:00:00"))
         self.site = Site(clock, [])
         self.accounting = Accounting(clock, {}, exact=True)
-        self.intake = Intake(sources, guessed)
-        self.seats = [Seat(bandit(), False, 600.0)]
+        self.merger = EventMerger(sources, guessed)
+        self.runners = [PolicyRunner(bandit(), False, 600.0)]
         self.recorder = Quiet(self.site)
-        self.engine = Engine(self.site, self.accounting, self.seats, self.intake, self.recorder)
+        self.engine = Engine(self.site, self.accounting, self.runners, self.merger, self.recorder)
         self.out: list[Event] = []
 
     def tell(self, source: str, events: Sequence[NamedEvent]) -> None:
         """Events arrive."""
-        self.intake.arrive(source, events)
+        self.merger.arrive(source, events)
 
     def seen(self, source: str, until_s: float) -> None:
         """A source has been seen up to a time."""
-        for event in self.intake.seen(source, until_s):
+        for event in self.merger.seen(source, until_s):
             self.out.append(event)
             self.engine.feed([event])
 
@@ -73,10 +73,10 @@ class Live:
         self.engine.finish(self.site.now)
         return {
             "report": report(
-                self.site, self.accounting, self.seats[0].longest_deferral_s(self.site.now)
+                self.site, self.accounting, self.runners[0].longest_deferral_s(self.site.now)
             ),
             "rows": self.recorder.rows,
-            "repairs": dict(self.intake.tracker.repairs),
+            "repairs": dict(self.merger.normaliser.repairs),
         }
 
 

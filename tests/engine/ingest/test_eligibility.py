@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from outrider.engine.ingest.normaliser import Tracker
+from outrider.engine.ingest.normaliser import Normaliser
 from outrider.ledger.extras import decode_extra, encode_extra
 from outrider.model import events as ev
 from outrider.model.jobs import JobSpec
@@ -10,40 +10,40 @@ from outrider.model.machines import MachineSpec
 from outrider.model.resources import Resources
 
 
-def a_tracker() -> Tracker:
+def a_tracker() -> Normaliser:
     """One that knows nothing of machines."""
-    return Tracker(lambda name: MachineSpec(inferred=True))
+    return Normaliser(lambda name: MachineSpec(inferred=True))
 
 
-def told(tracker: Tracker, kind: int, subject: str, extra: Any) -> list[tuple[int, int, Any]]:
+def told(normaliser: Normaliser, kind: int, subject: str, extra: Any) -> list[tuple[int, int, Any]]:
     """The steps of an event, without their time."""
-    return [step[1:] for step in tracker.translate((1.0, kind, subject, extra)) or []]
+    return [step[1:] for step in normaliser.translate((1.0, kind, subject, extra)) or []]
 
 
 def test_a_machine_that_joins_later_gets_into_the_classes_that_name_it() -> None:
-    tracker = a_tracker()
-    told(tracker, ev.JOINED, "a", MachineSpec())
-    assert told(tracker, ev.ELIGIBLE, "fast", ("a", "b")) == [
+    normaliser = a_tracker()
+    told(normaliser, ev.JOINED, "a", MachineSpec())
+    assert told(normaliser, ev.ELIGIBLE, "fast", ("a", "b")) == [
         (ev.ELIGIBLE, 0, ("fast", (0,), True))
     ]
-    kinds = [step[0] for step in told(tracker, ev.JOINED, "c", MachineSpec())]
+    kinds = [step[0] for step in told(normaliser, ev.JOINED, "c", MachineSpec())]
     assert kinds == [ev.JOINED]
-    steps = told(tracker, ev.JOINED, "b", MachineSpec())
+    steps = told(normaliser, ev.JOINED, "b", MachineSpec())
     assert steps[1:] == [(ev.ELIGIBLE, 0, ("fast", (2,), False))]
 
 
 def test_a_class_that_is_told_again_as_it_was_changes_nothing() -> None:
-    tracker = a_tracker()
-    assert told(tracker, ev.ELIGIBLE, "fast", ("a", "b")) != []
-    assert tracker.translate((2.0, ev.ELIGIBLE, "fast", ("b", "a"))) is None
-    assert told(tracker, ev.ELIGIBLE, "fast", ()) == [(ev.ELIGIBLE, 0, ("fast", (), True))]
+    normaliser = a_tracker()
+    assert told(normaliser, ev.ELIGIBLE, "fast", ("a", "b")) != []
+    assert normaliser.translate((2.0, ev.ELIGIBLE, "fast", ("b", "a"))) is None
+    assert told(normaliser, ev.ELIGIBLE, "fast", ()) == [(ev.ELIGIBLE, 0, ("fast", (), True))]
 
 
 def test_classes_outlast_a_restart() -> None:
-    tracker = a_tracker()
-    told(tracker, ev.ELIGIBLE, "fast", ("a",))
+    normaliser = a_tracker()
+    told(normaliser, ev.ELIGIBLE, "fast", ("a",))
     fresh = a_tracker()
-    fresh.restore(tracker.save())
+    fresh.restore(normaliser.save())
     assert told(fresh, ev.JOINED, "a", MachineSpec())[1:] == [
         (ev.ELIGIBLE, 0, ("fast", (0,), False))
     ]
@@ -57,7 +57,7 @@ def test_the_journal_gives_back_what_jobs_ask_for() -> None:
 
 
 def test_a_change_of_what_a_job_asks_for_is_understood_from_the_journal_too() -> None:
-    tracker, asked = a_tracker(), Resources(memory_mib=512)
-    told(tracker, ev.SUBMITTED, "1", JobSpec())
+    normaliser, asked = a_tracker(), Resources(memory_mib=512)
+    told(normaliser, ev.SUBMITTED, "1", JobSpec())
     changed = decode_extra(ev.CHANGED, encode_extra(ev.CHANGED, {"resources": asked}))
-    assert told(tracker, ev.CHANGED, "1", changed) == [(ev.CHANGED, 0, JobSpec(resources=asked))]
+    assert told(normaliser, ev.CHANGED, "1", changed) == [(ev.CHANGED, 0, JobSpec(resources=asked))]

@@ -25,8 +25,8 @@ def test_no_sequence_of_events_raises_and_no_job_is_lost(events: list[NamedEvent
     running = sum(1 for job in live.site.jobs.values() if job.machine >= 0)
     assert report["starts"] == jobs["completed"] + sum(report["evictions"].values()) + running
     assert sum(live.site.busy) == sum(j.cpus for j in live.site.jobs.values() if j.machine >= 0)
-    told = sum(live.intake.counts["log"].values())
-    assert told + live.intake.duplicates["log"] == len(events)
+    told = sum(live.merger.counts["log"].values())
+    assert told + live.merger.duplicates["log"] == len(events)
 
 
 @thorough
@@ -63,8 +63,8 @@ def test_a_log_of_jobs_read_twice_counts_once() -> None:
     twice.all_at_once("log", log())
     twice.all_at_once("log", log())
     assert twice.told() == once.told()
-    assert twice.intake.counts == once.intake.counts
-    assert twice.intake.duplicates["log"] == len(log())
+    assert twice.merger.counts == once.merger.counts
+    assert twice.merger.duplicates["log"] == len(log())
 
 
 def test_a_log_of_machines_read_twice_counts_once() -> None:
@@ -80,7 +80,7 @@ def test_a_log_of_machines_read_twice_counts_once() -> None:
     once.all_at_once("log", machines)
     twice.all_at_once("log", machines)
     twice.all_at_once("log", machines)
-    assert twice.intake.counts == once.intake.counts
+    assert twice.merger.counts == once.merger.counts
     assert twice.told() == once.told()
 
 
@@ -92,8 +92,8 @@ def test_a_second_source_with_a_coarser_clock_tells_nothing_new() -> None:
         live.seen(source, 200.0)
     report = live.told()["report"]
     assert (report["starts"], report["jobs"]["completed"]) == (1, 1)
-    assert sum(live.intake.duplicates.values()) == 3
-    assert not live.intake.tracker.repairs
+    assert sum(live.merger.duplicates.values()) == 3
+    assert not live.merger.normaliser.repairs
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_gaps_are_mended_and_counted(
     live.all_at_once("log", events)
     report = live.told()["report"]
     jobs = report["jobs"]
-    assert dict(live.intake.tracker.repairs) == repairs
+    assert dict(live.merger.normaliser.repairs) == repairs
     assert (jobs["submitted"], report["starts"], jobs["completed"], jobs["removed"]) == counts
 
 
@@ -216,8 +216,8 @@ def test_a_submission_recalled_at_the_end_tells_nothing_new_though_its_time_was_
     live.seen("records", 300.0)
     report = live.told()["report"]
     assert report["jobs"]["submitted"] == report["jobs"]["completed"] == 2
-    assert live.intake.duplicates["records"] == 1
-    assert not live.intake.tracker.repairs
+    assert live.merger.duplicates["records"] == 1
+    assert not live.merger.normaliser.repairs
     assert report["work_s"]["by_vo"]["physics"] == {"goodput": 160.0, "badput": 0.0}
 
 
@@ -230,15 +230,15 @@ def test_what_the_record_of_the_end_says_more_is_told_before_the_jobs_next_event
     report = live.told()["report"]
     assert report["work_s"]["by_vo"] == {"bio": {"goodput": 100.0, "badput": 0.0}}
     assert list(report["wait_s"]["by_vo"]) == ["bio"]
-    assert dict(live.intake.counts["records"]) == {"submitted": 1, "started": 1, "completed": 1}
+    assert dict(live.merger.counts["records"]) == {"submitted": 1, "started": 1, "completed": 1}
 
 
 def test_a_duplicate_that_comes_late_is_no_late_event() -> None:
     live = Live(["records"])
     live.all_at_once("records", run_of("7", "n1", 0.0, 10.0, 100.0))
     live.all_at_once("records", run_of("7", "n1", 0.0, 10.0, 100.0))
-    assert live.intake.late == 0
-    assert live.intake.duplicates["records"] == 3
+    assert live.merger.late == 0
+    assert live.merger.duplicates["records"] == 3
 
 
 def test_a_recalled_submission_after_the_end_of_a_namesake_is_of_a_new_job() -> None:
@@ -251,17 +251,17 @@ def test_a_recalled_submission_after_the_end_of_a_namesake_is_of_a_new_job() -> 
     for submit_s in (0.0, 0.0, 1000.0, 1000.0):  # each record comes twice
         live.all_at_once("records", recall(submit_s))
     assert live.told()["report"]["jobs"]["completed"] == 2
-    assert live.intake.duplicates["records"] == 6
-    assert not live.intake.tracker.repairs
+    assert live.merger.duplicates["records"] == 6
+    assert not live.merger.normaliser.repairs
 
 
 def test_a_meter_makes_no_machine() -> None:
     live = Live()
     live.all_at_once("log", [(1.0, ev.POWER, "fridge", 90.0), *run_of("1", "a1", 2.0, 3.0, 9.0)])
     live.all_at_once("log", [(20.0, ev.LEFT, "a1", None), (21.0, ev.POWER, "a1", 80.0)])
-    assert live.intake.tracker.machine_names == ["a1"]
+    assert live.merger.normaliser.machine_names == ["a1"]
     assert live.site.free_total == 0
-    assert live.intake.set_aside["unknown_machine"] == 2
+    assert live.merger.set_aside["unknown_machine"] == 2
 
 
 def test_a_reading_told_again_or_overtaken_by_a_later_one_is_a_duplicate() -> None:
@@ -269,5 +269,5 @@ def test_a_reading_told_again_or_overtaken_by_a_later_one_is_a_duplicate() -> No
     live.all_at_once("log", [(0.0, ev.JOINED, "a1", MachineSpec()), (5.0, ev.POWER, "a1", 80.0)])
     live.all_at_once("log", [(5.0, ev.POWER, "a1", 80.0), (9.0, ev.POWER, "a1", 60.0)])
     live.all_at_once("log", [(7.0, ev.POWER, "a1", 70.0)])
-    assert live.intake.counts["log"]["power"] == 2
-    assert live.intake.duplicates["log"] == 2
+    assert live.merger.counts["log"]["power"] == 2
+    assert live.merger.duplicates["log"] == 2

@@ -89,7 +89,7 @@ def test_the_slowest_source_holds_the_watermark() -> None:
     assert live.out == []
     live.seen("slow", 2.0)
     assert {event[0] for event in live.out} == {1.0, 2.0}
-    assert live.intake.waiting_n() == 1
+    assert live.merger.waiting_n() == 1
 
 
 def test_an_event_later_than_the_watermark_is_applied_and_counted() -> None:
@@ -97,7 +97,7 @@ def test_an_event_later_than_the_watermark_is_applied_and_counted() -> None:
     live.all_at_once("log", run_of("1.0", "a1", 10.0, 20.0, 30.0))
     live.tell("log", [(15.0, ev.SUBMITTED, "1.1", JobSpec())])
     live.seen("log", 40.0)
-    assert live.intake.late == 1
+    assert live.merger.late == 1
     assert live.accounting.submitted == 2
     assert live.site.now >= 30.0
 
@@ -123,7 +123,7 @@ def test_saving_in_the_middle_and_going_on_changes_nothing(
     through.tell("log", told)
     through.seen("log", float(cut))
     saved = msgspec.msgpack.decode(
-        msgspec.msgpack.encode([through.engine.save(), through.intake.save()])
+        msgspec.msgpack.encode([through.engine.save(), through.merger.save()])
     )
     done = len(through.out)
     decided = len(through.recorder.rows)
@@ -131,12 +131,12 @@ def test_saving_in_the_middle_and_going_on_changes_nothing(
 
     again = Live()
     again.engine.restore(saved[0])
-    again.intake.restore(saved[1], revived)
+    again.merger.restore(saved[1], revived)
     again.seen("log", 100.0)
     assert again.out == through.out[done:]
     assert again.recorder.rows == through.recorder.rows[decided:]
-    assert again.intake.counts == through.intake.counts
-    assert again.intake.tracker.save() == through.intake.tracker.save()
+    assert again.merger.counts == through.merger.counts
+    assert again.merger.normaliser.save() == through.merger.normaliser.save()
 
 
 def revived(event: list[Any]) -> NamedEvent:

@@ -7,7 +7,7 @@ from tests.engine.ingest.streams import Live, run_of
 
 
 def names(live: Live) -> list[str]:
-    return list(live.intake.tracker.job_names.values())
+    return list(live.merger.normaliser.job_names.values())
 
 
 def test_a_job_of_a_name_used_again_goes_by_its_submission_too() -> None:
@@ -17,7 +17,7 @@ def test_a_job_of_a_name_used_again_goes_by_its_submission_too() -> None:
     assert names(live) == ["ap1#1.0", "ap1#1.0#1000"]
     report = live.told()["report"]
     assert (report["jobs"]["submitted"], report["jobs"]["completed"]) == (2, 2)
-    assert not live.intake.tracker.repairs
+    assert not live.merger.normaliser.repairs
 
 
 def test_a_schedd_that_lost_its_queue_counts_its_lost_job_as_removed_and_the_new_as_new() -> None:
@@ -27,7 +27,7 @@ def test_a_schedd_that_lost_its_queue_counts_its_lost_job_as_removed_and_the_new
     assert names(live) == ["ap1#1.0", "ap1#1.0#1000"]
     jobs = live.told()["report"]["jobs"]
     assert (jobs["submitted"], jobs["completed"], jobs["removed"]) == (2, 1, 1)
-    assert dict(live.intake.tracker.repairs) == {"submitted_twice": 1}
+    assert dict(live.merger.normaliser.repairs) == {"submitted_twice": 1}
 
 
 def test_what_is_told_again_of_either_job_of_a_name_changes_nothing() -> None:
@@ -38,9 +38,9 @@ def test_what_is_told_again_of_either_job_of_a_name_changes_nothing() -> None:
         live.all_at_once("log", [*first, *second])
     live.all_at_once("log", second[:2])
     live.all_at_once("log", first)
-    assert live.intake.duplicates["log"] == 11
+    assert live.merger.duplicates["log"] == 11
     assert live.told()["report"]["jobs"]["submitted"] == 2
-    assert not live.intake.tracker.repairs
+    assert not live.merger.normaliser.repairs
 
 
 def test_a_record_of_the_earlier_job_is_not_taken_for_one_of_the_job_that_is_here() -> None:
@@ -49,10 +49,10 @@ def test_a_record_of_the_earlier_job_is_not_taken_for_one_of_the_job_that_is_her
     live.all_at_once("log", run_of("ap1#1.0", "a1", 1000.0, 1010.0, 1100.0)[:2])
     late: list[NamedEvent] = [(150.0, ev.EVICTED, "ap1#1.0", "unknown")]
     live.all_at_once("log", late)
-    track = live.intake.tracker.known_by("ap1#1.0#1000")
+    track = live.merger.normaliser.known_by("ap1#1.0#1000")
     assert track is not None
     assert live.site.jobs[track.number].machine >= 0, "it still runs"
-    set_aside = {reason: n for reason, n in live.intake.set_aside.items() if n}
+    set_aside = {reason: n for reason, n in live.merger.set_aside.items() if n}
     assert set_aside == {"after_end": 1}
 
 
@@ -61,10 +61,10 @@ def test_both_names_are_known_after_a_restart() -> None:
     live.all_at_once("log", run_of("ap1#1.0", "a1", 100.0, 110.0, 200.0))
     live.all_at_once("log", run_of("ap1#1.0", "a1", 1000.0, 1010.0, 1100.0)[:2])
     again = Live()
-    again.intake.tracker.restore(live.intake.tracker.save())
-    assert again.intake.tracker.job_names == live.intake.tracker.job_names
-    assert again.intake.tracker.known_by("ap1#1.0#1000") is not None
-    assert again.intake.tracker.known_by("ap1#1.0") is None, "that one has ended"
+    again.merger.normaliser.restore(live.merger.normaliser.save())
+    assert again.merger.normaliser.job_names == live.merger.normaliser.job_names
+    assert again.merger.normaliser.known_by("ap1#1.0#1000") is not None
+    assert again.merger.normaliser.known_by("ap1#1.0") is None, "that one has ended"
 
 
 def test_a_requeued_job_of_slurm_is_the_same_job() -> None:

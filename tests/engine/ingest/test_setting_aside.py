@@ -53,8 +53,8 @@ def test_what_cannot_be_is_set_aside_with_its_reason_and_changes_nothing(
     live.tell("log", [event])
     for site in (live, spared):
         site.seen("log", 1e13)
-    assert live.intake.set_aside == dict.fromkeys(REASONS, 0) | {reason: 1}
-    assert [(put.event, put.reason) for put in live.intake.newly_set_aside] == [(event, reason)]
+    assert live.merger.set_aside == dict.fromkeys(REASONS, 0) | {reason: 1}
+    assert [(put.event, put.reason) for put in live.merger.newly_set_aside] == [(event, reason)]
     jobs = [msgspec.to_builtins(job.save()) for job in live.site.jobs.values()]
     assert jobs == [msgspec.to_builtins(job.save()) for job in spared.site.jobs.values()]
     assert live.told() == spared.told()
@@ -64,16 +64,16 @@ def test_an_event_that_is_told_again_is_a_duplicate_and_not_set_aside_twice() ->
     live = Live()
     late: NamedEvent = (9.0, ev.EVICTED, "1.0", "owner")
     live.all_at_once("log", [*DONE, late, late])
-    assert live.intake.set_aside["after_end"] == 1
-    assert live.intake.duplicates["log"] == 1
+    assert live.merger.set_aside["after_end"] == 1
+    assert live.merger.duplicates["log"] == 1
 
 
 def test_an_impossible_first_word_of_a_job_still_tells_that_it_is_there() -> None:
     live = Live()
     live.all_at_once("log", [(5.0, ev.RESUMED, "1.0", None)])
     assert live.told()["report"]["jobs"]["unfinished"] == 1
-    assert live.intake.set_aside["impossible_state"] == 0
-    assert live.intake.tracker.repairs == {"unseen_submission": 1}
+    assert live.merger.set_aside["impossible_state"] == 0
+    assert live.merger.normaliser.repairs == {"unseen_submission": 1}
 
 
 def test_the_end_of_a_job_whose_number_is_given_again_is_recorded_under_its_name() -> None:
@@ -81,9 +81,9 @@ def test_the_end_of_a_job_whose_number_is_given_again_is_recorded_under_its_name
     live = Live()
     named: list[str] = []
     ended = live.recorder.ended
-    names = live.intake.tracker.job_names
-    live.recorder.ended = lambda seat, job, *rest: (  # type: ignore[method-assign]
-        named.append(names[job.number]), ended(seat, job, *rest)
+    names = live.merger.normaliser.job_names
+    live.recorder.ended = lambda policy, job, *rest: (  # type: ignore[method-assign]
+        named.append(names[job.number]), ended(policy, job, *rest)
     )[1]  # fmt: skip
     again = (50.0, ev.SUBMITTED, "1.0", JobSpec(user="ada"))
     live.all_at_once("log", [*RUNNING, again])

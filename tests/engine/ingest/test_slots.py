@@ -35,7 +35,7 @@ def test_new_jobs_on_the_slots_of_jobs_whose_end_nobody_told_end_those() -> None
     assert width(live) == 8
     live.all_at_once("log", [e for n in range(8) for e in start(f"2.{n}", 500.0, f"slot1_{n}")])
     assert (width(live), live.site.busy[0]) == (8, 8)
-    assert dict(live.intake.tracker.repairs) == {"slot_used_again": 8}
+    assert dict(live.merger.normaliser.repairs) == {"slot_used_again": 8}
     report = live.told()["report"]
     assert report["evictions"]["unknown"] == 8
     assert report["badput_s"] == 8 * 490.0
@@ -48,7 +48,7 @@ def test_an_end_and_the_next_start_in_one_second_are_no_lost_run(end_first: bool
     live.all_at_once("log", start("1.0", 10.0))
     told = [[end("1.0", 50.0)], start("2.0", 50.0)]
     live.all_at_once("log", [e for part in (told if end_first else told[::-1]) for e in part])
-    assert not live.intake.tracker.repairs
+    assert not live.merger.normaliser.repairs
     assert (width(live), live.site.busy[0]) == (1, 1)
     live.all_at_once("log", [end("2.0", 70.0)])
     report = live.told()["report"]
@@ -59,9 +59,9 @@ def test_a_held_start_happens_when_its_second_has_passed_though_nothing_else_is_
     live = Live()
     live.tell("log", [*start("1.0", 10.0), *start("2.0", 50.5)])
     live.seen("log", 50.9)
-    assert live.intake.hear("log", 50.95) is None
+    assert live.merger.hear("log", 50.95) is None
     assert [e[1] for e in live.out].count(ev.STARTED) == 1
-    assert live.intake.hear("log", 51.0) == 51.0
+    assert live.merger.hear("log", 51.0) == 51.0
     live.seen("log", 51.0)
     started = [(e[0], e[2]) for e in live.out if e[1] == ev.STARTED]
     assert started == [(10.0, 0), (50.5, 1)]
@@ -72,8 +72,8 @@ def test_a_held_start_survives_a_restart() -> None:
     live, again = Live(), Live()
     live.tell("log", [*start("1.0", 10.0), *start("2.0", 50.5)])
     live.seen("log", 50.9)
-    again.intake.tracker.restore(live.intake.tracker.save())
-    steps = again.intake.tracker.settle(51.0)
+    again.merger.normaliser.restore(live.merger.normaliser.save())
+    steps = again.merger.normaliser.settle(51.0)
     assert [(e[1], e[2]) for e in steps if e[1] in (ev.EVICTED, ev.STARTED)] == [
         (ev.EVICTED, 0),
         (ev.STARTED, 1),
@@ -98,7 +98,7 @@ def test_a_job_that_starts_again_on_its_own_slot_is_the_same_job_s_next_run() ->
     live = Live()
     again: NamedEvent = (50.0, ev.STARTED, "1.0", ("a1", 1, "slot1"))
     live.all_at_once("log", [*start("1.0", 10.0), again, end("1.0", 90.0)])
-    assert dict(live.intake.tracker.repairs) == {"end_unseen": 1}
+    assert dict(live.merger.normaliser.repairs) == {"end_unseen": 1}
     assert (live.told()["report"]["starts"], width(live)) == (2, 1)
 
 
@@ -106,7 +106,7 @@ def test_without_slots_nothing_says_that_a_run_is_over() -> None:
     live = Live()
     live.all_at_once("log", [*start("1.0", 10.0, ""), *start("2.0", 50.0, "")])
     assert width(live) == 2
-    assert not live.intake.tracker.repairs
+    assert not live.merger.normaliser.repairs
 
 
 def test_inferred_cpus_that_were_not_in_use_at_once_for_long_are_believed_no_more() -> None:
@@ -146,7 +146,7 @@ def test_a_run_that_was_taken_to_be_over_and_completes_has_completed() -> None:
     live.all_at_once("log", [end("1.0", 70.0), end("2.0", 90.0)])
     report = live.told()["report"]
     assert (report["jobs"]["completed"], report["goodput_s"], report["badput_s"]) == (2, 60, 40)
-    assert dict(live.intake.tracker.repairs) == {"slot_used_again": 1, "run_went_on": 1}
+    assert dict(live.merger.normaliser.repairs) == {"slot_used_again": 1, "run_went_on": 1}
     assert (width(live), live.site.busy[0]) == (1, 0)
 
 
@@ -154,7 +154,7 @@ def test_the_end_of_a_run_that_was_taken_to_be_over_is_no_repair() -> None:
     live = Live()
     live.all_at_once("log", [*start("1.0", 10.0), *start("2.0", 50.0)])
     live.all_at_once("log", [(70.0, ev.EVICTED, "1.0", "unknown")])
-    assert dict(live.intake.tracker.repairs) == {"slot_used_again": 1}
+    assert dict(live.merger.normaliser.repairs) == {"slot_used_again": 1}
     assert live.told()["report"]["evictions"]["unknown"] == 1
 
 
@@ -165,7 +165,7 @@ def test_a_disconnected_run_counts_as_running_until_more_is_known() -> None:
     live.all_at_once("log", [end("1.0", 90.0)])
     report = live.told()["report"]
     assert (report["goodput_s"], report["badput_s"]) == (80, 0)
-    assert not live.intake.tracker.repairs
+    assert not live.merger.normaliser.repairs
 
 
 def test_a_disconnected_run_gives_way_to_a_start_that_its_machine_has_no_cpus_for() -> None:
@@ -173,7 +173,7 @@ def test_a_disconnected_run_gives_way_to_a_start_that_its_machine_has_no_cpus_fo
     live.all_at_once("log", [*start("1.0", 10.0, "slot1_1"), *start("1.1", 10.0, "slot1_2")])
     live.all_at_once("log", [away("1.0", 30.0), *start("2.0", 50.0, "slot1_3")])
     assert (width(live), live.site.busy[0]) == (2, 2)
-    assert dict(live.intake.tracker.repairs) == {"disconnected_run_over": 1}
+    assert dict(live.merger.normaliser.repairs) == {"disconnected_run_over": 1}
     failed: NamedEvent = (70.0, ev.EVICTED, "1.0", "unknown")
     live.all_at_once("log", [failed, end("1.1", 80.0), end("2.0", 80.0)])
     report = live.told()["report"]
@@ -187,4 +187,4 @@ def test_a_run_that_reconnects_after_it_was_given_up_runs_on() -> None:
     live.all_at_once("log", [(60.0, ev.RECONNECTED, "1.0", None), end("1.0", 90.0)])
     report = live.told()["report"]
     assert (report["jobs"]["completed"], live.site.busy[0]) == (1, 1)
-    assert live.intake.tracker.repairs["run_went_on"] == 1
+    assert live.merger.normaliser.repairs["run_went_on"] == 1

@@ -92,7 +92,7 @@ class Forecast:
         self.hand.machines(1)
         self.policy = self.hand.policy
         assert isinstance(self.policy, Forecaster)
-        self.scored = self.hand.seat.predictions
+        self.scored = self.hand.runner.predictions
         self._jobs = 0
 
     def run(
@@ -118,6 +118,6 @@ class Forecast:
 
     def report(self) -> dict[str, Any]:
         """The calibration until now."""
-        report = self.hand.seat.calibration(self.hand.now)
+        report = self.hand.runner.calibration(self.hand.now)
         assert report is not None
         return report

@@ -109,7 +109,7 @@ def test_live_a_held_job_that_completes_was_good_and_one_that_is_removed_was_not
     assert [job for job, _ in site.starts] == [1, 2]
     site.complete(1)
     site.tell(ev.REMOVED, 2, "killed")  # held 4 h, then ended by somebody
-    assert site.seat.holds.report() == {
+    assert site.runner.holds.report() == {
         "jobs": {"completed": 1, "removed": 2},
         "hold_s": {"completed": 4 * HOUR_S, "removed": 5 * HOUR_S},
     }
@@ -122,14 +122,14 @@ def test_in_shadow_a_hold_lasts_until_the_batch_system_starts_the_job() -> None:
     incumbent.until_s = lambda job: 2 * HOUR_S if job.number == 1 else 0.0
     campus = make_campus([0, 0, 0], jobs, end_s=DAY_S)
     play = Play(campus, [incumbent, holder(all=100), eager])
-    assert play.seats[1].holds.report() == {
+    assert play.runners[1].holds.report() == {
         "jobs": {"completed": 2, "removed": 1},
         "hold_s": {"completed": pytest.approx(2 * HOUR_S), "removed": 0.0},
     }
-    assert play.seats[2].holds.report()["jobs"] == {"completed": 0, "removed": 0}
+    assert play.runners[2].holds.report()["jobs"] == {"completed": 0, "removed": 0}
 
 
 def test_in_shadow_waiting_for_a_machine_is_no_hold() -> None:
     campus = make_campus([0], [Work(0.0, 3 * HOUR_S), Work(10.0, 600.0)], end_s=DAY_S)
     play = Play(campus, [MAKERS["fifo"](), holder()])
-    assert play.seats[1].holds.report()["jobs"] == {"completed": 0, "removed": 0}
+    assert play.runners[1].holds.report()["jobs"] == {"completed": 0, "removed": 0}

@@ -87,7 +87,7 @@ def test_a_snapshot_between_two_runs_changes_no_score(
 def test_scores_are_the_same_however_often_they_are_read() -> None:
     rng = random.Random(1)
     told = [(rng.random(), rng.random() < 0.3, rng.expovariate(1 / 600.0)) for _ in range(3_000)]
-    left_alone, now = scored(told)
+    availability, now = scored(told)
     asked, then = Predictions(), 1.8e9
     for job, (probability, evicted, later_s) in enumerate(told):
         then += later_s
@@ -98,7 +98,7 @@ def test_scores_are_the_same_however_often_they_are_read() -> None:
         if job % 1_000 == 999:
             saved, asked = asked.save(), Predictions()
             asked.restore(msgpack.decode(msgpack.encode(saved)))
-    assert asked.report(now) == left_alone.report(now)
+    assert asked.report(now) == availability.report(now)
 
 
 def test_drift_shows_in_the_recent_score_first() -> None:

@@ -116,7 +116,7 @@ def test_in_shadow_the_prediction_is_for_the_machine_that_was_really_used() -> N
     used = [(job, extra[0]) for _, kind, job, extra in play.told if kind == ev.STARTED]
     assert len(used) == 6
     assert policy.asked == used
-    report = play.seats[1].calibration(HOUR_S)
+    report = play.runners[1].calibration(HOUR_S)
     assert report is not None
     assert report["evictions"]["all"]["n"] == 6
 
@@ -130,8 +130,8 @@ def test_predicting_changes_no_decision() -> None:
     )
     told = Play(campus, [forecaster()])
     silent = Play(campus, [Drawing(PolicySettings(), chance("forecaster"))])
-    assert told.seats[0].predictions is not None
-    assert silent.seats[0].predictions is None
+    assert told.runners[0].predictions is not None
+    assert silent.runners[0].predictions is None
     assert [row[:5] for row in told.rows] == [row[:5] for row in silent.rows]
 
 
@@ -167,7 +167,7 @@ def test_beside_others_a_policy_that_fails_to_predict_loses_its_seat_alone() -> 
     broken.says = fail
     shadow = Shadow(campus, [forecaster(), broken], strict=False)
     shadow.engine.feed(told)
-    sound, empty = shadow.seats
+    sound, empty = shadow.runners
     assert empty.broken == 'policy "forecaster" failed: ZeroDivisionError: no hours seen'
     assert len(broken.asked) == 1
     report = sound.calibration(HOUR_S)
@@ -188,16 +188,16 @@ def test_what_was_predicted_before_a_restart_is_scored_after_it() -> None:
     through, stopped, resumed = made(), made(), made()
     through.engine.feed(told)
     stopped.engine.feed(told[:cut])
-    scored, holds = stopped.seats[0].predictions, stopped.seats[0].holds.save()
+    scored, holds = stopped.runners[0].predictions, stopped.runners[0].holds.save()
     assert scored is not None
     assert scored.open, "no run was going on at the cut: nothing is tried"
     saved = msgspec.msgpack.decode(msgspec.msgpack.encode(stopped.engine.save()))
     assert resumed.engine.restore(saved) == []
-    assert resumed.seats[0].holds.save() == holds
+    assert resumed.runners[0].holds.save() == holds
     resumed.engine.feed(told[cut:])
     now = through.site.now
-    assert resumed.seats[0].calibration(now) == through.seats[0].calibration(now)
-    assert resumed.seats[0].holds.report() == through.seats[0].holds.report()
-    report = through.seats[0].calibration(now)
+    assert resumed.runners[0].calibration(now) == through.runners[0].calibration(now)
+    assert resumed.runners[0].holds.report() == through.runners[0].holds.report()
+    report = through.runners[0].calibration(now)
     assert report is not None
     assert 0 < report["evictions"]["all"]["observed"] < 1

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from outrider.engine import Seat
+from outrider.engine import PolicyRunner
 from outrider.plugins.making import make_policy
 from outrider.replay.run import CampusRun
 from outrider.service.core import Core
@@ -26,10 +26,13 @@ CAMPUS = small_campus(20, SEED)
 SAMPLE = re.compile(r"^outrider_([a-z_]+)\{([^}]*)\} (\S+)$", re.MULTILINE)
 
 
-def seats() -> list[Seat]:
+def runners() -> list[PolicyRunner]:
     """A forecaster, one that holds, and one that predicts nothing."""
     fifo = make_policy("fifo", {}, SEED, "test")
-    return [Seat(policy, False, 3600.0, strict=False) for policy in (forecaster(), patient(), fifo)]
+    return [
+        PolicyRunner(policy, False, 3600.0, strict=False)
+        for policy in (forecaster(), patient(), fifo)
+    ]
 
 
 def patient() -> Holder:
@@ -42,7 +45,7 @@ def patient() -> Holder:
 @pytest.fixture
 def core(monkeypatch: pytest.MonkeyPatch) -> Core:
     """Its policies are installed without a distribution of their own."""
-    monkeypatch.setattr("outrider.service.core.make_seats", lambda loaded: seats())
+    monkeypatch.setattr("outrider.service.core.make_runners", lambda loaded: runners())
     return asyncio.run(watched(CAMPUS))
 
 
@@ -57,7 +60,7 @@ def test_the_status_has_the_calibration_that_a_replay_of_the_same_campus_has(cor
     run = CampusRun(campus_of(CAMPUS), [incumbent, forecaster(), patient()], lambda *_: None)
     run.run()
     live, held, silent = status(core, {})["policies"]
-    replayed = run.seats[1].calibration(run.site.now)
+    replayed = run.runners[1].calibration(run.site.now)
     assert replayed is not None
     assert replayed["evictions"]["all"]["n"] > 200
     assert 0.02 < replayed["evictions"]["all"]["observed"] < 0.9
@@ -66,7 +69,7 @@ def test_the_status_has_the_calibration_that_a_replay_of_the_same_campus_has(cor
             expected = replayed[kind]["all"][key]
             assert live["calibration"][kind]["all"][key] == pytest.approx(expected, rel=1e-6), key
     assert live["calibration"]["neither"] == replayed["neither"] > 0
-    assert held["held"]["jobs"] == run.seats[2].holds.report()["jobs"]
+    assert held["held"]["jobs"] == run.runners[2].holds.report()["jobs"]
     assert held["held"]["jobs"]["completed"] > 0
     assert silent["calibration"] is None
 

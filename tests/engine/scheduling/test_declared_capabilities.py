@@ -20,10 +20,10 @@ from outrider.api import (
     Ranks,
     SiteView,
 )
-from outrider.engine import Seat
-from outrider.engine.scheduling.per_job_pass import OrderedRound
-from outrider.engine.scheduling.plan_pass import PlanRound
-from outrider.engine.scheduling.ranking_pass import QueueRound
+from outrider.engine import PolicyRunner
+from outrider.engine.scheduling.per_job_pass import OrderedPass
+from outrider.engine.scheduling.plan_pass import PlanPass
+from outrider.engine.scheduling.ranking_pass import RankingPass
 from outrider_policies.bandits.bandit import Bandit
 from outrider_policies.planning.fuzzy_td import FuzzyTd
 from outrider_policies.rules.fifo import Fifo
@@ -37,8 +37,8 @@ def made(kind: type[Policy]) -> Policy:
     return kind(kind.settings_type(), chance(kind.name))
 
 
-def seat_of(policy: Policy) -> Seat:
-    return Seat(policy, True, 1800.0)
+def seat_of(policy: Policy) -> PolicyRunner:
+    return PolicyRunner(policy, True, 1800.0)
 
 
 def logged(kind: type[Policy], method: str, calls: list[str]) -> type[Policy]:
@@ -71,9 +71,9 @@ def test_a_policy_declares_how_it_decides(kind: type[Policy], decides: Decides) 
 @pytest.mark.parametrize(
     ("kind", "method", "expected"),
     [
-        (ShortestJobFirst, "order", OrderedRound),
-        (Sarsa, "rank", QueueRound),
-        (FuzzyTd, "plan", PlanRound),
+        (ShortestJobFirst, "order", OrderedPass),
+        (Sarsa, "rank", RankingPass),
+        (FuzzyTd, "plan", PlanPass),
     ],
 )
 def test_a_decorated_method_changes_neither_the_pass_nor_what_is_learned(
@@ -89,10 +89,10 @@ def test_what_a_class_merely_inherits_from_the_base_asks_for_nothing() -> None:
     class Same(Fifo):
         choose = Fifo.choose
 
-    seat = seat_of(made(Same))
-    assert not seat.learns
-    assert seat.subscribes == frozenset()
-    assert seat.predictions is None
+    runner = seat_of(made(Same))
+    assert not runner.learns
+    assert runner.subscribes == frozenset()
+    assert runner.predictions is None
 
 
 def test_a_delegate_that_declares_the_same_is_asked_the_same() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from outrider.engine.state.availability import LeftAlone
+from outrider.engine.state.availability import Availability
 from outrider.engine.state.site import Site
 from outrider.model.localtime import TraceTime
 from outrider.model.machines import MachineSpec
@@ -52,7 +52,7 @@ def test_left_alone_is_what_a_list_of_all_stretches_says(
         if end > now:
             continue
         expected = any(left <= start and end <= right for left, right in whole)
-        assert site.was_left_alone(start, end) == expected, (start, end, whole)
+        assert site.was_available(start, end) == expected, (start, end, whole)
     if since:
         assert site.free_since[site.longest_free()] == min(since.values())
     else:
@@ -61,7 +61,7 @@ def test_left_alone_is_what_a_list_of_all_stretches_says(
 
 
 def test_a_stretch_of_no_length_answers_nothing() -> None:
-    seen = LeftAlone()
+    seen = Availability()
     seen.begin(0, 5.0)
     seen.end(0, 5.0)
     assert not seen.lasted(5.0, 5.0, 6.0)
@@ -76,8 +76,8 @@ def test_jobs_on_a_machine_do_not_end_the_stretch_in_which_it_is_left_alone() ->
     site.give_back(0, 1)
     site.now = 30.0
     site.shut(0)
-    assert site.was_left_alone(0.0, 30.0)
-    assert not site.was_left_alone(0.0, 30.5)
+    assert site.was_available(0.0, 30.0)
+    assert not site.was_available(0.0, 30.5)
 
 
 def chi_square(counts: Counter[int], arms: list[int], draws: int) -> float:

@@ -147,7 +147,7 @@ def test_a_job_that_fits_nowhere_waits_without_being_held_by_choice() -> None:
     site.submit(2, cpus=1)
     assert site.tick(1.0) == [2]
     site.tick(7200.0)
-    assert site.seat.longest_hold_s == 0.0
+    assert site.runner.longest_hold_s == 0.0
     assert site.recorder.rows[-2][1:3] == (1, "defer")
     site.complete(0)
     assert site.tick(1.0) == [1]

@@ -39,7 +39,7 @@ def test_a_strict_run_ends_with_the_policy_the_job_the_machine_and_what_is_left(
 def a_site(*machines: MachineSpec) -> HandSite:
     """A site whose policy is forgiven, as in the daemon."""
     hand = HandSite(Stubborn)
-    hand.seat.strict = False
+    hand.runner.strict = False
     for number, spec in enumerate(machines):
         hand.tell(ev.JOINED, number, spec)
     return hand
@@ -72,10 +72,10 @@ def test_in_the_daemon_a_refusal_is_counted_and_the_job_waits_with_its_reason(
     hand.policy.target = target
     hand.submit(0, **asked)
     assert hand.tick() == []
-    assert hand.seat.refused == {why: 1}
+    assert hand.runner.refused == {why: 1}
     assert why in WHYS
-    assert hand.seat.line.waiting[0].reason == f"refused_{why}"
-    assert hand.seat.broken == "", "the policy goes on"
+    assert hand.runner.line.waiting[0].reason == f"refused_{why}"
+    assert hand.runner.broken == "", "the policy goes on"
     hand.policy.target = 1
     assert hand.tick(3600.0) == [0], "it is decided again an epoch later"
 
@@ -85,7 +85,7 @@ def test_a_closed_machine_is_refused() -> None:
     hand.tell(ev.DRAINED, 0)
     hand.submit(0)
     assert hand.tick() == []
-    assert hand.seat.refused == {"closed": 1}
+    assert hand.runner.refused == {"closed": 1}
 
 
 def test_what_the_pass_has_chosen_before_is_taken() -> None:
@@ -93,7 +93,7 @@ def test_what_the_pass_has_chosen_before_is_taken() -> None:
     for job in (0, 1):
         hand.submit(job, resources=Resources(memory_mib=3_000))
     assert hand.tick() == [0]
-    assert hand.seat.refused == {}, "it was not even asked where the second should run"
+    assert hand.runner.refused == {}, "it was not even asked where the second should run"
     hand.complete(0)
     assert hand.tick(1.0) == [1], "memory is given back with the end of the run"
 
@@ -121,7 +121,7 @@ def test_a_job_that_fits_no_machine_is_told_so_and_nobody_waits_behind_it() -> N
     hand.submit(0, cpus=16)
     hand.submit(1, cpus=8)
     assert hand.tick() == [1]
-    assert hand.seat.line.waiting[0].reason == "impossible"
+    assert hand.runner.line.waiting[0].reason == "impossible"
     hand.machines(16)
     assert hand.tick(1.0) == [0]
 
@@ -177,7 +177,7 @@ def test_resources_and_classes_outlast_a_restart() -> None:
     hand.submit(0, resources=Resources(memory_mib=3_000))
     assert hand.tick() == [0]
     fresh = HandSite(Stubborn)
-    fresh.seat.strict = False
+    fresh.runner.strict = False
     fresh.engine.restore(hand.engine.save())
     fresh.now = hand.now
     fresh.submit(1, resources=Resources(memory_mib=3_000), eligible="small")

@@ -111,7 +111,7 @@ def test_what_cannot_be_saved_is_refused_with_its_place(saved: Any, said: str) -
     hand = started(Keyed, 1)
     hand.policy.saved = saved
     with pytest.raises(PolicyError, match=f'policy "keyed" failed: .*{said}'):
-        hand.seat.save(hand.site)
+        hand.runner.save(hand.site)
 
 
 def test_plain_data_is_saved() -> None:

@@ -83,10 +83,10 @@ def test_a_policy_that_is_new_after_a_restart_resumes_who_was_preempted_before()
     hand = running([0], Fifo)
     hand.tell(ev.SUSPENDED, 0, ev.CPUS_GIVEN_BACK)
     fresh = again(hand)
-    (seat,) = fresh.engine.seats
-    seat.acting = False  # nothing of what it plans is carried out
-    seat.join(fresh.site, fresh, lambda *row: None)
-    seat.round(fresh.site.now)
+    (runner,) = fresh.engine.runners
+    runner.acting = False  # nothing of what it plans is carried out
+    runner.join(fresh.site, fresh, lambda *row: None)
+    runner.round(fresh.site.now)
     assert isinstance(fresh.policy, Resuming)
     assert fresh.policy.resumed == (0,)
 

@@ -17,8 +17,8 @@ CONFIG: dict[str, Any] = {
 def joined(told: MachineSpec, folder: Path) -> MachineSpec:
     """What the site knows of a machine that an adapter told of."""
     core = Core(check_config(CONFIG, str(folder)), [])
-    core.intake.arrive("pool", [(1.0, ev.JOINED, "pc7", told)])
-    core.engine.feed(core.intake.seen("pool", 2.0))
+    core.merger.arrive("pool", [(1.0, ev.JOINED, "pc7", told)])
+    core.engine.feed(core.merger.seen("pool", 2.0))
     spec = core.site.specs[0]
     assert spec is not None
     return spec

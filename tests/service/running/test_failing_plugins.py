@@ -9,7 +9,7 @@ import pytest
 
 from outrider.api import Batch
 from outrider.api.estimator import RunTimeEstimate
-from outrider.engine import Seat
+from outrider.engine import PolicyRunner
 from outrider.model.errors import PluginError
 from outrider.model.events import SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
@@ -29,36 +29,36 @@ def fails(*args: Any, **named: Any) -> NoReturn:
     raise KeyError("nobody thought of this")
 
 
-def core_with(**broken: Any) -> tuple[Core, Seat]:
+def core_with(**broken: Any) -> tuple[Core, PolicyRunner]:
     """A core whose bandit fails in these methods, beside a fifo that does not."""
     core = core_of("log", policies={"bandit": {}, "fifo": {}})
-    seat = core.seats[0]
+    runner = core.runners[0]
     for name, method in broken.items():
-        setattr(seat.policy, name, method)
-    return core, seat
+        setattr(runner.policy, name, method)
+    return core, runner
 
 
 @pytest.mark.parametrize("method", ["group_key", "choose", "observe", "evaluate_group"])
 def test_a_policy_that_fails_at_deciding_or_learning_loses_its_seat_alone(method: str) -> None:
-    core, seat = core_with(**{method: fails})
+    core, runner = core_with(**{method: fails})
     tell(core, "log", [*run_of("1", T), *run_of("2", T + 1), *run_of("3", T + 10)], T + 30)
     tell(core, "log", [*QUEUED, *run_of("4", T + 40)], T + 60)
-    assert "nobody thought of this" in seat.broken
-    assert not core.seats[1].broken
+    assert "nobody thought of this" in runner.broken
+    assert not core.runners[1].broken
     assert core.accounting.completed == 4
-    assert core.intake.set_aside["fault"] == 0
+    assert core.merger.set_aside["fault"] == 0
 
 
 @pytest.mark.parametrize("rewards", [["much"], 3.0, [1.0, None]])
 def test_a_policy_whose_rewards_are_no_numbers_loses_its_seat(rewards: Any) -> None:
-    core, seat = core_with(observe=lambda *args: rewards)
+    core, runner = core_with(observe=lambda *args: rewards)
     tell(core, "log", run_of("1", T), T + 30)
-    assert 'policy "bandit" failed' in seat.broken
+    assert 'policy "bandit" failed' in runner.broken
     assert core.accounting.completed == 1
 
 
 def test_a_policy_that_cannot_explain_or_show_itself_says_so_and_keeps_its_seat() -> None:
-    core, seat = core_with(explain=fails, learned=fails)
+    core, runner = core_with(explain=fails, learned=fails)
     tell(core, "log", QUEUED, T + 30)
     found = explanation.explain(core, "1", [])
     assert found is not None
@@ -67,26 +67,26 @@ def test_a_policy_that_cannot_explain_or_show_itself_says_so_and_keeps_its_seat(
     assert said["fifo"]
     shown = {policy["name"]: policy for policy in status.status(core, {})["policies"]}
     assert shown["bandit"]["learned"]["title"].startswith("bandit could not show it")
-    assert not seat.broken
+    assert not runner.broken
 
 
 def test_a_policy_that_cannot_be_saved_does_not_keep_the_others_from_it() -> None:
-    core, seat = core_with(save=fails)
+    core, runner = core_with(save=fails)
     tell(core, "log", QUEUED, T + 30)
     saved = core.save()
-    assert "nobody thought of this" in seat.broken
+    assert "nobody thought of this" in runner.broken
     again = core_of("log", policies={"bandit": {}, "fifo": {}})
     assert again.restore(saved) == ["bandit"]
-    assert len(again.seats[1].line.waiting) == 1
+    assert len(again.runners[1].line.waiting) == 1
 
 
 def test_a_policy_that_fails_at_being_restored_has_an_empty_seat() -> None:
     core, _ = core_with()
     tell(core, "log", QUEUED, T + 30)
-    again, seat = core_with(restore=fails)
+    again, runner = core_with(restore=fails)
     assert again.restore(core.save()) == ["bandit"]
-    assert 'policy "bandit" failed' in seat.broken
-    assert not seat.line.waiting
+    assert 'policy "bandit" failed' in runner.broken
+    assert not runner.line.waiting
     tell(again, "log", run_of("2", T + 40), T + 60)
     assert again.accounting.completed == 1
 
@@ -115,7 +115,7 @@ def test_an_estimator_that_fails_is_asked_no_more_and_noted() -> None:
     core._estimator._estimator.estimate = fails  # type: ignore[method-assign]
     tell(core, "log", [*QUEUED, *run_of("2", T + 1)], T + 30)
     assert core.accounting.completed == 1
-    assert core.intake.set_aside["fault"] == 0
+    assert core.merger.set_aside["fault"] == 0
     assert "run time estimator" in core.notes()[0]
 
 

@@ -55,7 +55,7 @@ def test_events_out_of_order_within_the_lateness_are_sorted() -> None:
     tell(shuffled, "log", [events[n] for n in (4, 0, 5, 1)], T - 1)
     tell(shuffled, "log", [events[n] for n in (3, 2)], T + 10)
     assert status(shuffled, {}) == status(sorted_, {})
-    assert shuffled.intake.late == 0
+    assert shuffled.merger.late == 0
     assert shuffled.accounting.completed == 2
 
 
@@ -76,10 +76,10 @@ def test_two_sources_wait_for_each_other_and_for_nobody_who_is_away() -> None:
     assert core.accounting.completed == 0  # b may still tell of an earlier moment
     tell(core, "b", run_of("2", T - 20), T + 30)
     assert core.accounting.completed == 2
-    assert core.intake.late == 0
+    assert core.merger.late == 0
     tell(core, "a", run_of("3", T + 50), T + 120)
     assert core.accounting.completed == 2
-    core.intake.excuse("b")
+    core.merger.excuse("b")
     tell(core, "a", [], T + 121)
     assert core.accounting.completed == 3
     tell(core, "b", run_of("4", T + 60), T + 122)
@@ -147,7 +147,7 @@ async def test_a_clock_that_steps_an_hour_forth_and_back_loses_nothing(
             core.entry("log", batch)
             if batch.seen_until_s == clock.now_s:
                 break
-        decided.append(core.seats[0].decisions)
+        decided.append(core.runners[0].decisions)
 
     async with adapter:
         batches = adapter.batches(None)

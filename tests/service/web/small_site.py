@@ -82,7 +82,7 @@ class SmallSite:
                 "runs": 1,
                 "lost_s": 10_800.0,
                 "longest_lost_s": 7200.0,
-                "standing": {"bandit": {"action": "defer", "reason": "best"}},
+                "pending": {"bandit": {"action": "defer", "reason": "best"}},
             }
             for name in self.job_names[: query.limit]
         ]

@@ -62,7 +62,7 @@ def meaning(loaded: "LoadedConfig") -> dict[str, Any]:
 
     from outrider.cli.configuration import journal_path
     from outrider.service.config.declarations import adapter_of
-    from outrider.service.core import make_seats
+    from outrider.service.core import make_runners
 
     config = loaded.config
     values = msgspec.to_builtins(config)
@@ -70,18 +70,18 @@ def meaning(loaded: "LoadedConfig") -> dict[str, Any]:
     for label, table in config.adapters.items():
         kind, options = adapter_of(label, table)
         adapters[label] = {"type": kind, "settings": options}
-    seats = make_seats(loaded)
+    runners = make_runners(loaded)
     return {
         "mode": config.mode,
         "journal": shown(journal_path(loaded)),
         "adapters": adapters,
         "policies": {
-            seat.name: {
-                "description": seat.policy.description,
-                "settings": msgspec.to_builtins(seat.policy.settings),
-                "reconsider_s": seat.reconsider_s,
+            runner.name: {
+                "description": runner.policy.description,
+                "settings": msgspec.to_builtins(runner.policy.settings),
+                "reconsider_s": runner.reconsider_s,
             }
-            for seat in seats
+            for runner in runners
         },
         "publishes": None
         if config.mqtt is None

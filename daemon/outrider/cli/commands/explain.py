@@ -104,12 +104,12 @@ def _from_ledger(job: str, path: Path) -> dict[str, Any]:
         + ".",
         "waiting_s": None,
         "since_s": None,
-        "policies": [_standing(row) for row in latest.values()],
+        "policies": [_still_pending(row) for row in latest.values()],
         "decisions": rows,
     }
 
 
-def _standing(row: dict[str, Any]) -> dict[str, Any]:
+def _still_pending(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": row["policy"],
         "action": row["action"],

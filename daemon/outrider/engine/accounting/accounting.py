@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from outrider.engine.accounting.distribution import Distribution
-from outrider.engine.accounting.energy import BADPUT, GOODPUT, EnergyBook
+from outrider.engine.accounting.energy import BADPUT, GOODPUT, EnergyStatistics
 from outrider.engine.accounting.fairness import Fairness
-from outrider.engine.accounting.job_statistics import AT_ONCE, JobBook
-from outrider.engine.accounting.utility_statistics import UtilityBook
+from outrider.engine.accounting.job_statistics import AT_ONCE, JobStatistics
+from outrider.engine.accounting.utility_statistics import UtilityStatistics
 from outrider.model.events import EVICTION_REASONS
 from outrider.model.jobs import RUNNING, Job, JobSpec
 from outrider.model.localtime import LocalTime
@@ -40,7 +40,7 @@ class Accounting:
         self._utilities = utilities
         self.exact = exact
         self.fairness = Fairness(targets or {}, half_life_s)
-        self.energy = EnergyBook(local_time)
+        self.energy = EnergyStatistics(local_time)
         self.begin_s: float | None = None
         self._ending = ("", -1, 0.0)
         self._clear()
@@ -50,7 +50,7 @@ class Accounting:
         self.completed = 0
         self.removed = 0
         self.starts = 0
-        self._jobs = JobBook(self.exact, self._utilities)
+        self._jobs = JobStatistics(self.exact, self._utilities)
         self.badput: dict[tuple[str, str], float] = {}
         self.evictions: dict[tuple[str, int], int] = {}
         self.never_started: dict[tuple[str, str], int] = {}
@@ -70,7 +70,7 @@ class Accounting:
         self._jobs.work_out()
         self.energy.work_out()
 
-    def _worked_out(self) -> JobBook:
+    def _worked_out(self) -> JobStatistics:
         self._jobs.work_out()
         return self._jobs
 
@@ -90,7 +90,7 @@ class Accounting:
         return self._worked_out().slowdown
 
     @property
-    def utility(self) -> UtilityBook:
+    def utility(self) -> UtilityStatistics:
         """What completed jobs were worth to their users."""
         return self._worked_out().utility
 

@@ -20,7 +20,7 @@ _SLACK_S: Final = 1e-3
 _HOUR_S: Final = 3600.0
 
 
-class Holds:
+class Deferrals:
     """Jobs that one policy held: kept queued by choice, for one decision epoch or longer in all.
 
     In shadow the batch system does not wait: a job that it starts while the policy would keep it

@@ -22,7 +22,7 @@ from outrider.engine.accounting.machine_power import (
     SLEEP,
     MachinePower,
 )
-from outrider.engine.accounting.metered_energy import Columns, MeteredBook
+from outrider.engine.accounting.metered_energy import Columns, MeteredEnergy
 from outrider.engine.accounting.meters import METER_VALID_S, Meter
 from outrider.engine.accounting.power_log import RESTED, WORKED, Floats, Table, work_out
 from outrider.model.clusters import ClusterSpec
@@ -37,7 +37,7 @@ _AT_ONCE: Final = 3 * 16_384
 """Numbers in a log before it is worked out unasked: enough that its beginning costs nothing."""
 
 
-class EnergyBook:
+class EnergyStatistics:
     """Joules by purpose and cluster number, up to the last change of each machine.
 
     An idle machine falls asleep by its cluster's declared habit (`ClusterSpec`), so that no
@@ -57,7 +57,7 @@ class EnergyBook:
         self._changes: list[float] = []
         self._runs: dict[str, list[float]] = {GOODPUT: [], BADPUT: []}
         self._with_meter: dict[int, MachinePower] = {}
-        self._metered = MeteredBook(self._by_table, self._sleeps_at)
+        self._metered = MeteredEnergy(self._by_table, self._sleeps_at)
 
     def _sleeps_at(self, cluster: int, now: float) -> float:
         """When a machine sleeps that begins to idle now."""

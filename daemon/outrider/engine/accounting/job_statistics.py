@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.engine.accounting.distribution import Distribution
-from outrider.engine.accounting.utility_statistics import UtilityBook
+from outrider.engine.accounting.utility_statistics import UtilityStatistics
 from outrider.model.utility import TimeUtility
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -36,7 +36,7 @@ class Numbers(dict[Key, int]):
         return number
 
 
-class JobBook:
+class JobStatistics:
     """Figures of jobs that started and of jobs that are done, by the definitions of FORMATS.
 
     Who keeps the book extends `starts` and `completions` by flat numbers; `work_out` brings the
@@ -63,7 +63,7 @@ class JobBook:
         self.waits: dict[Key, Distribution] = {}
         self.overhead = Distribution(exact)
         self.slowdown = Distribution(exact)
-        self.utility = UtilityBook(utilities)
+        self.utility = UtilityStatistics(utilities)
         self.goodput: dict[Key, float] = {}
 
     def work_out(self) -> None:

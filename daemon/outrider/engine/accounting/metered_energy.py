@@ -18,7 +18,7 @@ Columns = dict[str, list[float]]
 """Joules by purpose and cluster number."""
 
 
-class MeteredBook:
+class MeteredEnergy:
     """Joules by purpose and cluster number, settled whenever a machine changes its state.
 
     While a reading of a machine holds, the measured watts stand for the table's.

@@ -11,7 +11,7 @@ from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, utility_of
 _AT_ONCE: Final = 1024
 
 
-class UtilityBook:
+class UtilityStatistics:
     """Sum of unit utility x CPUs asked for x ideal run time (Vengerov 2005, section 2).
 
     So a job is worth as much as its CPU-seconds would be in small jobs. The ideal run time is what

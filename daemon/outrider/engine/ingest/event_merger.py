@@ -13,7 +13,7 @@ from math import inf, nextafter
 from typing import Any
 
 from outrider.engine.ingest.machine_registry import Complete, Describe, as_told
-from outrider.engine.ingest.normaliser import Tracker
+from outrider.engine.ingest.normaliser import Normaliser
 from outrider.engine.ingest.set_aside import (
     FAULT,
     REASONS,
@@ -26,12 +26,12 @@ from outrider.model.events import JOB_KINDS, KIND_NAMES, STARTED, TICK, Event, N
 _LONGEST_AGO = float("-inf")
 
 
-class Intake:
-    """Merges sources by time, mends what they tell, and ticks (`outrider.engine.Sink`).
+class EventMerger:
+    """Merges sources by time, mends what they tell, and ticks (`outrider.engine.Actuator`).
 
     Args:
         sources: labels of the adapters; the slowest of them holds the watermark.
-        describe, complete: what the site knows of machines; see `Roster`.
+        describe, complete: what the site knows of machines; see `MachineRegistry`.
 
     Attributes:
         now: everything up to this time has entered the engine.
@@ -45,7 +45,7 @@ class Intake:
     def __init__(
         self, sources: Iterable[str], describe: Describe, complete: Complete = as_told
     ) -> None:
-        self.tracker = Tracker(describe, complete)
+        self.normaliser = Normaliser(describe, complete)
         self.now = _LONGEST_AGO
         self.counts: dict[str, Counter[str]] = {label: Counter() for label in sources}
         self.duplicates: Counter[str] = Counter()
@@ -61,7 +61,7 @@ class Intake:
         self._wakes: list[float] = []
         self._tick_due = False
 
-    # -- the sink -----------------------------------------------------------------------------
+    # -- the actuator -----------------------------------------------------------------------------
 
     def start(self, job: int, machine: int) -> None:
         """Nothing starts from here: in shadow a decision is only recorded."""
@@ -103,7 +103,7 @@ class Intake:
             (bool(self._waiting) and self._waiting[0][0] <= mark_s)
             or (bool(self._wakes) and self._wakes[0] <= mark_s)
             or (self._tick_due and self.now <= mark_s)
-            or self.tracker.settles_at_s <= mark_s
+            or self.normaliser.settles_at_s <= mark_s
         )
         return mark_s if moves else None
 
@@ -145,19 +145,19 @@ class Intake:
 
     def _settled(self, time_s: float) -> Iterator[Event]:
         """What the tracker held back until a time; a start among it is decided before, too."""
-        due_s = self.tracker.settles_at_s
+        due_s = self.normaliser.settles_at_s
         if due_s > time_s or due_s == inf:
             return
         if self._tick_due:
             yield self._tick()
-        yield from self.tracker.settle(time_s)
+        yield from self.normaliser.settle(time_s)
 
     def _translate(self, origin: str, event: NamedEvent) -> list[Event] | None:
         """The steps that an event means, counted; None for a duplicate, or if it is set aside."""
         self._at_hand, self._steps = (origin, event), iter(())
         try:
             refuse_impossible(event)
-            steps = self.tracker.translate(event)
+            steps = self.normaliser.translate(event)
         except NotApplicableError as refused:
             self.counts.setdefault(origin, Counter())[KIND_NAMES[event[1]]] += 1
             self._set_aside(SetAside(origin, event, refused.reason))
@@ -215,7 +215,7 @@ class Intake:
         for counts in self.counts.values():
             counts.clear()
         self.duplicates.clear()
-        self.tracker.repairs.clear()
+        self.normaliser.repairs.clear()
         self.late = 0
         self.set_aside = dict.fromkeys(REASONS, 0)
         self.newly_set_aside.clear()
@@ -229,7 +229,7 @@ class Intake:
     def save(self) -> dict[str, Any]:
         """Everything as plain data; events as (time_s, arrival, source, [time, kind, ...])."""
         return {
-            "tracker": self.tracker.save(),
+            "tracker": self.normaliser.save(),
             "now": None if self.now == _LONGEST_AGO else self.now,
             "counts": {label: dict(counts) for label, counts in self.counts.items()},
             "duplicates": dict(self.duplicates),
@@ -247,7 +247,7 @@ class Intake:
 
     def restore(self, saved: dict[str, Any], revive: Callable[[list[Any]], NamedEvent]) -> None:
         """Go on from what `save` gave; `revive` rebuilds an event from plain data."""
-        self.tracker.restore(saved["tracker"])
+        self.normaliser.restore(saved["tracker"])
         self.now = _LONGEST_AGO if saved["now"] is None else saved["now"]
         self.counts |= {label: Counter(counts) for label, counts in saved["counts"].items()}
         self.duplicates = Counter(saved["duplicates"])

@@ -26,7 +26,7 @@ Mark = tuple[int, int, Any]
 """Kind, time in milliseconds, and what tells two events of a kind apart (machine, reason)."""
 
 
-class Track:
+class JobHistory:
     """Number, specification, state and history of one job.
 
     Attributes:
@@ -96,7 +96,7 @@ class Track:
         )  # fmt: skip
 
     @classmethod
-    def unpack(cls, packed: bytes) -> "Track":
+    def unpack(cls, packed: bytes) -> "JobHistory":
         """Rebuild what `pack` gave. Raises `ValueError` if it is something else."""
         number, state, machine, cpus, slot, spec, history, retold = _DECODER.decode(packed)
         track = cls(number, spec)

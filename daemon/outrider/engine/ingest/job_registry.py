@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from typing import Any, Final
 
-from outrider.engine.ingest.job_history import GONE, Mark, Track, is_possible
+from outrider.engine.ingest.job_history import GONE, JobHistory, Mark, is_possible
 from outrider.engine.ingest.reused_names import ReusedNames
 from outrider.engine.ingest.set_aside import AFTER_END, NotApplicableError
 from outrider.engine.state.packing import pack, unpack
@@ -23,7 +23,7 @@ class JobRegistry:
     """
 
     def __init__(self) -> None:
-        self.jobs: dict[str, Track] = {}
+        self.jobs: dict[str, JobHistory] = {}
         self.names: dict[int, str] = {}
         # packed: a history takes a kilobyte, and hundreds of thousands of jobs end in a busy week
         self._ended: OrderedDict[str, bytes] = OrderedDict()
@@ -34,7 +34,7 @@ class JobRegistry:
         """What the job goes by that a source called `name` at a time, in milliseconds."""
         return self._reused.at(name, time_ms)
 
-    def known_by(self, own: str) -> Track | None:
+    def known_by(self, own: str) -> JobHistory | None:
         """The job that is here and goes by a name (see `names`), or None."""
         for name in (own, own.rpartition("#")[0]):
             track = self.jobs.get(name)
@@ -42,13 +42,15 @@ class JobRegistry:
                 return track
         return None
 
-    def is_known(self, own: str, track: Track | None, mark: Mark) -> bool:
+    def is_known(self, own: str, track: JobHistory | None, mark: Mark) -> bool:
         """Whether a recalled submission is of a job already known, not of a later namesake."""
         if track is not None:
             return True
-        return own in self._ended and not Track.unpack(self._ended[own]).is_past(mark)
+        return own in self._ended and not JobHistory.unpack(self._ended[own]).is_past(mark)
 
-    def was_told(self, own: str, kind: int, mark: Mark, track: Track | None, older: bool) -> bool:
+    def was_told(
+        self, own: str, kind: int, mark: Mark, track: JobHistory | None, older: bool
+    ) -> bool:
         """Whether an event was told before.
 
         Args:
@@ -74,7 +76,7 @@ class JobRegistry:
 
     def _was_told_of_ended(self, own: str, kind: int, mark: Mark) -> bool:
         """Whether this was told before of a job that has ended; a submission apart, it now was."""
-        track = Track.unpack(self._ended[own])
+        track = JobHistory.unpack(self._ended[own])
         told = track.was_told(mark, is_possible(kind, GONE))
         if not told:
             if kind == ev.SUBMITTED:
@@ -83,27 +85,27 @@ class JobRegistry:
         self._ended[own] = track.pack()
         return told
 
-    def submit(self, name: str, spec: JobSpec, mark: Mark, time_s: float) -> Track:
+    def submit(self, name: str, spec: JobSpec, mark: Mark, time_s: float) -> JobHistory:
         """A job that nobody knew is submitted; one of its name that has ended is another."""
         own = self._reused.at(name, mark[1])
         if own in self._ended:  # the batch system began to count anew
             own = self._reused.use_again(name, own, time_s)
         return self.add(name, spec, own)
 
-    def add(self, name: str, spec: JobSpec, own: str = "") -> Track:
+    def add(self, name: str, spec: JobSpec, own: str = "") -> JobHistory:
         """A job gets a number; it goes by `own`, or by the name that its source gives it."""
-        track = self.jobs[name] = Track(self._next, spec)
+        track = self.jobs[name] = JobHistory(self._next, spec)
         self.names[self._next] = own or name
         self._next += 1
         return track
 
-    def end(self, name: str, track: Track) -> None:
+    def end(self, name: str, track: JobHistory) -> None:
         """A job is gone. Its history is kept, for its records may be told again."""
         del self.jobs[name]
         self._ended[self.names[track.number]] = track.pack()
         if len(self._ended) > ENDED_REMEMBERED:
             own, oldest = self._ended.popitem(last=False)
-            self.names.pop(Track.unpack(oldest).number, None)
+            self.names.pop(JobHistory.unpack(oldest).number, None)
             self._reused.forget(own)
 
     # -- snapshots ----------------------------------------------------------------------------
@@ -124,11 +126,11 @@ class JobRegistry:
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
-        self.jobs = {name: Track.unpack(packed) for name, packed in unpack(saved["jobs"])}
+        self.jobs = {name: JobHistory.unpack(packed) for name, packed in unpack(saved["jobs"])}
         self._ended = OrderedDict((name, packed) for name, packed in unpack(saved["ended"]))
         self.names = {track.number: name for name, track in self.jobs.items()}
         self.names |= dict(saved["renamed"])
         for own, packed in self._ended.items():
-            self.names[Track.unpack(packed).number] = own
+            self.names[JobHistory.unpack(packed).number] = own
         self._next = saved["next_job"]
         self._reused.restore(saved["reused"])

@@ -30,13 +30,13 @@ def as_told(spec: MachineSpec) -> MachineSpec:
     return spec
 
 
-class Roster:
-    """Machine names to numbers; doubles out, gaps mended, as `Tracker` does for jobs.
+class MachineRegistry:
+    """Machine names to numbers; doubles out, gaps mended, as `Normaliser` does for jobs.
 
     Args:
         describe: the specification of a machine that is only known because a job ran there.
         complete: adds what the site knows of a machine beyond what a source told of it.
-        repairs: counts what had to be mended; shared with the tracker.
+        repairs: counts what had to be mended; shared with the normaliser.
 
     Attributes:
         names: by machine number.

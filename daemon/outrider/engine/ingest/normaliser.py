@@ -19,13 +19,13 @@ from outrider.engine.ingest.job_history import (
     QUEUED,
     RUNNING,
     SUSPENDED,
+    JobHistory,
     Mark,
-    Track,
     is_possible,
     mark_of,
 )
 from outrider.engine.ingest.job_registry import JobRegistry
-from outrider.engine.ingest.machine_registry import Complete, Describe, Roster, as_told
+from outrider.engine.ingest.machine_registry import Complete, Describe, MachineRegistry, as_told
 from outrider.engine.ingest.set_aside import IMPOSSIBLE_STATE, NotApplicableError
 from outrider.engine.ingest.slots import HeldStart, LostRun, Slot, Slots
 from outrider.model import events as ev
@@ -33,11 +33,11 @@ from outrider.model.events import Event, NamedEvent
 from outrider.model.jobs import UNSEEN_JOB, Job, JobSpec
 
 
-class Tracker:
+class Normaliser:
     """Turns named events into numbered ones that are possible.
 
     Args:
-        describe, complete: see `Roster`.
+        describe, complete: see `MachineRegistry`.
 
     Attributes:
         repairs: what was mended, by kind.
@@ -48,12 +48,12 @@ class Tracker:
         self._fuller: set[str] = set()
         self._job_registry = JobRegistry()
         self._slots = Slots()
-        self._roster = Roster(describe, complete, self.repairs)
+        self._registry = MachineRegistry(describe, complete, self.repairs)
 
     @property
     def machine_names(self) -> list[str]:
         """Names of the machines, by number."""
-        return self._roster.names
+        return self._registry.names
 
     def translate(self, event: NamedEvent) -> list[Event] | None:
         """The events that `event` means, in order; None if it was heard before.
@@ -64,7 +64,7 @@ class Tracker:
         time_s, kind, subject, extra = event
         if kind in ev.JOB_KINDS:
             return self._job_event(time_s, kind, subject, extra)
-        return self._roster.translate(time_s, kind, subject, extra)
+        return self._registry.translate(time_s, kind, subject, extra)
 
     @property
     def settles_at_s(self) -> float:
@@ -76,7 +76,7 @@ class Tracker:
         return [step for slot in self._slots.due(now_s) for step in self._let_start(slot)]
 
     @property
-    def jobs(self) -> dict[str, Track]:
+    def jobs(self) -> dict[str, JobHistory]:
         """The jobs that are here, by the name their source gives them."""
         return self._job_registry.jobs
 
@@ -85,7 +85,7 @@ class Tracker:
         """What every job goes by, by number."""
         return self._job_registry.names
 
-    def known_by(self, own: str) -> Track | None:
+    def known_by(self, own: str) -> JobHistory | None:
         """The job that is here and goes by a name (see `job_names`), or None."""
         return self._job_registry.known_by(own)
 
@@ -127,7 +127,7 @@ class Tracker:
                 raise
             return before  # at least it told that the job is there
 
-    def _recall(self, name: str, track: Track | None, spec: JobSpec) -> None:
+    def _recall(self, name: str, track: JobHistory | None, spec: JobSpec) -> None:
         """Keep what the record of a job's end says more than the first did (Torque: user, VO).
 
         It is told with the job's next event: by itself it is nothing that happened.
@@ -137,7 +137,7 @@ class Tracker:
             self._fuller.add(name)
 
     def _submitted(
-        self, time_s: float, name: str, track: Track | None, extra: JobSpec, mark: Mark
+        self, time_s: float, name: str, track: JobHistory | None, extra: JobSpec, mark: Mark
     ) -> list[Event]:
         before: list[Event] = []
         if track is not None:
@@ -155,7 +155,7 @@ class Tracker:
         return events
 
     def _transition(
-        self, time_s: float, kind: int, name: str, track: Track, extra: Any
+        self, time_s: float, kind: int, name: str, track: JobHistory, extra: Any
     ) -> list[Event]:
         """The steps a job event means in the job's present state. Raises `NotApplicableError`."""
         n = track.number
@@ -184,7 +184,9 @@ class Tracker:
             return self._mended("run_unseen", self._end(name, track, time_s))
         raise NotApplicableError(IMPOSSIBLE_STATE)
 
-    def _step(self, time_s: float, kind: int, name: str, track: Track, extra: Any) -> list[Event]:
+    def _step(
+        self, time_s: float, kind: int, name: str, track: JobHistory, extra: Any
+    ) -> list[Event]:
         """A possible transition."""
         n = track.number
         if kind == ev.STARTED:
@@ -200,7 +202,7 @@ class Tracker:
             self._slots.reconnect(track.machine, name)
             return []
         if kind == ev.RESIZED:
-            before = self._roster.resize_run(track.machine, extra - track.cpus, time_s)
+            before = self._registry.resize_run(track.machine, extra - track.cpus, time_s)
             track.cpus = extra
             return [*before, (time_s, kind, n, extra)]
         track.state = AFTER[kind]
@@ -209,11 +211,11 @@ class Tracker:
     # -- runs ---------------------------------------------------------------------------------
 
     def _arrive(
-        self, time_s: float, name: str, track: Track, machine: str, cpus: int, slot: str = ""
+        self, time_s: float, name: str, track: JobHistory, machine: str, cpus: int, slot: str = ""
     ) -> list[Event]:
         """A run begins; not yet where its slot seems to be in use (see `Slots`)."""
         track.state, track.cpus, track.slot = RUNNING, cpus, slot
-        m = self._roster.number_of(machine) if slot else None
+        m = self._registry.number_of(machine) if slot else None
         if m is None or self._slots.user((m, slot)) is None:
             return self._begin_run(time_s, name, track, machine, cpus)
         place = (m, slot)
@@ -223,17 +225,17 @@ class Tracker:
         return before
 
     def _begin_run(
-        self, time_s: float, name: str, track: Track, machine: str, cpus: int
+        self, time_s: float, name: str, track: JobHistory, machine: str, cpus: int
     ) -> list[Event]:
         self._slots.lost(name)
         over = self._make_room(time_s, name, machine, cpus)
-        m, before = self._roster.begin_run(machine, cpus, time_s)
+        m, before = self._registry.begin_run(machine, cpus, time_s)
         track.machine = m
         if track.slot:
             self._slots.take((m, track.slot), name)
         return [*over, *before, (time_s, ev.STARTED, track.number, (m, cpus))]
 
-    def _begun(self, name: str, track: Track) -> list[Event]:
+    def _begun(self, name: str, track: JobHistory) -> list[Event]:
         """If the job's start is held, it happens now: more is told of the job."""
         place = (track.machine, track.slot)
         return self._let_start(place) if place[1] and self._slots.holds(place, name) else []
@@ -251,9 +253,9 @@ class Tracker:
     def _make_room(self, time_s: float, name: str, machine: str, cpus: int) -> list[Event]:
         """Disconnected runs are over where a machine has no CPUs left for a run that begins."""
         over: list[Event] = []
-        m = self._roster.number_of(machine)
+        m = self._registry.number_of(machine)
         for other in () if m is None else self._slots.disconnected(m):
-            if other != name and not self._roster.has_room(machine, cpus):
+            if other != name and not self._registry.has_room(machine, cpus):
                 self.repairs["disconnected_run_over"] += 1
                 over += self._lose(time_s, other)
         return over
@@ -263,12 +265,12 @@ class Tracker:
         track = self.jobs[name]
         self._slots.lose(name, LostRun(time_s, track.machine, track.cpus))
         self._slots.free((track.machine, track.slot), name)
-        self._roster.end_run(track.machine, track.cpus, time_s)
+        self._registry.end_run(track.machine, track.cpus, time_s)
         track.state, track.machine, track.slot = QUEUED, -1, ""
         return [(time_s, ev.EVICTED, track.number, "unknown")]
 
     def _found(
-        self, time_s: float, kind: int, name: str, track: Track, lost: LostRun
+        self, time_s: float, kind: int, name: str, track: JobHistory, lost: LostRun
     ) -> list[Event]:
         """What is told of a run that was taken to be over: its end, or that it went on."""
         if kind == ev.EVICTED:
@@ -281,12 +283,12 @@ class Tracker:
             return self._mended("run_went_on", went_on + ended)
         if kind == ev.RECONNECTED:
             track.state, track.machine, track.cpus = RUNNING, lost.machine, lost.cpus
-            wider = self._roster.resize_run(lost.machine, lost.cpus, time_s)
+            wider = self._registry.resize_run(lost.machine, lost.cpus, time_s)
             return self._mended("run_went_on", wider + went_on)
         self._slots.lose(name, lost)
         raise NotApplicableError(IMPOSSIBLE_STATE)
 
-    def _vacate(self, name: str, track: Track) -> list[Event]:
+    def _vacate(self, name: str, track: JobHistory) -> list[Event]:
         """The job's slot is free: what has waited for it may start there."""
         place = (track.machine, track.slot)
         track.machine, track.slot = -1, ""
@@ -295,14 +297,16 @@ class Tracker:
             return []
         return self._let_start(place) if self._slots.is_held(place) else []
 
-    def _leave(self, time_s: float, name: str, track: Track, kind: int, reason: str) -> list[Event]:
+    def _leave(
+        self, time_s: float, name: str, track: JobHistory, kind: int, reason: str
+    ) -> list[Event]:
         """A run ends before its job is done."""
-        after = self._roster.end_run(track.machine, track.cpus, time_s, reason)
+        after = self._registry.end_run(track.machine, track.cpus, time_s, reason)
         track.state = QUEUED
         return [(time_s, kind, track.number, reason), *after, *self._vacate(name, track)]
 
     def _end(
-        self, name: str, track: Track, time_s: float, kind: int = ev.REMOVED,
+        self, name: str, track: JobHistory, time_s: float, kind: int = ev.REMOVED,
         extra: Any = "unknown",
     ) -> list[Event]:  # fmt: skip
         """The job is gone."""
@@ -310,7 +314,7 @@ class Tracker:
             self._slots.let_go((track.machine, track.slot))
             track.machine, track.slot = -1, ""
         if track.machine >= 0:
-            self._roster.end_run(track.machine, track.cpus, time_s)
+            self._registry.end_run(track.machine, track.cpus, time_s)
         track.state = GONE
         self._slots.lost(name)
         self._fuller.discard(name)
@@ -339,7 +343,7 @@ class Tracker:
         ]:
             for name, track in stale:  # a start that waited for its slot makes another one stale
                 self._end(name, track, 0.0)
-        self._roster.realign(joined, owned)
+        self._registry.realign(joined, owned)
         return {track.number for track in self.jobs.values()}
 
     def waits_for_slot(self, name: str) -> bool:
@@ -347,7 +351,7 @@ class Tracker:
         track = self.jobs[name]
         return bool(track.slot) and self._slots.holds((track.machine, track.slot), name)
 
-    def _agrees(self, name: str, track: Track, job: Job) -> bool:
+    def _agrees(self, name: str, track: JobHistory, job: Job) -> bool:
         if self.waits_for_slot(name):  # the engine does not know of the start yet
             return job.state == QUEUED
         return track.agrees_with(job)
@@ -358,7 +362,7 @@ class Tracker:
         """Everything as plain data."""
         return {
             "jobs": self._job_registry.save(),
-            "machines": self._roster.save(),
+            "machines": self._registry.save(),
             "repairs": dict(self.repairs),
             "fuller": sorted(self._fuller),
             "slots": self._slots.save(),
@@ -367,7 +371,7 @@ class Tracker:
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
         self._job_registry.restore(saved["jobs"])
-        self._roster.restore(saved["machines"])
+        self._registry.restore(saved["machines"])
         self.repairs.clear()
         self.repairs.update(saved["repairs"])
         self._fuller = set(saved["fuller"])

@@ -132,9 +132,9 @@ class OpenPlaces:
         """When the nightly reboot comes next, event time; infinite where there is none."""
         return self.site.next_reboot_s()
 
-    def was_left_alone(self, start_s: float, end_s: float) -> bool:
+    def was_available(self, start_s: float, end_s: float) -> bool:
         """Whether some machine was open to jobs from start to end."""
-        return self.site.was_left_alone(start_s, end_s)
+        return self.site.was_available(start_s, end_s)
 
     def watts_span(self) -> tuple[float, float]:
         """The least and most active watts of any cluster."""

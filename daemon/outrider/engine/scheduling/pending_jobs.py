@@ -17,7 +17,7 @@ from outrider.model.decisions import NOWHERE
 NEVER: Final = float("inf")
 
 
-class Standing(msgspec.Struct, eq=False, gc=False):
+class PendingDecision(msgspec.Struct, eq=False, gc=False):
     """What was last decided for a waiting job, and how long it has been held by choice.
 
     Attributes:
@@ -49,12 +49,12 @@ class Standing(msgspec.Struct, eq=False, gc=False):
             self.hold_since_s = None
 
 
-_SAVED: Final = sorted(Standing.__struct_fields__)
+_SAVED: Final = sorted(PendingDecision.__struct_fields__)
 """What a snapshot holds of each, in this order."""
 
 
 class Line:
-    """Waiting jobs of one seat.
+    """Waiting jobs of one runner.
 
     Attributes:
         waiting: what stands for each job, by number.
@@ -64,7 +64,7 @@ class Line:
     """
 
     def __init__(self) -> None:
-        self.waiting: dict[int, Standing] = {}
+        self.waiting: dict[int, PendingDecision] = {}
         self.fresh: list[tuple[int, int]] = []
         self.blocked: deque[tuple[int, int]] = deque()
         self.ranked: list[tuple[float, int, int]] = []
@@ -77,49 +77,51 @@ class Line:
     def enter(self, number: int) -> None:
         """A job gets in line and is due."""
         self._stamps += 1
-        self.waiting[number] = Standing(self._stamps)
+        self.waiting[number] = PendingDecision(self._stamps)
         self.fresh.append((number, self._stamps))
 
-    def block(self, number: int, standing: Standing) -> None:
+    def block(self, number: int, pending: PendingDecision) -> None:
         """It waits until a machine frees."""
-        self.blocked.append((number, standing.stamp))
+        self.blocked.append((number, pending.stamp))
 
-    def rank(self, order: float, number: int, standing: Standing) -> None:
+    def rank(self, order: float, number: int, pending: PendingDecision) -> None:
         """It waits until a machine frees, in the policy's own order."""
-        heapq.heappush(self.ranked, (order, standing.stamp, number))
+        heapq.heappush(self.ranked, (order, pending.stamp, number))
 
-    def pop_ranked(self) -> tuple[int, Standing] | None:
+    def pop_ranked(self) -> tuple[int, PendingDecision] | None:
         """The first in the policy's order leaves the line; None if nobody waits there."""
         while self.ranked:
             _, stamp, number = heapq.heappop(self.ranked)
-            standing = self.waiting.get(number)
-            if standing is not None and standing.stamp == stamp:
-                return number, standing
+            pending = self.waiting.get(number)
+            if pending is not None and pending.stamp == stamp:
+                return number, pending
         return None
 
-    def take_fresh(self) -> Iterator[tuple[int, Standing]]:
+    def take_fresh(self) -> Iterator[tuple[int, PendingDecision]]:
         """Those due now, as they got in line; who started or left since is passed over."""
         fresh, self.fresh = self.fresh, []
-        return self._standing(fresh)
+        return self._still_pending(fresh)
 
-    def take_blocked(self) -> Iterator[tuple[int, Standing]]:
+    def take_blocked(self) -> Iterator[tuple[int, PendingDecision]]:
         """Those for which no machine was free, as they were blocked."""
         blocked, self.blocked = self.blocked, deque()
-        return self._standing(blocked)
+        return self._still_pending(blocked)
 
-    def _standing(self, entries: Iterable[tuple[int, int]]) -> Iterator[tuple[int, Standing]]:
+    def _still_pending(
+        self, entries: Iterable[tuple[int, int]]
+    ) -> Iterator[tuple[int, PendingDecision]]:
         for number, stamp in entries:
-            standing = self.waiting.get(number)
-            if standing is not None and standing.stamp == stamp:
-                yield number, standing
+            pending = self.waiting.get(number)
+            if pending is not None and pending.stamp == stamp:
+                yield number, pending
 
-    def hold(self, number: int, standing: Standing, until_s: float) -> None:
+    def hold(self, number: int, pending: PendingDecision, until_s: float) -> None:
         """It is due again at `until_s`, one decision epoch from now."""
-        self._held.append((until_s, number, standing.stamp))
+        self._held.append((until_s, number, pending.stamp))
 
-    def hold_shorter(self, number: int, standing: Standing, until_s: float) -> None:
+    def hold_shorter(self, number: int, pending: PendingDecision, until_s: float) -> None:
         """It is due again at `until_s`, before the epoch ends."""
-        heapq.heappush(self._cut_short, (until_s, number, standing.stamp))
+        heapq.heappush(self._cut_short, (until_s, number, pending.stamp))
 
     def release(self, now: float) -> None:
         """Those held until now are due."""
@@ -134,8 +136,8 @@ class Line:
             self.fresh.append((number, stamp))
 
     def _stands(self, number: int, stamp: int) -> bool:
-        standing = self.waiting.get(number)
-        return standing is not None and standing.stamp == stamp
+        pending = self.waiting.get(number)
+        return pending is not None and pending.stamp == stamp
 
     def next_due_s(self) -> float:
         """When the next held job is due; `NEVER` if none is held."""
@@ -169,8 +171,8 @@ class Line:
         """Everything as plain data."""
         return {
             "waiting": pack(
-                [n, *(getattr(standing, name) for name in _SAVED)]
-                for n, standing in self.waiting.items()
+                [n, *(getattr(pending, name) for name in _SAVED)]
+                for n, pending in self.waiting.items()
             ),
             "stamps": self._stamps,
             "fresh": [list(entry) for entry in self.fresh],
@@ -184,11 +186,11 @@ class Line:
         """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i."""
         self.clear()
         for number, *values in unpack(saved["waiting"]):
-            standing = self.waiting[number] = Standing(0)
+            pending = self.waiting[number] = PendingDecision(0)
             for name, value in zip(_SAVED, values, strict=True):
-                setattr(standing, name, value)
-            if standing.cluster != NOWHERE:
-                standing.cluster = clusters[standing.cluster]
+                setattr(pending, name, value)
+            if pending.cluster != NOWHERE:
+                pending.cluster = clusters[pending.cluster]
         self._stamps = saved["stamps"]
         self.fresh += [(number, stamp) for number, stamp in saved["fresh"]]
         self.blocked.extend((number, stamp) for number, stamp in unpack(saved["blocked"]))

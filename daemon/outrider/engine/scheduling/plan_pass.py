@@ -6,10 +6,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from outrider.api.capabilities import Plans
-from outrider.engine.ports import PlanSink
-from outrider.engine.scheduling.pending_jobs import Standing
+from outrider.engine.ports import PlanActuator
+from outrider.engine.scheduling.pending_jobs import PendingDecision
 from outrider.engine.scheduling.placement import find_refusal
-from outrider.engine.scheduling.queue_pass import QueuedRound
+from outrider.engine.scheduling.queue_pass import QueuePass
 from outrider.engine.scheduling.scheduling_pass import Tally
 from outrider.engine.state.room import Room
 from outrider.model.decisions import PREEMPT, RESUME, SHRINK, START, Choice, Move
@@ -27,21 +27,21 @@ MOST_ROUNDS: Final = 1000
 """Plans at one moment that move runs and start nobody: what brings about itself never ends."""
 
 
-class PlanRound(QueuedRound):
+class PlanPass(QueuePass):
     """Asks for a plan after every change, and carries out its moves one by one.
 
     Moves are changes, too: a policy must come to rest. One that moves runs to and fro at one
     moment, `MOST_ROUNDS` times without a start, is stopped.
 
     Args:
-        seat: whose policy and whose line.
+        runner: whose policy and whose line.
         policy: that policy, as one that plans.
     """
 
     asks = "plan"
 
-    def __init__(self, seat: Tally, policy: Plans) -> None:
-        super().__init__(seat)
+    def __init__(self, runner: Tally, policy: Plans) -> None:
+        super().__init__(runner)
         self._planner = policy
         self._moment_s = -inf
         self._rounds = 0
@@ -56,11 +56,11 @@ class PlanRound(QueuedRound):
             self._check(move, job)
             if job is not None and self._is_possible(move, job):
                 self._apply(move, job)
-        if self._sink is not None and self._moved:
+        if self._actuator is not None and self._moved:
             self._count_round()
-        for job, standing in newcomers:
-            if job.state == QUEUED and standing.decided_s != site.now:
-                self._note_no_machine(job.number, standing)
+        for job, pending in newcomers:
+            if job.state == QUEUED and pending.decided_s != site.now:
+                self._note_no_machine(job.number, pending)
 
     def _count_round(self) -> None:
         """A plan was carried out. Raises `PolicyError` if plans follow each other without end."""
@@ -105,7 +105,7 @@ class PlanRound(QueuedRound):
         room = self._room(move.machine)
         refusal = find_refusal(self._site, spec, move.machine, more_cpus, room)
         if refusal is not None:
-            self._seat.refuse(job, move.machine, refusal)
+            self._runner.refuse(job, move.machine, refusal)
         return refusal is None
 
     def _room(self, machine: int) -> Room | None:
@@ -122,14 +122,14 @@ class PlanRound(QueuedRound):
         if room is not None:
             self._reckon(move, job, room)
         self._moved.add(move.job)
-        standing = self._line.waiting.get(job.number)
-        if self._sink is None and not self._is_news(move, standing):
+        pending = self._line.waiting.get(job.number)
+        if self._actuator is None and not self._is_news(move, pending):
             return
-        self._write_down(move, job, standing)
-        if self._sink is not None:
+        self._write_down(move, job, pending)
+        if self._actuator is not None:
             self._carry_out(move, job)
-            if standing is not None:
-                self.leave(job, standing)
+            if pending is not None:
+                self.leave(job, pending)
 
     def _reckon(self, move: Move, job: Job, room: Room) -> None:
         """What the move leaves of the machine."""
@@ -138,35 +138,35 @@ class PlanRound(QueuedRound):
         if move.action != PREEMPT:
             room.take(move.cpus, job.spec.resources)
 
-    def _is_news(self, move: Move, standing: Standing | None) -> bool:
+    def _is_news(self, move: Move, pending: PendingDecision | None) -> bool:
         """In shadow a move that stands already is not written down again."""
-        if standing is None:  # it concerns a run; the batch system will not follow
+        if pending is None:  # it concerns a run; the batch system will not follow
             return False
         cluster = self._site.machine_cluster[move.machine]
-        return (standing.action, standing.cluster) != (move.action, cluster)
+        return (pending.action, pending.cluster) != (move.action, cluster)
 
-    def _write_down(self, move: Move, job: Job, standing: Standing | None) -> None:
-        site, seat = self._site, self._seat
-        if standing is not None:
-            standing.action, standing.reason = move.action, move.reason
-            standing.cluster = site.machine_cluster[move.machine]
-            standing.decided_s = site.now
+    def _write_down(self, move: Move, job: Job, pending: PendingDecision | None) -> None:
+        site, runner = self._site, self._runner
+        if pending is not None:
+            pending.action, pending.reason = move.action, move.reason
+            pending.cluster = site.machine_cluster[move.machine]
+            pending.decided_s = site.now
         if move.action == START:
-            seat.starts += 1
+            runner.starts += 1
         else:
-            seat.moves[move.action] += 1
+            runner.moves[move.action] += 1
         choice = Choice(move.machine, move.reason, move.propensity, move.scores)
         self._record_decision(job.number, move.action, move.cpus, choice)
 
     def _carry_out(self, move: Move, job: Job) -> None:
-        sink, number = self._sink, job.number
-        if move.action == START and sink is not None:
-            sink.start(number, move.machine)
-        elif not isinstance(sink, PlanSink):
+        actuator, number = self._actuator, job.number
+        if move.action == START and actuator is not None:
+            actuator.start(number, move.machine)
+        elif not isinstance(actuator, PlanActuator):
             raise PolicyError(f"{move.action}: jobs at this site can only be started")
         elif move.action == SHRINK:
-            sink.shrink(number, move.machine, move.cpus)
+            actuator.shrink(number, move.machine, move.cpus)
         elif move.action == PREEMPT:
-            sink.preempt(number)
+            actuator.preempt(number)
         else:
-            sink.resume(number, move.cpus)
+            actuator.resume(number, move.cpus)

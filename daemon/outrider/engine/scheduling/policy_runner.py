@@ -1,6 +1,6 @@
-"""A seat at the engine: one policy, acting or in shadow, with its own memory and chance.
+"""A runner at the engine: one policy, acting or in shadow, with its own memory and chance.
 
-Every seat decides the same waiting jobs on the same view of the site: see `Round`.
+Every runner decides the same waiting jobs on the same view of the site: see `Round`.
 """
 
 from collections import Counter
@@ -9,16 +9,16 @@ from typing import Any, cast
 
 from outrider.api.capabilities import Decides, Learns, Listens, Orders, Plans, Predicts, Ranks
 from outrider.api.policy import Policy
-from outrider.engine.accounting.deferrals import Holds
+from outrider.engine.accounting.deferrals import Deferrals
 from outrider.engine.accounting.predictions import Predictions
-from outrider.engine.ports import Sink
-from outrider.engine.scheduling.pending_jobs import Line, Standing
-from outrider.engine.scheduling.per_job_pass import LineRound, OrderedRound
+from outrider.engine.ports import Actuator
+from outrider.engine.scheduling.pending_jobs import Line, PendingDecision
+from outrider.engine.scheduling.per_job_pass import OrderedPass, PerJobPass
 from outrider.engine.scheduling.placement import Refusal
 from outrider.engine.scheduling.plain_data import PLAIN_KEYS, check_key, check_saved
-from outrider.engine.scheduling.plan_pass import PlanRound
-from outrider.engine.scheduling.queue_pass import QueuedRound
-from outrider.engine.scheduling.ranking_pass import QueueRound
+from outrider.engine.scheduling.plan_pass import PlanPass
+from outrider.engine.scheduling.queue_pass import QueuePass
+from outrider.engine.scheduling.ranking_pass import RankingPass
 from outrider.engine.scheduling.scheduling_pass import Record, Round
 from outrider.engine.state.site import Site
 from outrider.model.decisions import DEFER, NOWHERE, START, UNCHOSEN
@@ -28,7 +28,7 @@ from outrider.model.jobs import Job
 from outrider.model.outcomes import EVICTED_RUN, REMOVED_RUN, Outcome
 
 
-class Seat:
+class PolicyRunner:
     """One policy at the engine's table.
 
     Args:
@@ -36,7 +36,7 @@ class Seat:
         acting: True for the one whose starts are carried out; False in shadow.
         reconsider_s: decision epoch where the policy has none of its own.
         strict: an error in the policy is raised (replay). Otherwise it is noted in `broken`, and
-            the seat stays empty from then on while the others go on (the daemon).
+            the runner stays empty from then on while the others go on (the daemon).
         exact: remember each job that was held, for a report that knows the truth (replay).
         discipline: who may start before a job that does not fit: `outrider.model.disciplines`.
         is_narrow: every job asks for one CPU of any machine: whoever is first fits, and all
@@ -80,23 +80,23 @@ class Seat:
         self.learns = learns
         self.subscribes = self._listener.subscribes if listens else frozenset[int]()
         self.predictions = Predictions() if predicts else None
-        self.holds = Holds(self.reconsider_s, exact)
+        self.holds = Deferrals(self.reconsider_s, exact)
         self.longest_hold_s = 0.0
         self.moves: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self.discipline = None if policy.decides is Decides.PLAN else discipline
         self._round = self._round_of(FIRST_FIT if is_narrow else discipline)
-        self.plans = isinstance(self._round, PlanRound)
-        self.looks_at_runs = isinstance(self._round, QueuedRound)
+        self.plans = isinstance(self._round, PlanPass)
+        self.looks_at_runs = isinstance(self._round, QueuePass)
 
     def _round_of(self, discipline: Discipline) -> Round:
         """As the policy declares that it decides."""
         policy = self.policy
         if isinstance(policy, Plans):
-            return PlanRound(self, policy)
+            return PlanPass(self, policy)
         if discipline != FIRST_FIT or isinstance(policy, Ranks):
-            return QueueRound(self, discipline)
-        return OrderedRound(self, policy) if isinstance(policy, Orders) else LineRound(self)
+            return RankingPass(self, discipline)
+        return OrderedPass(self, policy) if isinstance(policy, Orders) else PerJobPass(self)
 
     # -- what happens to jobs -----------------------------------------------------------------
 
@@ -110,47 +110,47 @@ class Seat:
         """Whether a machine that frees concerns anybody here."""
         return self._round.somebody_waits
 
-    def withdraw(self, number: int, site: Site) -> Standing | None:
+    def withdraw(self, number: int, site: Site) -> PendingDecision | None:
         """A job no longer waits. Returns what stood for it."""
-        standing = self.line.waiting.pop(number, None)
-        if standing is None:
+        pending = self.line.waiting.pop(number, None)
+        if pending is None:
             return None
         if self.looks_at_runs:
-            self._withdrew(standing, site)
+            self._withdrew(pending, site)
         now = site.now
-        if standing.held_s or standing.hold_since_s is not None:
-            standing.end_hold(now)
-            self.longest_hold_s = max(self.longest_hold_s, standing.held_s)
-            self.holds.add(number, standing.held_s)
-        return standing
+        if pending.held_s or pending.hold_since_s is not None:
+            pending.end_hold(now)
+            self.longest_hold_s = max(self.longest_hold_s, pending.held_s)
+            self.holds.add(number, pending.held_s)
+        return pending
 
     def changed(self, job: Job, site: Site) -> None:
         """A job is declared anew; if it waits, it keeps its place in line."""
-        standing = self.line.waiting.get(job.number)
-        if standing is None or not self.looks_at_runs or self.broken:
+        pending = self.line.waiting.get(job.number)
+        if pending is None or not self.looks_at_runs or self.broken:
             return
         try:
-            self._round.changed(job, standing, site)
+            self._round.changed(job, pending, site)
         except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
             self._fail(error)
 
-    def _withdrew(self, standing: Standing, site: Site) -> None:
+    def _withdrew(self, pending: PendingDecision, site: Site) -> None:
         try:
-            self._round.withdrew(standing, site)
+            self._round.withdrew(pending, site)
         except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
             self._fail(error)
 
     def started(self, job: Job, site: Site) -> None:
         """A run began, by this policy's choice or, in shadow, by the batch system's."""
-        standing = self.withdraw(job.number, site)
+        pending = self.withdraw(job.number, site)
         on_policy = self.acting
-        if not self.acting and standing is not None and standing.action:
+        if not self.acting and pending is not None and pending.action:
             cluster = site.machine_cluster[job.machine]
-            on_policy = standing.action == START and standing.cluster == cluster
-            if standing.reason not in UNCHOSEN:
+            on_policy = pending.action == START and pending.cluster == cluster
+            if pending.reason not in UNCHOSEN:
                 self.agreed += on_policy
                 self.disagreed += not on_policy
-                if standing.action == DEFER:
+                if pending.action == DEFER:
                     self.holds.cut_short(job.number)
         if self.learns and not self.broken:
             try:
@@ -206,8 +206,8 @@ class Seat:
 
     def removed(self, job: Job, reason: str, site: Site) -> float | None:
         """A job left the queue without running."""
-        standing = self.withdraw(job.number, site)
-        if standing is not None and standing.action == DEFER:
+        pending = self.withdraw(job.number, site)
+        if pending is not None and pending.action == DEFER:
             self._round.note_end(job.number, reason)
         self.holds.end(job.number, REMOVED_RUN)
         if not self.learns:
@@ -246,7 +246,7 @@ class Seat:
         """The policy chose what is impossible: the reason with which the job stays queued.
 
         It is counted in `refused`, by why (`placement.WHYS`), and the policy goes on. Raises
-        `PolicyError` where seats are strict.
+        `PolicyError` where runners are strict.
         """
         if self.strict:
             raise PolicyError(
@@ -259,7 +259,7 @@ class Seat:
     # -- to be looked at ----------------------------------------------------------------------
 
     def explain(self, job: Job, site: Site) -> str:
-        """What the policy says of a job; that it could not, if it failed. It keeps its seat."""
+        """What the policy says of a job; that it could not, if it failed. It keeps its runner."""
         try:
             return str(self.policy.explain(job, site))
         except Exception as error:  # noqa: BLE001 - a stranger's code; nothing hangs on a sentence
@@ -276,7 +276,7 @@ class Seat:
             return {"title": why, "columns": [], "rows": []}
 
     def _fail(self, error: Exception) -> None:
-        """The policy raised an error. Raises `PolicyError` where seats are strict."""
+        """The policy raised an error. Raises `PolicyError` where runners are strict."""
         what = "" if isinstance(error, PolicyError) else f"{type(error).__name__}: "
         text = f'policy "{self.name}" failed: {what}{error}'
         if self.strict:
@@ -292,18 +292,18 @@ class Seat:
 
     def next_look_s(self, number: int) -> float | None:
         """When a waiting job is decided again; None: as soon as a machine frees, or never."""
-        standing = self.line.waiting.get(number)
-        if standing is None or standing.decided_s is None or standing.reason in UNCHOSEN:
+        pending = self.line.waiting.get(number)
+        if pending is None or pending.decided_s is None or pending.reason in UNCHOSEN:
             return None
-        due_s = standing.decided_s + self.reconsider_s
-        if standing.hold_since_s is not None:
-            guard_s = standing.hold_since_s + self.policy.max_defer_s - standing.held_s
+        due_s = pending.decided_s + self.reconsider_s
+        if pending.hold_since_s is not None:
+            guard_s = pending.hold_since_s + self.policy.max_defer_s - pending.held_s
             due_s = min(due_s, guard_s)
         return due_s
 
-    def join(self, site: Site, sink: Sink, record: Record) -> None:
-        """Come to an engine's table; in shadow nothing goes to the sink."""
-        self._round.join(site, sink if self.acting else None, record)
+    def join(self, site: Site, actuator: Actuator, record: Record) -> None:
+        """Come to an engine's table; in shadow nothing goes to the actuator."""
+        self._round.join(site, actuator if self.acting else None, record)
 
     def round(self, now: float) -> float:
         """Decide what is due; returns when somebody is due again, `NEVER` if nobody is held."""
@@ -320,7 +320,7 @@ class Seat:
     def save(self, site: Site) -> dict[str, Any]:
         """Everything that changes, as plain data, the policy's learning and chance included.
 
-        A policy that fails at it has failed: it loses its seat, and the others are saved.
+        A policy that fails at it has failed: it loses its runner, and the others are saved.
         """
         state = self.policy.rng.getstate()
         learned: dict[str, Any] = {}
@@ -353,7 +353,7 @@ class Seat:
         """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i.
 
         False, and nothing is changed, if the policy says that what it learned does not fit. Any
-        other error is a failure: nobody knows what it changed, so that its seat stays empty.
+        other error is a failure: nobody knows what it changed, so that its runner stays empty.
         """
         try:
             self.policy.restore(saved["policy"], site)

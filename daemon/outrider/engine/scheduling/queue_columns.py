@@ -13,7 +13,7 @@ _STAMP, _CPUS, _VO, _INTERACTIVE = range(4)
 _FIRST_ROWS: Final = 64
 
 
-class QueueTable:
+class QueueColumns:
     """Waiting jobs in the order in which they got in line, one row each.
 
     A row goes by moving those behind it up: a few copies of memory, however many jobs wait.

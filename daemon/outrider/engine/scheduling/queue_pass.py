@@ -3,38 +3,38 @@
 from typing import Any
 
 from outrider.api.capabilities import Orders, SeesQueue
-from outrider.engine.scheduling.pending_jobs import Standing
-from outrider.engine.scheduling.queue_columns import QueueTable
+from outrider.engine.scheduling.pending_jobs import PendingDecision
+from outrider.engine.scheduling.queue_columns import QueueColumns
 from outrider.engine.scheduling.scheduling_pass import Round, Tally
 from outrider.engine.state.site import Site
 from outrider.model.jobs import Job
 
 
-class QueuedRound(Round):
+class QueuePass(Round):
     """A round whose policy sees all waiting jobs at once.
 
     Attributes:
         table: they, one row each.
     """
 
-    def __init__(self, seat: Tally) -> None:
-        super().__init__(seat)
-        self._orders = seat.policy if isinstance(seat.policy, Orders) else None
-        self._observer = seat.policy if isinstance(seat.policy, SeesQueue) else None
-        self.table = QueueTable()
+    def __init__(self, runner: Tally) -> None:
+        super().__init__(runner)
+        self._orders = runner.policy if isinstance(runner.policy, Orders) else None
+        self._observer = runner.policy if isinstance(runner.policy, SeesQueue) else None
+        self.table = QueueColumns()
 
-    def _admit(self) -> list[tuple[Job, Standing]]:
+    def _admit(self) -> list[tuple[Job, PendingDecision]]:
         """Those who are due: who got in line takes a row, who rested has one. Returns them."""
         site, observer = self._site, self._observer
         due = []
-        for number, standing in self._line.take_fresh():
+        for number, pending in self._line.take_fresh():
             job = site.jobs[number]
-            if self.table.at(standing.stamp) is None:
-                self.table.add(job, standing.stamp, site.now, self._order(job, site))
+            if self.table.at(pending.stamp) is None:
+                self.table.add(job, pending.stamp, site.now, self._order(job, site))
                 if observer is not None:
                     observer.on_enqueue(job, site)
             self._is_due(number)
-            due.append((job, standing))
+            due.append((job, pending))
         return due
 
     def _order(self, job: Job, site: Site) -> float:
@@ -43,26 +43,26 @@ class QueuedRound(Round):
     def _is_due(self, number: int) -> None:
         """A job is to be decided in this round."""
 
-    def withdrew(self, standing: Standing, site: Site) -> None:
+    def withdrew(self, pending: PendingDecision, site: Site) -> None:
         """A job is no longer in line."""
-        job = self.table.remove(standing.stamp)
+        job = self.table.remove(pending.stamp)
         if job is not None and self._observer is not None:
             self._observer.on_dequeue(job, site)
 
-    def changed(self, job: Job, standing: Standing, site: Site) -> None:
+    def changed(self, job: Job, pending: PendingDecision, site: Site) -> None:
         """A job in line is declared anew: to its policy as if it left and came back."""
-        if self.table.at(standing.stamp) is None:
+        if self.table.at(pending.stamp) is None:
             return
         observer = self._observer
         if observer is not None:
             observer.on_dequeue(job, site)
-        self.table.change(job, standing.stamp, self._order(job, site))
+        self.table.change(job, pending.stamp, self._order(job, site))
         if observer is not None:
             observer.on_enqueue(job, site)
 
-    def leave(self, job: Job, standing: Standing) -> None:
+    def leave(self, job: Job, pending: PendingDecision) -> None:
         """A job is carried out of the line: what follows in this round no longer sees it."""
-        self.withdrew(standing, self._site)
+        self.withdrew(pending, self._site)
 
     @property
     def somebody_waits(self) -> bool:
@@ -71,7 +71,7 @@ class QueuedRound(Round):
 
     def clear(self) -> None:
         """Everybody goes."""
-        self.table = QueueTable()
+        self.table = QueueColumns()
 
     def save(self) -> dict[str, Any]:
         """The queue, as plain data."""

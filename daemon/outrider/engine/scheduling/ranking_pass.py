@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.api.capabilities import Ranks
-from outrider.engine.scheduling.pending_jobs import Standing
+from outrider.engine.scheduling.pending_jobs import PendingDecision
 from outrider.engine.scheduling.placement import fits_an_open_machine
-from outrider.engine.scheduling.queue_pass import QueuedRound
+from outrider.engine.scheduling.queue_pass import QueuePass
 from outrider.engine.scheduling.reservations import Promises, promises_of
 from outrider.engine.scheduling.scheduling_pass import Tally
 from outrider.engine.state.site import Site
@@ -23,18 +23,18 @@ from outrider.model.jobs import Job
 _LAST: Final = np.finfo(float).max
 
 
-class QueueRound(QueuedRound):
+class RankingPass(QueuePass):
     """Ranks every waiting job whenever a CPU is free, and starts the first that fit.
 
     Args:
-        seat: whose policy and whose line.
+        runner: whose policy and whose line.
         discipline: one of `outrider.model.disciplines`.
     """
 
-    def __init__(self, seat: Tally, discipline: str) -> None:
-        super().__init__(seat)
+    def __init__(self, runner: Tally, discipline: str) -> None:
+        super().__init__(runner)
         self._promises = promises_of(discipline)
-        self._ranks = seat.policy if isinstance(seat.policy, Ranks) else None
+        self._ranks = runner.policy if isinstance(runner.policy, Ranks) else None
         self._decided: set[int] = set()  # in this pass, in shadow: they do not leave the line
         self._waits: set[int] = set()  # in this pass they did not fit
         self._resting: set[int] = set()  # kept by choice until the line says that they are due
@@ -45,9 +45,9 @@ class QueueRound(QueuedRound):
         self._waits.clear()
         if self._site.free_total and self.table.jobs:
             self._start_the_first(self._promises(self._site))
-        for job, standing in newcomers:
-            if standing.decided_s != self._site.now:
-                self._note_no_machine(job.number, standing)
+        for job, pending in newcomers:
+            if pending.decided_s != self._site.now:
+                self._note_no_machine(job.number, pending)
 
     def _start_the_first(self, promises: Promises) -> None:
         """Start the first in line, then the next, until one does not fit."""
@@ -64,7 +64,7 @@ class QueueRound(QueuedRound):
                 self._begin(job, choice, promises)
                 if ranks_anew:
                     places = self._places()
-                elif self._sink is not None:
+                elif self._actuator is not None:
                     places = np.delete(places, row)
             elif choice.reason == NO_MACHINE:
                 self._waits.add(job.number)
@@ -107,11 +107,11 @@ class QueueRound(QueuedRound):
 
     def _place(self, job: Job, promises: Promises) -> Choice:
         """Where a job may start now; if its policy keeps it, it rests."""
-        standing = self._line.waiting[job.number]
-        choice = self._ask(job, standing, promises.allows(job))
+        pending = self._line.waiting[job.number]
+        choice = self._ask(job, pending, promises.allows(job))
         if choice.machine == NOWHERE and choice.reason != NO_MACHINE:
             self._resting.add(job.number)
-            self._keep(job.number, standing, choice)
+            self._keep(job.number, pending, choice)
         return choice
 
     def _places(self) -> NDArray[np.float64]:
@@ -130,25 +130,25 @@ class QueueRound(QueuedRound):
 
     def _begin(self, job: Job, choice: Choice, promises: Promises) -> None:
         """Start a job."""
-        standing = self._line.waiting[job.number]
-        self._note_start(job, standing, choice)
+        pending = self._line.waiting[job.number]
+        self._note_start(job, pending, choice)
         promises.begin(job, choice.machine)
-        if self._sink is None:
+        if self._actuator is None:
             self._decided.add(job.number)
         else:
-            self.leave(job, standing)
+            self.leave(job, pending)
 
     # -- who rests ----------------------------------------------------------------------------
 
     def _is_due(self, number: int) -> None:
         self._resting.discard(number)
 
-    def withdrew(self, standing: Standing, site: Site) -> None:
+    def withdrew(self, pending: PendingDecision, site: Site) -> None:
         """A job is no longer in line."""
-        job = self.table.at(standing.stamp) if self._resting else None
+        job = self.table.at(pending.stamp) if self._resting else None
         if job is not None:
             self._resting.discard(job.number)
-        super().withdrew(standing, site)
+        super().withdrew(pending, site)
 
     def clear(self) -> None:
         """Everybody goes."""

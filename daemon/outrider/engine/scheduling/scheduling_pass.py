@@ -12,9 +12,9 @@ from typing import Any, Final, Protocol
 
 from outrider.api.capabilities import Groups
 from outrider.api.policy import Policy
-from outrider.engine.ports import Sink
+from outrider.engine.ports import Actuator
 from outrider.engine.scheduling.open_places import OpenPlaces
-from outrider.engine.scheduling.pending_jobs import Line, Standing
+from outrider.engine.scheduling.pending_jobs import Line, PendingDecision
 from outrider.engine.scheduling.placement import PROMISED, Possible, Refusal, find_refusal
 from outrider.engine.scheduling.plain_data import check_key, check_scores
 from outrider.engine.state.machines import FREE
@@ -36,7 +36,7 @@ SHORTEST_HOLD_S: Final = 1.0
 
 
 class Tally(Protocol):
-    """Who decides, and counts it: the seat."""
+    """Who decides, and counts it: the runner."""
 
     name: str
     policy: Policy
@@ -49,7 +49,7 @@ class Tally(Protocol):
     def refuse(self, job: Job, machine: Any, refusal: Refusal) -> str:
         """The policy chose what is impossible: the reason with which the job stays queued.
 
-        Raises `PolicyError` where the seat is strict.
+        Raises `PolicyError` where the runner is strict.
         """
         ...
 
@@ -62,33 +62,33 @@ Record = Callable[[Decision], None]
 
 
 class Round:
-    """Decides what is due for one seat, again and again.
+    """Decides what is due for one runner, again and again.
 
     Args:
-        seat: whose policy and whose line.
+        runner: whose policy and whose line.
     """
 
     asks = "choose"
     """The policy's method that decides, as errors name it."""
 
-    def __init__(self, seat: Tally) -> None:
-        self._seat = seat
-        self._policy = seat.policy
-        self._line = seat.line
-        self._is_guarded = seat.policy.max_defer_s < inf
-        self._groups = seat.policy if isinstance(seat.policy, Groups) else None
+    def __init__(self, runner: Tally) -> None:
+        self._runner = runner
+        self._policy = runner.policy
+        self._line = runner.line
+        self._is_guarded = runner.policy.max_defer_s < inf
+        self._groups = runner.policy if isinstance(runner.policy, Groups) else None
         self._evaluations: dict[Hashable, Any] = {}
         self._reserved_resources: list[tuple[int, Resources]] = []
 
-    def join(self, site: Site, sink: Sink | None, record: Record) -> None:
+    def join(self, site: Site, actuator: Actuator | None, record: Record) -> None:
         """Come to an engine's table, before the first decision.
 
         Args:
             site: the view.
-            sink: carries decisions out; None in shadow.
+            actuator: carries decisions out; None in shadow.
             record: takes every decision.
         """
-        self._site, self._sink, self._record = site, sink, record
+        self._site, self._actuator, self._record = site, actuator, record
         self._possible = Possible(site)
 
     def decide_due(self) -> None:
@@ -109,10 +109,10 @@ class Round:
     def _decide(self) -> None:
         raise NotImplementedError
 
-    def withdrew(self, standing: Standing, site: Site) -> None:
+    def withdrew(self, pending: PendingDecision, site: Site) -> None:
         """A job is no longer in line."""
 
-    def changed(self, job: Job, standing: Standing, site: Site) -> None:
+    def changed(self, job: Job, pending: PendingDecision, site: Site) -> None:
         """A job in line is declared anew."""
 
     @property
@@ -133,7 +133,7 @@ class Round:
 
     # -- what is asked ------------------------------------------------------------------------
 
-    def _ask(self, job: Job, standing: Standing, allows: Allows | None = None) -> Choice:
+    def _ask(self, job: Job, pending: PendingDecision, allows: Allows | None = None) -> Choice:
         """What the policy says of one job.
 
         It is asked only if the job may start somewhere, and where it may is all that it sees. A
@@ -148,7 +148,7 @@ class Round:
                 return Choice(NOWHERE, NO_MACHINE)
         if self._groups is not None:
             evaluation = self._evaluate(job, view, self._groups)
-        may_defer = not self._is_guarded or self._left_s(standing) >= SHORTEST_HOLD_S
+        may_defer = not self._is_guarded or self._left_s(pending) >= SHORTEST_HOLD_S
         choice = policy.choose(job, evaluation, view, may_defer)
         machine = choice.machine
         if machine == NOWHERE:
@@ -158,11 +158,11 @@ class Round:
             choice = self._refused(job, choice, view, may_defer)
         return choice
 
-    def _left_s(self, standing: Standing) -> float:
+    def _left_s(self, pending: PendingDecision) -> float:
         """For how many seconds more the policy may keep a job queued by choice."""
-        left_s = self._policy.max_defer_s - standing.held_s
-        if standing.hold_since_s is not None:
-            left_s -= self._site.now - standing.hold_since_s
+        left_s = self._policy.max_defer_s - pending.held_s
+        if pending.hold_since_s is not None:
+            left_s -= self._site.now - pending.hold_since_s
         return left_s
 
     def _evaluate(self, job: Job, view: Site | OpenPlaces, groups: Groups) -> Any:
@@ -190,61 +190,61 @@ class Round:
         refusal = find_refusal(self._site, spec, choice.machine, spec.cpus)
         if refusal is None:
             refusal = Refusal(PROMISED, "a start now", "what a job before it will need")
-        reason = self._seat.refuse(job, choice.machine, refusal)
+        reason = self._runner.refuse(job, choice.machine, refusal)
         if may_defer:
             return Choice(NOWHERE, reason, None, choice.scores)
         return Choice(view.draw(self._policy.rng), GUARD)
 
-    def _keep(self, number: int, standing: Standing, choice: Choice) -> None:
+    def _keep(self, number: int, pending: PendingDecision, choice: Choice) -> None:
         """It stays queued by choice, and is due again a decision epoch later."""
-        now, reconsider_s = self._site.now, self._seat.reconsider_s
-        left_s = self._left_s(standing)
-        if standing.hold_since_s is None:
-            standing.hold_since_s = now
+        now, reconsider_s = self._site.now, self._runner.reconsider_s
+        left_s = self._left_s(pending)
+        if pending.hold_since_s is None:
+            pending.hold_since_s = now
         if left_s < reconsider_s:
-            self._line.hold_shorter(number, standing, now + left_s)
+            self._line.hold_shorter(number, pending, now + left_s)
         else:
-            self._line.hold(number, standing, now + reconsider_s)
-        standing.decided_s = now
-        self._note_keep(number, standing, choice)
+            self._line.hold(number, pending, now + reconsider_s)
+        pending.decided_s = now
+        self._note_keep(number, pending, choice)
 
     # -- what is written down -----------------------------------------------------------------
 
-    def _note_no_machine(self, number: int, standing: Standing) -> None:
+    def _note_no_machine(self, number: int, pending: PendingDecision) -> None:
         """It waits for a machine, or for one that the site does not have."""
         site = self._site
-        standing.end_hold(site.now)
+        pending.end_hold(site.now)
         job = site.jobs[number]
         reason = NO_MACHINE if job.is_plain or self._possible(job.spec) else IMPOSSIBLE
-        if standing.action != DEFER or standing.reason != reason:
-            standing.decided_s = site.now
-            self._note_keep(number, standing, Choice(NOWHERE, reason))
+        if pending.action != DEFER or pending.reason != reason:
+            pending.decided_s = site.now
+            self._note_keep(number, pending, Choice(NOWHERE, reason))
 
-    def _note_keep(self, number: int, standing: Standing, choice: Choice) -> None:
+    def _note_keep(self, number: int, pending: PendingDecision, choice: Choice) -> None:
         reason = choice.reason
-        if standing.action != DEFER or standing.reason != reason:
-            standing.action, standing.reason, standing.cluster = DEFER, reason, NOWHERE
+        if pending.action != DEFER or pending.reason != reason:
+            pending.action, pending.reason, pending.cluster = DEFER, reason, NOWHERE
             self._record_decision(number, DEFER, 0, choice)
 
-    def _note_start(self, job: Job, standing: Standing, choice: Choice) -> None:
+    def _note_start(self, job: Job, pending: PendingDecision, choice: Choice) -> None:
         """It starts; in shadow it would, and is not written down again while that stands."""
-        site, sink, machine = self._site, self._sink, choice.machine
+        site, actuator, machine = self._site, self._actuator, choice.machine
         cpus, cluster, now = job.spec.cpus, site.machine_cluster[machine], site.now
-        if standing.hold_since_s is not None:
-            standing.end_hold(now)
+        if pending.hold_since_s is not None:
+            pending.end_hold(now)
         site.reserve(machine, cpus)
         if not job.is_plain and job.spec.resources is not None:
             site.resources.take(machine, job.spec.resources)
             self._reserved_resources.append((machine, job.spec.resources))
-        again = sink is None and standing.action == START and standing.cluster == cluster
-        standing.decided_s, standing.action, standing.cluster = now, START, cluster
-        standing.reason = choice.reason
+        again = actuator is None and pending.action == START and pending.cluster == cluster
+        pending.decided_s, pending.action, pending.cluster = now, START, cluster
+        pending.reason = choice.reason
         if again:
             return
-        self._seat.starts += 1
+        self._runner.starts += 1
         self._record_decision(job.number, START, cpus, choice)
-        if sink is not None:
-            sink.start(job.number, machine)
+        if actuator is not None:
+            actuator.start(job.number, machine)
 
     def note_end(self, number: int, reason: str) -> None:
         """A job that was kept queued left without running."""
@@ -252,13 +252,13 @@ class Round:
 
     def _record_decision(self, number: int, action: str, cpus: int, choice: Choice) -> None:
         """The one place where the record of a decision is made, before it is carried out."""
-        seat, scores = self._seat, choice.scores
+        runner, scores = self._runner, choice.scores
         if scores is not None:
             check_scores(scores, self.asks)
-        seat.decisions += 1
+        runner.decisions += 1
         self._record(
             Decision(
-                self._site.now, number, action, choice.machine, cpus, choice.reason, seat.name,
+                self._site.now, number, action, choice.machine, cpus, choice.reason, runner.name,
                 choice.propensity, scores,
             )
         )  # fmt: skip

@@ -16,7 +16,7 @@ _MOST_STEPS = 65_536
 _MOST_PENDING = 1_024
 
 
-class LeftAlone:
+class Availability:
     """The furthest-reaching stretch over any past moment, kept as a staircase.
 
     For moments in ``[starts[i], starts[i + 1])`` the machine that lasted longest was left alone

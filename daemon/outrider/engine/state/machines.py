@@ -13,7 +13,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.engine.state.availability import LeftAlone
+from outrider.engine.state.availability import Availability
 from outrider.engine.state.resource_use import ResourceUse
 from outrider.engine.state.room import Room
 from outrider.model.clusters import ClusterSpec
@@ -63,7 +63,7 @@ class Machines:
         self.owner = bytearray()
         self.free_since: dict[int, float] = {}
         self._reserved: list[tuple[int, int]] = []
-        self.left_alone = LeftAlone()
+        self.availability = Availability()
         self.resources = ResourceUse()
         self.classes: dict[str, set[int]] = {}
         self.capacities_n = 0
@@ -138,7 +138,7 @@ class Machines:
     def open_machine(self, machine: int) -> None:
         """Jobs may start on it from now on."""
         if self.state[machine] == SHUT:
-            self.left_alone.begin(machine, self.now)
+            self.availability.begin(machine, self.now)
             if self.busy[machine] < self.cpus[machine]:
                 self._set_free(machine)
             else:
@@ -153,7 +153,7 @@ class Machines:
             return
         else:
             self.state[machine] = SHUT
-        self.left_alone.end(machine, self.now)
+        self.availability.end(machine, self.now)
 
     def take(self, machine: int, cpus: int) -> None:
         """A run began on it."""

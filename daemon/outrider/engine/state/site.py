@@ -98,9 +98,9 @@ class Site(Machines):
         """Each VO's share of the CPU-seconds delivered until now, and its target."""
         return {} if self.fairness is None else self.fairness.shares(self.now)
 
-    def was_left_alone(self, start_s: float, end_s: float) -> bool:
+    def was_available(self, start_s: float, end_s: float) -> bool:
         """Whether some machine was open to jobs from start to end (<= now), whoever used it."""
-        return self.left_alone.lasted(start_s, end_s, self.now)
+        return self.availability.lasted(start_s, end_s, self.now)
 
     # -- snapshots --------------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ class Site(Machines):
             "usable": bytes(map(bool, self.state)),
             "owner": bytes(self.owner),
             "free": bytes(state == FREE for state in self.state),
-            "left_alone": self.left_alone.save(),
+            "availability": self.availability.save(),
             "free_since": list(self.free_since.items()),
             "resource_runs": self.resources.save(),
             "classes": {name: sorted(machines) for name, machines in self.classes.items()},
@@ -144,7 +144,7 @@ class Site(Machines):
             self.state[machine] = (FREE if free else TAKEN) if usable else SHUT
         self.resources.restore(saved["resource_runs"])
         self.classes = {name: set(machines) for name, machines in saved["classes"].items()}
-        self.left_alone.restore(saved["left_alone"])
+        self.availability.restore(saved["availability"])
         self.free_since.clear()
         self.free_since.update(saved["free_since"])
         self.free_n = [sum(self.state[m] == FREE for m in members) for members in self.members]

@@ -43,17 +43,17 @@ class MetricsExporter:
                 "adapter": list(core.sources),
                 "class": ["interactive", "batch"],
                 "cluster": core.site.cluster_names,
-                "policy": [seat.name for seat in core.seats],
+                "policy": [runner.name for runner in core.runners],
                 "vo": list(config.shares) or ["all"],
                 "version": [__version__],
                 "python": [platform.python_version()],
             }
         )
         self._store.choose_state("mode", config.mode)
-        for seat in core.seats:
-            if seat.predictions is None:
+        for runner in core.runners:
+            if runner.predictions is None:
                 for name in _PREDICTION_METRICS:
-                    self._store.leave_out(name, "policy", seat.name)
+                    self._store.leave_out(name, "policy", runner.name)
 
     def take(
         self,
@@ -125,24 +125,24 @@ class MetricsExporter:
     def _policies(self) -> None:
         observe = self._store.set_observations
         put, mode = self._store.set, self._core.config.mode
-        for seat in self._core.seats:
-            put("decisions_total", seat.starts, seat.name, "start", mode)
-            moved = seat.moves.total()
-            kept = seat.decisions - seat.starts - moved
-            put("decisions_total", kept, seat.name, "defer", mode)
-            for action, n in seat.moves.items():
-                put("decisions_total", n, seat.name, action, mode)
-            put("agreement_total", seat.agreed, seat.name, "true")
-            put("agreement_total", seat.disagreed, seat.name, "false")
-            observe("reward", (seat.reward_n,), seat.reward_sum, seat.name)
-            put("policy_failures_total", 1 if seat.broken else 0, seat.name)
+        for runner in self._core.runners:
+            put("decisions_total", runner.starts, runner.name, "start", mode)
+            moved = runner.moves.total()
+            kept = runner.decisions - runner.starts - moved
+            put("decisions_total", kept, runner.name, "defer", mode)
+            for action, n in runner.moves.items():
+                put("decisions_total", n, runner.name, action, mode)
+            put("agreement_total", runner.agreed, runner.name, "true")
+            put("agreement_total", runner.disagreed, runner.name, "false")
+            observe("reward", (runner.reward_n,), runner.reward_sum, runner.name)
+            put("policy_failures_total", 1 if runner.broken else 0, runner.name)
             for why in WHYS:
-                put("placements_refused_total", seat.refused[why], seat.name, why)
+                put("placements_refused_total", runner.refused[why], runner.name, why)
             for later in LATER:
-                put("held_jobs_total", seat.holds.jobs[later], seat.name, later)
-                put("hold_seconds_total", seat.holds.seconds[later], seat.name, later)
-            if seat.predictions is not None:
-                self._predictions(seat.name, seat.predictions)
+                put("held_jobs_total", runner.holds.jobs[later], runner.name, later)
+                put("hold_seconds_total", runner.holds.seconds[later], runner.name, later)
+            if runner.predictions is not None:
+                self._predictions(runner.name, runner.predictions)
 
     def _predictions(self, policy: str, predictions: Predictions) -> None:
         put, chances = self._store.set, predictions.evictions.all
@@ -164,16 +164,16 @@ class MetricsExporter:
         for label, source in core.sources.items():
             put("input_age_seconds", source.age_s, label)
             put("adapter_up", 1 if source.up else 0, label)
-            counts = core.intake.counts[label]
+            counts = core.merger.counts[label]
             for kind in KIND_NAMES:
                 put("events_total", counts[kind], label, kind)
-            put("events_duplicate_total", core.intake.duplicates[label], label)
+            put("events_duplicate_total", core.merger.duplicates[label], label)
             for reason, n in source.rejected.items():
                 put("events_rejected_total", n, label, reason)
-        for reason, n in core.intake.set_aside.items():
+        for reason, n in core.merger.set_aside.items():
             put("events_set_aside_total", n, reason)
-        put("events_late_total", core.intake.late)
-        for kind, n in core.intake.tracker.repairs.items():
+        put("events_late_total", core.merger.late)
+        for kind, n in core.merger.normaliser.repairs.items():
             put("repairs_total", n, kind)
 
     def _ledger(self, figures: Mapping[str, Any]) -> None:

@@ -83,7 +83,7 @@ def row_message(seq: int, row: DecisionRow | OutcomeRecord, core: Core) -> bytes
 
 def _cluster(core: Core, machine: str | None) -> str | None:
     """Where a machine stands; None if it is known no more."""
-    names = core.intake.tracker.machine_names
+    names = core.merger.normaliser.machine_names
     if machine not in names:
         return None
     return core.site.cluster_names[core.site.machine_cluster[names.index(machine)]]

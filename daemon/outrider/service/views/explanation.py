@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from outrider.engine.scheduling.policy_runner import Seat
+from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.model.decisions import DEFER, IMPOSSIBLE, NO_MACHINE, NOWHERE
 from outrider.model.job_names import stands_for
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job
@@ -13,8 +13,8 @@ from outrider.service.views.sentence import moment
 
 def jobs_meant(core: Core, short: str) -> list[str]:
     """Names of the jobs here that a short form can mean."""
-    tracker = core.intake.tracker
-    names = (tracker.job_names[track.number] for track in tracker.jobs.values())
+    normaliser = core.merger.normaliser
+    names = (normaliser.job_names[track.number] for track in normaliser.jobs.values())
     return [name for name in names if stands_for(short, name)]
 
 
@@ -26,15 +26,15 @@ def explain(core: Core, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]
         name: the job.
         rows: its ledger rows, oldest first. Scores, propensities and sequence numbers are theirs.
     """
-    track = core.intake.tracker.known_by(name)
+    track = core.merger.normaliser.known_by(name)
     job = None if track is None else core.site.jobs.get(track.number)
     if job is None:
         return None
     latest = {row["policy"]: row for row in rows}
     policies = [
-        _standing(core, seat, job, latest.get(seat.name, {}))
-        for seat in core.seats
-        if not seat.broken
+        _pending_decision(core, runner, job, latest.get(runner.name, {}))
+        for runner in core.runners
+        if not runner.broken
     ]
     waiting_s = None if job.submit_s is None else core.site.now - job.submit_s
     return {
@@ -69,20 +69,22 @@ def explain_from_rows(config: Config, name: str, rows: list[dict[str, Any]]) -> 
     }
 
 
-def _standing(core: Core, seat: Seat, job: Job, row: dict[str, Any]) -> dict[str, Any]:
-    standing = seat.line.waiting.get(job.number)
-    place = NOWHERE if standing is None else standing.cluster
+def _pending_decision(
+    core: Core, runner: PolicyRunner, job: Job, row: dict[str, Any]
+) -> dict[str, Any]:
+    pending = runner.line.waiting.get(job.number)
+    place = NOWHERE if pending is None else pending.cluster
     return {
-        "name": seat.name,
-        "action": None if standing is None else standing.action or None,
-        "reason": None if standing is None else standing.reason or None,
+        "name": runner.name,
+        "action": None if pending is None else pending.action or None,
+        "reason": None if pending is None else pending.reason or None,
         "cluster": None if place == NOWHERE else core.site.cluster_names[place],
-        "until_s": seat.next_look_s(job.number),
+        "until_s": runner.next_look_s(job.number),
         "decided_s": row.get("time_s"),
         "seq": row.get("seq"),
         "scores": row.get("scores") or {},
         "propensity": row.get("propensity"),
-        "explanation": seat.explain(job, core.site),
+        "explanation": runner.explain(job, core.site),
     }
 
 
@@ -91,7 +93,7 @@ def _why(core: Core, name: str, job: Job, policies: list[dict[str, Any]]) -> str
     if state != "queued":
         where = ""
         if job.machine >= 0:
-            where = f" on {core.intake.tracker.machine_names[job.machine]}"
+            where = f" on {core.merger.normaliser.machine_names[job.machine]}"
         return f"{name} is {state}{where}."
     if core.site.free_total == 0:
         reason = "no machine is free that Outrider knows of"

@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import Any
 
-from outrider.engine.scheduling.policy_runner import Seat
+from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.model.localtime import time_zone
 from outrider.service.core import Core
 
@@ -27,21 +27,21 @@ def sentence(core: Core, figures: dict[str, Any]) -> str:
         )
         if measured := measured_ratio(figures):
             power += f" (of it measured: {measured:.0%})"
-    views = "; ".join(_agreement(seat) for seat in core.seats) or "no policy is asked"
+    views = "; ".join(_agreement(runner) for runner in core.runners) or "no policy is asked"
     return (
         f"{core.config.mode} since {since}: {accounting.submitted:,} jobs seen, {wait}, {power}; "
         f"{views}; saving: {NOT_ESTIMATED}"
     )
 
 
-def _agreement(seat: Seat) -> str:
-    if seat.broken:
-        return seat.broken
-    asked = seat.agreed + seat.disagreed
+def _agreement(runner: PolicyRunner) -> str:
+    if runner.broken:
+        return runner.broken
+    asked = runner.agreed + runner.disagreed
     if not asked:
-        return f"{seat.name} has not been compared with a start yet"
+        return f"{runner.name} has not been compared with a start yet"
     return (
-        f"{seat.name} would have chosen the same cluster in {seat.agreed / asked:.0%} of "
+        f"{runner.name} would have chosen the same cluster in {runner.agreed / asked:.0%} of "
         f"{asked:,} starts"
     )
 

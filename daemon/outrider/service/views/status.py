@@ -7,7 +7,7 @@ from typing import Any
 from outrider import __version__
 from outrider.engine.accounting.distribution import WAIT_BOUNDS_S
 from outrider.engine.accounting.report import report
-from outrider.engine.scheduling.policy_runner import Seat
+from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.service.core import Core
 from outrider.service.views.counts import job_counts, machine_counts
 from outrider.service.views.sentence import NOT_ESTIMATED, measured_ratio, sentence
@@ -52,12 +52,12 @@ def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
             k: figures[k]
             for k in ("goodput_s", "badput_s", "utility", "starts", "evictions", "fairness")
         },
-        "policies": [_policy(core, seat) for seat in core.seats],
+        "policies": [_policy(core, runner) for runner in core.runners],
         "saving": {"text": NOT_ESTIMATED, "wh": None},
         "adapters": [_source(core, label) for label in core.sources],
-        "repairs": dict(core.intake.tracker.repairs),
-        "late": core.intake.late,
-        "set_aside": dict(core.intake.set_aside),
+        "repairs": dict(core.merger.normaliser.repairs),
+        "late": core.merger.late,
+        "set_aside": dict(core.merger.set_aside),
         "gate": _gate(core),
     }
     return {**shown, "sentence": sentence(core, figures), **extra}
@@ -88,27 +88,27 @@ def _clusters(core: Core, counts: Mapping[tuple[str, int], int]) -> list[dict[st
     ]
 
 
-def _policy(core: Core, seat: Seat) -> dict[str, Any]:
-    asked = seat.agreed + seat.disagreed
+def _policy(core: Core, runner: PolicyRunner) -> dict[str, Any]:
+    asked = runner.agreed + runner.disagreed
     return {
-        "name": seat.name,
-        "role": "acting" if seat.acting else "shadow",
-        "description": seat.policy.description,
-        "discipline": seat.discipline,
-        "decisions": seat.decisions,
-        "by_action": {"start": seat.starts, "defer": seat.decisions - seat.starts},
-        "agreed": seat.agreed,
-        "disagreed": seat.disagreed,
-        "agreement_ratio": seat.agreed / asked if asked else None,
-        "reward_mean": seat.reward_sum / seat.reward_n if seat.reward_n else None,
-        "reward_n": seat.reward_n,
-        "longest_hold_s": seat.longest_hold_s,
-        "reconsider_s": seat.reconsider_s,
-        "broken": seat.broken or None,
-        "refused": dict(seat.refused),
-        "learned": seat.learned(core.site),
-        "calibration": seat.calibration(core.now_s),
-        "held": seat.holds.report(),
+        "name": runner.name,
+        "role": "acting" if runner.acting else "shadow",
+        "description": runner.policy.description,
+        "discipline": runner.discipline,
+        "decisions": runner.decisions,
+        "by_action": {"start": runner.starts, "defer": runner.decisions - runner.starts},
+        "agreed": runner.agreed,
+        "disagreed": runner.disagreed,
+        "agreement_ratio": runner.agreed / asked if asked else None,
+        "reward_mean": runner.reward_sum / runner.reward_n if runner.reward_n else None,
+        "reward_n": runner.reward_n,
+        "longest_hold_s": runner.longest_hold_s,
+        "reconsider_s": runner.reconsider_s,
+        "broken": runner.broken or None,
+        "refused": dict(runner.refused),
+        "learned": runner.learned(core.site),
+        "calibration": runner.calibration(core.now_s),
+        "held": runner.holds.report(),
     }
 
 
@@ -119,8 +119,8 @@ def _source(core: Core, label: str) -> dict[str, Any]:
         "type": source.kind,
         "up": source.up,
         "input_age_s": source.age_s,
-        "events": dict(core.intake.counts[label]),
-        "duplicates": core.intake.duplicates[label],
+        "events": dict(core.merger.counts[label]),
+        "duplicates": core.merger.duplicates[label],
         "rejected": dict(source.rejected),
         "ignored": dict(source.ignored),
         "note": source.note,

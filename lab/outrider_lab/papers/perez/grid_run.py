@@ -120,7 +120,7 @@ def run_on_grid(spec: RunSpec) -> dict[str, Any]:
     )
     more = clock.percentiles() | _refusals(workload, starts) | {"cpu_s": cpu_s}
     found = msgspec.structs.replace(found, scalars=found.scalars | more)
-    settings = effective_settings(policy, run.seats[0].reconsider_s)
+    settings = effective_settings(policy, run.runners[0].reconsider_s)
     return {"figures": msgspec.structs.asdict(found), "settings": settings}
 
 

@@ -6,7 +6,7 @@ from math import ceil
 from typing import Final
 
 from outrider.api.policy import Policy
-from outrider.engine import Seat
+from outrider.engine import PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.formats.workload import Workload
@@ -58,5 +58,5 @@ class StepRun(TraceRun):
         grid = (WholeStepGrid if whole_steps else GridSite)(workload, until_s, utilities)
         site = Site(clock, [], utilities=utilities)
         accounting = Accounting(clock, {}, False, utilities=utilities)
-        seats = [Seat(policy, True, _RECONSIDER_S, exact=False)]
-        super().__init__(grid, site, accounting, seats, ReplayRecorder(keep_nothing))
+        runners = [PolicyRunner(policy, True, _RECONSIDER_S, exact=False)]
+        super().__init__(grid, site, accounting, runners, ReplayRecorder(keep_nothing))

@@ -85,7 +85,7 @@ async def explanation(view: DaemonView, job: str) -> dict[str, Any] | None:
         AmbiguousJobError: the short form is that of several jobs.
     """
     rows = await decision_rows(view.journal, _EXPLAINED_ROWS, job)
-    if not rows and view.core.intake.tracker.known_by(job) is None:
+    if not rows and view.core.merger.normaliser.known_by(job) is None:
         meant = await _jobs_meant(view, job)
         if len(meant) > 1:
             raise AmbiguousJobError(job, meant)

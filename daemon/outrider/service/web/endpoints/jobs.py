@@ -18,7 +18,7 @@ class JobsQuery(Struct, frozen=True):
     state: Annotated[JobState | UnsetType, Meta(description="Only jobs in this state.")] = UNSET
 
 
-class Standing(Struct):
+class PendingDecision(Struct):
     """What a policy last chose for a job, and why."""
 
     action: str
@@ -41,7 +41,7 @@ class JobRow(Struct, rename={"class_": "class"}):
     runs: Count
     lost_s: Annotated[float, Meta(ge=0, description="Of all runs thrown away so far, together.")]
     longest_lost_s: Annotated[float, Meta(ge=0, description="Longest run thrown away so far.")]
-    standing: dict[str, Standing]
+    pending: dict[str, PendingDecision]
 
 
 class Jobs(Struct):
@@ -55,16 +55,16 @@ class Jobs(Struct):
 
 def jobs(core: Core, limit: int, state: str | None) -> Answer:
     """The first `limit` jobs, all or of one state."""
-    tracker, site = core.intake.tracker, core.site
+    normaliser, site = core.merger.normaliser, core.site
     rows: list[dict[str, Any]] = []
     total = 0
-    for track in tracker.jobs.values():
+    for track in normaliser.jobs.values():
         job = site.jobs.get(track.number)
         if job is None or (state is not None and JOB_STATE_NAMES[job.state] != state):
             continue
         total += 1
         if len(rows) < limit:
-            rows.append(_job_row(core, tracker.job_names[track.number], job))
+            rows.append(_job_row(core, normaliser.job_names[track.number], job))
     return {"mode": core.config.mode, "now_s": core.now_s, "jobs": rows, "total": total}
 
 
@@ -80,15 +80,15 @@ def _job_row(core: Core, name: str, job: Job) -> dict[str, Any]:
         "cpus": job.spec.cpus,
         "submit_s": job.submit_s,
         "waiting_s": site.now - job.submit_s if queued and job.submit_s is not None else None,
-        "machine": core.intake.tracker.machine_names[job.machine] if on else None,
+        "machine": core.merger.normaliser.machine_names[job.machine] if on else None,
         "run_s": job.run_s(site.now) if on else None,
         "runs": job.runs,
         "lost_s": job.lost_s,
         "longest_lost_s": job.consumed_s,
-        "standing": {
-            seat.name: {"action": standing.action, "reason": standing.reason}
-            for seat in core.seats
-            if (standing := seat.line.waiting.get(job.number)) is not None
+        "pending": {
+            runner.name: {"action": pending.action, "reason": pending.reason}
+            for runner in core.runners
+            if (pending := runner.line.waiting.get(job.number)) is not None
         },
     }
 

@@ -38,7 +38,7 @@ class Machines(Struct):
 
 def machines(core: Core, limit: int) -> Answer:
     """The first `limit` machines."""
-    site, names = core.site, core.intake.tracker.machine_names
+    site, names = core.site, core.merger.normaliser.machine_names
     rows = [
         {
             "machine": names[m],
