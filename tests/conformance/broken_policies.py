@@ -2,7 +2,9 @@
 
 import inspect
 import random
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
+from math import inf
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
@@ -220,12 +222,20 @@ class SoundPlanner(Plans, Policy):
 
     def plan(self, queue: Queue, view: SiteView) -> Iterable[Move]:
         left = {machine: view.cpus_left(machine) for machine in self.machines(view)}
+        used: dict[int, Counter[str]] = defaultdict(Counter)  # of resources, in this plan
         for job in queue.jobs:
             asked = job.spec.cpus
-            machine = next((m for m, cpus in left.items() if cpus >= asked), NOWHERE)
-            if machine != NOWHERE:
-                left[machine] -= asked
-                yield Move(START, job.number, machine, asked, "fits", 1.0)
+            amounts = {} if job.spec.resources is None else dict(job.spec.resources.amounts())
+            for machine, cpus in left.items():
+                there = view.resources_left(machine)
+                holds = all(
+                    used[machine][name] + n <= there.get(name, inf) for name, n in amounts.items()
+                )
+                if cpus >= asked and holds and view.may_use(job, machine):
+                    left[machine] -= asked
+                    used[machine].update(amounts)
+                    yield Move(START, job.number, machine, asked, "fits", 1.0)
+                    break
 
     def machines(self, view: SiteView) -> list[int]:
         return list(range(view.machines_n))

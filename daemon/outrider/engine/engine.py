@@ -59,6 +59,7 @@ class Engine:
         self._estimator = estimator
         self._plans = any(runner.plans for runner in self.runners)
         site.fairness = accounting.fairness
+        accounting.energy.know_clusters(site.cluster_specs)
         if any(runner.looks_at_runs for runner in self.runners):
             site.index_runs()
         for runner in self.runners:

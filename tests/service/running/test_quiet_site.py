@@ -78,7 +78,7 @@ def test_energy_of_runs_and_of_idle_machines_goes_on_in_status_and_metrics() -> 
     (joules,) = [
         float(line.split()[-1])
         for line in text.splitlines()
-        if line.startswith('outrider_energy_joules_total{purpose="idle",cluster="lab"}')
+        if line.startswith('outrider_energy_joules_total{cluster="lab",purpose="idle"}')
     ]
     assert joules == pytest.approx(after["idle"] * 3600.0)
 

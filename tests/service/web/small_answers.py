@@ -81,6 +81,7 @@ DECISION = {
 STATUS: dict[str, Any] = {
     "version": "0.1.0",
     "mode": "shadow",
+    "timezone": "UTC",
     "since_s": T0,
     "now_s": NOW,
     "own_clock": True,
