@@ -75,7 +75,7 @@ def told(events: list[NamedEvent], clusters: set[int]) -> Counter[tuple[object, 
     return Counter(
         (KIND_NAMES[kind], job, int(time_s), extra if isinstance(extra, tuple | str) else None)
         for time_s, kind, job, extra in events
-        if int(job.split(".")[0]) in clusters
+        if int(job.rpartition("#")[2].split(".")[0]) in clusters
     )
 
 
