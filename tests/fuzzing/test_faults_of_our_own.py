@@ -59,7 +59,7 @@ def test_wherever_an_event_fails_all_that_goes_on_is_right(
     core = core_of("log")
     fails_at_times(getattr(core, part), name, before)
     disorder = Disorder(random.Random(f"{name} {before}"))
-    for n in range(25):
+    for n in range(60):
         events = disorder.batch(40)
         feed = core.take("log", Batch(events=events, cursor=n), disorder.now_s)
         while core.step(feed, 7):

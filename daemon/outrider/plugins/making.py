@@ -5,7 +5,7 @@ from typing import Any
 
 from outrider.api.estimator import RunTimeEstimator
 from outrider.api.policy import Policy
-from outrider.model.errors import ConfigurationError, nearest
+from outrider.model.errors import ConfigurationError, OutriderError, PluginError, nearest
 from outrider.model.settings import build
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, make_utility
 from outrider.plugins.finding import load_estimator, load_policy, utility_shapes
@@ -19,7 +19,7 @@ def make_policy(
     where: str,
     preset: str | None = None,
 ) -> Policy:
-    """A policy, ready to sit down.
+    """A policy, ready to be asked.
 
     Args:
         name: of the plugin.
@@ -29,7 +29,7 @@ def make_policy(
         preset: one of the policy's named settings.
 
     Raises:
-        PluginError: the policy cannot be loaded.
+        PluginError: the policy cannot be loaded, or fails while it is made.
         ConfigurationError: a setting or the preset is wrong.
     """
     kind = load_policy(name)
@@ -40,7 +40,14 @@ def make_policy(
                 f'{where}: unknown preset "{preset}"; {nearest(preset, kind.presets)}'
             )
         settings = {**kind.presets[preset], **settings}
-    return kind(build(kind.settings_type, settings, where), stream(seed, f"policy:{name}"))
+    built = build(kind.settings_type, settings, where)
+    try:
+        return kind(built, stream(seed, f"policy:{name}"))
+    except OutriderError:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise PluginError(f'{where}: policy "{name}" fails while it is made: {what}') from error
 
 
 def make_estimator(

@@ -56,10 +56,11 @@ def preemption_candidates(plan: MachinePlan, queued: QueuedJobs) -> Candidates:
     A job may only preempt runs of lower remaining utility than its own: of two jobs that are both
     worth nothing any more, neither should preempt the other.
     """
-    can = queued.may_run_on(plan.machine, plan.left) & (queued.requested <= plan.cpus)
-    rows = np.flatnonzero(can)
     runs = by_remaining_utility(plan)
     free_after = plan.free + np.cumsum([0, *(run.cpus for run in runs)])
+    most = min(plan.cpus, int(free_after[-1]))  # less than all where a machine is overbooked
+    can = queued.may_run_on(plan.machine, plan.left) & (queued.requested <= most)
+    rows = np.flatnonzero(can)
     requested = queued.requested[rows]
     preempted_n = np.searchsorted(free_after, requested)
     remaining_s = queued.left_s[rows] / plan.speed
