@@ -57,7 +57,7 @@ class Adapter:
         lateness_s: how long to wait for events that arrive out of order.
         discipline: who may start before a job that does not fit, as its batch system does it; it
             holds where the configuration does not say. None: not known.
-        own_clock: True if event times are not Unix time (a virtual site on a clock of its own).
+        own_clock: True if event times are not Unix time (a simulated site on a clock of its own).
     """
 
     name: ClassVar[str]

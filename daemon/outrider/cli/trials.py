@@ -23,7 +23,7 @@ from outrider.simulation.estimates import LEARNED, LOGNORMAL, EstimateRule, esti
 from outrider.simulation.recorded_site import jobs_with_waits
 
 ACTING = "active"
-"""The mode of a replay's ledger rows: the one policy of the run does act on the virtual site."""
+"""The mode of a replay's ledger rows: the one policy of the run does act on the simulated site."""
 
 OBSERVED = "observe"
 """The mode of the rows of what was recorded: nobody of ours decided."""

@@ -75,7 +75,7 @@ def command(
     Use it before you let a policy near a site, and to choose its settings. Each TRACE is a campus
     folder (site.toml, machines.csv, owners.csv, jobs.csv) or a workload file in Standard Workload
     Format (.swf, .swf.gz); each policy runs each trace by itself, from an empty queue, and does act
-    on the virtual site. The policy `recorded` is what the scheduler of a workload file did. The
+    on the simulated site. The policy `recorded` is what the scheduler of a workload file did. The
     same trace, policy, settings and seed give the same decisions: the same ledger_sha256.
 
     Example:
