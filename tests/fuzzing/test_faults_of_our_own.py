@@ -137,3 +137,17 @@ def test_what_is_told_later_of_a_job_that_was_taken_out_comes_after_its_end() ->
     assert core.merger.set_aside["after_end"] == 1
     assert core.accounting.completed == 1
     assert core.site.busy == [0]
+
+
+def test_a_clock_that_cannot_move_is_told_and_does_not_keep_the_daemon_busy_for_ever() -> None:
+    core = core_of("log")
+    tell(core, "log", run_of("1", T), T + 60)
+
+    def failing(*args: Any) -> None:
+        raise FaultError("whenever it is tried")
+
+    core.merger.reach = failing  # type: ignore[method-assign]
+    feed = core.take("log", Batch(events=[], cursor=1), T + 3_600)
+    steps = [core.step(feed, 100) for _ in range(5)]
+    assert steps[-1] is False, "nothing is left to feed"
+    assert core.merger.set_aside["fault"] == 1

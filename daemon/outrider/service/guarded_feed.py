@@ -35,6 +35,7 @@ class GuardedFeed:
         yield from first
         yield from self._intake.advance(self._mark_s)
         if self._moves_clock and self._mark_s > -inf:
+            self._moves_clock = False  # where this fails it is not tried again: the feed must end
             self._intake.reach(self._mark_s)
             self._engine.reach(self._mark_s)
 

@@ -1,8 +1,8 @@
-"""A round: one policy decides what is due, and what it chose stands in line.
+"""A scheduling pass: one policy decides every job that is due.
 
-Here is what all rounds share: how a decision is written down, once when it begins, changes its
-reason or ends. `line_round` decides job by job, `queue_round` ranks all that wait, `plan_round`
-lets the policy plan everything at once.
+Here is what all passes share: how a policy is asked, how its choice is checked, and how a decision
+is recorded, once when it begins, changes its reason or ends. `per_job_pass` decides job by job,
+`ranking_pass` ranks all pending jobs, `plan_pass` lets the policy plan everything at once.
 """
 
 from collections import Counter
