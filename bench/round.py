@@ -101,7 +101,7 @@ class Bench:
             slice_ = self.jobs[at : at + 500]
             self.engine.feed((self.now, ev.SUBMITTED, job, JobSpec()) for job in slice_)
             self.tick()
-        while self.runner.line.blocked:
+        while self.runner.queue.blocked:
             self.tick()
 
     def change(self) -> None:

@@ -123,8 +123,8 @@ def _seats(core: Core) -> Iterator[str]:
         if runner.broken:
             yield f"{runner.name}: {runner.broken}"
             continue
-        if runner.line.waiting.keys() != queued:
-            yield f"{runner.name}: {sorted(runner.line.waiting)} in line, {sorted(queued)} queued"
+        if runner.queue.waiting.keys() != queued:
+            yield f"{runner.name}: {sorted(runner.queue.waiting)} in line, {sorted(queued)} queued"
         runs = {number for number, job in jobs.items() if job.machine >= 0}
         if not runner.running.keys() <= runs:
             yield f"{runner.name}: remembers runs that ended: {runner.running.keys() - runs}"
@@ -132,9 +132,9 @@ def _seats(core: Core) -> Iterator[str]:
 
 
 def _queue(runner: PolicyRunner, queued: set[int]) -> Iterator[str]:
-    if isinstance(runner._round, QueuePass):
-        rows = {job.number for job in runner._round.table.jobs}
-        if not rows <= queued or len(rows) != len(runner._round.table.jobs):
+    if isinstance(runner._pass, QueuePass):
+        rows = {job.number for job in runner._pass.table.jobs}
+        if not rows <= queued or len(rows) != len(runner._pass.table.jobs):
             yield f"{runner.name}: rows {sorted(rows)}, queued {sorted(queued)}"
 
 

@@ -132,11 +132,11 @@ def test_jobs_that_a_trace_leaves_unfinished_are_gone_before_the_next() -> None:
     shadowed = first.beside(Learner("sarsa").make())
     shadowed.show()
     assert shadowed.runner.running, "some run at that second"
-    assert shadowed.runner.line.waiting, "and some wait"
+    assert shadowed.runner.queue.waiting, "and some wait"
     shadowed = first.beside(Learner("sarsa").make())
     shadowed.watch()
     assert not shadowed.runner.running
-    assert not shadowed.runner.line.waiting
+    assert not shadowed.runner.queue.waiting
     alone = train(Learner("sarsa"), [first]).runs
     assert train(Learner("sarsa"), [first, second]).runs == alone + JOBS
 

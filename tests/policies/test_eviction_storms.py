@@ -43,15 +43,15 @@ class Storm:
     def would_start(self, runner: PolicyRunner) -> tuple[Counter[str], int]:
         """Where the policy would have started jobs, and how often it would have kept one."""
         site = Site(ZoneTime("UTC"), [])
-        recorder, intake = Quiet(site), EventMerger(["log"], lambda name: HOST)
-        engine = Engine(site, Accounting(ZoneTime("UTC")), [runner], intake, recorder)
+        decision_log, intake = Quiet(site), EventMerger(["log"], lambda name: HOST)
+        engine = Engine(site, Accounting(ZoneTime("UTC")), [runner], intake, decision_log)
         begin_s, end_s = self.told[0][0] - 1.0, self.told[-1][0] + 1.0
         joined = [(begin_s, ev.JOINED, host, HOST) for host in self.hosts]
         intake.arrive("log", [*joined, *self.told])
         engine.feed(intake.seen("log", end_s))
         names = intake.normaliser.machine_names
-        starts = Counter(names[row[4]] for row in recorder.rows if row[3] == "start")
-        return starts, sum(row[3:6:2] == ("defer", "too_dear") for row in recorder.rows)
+        starts = Counter(names[row[4]] for row in decision_log.rows if row[3] == "start")
+        return starts, sum(row[3:6:2] == ("defer", "too_dear") for row in decision_log.rows)
 
 
 @pytest.mark.parametrize("log", LOGS)

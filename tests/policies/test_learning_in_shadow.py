@@ -86,7 +86,7 @@ def test_a_run_is_on_policy_only_where_the_policy_would_have_used_the_same_clust
         learner.restore(rows | {"rows": [[0, [good, [0.0, 1.0, 1.0]]]]}, shadow.site)
         # the second job finds only c1 free: it is the only arm left
         shadow.engine.feed(play.told)
-        ends = [end[-1] for end in shadow.recorder.ends]
+        ends = [end[-1] for end in shadow.decision_log.ends]
         assert ends == ([True, True] if wanted == "c0" else expected)
 
 

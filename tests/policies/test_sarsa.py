@@ -37,7 +37,7 @@ def quiet(**settings: Any) -> HandSite:
 
 def reason_of(site: HandSite, job: int) -> str:
     """Why a job started."""
-    return next(str(row[5]) for row in site.recorder.rows if row[1:3] == (job, "start"))
+    return next(str(row[5]) for row in site.decision_log.rows if row[1:3] == (job, "start"))
 
 
 def run(workload: Workload, *policies: Any) -> tuple[dict[str, Any], list[tuple[Any, ...]]]:

@@ -20,7 +20,7 @@ def submit(site: HandSite, job: int, job_class: str = "batch", **spec: Any) -> N
 
 
 def reason_of(site: HandSite, job: int) -> str:
-    return next(str(row[5]) for row in site.recorder.rows if row[1:3] == (job, "start"))
+    return next(str(row[5]) for row in site.decision_log.rows if row[1:3] == (job, "start"))
 
 
 def test_batch_jobs_start_as_they_came_and_never_in_reserved_slots() -> None:

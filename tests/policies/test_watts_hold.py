@@ -21,7 +21,7 @@ def test_hours_of_several_runs_add_up_until_the_job_is_held() -> None:
     assert site.tick() == [0]
     lose(site, 4.5)
     assert site.tick() == []
-    assert site.recorder.rows[-1][2:6] == ("defer", -1, 0, "lost_hours")
+    assert site.decision_log.rows[-1][2:6] == ("defer", -1, 0, "lost_hours")
     assert "10.5 h" in site.policy.explain(site.site.jobs[0], site.site)
 
 

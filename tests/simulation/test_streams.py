@@ -40,7 +40,7 @@ def test_lists_of_any_length_give_the_same_decisions(campus: Campus) -> None:
         shadow = Shadow(campus, [bandit(), MAKERS["dither"]()])
         for at in range(0, len(told), length):
             shadow.engine.feed(told[at : at + length])
-        gathered.append((shadow.recorder.rows, shadow.recorder.ends))
+        gathered.append((shadow.decision_log.rows, shadow.decision_log.ends))
     assert gathered[0] == gathered[1] == gathered[2]
 
 
@@ -84,7 +84,7 @@ def test_a_recorded_stream_gives_the_decisions_that_were_made_live(campus: Campu
     shadow = Shadow(campus, [bandit()])
     shadow.engine.feed(play.told)
     names = campus.job_names
-    again = [(row[0], names[row[1]], row[2], row[5], row[7]) for row in shadow.recorder.rows]
+    again = [(row[0], names[row[1]], row[2], row[5], row[7]) for row in shadow.decision_log.rows]
     live = [
         (row.time_s, row.job, row.action, row.reason, row.propensity) for row in play.of("bandit")
     ]
@@ -98,7 +98,7 @@ def test_saving_in_the_middle_and_going_on_changes_nothing(campus: Campus, ratio
     cut = int(len(told) * ratio)
     through = Shadow(campus, [bandit(), MAKERS["dither"]()])
     through.engine.feed(told[:cut])
-    rows, ends = len(through.recorder.rows), len(through.recorder.ends)
+    rows, ends = len(through.decision_log.rows), len(through.decision_log.ends)
     saved = packed(through)
     through.engine.feed(told[cut:])
 
@@ -106,8 +106,8 @@ def test_saving_in_the_middle_and_going_on_changes_nothing(campus: Campus, ratio
     assert again.engine.restore(saved) == []
     assert packed(again) == saved
     again.engine.feed(told[cut:])
-    assert again.recorder.rows == through.recorder.rows[rows:]
-    assert again.recorder.ends == through.recorder.ends[ends:]
+    assert again.decision_log.rows == through.decision_log.rows[rows:]
+    assert again.decision_log.ends == through.decision_log.ends[ends:]
     assert packed(again) == packed(through)
 
 

@@ -51,7 +51,7 @@ def _size_of_campus(run: dict[str, Any]) -> str:
 def _campus_column(run: dict[str, Any]) -> dict[str, str]:
     """One run as the table shows it: label with its unit, and the figure."""
     wait, overhead = run["wait_s"]["all"], run["overhead_s"]["all"]
-    energy, jobs, holds = run["energy_wh"], run["jobs"], run["holds"]
+    energy, jobs, deferrals = run["energy_wh"], run["jobs"], run["deferrals"]
     out = {f"wait, {k} [min]": figure(wait[k], _MINUTE_S) for k in ("mean", "p95", "max")}
     out |= {
         f"overhead, {k} [min]": figure(overhead[k], _MINUTE_S)
@@ -66,7 +66,9 @@ def _campus_column(run: dict[str, Any]) -> dict[str, str]:
         "jobs unfinished": count(jobs["unfinished"]),
         "jobs removed": count(jobs["removed"]),
         "longest deferral [h]": figure(run["defer_s"]["max"], 3600.0),
-        "jobs held, bad / good": f"{count(holds['held_bad'])} / {count(holds['held_good'])}",
+        "jobs deferred, bad / good": (
+            f"{count(deferrals['deferred_bad'])} / {count(deferrals['deferred_good'])}"
+        ),
         **_how_it_was_made(run),
     }
 

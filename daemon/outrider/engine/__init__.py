@@ -2,7 +2,7 @@
 
 from outrider.engine.engine import Engine
 from outrider.engine.ingest.event_merger import EventMerger
-from outrider.engine.ports import Actuator, Recorder
+from outrider.engine.ports import Actuator, DecisionLog
 from outrider.engine.scheduling.policy_runner import PolicyRunner
 
-__all__ = ["Actuator", "Engine", "EventMerger", "PolicyRunner", "Recorder"]
+__all__ = ["Actuator", "DecisionLog", "Engine", "EventMerger", "PolicyRunner"]

@@ -1,9 +1,9 @@
 """The engine: events in, decisions out. The same object live, in replay and in simulation.
 
 It is fed tuples and never asks for time. It has two ports: an `Actuator` that starts jobs and wakes
-it later, and a `Recorder` that keeps decisions and outcomes. A scheduling pass falls on a tick. The
-engine asks for one at the present moment whenever a job becomes decidable, and the feeder delivers
-the tick after all other events of that time stamp.
+it later, and a `DecisionLog` that keeps decisions and outcomes. A scheduling pass falls on a tick.
+The engine asks for one at the present moment whenever a job becomes decidable, and the feeder
+delivers the tick after all other events of that time stamp.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -13,9 +13,9 @@ from outrider.api.estimator import RunTimeEstimator
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.job_events import JobEvents
 from outrider.engine.machine_events import MachineEvents
-from outrider.engine.ports import Actuator, Recorder
+from outrider.engine.ports import Actuator, DecisionLog
 from outrider.engine.realign import realign
-from outrider.engine.scheduling.pending_jobs import NEVER
+from outrider.engine.scheduling.pending_queue import NEVER
 from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.engine.state.site import Site
 from outrider.model.events import JOB_KINDS, KIND_NAMES, MACHINE_KINDS, TICK, Event
@@ -37,8 +37,8 @@ class Engine:
         accounting: totals by the definitions.
         runners: policies; at most one of them acting.
         actuator: carries starts and wake-ups out.
-        recorder: writes ledger rows.
-        time_round: told of each round's beginning and end, where somebody wants to know.
+        decision_log: writes ledger rows.
+        time_pass: called around each scheduling pass, if given, to time it.
         estimator: says how long a job will run, in place of its user; None: nobody does.
     """
 
@@ -48,8 +48,8 @@ class Engine:
         accounting: Accounting,
         runners: Sequence[PolicyRunner],
         actuator: Actuator,
-        recorder: Recorder,
-        time_round: Callable[[bool], None] | None = None,
+        decision_log: DecisionLog,
+        time_pass: Callable[[bool], None] | None = None,
         estimator: RunTimeEstimator | None = None,
     ) -> None:
         self.site = site
@@ -63,15 +63,15 @@ class Engine:
         if any(runner.looks_at_runs for runner in self.runners):
             site.index_runs()
         for runner in self.runners:
-            runner.join(site, actuator, recorder.decided)
+            runner.join(site, actuator, decision_log.decided)
         self._actuator = actuator
         self._round_due = False
-        self._line = False
+        self._waits = False
         self._wake_s = NEVER
         self._settle_at_s = -NEVER
         machines = MachineEvents(site, accounting.energy, self._decide_if_free)
         self._jobs = JobEvents(
-            site, accounting, self.runners, recorder, self._want_round, self._decide_if_free,
+            site, accounting, self.runners, decision_log, self._want_pass, self._decide_if_free,
             estimator,
         )  # fmt: skip
         self._handlers: list[Handler] = [
@@ -86,8 +86,8 @@ class Engine:
             ]
             if hearers:
                 self._handlers[kind] = self._noticed(kind, self._handlers[kind], hearers)
-        if time_round is not None:
-            self._handlers[TICK] = self._timed(self._tick, time_round)
+        if time_pass is not None:
+            self._handlers[TICK] = self._timed(self._tick, time_pass)
 
     def feed(self, events: Iterable[Event]) -> int:
         """Apply events in their order; returns how many. Batch borders mean nothing.
@@ -120,10 +120,10 @@ class Engine:
 
     def take_out_all_but(self, known: Collection[int]) -> None:
         """After an error in `feed`: be consistent again, with these of the jobs alone."""
-        self._round_due = self._line = False
+        self._round_due = self._waits = False
         realign(self.site, self.accounting, self._jobs.listening, known)
-        self._line = any(runner.somebody_waits for runner in self.runners)
-        self._want_round()
+        self._waits = any(runner.somebody_waits for runner in self.runners)
+        self._want_pass()
 
     def _noticed(
         self, kind: int, handle: Handler, hearers: Sequence[Callable[[int, int, Site], None]]
@@ -138,27 +138,27 @@ class Engine:
 
         return handle_and_tell
 
-    def _timed(self, handle: Handler, time_round: Callable[[bool], None]) -> Handler:
-        """The handler of a tick, where somebody wants to know how long a round takes."""
+    def _timed(self, handle: Handler, time_pass: Callable[[bool], None]) -> Handler:
+        """The handler of a tick, where passes are timed."""
 
         def handle_and_time(time_s: float, subject: int, extra: Any) -> None:
-            time_round(True)
+            time_pass(True)
             handle(time_s, subject, extra)
-            time_round(False)
+            time_pass(False)
 
         return handle_and_time
 
     # -- rounds -------------------------------------------------------------------------------
 
-    def _want_round(self) -> None:
+    def _want_pass(self) -> None:
         if not self._round_due and self.runners and not self._jobs.silent:
             self._round_due = True
             self._actuator.wake_at(self.site.now)
 
     def _decide_if_free(self) -> None:
-        """Somebody in line may get a machine now."""
-        if self._plans or (self._line and self.site.free_total):
-            self._want_round()
+        """A pending job may get a machine now."""
+        if self._plans or (self._waits and self.site.free_total):
+            self._want_pass()
 
     def _tick(self, time_s: float, subject: int, extra: Any) -> None:
         site = self.site
@@ -167,13 +167,13 @@ class Engine:
         self._round_due = False
         if self._jobs.silent:
             return
-        line, wake_s = False, NEVER
+        waits, wake_s = False, NEVER
         for runner in self.runners:
-            due_s = runner.round(site.now)
+            due_s = runner.run_pass(site.now)
             if due_s < wake_s:
                 wake_s = due_s
-            line = line or runner.somebody_waits
-        self._line = line
+            waits = waits or runner.somebody_waits
+        self._waits = waits
         if wake_s < self._wake_s:
             self._wake_s = wake_s
             self._actuator.wake_at(wake_s)
@@ -199,14 +199,14 @@ class Engine:
         self.site.now = max(self.site.now, now)
         self.accounting.restart(self.site.now if self.events else None)
         if self.site.jobs:
-            self._want_round()
+            self._want_pass()
 
     def _enqueue_waiting(self, runner: PolicyRunner) -> None:
-        """The jobs that wait already get in line at a runner that is new."""
+        """The jobs that wait already join the queue of a new runner."""
         for job in self.site.jobs.values():
             preempted = job.state == SUSPENDED_STATE and job.gave_back
             if job.state == QUEUED or (preempted and runner.plans):
-                runner.enter(job.number)
+                runner.enqueue(job.number)
 
     def finish(self, now: float) -> None:
         """The trace ends here: time runs to `now`, and machines' states are settled."""
@@ -226,7 +226,7 @@ class Engine:
             "events": self.events,
             "silent": self.silent,
             "round_due": self._round_due,
-            "line": self._line,
+            "waits": self._waits,
             "wake_s": None if self._wake_s == NEVER else self._wake_s,
             "settle_at_s": None if self._settle_at_s == -NEVER else self._settle_at_s,
         }
@@ -260,7 +260,7 @@ class Engine:
         self.events = saved["events"]
         self._listen(silent=saved["silent"])
         self._round_due = saved["round_due"]
-        self._line = saved["line"]
+        self._waits = saved["waits"]
         self._wake_s = NEVER if saved["wake_s"] is None else saved["wake_s"]
         settle_at_s = saved["settle_at_s"]
         self._settle_at_s = -NEVER if settle_at_s is None else settle_at_s

@@ -1,4 +1,4 @@
-"""What events about jobs do: to the site, to the books, and to every runner that listens."""
+"""What events about jobs do: to the site, to accounting, and to every runner."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,7 +6,7 @@ import msgspec
 
 from outrider.api.estimator import RunTimeEstimate, RunTimeEstimator
 from outrider.engine.accounting.accounting import Accounting
-from outrider.engine.ports import Recorder
+from outrider.engine.ports import DecisionLog
 from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.engine.state.site import Site
 from outrider.model.events import CPUS_GIVEN_BACK
@@ -21,7 +21,7 @@ class JobEvents:
         site: whose jobs they are.
         accounting: totals by the definitions.
         runners: who is told of them.
-        recorder: writes what runners made of the end of a run.
+        decision_log: writes what runners made of the end of a run.
         wanted: called when a job has become decidable.
         opened: called when a machine may have become free.
         estimator: says how long a job will run, in place of its user; None: nobody does.
@@ -36,7 +36,7 @@ class JobEvents:
         site: Site,
         accounting: Accounting,
         runners: Sequence[PolicyRunner],
-        recorder: Recorder,
+        decision_log: DecisionLog,
         wanted: Callable[[], None],
         opened: Callable[[], None],
         estimator: RunTimeEstimator | None = None,
@@ -45,7 +45,7 @@ class JobEvents:
         self.silent = False
         self._site = site
         self._accounting = accounting
-        self._recorder = recorder
+        self._decision_log = decision_log
         self._wanted = wanted
         self._opened = opened
         self._estimator = estimator
@@ -58,7 +58,7 @@ class JobEvents:
         job = self._site.jobs[subject] = Job(subject, extra, submit_s)
         self._accounting.job_submitted(job, time_s)
         for runner in self.listening:
-            runner.enter(subject)
+            runner.enqueue(subject)
         self._wanted()
 
     def started(self, time_s: float, subject: int, extra: tuple[int, int]) -> None:
@@ -81,7 +81,7 @@ class JobEvents:
         self._accounting.run_started(job, machine, time_s, site.now)
 
     def _end_run(self, job: Job, time_s: float, ending: str, reason: str) -> None:
-        """Common end of every run: books, machine, outcome to every runner."""
+        """Common end of every run: accounting, machine, outcome to every runner."""
         site, accounting, machine = self._site, self._accounting, job.machine
         run_s = job.run_s(time_s)
         cluster = site.machine_cluster[machine]
@@ -95,7 +95,7 @@ class JobEvents:
         accounting.run_closed(job, time_s, site.now)
         if job.state == SUSPENDED_STATE and job.gave_back:
             for runner in self.listening:
-                runner.withdraw(job.number, site)
+                runner.dequeue(job.number, site)
         else:
             site.give_back(machine, job.cpus)
         if site.resources.runs:
@@ -108,9 +108,9 @@ class JobEvents:
             if runner.learns:
                 told = True
                 reward, on_policy = runner.ended(job, ending, reason, run_s, site)
-                self._recorder.ended(runner.name, job, ending, reason, run_s, reward, on_policy)
+                self._decision_log.ended(runner.name, job, ending, reason, run_s, reward, on_policy)
         if not told:
-            self._recorder.ended("", job, ending, reason, run_s, None, False)
+            self._decision_log.ended("", job, ending, reason, run_s, None, False)
         self._opened()
 
     def completed(self, time_s: float, subject: int, extra: None) -> None:
@@ -126,7 +126,7 @@ class JobEvents:
         self._end_run(job, time_s, EVICTED_RUN, extra)
         job.state, job.machine = QUEUED, -1
         for runner in self.listening:
-            runner.enter(subject)
+            runner.enqueue(subject)
         self._wanted()
 
     def removed(self, time_s: float, subject: int, extra: str) -> None:
@@ -139,7 +139,7 @@ class JobEvents:
         for runner in self.listening:
             reward = runner.removed(job, extra, self._site)
             if runner.learns:
-                self._recorder.ended(runner.name, job, REMOVED_RUN, extra, 0.0, reward, True)
+                self._decision_log.ended(runner.name, job, REMOVED_RUN, extra, 0.0, reward, True)
 
     def suspended(self, time_s: float, subject: int, extra: str | None) -> None:
         """Its run pauses; if it gives its CPUs back, it waits for some to be resumed on."""
@@ -155,7 +155,7 @@ class JobEvents:
                 site.runs.drop(job)
             for runner in self.listening:
                 if runner.plans:
-                    runner.enter(subject)
+                    runner.enqueue(subject)
             self._opened()
 
     def resumed(self, time_s: float, subject: int, extra: tuple[int, int] | None) -> None:
@@ -164,7 +164,7 @@ class JobEvents:
         job = site.jobs[subject]
         if extra is not None:
             for runner in self.listening:
-                runner.withdraw(subject, site)
+                runner.dequeue(subject, site)
             job.count_cpus(time_s)
             job.machine, job.cpus = extra
             site.take(*extra)
@@ -204,13 +204,13 @@ class JobEvents:
         job = self._site.jobs[subject]
         job.state = HELD_STATE
         for runner in self.listening:
-            runner.withdraw(subject, self._site)
+            runner.dequeue(subject, self._site)
 
     def released(self, time_s: float, subject: int, extra: None) -> None:
         """It may start again."""
         self._site.jobs[subject].state = QUEUED
         for runner in self.listening:
-            runner.enter(subject)
+            runner.enqueue(subject)
         self._wanted()
 
     def changed(self, time_s: float, subject: int, extra: JobSpec) -> None:

@@ -13,7 +13,7 @@ class MachineEvents:
 
     Args:
         site: whose machines they are.
-        energy: books their states.
+        energy: accounts their states.
         opened: called when a machine may have become free.
     """
 

@@ -35,7 +35,7 @@ class PlanActuator(Actuator, Protocol):
         ...
 
 
-class Recorder(Protocol):
+class DecisionLog(Protocol):
     """What keeps decisions and outcomes."""
 
     def decided(self, decision: Decision, /) -> None:

@@ -86,7 +86,7 @@ def _count_work(site: Site, accounting: Accounting) -> None:
 
 
 def _line_up(site: Site, runner: PolicyRunner) -> None:
-    """Exactly the jobs that wait stand in line, and only runs that go on are remembered."""
+    """Each queue holds exactly the pending jobs, and only runs that go on are remembered."""
     if runner.broken:
         return
     waiting = {
@@ -94,10 +94,10 @@ def _line_up(site: Site, runner: PolicyRunner) -> None:
         for job in site.jobs.values()
         if job.state == QUEUED or (runner.plans and job.state == SUSPENDED_STATE and job.gave_back)
     }
-    for number in [number for number in runner.line.waiting if number not in waiting]:
-        runner.withdraw(number, site)
-    for number in sorted(waiting - runner.line.waiting.keys()):
-        runner.enter(number)
+    for number in [number for number in runner.queue.waiting if number not in waiting]:
+        runner.dequeue(number, site)
+    for number in sorted(waiting - runner.queue.waiting.keys()):
+        runner.enqueue(number)
     runs = {number for number, job in site.jobs.items() if job.state in (RUNNING, SUSPENDED_STATE)}
     for number in runner.running.keys() - runs:
         del runner.running[number]

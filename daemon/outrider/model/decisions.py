@@ -68,7 +68,7 @@ class Decision(msgspec.Struct, gc=False):
     """A decision, acted on or not, as the engine makes it: jobs and machines are numbers.
 
     The scheduling pass makes one whenever what is decided for a job begins, changes or ends, and
-    hands it to the engine's recorder. Whoever writes it down for people makes a `DecisionRow`.
+    hands it to the engine's decision_log. Whoever writes it down for people makes a `DecisionRow`.
 
     Attributes:
         time_s: event time in seconds.

@@ -78,7 +78,7 @@ class GridRun(TraceRun):
         return out | {
             "machines": len(self.workload.machine_names),
             "owner_sessions": 0,
-            "holds": None,
+            "deferrals": None,
         }
 
     def _cpus(self) -> int:

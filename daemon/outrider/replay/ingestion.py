@@ -171,19 +171,19 @@ class Ingestion:
         counts: Counter[str] = Counter()
         for by_kind in self.merger.counts.values():
             counts += by_kind
-        tallies = [file.tally for file in self._files.values()]
+        read = [file.counts for file in self._files.values()]
         formats = sorted({file.format_name for file in self._files.values() if file.format_name})
         measured = report(self.site, self.accounting)
         kept = ("jobs", "wait_s", "goodput_s", "badput_s", "work_s", "starts", "evictions")
         return {
             "files": [str(file.path) for file in self._files.values()],
             "format": ",".join(formats) or None,
-            "records": sum(tally.records for tally in tallies),
-            "lines": sum(tally.lines for tally in tallies),
+            "records": sum(counts.records for counts in read),
+            "lines": sum(counts.lines for counts in read),
             "events": {name: counts[name] for name in KIND_NAMES if counts[name]},
             "duplicates": sum(self.merger.duplicates.values()),
-            "ignored": dict(sum((tally.ignored for tally in tallies), Counter())),
-            "rejected": dict(sum((tally.rejected for tally in tallies), Counter())),
+            "ignored": dict(sum((counts.ignored for counts in read), Counter())),
+            "rejected": dict(sum((counts.rejected for counts in read), Counter())),
             "machines": len(self.merger.normaliser.machine_names),
             **{name: measured[name] for name in kept},
             "span_s": max(0.0, self.last_s - self.first_s),
@@ -193,7 +193,7 @@ class Ingestion:
             "warnings": [
                 f"{file.path}: {warning}"
                 for file in self._files.values()
-                for warning in dict.fromkeys(file.tally.warnings)
+                for warning in dict.fromkeys(file.counts.warnings)
             ],
             "events_sha256": self.hash.hexdigest(),
         }

@@ -11,7 +11,7 @@ Keep = Callable[[Decision], None]
 
 
 class ReplayRecorder:
-    """The engine's recorder in a replay.
+    """The decision log of a replay.
 
     Args:
         keep: takes the decisions.

@@ -21,7 +21,7 @@ HALF_RECORD: Final = "incomplete record"
 _GZIP: Final = b"\x1f\x8b"
 
 
-class Tally(msgspec.Struct):
+class ReadCounts(msgspec.Struct):
     """What was in a file, record by record, beside its events."""
 
     records: int = 0
@@ -50,7 +50,7 @@ class LogFile:
     Attributes:
         format_name: the reader that was found; None for an empty file nobody need understand.
         in_order: whether its events come in the order of time (see `outrider.api.LogReader`).
-        tally: what `chunks` has seen so far.
+        counts: what `chunks` has seen so far.
 
     Raises:
         TraceError: it cannot be read, or no reader recognises it.
@@ -68,7 +68,7 @@ class LogFile:
         system: str | None = None,
     ) -> None:
         self.path = path
-        self.tally = Tally()
+        self.counts = ReadCounts()
         try:
             with path.open("rb") as raw:
                 self._packed = raw.read(len(_GZIP)) == _GZIP
@@ -100,14 +100,14 @@ class LogFile:
                 rest += chunk
                 reading = reader.read(rest, final=not chunk)
                 rest = rest[reading.consumed :]
-                self.tally.add(reading)
+                self.counts.add(reading)
                 yield reading.events
                 if not chunk:
                     break
         if rest.strip():
-            self.tally.records += 1
-            self.tally.rejected[HALF_RECORD] += 1
-        self.tally.lines += len(rest.splitlines())
+            self.counts.records += 1
+            self.counts.rejected[HALF_RECORD] += 1
+        self.counts.lines += len(rest.splitlines())
 
     def _recognise(self) -> type[LogReader] | None:
         with self._file() as file:

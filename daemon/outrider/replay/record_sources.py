@@ -56,9 +56,9 @@ def record_of_logs(
         raise TraceError(f"{names}: no job is told of; right would be a log of a batch system")
     record.close()
     for file in files:
-        record.warnings += [f"{file.path}: {text}" for text in dict.fromkeys(file.tally.warnings)]
+        record.warnings += [f"{file.path}: {text}" for text in dict.fromkeys(file.counts.warnings)]
         record.warnings += [
             f"{file.path}: {n} records were rejected: {reason}"
-            for reason, n in file.tally.rejected.items()
+            for reason, n in file.counts.rejected.items()
         ]
     return record

@@ -87,7 +87,7 @@ class RecordedRun(TraceRun):
             "machines": len(self.workload.machine_names),
             "owner_sessions": 0,
             "defer_s": {"max": None},
-            "holds": None,
+            "deferrals": None,
             "overbooked": self.recorded.overbooked,
         }
 

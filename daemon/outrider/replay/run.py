@@ -10,7 +10,7 @@ import numpy as np
 from outrider.api.estimator import RunTimeEstimator
 from outrider.api.policy import Policy
 from outrider.api.site_view import Oracle
-from outrider.engine import Actuator, Engine, PolicyRunner, Recorder
+from outrider.engine import Actuator, DecisionLog, Engine, PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.deferrals import judge
 from outrider.engine.accounting.report import add_unfinished_overhead, report
@@ -49,7 +49,7 @@ class TraceRun:
         site: the site of the engine.
         accounting: the accounting of the engine.
         runners: the first acts, the others are shadow candidates.
-        recorder: takes every decision of every runner.
+        decision_log: takes every decision of every runner.
         estimator: estimates run times in place of the trace; None: the trace's are used.
     """
 
@@ -59,7 +59,7 @@ class TraceRun:
         site: Site,
         accounting: Accounting,
         runners: Sequence[PolicyRunner],
-        recorder: Recorder,
+        decision_log: DecisionLog,
         estimator: RunTimeEstimator | None = None,
     ) -> None:
         self.simulation: Simulation = simulation
@@ -69,7 +69,9 @@ class TraceRun:
         for runner in runners:
             if runner.policy.needs_oracle:
                 runner.policy.oracle = simulation
-        self.engine = Engine(site, accounting, runners, simulation, recorder, estimator=estimator)
+        self.engine = Engine(
+            site, accounting, runners, simulation, decision_log, estimator=estimator
+        )
 
     def stream(self) -> Iterator[Event]:
         """Run event by event; each is yielded after the engine has handled it."""
@@ -188,13 +190,13 @@ class CampusRun(TraceRun):
         return out | {
             "machines": len(self.campus.machine_names),
             "owner_sessions": len(self.campus.login_s),
-            "holds": None if runner is None else self._judged_holds(runner, end_s),
+            "deferrals": None if runner is None else self._judged_deferrals(runner, end_s),
         }
 
     def _cpus(self) -> int:
         return len(self.campus.machine_names)
 
-    def _judged_holds(self, runner: PolicyRunner, end_s: float) -> dict[str, Any]:
+    def _judged_deferrals(self, runner: PolicyRunner, end_s: float) -> dict[str, Any]:
         """Which deferred jobs could have completed, by the trace; no policy knows this."""
         bad = np.isnan(self.campus.run_s[self.campus.submit_s <= end_s])
-        return judge(runner.holds.by_job(runner.deferred_s(end_s)), bad)
+        return judge(runner.deferrals.by_job(runner.deferred_s(end_s)), bad)

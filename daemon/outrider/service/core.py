@@ -33,7 +33,7 @@ from outrider.service.malformed import is_well_formed
 from outrider.service.pseudonyms import Pseudonyms
 from outrider.service.sources import SourceState
 
-STATE_VERSION = 4
+STATE_VERSION = 5
 MALFORMED = "malformed"
 """Why an event that no adapter should have made is rejected."""
 CLOCK_EVERY_S: Final = 10.0
@@ -97,7 +97,7 @@ class Core:
         self.rounds = Distribution(exact=False, bounds=DECISION_BOUNDS_S)
         self._round_began_s = 0.0
         self.engine = Engine(
-            self.site, self.accounting, self.runners, self.merger, self, self._time_round,
+            self.site, self.accounting, self.runners, self.merger, self, self._time_pass,
             self._estimator,
         )  # fmt: skip
         self.gate = Gate(config.mode, Budget(config.max_starts_per_minute, config.stale_after_s))
@@ -129,7 +129,7 @@ class Core:
             )
         return notes
 
-    def _time_round(self, begins: bool) -> None:
+    def _time_pass(self, begins: bool) -> None:
         if begins:
             self._round_began_s = time.perf_counter()
         else:
@@ -223,10 +223,10 @@ class Core:
             source.ignored.clear()
         self._inputs, self._decisions, self._outcomes = [], [], []
 
-    # -- the recorder -------------------------------------------------------------------------
+    # -- decision log -------------------------------------------------------------------------
 
     def decided(self, decision: Decision, /) -> None:
-        """A decision was made (`outrider.engine.Recorder`); the gate says what may come of it."""
+        """A decision was made (see `DecisionLog`); the gate says what may come of it."""
         input_age_s = self.input_age_s
         # made in any case: an event that fails here must fail when it is fed again, too
         row = DecisionRow.of(
@@ -246,7 +246,7 @@ class Core:
         self, policy: str, job: Job, ending: str, reason: str, run_s: float,
         reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
-        """A run ended, or a job left (`outrider.engine.Recorder`)."""
+        """A run ended, or a job left (`outrider.engine.DecisionLog`)."""
         normaliser = self.merger.normaliser
         outcome = OutcomeRecord(
             time_s=self.site.now,

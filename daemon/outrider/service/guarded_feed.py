@@ -17,15 +17,15 @@ class GuardedFeed:
     """What may enter the engine once every source has been seen up to a watermark.
 
     Args:
-        intake, engine: joined to each other.
+        merger, engine: joined to each other.
         mark_s: the watermark; minus infinity: nothing may.
         moves_clock: the clock reaches the watermark, too, and not only the last event before it.
     """
 
     def __init__(
-        self, intake: EventMerger, engine: Engine, mark_s: float = -inf, moves_clock: bool = True
+        self, merger: EventMerger, engine: Engine, mark_s: float = -inf, moves_clock: bool = True
     ) -> None:
-        self._intake = intake
+        self._merger = merger
         self._engine = engine
         self._mark_s = mark_s
         self._moves_clock = moves_clock
@@ -33,10 +33,10 @@ class GuardedFeed:
 
     def _entering(self, first: Iterable[Event] = ()) -> Iterator[Event]:
         yield from first
-        yield from self._intake.advance(self._mark_s)
+        yield from self._merger.advance(self._mark_s)
         if self._moves_clock and self._mark_s > -inf:
             self._moves_clock = False  # where this fails it is not tried again: the feed must end
-            self._intake.reach(self._mark_s)
+            self._merger.reach(self._mark_s)
             self._engine.reach(self._mark_s)
 
     def step(self, most: int) -> bool:
@@ -50,8 +50,8 @@ class GuardedFeed:
     def _set_aside(self, error: Exception) -> list[Event]:
         """Be consistent without the event at hand; returns what it meant besides for machines."""
         site = self._engine.site
-        left = self._intake.give_up(error)
-        known = self._intake.normaliser.realign(
+        left = self._merger.give_up(error)
+        known = self._merger.normaliser.realign(
             site.jobs,
             [spec is not None for spec in site.specs],
             list(map(bool, site.owner)),

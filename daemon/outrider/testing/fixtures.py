@@ -136,32 +136,32 @@ class Shadow:
         self.rows: list[Row] = []
         self.site = Site(clock, list(clusters))
         self.runner = PolicyRunner(policy, False, _EPOCH_S)
-        self._intake = EventMerger([SOURCE], lambda name: MachineSpec(inferred=True))
+        self._merger = EventMerger([SOURCE], lambda name: MachineSpec(inferred=True))
         accounting = Accounting(clock)
-        self._engine = Engine(self.site, accounting, [self.runner], self._intake, self)
+        self._engine = Engine(self.site, accounting, [self.runner], self._merger, self)
 
     def play(self, events: Iterable[NamedEvent], until_s: float | None = None) -> None:
         """Feed events in order, then advance time to `until_s`, or to the last event."""
         events = list(events)
-        self._intake.arrive(SOURCE, events)
+        self._merger.arrive(SOURCE, events)
         end_s = events[-1][0] if until_s is None else until_s
-        self._engine.feed(self._intake.seen(SOURCE, end_s))
+        self._engine.feed(self._merger.seen(SOURCE, end_s))
 
     def save(self) -> bytes:
         """A snapshot, as the daemon writes it."""
-        return msgspec.msgpack.encode([self._intake.save(), self._engine.save()])
+        return msgspec.msgpack.encode([self._merger.save(), self._engine.save()])
 
     def restore(self, saved: bytes) -> None:
         """Go on from a snapshot; only from one without pending events."""
-        intake, engine = msgspec.msgpack.decode(saved)
-        self._intake.restore(intake, tuple)
+        merger, engine = msgspec.msgpack.decode(saved)
+        self._merger.restore(merger, tuple)
         self._engine.restore(engine)
 
-    # -- the recorder -------------------------------------------------------------------------
+    # -- decision log -------------------------------------------------------------------------
 
     def decided(self, decision: Decision, /) -> None:
-        """A decision was made (`outrider.engine.Recorder`)."""
-        self.rows.append(Row.of(decision, self._intake.normaliser))
+        """A decision was made (`outrider.engine.DecisionLog`)."""
+        self.rows.append(Row.of(decision, self._merger.normaliser))
 
     def ended(
         self, policy: str, job: Job, ending: str, reason: str, run_s: float,

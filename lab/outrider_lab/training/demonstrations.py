@@ -126,19 +126,19 @@ class JournalDemonstration:
 
     def beside(self, learner: Policy) -> ShadowedRun:
         """Beside the scheduler that was."""
-        intake = EventMerger((), inferred_machine)
-        return _beside_a_record(learner, intake, lambda: self._events(intake))
+        merger = EventMerger((), inferred_machine)
+        return _beside_a_record(learner, merger, lambda: self._events(merger))
 
-    def _events(self, intake: EventMerger) -> Iterator[Event]:
+    def _events(self, merger: EventMerger) -> Iterator[Event]:
         heard = False
         with Journal(self._path, read_only=True) as journal:
             for _, label, event in journal.inputs_after(0):
                 if event[1] == TICK:
-                    yield from intake.advance(event[0])
+                    yield from merger.advance(event[0])
                 else:
                     heard = True
-                    intake.arrive(label, (event,))
-        yield from intake.advance(inf)
+                    merger.arrive(label, (event,))
+        yield from merger.advance(inf)
         if not heard:
             raise TraceError(
                 f"{self._path}: holds no events of a site; right would be the journal of a daemon "
@@ -147,30 +147,30 @@ class JournalDemonstration:
 
 
 def _beside_a_record(
-    learner: Policy, intake: EventMerger, events: Callable[[], Iterator[Event]]
+    learner: Policy, merger: EventMerger, events: Callable[[], Iterator[Event]]
 ) -> ShadowedRun:
     """An engine without anybody who acts, fed with what was recorded."""
     utc = ZoneTime("UTC")
     site = Site(utc, [])
     runner = PolicyRunner(learner, acting=False, reconsider_s=RECONSIDER_S)
-    engine = Engine(site, Accounting(utc), [runner], _NoLaterLooks(intake), NoRecorder())
+    engine = Engine(site, Accounting(utc), [runner], _NoLaterLooks(merger), NoRecorder())
     return ShadowedRun(engine, runner, lambda: engine.feed(events()))
 
 
 class _NoLaterLooks:
-    """An intake that ticks when something happens only.
+    """An merger that ticks when something happens only.
 
     Nobody acts on what a learner would do, and looking again at a job that the record never tells
     the end of would go on for ever.
     """
 
-    def __init__(self, intake: EventMerger) -> None:
-        self._intake = intake
+    def __init__(self, merger: EventMerger) -> None:
+        self._merger = merger
 
     def start(self, job: int, machine: int) -> None:
         """Nothing starts: the record says what did."""
 
     def wake_at(self, time_s: float) -> None:
         """A tick at the present moment is delivered, a later one is not."""
-        if time_s <= self._intake.now:
-            self._intake.wake_at(time_s)
+        if time_s <= self._merger.now:
+            self._merger.wake_at(time_s)

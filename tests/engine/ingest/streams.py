@@ -25,7 +25,7 @@ def guessed(name: str) -> MachineSpec:
 
 
 class Quiet:
-    """A recorder that keeps decisions by number."""
+    """A decision_log that keeps decisions by number."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -49,8 +49,10 @@ class Live:
         self.accounting = Accounting(clock, {}, exact=True)
         self.merger = EventMerger(sources, guessed)
         self.runners = [PolicyRunner(bandit(), False, 600.0)]
-        self.recorder = Quiet(self.site)
-        self.engine = Engine(self.site, self.accounting, self.runners, self.merger, self.recorder)
+        self.decision_log = Quiet(self.site)
+        self.engine = Engine(
+            self.site, self.accounting, self.runners, self.merger, self.decision_log
+        )
         self.out: list[Event] = []
 
     def tell(self, source: str, events: Sequence[NamedEvent]) -> None:
@@ -75,7 +77,7 @@ class Live:
             "report": report(
                 self.site, self.accounting, self.runners[0].longest_deferral_s(self.site.now)
             ),
-            "rows": self.recorder.rows,
+            "rows": self.decision_log.rows,
             "repairs": dict(self.merger.normaliser.repairs),
         }
 

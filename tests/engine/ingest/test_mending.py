@@ -192,7 +192,7 @@ def test_a_held_job_is_not_decided_until_it_is_released() -> None:
         (50.0, ev.RELEASED, "1.0", None),
     ]
     live.all_at_once("log", told)
-    assert [row[0] for row in live.recorder.rows] == [50.0]
+    assert [row[0] for row in live.decision_log.rows] == [50.0]
 
 
 def test_a_machine_that_left_and_runs_a_job_again_has_joined_again() -> None:

@@ -43,7 +43,7 @@ def test_the_order_of_arrival_within_the_lateness_changes_nothing(
                 live.tell(source, parts[source][at : at + piece])
         for source in (first, second):
             live.seen(source, 100.0)
-        streams.append((live.out, live.recorder.rows))
+        streams.append((live.out, live.decision_log.rows))
     assert streams[0] == streams[1] == streams[2]
 
 
@@ -59,7 +59,7 @@ def test_a_pause_of_the_watermark_changes_nothing(events: list[NamedEvent], cut:
     halves.tell("log", [e for e in told if e[0] > cut])
     halves.seen("log", 100.0)
     assert halves.out == whole.out
-    assert halves.recorder.rows == whole.recorder.rows
+    assert halves.decision_log.rows == whole.decision_log.rows
 
 
 @pytest.mark.parametrize("zero_s", [0.0, UNIX_S])
@@ -69,7 +69,7 @@ def test_a_moment_seen_whole_is_decided_at_once(zero_s: float) -> None:
     live.tell("log", [(zero_s, ev.JOINED, "a1", MachineSpec()),
                       (zero_s + 5.0, ev.SUBMITTED, "1.0", JobSpec())])  # fmt: skip
     live.seen("log", zero_s + 5.0)
-    assert [(row[0], row[2]) for row in live.recorder.rows] == [(zero_s + 5.0, 0)]
+    assert [(row[0], row[2]) for row in live.decision_log.rows] == [(zero_s + 5.0, 0)]
 
 
 def test_decisions_fall_after_all_events_of_a_time_stamp() -> None:
@@ -126,7 +126,7 @@ def test_saving_in_the_middle_and_going_on_changes_nothing(
         msgspec.msgpack.encode([through.engine.save(), through.merger.save()])
     )
     done = len(through.out)
-    decided = len(through.recorder.rows)
+    decided = len(through.decision_log.rows)
     through.seen("log", 100.0)
 
     again = Live()
@@ -134,7 +134,7 @@ def test_saving_in_the_middle_and_going_on_changes_nothing(
     again.merger.restore(saved[1], revived)
     again.seen("log", 100.0)
     assert again.out == through.out[done:]
-    assert again.recorder.rows == through.recorder.rows[decided:]
+    assert again.decision_log.rows == through.decision_log.rows[decided:]
     assert again.merger.counts == through.merger.counts
     assert again.merger.normaliser.save() == through.merger.normaliser.save()
 

@@ -80,9 +80,9 @@ def test_the_end_of_a_job_whose_number_is_given_again_is_recorded_under_its_name
     """The batch system began to count anew: of two jobs of one name the old one is over."""
     live = Live()
     named: list[str] = []
-    ended = live.recorder.ended
+    ended = live.decision_log.ended
     names = live.merger.normaliser.job_names
-    live.recorder.ended = lambda policy, job, *rest: (  # type: ignore[method-assign]
+    live.decision_log.ended = lambda policy, job, *rest: (  # type: ignore[method-assign]
         named.append(names[job.number]), ended(policy, job, *rest)
     )[1]  # fmt: skip
     again = (50.0, ev.SUBMITTED, "1.0", JobSpec(user="ada"))

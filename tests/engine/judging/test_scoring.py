@@ -188,16 +188,16 @@ def test_what_was_predicted_before_a_restart_is_scored_after_it() -> None:
     through, stopped, resumed = made(), made(), made()
     through.engine.feed(told)
     stopped.engine.feed(told[:cut])
-    scored, holds = stopped.runners[0].predictions, stopped.runners[0].holds.save()
+    scored, holds = stopped.runners[0].predictions, stopped.runners[0].deferrals.save()
     assert scored is not None
     assert scored.open, "no run was going on at the cut: nothing is tried"
     saved = msgspec.msgpack.decode(msgspec.msgpack.encode(stopped.engine.save()))
     assert resumed.engine.restore(saved) == []
-    assert resumed.runners[0].holds.save() == holds
+    assert resumed.runners[0].deferrals.save() == holds
     resumed.engine.feed(told[cut:])
     now = through.site.now
     assert resumed.runners[0].calibration(now) == through.runners[0].calibration(now)
-    assert resumed.runners[0].holds.report() == through.runners[0].holds.report()
+    assert resumed.runners[0].deferrals.report() == through.runners[0].deferrals.report()
     report = through.runners[0].calibration(now)
     assert report is not None
     assert 0 < report["evictions"]["all"]["observed"] < 1

@@ -69,8 +69,8 @@ def test_the_status_has_the_calibration_that_a_replay_of_the_same_campus_has(cor
             expected = replayed[kind]["all"][key]
             assert live["calibration"][kind]["all"][key] == pytest.approx(expected, rel=1e-6), key
     assert live["calibration"]["neither"] == replayed["neither"] > 0
-    assert held["held"]["jobs"] == run.runners[2].holds.report()["jobs"]
-    assert held["held"]["jobs"]["completed"] > 0
+    assert held["deferred"]["jobs"] == run.runners[2].deferrals.report()["jobs"]
+    assert held["deferred"]["jobs"]["completed"] > 0
     assert silent["calibration"] is None
 
 
@@ -105,14 +105,14 @@ def test_the_metrics_show_what_the_status_shows(core: Core) -> None:
         assert found["prediction_skill_ratio", labels] == shown["skill"]
         error_s = calibration["run_s"][window]["mean_absolute_error"]
         assert found["prediction_run_error_seconds", labels] == error_s
-    for later, n in status(core, {})["policies"][1]["held"]["jobs"].items():
-        assert found["held_jobs_total", f'later="{later}",policy="holder"'] == n
+    for later, n in status(core, {})["policies"][1]["deferred"]["jobs"].items():
+        assert found["deferred_jobs_total", f'later="{later}",policy="holder"'] == n
 
 
 def test_a_policy_that_predicts_nothing_has_no_series_of_predictions(core: Core) -> None:
     names = {name for name, labels in samples(core) if 'policy="fifo"' in labels}
     assert not {name for name in names if name.startswith("prediction_")}
-    assert {"held_jobs_total", "hold_seconds_total", "agreement_total"} <= names
+    assert {"deferred_jobs_total", "deferred_seconds_total", "agreement_total"} <= names
 
 
 @pytest.mark.chromium

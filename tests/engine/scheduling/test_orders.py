@@ -67,7 +67,7 @@ def test_no_machine_free_is_written_once_for_each_job() -> None:
         site.submit(job, estimate_s=10.0 * job)
     for _ in range(4):
         site.tick(5.0)
-    assert [(row[1], row[2], row[5]) for row in site.recorder.rows] == [
+    assert [(row[1], row[2], row[5]) for row in site.decision_log.rows] == [
         (0, "defer", "no_machine"),
         (1, "defer", "no_machine"),
         (2, "defer", "no_machine"),
@@ -147,8 +147,8 @@ def test_a_job_that_fits_nowhere_waits_without_being_held_by_choice() -> None:
     site.submit(2, cpus=1)
     assert site.tick(1.0) == [2]
     site.tick(7200.0)
-    assert site.runner.longest_hold_s == 0.0
-    assert site.recorder.rows[-2][1:3] == (1, "defer")
+    assert site.runner.longest_ended_deferral_s == 0.0
+    assert site.decision_log.rows[-2][1:3] == (1, "defer")
     site.complete(0)
     assert site.tick(1.0) == [1]
 

@@ -74,7 +74,7 @@ def test_in_the_daemon_a_refusal_is_counted_and_the_job_waits_with_its_reason(
     assert hand.tick() == []
     assert hand.runner.refused == {why: 1}
     assert why in WHYS
-    assert hand.runner.line.waiting[0].reason == f"refused_{why}"
+    assert hand.runner.queue.waiting[0].reason == f"refused_{why}"
     assert hand.runner.broken == "", "the policy goes on"
     hand.policy.target = 1
     assert hand.tick(3600.0) == [0], "it is decided again an epoch later"
@@ -121,7 +121,7 @@ def test_a_job_that_fits_no_machine_is_told_so_and_nobody_waits_behind_it() -> N
     hand.submit(0, cpus=16)
     hand.submit(1, cpus=8)
     assert hand.tick() == [1]
-    assert hand.runner.line.waiting[0].reason == "impossible"
+    assert hand.runner.queue.waiting[0].reason == "impossible"
     hand.machines(16)
     assert hand.tick(1.0) == [0]
 

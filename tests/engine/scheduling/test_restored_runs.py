@@ -86,7 +86,7 @@ def test_a_policy_that_is_new_after_a_restart_resumes_who_was_preempted_before()
     (runner,) = fresh.engine.runners
     runner.acting = False  # nothing of what it plans is carried out
     runner.join(fresh.site, fresh, lambda *row: None)
-    runner.round(fresh.site.now)
+    runner.run_pass(fresh.site.now)
     assert isinstance(fresh.policy, Resuming)
     assert fresh.policy.resumed == (0,)
 

@@ -77,7 +77,7 @@ def test_a_policy_that_cannot_be_saved_does_not_keep_the_others_from_it() -> Non
     assert "nobody thought of this" in runner.broken
     again = core_of("log", policies={"bandit": {}, "fifo": {}})
     assert again.restore(saved) == ["bandit"]
-    assert len(again.runners[1].line.waiting) == 1
+    assert len(again.runners[1].queue.waiting) == 1
 
 
 def test_a_policy_that_fails_at_being_restored_has_an_empty_seat() -> None:
@@ -86,7 +86,7 @@ def test_a_policy_that_fails_at_being_restored_has_an_empty_seat() -> None:
     again, runner = core_with(restore=fails)
     assert again.restore(core.save()) == ["bandit"]
     assert 'policy "bandit" failed' in runner.broken
-    assert not runner.line.waiting
+    assert not runner.queue.waiting
     tell(again, "log", run_of("2", T + 40), T + 60)
     assert again.accounting.completed == 1
 

@@ -54,7 +54,7 @@ def policy(name: str, description: str, **known: Any) -> dict[str, Any]:
         "agreement_ratio": 193 / 567,
         "reward_mean": None,
         "reward_n": 0,
-        "longest_hold_s": 0.0,
+        "longest_deferral_s": 0.0,
         "reconsider_s": 3600.0,
         "learned": None,
         "broken": None,
@@ -151,7 +151,7 @@ STATUS: dict[str, Any] = {
             agreed=193,
             reward_mean=-0.1834,
             reward_n=512,
-            longest_hold_s=11_400.0,
+            longest_deferral_s=11_400.0,
             learned=learned(),
         ),
         policy(

@@ -17,7 +17,7 @@ WAIT_BOUNDS_S: Final = (
 DECISION_BOUNDS_S: Final = (
     1e-05, 5e-05, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 1.0,
 )  # fmt: skip
-"""Upper bounds of the buckets of a round of decisions, seconds: from ten microseconds."""
+"""Upper bounds of the buckets of a scheduling pass, seconds: from ten microseconds."""
 
 
 class Distribution:

@@ -144,7 +144,7 @@ class EventMerger:
             yield from self._ticks(nextafter(mark_s, inf))
 
     def _settled(self, time_s: float) -> Iterator[Event]:
-        """What the tracker held back until a time; a start among it is decided before, too."""
+        """What the normaliser held back until a time; a start among it is decided before, too."""
         due_s = self.normaliser.settles_at_s
         if due_s > time_s or due_s == inf:
             return

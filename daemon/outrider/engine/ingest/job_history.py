@@ -99,11 +99,11 @@ class JobHistory:
     def unpack(cls, packed: bytes) -> "JobHistory":
         """Rebuild what `pack` gave. Raises `ValueError` if it is something else."""
         number, state, machine, cpus, slot, spec, history, retold = _DECODER.decode(packed)
-        track = cls(number, spec)
-        track.state, track.machine, track.cpus, track.slot = state, machine, cpus, slot
-        track._history = history
-        track._retold = retold
-        return track
+        job = cls(number, spec)
+        job.state, job.machine, job.cpus, job.slot = state, machine, cpus, slot
+        job._history = history
+        job._retold = retold
+        return job
 
 
 _ENCODER = msgspec.msgpack.Encoder()

@@ -37,19 +37,19 @@ class JobRegistry:
     def known_by(self, own: str) -> JobHistory | None:
         """The job that is here and goes by a name (see `names`), or None."""
         for name in (own, own.rpartition("#")[0]):
-            track = self.jobs.get(name)
-            if track is not None and self.names[track.number] == own:
-                return track
+            history = self.jobs.get(name)
+            if history is not None and self.names[history.number] == own:
+                return history
         return None
 
-    def is_known(self, own: str, track: JobHistory | None, mark: Mark) -> bool:
+    def is_known(self, own: str, history: JobHistory | None, mark: Mark) -> bool:
         """Whether a recalled submission is of a job already known, not of a later namesake."""
-        if track is not None:
+        if history is not None:
             return True
         return own in self._ended and not JobHistory.unpack(self._ended[own]).is_past(mark)
 
     def was_told(
-        self, own: str, kind: int, mark: Mark, track: JobHistory | None, older: bool
+        self, own: str, kind: int, mark: Mark, history: JobHistory | None, older: bool
     ) -> bool:
         """Whether an event was told before.
 
@@ -57,14 +57,14 @@ class JobRegistry:
             own: what its job goes by.
             kind: of the event.
             mark: what makes it the same as another.
-            track: the job, if it is here.
+            history: the job, if it is here.
             older: the event is of an earlier job of a name that another has now.
 
         Raises:
             NotApplicableError: it comes after its job's end.
         """
-        if track is not None:
-            return track.was_told(mark, is_possible(kind, track.state))
+        if history is not None:
+            return history.was_told(mark, is_possible(kind, history.state))
         if own in self._ended:
             if self._was_told_of_ended(own, kind, mark):
                 return True
@@ -76,13 +76,13 @@ class JobRegistry:
 
     def _was_told_of_ended(self, own: str, kind: int, mark: Mark) -> bool:
         """Whether this was told before of a job that has ended; a submission apart, it now was."""
-        track = JobHistory.unpack(self._ended[own])
-        told = track.was_told(mark, is_possible(kind, GONE))
+        history = JobHistory.unpack(self._ended[own])
+        told = history.was_told(mark, is_possible(kind, GONE))
         if not told:
             if kind == ev.SUBMITTED:
                 return False  # of the next job of this name
-            track.add(mark)
-        self._ended[own] = track.pack()
+            history.add(mark)
+        self._ended[own] = history.pack()
         return told
 
     def submit(self, name: str, spec: JobSpec, mark: Mark, time_s: float) -> JobHistory:
@@ -94,15 +94,15 @@ class JobRegistry:
 
     def add(self, name: str, spec: JobSpec, own: str = "") -> JobHistory:
         """A job gets a number; it goes by `own`, or by the name that its source gives it."""
-        track = self.jobs[name] = JobHistory(self._next, spec)
+        history = self.jobs[name] = JobHistory(self._next, spec)
         self.names[self._next] = own or name
         self._next += 1
-        return track
+        return history
 
-    def end(self, name: str, track: JobHistory) -> None:
+    def end(self, name: str, history: JobHistory) -> None:
         """A job is gone. Its history is kept, for its records may be told again."""
         del self.jobs[name]
-        self._ended[self.names[track.number]] = track.pack()
+        self._ended[self.names[history.number]] = history.pack()
         if len(self._ended) > ENDED_REMEMBERED:
             own, oldest = self._ended.popitem(last=False)
             self.names.pop(JobHistory.unpack(oldest).number, None)
@@ -114,11 +114,11 @@ class JobRegistry:
         """Everything as plain data."""
         return {
             "renamed": [
-                [track.number, self.names[track.number]]
-                for name, track in self.jobs.items()
-                if self.names[track.number] != name
+                [history.number, self.names[history.number]]
+                for name, history in self.jobs.items()
+                if self.names[history.number] != name
             ],
-            "jobs": pack((name, track.pack()) for name, track in self.jobs.items()),
+            "jobs": pack((name, history.pack()) for name, history in self.jobs.items()),
             "ended": pack(self._ended.items()),
             "next_job": self._next,
             "reused": self._reused.save(),
@@ -128,7 +128,7 @@ class JobRegistry:
         """Go on from what `save` gave."""
         self.jobs = {name: JobHistory.unpack(packed) for name, packed in unpack(saved["jobs"])}
         self._ended = OrderedDict((name, packed) for name, packed in unpack(saved["ended"]))
-        self.names = {track.number: name for name, track in self.jobs.items()}
+        self.names = {history.number: name for name, history in self.jobs.items()}
         self.names |= dict(saved["renamed"])
         for own, packed in self._ended.items():
             self.names[JobHistory.unpack(packed).number] = own

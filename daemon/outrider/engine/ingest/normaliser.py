@@ -27,7 +27,7 @@ from outrider.engine.ingest.job_history import (
 from outrider.engine.ingest.job_registry import JobRegistry
 from outrider.engine.ingest.machine_registry import Complete, Describe, MachineRegistry, as_told
 from outrider.engine.ingest.set_aside import IMPOSSIBLE_STATE, NotApplicableError
-from outrider.engine.ingest.slots import HeldStart, LostRun, Slot, Slots
+from outrider.engine.ingest.slots import DelayedStart, LostRun, Slot, Slots
 from outrider.model import events as ev
 from outrider.model.events import Event, NamedEvent
 from outrider.model.jobs import UNSEEN_JOB, Job, JobSpec
@@ -99,149 +99,149 @@ class Normaliser:
         mark = mark_of(time_s, kind, extra)
         registry = self._job_registry
         own = registry.name_at(name, mark[1])
-        track = registry.jobs.get(name)
-        older = track is not None and registry.names[track.number] != own
+        history = registry.jobs.get(name)
+        older = history is not None and registry.names[history.number] != own
         if older:
-            track = None  # the record is of an earlier job of this name
-        if kind == ev.SUBMITTED and extra.recalled and registry.is_known(own, track, mark):
-            self._recall(name, track, extra)
+            history = None  # the record is of an earlier job of this name
+        if kind == ev.SUBMITTED and extra.recalled and registry.is_known(own, history, mark):
+            self._recall(name, history, extra)
             return None
-        if registry.was_told(own, kind, mark, track, older):
+        if registry.was_told(own, kind, mark, history, older):
             return None
         if kind == ev.SUBMITTED:
-            return self._submitted(time_s, name, track, extra, mark)
+            return self._submitted(time_s, name, history, extra, mark)
         before: list[Event] = []
-        if track is None:
-            track = registry.add(name, UNSEEN_JOB)
+        if history is None:
+            history = registry.add(name, UNSEEN_JOB)
             self.repairs["unseen_submission"] += 1
-            before = [(time_s, ev.SUBMITTED, track.number, UNSEEN_JOB)]
-        track.add(mark)
+            before = [(time_s, ev.SUBMITTED, history.number, UNSEEN_JOB)]
+        history.add(mark)
         if name in self._fuller:
             self._fuller.discard(name)
-            before.append((time_s, ev.CHANGED, track.number, track.spec))
-        before += self._begun(name, track)
+            before.append((time_s, ev.CHANGED, history.number, history.spec))
+        before += self._begun(name, history)
         try:
-            return before + self._transition(time_s, kind, name, track, extra)
+            return before + self._transition(time_s, kind, name, history, extra)
         except NotApplicableError:
             if not before:
                 raise
             return before  # at least it told that the job is there
 
-    def _recall(self, name: str, track: JobHistory | None, spec: JobSpec) -> None:
+    def _recall(self, name: str, history: JobHistory | None, spec: JobSpec) -> None:
         """Keep what the record of a job's end says more than the first did (Torque: user, VO).
 
         It is told with the job's next event: by itself it is nothing that happened.
         """
-        if track is not None and spec.user and not track.spec.user:
-            track.spec = msgspec.structs.replace(spec, seen_submit=track.spec.seen_submit)
+        if history is not None and spec.user and not history.spec.user:
+            history.spec = msgspec.structs.replace(spec, seen_submit=history.spec.seen_submit)
             self._fuller.add(name)
 
     def _submitted(
-        self, time_s: float, name: str, track: JobHistory | None, extra: JobSpec, mark: Mark
+        self, time_s: float, name: str, history: JobHistory | None, extra: JobSpec, mark: Mark
     ) -> list[Event]:
         before: list[Event] = []
-        if track is not None:
-            if not track.spec.seen_submit:
-                track.add(mark)
+        if history is not None:
+            if not history.spec.seen_submit:
+                history.add(mark)
                 return self._mended("late_submission", [])
-            begun = self._begun(name, track)
-            before = self._mended("submitted_twice", begun + self._end(name, track, time_s))
-        track = self._job_registry.submit(name, extra, mark, time_s)
-        track.add(mark)
-        return [*before, (time_s, ev.SUBMITTED, track.number, extra)]
+            begun = self._begun(name, history)
+            before = self._mended("submitted_twice", begun + self._end(name, history, time_s))
+        history = self._job_registry.submit(name, extra, mark, time_s)
+        history.add(mark)
+        return [*before, (time_s, ev.SUBMITTED, history.number, extra)]
 
     def _mended(self, what: str, events: list[Event]) -> list[Event]:
         self.repairs[what] += 1
         return events
 
     def _transition(
-        self, time_s: float, kind: int, name: str, track: JobHistory, extra: Any
+        self, time_s: float, kind: int, name: str, history: JobHistory, extra: Any
     ) -> list[Event]:
         """The steps a job event means in the job's present state. Raises `NotApplicableError`."""
-        n = track.number
+        n = history.number
         if kind == ev.CHANGED:
-            track.spec = msgspec.structs.replace(track.spec, **extra)
-            return [(time_s, kind, n, track.spec)]
-        if is_possible(kind, track.state):
-            return self._step(time_s, kind, name, track, extra)
-        running = track.state in (RUNNING, SUSPENDED)
+            history.spec = msgspec.structs.replace(history.spec, **extra)
+            return [(time_s, kind, n, history.spec)]
+        if is_possible(kind, history.state):
+            return self._step(time_s, kind, name, history, extra)
+        running = history.state in (RUNNING, SUSPENDED)
         if kind == ev.STARTED and running:
-            lost = self._leave(time_s, name, track, ev.EVICTED, "unknown")
-            return self._mended("end_unseen", lost + self._arrive(time_s, name, track, *extra))
+            lost = self._leave(time_s, name, history, ev.EVICTED, "unknown")
+            return self._mended("end_unseen", lost + self._arrive(time_s, name, history, *extra))
         if kind == ev.STARTED:
             released: Event = (time_s, ev.RELEASED, n, None)
-            run = self._arrive(time_s, name, track, *extra)
+            run = self._arrive(time_s, name, history, *extra)
             return self._mended("release_unseen", [released, *run])
         if kind == ev.HELD and running:  # a batch system may leave the eviction out
-            lost = self._leave(time_s, name, track, ev.EVICTED, "held")
-            return lost + self._step(time_s, kind, name, track, extra)
+            lost = self._leave(time_s, name, history, ev.EVICTED, "held")
+            return lost + self._step(time_s, kind, name, history, extra)
         given_up = self._slots.lost(name)
         if given_up is not None:
-            return self._found(time_s, kind, name, track, given_up)
+            return self._found(time_s, kind, name, history, given_up)
         if kind == ev.DISCONNECTED:
             return []  # from a machine on which its run had not begun yet
         if kind == ev.COMPLETED:
-            return self._mended("run_unseen", self._end(name, track, time_s))
+            return self._mended("run_unseen", self._end(name, history, time_s))
         raise NotApplicableError(IMPOSSIBLE_STATE)
 
     def _step(
-        self, time_s: float, kind: int, name: str, track: JobHistory, extra: Any
+        self, time_s: float, kind: int, name: str, history: JobHistory, extra: Any
     ) -> list[Event]:
         """A possible transition."""
-        n = track.number
+        n = history.number
         if kind == ev.STARTED:
-            return self._arrive(time_s, name, track, *extra)
+            return self._arrive(time_s, name, history, *extra)
         if kind == ev.EVICTED:
-            return self._leave(time_s, name, track, kind, extra)
+            return self._leave(time_s, name, history, kind, extra)
         if kind in (ev.COMPLETED, ev.REMOVED):
-            return self._end(name, track, time_s, kind, extra)
+            return self._end(name, history, time_s, kind, extra)
         if kind == ev.DISCONNECTED:
-            self._slots.disconnect(track.machine, name)
+            self._slots.disconnect(history.machine, name)
             return []
         if kind == ev.RECONNECTED:
-            self._slots.reconnect(track.machine, name)
+            self._slots.reconnect(history.machine, name)
             return []
         if kind == ev.RESIZED:
-            before = self._registry.resize_run(track.machine, extra - track.cpus, time_s)
-            track.cpus = extra
+            before = self._registry.resize_run(history.machine, extra - history.cpus, time_s)
+            history.cpus = extra
             return [*before, (time_s, kind, n, extra)]
-        track.state = AFTER[kind]
+        history.state = AFTER[kind]
         return [(time_s, kind, n, extra)]
 
     # -- runs ---------------------------------------------------------------------------------
 
     def _arrive(
-        self, time_s: float, name: str, track: JobHistory, machine: str, cpus: int, slot: str = ""
+        self, time_s: float, name: str, history: JobHistory, machine: str, cpus: int, slot: str = ""
     ) -> list[Event]:
         """A run begins; not yet where its slot seems to be in use (see `Slots`)."""
-        track.state, track.cpus, track.slot = RUNNING, cpus, slot
+        history.state, history.cpus, history.slot = RUNNING, cpus, slot
         m = self._registry.number_of(machine) if slot else None
         if m is None or self._slots.user((m, slot)) is None:
-            return self._begin_run(time_s, name, track, machine, cpus)
+            return self._begin_run(time_s, name, history, machine, cpus)
         place = (m, slot)
         before = self._let_start(place) if self._slots.is_held(place) else []
-        track.machine = m
-        self._slots.hold(place, HeldStart(time_s, name, machine, cpus))
+        history.machine = m
+        self._slots.delay(place, DelayedStart(time_s, name, machine, cpus))
         return before
 
     def _begin_run(
-        self, time_s: float, name: str, track: JobHistory, machine: str, cpus: int
+        self, time_s: float, name: str, history: JobHistory, machine: str, cpus: int
     ) -> list[Event]:
         self._slots.lost(name)
         over = self._make_room(time_s, name, machine, cpus)
         m, before = self._registry.begin_run(machine, cpus, time_s)
-        track.machine = m
-        if track.slot:
-            self._slots.take((m, track.slot), name)
-        return [*over, *before, (time_s, ev.STARTED, track.number, (m, cpus))]
+        history.machine = m
+        if history.slot:
+            self._slots.take((m, history.slot), name)
+        return [*over, *before, (time_s, ev.STARTED, history.number, (m, cpus))]
 
-    def _begun(self, name: str, track: JobHistory) -> list[Event]:
-        """If the job's start is held, it happens now: more is told of the job."""
-        place = (track.machine, track.slot)
-        return self._let_start(place) if place[1] and self._slots.holds(place, name) else []
+    def _begun(self, name: str, history: JobHistory) -> list[Event]:
+        """If the job's start is delayed, it happens now: more is told of the job."""
+        place = (history.machine, history.slot)
+        return self._let_start(place) if place[1] and self._slots.is_delayed(place, name) else []
 
     def _let_start(self, place: Slot) -> list[Event]:
-        """Let a held start happen; a run that is still there is over, for a slot runs one job."""
+        """Let a delayed start happen; a run still there is over, for a slot runs one job."""
         time_s, name, machine, cpus = self._slots.let_go(place)
         over: list[Event] = []
         user = self._slots.user(place)
@@ -262,65 +262,65 @@ class Normaliser:
 
     def _lose(self, time_s: float, name: str) -> list[Event]:
         """A run is taken to be over, though nobody told."""
-        track = self.jobs[name]
-        self._slots.lose(name, LostRun(time_s, track.machine, track.cpus))
-        self._slots.free((track.machine, track.slot), name)
-        self._registry.end_run(track.machine, track.cpus, time_s)
-        track.state, track.machine, track.slot = QUEUED, -1, ""
-        return [(time_s, ev.EVICTED, track.number, "unknown")]
+        history = self.jobs[name]
+        self._slots.lose(name, LostRun(time_s, history.machine, history.cpus))
+        self._slots.free((history.machine, history.slot), name)
+        self._registry.end_run(history.machine, history.cpus, time_s)
+        history.state, history.machine, history.slot = QUEUED, -1, ""
+        return [(time_s, ev.EVICTED, history.number, "unknown")]
 
     def _found(
-        self, time_s: float, kind: int, name: str, track: JobHistory, lost: LostRun
+        self, time_s: float, kind: int, name: str, history: JobHistory, lost: LostRun
     ) -> list[Event]:
         """What is told of a run that was taken to be over: its end, or that it went on."""
         if kind == ev.EVICTED:
             return []
         went_on: list[Event] = [
-            (lost.time_s, ev.STARTED, track.number, (lost.machine, lost.cpus)),
+            (lost.time_s, ev.STARTED, history.number, (lost.machine, lost.cpus)),
         ]
         if kind == ev.COMPLETED:
-            ended = self._end(name, track, time_s, kind, None)
+            ended = self._end(name, history, time_s, kind, None)
             return self._mended("run_went_on", went_on + ended)
         if kind == ev.RECONNECTED:
-            track.state, track.machine, track.cpus = RUNNING, lost.machine, lost.cpus
+            history.state, history.machine, history.cpus = RUNNING, lost.machine, lost.cpus
             wider = self._registry.resize_run(lost.machine, lost.cpus, time_s)
             return self._mended("run_went_on", wider + went_on)
         self._slots.lose(name, lost)
         raise NotApplicableError(IMPOSSIBLE_STATE)
 
-    def _vacate(self, name: str, track: JobHistory) -> list[Event]:
+    def _vacate(self, name: str, history: JobHistory) -> list[Event]:
         """The job's slot is free: what has waited for it may start there."""
-        place = (track.machine, track.slot)
-        track.machine, track.slot = -1, ""
+        place = (history.machine, history.slot)
+        history.machine, history.slot = -1, ""
         self._slots.free(place, name)
         if not place[1]:
             return []
         return self._let_start(place) if self._slots.is_held(place) else []
 
     def _leave(
-        self, time_s: float, name: str, track: JobHistory, kind: int, reason: str
+        self, time_s: float, name: str, history: JobHistory, kind: int, reason: str
     ) -> list[Event]:
         """A run ends before its job is done."""
-        after = self._registry.end_run(track.machine, track.cpus, time_s, reason)
-        track.state = QUEUED
-        return [(time_s, kind, track.number, reason), *after, *self._vacate(name, track)]
+        after = self._registry.end_run(history.machine, history.cpus, time_s, reason)
+        history.state = QUEUED
+        return [(time_s, kind, history.number, reason), *after, *self._vacate(name, history)]
 
     def _end(
-        self, name: str, track: JobHistory, time_s: float, kind: int = ev.REMOVED,
+        self, name: str, history: JobHistory, time_s: float, kind: int = ev.REMOVED,
         extra: Any = "unknown",
     ) -> list[Event]:  # fmt: skip
         """The job is gone."""
         if self.waits_for_slot(name):  # it ends before it began
-            self._slots.let_go((track.machine, track.slot))
-            track.machine, track.slot = -1, ""
-        if track.machine >= 0:
-            self._registry.end_run(track.machine, track.cpus, time_s)
-        track.state = GONE
+            self._slots.let_go((history.machine, history.slot))
+            history.machine, history.slot = -1, ""
+        if history.machine >= 0:
+            self._registry.end_run(history.machine, history.cpus, time_s)
+        history.state = GONE
         self._slots.lost(name)
         self._fuller.discard(name)
-        next_run = self._vacate(name, track)
-        self._job_registry.end(name, track)
-        return [(time_s, kind, track.number, extra), *next_run]
+        next_run = self._vacate(name, history)
+        self._job_registry.end(name, history)
+        return [(time_s, kind, history.number, extra), *next_run]
 
     def realign(
         self, jobs: Mapping[int, Job], joined: Sequence[bool], owned: Sequence[bool]
@@ -337,24 +337,24 @@ class Normaliser:
             after its end.
         """
         while stale := [
-            (name, track)
-            for name, track in self.jobs.items()
-            if (job := jobs.get(track.number)) is None or not self._agrees(name, track, job)
+            (name, history)
+            for name, history in self.jobs.items()
+            if (job := jobs.get(history.number)) is None or not self._agrees(name, history, job)
         ]:
-            for name, track in stale:  # a start that waited for its slot makes another one stale
-                self._end(name, track, 0.0)
+            for name, history in stale:  # a start that waited for its slot makes another one stale
+                self._end(name, history, 0.0)
         self._registry.realign(joined, owned)
-        return {track.number for track in self.jobs.values()}
+        return {history.number for history in self.jobs.values()}
 
     def waits_for_slot(self, name: str) -> bool:
-        """Whether the job's start is known, and held until its slot is free (see `Slots`)."""
-        track = self.jobs[name]
-        return bool(track.slot) and self._slots.holds((track.machine, track.slot), name)
+        """Whether the job's start is known, and delayed until its slot is free (see `Slots`)."""
+        history = self.jobs[name]
+        return bool(history.slot) and self._slots.is_delayed((history.machine, history.slot), name)
 
-    def _agrees(self, name: str, track: JobHistory, job: Job) -> bool:
+    def _agrees(self, name: str, history: JobHistory, job: Job) -> bool:
         if self.waits_for_slot(name):  # the engine does not know of the start yet
             return job.state == QUEUED
-        return track.agrees_with(job)
+        return history.agrees_with(job)
 
     # -- snapshots ----------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ Slot: TypeAlias = tuple[int, str]
 """Number of the machine and the slot's own part of its name: ``slot1_2``."""
 
 
-class HeldStart(NamedTuple):
+class DelayedStart(NamedTuple):
     """A start on a slot that another run is still known to be on.
 
     Attributes:
@@ -43,19 +43,19 @@ class Slots:
     A start on a slot in use says that the run before it is over, though nobody told: its machine
     or its daemon was restarted. But a job's end and the next one's start often fall in the same
     second, in two logs with whole seconds, and then the end may come second. So such a start
-    is held until the end has come, or the second has passed.
+    is delayed until the end has come, or the second has passed.
 
     A run whose access point has lost sight of it (*disconnected*) may go on or not. It gives way
     where its machine has no CPUs left for a run that begins.
 
     Attributes:
-        due_s: when the second of the oldest held start has passed; infinite without any.
+        due_s: when the second of the oldest delayed start has passed; infinite without any.
     """
 
     def __init__(self) -> None:
         self.due_s = inf
         self._jobs: dict[Slot, str] = {}
-        self._held: dict[Slot, HeldStart] = {}
+        self._delayed: dict[Slot, DelayedStart] = {}
         self._away: dict[int, list[str]] = {}
         self._lost: dict[str, LostRun] = {}
 
@@ -100,36 +100,40 @@ class Slots:
         """The run of the job that was taken to be over; from now on it is not spoken of."""
         return self._lost.pop(job, None) if self._lost else None
 
-    def hold(self, slot: Slot, start: HeldStart) -> None:
+    def delay(self, slot: Slot, start: DelayedStart) -> None:
         """Keep a start until what runs there has ended."""
-        self._held[slot] = start
+        self._delayed[slot] = start
         self._look_ahead()
 
     def is_held(self, slot: Slot) -> bool:
         """Whether a start waits there."""
-        return slot in self._held
+        return slot in self._delayed
 
-    def holds(self, slot: Slot, job: str) -> bool:
+    def is_delayed(self, slot: Slot, job: str) -> bool:
         """Whether it is this job's start that waits there."""
-        held = self._held.get(slot)
-        return held is not None and held.job == job
+        delayed = self._delayed.get(slot)
+        return delayed is not None and delayed.job == job
 
-    def let_go(self, slot: Slot) -> HeldStart:
+    def let_go(self, slot: Slot) -> DelayedStart:
         """The start that waits there waits no longer."""
-        held = self._held.pop(slot)
+        delayed = self._delayed.pop(slot)
         self._look_ahead()
-        return held
+        return delayed
 
     def due(self, now_s: float) -> list[Slot]:
         """Where starts wait whose second has passed, the oldest first."""
-        over = [(held.time_s, slot) for slot, held in self._held.items() if _due(held) <= now_s]
+        over = [
+            (delayed.time_s, slot)
+            for slot, delayed in self._delayed.items()
+            if _due(delayed) <= now_s
+        ]
         return [slot for _, slot in sorted(over)]
 
     def save(self) -> Any:
         """Everything as plain data."""
         return {
             "jobs": [[*slot, job] for slot, job in self._jobs.items()],
-            "held": [[*slot, *held] for slot, held in self._held.items()],
+            "delayed": [[*slot, *delayed] for slot, delayed in self._delayed.items()],
             "away": [[machine, away] for machine, away in self._away.items()],
             "lost": [[job, *run] for job, run in self._lost.items()],
         }
@@ -137,14 +141,16 @@ class Slots:
     def restore(self, saved: Any) -> None:
         """Go on from what `save` gave."""
         self._jobs = {(m, name): job for m, name, job in saved["jobs"]}
-        self._held = {(m, name): HeldStart(*held) for m, name, *held in saved["held"]}
+        self._delayed = {
+            (m, name): DelayedStart(*delayed) for m, name, *delayed in saved["delayed"]
+        }
         self._away = {machine: list(away) for machine, away in saved["away"]}
         self._lost = {job: LostRun(*run) for job, *run in saved["lost"]}
         self._look_ahead()
 
     def _look_ahead(self) -> None:
-        self.due_s = min(map(_due, self._held.values()), default=inf)
+        self.due_s = min(map(_due, self._delayed.values()), default=inf)
 
 
-def _due(held: HeldStart) -> float:
-    return floor(held.time_s) + 1.0
+def _due(delayed: DelayedStart) -> float:
+    return floor(delayed.time_s) + 1.0

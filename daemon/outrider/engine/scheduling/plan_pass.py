@@ -1,4 +1,4 @@
-"""A round that the policy plans as a whole: starts, resumes, preemptions, other CPUs for runs."""
+"""A pass that the policy plans as a whole: starts, resumes, preemptions, other CPUs for runs."""
 
 from math import inf
 from typing import Final
@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from outrider.api.capabilities import Plans
 from outrider.engine.ports import PlanActuator
-from outrider.engine.scheduling.pending_jobs import PendingDecision
+from outrider.engine.scheduling.pending_queue import PendingDecision
 from outrider.engine.scheduling.placement import find_refusal
 from outrider.engine.scheduling.queue_pass import QueuePass
-from outrider.engine.scheduling.scheduling_pass import Tally
+from outrider.engine.scheduling.scheduling_pass import Runner
 from outrider.engine.state.room import Room
 from outrider.model.decisions import PREEMPT, RESUME, SHRINK, START, Choice, Move
 from outrider.model.errors import PolicyError
@@ -23,7 +23,7 @@ _STATES: Final = {
     SHRINK: (QUEUED, RUNNING),
 }
 
-MOST_ROUNDS: Final = 1000
+MOST_PLANS: Final = 1000
 """Plans at one moment that move runs and start nobody: what brings about itself never ends."""
 
 
@@ -31,20 +31,20 @@ class PlanPass(QueuePass):
     """Asks for a plan after every change, and carries out its moves one by one.
 
     Moves are changes, too: a policy must come to rest. One that moves runs to and fro at one
-    moment, `MOST_ROUNDS` times without a start, is stopped.
+    moment, `MOST_PLANS` times without a start, is stopped.
 
     Args:
-        runner: whose policy and whose line.
+        runner: whose policy and whose queue.
         policy: that policy, as one that plans.
     """
 
     asks = "plan"
 
-    def __init__(self, runner: Tally, policy: Plans) -> None:
+    def __init__(self, runner: Runner, policy: Plans) -> None:
         super().__init__(runner)
         self._planner = policy
         self._moment_s = -inf
-        self._rounds = 0
+        self._plans = 0
 
     def _decide(self) -> None:
         newcomers = self._admit()
@@ -57,22 +57,22 @@ class PlanPass(QueuePass):
             if job is not None and self._is_possible(move, job):
                 self._apply(move, job)
         if self._actuator is not None and self._moved:
-            self._count_round()
+            self._count_plan()
         for job, pending in newcomers:
             if job.state == QUEUED and pending.decided_s != site.now:
                 self._note_no_machine(job.number, pending)
 
-    def _count_round(self) -> None:
+    def _count_plan(self) -> None:
         """A plan was carried out. Raises `PolicyError` if plans follow each other without end."""
         site = self._site
-        # who starts leaves the queue, so that these rounds end by themselves
+        # who starts leaves the queue, so that these plans end by themselves
         started = any(site.jobs[number].state == QUEUED for number in self._moved)
         if started or site.now != self._moment_s:
-            self._moment_s, self._rounds = site.now, 0
-        self._rounds += 1
-        if self._rounds > MOST_ROUNDS:
+            self._moment_s, self._plans = site.now, 0
+        self._plans += 1
+        if self._plans > MOST_PLANS:
             raise PolicyError(
-                f"{self._rounds} plans at {site.now:g} s moved runs and started nobody; right "
+                f"{self._plans} plans at {site.now:g} s moved runs and started nobody; right "
                 "would be no moves where nothing but the policy's own moves happened since the last"
             )
 
@@ -117,12 +117,12 @@ class PlanPass(QueuePass):
         return self._rooms[machine]
 
     def _apply(self, move: Move, job: Job) -> None:
-        """Keep the books of this round, write it down, and have it carried out."""
+        """Reckon what the move leaves, record it, and have it carried out."""
         room = self._room(move.machine)
         if room is not None:
             self._reckon(move, job, room)
         self._moved.add(move.job)
-        pending = self._line.waiting.get(job.number)
+        pending = self._queue.waiting.get(job.number)
         if self._actuator is None and not self._is_news(move, pending):
             return
         self._write_down(move, job, pending)

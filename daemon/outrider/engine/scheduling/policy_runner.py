@@ -1,6 +1,6 @@
-"""A runner at the engine: one policy, acting or in shadow, with its own memory and chance.
+"""A policy runner: one policy, acting or in shadow, with its own queue and random stream.
 
-Every runner decides the same waiting jobs on the same view of the site: see `Round`.
+Every runner decides the same pending jobs on the same view of the site: see `SchedulingPass`.
 """
 
 from collections import Counter
@@ -12,14 +12,14 @@ from outrider.api.policy import Policy
 from outrider.engine.accounting.deferrals import Deferrals
 from outrider.engine.accounting.predictions import Predictions
 from outrider.engine.ports import Actuator
-from outrider.engine.scheduling.pending_jobs import Line, PendingDecision
+from outrider.engine.scheduling.pending_queue import PendingDecision, PendingQueue
 from outrider.engine.scheduling.per_job_pass import OrderedPass, PerJobPass
 from outrider.engine.scheduling.placement import Refusal
 from outrider.engine.scheduling.plain_data import PLAIN_KEYS, check_key, check_saved
 from outrider.engine.scheduling.plan_pass import PlanPass
 from outrider.engine.scheduling.queue_pass import QueuePass
 from outrider.engine.scheduling.ranking_pass import RankingPass
-from outrider.engine.scheduling.scheduling_pass import Record, Round
+from outrider.engine.scheduling.scheduling_pass import Record, SchedulingPass
 from outrider.engine.state.site import Site
 from outrider.model.decisions import DEFER, NOWHERE, START, UNCHOSEN
 from outrider.model.disciplines import FIRST_FIT, Discipline
@@ -29,7 +29,7 @@ from outrider.model.outcomes import EVICTED_RUN, REMOVED_RUN, Outcome
 
 
 class PolicyRunner:
-    """One policy at the engine's table.
+    """One policy that decides: it acts, or in shadow only records what it would do.
 
     Args:
         policy: who decides.
@@ -37,7 +37,7 @@ class PolicyRunner:
         reconsider_s: decision epoch where the policy has none of its own.
         strict: an error in the policy is raised (replay). Otherwise it is noted in `broken`, and
             the runner stays empty from then on while the others go on (the daemon).
-        exact: remember each job that was held, for a report that knows the truth (replay).
+        exact: remember each job that was deferred, for a report that knows the truth (replay).
         discipline: who may start before a job that does not fit: `outrider.model.disciplines`.
         is_narrow: every job asks for one CPU of any machine: whoever is first fits, and all
             disciplines are one.
@@ -63,7 +63,7 @@ class PolicyRunner:
         self.acting = acting
         own = policy.reconsider_s
         self.reconsider_s = reconsider_s if own is None else own
-        self.line = Line()
+        self.queue = PendingQueue()
         self.running: dict[int, tuple[Hashable, bool]] = {}
         self.decisions = 0
         self.starts = 0
@@ -80,16 +80,16 @@ class PolicyRunner:
         self.learns = learns
         self.subscribes = self._listener.subscribes if listens else frozenset[int]()
         self.predictions = Predictions() if predicts else None
-        self.holds = Deferrals(self.reconsider_s, exact)
-        self.longest_hold_s = 0.0
+        self.deferrals = Deferrals(self.reconsider_s, exact)
+        self.longest_ended_deferral_s = 0.0
         self.moves: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self.discipline = None if policy.decides is Decides.PLAN else discipline
-        self._round = self._round_of(FIRST_FIT if is_narrow else discipline)
-        self.plans = isinstance(self._round, PlanPass)
-        self.looks_at_runs = isinstance(self._round, QueuePass)
+        self._pass = self._pass_for(FIRST_FIT if is_narrow else discipline)
+        self.plans = isinstance(self._pass, PlanPass)
+        self.looks_at_runs = isinstance(self._pass, QueuePass)
 
-    def _round_of(self, discipline: Discipline) -> Round:
+    def _pass_for(self, discipline: Discipline) -> SchedulingPass:
         """As the policy declares that it decides."""
         policy = self.policy
         if isinstance(policy, Plans):
@@ -100,49 +100,51 @@ class PolicyRunner:
 
     # -- what happens to jobs -----------------------------------------------------------------
 
-    def enter(self, number: int) -> None:
+    def enqueue(self, number: int) -> None:
         """A job waits and must be decided: submitted, evicted or released."""
         if not self.broken:
-            self.line.enter(number)
+            self.queue.enter(number)
 
     @property
     def somebody_waits(self) -> bool:
         """Whether a machine that frees concerns anybody here."""
-        return self._round.somebody_waits
+        return self._pass.somebody_waits
 
-    def withdraw(self, number: int, site: Site) -> PendingDecision | None:
-        """A job no longer waits. Returns what stood for it."""
-        pending = self.line.waiting.pop(number, None)
+    def dequeue(self, number: int, site: Site) -> PendingDecision | None:
+        """A job no longer waits. Returns its pending decision."""
+        pending = self.queue.waiting.pop(number, None)
         if pending is None:
             return None
         if self.looks_at_runs:
             self._withdrew(pending, site)
         now = site.now
-        if pending.held_s or pending.hold_since_s is not None:
-            pending.end_hold(now)
-            self.longest_hold_s = max(self.longest_hold_s, pending.held_s)
-            self.holds.add(number, pending.held_s)
+        if pending.deferred_before_s or pending.deferred_since_s is not None:
+            pending.end_deferral(now)
+            self.longest_ended_deferral_s = max(
+                self.longest_ended_deferral_s, pending.deferred_before_s
+            )
+            self.deferrals.add(number, pending.deferred_before_s)
         return pending
 
     def changed(self, job: Job, site: Site) -> None:
-        """A job is declared anew; if it waits, it keeps its place in line."""
-        pending = self.line.waiting.get(job.number)
+        """A job is declared anew; if it waits, it keeps its place in the queue."""
+        pending = self.queue.waiting.get(job.number)
         if pending is None or not self.looks_at_runs or self.broken:
             return
         try:
-            self._round.changed(job, pending, site)
+            self._pass.changed(job, pending, site)
         except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
             self._fail(error)
 
     def _withdrew(self, pending: PendingDecision, site: Site) -> None:
         try:
-            self._round.withdrew(pending, site)
+            self._pass.on_dequeue(pending, site)
         except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
             self._fail(error)
 
     def started(self, job: Job, site: Site) -> None:
         """A run began, by this policy's choice or, in shadow, by the batch system's."""
-        pending = self.withdraw(job.number, site)
+        pending = self.dequeue(job.number, site)
         on_policy = self.acting
         if not self.acting and pending is not None and pending.action:
             cluster = site.machine_cluster[job.machine]
@@ -151,7 +153,7 @@ class PolicyRunner:
                 self.agreed += on_policy
                 self.disagreed += not on_policy
                 if pending.action == DEFER:
-                    self.holds.cut_short(job.number)
+                    self.deferrals.cut_short(job.number)
         if self.learns and not self.broken:
             try:
                 key = self.policy.group_key(job, site)
@@ -169,19 +171,19 @@ class PolicyRunner:
                 self._fail(error)
 
     def judge(self, job: Job, ending: str, reason: str, run_s: float, now: float) -> None:
-        """A run ended: hold what was predicted, and a hold before it, against what happened."""
+        """A run ended: judge its prediction, and a deferral before it, by what happened."""
         if self.predictions is not None:
             self.predictions.score(job.number, ending, reason, run_s, now)
         if ending is not EVICTED_RUN:
-            self.holds.end(job.number, ending)
+            self.deferrals.end(job.number, ending)
 
     def deferred_s(self, now: float) -> dict[int, float]:
         """For how long the jobs that wait were deferred until now, by number."""
-        return {number: s.deferred_s(now) for number, s in self.line.waiting.items()}
+        return {number: s.deferred_s(now) for number, s in self.queue.waiting.items()}
 
     def longest_deferral_s(self, now: float) -> float:
         """For how long any job was deferred, those that wait until now included."""
-        return max(self.longest_hold_s, *self.deferred_s(now).values(), 0.0)
+        return max(self.longest_ended_deferral_s, *self.deferred_s(now).values(), 0.0)
 
     def calibration(self, now: float) -> dict[str, Any] | None:
         """How true its predictions were until now; None where the policy predicts nothing."""
@@ -206,10 +208,10 @@ class PolicyRunner:
 
     def removed(self, job: Job, reason: str, site: Site) -> float | None:
         """A job left the queue without running."""
-        pending = self.withdraw(job.number, site)
+        pending = self.dequeue(job.number, site)
         if pending is not None and pending.action == DEFER:
-            self._round.note_end(job.number, reason)
-        self.holds.end(job.number, REMOVED_RUN)
+            self._pass.note_end(job.number, reason)
+        self.deferrals.end(job.number, REMOVED_RUN)
         if not self.learns:
             return None
         now = site.now
@@ -282,38 +284,38 @@ class PolicyRunner:
         if self.strict:
             raise PolicyError(text) from error
         self.broken = text
-        self.line.clear()
-        self._round.clear()
+        self.queue.clear()
+        self._pass.clear()
         self.running.clear()
         if self.predictions is not None:
             self.predictions.open.clear()
 
-    # -- a round ------------------------------------------------------------------------------
+    # -- a pass -------------------------------------------------------------------------------
 
     def next_look_s(self, number: int) -> float | None:
         """When a waiting job is decided again; None: as soon as a machine frees, or never."""
-        pending = self.line.waiting.get(number)
+        pending = self.queue.waiting.get(number)
         if pending is None or pending.decided_s is None or pending.reason in UNCHOSEN:
             return None
         due_s = pending.decided_s + self.reconsider_s
-        if pending.hold_since_s is not None:
-            guard_s = pending.hold_since_s + self.policy.max_defer_s - pending.held_s
+        if pending.deferred_since_s is not None:
+            guard_s = pending.deferred_since_s + self.policy.max_defer_s - pending.deferred_before_s
             due_s = min(due_s, guard_s)
         return due_s
 
     def join(self, site: Site, actuator: Actuator, record: Record) -> None:
-        """Come to an engine's table; in shadow nothing goes to the actuator."""
-        self._round.join(site, actuator if self.acting else None, record)
+        """Bind to an engine; in shadow nothing goes to the actuator."""
+        self._pass.join(site, actuator if self.acting else None, record)
 
-    def round(self, now: float) -> float:
-        """Decide what is due; returns when somebody is due again, `NEVER` if nobody is held."""
-        line = self.line
-        line.release(now)
+    def run_pass(self, now: float) -> float:
+        """Decide what is due; returns when a job is due again, `NEVER` if none is deferred."""
+        queue = self.queue
+        queue.release(now)
         try:
-            self._round.decide_due()
+            self._pass.decide_due()
         except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
             self._fail(error)
-        return line.next_due_s()
+        return queue.next_due_s()
 
     # -- snapshots ----------------------------------------------------------------------------
 
@@ -331,16 +333,16 @@ class PolicyRunner:
         return {
             "policy": learned,
             "rng": [state[0], list(state[1]), state[2]],
-            "line": self.line.save(),
-            "queue": self._round.save(),
+            "queue": self.queue.save(),
+            "columns": self._pass.save(),
             "moves": dict(self.moves),
             "refused": dict(self.refused),
             "running": [[number, key, on] for number, (key, on) in self.running.items()],
             "predictions": None if self.predictions is None else self.predictions.save(),
-            "holds": self.holds.save(),
+            "deferrals": self.deferrals.save(),
             "broken": self.broken,
             "counts": [self.decisions, self.starts, self.agreed, self.disagreed, self.reward_n],
-            "sums": [self.reward_sum, self.longest_hold_s],
+            "sums": [self.reward_sum, self.longest_ended_deferral_s],
         }
 
     def _learned_state(self, site: Site) -> dict[str, Any]:
@@ -364,21 +366,21 @@ class PolicyRunner:
             return False
         version, numbers, gauss = saved["rng"]
         self.policy.rng.setstate((version, tuple(numbers), gauss))
-        self.line.restore(saved["line"], clusters)
-        queue = saved.get("queue") or {}
-        self._round.restore(queue, site)
-        if bool(queue) != self.looks_at_runs:  # another kind of round was saved: its rule changed
-            self.line.decide_anew(START if self.acting else "")
+        self.queue.restore(saved["queue"], clusters)
+        columns = saved.get("columns") or {}
+        self._pass.restore(columns, site)
+        if bool(columns) != self.looks_at_runs:  # another kind of pass was saved: its rule changed
+            self.queue.decide_anew(START if self.acting else "")
         self.moves = Counter(saved.get("moves", {}))
         self.refused = Counter(saved["refused"])
         if self.learns:  # it may have been saved by a release of the policy that did
             self.running = {number: (_hashable(key), on) for number, key, on in saved["running"]}
         if self.predictions is not None and saved["predictions"] is not None:
             self.predictions.restore(saved["predictions"])
-        self.holds.restore(saved["holds"])
+        self.deferrals.restore(saved["deferrals"])
         self.broken = saved["broken"]
         self.decisions, self.starts, self.agreed, self.disagreed, self.reward_n = saved["counts"]
-        self.reward_sum, self.longest_hold_s = saved["sums"]
+        self.reward_sum, self.longest_ended_deferral_s = saved["sums"]
         return True
 
 

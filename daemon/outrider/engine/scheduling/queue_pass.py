@@ -1,33 +1,33 @@
-"""What rounds over the whole queue share: who stands in it, as columns that policies read."""
+"""What passes over the whole queue share: its jobs, as columns that policies read."""
 
 from typing import Any
 
 from outrider.api.capabilities import Orders, SeesQueue
-from outrider.engine.scheduling.pending_jobs import PendingDecision
+from outrider.engine.scheduling.pending_queue import PendingDecision
 from outrider.engine.scheduling.queue_columns import QueueColumns
-from outrider.engine.scheduling.scheduling_pass import Round, Tally
+from outrider.engine.scheduling.scheduling_pass import Runner, SchedulingPass
 from outrider.engine.state.site import Site
 from outrider.model.jobs import Job
 
 
-class QueuePass(Round):
-    """A round whose policy sees all waiting jobs at once.
+class QueuePass(SchedulingPass):
+    """A pass whose policy sees all pending jobs at once.
 
     Attributes:
-        table: they, one row each.
+        table: those jobs, one row each.
     """
 
-    def __init__(self, runner: Tally) -> None:
+    def __init__(self, runner: Runner) -> None:
         super().__init__(runner)
         self._orders = runner.policy if isinstance(runner.policy, Orders) else None
         self._observer = runner.policy if isinstance(runner.policy, SeesQueue) else None
         self.table = QueueColumns()
 
     def _admit(self) -> list[tuple[Job, PendingDecision]]:
-        """Those who are due: who got in line takes a row, who rested has one. Returns them."""
+        """Take the jobs that are due; one that is new in the queue gets its row."""
         site, observer = self._site, self._observer
         due = []
-        for number, pending in self._line.take_fresh():
+        for number, pending in self._queue.take_fresh():
             job = site.jobs[number]
             if self.table.at(pending.stamp) is None:
                 self.table.add(job, pending.stamp, site.now, self._order(job, site))
@@ -41,16 +41,16 @@ class QueuePass(Round):
         return 0.0 if self._orders is None else self._orders.order(job, site)
 
     def _is_due(self, number: int) -> None:
-        """A job is to be decided in this round."""
+        """A job is to be decided in this pass."""
 
-    def withdrew(self, pending: PendingDecision, site: Site) -> None:
-        """A job is no longer in line."""
+    def on_dequeue(self, pending: PendingDecision, site: Site) -> None:
+        """A job left the queue."""
         job = self.table.remove(pending.stamp)
         if job is not None and self._observer is not None:
             self._observer.on_dequeue(job, site)
 
     def changed(self, job: Job, pending: PendingDecision, site: Site) -> None:
-        """A job in line is declared anew: to its policy as if it left and came back."""
+        """A job in the queue is declared anew: to its policy as if it left and came back."""
         if self.table.at(pending.stamp) is None:
             return
         observer = self._observer
@@ -61,8 +61,8 @@ class QueuePass(Round):
             observer.on_enqueue(job, site)
 
     def leave(self, job: Job, pending: PendingDecision) -> None:
-        """A job is carried out of the line: what follows in this round no longer sees it."""
-        self.withdrew(pending, self._site)
+        """A move took the job out of the queue: what follows in this pass no longer sees it."""
+        self.on_dequeue(pending, self._site)
 
     @property
     def somebody_waits(self) -> bool:
@@ -70,7 +70,7 @@ class QueuePass(Round):
         return bool(self.table.jobs)
 
     def clear(self) -> None:
-        """Everybody goes."""
+        """Forget all jobs."""
         self.table = QueueColumns()
 
     def save(self) -> dict[str, Any]:

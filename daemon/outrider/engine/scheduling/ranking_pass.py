@@ -1,4 +1,4 @@
-"""A pass over the whole queue: all that wait are ranked, and the first in line start.
+"""A pass over the whole queue: all that wait are ranked, and the first of them start.
 
 Who may pass a job that does not fit now is the queue discipline's to say (`promises`), whatever the
 order. Nobody waits behind a job that its policy defers, or that fits on no machine that is open.
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.api.capabilities import Ranks
-from outrider.engine.scheduling.pending_jobs import PendingDecision
+from outrider.engine.scheduling.pending_queue import PendingDecision
 from outrider.engine.scheduling.placement import fits_an_open_machine
 from outrider.engine.scheduling.queue_pass import QueuePass
 from outrider.engine.scheduling.reservations import Promises, promises_of
-from outrider.engine.scheduling.scheduling_pass import Tally
+from outrider.engine.scheduling.scheduling_pass import Runner
 from outrider.engine.state.site import Site
 from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice
 from outrider.model.jobs import Job
@@ -27,11 +27,11 @@ class RankingPass(QueuePass):
     """Ranks every waiting job whenever a CPU is free, and starts the first that fit.
 
     Args:
-        runner: whose policy and whose line.
+        runner: whose policy and whose queue.
         discipline: one of `outrider.model.disciplines`.
     """
 
-    def __init__(self, runner: Tally, discipline: str) -> None:
+    def __init__(self, runner: Runner, discipline: str) -> None:
         super().__init__(runner)
         self._promises = promises_of(discipline)
         self._ranks = runner.policy if isinstance(runner.policy, Ranks) else None
@@ -102,16 +102,16 @@ class RankingPass(QueuePass):
 
     def _may_pass(self, job: Job, promises: Promises) -> bool:
         """A job does not fit now: whether others may start before it."""
-        self._note_no_machine(job.number, self._line.waiting[job.number])
+        self._note_no_machine(job.number, self._queue.waiting[job.number])
         return not fits_an_open_machine(self._site, job.spec) or promises.wait(job)
 
     def _place(self, job: Job, promises: Promises) -> Choice:
         """Where a job may start now; if its policy keeps it, it rests."""
-        pending = self._line.waiting[job.number]
+        pending = self._queue.waiting[job.number]
         choice = self._ask(job, pending, promises.allows(job))
         if choice.machine == NOWHERE and choice.reason != NO_MACHINE:
             self._resting.add(job.number)
-            self._keep(job.number, pending, choice)
+            self._defer(job.number, pending, choice)
         return choice
 
     def _places(self) -> NDArray[np.float64]:
@@ -130,7 +130,7 @@ class RankingPass(QueuePass):
 
     def _begin(self, job: Job, choice: Choice, promises: Promises) -> None:
         """Start a job."""
-        pending = self._line.waiting[job.number]
+        pending = self._queue.waiting[job.number]
         self._note_start(job, pending, choice)
         promises.begin(job, choice.machine)
         if self._actuator is None:
@@ -143,12 +143,12 @@ class RankingPass(QueuePass):
     def _is_due(self, number: int) -> None:
         self._resting.discard(number)
 
-    def withdrew(self, pending: PendingDecision, site: Site) -> None:
+    def on_dequeue(self, pending: PendingDecision, site: Site) -> None:
         """A job is no longer in line."""
         job = self.table.at(pending.stamp) if self._resting else None
         if job is not None:
             self._resting.discard(job.number)
-        super().withdrew(pending, site)
+        super().on_dequeue(pending, site)
 
     def clear(self) -> None:
         """Everybody goes."""

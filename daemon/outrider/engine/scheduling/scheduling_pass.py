@@ -14,7 +14,7 @@ from outrider.api.capabilities import Groups
 from outrider.api.policy import Policy
 from outrider.engine.ports import Actuator
 from outrider.engine.scheduling.open_places import OpenPlaces
-from outrider.engine.scheduling.pending_jobs import Line, PendingDecision
+from outrider.engine.scheduling.pending_queue import PendingDecision, PendingQueue
 from outrider.engine.scheduling.placement import PROMISED, Possible, Refusal, find_refusal
 from outrider.engine.scheduling.plain_data import check_key, check_scores
 from outrider.engine.state.machines import FREE
@@ -32,15 +32,15 @@ from outrider.model.jobs import Job
 from outrider.model.resources import Resources
 
 GUARD: Final = "guard"
-SHORTEST_HOLD_S: Final = 1.0
+SHORTEST_DEFERRAL_S: Final = 1.0
 
 
-class Tally(Protocol):
+class Runner(Protocol):
     """Who decides, and counts it: the runner."""
 
     name: str
     policy: Policy
-    line: Line
+    queue: PendingQueue
     reconsider_s: float
     decisions: int
     starts: int
@@ -61,27 +61,27 @@ Record = Callable[[Decision], None]
 """Takes every decision: it is written down, carried out, or both."""
 
 
-class Round:
+class SchedulingPass:
     """Decides what is due for one runner, again and again.
 
     Args:
-        runner: whose policy and whose line.
+        runner: whose policy and whose queue.
     """
 
     asks = "choose"
     """The policy's method that decides, as errors name it."""
 
-    def __init__(self, runner: Tally) -> None:
+    def __init__(self, runner: Runner) -> None:
         self._runner = runner
         self._policy = runner.policy
-        self._line = runner.line
+        self._queue = runner.queue
         self._is_guarded = runner.policy.max_defer_s < inf
         self._groups = runner.policy if isinstance(runner.policy, Groups) else None
         self._evaluations: dict[Hashable, Any] = {}
         self._reserved_resources: list[tuple[int, Resources]] = []
 
     def join(self, site: Site, actuator: Actuator | None, record: Record) -> None:
-        """Come to an engine's table, before the first decision.
+        """Bind to an engine, before the first decision.
 
         Args:
             site: the view.
@@ -92,7 +92,7 @@ class Round:
         self._possible = Possible(site)
 
     def decide_due(self) -> None:
-        """Decide everything that is due; nobody chooses the same CPUs twice."""
+        """Decide everything that is due; no CPU is chosen twice."""
         try:
             self._decide()
         finally:
@@ -109,23 +109,23 @@ class Round:
     def _decide(self) -> None:
         raise NotImplementedError
 
-    def withdrew(self, pending: PendingDecision, site: Site) -> None:
-        """A job is no longer in line."""
+    def on_dequeue(self, pending: PendingDecision, site: Site) -> None:
+        """A job left the queue."""
 
     def changed(self, job: Job, pending: PendingDecision, site: Site) -> None:
-        """A job in line is declared anew."""
+        """A job in the queue is declared anew."""
 
     @property
     def somebody_waits(self) -> bool:
         """Whether a machine that frees concerns anybody here."""
-        line = self._line
-        return bool(line.blocked or line.ranked)
+        queue = self._queue
+        return bool(queue.blocked or queue.ranked)
 
     def clear(self) -> None:
-        """Everybody goes."""
+        """Forget all jobs."""
 
     def save(self) -> dict[str, Any]:
-        """What it keeps beside the line, as plain data."""
+        """What it keeps beside the queue, as plain data."""
         return {}
 
     def restore(self, saved: dict[str, Any], site: Site) -> None:
@@ -137,8 +137,8 @@ class Round:
         """What the policy says of one job.
 
         It is asked only if the job may start somewhere, and where it may is all that it sees. A
-        choice that is impossible all the same is refused. A job that may not be kept any more, and
-        is, starts on a machine drawn from those.
+        choice that is impossible all the same is refused. A job that may not be deferred any more,
+        and is, starts on a machine drawn from those.
         """
         site, policy, evaluation = self._site, self._policy, None
         view: Site | OpenPlaces = site
@@ -148,7 +148,7 @@ class Round:
                 return Choice(NOWHERE, NO_MACHINE)
         if self._groups is not None:
             evaluation = self._evaluate(job, view, self._groups)
-        may_defer = not self._is_guarded or self._left_s(pending) >= SHORTEST_HOLD_S
+        may_defer = not self._is_guarded or self._left_s(pending) >= SHORTEST_DEFERRAL_S
         choice = policy.choose(job, evaluation, view, may_defer)
         machine = choice.machine
         if machine == NOWHERE:
@@ -159,10 +159,10 @@ class Round:
         return choice
 
     def _left_s(self, pending: PendingDecision) -> float:
-        """For how many seconds more the policy may keep a job queued by choice."""
-        left_s = self._policy.max_defer_s - pending.held_s
-        if pending.hold_since_s is not None:
-            left_s -= self._site.now - pending.hold_since_s
+        """For how many seconds more the policy may defer a job."""
+        left_s = self._policy.max_defer_s - pending.deferred_before_s
+        if pending.deferred_since_s is not None:
+            left_s -= self._site.now - pending.deferred_since_s
         return left_s
 
     def _evaluate(self, job: Job, view: Site | OpenPlaces, groups: Groups) -> Any:
@@ -195,32 +195,32 @@ class Round:
             return Choice(NOWHERE, reason, None, choice.scores)
         return Choice(view.draw(self._policy.rng), GUARD)
 
-    def _keep(self, number: int, pending: PendingDecision, choice: Choice) -> None:
-        """It stays queued by choice, and is due again a decision epoch later."""
+    def _defer(self, number: int, pending: PendingDecision, choice: Choice) -> None:
+        """It is deferred, and due again a decision epoch later."""
         now, reconsider_s = self._site.now, self._runner.reconsider_s
         left_s = self._left_s(pending)
-        if pending.hold_since_s is None:
-            pending.hold_since_s = now
+        if pending.deferred_since_s is None:
+            pending.deferred_since_s = now
         if left_s < reconsider_s:
-            self._line.hold_shorter(number, pending, now + left_s)
+            self._queue.defer_shorter(number, pending, now + left_s)
         else:
-            self._line.hold(number, pending, now + reconsider_s)
+            self._queue.defer(number, pending, now + reconsider_s)
         pending.decided_s = now
-        self._note_keep(number, pending, choice)
+        self._note_deferral(number, pending, choice)
 
     # -- what is written down -----------------------------------------------------------------
 
     def _note_no_machine(self, number: int, pending: PendingDecision) -> None:
         """It waits for a machine, or for one that the site does not have."""
         site = self._site
-        pending.end_hold(site.now)
+        pending.end_deferral(site.now)
         job = site.jobs[number]
         reason = NO_MACHINE if job.is_plain or self._possible(job.spec) else IMPOSSIBLE
         if pending.action != DEFER or pending.reason != reason:
             pending.decided_s = site.now
-            self._note_keep(number, pending, Choice(NOWHERE, reason))
+            self._note_deferral(number, pending, Choice(NOWHERE, reason))
 
-    def _note_keep(self, number: int, pending: PendingDecision, choice: Choice) -> None:
+    def _note_deferral(self, number: int, pending: PendingDecision, choice: Choice) -> None:
         reason = choice.reason
         if pending.action != DEFER or pending.reason != reason:
             pending.action, pending.reason, pending.cluster = DEFER, reason, NOWHERE
@@ -230,8 +230,8 @@ class Round:
         """It starts; in shadow it would, and is not written down again while that stands."""
         site, actuator, machine = self._site, self._actuator, choice.machine
         cpus, cluster, now = job.spec.cpus, site.machine_cluster[machine], site.now
-        if pending.hold_since_s is not None:
-            pending.end_hold(now)
+        if pending.deferred_since_s is not None:
+            pending.end_deferral(now)
         site.reserve(machine, cpus)
         if not job.is_plain and job.spec.resources is not None:
             site.resources.take(machine, job.spec.resources)
@@ -247,7 +247,7 @@ class Round:
             actuator.start(job.number, machine)
 
     def note_end(self, number: int, reason: str) -> None:
-        """A job that was kept queued left without running."""
+        """A deferred job left without running."""
         self._record_decision(number, DEFER, 0, Choice(NOWHERE, f"ended_{reason}"))
 
     def _record_decision(self, number: int, action: str, cpus: int, choice: Choice) -> None:

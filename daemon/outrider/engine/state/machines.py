@@ -2,7 +2,7 @@
 
 Machines and clusters are numbers into flat lists; names stay at the edge. A machine is `usable`
 when neither its owner nor an administrator keeps jobs away, and `free` when it also has a CPU
-left; inside a round it may be reserved. Counts per cluster are kept eagerly, and a free machine
+left; inside a pass it may be reserved. Counts per cluster are kept eagerly, and a free machine
 is drawn by rejection: never from a list of all free machines, which would have to be kept.
 """
 
@@ -24,7 +24,7 @@ from outrider.model.machines import MachineSpec
 _TRIES = 32
 
 SHUT, FREE, TAKEN, RESERVED = range(4)
-"""No job may start there; one may; all CPUs run jobs; the last of them are promised in a round."""
+"""No job may start there; one may; all CPUs run jobs; the last of them are promised in a pass."""
 
 
 class Machines:
@@ -36,7 +36,7 @@ class Machines:
     Attributes:
         now: event time, seconds.
         widest: most CPUs that any machine ever had.
-        busy: CPUs that run jobs or are reserved in this round, by machine.
+        busy: CPUs that run jobs or are reserved in this pass, by machine.
         state: of each machine, one of `SHUT`, `FREE`, `TAKEN`, `RESERVED`.
         free_since: machines on which a job may start, and since when.
         resources: what machines declare besides CPUs, and what runs use of it.

@@ -191,7 +191,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         policy=SITE,
         why=WHYS,
     ),
-    # -- predictions and holds, judged afterwards ---------------------------------------------
+    # -- predictions and deferrals, judged afterwards ---------------------------------------------
     _counter(
         "prediction_runs_total",
         "Runs whose eviction a policy predicted, by the probability it gave and by their end.",
@@ -225,13 +225,13 @@ METRICS: Final[tuple[Metric, ...]] = (
         window=WINDOWS,
     ),
     _counter(
-        "held_jobs_total",
+        "deferred_jobs_total",
         "Jobs that a policy kept queued by choice, or in shadow would have, by how they ended.",
         policy=SITE,
         later=LATER,
     ),
     _counter(
-        "hold_seconds_total",
+        "deferred_seconds_total",
         "Seconds for which those jobs were kept queued by choice.",
         policy=SITE,
         later=LATER,

@@ -139,8 +139,8 @@ class MetricsExporter:
             for why in WHYS:
                 put("placements_refused_total", runner.refused[why], runner.name, why)
             for later in LATER:
-                put("held_jobs_total", runner.holds.jobs[later], runner.name, later)
-                put("hold_seconds_total", runner.holds.seconds[later], runner.name, later)
+                put("deferred_jobs_total", runner.deferrals.jobs[later], runner.name, later)
+                put("deferred_seconds_total", runner.deferrals.seconds[later], runner.name, later)
             if runner.predictions is not None:
                 self._predictions(runner.name, runner.predictions)
 

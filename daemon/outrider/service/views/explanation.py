@@ -14,7 +14,7 @@ from outrider.service.views.sentence import moment
 def jobs_meant(core: Core, short: str) -> list[str]:
     """Names of the jobs here that a short form can mean."""
     normaliser = core.merger.normaliser
-    names = (normaliser.job_names[track.number] for track in normaliser.jobs.values())
+    names = (normaliser.job_names[history.number] for history in normaliser.jobs.values())
     return [name for name in names if stands_for(short, name)]
 
 
@@ -26,8 +26,8 @@ def explain(core: Core, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]
         name: the job.
         rows: its ledger rows, oldest first. Scores, propensities and sequence numbers are theirs.
     """
-    track = core.merger.normaliser.known_by(name)
-    job = None if track is None else core.site.jobs.get(track.number)
+    history = core.merger.normaliser.known_by(name)
+    job = None if history is None else core.site.jobs.get(history.number)
     if job is None:
         return None
     latest = {row["policy"]: row for row in rows}
@@ -72,7 +72,7 @@ def explain_from_rows(config: Config, name: str, rows: list[dict[str, Any]]) -> 
 def _pending_decision(
     core: Core, runner: PolicyRunner, job: Job, row: dict[str, Any]
 ) -> dict[str, Any]:
-    pending = runner.line.waiting.get(job.number)
+    pending = runner.queue.waiting.get(job.number)
     place = NOWHERE if pending is None else pending.cluster
     return {
         "name": runner.name,

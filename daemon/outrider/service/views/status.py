@@ -102,13 +102,13 @@ def _policy(core: Core, runner: PolicyRunner) -> dict[str, Any]:
         "agreement_ratio": runner.agreed / asked if asked else None,
         "reward_mean": runner.reward_sum / runner.reward_n if runner.reward_n else None,
         "reward_n": runner.reward_n,
-        "longest_hold_s": runner.longest_hold_s,
+        "longest_deferral_s": runner.longest_ended_deferral_s,
         "reconsider_s": runner.reconsider_s,
         "broken": runner.broken or None,
         "refused": dict(runner.refused),
         "learned": runner.learned(core.site),
         "calibration": runner.calibration(core.now_s),
-        "held": runner.holds.report(),
+        "deferred": runner.deferrals.report(),
     }
 
 

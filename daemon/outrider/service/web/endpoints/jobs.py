@@ -58,13 +58,13 @@ def jobs(core: Core, limit: int, state: str | None) -> Answer:
     normaliser, site = core.merger.normaliser, core.site
     rows: list[dict[str, Any]] = []
     total = 0
-    for track in normaliser.jobs.values():
-        job = site.jobs.get(track.number)
+    for history in normaliser.jobs.values():
+        job = site.jobs.get(history.number)
         if job is None or (state is not None and JOB_STATE_NAMES[job.state] != state):
             continue
         total += 1
         if len(rows) < limit:
-            rows.append(_job_row(core, normaliser.job_names[track.number], job))
+            rows.append(_job_row(core, normaliser.job_names[history.number], job))
     return {"mode": core.config.mode, "now_s": core.now_s, "jobs": rows, "total": total}
 
 
@@ -88,7 +88,7 @@ def _job_row(core: Core, name: str, job: Job) -> dict[str, Any]:
         "pending": {
             runner.name: {"action": pending.action, "reason": pending.reason}
             for runner in core.runners
-            if (pending := runner.line.waiting.get(job.number)) is not None
+            if (pending := runner.queue.waiting.get(job.number)) is not None
         },
     }
 

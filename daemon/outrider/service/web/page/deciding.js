@@ -25,8 +25,8 @@ export function drawPolicies(s) {
     ...actions.map((action) => `would ${action}`),
     "Same cluster as was done",
     "Mean reward",
-    "Longest hold",
-    "Jobs held, later",
+    "Longest deferral",
+    "Deferred jobs, later",
     "Looks again after",
   ];
   keyed(
@@ -86,8 +86,8 @@ export function drawPolicies(s) {
         policy.reward_n
           ? `${known(policy.reward_mean) ? significant(policy.reward_mean) : UNKNOWN} over ${number(policy.reward_n)}`
           : "none yet",
-        duration(policy.longest_hold_s),
-        policy.held ? list(policy.held.jobs) : UNKNOWN,
+        duration(policy.longest_deferral_s),
+        policy.deferred ? list(policy.deferred.jobs) : UNKNOWN,
         duration(policy.reconsider_s),
       ];
       while (row.children.length > cells.length + 1) row.lastChild.remove();

@@ -1,4 +1,4 @@
-"""The shape of what a policy predicted, and held, beside what happened.
+"""The shape of what a policy predicted, and deferred, beside what happened.
 
 It follows the rules of `outrider.service.web.shapes.values`.
 """
@@ -70,8 +70,8 @@ class Calibration(Struct):
     run_s: RunScores
 
 
-class HeldJobs(Struct):
-    """Jobs kept queued by choice, or in shadow would have been, by how they ended later."""
+class DeferredJobs(Struct):
+    """Jobs that the policy deferred, or in shadow would have, by how they ended later."""
 
     jobs: Counts
-    hold_s: dict[str, float]
+    defer_s: dict[str, float]

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from outrider.model.disciplines import Discipline
-from outrider.service.web.shapes.calibration import Calibration, HeldJobs
+from outrider.service.web.shapes.calibration import Calibration, DeferredJobs
 from outrider.service.web.shapes.values import Count, Counts, Mode, Unknown
 
 
@@ -128,7 +128,7 @@ class PolicyStatus(Struct):
     agreement_ratio: Unknown
     reward_mean: Unknown
     reward_n: Count
-    longest_hold_s: Unknown
+    longest_deferral_s: Unknown
     reconsider_s: Unknown
     learned: Learned | None
     broken: Annotated[
@@ -137,7 +137,7 @@ class PolicyStatus(Struct):
     calibration: Annotated[
         Calibration | None, Meta(description="Null: the policy predicts nothing.")
     ] = None
-    held: HeldJobs | None = None
+    deferred: DeferredJobs | None = None
     refused: Annotated[
         Counts,
         Meta(description="Starts that it chose and that were impossible, by why."),

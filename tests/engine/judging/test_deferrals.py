@@ -25,11 +25,11 @@ def test_good_and_bad_jobs_that_were_held_are_counted_and_the_hours_of_the_good_
     campus = make_campus([0] * 6, jobs, end_s=DAY_S)
     report = Play(campus, [holder(three=3, seven=7)]).report
     assert report["jobs"]["completed"] == 3
-    delay = report["holds"].pop("good_delay_h")
-    assert report["holds"] == {
-        "held": 4,
-        "held_bad": 2,
-        "held_good": 2,
+    delay = report["deferrals"].pop("good_delay_h")
+    assert report["deferrals"] == {
+        "deferred": 4,
+        "deferred_bad": 2,
+        "deferred_good": 2,
         "bad": 3,
         "good": 3,
         "precision": pytest.approx(2 / 4),
@@ -41,10 +41,10 @@ def test_good_and_bad_jobs_that_were_held_are_counted_and_the_hours_of_the_good_
 def test_a_policy_that_holds_nobody_held_nobody() -> None:
     jobs = [Work(0.0, 600.0), Work(0.0, None, HOUR_S)]
     campus = make_campus([0], jobs, end_s=DAY_S)  # one machine: the second waits, which is no hold
-    assert Play(campus, [MAKERS["fifo"]()]).report["holds"] == {
-        "held": 0,
-        "held_bad": 0,
-        "held_good": 0,
+    assert Play(campus, [MAKERS["fifo"]()]).report["deferrals"] == {
+        "deferred": 0,
+        "deferred_bad": 0,
+        "deferred_good": 0,
         "bad": 1,
         "good": 1,
         "precision": None,
@@ -61,27 +61,27 @@ def test_holds_between_two_runs_add_up() -> None:
     campus = make_campus([0], [Work(0.0, 2 * HOUR_S)], [stay], end_s=DAY_S)
     report = Play(campus, [policy]).report
     assert report["evictions"]["owner"] == 1
-    assert report["holds"]["held_good"] == 1
-    assert report["holds"]["good_delay_h"]["sum"] == pytest.approx(5.0)
+    assert report["deferrals"]["deferred_good"] == 1
+    assert report["deferrals"]["good_delay_h"]["sum"] == pytest.approx(5.0)
     assert report["defer_s"]["max"] == pytest.approx(3 * HOUR_S)
 
 
 def test_a_hold_that_goes_on_at_the_end_counts_until_then() -> None:
     campus = make_campus([0], [Work(HOUR_S, 600.0, vo="late")], end_s=6 * HOUR_S)
-    holds = Play(campus, [holder(late=100)]).report["holds"]
+    holds = Play(campus, [holder(late=100)]).report["deferrals"]
     assert holds["good_delay_h"]["max"] == pytest.approx(5.0)
 
 
 def test_a_hold_shorter_than_a_decision_epoch_is_none() -> None:
     jobs = [Work(0.0, None, 0.9 * HOUR_S, vo="long"), Work(0.0, None, 1.1 * HOUR_S, vo="long")]
-    holds = Play(make_campus([0, 0], jobs, end_s=DAY_S), [holder(long=5)]).report["holds"]
-    assert (holds["held"], holds["bad"], holds["recall"]) == (1, 2, 0.5)
+    holds = Play(make_campus([0, 0], jobs, end_s=DAY_S), [holder(long=5)]).report["deferrals"]
+    assert (holds["deferred"], holds["bad"], holds["recall"]) == (1, 2, 0.5)
 
 
 def test_jobs_submitted_after_the_end_are_neither_bad_nor_good() -> None:
     jobs = [Work(0.0, 600.0), Work(2 * HOUR_S, None, 3 * HOUR_S), Work(9 * HOUR_S, None)]
     campus = make_campus([0, 0], jobs, end_s=DAY_S)
-    holds = Play(campus, [MAKERS["fifo"]()], until_s=5 * HOUR_S).report["holds"]
+    holds = Play(campus, [MAKERS["fifo"]()], until_s=5 * HOUR_S).report["deferrals"]
     assert (holds["good"], holds["bad"]) == (1, 1)
 
 
@@ -109,9 +109,9 @@ def test_live_a_held_job_that_completes_was_good_and_one_that_is_removed_was_not
     assert [job for job, _ in site.starts] == [1, 2]
     site.complete(1)
     site.tell(ev.REMOVED, 2, "killed")  # held 4 h, then ended by somebody
-    assert site.runner.holds.report() == {
+    assert site.runner.deferrals.report() == {
         "jobs": {"completed": 1, "removed": 2},
-        "hold_s": {"completed": 4 * HOUR_S, "removed": 5 * HOUR_S},
+        "defer_s": {"completed": 4 * HOUR_S, "removed": 5 * HOUR_S},
     }
 
 
@@ -122,14 +122,14 @@ def test_in_shadow_a_hold_lasts_until_the_batch_system_starts_the_job() -> None:
     incumbent.until_s = lambda job: 2 * HOUR_S if job.number == 1 else 0.0
     campus = make_campus([0, 0, 0], jobs, end_s=DAY_S)
     play = Play(campus, [incumbent, holder(all=100), eager])
-    assert play.runners[1].holds.report() == {
+    assert play.runners[1].deferrals.report() == {
         "jobs": {"completed": 2, "removed": 1},
-        "hold_s": {"completed": pytest.approx(2 * HOUR_S), "removed": 0.0},
+        "defer_s": {"completed": pytest.approx(2 * HOUR_S), "removed": 0.0},
     }
-    assert play.runners[2].holds.report()["jobs"] == {"completed": 0, "removed": 0}
+    assert play.runners[2].deferrals.report()["jobs"] == {"completed": 0, "removed": 0}
 
 
 def test_in_shadow_waiting_for_a_machine_is_no_hold() -> None:
     campus = make_campus([0], [Work(0.0, 3 * HOUR_S), Work(10.0, 600.0)], end_s=DAY_S)
     play = Play(campus, [MAKERS["fifo"](), holder()])
-    assert play.runners[1].holds.report()["jobs"] == {"completed": 0, "removed": 0}
+    assert play.runners[1].deferrals.report()["jobs"] == {"completed": 0, "removed": 0}

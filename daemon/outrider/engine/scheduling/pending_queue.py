@@ -1,6 +1,6 @@
-"""The line of jobs that wait for one policy: who is due now, who waits for a machine, who is held.
+"""The queue of one policy: jobs that are due now, that wait for a machine, that are deferred.
 
-A job stands in line once, with a stamp. Entries in the queues below name job and stamp, so that
+A job is queued once, with a stamp. Entries in the queues below name job and stamp, so that
 a job that started, left or came back makes its old entries void without anybody searching them.
 """
 
@@ -18,15 +18,15 @@ NEVER: Final = float("inf")
 
 
 class PendingDecision(msgspec.Struct, eq=False, gc=False):
-    """What was last decided for a waiting job, and how long it has been held by choice.
+    """What was last decided for a waiting job, and how long it was deferred.
 
     Attributes:
-        stamp: makes this place in line different from every other.
+        stamp: tells this place in the queue from every other.
         action, reason: of the decision that stands; empty before the first.
         cluster: where it would start, or `NOWHERE`.
         decided_s: when it was last decided.
-        hold_since_s: since when it is kept by choice, or None.
-        held_s: how long it was kept by choice before that.
+        deferred_since_s: since when the policy defers it, or None.
+        deferred_before_s: how long it was deferred before that.
     """
 
     stamp: int
@@ -34,31 +34,31 @@ class PendingDecision(msgspec.Struct, eq=False, gc=False):
     reason: str = ""
     cluster: int = NOWHERE
     decided_s: float | None = None
-    hold_since_s: float | None = None
-    held_s: float = 0.0
+    deferred_since_s: float | None = None
+    deferred_before_s: float = 0.0
 
     def deferred_s(self, now: float) -> float:
-        """For how long it was kept by choice until now."""
-        going_on_s = 0.0 if self.hold_since_s is None else now - self.hold_since_s
-        return self.held_s + going_on_s
+        """For how long it was deferred until now."""
+        going_on_s = 0.0 if self.deferred_since_s is None else now - self.deferred_since_s
+        return self.deferred_before_s + going_on_s
 
-    def end_hold(self, now: float) -> None:
-        """Kept by choice until now, but no longer."""
-        if self.hold_since_s is not None:
-            self.held_s += now - self.hold_since_s
-            self.hold_since_s = None
+    def end_deferral(self, now: float) -> None:
+        """The policy does not defer it any longer."""
+        if self.deferred_since_s is not None:
+            self.deferred_before_s += now - self.deferred_since_s
+            self.deferred_since_s = None
 
 
 _SAVED: Final = sorted(PendingDecision.__struct_fields__)
 """What a snapshot holds of each, in this order."""
 
 
-class Line:
-    """Waiting jobs of one runner.
+class PendingQueue:
+    """Pending jobs of one runner.
 
     Attributes:
         waiting: what stands for each job, by number.
-        fresh: (job, stamp) to be decided in the next round, in order.
+        fresh: (job, stamp) to be decided in the next pass, in order.
         blocked: (job, stamp) for which no machine was free, in order.
         ranked: (order, stamp, job) of those, a heap, where the policy has an order of its own.
     """
@@ -69,13 +69,13 @@ class Line:
         self.blocked: deque[tuple[int, int]] = deque()
         self.ranked: list[tuple[float, int, int]] = []
         self._stamps = 0
-        # holds of one decision epoch end in the order in which they began; only those that the
+        # deferrals of one decision epoch end in the order in which they began; only those that the
         # starvation guard cuts short need sorting
-        self._held: deque[tuple[float, int, int]] = deque()
+        self._deferred: deque[tuple[float, int, int]] = deque()
         self._cut_short: list[tuple[float, int, int]] = []
 
     def enter(self, number: int) -> None:
-        """A job gets in line and is due."""
+        """A job joins the queue and is due."""
         self._stamps += 1
         self.waiting[number] = PendingDecision(self._stamps)
         self.fresh.append((number, self._stamps))
@@ -89,7 +89,7 @@ class Line:
         heapq.heappush(self.ranked, (order, pending.stamp, number))
 
     def pop_ranked(self) -> tuple[int, PendingDecision] | None:
-        """The first in the policy's order leaves the line; None if nobody waits there."""
+        """The first in the policy's order leaves the queue; None if no job waits there."""
         while self.ranked:
             _, stamp, number = heapq.heappop(self.ranked)
             pending = self.waiting.get(number)
@@ -98,7 +98,7 @@ class Line:
         return None
 
     def take_fresh(self) -> Iterator[tuple[int, PendingDecision]]:
-        """Those due now, as they got in line; who started or left since is passed over."""
+        """Those due now, in order of arrival; jobs that started or left since are passed over."""
         fresh, self.fresh = self.fresh, []
         return self._still_pending(fresh)
 
@@ -115,19 +115,19 @@ class Line:
             if pending is not None and pending.stamp == stamp:
                 yield number, pending
 
-    def hold(self, number: int, pending: PendingDecision, until_s: float) -> None:
+    def defer(self, number: int, pending: PendingDecision, until_s: float) -> None:
         """It is due again at `until_s`, one decision epoch from now."""
-        self._held.append((until_s, number, pending.stamp))
+        self._deferred.append((until_s, number, pending.stamp))
 
-    def hold_shorter(self, number: int, pending: PendingDecision, until_s: float) -> None:
+    def defer_shorter(self, number: int, pending: PendingDecision, until_s: float) -> None:
         """It is due again at `until_s`, before the epoch ends."""
         heapq.heappush(self._cut_short, (until_s, number, pending.stamp))
 
     def release(self, now: float) -> None:
-        """Those held until now are due."""
-        held, cut_short = self._held, self._cut_short
-        while held and held[0][0] <= now:
-            self._make_due(*held.popleft())
+        """Those deferred until now are due."""
+        deferred, cut_short = self._deferred, self._cut_short
+        while deferred and deferred[0][0] <= now:
+            self._make_due(*deferred.popleft())
         while cut_short and cut_short[0][0] <= now:
             self._make_due(*heapq.heappop(cut_short))
 
@@ -140,17 +140,17 @@ class Line:
         return pending is not None and pending.stamp == stamp
 
     def next_due_s(self) -> float:
-        """When the next held job is due; `NEVER` if none is held."""
-        held, cut_short = self._held, self._cut_short
-        while held and not self._stands(*held[0][1:]):
-            held.popleft()
+        """When the next deferred job is due; `NEVER` if none is deferred."""
+        deferred, cut_short = self._deferred, self._cut_short
+        while deferred and not self._stands(*deferred[0][1:]):
+            deferred.popleft()
         while cut_short and not self._stands(*cut_short[0][1:]):
             heapq.heappop(cut_short)
-        due_s = held[0][0] if held else NEVER
+        due_s = deferred[0][0] if deferred else NEVER
         return min(due_s, cut_short[0][0]) if cut_short else due_s
 
     def decide_anew(self, sent: str) -> None:
-        """All that wait are due, as they got in line.
+        """All pending jobs are due, in order of arrival.
 
         But for those whose last action is `sent`: they were sent off and are not heard of yet.
         """
@@ -159,12 +159,12 @@ class Line:
         self.fresh += [(number, s.stamp) for number, s in by_stamp if s.action != sent]
 
     def clear(self) -> None:
-        """Everybody goes."""
+        """Empty it."""
         self.waiting.clear()
         self._empty_queues()
 
     def _empty_queues(self) -> None:
-        for queue in (self.fresh, self.blocked, self.ranked, self._held, self._cut_short):
+        for queue in (self.fresh, self.blocked, self.ranked, self._deferred, self._cut_short):
             queue.clear()
 
     def save(self) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class Line:
             "fresh": [list(entry) for entry in self.fresh],
             "blocked": pack(self.blocked),
             "ranked": pack(self.ranked),
-            "held": pack(self._held),
+            "deferred": pack(self._deferred),
             "cut_short": [list(entry) for entry in self._cut_short],
         }
 
@@ -195,5 +195,7 @@ class Line:
         self.fresh += [(number, stamp) for number, stamp in saved["fresh"]]
         self.blocked.extend((number, stamp) for number, stamp in unpack(saved["blocked"]))
         self.ranked += [(order, stamp, n) for order, stamp, n in unpack(saved["ranked"])]
-        self._held.extend((due_s, number, stamp) for due_s, number, stamp in unpack(saved["held"]))
+        self._deferred.extend(
+            (due_s, number, stamp) for due_s, number, stamp in unpack(saved["deferred"])
+        )
         self._cut_short += [(due_s, number, stamp) for due_s, number, stamp in saved["cut_short"]]
