@@ -45,7 +45,7 @@ class DiscountedUcb(EvictionBandit[FadingArms, UcbSettings]):
     """
 
     name = "ucb"
-    description = "discounted UCB on the bandit's arms and rewards; keeps jobs far too long"
+    description = "discounted UCB on the bandit's arms and rewards; defers jobs far too long"
     api_version = 1
 
     def new_row(self) -> FadingArms:

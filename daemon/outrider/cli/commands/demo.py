@@ -18,7 +18,7 @@ import click
 )  # fmt: skip
 @click.option(
     "--speed", type=click.FloatRange(min=0), default=600.0, show_default=True,
-    metavar="FACTOR", help="Virtual seconds a real second; 600 shows a day in 2.4 minutes.",
+    metavar="FACTOR", help="Simulated seconds a real second; 600 shows a day in 2.4 minutes.",
 )  # fmt: skip
 @click.option(
     "--seed", metavar="S", type=click.IntRange(min=0), default=1, show_default=True,
