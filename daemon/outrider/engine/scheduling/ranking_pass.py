@@ -65,7 +65,8 @@ class RankingPass(QueuePass):
                 if ranks_anew:
                     places = self._places()
                 elif self._actuator is not None:
-                    places = np.delete(places, row)
+                    places[row:-1] = places[row + 1 :]
+                    places = places[:-1]
             elif choice.reason == NO_MACHINE:
                 self._waits.add(job.number)
                 if not self._may_pass(job, promises):
@@ -88,17 +89,13 @@ class RankingPass(QueuePass):
                 return
 
     def _behind(self, places: NDArray[np.float64], promises: Promises) -> list[int]:
-        """Rows of those that wait, by place; who is too wide for every machine only if asked for.
+        """Rows of those that wait and that the promises do not rule out, by place.
 
-        Those are told by a look at the column: there may be thousands.
+        Ruled out by a look at the columns: thousands may wait, and few of them can start.
         """
-        waiting = places < inf
-        if not promises.all_wait_in_turn:
-            site = self._site
-            waiting &= self.table.cpus <= max(map(site.cpus_left, site.free_since), default=0)
-        rows = np.flatnonzero(waiting)
-        in_line: list[int] = rows[np.argsort(places[rows], kind="stable")].tolist()
-        return in_line
+        (rows,) = ((places < inf) & promises.candidates(self.table)).nonzero()
+        by_place: list[int] = rows[places[rows].argsort(kind="stable")].tolist()
+        return by_place
 
     def _may_pass(self, job: Job, promises: Promises) -> bool:
         """A job does not fit now: whether others may start before it."""
@@ -122,7 +119,10 @@ class RankingPass(QueuePass):
         said = table.order if ranks is None else ranks.rank(table, self._site)
         said = np.asarray(said, dtype=float)
         # here infinity is for those who must not start; who is to come last may have said it too
-        places: NDArray[np.float64] = np.nan_to_num(said, nan=inf, posinf=_LAST)
+        places: NDArray[np.float64] = np.minimum(said, _LAST)
+        unknown = np.isnan(places)
+        if unknown.any():
+            places[unknown] = inf
         apart = self._decided | self._resting | self._waits
         if apart:
             places[[job.number in apart for job in self.table.jobs]] = inf

@@ -7,10 +7,14 @@ tells what it began and who has to wait.
 from collections.abc import Callable
 from math import inf
 
+import numpy as np
+from numpy.typing import NDArray
+
 from outrider.engine.scheduling.availability_profile import Profile
 from outrider.engine.scheduling.backfill import Begun, Ending, Reservation, endings, expected_run_s
 from outrider.engine.scheduling.backfill import reserve_first as reserve
 from outrider.engine.scheduling.placement import fits_when_empty
+from outrider.engine.scheduling.queue_columns import QueueColumns
 from outrider.engine.state.site import Site
 from outrider.model.disciplines import CONSERVATIVE, EASY, STRICT
 from outrider.model.jobs import Job, JobSpec
@@ -24,11 +28,9 @@ class Promises:
 
     Attributes:
         fixes_order: once somebody waits, the order stands for the rest of the pass.
-        all_wait_in_turn: those too wide for any machine now must be told of, too.
     """
 
     fixes_order = False
-    all_wait_in_turn = False
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -39,6 +41,12 @@ class Promises:
 
     def begin(self, job: Job, machine: int) -> None:
         """A job starts in this pass."""
+
+    def candidates(self, table: QueueColumns) -> NDArray[np.bool_]:
+        """(jobs,) Which of the queue have to be looked at: no other can start in this pass."""
+        site = self._site
+        fits: NDArray[np.bool_] = table.cpus <= max(map(site.cpus_left, site.free_since), default=0)
+        return fits
 
     def wait(self, job: Job) -> bool:
         """A job fits on an open machine, but not now. False if nobody may pass it."""
@@ -82,6 +90,18 @@ class FirstReserved(Promises):
         elif machine == self._reservation.machine:
             self._reservation.begin(spec, end_s)
 
+    def candidates(self, table: QueueColumns) -> NDArray[np.bool_]:
+        """Those that fit beside the reservation, before it, or on another machine."""
+        site, promised, cpus = self._site, self._reservation, table.cpus
+        if promised is None or not site.is_free(promised.machine):
+            return super().candidates(table)
+        machine = promised.machine
+        others = (site.cpus_left(other) for other in site.free_since if other != machine)
+        beside: NDArray[np.bool_] = cpus <= promised.spare.cpus
+        if promised.start_s < inf:
+            beside |= site.now + table.estimate_s / site.speed_of(machine) <= promised.start_s
+        return (beside & (cpus <= site.cpus_left(machine))) | (cpus <= max(others, default=0))
+
     def wait(self, job: Job) -> bool:
         """The first has a reservation, those behind it have none."""
         if self._reservation is None:
@@ -98,7 +118,6 @@ class AllReserved(Promises):
     """
 
     fixes_order = True
-    all_wait_in_turn = True
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
@@ -137,6 +156,10 @@ class AllReserved(Promises):
         profile = self._profiles.get(machine)
         if profile is not None:
             profile.take(site.now, lasts_s, spec.cpus, spec.resources)
+
+    def candidates(self, table: QueueColumns) -> NDArray[np.bool_]:
+        """All: each that cannot start gets a reservation, in its turn."""
+        return np.ones(len(table), dtype=np.bool_)
 
     def wait(self, job: Job) -> bool:
         """Reserve the earliest start that delays no reservation before it."""
