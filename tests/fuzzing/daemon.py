@@ -69,7 +69,10 @@ class FuzzedDaemon:
             "clusters": {"lab": {"open": "mon-fri 09:00-17:00", "active_w": 100.0}},
         }
         loaded = check_config(given, "fuzz")
-        return Core(loaded, [SourceState(label, "logtail", True, 5.0) for label in LABELS])
+        core = Core(loaded, [SourceState(label, "logtail", True, 5.0) for label in LABELS])
+        if [runner.name for runner in core.runners if not runner.broken] != [self.policy]:
+            raise ContradictionError(f"{self.policy} does not decide; the fuzz would try nothing")
+        return core
 
     def run(self, events: int) -> None:
         """Tell so many events. Raises `ContradictionError`, or whatever the core raises."""

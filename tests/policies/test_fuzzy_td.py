@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from outrider.api import Policy
+from outrider.api import events as ev
 from outrider.replay.grid_run import GridRun
 from outrider.simulation.generators.grids.vengerov import vengerov_grid
 from outrider_policies.planning.aggressive import Aggressive
 from outrider_policies.planning.fuzzy_td import FuzzyTd
 from outrider_policies.planning.fuzzy_td.transitions import Transitions, ValueFunction
+from tests.fixtures.hand_site import HandSite
 from tests.fixtures.planned import LINEAR, made, played
 
 STEPS = 4000
@@ -107,3 +109,19 @@ class TestTransitions:
         assert transitions.went_as_planned({2: 8})
         assert not transitions.went_as_planned({2: 6})
         assert not transitions.went_as_planned({2: 8, 3: 1})
+
+
+def test_a_machine_that_left_and_came_back_begins_anew() -> None:
+    site = HandSite(FuzzyTd)
+    site.machines(2, 2)
+    site.submit(0, cpus=2, estimate_s=50.0)
+    site.tick()
+    spec = site.site.specs[0]
+
+    def known() -> set[int]:
+        return {place for _, place, _ in site.policy.save(site.site)["transitions"]}
+
+    assert known() == {0, 1}
+    site.tell(ev.LEFT, 0)
+    site.tell(ev.JOINED, 0, spec)
+    assert len(known()) == 1, "else a daemon that restarted meanwhile would learn otherwise"

@@ -13,6 +13,7 @@ from outrider.api import (
     Outcome,
     Queue,
     SiteView,
+    events,
 )
 from outrider_policies.planning.best_fit_stage import fill, open_plans
 from outrider_policies.planning.completion_utility import JobRequest, final_utility
@@ -200,9 +201,16 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         if scale is None:
             scale = max(view.cpus_of(outcome.machine), request.cpus) * self.lengths.longest_s
         reward = final_utility(outcome, request, view) / scale
-        transitions = self._transitions.setdefault(outcome.machine, Transitions())
-        transitions.ended(outcome.job, reward)
+        transitions = self._transitions.get(outcome.machine)
+        if transitions is not None:  # else it left, or no pass has seen it yet
+            transitions.ended(outcome.job, reward)
         return (reward,) if outcome.ending == COMPLETED_RUN else ()
+
+    def on_machine_event(self, kind: int, machine: int, view: SiteView) -> None:
+        """Plan again; a machine that left begins anew if it comes back."""
+        super().on_machine_event(kind, machine, view)
+        if kind == events.LEFT:
+            self._transitions.pop(machine, None)
 
     # -- explaining ---------------------------------------------------------------------------
 
