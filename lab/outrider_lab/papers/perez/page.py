@@ -66,7 +66,7 @@ def _calibration(pasts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     )
     for past in pasts:
         place = past["trace"] or f"generated window {past['seed']}"
-        yield prose(f"{place}: {past['jobs']} jobs, taught by {past['teacher']}.")
+        yield prose(f"{place}: {past['jobs']} jobs, decided by {past['behaviour_policy']}.")
         yield table(_PAST_COLUMNS, [_past_cells(row) for row in past["rows"]])
 
 
