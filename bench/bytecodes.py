@@ -1,6 +1,7 @@
 """How many bytecodes of Python a replay executes, by function: a profile that no noise touches.
 
-    python bench/bytecodes.py [--policy random_match] [--events 20000] [--rows 40] [--json]
+    python bench/bytecodes.py [--policy random_match] [--events 20000] [--skip 300000] [--rows 40]
+        [--small] [--json]
 
 The interpreter counts every instruction while a piece of a generated campus is replayed. On a
 machine shared with others this tells a gain of one per cent, which no clock does; what C code does
@@ -16,13 +17,13 @@ from itertools import islice
 from types import FrameType
 from typing import Any
 
+from options import parsed
+
 from outrider.ledger import LedgerHash
 from outrider.plugins.making import make_policy
 from outrider.replay.keeping import hashed
 from outrider.replay.run import CampusRun
 from outrider.simulation.generators.campus import generate_campus
-
-WARM_UP_EVENTS = 300_000
 
 
 class Counted:
@@ -51,11 +52,13 @@ def a_run(policy_name: str) -> CampusRun:
     return CampusRun(campus, [policy], hashed(LedgerHash(), campus))
 
 
-def measure(policy_name: str, events_n: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The whole, and a row for each function, the most costly first."""
+def measure(
+    policy_name: str, events_n: int, skipped_n: int
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The whole, and a row for each function, the most costly first, after the events skipped."""
     run = a_run(policy_name)
     events: Iterator[Any] = run.simulation.events()
-    run.engine.feed(islice(events, WARM_UP_EVENTS))
+    run.engine.feed(islice(events, skipped_n))
     starts, counted = run.accounting.starts, Counted()
     sys.settrace(counted)
     run.engine.feed(islice(events, events_n))
@@ -87,9 +90,11 @@ def main() -> None:
     parser.add_argument("--policy", default="random_match")
     parser.add_argument("--events", type=int, default=20_000)
     parser.add_argument("--rows", type=int, default=40)
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    whole, rows = measure(given.policy, given.events)
+    parser.add_argument(
+        "--skip", type=int, default=300_000, help="events before those, not counted"
+    )
+    given = parsed(parser, events=1_000, skip=5_000)
+    whole, rows = measure(given.policy, given.events, given.skip)
     if given.json:
         print(json.dumps(whole | {"functions": rows}))
         return

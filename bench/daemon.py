@@ -1,6 +1,7 @@
 """The daemon's own weight: idle, with 10,000 jobs known, at 1,000 events a second, at start.
 
-    python bench/daemon.py [--jobs 10000] [--rate 1000] [--seconds 20] [--idle 30] [--json]
+    python bench/daemon.py [--jobs 10000] [--rate 1000] [--seconds 20] [--idle 30]
+        [--settle 8] [--versions 9] [--small] [--json]
 
 Real daemons (``outrider run``, the bandit in shadow) stand beside HTCondor event logs in a folder
 of their own. What is asked of them goes over HTTP, as a server's scrape does. Linux only: CPU and
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from calibration import calibration_s
+from options import parsed
 
 LOG_WRITER = Path(__file__).parent.parent / "tests" / "service" / "restarting" / "log_writer.py"
 OUTRIDER = Path(sys.executable).with_name("outrider")
@@ -153,11 +155,11 @@ def wait_for_jobs(daemon: Daemon, jobs: int) -> None:
         time.sleep(0.2)
 
 
-def measure_idle(folder: Path, seconds: float) -> dict[str, float]:
+def measure_idle(folder: Path, seconds: float, settle_s: float) -> dict[str, float]:
     """Beside a log in which nothing happens."""
     (folder / "events.log").touch()
     with running(folder) as daemon:
-        time.sleep(5.0)  # the first snapshot is no idling
+        time.sleep(settle_s)  # the first snapshot is no idling
         before_s = daemon.cpu_s()
         time.sleep(seconds)
         return {
@@ -167,13 +169,15 @@ def measure_idle(folder: Path, seconds: float) -> dict[str, float]:
         }
 
 
-def measure_load(folder: Path, jobs: int, rate: int, seconds: float) -> dict[str, Any]:
+def measure_load(
+    folder: Path, jobs: int, rate: int, seconds: float, settle_s: float
+) -> dict[str, Any]:
     """With jobs known: memory, the load of new events, and a restart."""
     log = folder / "events.log"
     write_known_jobs(log, jobs)
     with running(folder) as daemon:
         wait_for_jobs(daemon, jobs)
-        time.sleep(8.0)  # two snapshots
+        time.sleep(settle_s)  # two snapshots
         found: dict[str, Any] = {"known_rss_mb": daemon.memory_mb()}
         found |= {f"quiet_{k}": v for k, v in _probe(daemon, seconds / 4).items()}
         writer = subprocess.Popen(
@@ -242,7 +246,7 @@ def _probe(daemon: Daemon, seconds: float) -> dict[str, float]:
     }
 
 
-def measure_version(rounds: int = 9) -> dict[str, float]:
+def measure_version(rounds: int) -> dict[str, float]:
     """``outrider --version`` beside ``python -c pass``; they take turns."""
     version: list[float] = []
     nothing: list[float] = []
@@ -263,14 +267,15 @@ def main() -> int:
     parser.add_argument("--rate", type=int, default=1_000, help="events a second")
     parser.add_argument("--seconds", type=float, default=20.0, help="how long they come in")
     parser.add_argument("--idle", type=float, default=30.0, help="seconds of idling")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    given = parser.parse_args()
+    parser.add_argument("--settle", type=float, default=8.0, help="seconds before each of both")
+    parser.add_argument("--versions", type=int, default=9, help="starts of `outrider --version`")
+    given = parsed(parser, jobs=100, rate=50, seconds=2.0, idle=0.5, settle=0.5, versions=1)
     found: dict[str, Any] = {"jobs": given.jobs, "rate": given.rate}
     found["calibration_s"] = calibration_s()
-    found |= measure_version()
+    found |= measure_version(given.versions)
     for measure in (
-        lambda folder: measure_idle(folder, given.idle),
-        lambda folder: measure_load(folder, given.jobs, given.rate, given.seconds),
+        lambda folder: measure_idle(folder, given.idle, given.settle),
+        lambda folder: measure_load(folder, given.jobs, given.rate, given.seconds, given.settle),
     ):
         with tempfile.TemporaryDirectory(prefix="outrider-bench-") as folder:
             found |= measure(Path(folder))

@@ -7,7 +7,10 @@ and mean run times of the user and those of jobs just like this. Its predictions
 for all jobs of a fit; one at a time each would cost milliseconds. Losses are sums of the pinball
 losses of the three quantiles, of log seconds, over the jobs of which all have an opinion.
 
-    OMP_NUM_THREADS=1 python bench/estimator.py TRACE.swf.gz [--first 60000] [--json]
+    OMP_NUM_THREADS=1 python bench/estimator.py [TRACE.swf.gz ...] [--first 60000]
+        [--small] [--json]
+
+Without a trace a generated workload is taken, which shows costs; its losses say nothing of a site.
 """
 
 import argparse
@@ -15,16 +18,19 @@ import dataclasses
 import json
 import random
 import time
+from functools import partial
 from math import log
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from calibration import calibration_s
+from options import parsed
 
 from outrider.api import Job, JobSpec, PolicySettings, RunTimeEstimate, RunTimeEstimator
 from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload
+from outrider.simulation.generators.grids import perez_grid
 from outrider_lab.estimates.scores import QUANTILES, pinball
 from outrider_lab.estimates.told import tell
 from outrider_policies.estimators import LastTwoRunTimes, LearnedRunTimes, UserRunTimes
@@ -117,6 +123,9 @@ def measure(workload: Workload) -> dict[str, Any]:
     y = np.log(np.maximum(workload.run_s[scored], 1.0))
     out: dict[str, Any] = {"trace": workload.name, "jobs": len(scored), "scored": int(scored.sum())}
     for name, quantiles in said.items():
+        if not np.isfinite(quantiles).any():
+            out[name] = None
+            continue
         q = np.log(np.maximum(quantiles[scored], 1.0))
         out[name] = {
             "log_loss": float(pinball(y, q).mean(axis=0).sum()),
@@ -128,20 +137,21 @@ def measure(workload: Workload) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Cost and losses of run time estimators.")
-    parser.add_argument("traces", nargs="+", type=Path)
+    parser.add_argument("traces", nargs="*", type=Path, metavar="TRACE")
     parser.add_argument("--first", type=int, default=10**9, help="jobs of each trace")
-    parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
-    results = [measure(first(read_swf(trace), args.first)) for trace in args.traces]
+    given = parsed(parser, first=600)
+    makers = [partial(read_swf, trace) for trace in given.traces]
+    makers = makers or [partial(perez_grid, 0.5, 1)]
+    results = [measure(first(make(), given.first)) for make in makers]
     calibrated_s = calibration_s()
-    if args.json:
+    if given.json:
         print(json.dumps({"results": results, "calibration_s": calibrated_s}, indent=2))
         return
     for result in results:
         print(f"{result['trace']}: {result['scored']:,} of {result['jobs']:,} jobs")
         for name in ("user", "last_two", "learned", "boosting"):
             one = result[name]
-            if one["log_loss"] != one["log_loss"]:
+            if one is None:
                 print(f"  {name:9s} had no opinion")
                 continue
             print(f"  {name:9s} log loss {one['log_loss']:.3f}   range holds {one['coverage']:.1%}"

@@ -4,7 +4,7 @@ Both read the same generated log, turn by turn in one process, so that a busy ma
 JobEventLog hands out its own job events, without hosts, reasons and job specifications made of
 them; the reader here does all of that.
 
-    python bench/intake.py [--events 200000] [--rounds 5] [--seed 1] [--json]
+    python bench/intake.py [--events 200000] [--rounds 5] [--seed 1] [--small] [--json]
 """
 
 import argparse
@@ -17,6 +17,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from options import parsed
 
 from outrider.api import ReaderOptions
 from outrider_adapters.readers.htcondor import HTCondorLogReader
@@ -193,8 +195,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    given = parser.parse_args()
+    given = parsed(parser, events=2_000, rounds=1)
     result = measure(given.events, given.rounds, given.seed)
     if given.json:
         print(json.dumps(result))

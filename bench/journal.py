@@ -1,6 +1,6 @@
 """How many rows a second the journal and the ledger file take, beside raw SQLite in the same run.
 
-    python bench/journal.py [--rows N] [--dir FOLDER] [--json]
+    python bench/journal.py [--rows N] [--dir FOLDER] [--small] [--json]
 
 ``journal_rows_per_s`` goes through the writer thread in entries of 100 events with a cursor, as an
 adapter yields them, in WAL with synchronous=NORMAL, as the daemon runs.
@@ -15,6 +15,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from options import parsed
 
 from outrider.ledger import Entry, Journal, LedgerFile, LedgerHash, Writer
 from outrider.model.decisions import DecisionRow
@@ -99,36 +101,38 @@ def through_writer(path: Path, made: list[Entry], wait_each: bool) -> float:
 
 
 def ledger_file(path: Path, rows: int, scores: dict[str, float] | None) -> float:
-    def work() -> None:
+    """Seconds that writing rows to a ledger file takes, without making them."""
+
+    def made(job: int) -> DecisionRow:
+        return DecisionRow(job * 0.5, f"j{job}", "start", "node001", 1, "best", "bandit", "active",
+                           0.9, scores)  # fmt: skip
+
+    def written() -> None:
         with LedgerFile(path) as ledger:
-            add = ledger.add
             for job in range(rows):
-                add(job * 0.5, f"j{job}", "start", "node001", 1, "best", "bandit", "active",
-                    0.9, scores)  # fmt: skip
+                ledger.add(made(job))
 
-    return timed(work) - making(rows)
-
-
-def making(rows: int) -> float:
-    """Seconds of the loops of `ledger_file` and `hashing` themselves."""
-
-    def work() -> None:
-        add: Callable[..., tuple[object, ...]] = lambda *row: row  # noqa: E731 - a call, no work
+    def only_made() -> None:
         for job in range(rows):
-            add(job * 0.5, f"j{job}", "start", "node001", 1, "best", "bandit", "active", 0.9, None)
+            made(job)
 
-    return timed(work)
+    return timed(written) - timed(only_made)
 
 
 def hashing(rows: int) -> float:
-    def work() -> None:
+    """Seconds that hashing decisions takes, as a replay without a ledger file does."""
+
+    def hashed() -> None:
         total = LedgerHash()
-        add = total.add
         for job in range(rows):
-            add(job * 0.5, f"j{job}", "start", "node001", 1)
+            total.add(job * 0.5, f"j{job}", "start", "node001", 1)
         total.hexdigest()
 
-    return timed(work) - making(rows)
+    def only_looped() -> None:
+        for job in range(rows):
+            (job * 0.5, f"j{job}", "start", "node001", 1)
+
+    return timed(hashed) - timed(only_looped)
 
 
 def measure(folder: Path, rows: int) -> dict[str, float | bool]:
@@ -156,14 +160,13 @@ def measure(folder: Path, rows: int) -> dict[str, float | bool]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--dir", type=Path, help="where to write (default: the system's temp)")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=options.dir) as folder:
-        found = measure(Path(folder), options.rows)
-    if options.json:
+    given = parsed(parser, rows=2_000)
+    with tempfile.TemporaryDirectory(dir=given.dir) as folder:
+        found = measure(Path(folder), given.rows)
+    if given.json:
         print(json.dumps(found))
     else:
         for name, value in found.items():

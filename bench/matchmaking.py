@@ -7,7 +7,8 @@ turns, each of which is matched with every slot that is still free.
 them; ``raw_matches_per_s`` beside it is the same of two ads with nothing but Requirements and what
 they read: what the bindings alone cost.
 
-    python bench/matchmaking.py [--jobs 10000] [--slots 1000] [--seed 1] [--json]
+    python bench/matchmaking.py [--jobs 10000] [--slots 1000] [--rounds 5] [--seed 1]
+        [--small] [--json]
 """
 
 import argparse
@@ -20,6 +21,7 @@ import time
 from typing import Any
 
 from calibration import calibration_s
+from options import parsed
 
 from outrider_adapters.mock_condor.bindings import ClassAd
 from outrider_adapters.mock_condor.machines import Machine
@@ -31,7 +33,6 @@ AUTOCLUSTERS = 100
 SUBMISSIONS = 1_000
 BEGIN_S = 1_795_231_020.0
 SINGLE = 20_000
-ROUNDS = 5
 
 
 def made_pool(slots: int, seed: int) -> MockPool:
@@ -44,9 +45,10 @@ def made_pool(slots: int, seed: int) -> MockPool:
 def cycle_s(jobs: int, slots: int, seed: int, autoclusters: int) -> float:
     """Seconds of one cycle that fills every slot."""
     pool = made_pool(slots, seed)
-    for number in range(SUBMISSIONS):
+    submissions = min(SUBMISSIONS, jobs)
+    for number in range(submissions):
         wish = {"executable": "/bin/job", "request_memory": str(100 + number % autoclusters)}
-        pool.submit(f"user{number % 5}", wish, 1000.0, jobs // SUBMISSIONS)
+        pool.submit(f"user{number % 5}", wish, 1000.0, jobs // submissions)
     begin_s = time.perf_counter()
     started = pool.negotiate()
     taken_s = time.perf_counter() - begin_s
@@ -65,17 +67,17 @@ def matches_per_s(job: ClassAd, slot: ClassAd) -> float:
     return SINGLE / (time.perf_counter() - begin_s)
 
 
-def measure(jobs: int, slots: int, seed: int) -> dict[str, Any]:
+def measure(jobs: int, slots: int, rounds: int, seed: int) -> dict[str, Any]:
     pool = made_pool(1, seed)
     pool.submit("alice", {"executable": "/bin/job"}, 1.0)
     job, slot = pool.schedd("alice").query()[0], pool.slots()[0].ad
     bare_job = ClassAd("[ Requirements = TARGET.Memory >= RequestMemory; RequestMemory = 100 ]")
     bare_slot = ClassAd("[ Requirements = OwnerActive isnt true; Memory = 2048 ]")
     unit_s = calibration_s()
-    cycles = [cycle_s(jobs, slots, seed, 1) for _ in range(ROUNDS)]
-    mixed = [cycle_s(jobs, slots, seed, AUTOCLUSTERS) for _ in range(ROUNDS)]
-    full = [matches_per_s(job, slot) for _ in range(ROUNDS)]
-    bare = [matches_per_s(bare_job, bare_slot) for _ in range(ROUNDS)]
+    cycles = [cycle_s(jobs, slots, seed, 1) for _ in range(rounds)]
+    mixed = [cycle_s(jobs, slots, seed, AUTOCLUSTERS) for _ in range(rounds)]
+    full = [matches_per_s(job, slot) for _ in range(rounds)]
+    bare = [matches_per_s(bare_job, bare_slot) for _ in range(rounds)]
     return {
         "jobs": jobs,
         "slots": slots,
@@ -91,10 +93,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=10_000)
     parser.add_argument("--slots", type=int, default=1_000)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    given = parser.parse_args()
-    result = measure(given.jobs, given.slots, given.seed)
+    given = parsed(parser, jobs=100, slots=10, rounds=1)
+    result = measure(given.jobs, given.slots, given.rounds, given.seed)
     met = result["cycle_s"] < CYCLE_BUDGET_S and result["matches_per_s"] >= MATCHES_BUDGET
     result["within_budget"] = met
     if given.json:

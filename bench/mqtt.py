@@ -1,6 +1,6 @@
 """How many messages a second come through the mqtt adapter, from a real Mosquitto at QoS 1.
 
-    python bench/mqtt.py [--messages 30000] [--machines 500] [--rounds 3] [--json]
+    python bench/mqtt.py [--messages 30000] [--machines 500] [--rounds 3] [--small] [--json]
 
 A publisher in a process of its own sends power readings and log-ins in turn as fast as the broker
 acknowledges them; the adapter runs here and acknowledges each message once it was taken.
@@ -22,6 +22,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parent.parent))
 
 from calibration import calibration_s
+from options import parsed
 
 from outrider.api import build
 from outrider_adapters.mqtt import MqttAdapter, MqttSettings
@@ -115,16 +116,15 @@ def main() -> int:
     parser.add_argument("--messages", type=int, default=30_000)
     parser.add_argument("--machines", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
+    given = parsed(parser, messages=500, machines=5, rounds=1)
     program = program_path("mosquitto")
     if program is None:
         print("no real Mosquitto here (make peers)", file=sys.stderr)
         return 0
-    rounds = [measured(program, args.messages, args.machines) for _ in range(args.rounds)]
+    rounds = [measured(program, given.messages, given.machines) for _ in range(given.rounds)]
     figures = {key: statistics.median(r[key] for r in rounds) for key in rounds[0]}
     figures["calibration_s"] = calibration_s()
-    if args.json:
+    if given.json:
         print(json.dumps(figures))
     else:
         for key, value in figures.items():

@@ -6,7 +6,8 @@ Each reader gets a generated file, in chunks as ``outrider ingest`` feeds it. ``
 waits and work counted. Both are lines by CPU second of one core. A reader that is not installed is
 left out, and said so.
 
-    python bench/records.py [--lines 200000] [--rounds 5] [--seed 1] [--reader NAME] [--json]
+    python bench/records.py [--lines 200000] [--rounds 5] [--seed 1] [--reader NAME]
+        [--small] [--json]
 """
 
 import argparse
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from calibration import calibration_s
+from options import parsed
 
 from outrider.api import LogReader, PluginError, ReaderOptions
 from outrider.plugins.finding import load_reader
@@ -197,8 +199,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--reader", choices=RECORDS, help="only this one")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    given = parser.parse_args()
+    given = parsed(parser, lines=500, rounds=1)
     measured: dict[str, dict[str, int] | None] = {}
     for name in [given.reader] if given.reader else RECORDS:
         try:

@@ -1,6 +1,7 @@
 """How fast a campus is replayed under each policy, in events a second and as a ratio.
 
-    python bench/replay.py [FOLDER] [--weeks 4] [--machines 400] [--policy NAME ...] [--json]
+    python bench/replay.py [FOLDER] [--weeks 4] [--machines 400] [--policy NAME ...]
+        [--small] [--json]
 
 Without a folder a campus is generated. The ratio is seconds of work per million events over the
 seconds of a fixed calibration loop run in the same process: it does not depend on the machine.
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from calibration import calibration_s
+from options import parsed
 
 from outrider.api import Policy, PolicySettings
 from outrider.formats.campus.campus import Campus
@@ -70,8 +72,7 @@ def main() -> None:
     parser.add_argument("--machines", type=int, default=400)
     parser.add_argument("--policy", action="append", choices=sorted(MAKERS))
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    given = parser.parse_args()
+    given = parsed(parser, weeks=0.2, machines=20)
     start_s = time.process_time()
     if given.folder is None:
         clusters = max(1, given.machines // 37)

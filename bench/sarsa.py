@@ -1,6 +1,6 @@
 """What a decision of `sarsa` costs with a thousand jobs waiting, and a whole run of a paper's row.
 
-    python bench/sarsa.py [--waiting 1000] [--decisions 3000] [--json]
+    python bench/sarsa.py [--waiting 1000] [--decisions 3000] [--jobs 6000] [--small] [--json]
 
 A decision is everything from the question whose turn it is to the answer where it runs: the state,
 the values of all waiting jobs, the guards, the machine. What it costs to note the decision and to
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from calibration import calibration_s
+from options import parsed
 
 from outrider.formats.workload import Workload
 from outrider.plugins.random_streams import stream
@@ -24,6 +25,7 @@ from outrider.simulation.generators.grids import perez_grid
 from outrider_policies.sarsa import Sarsa, SarsaSettings
 
 ROW, SEED = 0.5, 20_000
+ROW_JOBS = 6_000
 BUDGET_MS = 1.0
 BUDGET_RUN_S = 10.0
 
@@ -76,8 +78,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--waiting", type=int, default=1000)
     parser.add_argument("--decisions", type=int, default=3000)
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
+    parser.add_argument("--jobs", type=int, default=ROW_JOBS, help="of the row")
+    given = parsed(parser, waiting=20, decisions=50, jobs=200)
 
     policy = Sarsa(SarsaSettings(), stream(0, "policy:sarsa"))
     clock = Clock(policy)
@@ -93,7 +95,7 @@ def main() -> None:
     alone = Sarsa(SarsaSettings(), stream(0, "policy:sarsa"))
     alone.wants_scores = False
     began_s = time.process_time()
-    GridRun(perez_grid(ROW, SEED), [alone], lambda *row: None).run()
+    GridRun(perez_grid(ROW, SEED, jobs=given.jobs), [alone], lambda *row: None).run()
     found["one seed of one row, CPU s"] = round(time.process_time() - began_s, 2)
     found["calibration_s"] = round(calibration_s(), 4)
     found["within budget"] = bool(

@@ -1,6 +1,6 @@
 """What a scrape costs, and how long it holds up the event loop, at 2,000 and 10,000 series.
 
-    python bench/scrape.py [--json] [--series 2000 10000] [--rounds 30]
+    python bench/scrape.py [--series 2000 10000] [--rounds 30] [--small] [--json]
 
 A scrape sets every value and copies them on the event loop, then renders the copy in a thread. A
 series is one sample line: a histogram with 14 bounds has 17. In one run, in turns:
@@ -24,9 +24,11 @@ import statistics
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from calibration import calibration_s
+from options import parsed
 
 from outrider.service.interpreter import tune_interpreter
 from outrider.service.metrics import Kind, MetricStore, Snapshot, expose
@@ -121,9 +123,9 @@ async def measure(series_n: int, rounds: int) -> dict[str, Any]:
     for _ in range(rounds):
         timed("take_ms", take)
         taken = store.snapshot()
-        timed("classic_ms", lambda taken=taken: expose(taken))
-        timed("openmetrics_ms", lambda taken=taken: expose(taken, OPENMETRICS))
-        timed("prometheus_ms", lambda taken=taken: expose(taken, PROMETHEUS_3))
+        timed("classic_ms", partial(expose, taken))
+        timed("openmetrics_ms", partial(expose, taken, OPENMETRICS))
+        timed("prometheus_ms", partial(expose, taken, PROMETHEUS_3))
         spent.setdefault("hold_ms", []).append(await longest_delay_ms(scrape))
         spent.setdefault("quiet_ms", []).append(await longest_delay_ms(rest))
     body, _ = expose(store.snapshot())
@@ -138,14 +140,13 @@ async def measure(series_n: int, rounds: int) -> dict[str, Any]:
 def main() -> int:
     """Measure; exit code 1 if the loop was held up for longer than the budget."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--series", type=int, nargs="+", default=[BUDGET_SERIES, 10_000])
     parser.add_argument("--rounds", type=int, default=30)
-    asked = parser.parse_args()
+    given = parsed(parser, series=[200], rounds=1)
     tune_interpreter()
-    found = [asyncio.run(measure(series_n, asked.rounds)) for series_n in asked.series]
+    found = [asyncio.run(measure(series_n, given.rounds)) for series_n in given.series]
     within = all(f["hold_ms"] < BUDGET_MS for f in found if f["series"] < 1.5 * BUDGET_SERIES)
-    if asked.json:
+    if given.json:
         result = {"budget_ms": BUDGET_MS, "within_budget": within, "scrapes": found}
         print(json.dumps(result | {"calibration_s": round(calibration_s(), 4)}))
     else:

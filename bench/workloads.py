@@ -1,6 +1,7 @@
 """How fast workloads are replayed, in jobs per CPU-second, and whether that stays as they grow.
 
-    python bench/workloads.py [TRACE ...] [--jobs 1000,10000,100000] [--policy NAME ...] [--json]
+    python bench/workloads.py [TRACE ...] [--jobs 1000,10000,100000] [--overload 10000]
+        [--policy NAME ...] [--small] [--json]
 
 FCFS and EASY run every TRACE (.swf, .swf.gz), and generated workloads of growing size: serial jobs
 on 100 machines, and parallel ones on a pool of 256 CPUs; and 10,000 parallel jobs that are more
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from calibration import calibration_s
+from options import parsed
 
 from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload, one_pool
@@ -123,15 +125,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("traces", type=Path, nargs="*", metavar="TRACE")
     parser.add_argument("--jobs", default="1000,10000,100000", help="sizes of what is generated")
+    parser.add_argument(
+        "--overload", type=int, default=10_000, help="jobs that are more than the pool can do"
+    )
     parser.add_argument("--policy", action="append", default=[], help="also run the traces with it")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    given = parser.parse_args()
+    given = parsed(parser, jobs="100,200", overload=200)
     unit_s = calibration_s()
     sizes = [int(size) for size in given.jobs.split(",")]
-    runs = growth(serial, sizes, "none", unit_s)
+    runs = growth(serial, sizes, STRICT, unit_s)
     for discipline in CHEAP:
         runs += growth(parallel, sizes, discipline, unit_s)
-    runs += [measure(parallel(10_000, load=1.1), "fifo", rule, unit_s) for rule in CHEAP]
+    runs += [measure(parallel(given.overload, load=1.1), "fifo", rule, unit_s) for rule in CHEAP]
     for path in given.traces:
         workload = read_swf(path)
         rules = CHEAP if workload.is_parallel else CHEAP[:1]

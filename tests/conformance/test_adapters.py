@@ -16,6 +16,7 @@ from outrider.api import Adapter, build, connected
 from outrider.formats.campus.files import write_campus
 from outrider.plugins.finding import POLICIES, find
 from outrider.testing import AdapterConformance, AdapterHarness
+from outrider.testing.batch_reader import read_batches
 from outrider.testing.campuses import tiny_campus
 from outrider_adapters.logtail import LogtailAdapter, LogtailSettings
 from outrider_adapters.mqtt import MqttAdapter, MqttSettings
@@ -171,9 +172,19 @@ class TestMqtt(AdapterConformance):
     def harness(self) -> AdapterHarness:
         return MosquittoHarness()
 
-    @pytest.mark.skip(
-        reason="a broker forgets what was taken: there is one place to resume from, the last, "
-        "and that is asked in test_it_may_be_left_and_entered_again and in tests/mqtt"
-    )
     def test_it_resumes_from_every_cursor(self) -> None:
-        """Does not apply."""
+        """A broker forgets what was taken: from whatever cursor, only what is new comes."""
+
+        async def ask(harness: AdapterHarness) -> None:
+            assert isinstance(harness, MosquittoHarness)
+            expected_n = harness.append() + harness.append()
+            reader = await read_batches(harness, None, expected_n, then_s=harness.quiet_within_s)
+            for cursor in (None, *(cursor for _, cursor in reader.cursors)):
+                expected_n = harness.append()
+                again = await read_batches(
+                    harness, cursor, expected_n, then_s=harness.quiet_within_s
+                )
+                machines = [machine for _, _, machine, _ in again.events]
+                assert machines == [f"lab-{harness.machines}"] * expected_n, cursor
+
+        self._run(ask)

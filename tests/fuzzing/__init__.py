@@ -1,1 +1,1 @@
-"""Any events in any order: nothing ends the daemon, and its books stay true."""
+"""Any events in any order: nothing ends the daemon, and its figures stay true."""

@@ -13,8 +13,8 @@ from outrider.ledger import Journal, SnapshotStore
 from outrider.service.config.loaded import check_config
 from outrider.service.core import Core
 from outrider.service.sources import SourceState
-from tests.fuzzing.books import contradictions
 from tests.fuzzing.disorder import Disorder
+from tests.fuzzing.invariants import contradictions
 
 LABELS = ("log", "meters")
 _LATENESS_S = 60.0

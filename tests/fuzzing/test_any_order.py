@@ -12,7 +12,7 @@ OTHERS = 1_000
 
 
 @pytest.mark.parametrize("policy", fuzzable())
-def test_no_order_of_events_ends_the_daemon_or_puts_its_books_wrong(
+def test_no_order_of_events_ends_the_daemon_or_makes_its_figures_wrong(
     policy: str, tmp_path: Path
 ) -> None:
     events = THOROUGH.get(policy, OTHERS)

@@ -15,8 +15,8 @@ from outrider.ledger import Journal
 from outrider.model.events import COMPLETED, EVICTED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.service.core import Core
-from tests.fuzzing.books import contradictions
 from tests.fuzzing.disorder import Disorder
+from tests.fuzzing.invariants import contradictions
 from tests.service.running.test_times import T, core_of, run_of, tell
 
 PLACES = [

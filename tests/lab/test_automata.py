@@ -36,7 +36,7 @@ from outrider_lab.papers.automata.grid import (
     Figures,
     cases,
 )
-from outrider_lab.papers.automata.page import html
+from outrider_lab.papers.automata.page import PAGE
 from outrider_lab.papers.automata.polling import USERS as USERS_N
 from outrider_lab.papers.automata.polling import play_polls
 from outrider_lab.papers.automata.reproduction import Reproduction
@@ -206,7 +206,7 @@ def test_a_run_too_small_measures_everything_and_decides_nothing(tiny: dict[str,
 def test_the_page_draws_every_experiment_and_can_be_made_from_the_json(
     tiny: dict[str, Any],
 ) -> None:
-    text = html(msgspec.json.decode(msgspec.json.encode(tiny)))
+    text = PAGE.html(msgspec.json.decode(msgspec.json.encode(tiny)))
     charts = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
     assert len(charts) == text.count("<figure>") == 10
     for each in charts:

@@ -1,6 +1,7 @@
 """Verdicts come from the measured interval and from nothing else."""
 
-from math import nan
+from math import isnan, nan
+from operator import itemgetter
 
 import pytest
 
@@ -13,6 +14,17 @@ from outrider_lab.reporting.claims import (
     judge,
     region,
     standard_error,
+)
+from outrider_lab.reporting.judging import (
+    Stated,
+    Statistic,
+    greatest,
+    judged,
+    least,
+    less,
+    ratio,
+    times,
+    unmeasured,
 )
 
 SAVES = Claim("it saves 30 %", "7.1", "30 %", "saving", 0.25, 0.35)
@@ -94,3 +106,32 @@ def test_the_interval_covers_the_truth_in_19_of_20_cases(seeds: int) -> None:
     intervals = [interval_of(draw) for draw in draws]
     covered = sum(low <= 0.0 <= high for low, high in filter(None, intervals))
     assert covered / len(draws) == pytest.approx(0.95, abs=0.012)
+
+
+SEEDS: list[dict[str, float]] = [
+    {"ours": 3.0, "theirs": 4.0},
+    {"ours": 3.1, "theirs": 4.0},
+    {"ours": 3.2},
+    {"ours": 2.9, "theirs": 0.0},
+]
+
+
+def test_a_statistic_counts_only_the_seeds_that_have_its_runs() -> None:
+    claim = Claim("less waiting", "1", "less", "ours over theirs", high=1.0)
+    stated = Stated(claim, ratio(itemgetter("ours"), itemgetter("theirs")), "a weak test")
+    (found,) = judged([stated], SEEDS, None)
+    assert found["measured"] == pytest.approx((3.0 / 4.0 + 3.1 / 4.0) / 2)
+    assert found["verdict"] == REPRODUCED
+    assert "over 2 seeds" in found["why"]
+    assert found["why"].endswith("; a weak test")
+
+
+def test_statistics_are_put_together_from_others() -> None:
+    ours: Statistic[dict[str, float]] = itemgetter("ours")
+    theirs: Statistic[dict[str, float]] = itemgetter("theirs")
+    seed = SEEDS[0]
+    assert less(ours, theirs)(seed) == -1.0
+    assert times(ours, 60.0)(seed) == 180.0
+    assert (least([ours, theirs])(seed), greatest([ours, theirs])(seed)) == (3.0, 4.0)
+    assert isnan(least([])(seed))
+    assert isnan(unmeasured(seed))

@@ -32,14 +32,14 @@ class Watching(RunTimeEstimator):
 
     def __init__(self) -> None:
         super().__init__(PolicySettings(), random.Random(1))
-        self.heard: list[tuple[float, str, str, float | None]] = []
+        self.calls: list[tuple[float, str, str, float | None]] = []
 
     def estimate(self, spec: JobSpec, now: float) -> RunTimeEstimate | None:
-        self.heard.append((now, "asked", spec.user, spec.estimate_s))
+        self.calls.append((now, "asked", spec.user, spec.estimate_s))
         return None
 
     def learn(self, job: Job, run_s: float, now: float) -> None:
-        self.heard.append((now, "told", job.spec.user, run_s))
+        self.calls.append((now, "told", job.spec.user, run_s))
 
 
 class Oracle(Watching):
@@ -73,7 +73,7 @@ def test_an_estimator_is_asked_at_submission_and_told_at_the_end_in_the_order_of
     )  # fmt: skip
     watching = Watching()
     assert tell(trace, {"watching": watching}).waits == "recorded"
-    assert watching.heard == [
+    assert watching.calls == [
         (0.0, "asked", "ada", 60.0),
         (5.0, "asked", "bob", None),
         (15.0, "told", "bob", 10.0),

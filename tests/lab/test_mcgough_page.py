@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from outrider_lab.papers.mcgough.grid import COMPARED, FULL, LEVELS, QUICK, paper_bandit
-from outrider_lab.papers.mcgough.page import drawings, html
+from outrider_lab.papers.mcgough.page import PAGE, drawings
 from outrider_lab.reporting.page import Drawing
 from tests.lab import made_up
 
@@ -92,7 +92,7 @@ class _Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def text(result: dict[str, Any]) -> str:
-    return html(result)
+    return PAGE.html(result)
 
 
 def test_the_page_is_whole_and_needs_nothing_beside_it(result: dict[str, Any], text: str) -> None:
@@ -128,7 +128,7 @@ def test_what_a_drawing_refers_to_is_the_same_in_all_drawings(figures: list[Draw
 def test_a_result_read_back_from_its_json_gives_the_same_page(
     result: dict[str, Any], text: str
 ) -> None:
-    assert html(msgspec.json.decode(msgspec.json.encode(result))) == text
+    assert PAGE.html(msgspec.json.decode(msgspec.json.encode(result))) == text
 
 
 def test_a_quick_page_with_failed_runs_says_so_and_draws_the_rest() -> None:
@@ -138,7 +138,7 @@ def test_a_quick_page_with_failed_runs_says_so_and_draws_the_rest() -> None:
         for epsilon in QUICK.epsilons:
             del year[paper_bandit("computer", epsilon)]
     failed = [{"run": "bandit <level>, seed 1", "error": "its process ended"}]
-    page = _Page(html(made_up.summed_up(QUICK, range(1, 3), years, failed)))
+    page = _Page(PAGE.html(made_up.summed_up(QUICK, range(1, 3), years, failed)))
     words = " ".join(page.words)
     assert "quick run" in words
     assert "bandit <level>, seed 1" in words

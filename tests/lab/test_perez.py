@@ -89,8 +89,8 @@ def test_gains_are_ratios_of_means_and_fifo_is_not_held_against_itself(
 def test_a_run_as_slow_as_fifo_has_collapsed_and_shows_as_the_worst() -> None:
     runs = made_up.results(made_up.as_the_paper)
     plain = [t for t in runs if t.seed == 3 and str(t.situation) == "row 0.2, feasible, exact"]
-    (bad,) = (trial for trial in plain if trial.policy == SARSA)
-    (fifo,) = (trial for trial in plain if trial.policy == FIFO)
+    (bad,) = (spec for spec in plain if spec.policy == SARSA)
+    (fifo,) = (spec for spec in plain if spec.policy == FIFO)
     runs[bad] = runs[fifo]
     row = made_up.row_of(made_up.summed_up(FULL, SEEDS, (), runs, []), **PLAIN, variant="sarsa")
     assert row["collapsed"] == 1

@@ -48,7 +48,7 @@ def test_every_start_runs_learning_and_frozen_beside_orders_without_learning(
     starts = [f"sarsa, start {s}{f}" for s in ("shipped", "calibrated", "none")
               for f in ("", ", frozen")]  # fmt: skip
     assert [row["variant"] for row in rows] == ["fifo", "sjf", "edf", *starts]
-    assert (past["teacher"], past["jobs"], past["trace"]) == ("fifo", 1000, None)
+    assert (past["behaviour_policy"], past["jobs"], past["trace"]) == ("fifo", 1000, None)
     by_variant = {row["variant"]: row for row in rows}
     shipped = by_variant["sarsa, start shipped"]["less_shipped"]
     assert (shipped["mean"], tuple(shipped["interval"])) == (0.0, (0.0, 0.0))

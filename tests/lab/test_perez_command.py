@@ -53,7 +53,7 @@ def test_a_file_of_the_user_is_run_and_calibrated_on(tmp_path: Path) -> None:
     assert [row["variant"] for row in windows] == [str(variant) for variant in COMPARED]
     assert {row["trace"] for row in windows} == {str(path)}
     (past,) = found["calibration"]
-    assert (past["teacher"], past["jobs"]) == ("recorded", 80)
+    assert (past["behaviour_policy"], past["jobs"]) == ("recorded", 80)
 
 
 def test_a_run_that_failed_is_named_and_the_exit_code_says_so(

@@ -9,12 +9,12 @@ import pytest
 
 from outrider_lab.papers.perez.drawings import drawings
 from outrider_lab.papers.perez.grid import FULL, LITERAL, SARSA, WINDOW
-from outrider_lab.papers.perez.page import html
+from outrider_lab.papers.perez.page import PAGE
 from outrider_lab.reporting.page import Drawing
 from tests.lab import made_up_perez as made_up
 
 PAST = {
-    "trace": "site.swf", "seed": 1, "teacher": "recorded", "jobs": 3000,
+    "trace": "site.swf", "seed": 1, "behaviour_policy": "recorded", "jobs": 3000,
     "rows": [
         {"variant": "sarsa, start calibrated", "interactive_wait_s": 31.5, "batch_wait_s": None,
          "bounded_slowdown": 1.5, "less_shipped": {"mean": -0.25, "interval": (-0.5, -0.125)}},
@@ -87,7 +87,7 @@ def test_without_runs_of_a_policy_its_lines_are_missing_and_nothing_else(
 def test_the_page_holds_claims_figures_and_a_table_for_each_situation(
     result: dict[str, Any],
 ) -> None:
-    page = html(result)
+    page = PAGE.html(result)
     assert page.count("<figure>") == 14
     assert page.count('class="verdict') == len(result["claims"])
     assert page.count("shares, run times") == 19, "3 rows x 2 targets x 3 estimates, the windows"
@@ -96,15 +96,15 @@ def test_the_page_holds_claims_figures_and_a_table_for_each_situation(
 
 
 def test_calibration_stands_beside_the_shipped_start(result: dict[str, Any]) -> None:
-    page = html({**result, "rows": []})
-    assert "site.swf: 3000 jobs, taught by recorded." in page
+    page = PAGE.html({**result, "rows": []})
+    assert "site.swf: 3000 jobs, decided by recorded." in page
     for cell in ("31.5", "-0.25", "-0.5 to -0.125"):
         assert f'<td class="figure">{cell}</td>' in page
-    assert "Calibrated by the past" not in html({**result, "rows": [], "calibration": []})
+    assert "Calibrated by the past" not in PAGE.html({**result, "rows": [], "calibration": []})
 
 
 def test_runs_that_failed_are_told_on_the_page(result: dict[str, Any]) -> None:
     failed = [{"run": "sarsa, seed 4, row 0.2", "error": "no <memory>"}]
-    page = html({**result, "rows": [], "failed": failed})
+    page = PAGE.html({**result, "rows": [], "failed": failed})
     assert "Runs that failed" in page
     assert "no &lt;memory&gt;" in page

@@ -39,7 +39,7 @@ from outrider_lab.papers.vengerov.machine_run import (
     run_on_machine,
     spec_of,
 )
-from outrider_lab.papers.vengerov.page import drawings, html
+from outrider_lab.papers.vengerov.page import PAGE, drawings
 from outrider_lab.papers.vengerov.reproduction import Reproduction
 from outrider_lab.papers.vengerov.rows import Report
 from outrider_lab.papers.vengerov.steps import StepRun
@@ -173,7 +173,7 @@ def test_a_failed_run_is_told_and_does_not_count() -> None:
     result = summed_up(range(1, 13), reports, {"run": "none, seed 4", "error": "broke"})
     row = next(row for row in result["rows"] if row["variant"] == str(none()))
     assert row["runs"] == 11
-    assert "none, seed 4" in html(result)
+    assert "none, seed 4" in PAGE.html(result)
 
 
 def test_the_papers_figures_are_drawn_with_units_and_legends() -> None:

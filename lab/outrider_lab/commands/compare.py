@@ -95,7 +95,7 @@ def command(
     """
     from outrider.cli.workload_terms import workload_terms
     from outrider_lab.commands.comparison_tables import show_comparison
-    from outrider_lab.commands.many_runs import Keeping, carried_out
+    from outrider_lab.commands.many_runs import Keeping, carried_out, name_failures
     from outrider_lab.comparison.comparison import Comparison
     from outrider_lab.comparison.watched_run import Conditions
     from outrider_lab.running.run_spec import PolicySpec
@@ -128,9 +128,7 @@ def command(
             print_json(result)
         else:
             show_comparison(result)
-        for failure in result["failed"]:
-            click.echo(f"outrider: failed: {failure['run']}: {failure['error']}", err=True)
-        return int(bool(result["failed"]))
+        return name_failures(result)
 
 
 def _refuse_repeats(option: str, words: Any) -> None:

@@ -65,7 +65,7 @@ def command(
     Example:
       outrider drift --quick --world "load step"
     """
-    from outrider_lab.commands.many_runs import Keeping, carried_out
+    from outrider_lab.commands.many_runs import Keeping, carried_out, name_failures
     from outrider_lab.drift import FULL, QUICK, WORLDS, DriftSuite, check_treatments
     from outrider_lab.running.study import check_policies
 
@@ -87,9 +87,7 @@ def command(
             print_json(result)
         else:
             _show(result)
-        for failure in result["failed"]:
-            click.echo(f"outrider: failed: {failure['run']}: {failure['error']}", err=True)
-        return int(bool(result["failed"]))
+        return name_failures(result)
 
 
 def _write(result: dict[str, Any], folder: Path) -> None:

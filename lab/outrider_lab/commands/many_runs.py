@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -72,6 +72,13 @@ def carried_out(study: Study[Row], keeping: Keeping) -> Iterator[dict[str, Any]]
                 "with --resume runs only those that failed",
                 err=True,
             )
+
+
+def name_failures(result: Mapping[str, Any]) -> int:
+    """Name the runs that failed, on standard error; the exit code: 1 if there are any."""
+    for failure in result["failed"]:
+        click.echo(f"outrider: failed: {failure['run']}: {failure['error']}", err=True)
+    return int(bool(result["failed"]))
 
 
 def _state_folder() -> Path:

@@ -1,7 +1,9 @@
 """Options of commands that run many; their help must not wait for the lab to be imported."""
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from functools import wraps
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
@@ -40,26 +42,50 @@ def many_runs_options(command: F) -> F:
     return command
 
 
-def reproduction_options(seeds: str, full: str, quick: str, what_quick: str) -> Callable[[F], F]:
-    """What the commands of all papers have.
+class Asked(NamedTuple):
+    """What somebody asks of a reproduction; the options say what each means."""
+
+    seeds: str
+    quick: bool
+    workers: int | None
+    resume: bool | None
+    runs: Path | None
+    report: Path | None
+    as_json: bool
+
+
+def reproduction_options(
+    seeds: str, full: str, quick_seeds: str, what_quick: str
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """What the commands of all papers have: the command gets them as one `Asked`.
 
     Args:
         seeds: what a seed stands for, in words.
         full: the seeds at full size, as ``1-20``.
-        quick: those of a quick run.
+        quick_seeds: those of a quick run.
         what_quick: what a quick run leaves out, in words.
     """
     options = (
-        click.option("--seeds", metavar="A-B", help=f"{seeds} [default: {full}; quick: {quick}]"),
+        click.option(
+            "--seeds", metavar="A-B", help=f"{seeds} [default: {full}; quick: {quick_seeds}]"
+        ),
         click.option("--quick", is_flag=True, help=what_quick),
         *_OPTIONS,
         report_option,
         json_option,
     )
 
-    def with_options(command: F) -> F:
+    def with_options(command: Callable[..., int]) -> Callable[..., int]:
+        @wraps(command)
+        def asked(
+            seeds: str | None, quick: bool, workers: int | None, resume: bool | None,
+            runs: Path | None, report: Path | None, as_json: bool, **others: Any,
+        ) -> int:  # fmt: skip
+            drawn = seeds or (quick_seeds if quick else full)
+            return command(Asked(drawn, quick, workers, resume, runs, report, as_json), **others)
+
         for option in reversed(options):
-            command = option(command)
-        return command
+            asked = option(asked)
+        return asked
 
     return with_options

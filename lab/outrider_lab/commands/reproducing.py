@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import click
 
 from outrider.cli.printing import figure, print_json, print_table, shown
-from outrider_lab.commands.many_runs import Keeping, carried_out
+from outrider_lab.commands.many_runs import Keeping, carried_out, name_failures
+from outrider_lab.commands.options import Asked
 from outrider_lab.running.study import Row, Study, check_policies
 
 Result = dict[str, Any]
@@ -27,7 +28,7 @@ class Telling(NamedTuple):
     told: Callable[[Result], Result] = dict
 
 
-def reproduce(study: Study[Row], keeping: Keeping, as_json: bool, telling: Telling) -> int:
+def reproduce(paper: str, study: Study[Row], asked: Asked, telling: Telling) -> int:
     """Carry out a paper's study and tell what came of it.
 
     Returns:
@@ -36,10 +37,12 @@ def reproduce(study: Study[Row], keeping: Keeping, as_json: bool, telling: Telli
     Raises:
         OutriderError: something is wrong; nothing has run.
     """
-    make_folder(keeping.report)
+    make_folder(asked.report)
     check_policies(study)
+    label = f"reproduce {paper}"
+    keeping = Keeping(label, asked.workers, asked.resume, asked.runs, asked.report)
     with carried_out(study, keeping) as result:
-        return conclude(result, keeping.report, as_json, telling)
+        return conclude(result, asked.report, asked.as_json, telling)
 
 
 def make_folder(report: Path | None) -> None:
@@ -75,9 +78,7 @@ def conclude(result: Result, report: Path | None, as_json: bool, telling: Tellin
         telling.show(result)
         if report is not None:
             click.echo(f"report: {shown(report / 'index.html')}")
-    for failure in result["failed"]:
-        click.echo(f"outrider: failed: {failure['run']}: {failure['error']}", err=True)
-    return int(bool(result["failed"]))
+    return name_failures(result)
 
 
 def _write(result: Result, folder: Path, telling: Telling) -> None:
@@ -87,6 +88,11 @@ def _write(result: Result, folder: Path, telling: Telling) -> None:
     (folder / "result.json").write_bytes(text)
     if result["rows"]:  # without any there is nothing to draw; the failures are told
         (folder / "index.html").write_text(telling.page(result), encoding="utf-8")
+
+
+def size_in_words(result: Result) -> str:
+    """Whether a run was large enough to judge by."""
+    return "quick, too small for verdicts" if result["settings"]["quick"] else "full size"
 
 
 def show_claims(result: Result) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from outrider_lab.reporting.page import heading, page, prose, shown, table
+from outrider_lab.reporting.page import failed_runs, heading, page, prose, shown, table
 
 LABELS: Final = {
     "slowdown": "slowdown",
@@ -47,9 +47,7 @@ def _parts(result: Mapping[str, Any]) -> Iterator[str]:
         yield table(
             ("after the change", *LABELS.values()), [_difference_cells(one) for one in compared]
         )
-    if result["failed"]:
-        yield heading("Runs that failed")
-        yield table(("run", "error"), [(one["run"], one["error"]) for one in result["failed"]])
+    yield from failed_runs(result["failed"])
 
 
 def named(row: Mapping[str, Any]) -> str:

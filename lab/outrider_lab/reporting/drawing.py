@@ -1,9 +1,9 @@
 """Charts as SVG text, by matplotlib: every axis has its unit, every chart its legend."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from io import StringIO
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from outrider.model.errors import ConfigurationError
 
@@ -26,6 +26,8 @@ _STYLE: Final[dict[Any, Any]] = {
     "font.size": 9,
 }
 
+Row = TypeVar("Row")
+
 
 class Series(NamedTuple):
     """Points of one name; `error` is a standard error each, None where there is none."""
@@ -43,6 +45,11 @@ def require_matplotlib(wanted_by: str) -> None:
             f"{wanted_by}: needs matplotlib, which is not installed; "
             "pip install 'outrider[reports]' brings it"
         )
+
+
+def there(policies: Iterable[object], rows: Mapping[str, Row]) -> list[Row]:
+    """The rows of policies, by their words; one whose runs all failed has none."""
+    return [rows[str(policy)] for policy in policies if str(policy) in rows]
 
 
 def line_chart(

@@ -1,6 +1,6 @@
 """A report as one HTML page: prose, tables, charts and claims; it needs nothing beside it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from math import isfinite
 from typing import Any, Final, NamedTuple
@@ -71,6 +71,13 @@ def drawing(one: Drawing) -> str:
     label = f'<svg role="img" aria-label="{escape(one.title)}"'
     caption = f"<figcaption><b>{escape(one.title)}.</b> {escape(one.caption)}</figcaption>"
     return f"<figure>\n{one.svg.replace('<svg', label, 1)}\n{caption}\n</figure>"
+
+
+def failed_runs(failed: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """The runs that failed, each with its error; nothing if none did."""
+    if failed:
+        yield heading("Runs that failed")
+        yield table(("run", "error"), [(one["run"], one["error"]) for one in failed])
 
 
 def claims_table(claims: Iterable[Mapping[str, Any]]) -> str:

@@ -4,7 +4,7 @@ Papers' reproductions, comparisons and the drift suite are studies; `run_study` 
 they have in common.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from outrider_lab.running.resume_file import ResumeFile
@@ -13,6 +13,9 @@ from outrider_lab.running.run_spec import RunSpec
 
 Row = TypeVar("Row", bound=Hashable)
 """What runs that differ only in their seed have in common: what a row of the output is about."""
+
+Key = TypeVar("Key", bound=Hashable)
+Found = TypeVar("Found")
 
 
 class Study(Protocol[Row]):
@@ -71,6 +74,16 @@ def run_study(
             results.setdefault(row, {})[seed] = end.result
     in_order = {row: dict(sorted(of_row.items())) for row, of_row in results.items()}
     return study.sum_up(in_order) | {"failed": failures(ends)}
+
+
+def by_seed(
+    results: Mapping[Key, Mapping[int, Found]], seeds: Iterable[int]
+) -> dict[int, dict[Key, Found]]:
+    """For each of the seeds, what every row brought that did not fail."""
+    return {
+        seed: {row: of_row[seed] for row, of_row in results.items() if seed in of_row}
+        for seed in seeds
+    }
 
 
 def failures(ends: list[RunEnd]) -> list[dict[str, str]]:

@@ -64,7 +64,7 @@ def test_doubles_of_ads_and_records_change_nothing(tmp_path: Path) -> None:
     def life(folder: Path, faults: Faults) -> tuple[list[object], int]:
         folder.mkdir()
         site = WatchedPool(folder, faults=faults)
-        intake = EventMerger(["pool"], lambda name: MachineSpec(inferred=True))
+        merger = EventMerger(["pool"], lambda name: MachineSpec(inferred=True))
         out: list[object] = []
         for step in range(12):
             if step < 4:
@@ -72,10 +72,10 @@ def test_doubles_of_ads_and_records_change_nothing(tmp_path: Path) -> None:
             if step in (3, 6):
                 (site.pool.owner_came if step == 3 else site.pool.owner_went)("m1")
             batch = site.look(20)
-            intake.arrive("pool", batch.events)
-            out += list(intake.seen("pool", batch.seen_until_s or 0.0))
+            merger.arrive("pool", batch.events)
+            out += list(merger.seen("pool", batch.seen_until_s or 0.0))
         site.close()
-        return out, intake.duplicates["pool"]
+        return out, merger.duplicates["pool"]
 
     once, no_doubles = life(tmp_path / "once", Faults())
     twice, doubles = life(

@@ -153,8 +153,8 @@ def test_a_log_in_which_records_stand_twice_tells_nothing_new(tmp_path: Path) ->
     eventful_pool(clean)
     eventful_pool(doubled, Faults(duplicate_record_ratio=0.5))
     assert len(told(ours(doubled))) > len(told(ours(clean)))
-    heard = [{event[:3] for event in told(ours(path))} for path in (clean, doubled)]
-    assert heard[0] == heard[1]
+    events_read = [{event[:3] for event in told(ours(path))} for path in (clean, doubled)]
+    assert events_read[0] == events_read[1]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -45,51 +45,51 @@ def run_script(examples: Path, broker: Mosquitto, machine: str, **environment: s
 async def test_the_log_in_script_tells_who_came_but_not_the_name(
     examples: Path, site_broker: Mosquitto
 ) -> None:
-    async with listening(adapter(site_broker)) as heard:
-        await heard.until_connected()
+    async with listening(adapter(site_broker)) as received:
+        await received.until_connected()
         code = run_script(
             examples, site_broker, "lab-7", PAM_TYPE="open_session", PAM_USER="jane.doe"
         )
         assert code == 0
-        await heard.until(lambda: heard.events, "the log-in")
-    assert heard.events[0][1:] == (events.OWNER_CAME, "lab-7", None)
-    assert not heard.rejected
+        await received.until(lambda: received.events, "the log-in")
+    assert received.events[0][1:] == (events.OWNER_CAME, "lab-7", None)
+    assert not received.rejected
 
 
 async def test_the_log_in_script_waits_for_a_broker_that_is_away(
     examples: Path, site_broker: Mosquitto
 ) -> None:
-    async with listening(adapter(site_broker)) as heard:
-        await heard.until_connected()
+    async with listening(adapter(site_broker)) as received:
+        await received.until_connected()
         site_broker.kill()
         assert run_script(examples, site_broker, "lab-7", PAM_TYPE="open_session") == 0
-        await heard.until(lambda: heard.last.age_s > 0.2, "the broker away")
+        await received.until(lambda: received.last.age_s > 0.2, "the broker away")
         back_s = time.time()
         site_broker.start()
-        await heard.until(lambda: heard.events, "the log-in")
-    assert heard.events[0][0] < back_s, "its own time, not that of its arrival"
+        await received.until(lambda: received.events, "the log-in")
+    assert received.events[0][0] < back_s, "its own time, not that of its arrival"
 
 
 async def test_a_machine_may_speak_of_itself_alone(examples: Path, site_broker: Mosquitto) -> None:
-    async with listening(adapter(site_broker)) as heard:
-        await heard.until_connected()
+    async with listening(adapter(site_broker)) as received:
+        await received.until_connected()
         run_script(examples, site_broker, "lab-8", PAM_TYPE="open_session")
         run_script(examples, site_broker, "lab-7", PAM_TYPE="open_session")
-        await heard.until(lambda: heard.events, "its own")
-    assert {event[2] for event in heard.events} == {"lab-7"}
+        await received.until(lambda: received.events, "its own")
+    assert {event[2] for event in received.events} == {"lab-7"}
 
 
 async def test_a_plug_may_tell_its_watts(site_broker: Mosquitto) -> None:
     meters = {"tele/+/SENSOR": {"watts": "ENERGY.Power", "machines": {"plug7": "lab-7"}}}
     said = b'{"Time": "2026-11-21T10:00:00", "ENERGY": {"Power": 63}}'
-    async with listening(adapter(site_broker, meters=meters)) as heard:
-        await heard.until_connected()
+    async with listening(adapter(site_broker, meters=meters)) as received:
+        await received.until_connected()
         async with aiomqtt.Client(
             "127.0.0.1", site_broker.port, username="plugs", password=USERS["plugs"]
         ) as plug:
             await plug.publish("tele/plug7/SENSOR", said, qos=1)
-        await heard.until(lambda: heard.events, "the reading")
-    assert heard.events[0][1:] == (events.POWER, "lab-7", 63.0)
+        await received.until(lambda: received.events, "the reading")
+    assert received.events[0][1:] == (events.POWER, "lab-7", 63.0)
 
 
 def test_the_log_in_script_says_how_it_is_used(examples: Path) -> None:

@@ -20,43 +20,46 @@ async def test_nothing_is_lost_or_doubled_when_the_broker_is_killed(broker: Mosq
     """The broker saves each message; the publisher repeats what it sent just before the break."""
     chance = random.Random(11)
     source = PatientPublisher(broker, pause_s=0.01)
-    async with listening(adapter(broker)) as heard:
-        await heard.until_connected()
+    async with listening(adapter(broker)) as received:
+        await received.until_connected()
         sending = asyncio.create_task(source.run())
         for kill in range(1, KILLS + 1):
             await asyncio.sleep(chance.uniform(0.3, 0.9))  # any moment may be the wrong one
-            before_n = len(heard.events)
+            before_n = len(received.events)
             broker.kill()
-            await heard.until(lambda: heard.last.age_s > 0.0, f"noticed kill {kill}")
+            await received.until(lambda: received.last.age_s > 0.0, f"noticed kill {kill}")
             await asyncio.to_thread(broker.start)
-            await heard.until(lambda n=before_n: len(heard.events) > n, f"on after kill {kill}")  # type: ignore[misc]
+            await received.until(
+                lambda n=before_n: len(received.events) > n,  # type: ignore[misc]
+                f"on after kill {kill}",
+            )
         source.finish()
         await asyncio.wait_for(sending, 30.0)
-        await heard.until(lambda: len(heard.events) >= len(source.sent), "all of them")
-    told = [(machine, time_s) for time_s, _, machine, _ in heard.events]
+        await received.until(lambda: len(received.events) >= len(source.sent), "all of them")
+    told = [(machine, time_s) for time_s, _, machine, _ in received.events]
     assert source.breaks >= KILLS
     assert not set(source.sent) - set(told), "lost"
     assert len(told) == len(set(told)), "doubled"
-    assert counted(heard.events) == len(source.sent)
+    assert counted(received.events) == len(source.sent)
 
 
 def counted(told: list[NamedEvent]) -> int:
     """How many readings the engine gets, of machines that it knows."""
-    intake = EventMerger(["mqtt"], lambda name: MachineSpec())
+    merger = EventMerger(["mqtt"], lambda name: MachineSpec())
     began_s = min(event[0] for event in told)
-    intake.arrive("mqtt", [(began_s - 1, JOINED, m, MachineSpec()) for m in {e[2] for e in told}])
-    intake.arrive("mqtt", told)
-    engine_gets = [event[1] for event in intake.seen("mqtt", told[-1][0] + 1)]
+    merger.arrive("mqtt", [(began_s - 1, JOINED, m, MachineSpec()) for m in {e[2] for e in told}])
+    merger.arrive("mqtt", told)
+    engine_gets = [event[1] for event in merger.seen("mqtt", told[-1][0] + 1)]
     return engine_gets.count(POWER)
 
 
 async def test_a_broker_that_is_away_makes_only_its_own_input_old(broker: Mosquitto) -> None:
-    async with listening(adapter(broker)) as heard:
-        await heard.until_connected()
+    async with listening(adapter(broker)) as received:
+        await received.until_connected()
         broker.kill()
-        await heard.until(lambda: heard.last.age_s > 0.5, "its age")
-        assert str(broker.port) in heard.last.note
-        assert heard.last.seen_until_s is None, "the other sources must not wait for it"
+        await received.until(lambda: received.last.age_s > 0.5, "its age")
+        assert str(broker.port) in received.last.note
+        assert received.last.seen_until_s is None, "the other sources must not wait for it"
         await asyncio.to_thread(broker.start)
-        await heard.until(lambda: heard.last.age_s == 0.0, "young again")
-        await heard.until_connected()
+        await received.until(lambda: received.last.age_s == 0.0, "young again")
+        await received.until_connected()

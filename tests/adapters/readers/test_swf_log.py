@@ -155,6 +155,6 @@ def test_whatever_a_file_holds_reading_it_never_raises(data: str, cut: int) -> N
     second = reader.read(text[first.consumed :], final=True)
     for reading in (first, second):
         lost = sum(reading.ignored.values()) + sum(reading.rejected.values())
-        lives = sum(event[1] == events.SUBMITTED for event in reading.events)
-        assert reading.records == lives + lost
+        submissions = sum(event[1] == events.SUBMITTED for event in reading.events)
+        assert reading.records == submissions + lost
         assert all(event[0] >= 0 for event in reading.events)

@@ -1,16 +1,13 @@
 """``outrider reproduce automata``: learning automata on users and nodes."""
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from outrider.cli.options import seed_range
 from outrider.cli.printing import figure, print_table
-from outrider_lab.commands.options import reproduction_options
+from outrider_lab.commands.options import Asked, reproduction_options
 
-_FULL_SEEDS = "1-20"
-_QUICK_SEEDS = "1-2"
 _SHOWN = {
     "stationary": ("p_best", "locked_ratio"),
     "grid": ("flowtime", "makespan_ratio", "load_cov", "queue"),
@@ -22,14 +19,11 @@ _SHOWN = {
 @click.command("automata", short_help="Learning automata on users and nodes (LAJS, two-way).")
 @reproduction_options(
     "Arrivals and chance, drawn anew for each.",
-    _FULL_SEEDS,
-    _QUICK_SEEDS,
+    "1-20",
+    "1-2",
     "Few jobs, polls and seeds: shows that it runs, decides no claim.",
 )
-def command(
-    seeds: str | None, quick: bool, workers: int | None, resume: bool | None, runs: Path | None,
-    report: Path | None, as_json: bool,
-) -> int:  # fmt: skip
+def command(asked: Asked) -> int:
     """Put what Suganthi and Devi say of learning automata where it can be measured.
 
     Use it to see how the schemes learn, what LAJS and two-way bring beside random, round robin and
@@ -41,29 +35,26 @@ def command(
     Example:
       outrider reproduce automata --quick --report report
     """
-    from outrider_lab.commands.many_runs import Keeping
     from outrider_lab.commands.reproducing import Telling, reproduce
     from outrider_lab.papers.automata import Reproduction
     from outrider_lab.papers.automata.grid import FULL, QUICK
-    from outrider_lab.papers.automata.page import html
+    from outrider_lab.papers.automata.page import PAGE
 
-    drawn = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS))
-    study = Reproduction(QUICK if quick else FULL, drawn)
-    keeping = Keeping("reproduce automata", workers, resume, runs, report)
-    return reproduce(study, keeping, as_json, Telling(html, _show))
+    drawn = seed_range(asked.seeds)
+    study = Reproduction(QUICK if asked.quick else FULL, drawn)
+    return reproduce("automata", study, asked, Telling(PAGE.html, _show))
 
 
 # -- for people ---------------------------------------------------------------------------------
 
 
 def _show(result: dict[str, Any]) -> None:
-    from outrider_lab.commands.reproducing import show_claims
+    from outrider_lab.commands.reproducing import show_claims, size_in_words
 
     settings = result["settings"]
-    size = "quick, too small for verdicts" if settings["quick"] else "full size"
     for experiment, names in _SHOWN.items():
         rows = [row for row in result["rows"] if row["experiment"] == experiment]
-        title = f"{experiment}: {len(settings['seeds'])} seeds, {size}"
+        title = f"{experiment}: {len(settings['seeds'])} seeds, {size_in_words(result)}"
         print_table(title, ("", *names), [_line(row, names) for row in rows])
     show_claims(result)
 

@@ -1,29 +1,22 @@
 """``outrider reproduce mcgough``: bandits against evictions and wasted energy."""
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from outrider.cli.options import seed_range
 from outrider.cli.printing import figure, print_table, ratio
-from outrider_lab.commands.options import reproduction_options
-
-_FULL_SEEDS = "1-4"
-_QUICK_SEEDS = "1-2"
+from outrider_lab.commands.options import Asked, reproduction_options
 
 
 @click.command("mcgough", short_help="Bandits against evictions and wasted energy (2015).")
 @reproduction_options(
     "One generated year for each seed.",
-    _FULL_SEEDS,
-    _QUICK_SEEDS,
+    "1-4",
+    "1-2",
     "A small pool, few weeks, a thin grid: shows that it runs, decides no claim.",
 )
-def command(
-    seeds: str | None, quick: bool, workers: int | None, resume: bool | None, runs: Path | None,
-    report: Path | None, as_json: bool,
-) -> int:  # fmt: skip
+def command(asked: Asked) -> int:
     """Run the experiments of McGough and Forshaw (2015) on generated years.
 
     Use it to see what the paper's bandits save, at which price, beside static rules, other
@@ -35,27 +28,24 @@ def command(
     Example:
       outrider reproduce mcgough --quick --report report
     """
-    from outrider_lab.commands.many_runs import Keeping
     from outrider_lab.commands.reproducing import Telling, reproduce
     from outrider_lab.papers.mcgough import Reproduction
     from outrider_lab.papers.mcgough.grid import FULL, QUICK
-    from outrider_lab.papers.mcgough.page import html
+    from outrider_lab.papers.mcgough.page import PAGE
 
-    drawn = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS))
-    study = Reproduction(QUICK if quick else FULL, drawn)
-    keeping = Keeping("reproduce mcgough", workers, resume, runs, report)
-    return reproduce(study, keeping, as_json, Telling(html, _show))
+    drawn = seed_range(asked.seeds)
+    study = Reproduction(QUICK if asked.quick else FULL, drawn)
+    return reproduce("mcgough", study, asked, Telling(PAGE.html, _show))
 
 
 # -- for people ---------------------------------------------------------------------------------
 
 
 def _show(result: dict[str, Any]) -> None:
-    from outrider_lab.commands.reproducing import show_claims
+    from outrider_lab.commands.reproducing import show_claims, size_in_words
 
     settings = result["settings"]
-    size = "quick, too small for verdicts" if settings["quick"] else "full size"
-    title = f"McGough and Forshaw (2015): {len(settings['seeds'])} years, {size}"
+    title = f"McGough and Forshaw (2015): {len(settings['seeds'])} years, {size_in_words(result)}"
     columns = ("", "epoch\n[min]", "saving", "overhead\n[ratio]", "mean\n[min]", "p99\n[min]",
                "max\n[h]", "unfinished")  # fmt: skip
     print_table(title, columns, [_line(row) for row in result["rows"]])

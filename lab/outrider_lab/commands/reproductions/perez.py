@@ -8,10 +8,7 @@ import click
 
 from outrider.cli.options import file_path, seed_range
 from outrider.cli.printing import figure, print_table
-from outrider_lab.commands.options import reproduction_options
-
-_FULL_SEEDS = "1-20"
-_QUICK_SEEDS = "1-2"
+from outrider_lab.commands.options import Asked, reproduction_options
 
 
 @click.command("perez", short_help="SARSA for interactive jobs and fair shares (2008).")
@@ -23,14 +20,11 @@ _QUICK_SEEDS = "1-2"
 )  # fmt: skip
 @reproduction_options(
     "Arrivals are drawn anew for each seed.",
-    _FULL_SEEDS,
-    _QUICK_SEEDS,
+    "1-20",
+    "1-2",
     "Few jobs and seeds: shows that it runs, decides no claim.",
 )
-def command(
-    seeds: str | None, quick: bool, traces: tuple[Path, ...], workers: int | None,
-    resume: bool | None, runs: Path | None, report: Path | None, as_json: bool,
-) -> int:  # fmt: skip
+def command(asked: Asked, traces: tuple[Path, ...]) -> int:
     """Run the experiments of Perez et al. (2008) on newly drawn arrivals.
 
     Use it to see what a learned order brings interactive jobs, what batch jobs pay for it, how it
@@ -42,32 +36,29 @@ def command(
     Example:
       outrider reproduce perez --quick --report report
     """
-    from outrider_lab.commands.many_runs import Keeping
     from outrider_lab.commands.reproducing import Telling, reproduce
     from outrider_lab.papers.perez import Reproduction
     from outrider_lab.papers.perez.grid import FULL, QUICK
-    from outrider_lab.papers.perez.page import html
+    from outrider_lab.papers.perez.page import PAGE
     from outrider_lab.reporting.apart import set_apart
     from outrider_lab.training.training import FIRST_SEED
 
     # from there on seeds train: the shipped start has seen them
-    drawn = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS), below=FIRST_SEED)
+    drawn = seed_range(asked.seeds, below=FIRST_SEED)
     files = tuple(str(trace) for trace in dict.fromkeys(traces))
-    study = Reproduction(QUICK if quick else FULL, drawn, files)
+    study = Reproduction(QUICK if asked.quick else FULL, drawn, files)
     study.check_traces()
-    keeping = Keeping("reproduce perez", workers, resume, runs, report)
-    return reproduce(study, keeping, as_json, Telling(html, _show, set_apart))
+    return reproduce("perez", study, asked, Telling(PAGE.html, _show, set_apart))
 
 
 # -- for people ---------------------------------------------------------------------------------
 
 
 def _show(result: dict[str, Any]) -> None:
-    from outrider_lab.commands.reproducing import show_claims
+    from outrider_lab.commands.reproducing import show_claims, size_in_words
 
     settings = result["settings"]
-    size = "quick, too small for verdicts" if settings["quick"] else "full size"
-    click.echo(f"Perez et al. (2008): {len(settings['seeds'])} seeds, {size}")
+    click.echo(f"Perez et al. (2008): {len(settings['seeds'])} seeds, {size_in_words(result)}")
     columns = ("", "inter-\nactive\n[s]", "max\n[s]", "batch\n[s]", "max\n[s]", "gain\nover\nFIFO",
                "fair-\nness", "col-\nlapsed\nruns")  # fmt: skip
     for situation, rows in groupby(result["rows"], _situation):

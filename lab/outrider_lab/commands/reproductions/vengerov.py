@@ -1,29 +1,22 @@
 """``outrider reproduce vengerov``: preempting and shrinking by a learned value of the machine."""
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from outrider.cli.options import seed_range
 from outrider.cli.printing import figure, print_table, ratio
-from outrider_lab.commands.options import reproduction_options
-
-_FULL_SEEDS = "1-50"
-_QUICK_SEEDS = "1-2"
+from outrider_lab.commands.options import Asked, reproduction_options
 
 
 @click.command("vengerov", short_help="Preemption and shrinking by learned values (2005).")
 @reproduction_options(
     "Arrivals are drawn anew for each seed.",
-    _FULL_SEEDS,
-    _QUICK_SEEDS,
+    "1-50",
+    "1-2",
     "Few steps: shows that it runs, decides no claim.",
 )
-def command(
-    seeds: str | None, quick: bool, workers: int | None, resume: bool | None, runs: Path | None,
-    report: Path | None, as_json: bool,
-) -> int:  # fmt: skip
+def command(asked: Asked) -> int:
     """Run the experiments of Vengerov (2005) on newly drawn arrivals.
 
     Use it to see what preemption and shrinking bring a machine of 24 CPUs, whether learning when
@@ -35,29 +28,26 @@ def command(
     Example:
       outrider reproduce vengerov --quick --report report
     """
-    from outrider_lab.commands.many_runs import Keeping
     from outrider_lab.commands.reproducing import Telling, reproduce
     from outrider_lab.papers.vengerov import Reproduction
     from outrider_lab.papers.vengerov.grid import FULL, QUICK
     from outrider_lab.papers.vengerov.machine_run import TRAINING_SEEDS
-    from outrider_lab.papers.vengerov.page import html
+    from outrider_lab.papers.vengerov.page import PAGE
     from outrider_lab.reporting.apart import set_apart
 
-    drawn = seed_range(seeds or (_QUICK_SEEDS if quick else _FULL_SEEDS), below=TRAINING_SEEDS)
-    study = Reproduction(QUICK if quick else FULL, drawn)
-    keeping = Keeping("reproduce vengerov", workers, resume, runs, report)
-    return reproduce(study, keeping, as_json, Telling(html, _show, set_apart))
+    drawn = seed_range(asked.seeds, below=TRAINING_SEEDS)
+    study = Reproduction(QUICK if asked.quick else FULL, drawn)
+    return reproduce("vengerov", study, asked, Telling(PAGE.html, _show, set_apart))
 
 
 # -- for people ---------------------------------------------------------------------------------
 
 
 def _show(result: dict[str, Any]) -> None:
-    from outrider_lab.commands.reproducing import show_claims
+    from outrider_lab.commands.reproducing import show_claims, size_in_words
 
     settings = result["settings"]
-    size = "quick, too small for verdicts" if settings["quick"] else "full size"
-    title = f"Vengerov (2005): {len(settings['seeds'])} runs, {size}"
+    title = f"Vengerov (2005): {len(settings['seeds'])} runs, {size_in_words(result)}"
     columns = ("", "rate", "steps", "shape", "utility\n[k]", "s.e.", "utilisation")
     print_table(title, columns, [_line(row) for row in result["rows"]])
     show_claims(result)

@@ -12,21 +12,22 @@ from outrider_lab.papers.automata.grid import (
     SEVERAL,
     TWO_WAY,
 )
-from outrider_lab.papers.automata.measures import NO_FIGURE, Stated, in_drift, on_grid, ratio
+from outrider_lab.papers.automata.measures import NO_FIGURE, Seed, in_drift, on_grid
 from outrider_lab.reporting.claims import Claim
+from outrider_lab.reporting.judging import Stated, ratio
 
 _CORRELATED = 0.95
 _MOSTLY = 0.95
 
 
-def claims_of_nodes() -> Iterator[Stated]:
+def claims_of_nodes() -> Iterator[Stated[Seed]]:
     """LAJS beside simple rules, two-way beside LAJS, and what happens under change."""
     yield from _of_lajs()
     yield from _of_two_way()
     yield from _of_change()
 
 
-def _of_lajs() -> Iterator[Stated]:
+def _of_lajs() -> Iterator[Stated[Seed]]:
     figures = (("flowtime", "flowtime"), ("makespan_ratio", "makespan"), ("load_cov", "imbalance"))
     for name, word in figures:
         for other in (RANDOM, ROUND_ROBIN, LEAST_LOADED):
@@ -62,7 +63,7 @@ def _of_lajs() -> Iterator[Stated]:
     )
 
 
-def _of_two_way() -> Iterator[Stated]:
+def _of_two_way() -> Iterator[Stated[Seed]]:
     for scheme, words in ((TWO_WAY, "drawn by the automaton"), (GREEDY, "the highest ratio")):
         yield Stated(
             Claim(
@@ -88,7 +89,7 @@ def _of_two_way() -> Iterator[Stated]:
             )
 
 
-def _of_change() -> Iterator[Stated]:
+def _of_change() -> Iterator[Stated[Seed]]:
     yield Stated(
         Claim(
             "the scheduling adapts when conditions change",

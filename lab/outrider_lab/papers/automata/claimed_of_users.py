@@ -12,14 +12,15 @@ from outrider_lab.papers.automata.grid import (
     ROUND_ROBIN,
     STEADY,
 )
-from outrider_lab.papers.automata.measures import NO_FIGURE, Stated, Statistic, of_users, ratio
+from outrider_lab.papers.automata.measures import NO_FIGURE, Seed, of_users
 from outrider_lab.reporting.claims import Claim
+from outrider_lab.reporting.judging import Stated, Statistic, ratio
 
 _WHERE = {STEADY: "3.1.3", BURSTY: "5.2", COME_AND_GO: "5.2"}
 _TAKES = {"one": "a poll takes one job", "backlog": "a poll takes the whole backlog"}
 
 
-def claims_of_users() -> Iterator[Stated]:
+def claims_of_users() -> Iterator[Stated[Seed]]:
     """The automaton beside round robin, the reward by jobs, and the floor."""
     for poll in POLLS:
         yield Stated(
@@ -69,7 +70,7 @@ def claims_of_users() -> Iterator[Stated]:
     )
 
 
-def _beside_turns(figure: str, pattern: str, poll: str) -> Statistic:
+def _beside_turns(figure: str, pattern: str, poll: str) -> Statistic[Seed]:
     return ratio(
         of_users("L_R-P", figure, pattern, poll), of_users(ROUND_ROBIN, figure, pattern, poll)
     )

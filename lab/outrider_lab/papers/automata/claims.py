@@ -4,49 +4,36 @@ The paper prints no figure, so a claim holds or fails by its direction alone; wh
 methods that it neither describes nor measures cannot be compared.
 """
 
-from collections.abc import Iterator, Sequence
-from math import nan
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from outrider_lab.papers.automata.claimed_of_nodes import claims_of_nodes
 from outrider_lab.papers.automata.claimed_of_users import claims_of_users
-from outrider_lab.papers.automata.grid import LARGE_STEP, STATIONARY, Measured
-from outrider_lab.papers.automata.measures import NO_FIGURE, Stated, Statistic, of
+from outrider_lab.papers.automata.grid import LARGE_STEP, STATIONARY, Figures, Key
+from outrider_lab.papers.automata.measures import NO_FIGURE, Seed, of
 from outrider_lab.papers.automata.stationary import BEST_OF_LRP
-from outrider_lab.reporting.claims import Claim, judge
+from outrider_lab.reporting import judging
+from outrider_lab.reporting.claims import Claim
+from outrider_lab.reporting.judging import Stated, unmeasured
 
 _TOO_SMALL: Final = "a quick run has few jobs, polls and steps: automata have hardly begun to learn"
 _NEAR_THEORY: Final = 0.02
 _NOT_BUILT: Final = "it is neither described here nor measured in the paper, which prints no figure"
 
 
-def judged(quick: bool, seeds: Sequence[int], measured: Measured) -> list[dict[str, Any]]:
+def judged(quick: bool, seeds: Mapping[int, Mapping[Key, Figures]]) -> list[dict[str, Any]]:
     """Every claim with what was measured and the verdict.
 
     Args:
         quick: the run is too small for verdicts.
-        seeds: of the run.
-        measured: what the runs brought. A seed that lacks one does not count for that claim.
+        seeds: what the runs measured, by seed.
     """
     stated = [*_of_schemes(), *claims_of_nodes(), *claims_of_users(), *_of_what_is_not_there()]
-    return [
-        judge(
-            claim,
-            [] if statistic is None else [_value(statistic, measured, seed) for seed in seeds],
-            _TOO_SMALL if quick else None,
-        )
-        for claim, statistic in stated
-    ]
+    units = [Seed(number, runs) for number, runs in seeds.items()]
+    return judging.judged(stated, units, _TOO_SMALL if quick else None)
 
 
-def _value(statistic: Statistic, measured: Measured, seed: int) -> float:
-    try:
-        return statistic(measured, seed)
-    except KeyError:  # a run failed and is listed as failed
-        return nan
-
-
-def _of_schemes() -> Iterator[Stated]:
+def _of_schemes() -> Iterator[Stated[Seed]]:
     """Section 1.2.2 names the families; what they come to is theory."""
     yield Stated(
         Claim(
@@ -86,7 +73,7 @@ def _of_schemes() -> Iterator[Stated]:
             1.0 - 1e-9,
             1.0 + 1e-9,
         ),
-        lambda measured, seed: sum_as_printed(users=2 + seed % 20, polls=10),
+        lambda seed: sum_as_printed(users=2 + seed.number % 20, polls=10),
     )
 
 
@@ -106,7 +93,7 @@ def sum_as_printed(users: int, polls: int, a: float = 0.1, n: int = 1) -> float:
     return sum(p)
 
 
-def _of_what_is_not_there() -> Iterator[Stated]:
+def _of_what_is_not_there() -> Iterator[Stated[Seed]]:
     """Claims that nothing of ours can confirm or refute."""
     for claim, where, why in (
         ("LAJS improves makespan, flowtime and balance over FPSO and GJS", "3.1.3", _NOT_BUILT),
@@ -132,4 +119,4 @@ def _of_what_is_not_there() -> Iterator[Stated]:
             "future work: no implementation and no experiment is published",
         ),
     ):
-        yield Stated(Claim(claim, where, NO_FIGURE, "nothing", incomparable=why), None)
+        yield Stated(Claim(claim, where, NO_FIGURE, "nothing", incomparable=why), unmeasured)

@@ -163,6 +163,3 @@ Figures = Mapping[str, Any]
 
 Key = tuple[str, str, str, str]
 """What makes a row: experiment, pattern of the users, what a poll takes, scheme."""
-
-Measured = Mapping[Key, Mapping[int, Figures]]
-"""What was measured, by row and seed."""

@@ -1,45 +1,39 @@
-"""Statistics of one seed, put together from figures of its trials; claims are judged by them."""
+"""Figures of one seed, by which claims are judged."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from outrider_lab.papers.automata.grid import DRIFT, GRID, USERS, Measured
-from outrider_lab.reporting.claims import Claim
-
-Statistic = Callable[[Measured, int], float]
-"""Of the measurements and a seed; raises `KeyError` where a run it needs failed."""
+from outrider_lab.papers.automata.grid import DRIFT, GRID, USERS, Figures, Key
+from outrider_lab.reporting.judging import Statistic
 
 NO_FIGURE: Final = "stated, no figure"
 
 
-class Stated(NamedTuple):
-    """A claim, and what is measured for it with each seed; None: nothing can be."""
+class Seed(NamedTuple):
+    """A seed, and what every run with it measured."""
 
-    claim: Claim
-    statistic: Statistic | None
+    number: int
+    runs: Mapping[Key, Figures]
 
 
-def of(experiment: str, scheme: str, figure: str, pattern: str = "", poll: str = "") -> Statistic:
+def of(
+    experiment: str, scheme: str, figure: str, pattern: str = "", poll: str = ""
+) -> Statistic[Seed]:
     """A figure of one run."""
     key = (experiment, pattern, poll, scheme)
-    return lambda measured, seed: float(measured[key][seed][figure])
+    return lambda seed: float(seed.runs[key][figure])
 
 
-def on_grid(scheme: str, figure: str) -> Statistic:
+def on_grid(scheme: str, figure: str) -> Statistic[Seed]:
     """A figure of the grid."""
     return of(GRID, scheme, figure)
 
 
-def in_drift(scheme: str, figure: str) -> Statistic:
+def in_drift(scheme: str, figure: str) -> Statistic[Seed]:
     """A figure of the grid whose capacities change."""
     return of(DRIFT, scheme, figure)
 
 
-def of_users(scheme: str, figure: str, pattern: str, poll: str) -> Statistic:
+def of_users(scheme: str, figure: str, pattern: str, poll: str) -> Statistic[Seed]:
     """A figure of polling."""
     return of(USERS, scheme, figure, pattern, poll)
-
-
-def ratio(above: Statistic, below: Statistic) -> Statistic:
-    """Of two statistics of one seed."""
-    return lambda measured, seed: above(measured, seed) / below(measured, seed)

@@ -6,9 +6,9 @@ from typing import Any, Final
 from outrider_lab.papers.automata.drawings import drawings
 from outrider_lab.papers.automata.grid import DRIFT, GRID, STATIONARY, USERS
 from outrider_lab.papers.automata.rows import Row
-from outrider_lab.reporting.page import claims_table, drawing, heading, page, prose, shown, table
+from outrider_lab.reporting.page import heading, shown, table
+from outrider_lab.reporting.paper_page import PaperPage
 
-_TITLE: Final = "Suganthi and Devi: learning automata, reproduced"
 _FIGURES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     STATIONARY: (("p_best", "p(best)"), ("locked_ratio", "locked on a wrong one [ratio]")),
     GRID: (
@@ -32,41 +32,6 @@ _NAMES: Final = {
     DRIFT: "Nodes that change",
     USERS: "Users and polls",
 }
-
-
-def html(result: Mapping[str, Any]) -> str:
-    """The page.
-
-    Args:
-        result: what `outrider_lab.running.study.run_study` returned.
-    """
-    return page(_TITLE, _parts(result))
-
-
-def _parts(result: Mapping[str, Any]) -> Iterator[str]:
-    settings = result["settings"]
-    yield prose(
-        'S. Suganthi and S. Nandhini Devi: "Two way proportional job scheduling in computational '
-        'grids using learning automata", with LAJS, the method of J. Akbari Torkestani on which '
-        "it builds."
-    )
-    if settings["quick"]:
-        yield prose("This is a quick run: too small for verdicts.")
-    yield heading("How it was measured")
-    yield from map(prose, _how(settings))
-    yield heading("Claims")
-    yield claims_table(result["claims"])
-    yield heading("Figures")
-    for one in drawings(result["rows"]):
-        yield drawing(one)
-    for experiment, name in _NAMES.items():
-        rows = [row for row in result["rows"] if row["experiment"] == experiment]
-        if rows:
-            yield heading(name)
-            yield table(*_table(experiment, rows))
-    if result["failed"]:
-        yield heading("Runs that failed")
-        yield table(("run", "error"), [(f["run"], f["error"]) for f in result["failed"]])
 
 
 def _how(settings: Mapping[str, Any]) -> Iterator[str]:
@@ -110,3 +75,23 @@ def _table(experiment: str, rows: list[Row]) -> tuple[list[str], list[list[str]]
 def _name(row: Row) -> str:
     words = (row["scheme"], row["users"], row["poll"] and f"{row['poll']} a poll")
     return ", ".join(filter(None, words))
+
+
+def _tables(result: Mapping[str, Any]) -> Iterator[str]:
+    for experiment, name in _NAMES.items():
+        rows = [row for row in result["rows"] if row["experiment"] == experiment]
+        if rows:
+            yield heading(name)
+            yield table(*_table(experiment, rows))
+
+
+PAGE: Final = PaperPage(
+    title="Suganthi and Devi: learning automata, reproduced",
+    cited='S. Suganthi and S. Nandhini Devi: "Two way proportional job scheduling in computational '
+    'grids using learning automata", with LAJS, the method of J. Akbari Torkestani on which '
+    "it builds.",
+    quick="too small for verdicts",
+    how=_how,
+    drawings=lambda result: drawings(result["rows"]),
+    tables=_tables,
+)

@@ -11,6 +11,7 @@ from outrider_lab.papers.automata.grid import Case, Figures, Size, cases
 from outrider_lab.papers.automata.rows import row_of
 from outrider_lab.papers.automata.specs import spec_of
 from outrider_lab.running.run_spec import RunSpec
+from outrider_lab.running.study import by_seed
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Reproduction:
                 for case in cases(self.size)
                 if case in results
             ],
-            "claims": judged(self.size.quick, self.seeds, measured),
+            "claims": judged(self.size.quick, by_seed(measured, self.seeds)),
         }
 
 

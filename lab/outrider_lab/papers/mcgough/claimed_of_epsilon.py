@@ -4,20 +4,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from outrider_lab.papers.mcgough.grid import RANDOM, SIGMA, Size, paper_bandit
-from outrider_lab.papers.mcgough.year_statistics import (
-    NO_EFFECT,
-    POINTS,
-    Stated,
-    least,
-    less,
-    of,
-    ratio,
-    share_of_random,
-)
+from outrider_lab.papers.mcgough.rows import Year
+from outrider_lab.papers.mcgough.year_statistics import NO_EFFECT, POINTS, of, share_of_random
 from outrider_lab.reporting.claims import Claim
+from outrider_lab.reporting.judging import Stated, least, less, ratio
 
 
-def claims_of_epsilon(size: Size) -> Iterator[Stated]:
+def claims_of_epsilon(size: Size) -> Iterator[Stated[Year]]:
     """Random as the point of reference, and the effect of epsilon and sigma."""
     absolute = "absolute figures of a generated campus say nothing about the paper's own"
     yield Stated(

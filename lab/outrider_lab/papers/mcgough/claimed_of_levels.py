@@ -12,14 +12,15 @@ from outrider_lab.papers.mcgough.choices import (
 )
 from outrider_lab.papers.mcgough.grid import LEVELS, RANDOM
 from outrider_lab.papers.mcgough.rows import Year
-from outrider_lab.papers.mcgough.year_statistics import POINTS, Stated, Statistic, less, of
+from outrider_lab.papers.mcgough.year_statistics import POINTS, of
 from outrider_lab.reporting.claims import Claim
+from outrider_lab.reporting.judging import Stated, Statistic, less
 
 Part = Callable[[list[float]], list[float]]
 """Which of a year's stretches count."""
 
 
-def claims_of_levels(choices: Choices) -> Iterator[Stated]:
+def claims_of_levels(choices: Choices) -> Iterator[Stated[Year]]:
     """Each level at the epsilon that suits the case, then over the year."""
     yield from _levels(choices)
     yield from _over_the_year(choices)
@@ -27,7 +28,7 @@ def claims_of_levels(choices: Choices) -> Iterator[Stated]:
 
 def _against_the_rest(
     choices: Choices, case: str, level: str, name: str, best: Callable[..., float]
-) -> Statistic:
+) -> Statistic[Year]:
     """A level's figure less the best of the other levels'."""
 
     def statistic(year: Year) -> float:
@@ -37,14 +38,14 @@ def _against_the_rest(
     return statistic
 
 
-def _chosen(choices: Choices, case: str, level: str, name: str) -> Statistic:
+def _chosen(choices: Choices, case: str, level: str, name: str) -> Statistic[Year]:
     def statistic(year: Year) -> float:
         return of(choices[case][level], name)(year)  # looked up late: a level may have no runs
 
     return statistic
 
 
-def _levels(choices: Choices) -> Iterator[Stated]:
+def _levels(choices: Choices) -> Iterator[Stated[Year]]:
     """The four levels, each at the epsilon that suits the case."""
     yield Stated(
         Claim(
@@ -141,14 +142,14 @@ def _from_september(values: list[float]) -> list[float]:
     return values[8:]
 
 
-def _over_the_year(choices: Choices) -> Iterator[Stated]:
+def _over_the_year(choices: Choices) -> Iterator[Stated[Year]]:
     """Evictions week by week, and the energy month by month."""
 
     def evicted(year: Year, part: Part) -> float:
         weeks = year[choices[RANDOMS_OVERHEAD]["cluster"]].by_week
         return _mean_over(weeks, "evicted_ratio", part)
 
-    def autumn(level: str) -> Statistic:
+    def autumn(level: str) -> Statistic[Year]:
         def statistic(year: Year) -> float:
             months = year[choices[LOWEST_ENERGY][level]].by_month
             return _mean_over(months, "energy_ratio", _from_september)

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from outrider_lab.papers.mcgough.grid import OPTIONS, Size, history, paper_bandit
-from outrider_lab.papers.mcgough.year_statistics import NO_EFFECT, Stated, of, ratio
+from outrider_lab.papers.mcgough.rows import Year
+from outrider_lab.papers.mcgough.year_statistics import NO_EFFECT, of
 from outrider_lab.reporting.claims import Claim
+from outrider_lab.reporting.judging import Stated, ratio
 
 
-def claims_of_options(size: Size) -> Iterator[Stated]:
+def claims_of_options(size: Size) -> Iterator[Stated[Year]]:
     """History, initial and rising epsilon, and local knowledge."""
     whole = paper_bandit()
     total, mean = "total_mwh", "overhead_min.mean"

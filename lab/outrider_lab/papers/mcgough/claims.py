@@ -5,7 +5,7 @@ difference within one year.
 """
 
 from collections.abc import Mapping
-from math import inf, nan
+from math import inf
 from typing import Any, Final
 
 from outrider_lab.papers.mcgough.choices import Choices
@@ -14,8 +14,7 @@ from outrider_lab.papers.mcgough.claimed_of_levels import claims_of_levels
 from outrider_lab.papers.mcgough.claimed_of_options import claims_of_options
 from outrider_lab.papers.mcgough.grid import Size
 from outrider_lab.papers.mcgough.rows import Year
-from outrider_lab.papers.mcgough.year_statistics import Statistic
-from outrider_lab.reporting.claims import judge
+from outrider_lab.reporting import judging
 
 LEAST_WEEKS: Final = 26
 """Shorter runs decide nothing: the bandit has hardly begun to learn."""
@@ -34,14 +33,4 @@ def judged(size: Size, choices: Choices, years: Mapping[int, Year]) -> list[dict
     if weeks < LEAST_WEEKS:
         too_small = f"{weeks:g} weeks of a small pool are too short to learn; {LEAST_WEEKS} decide"
     stated = [*claims_of_epsilon(size), *claims_of_levels(choices), *claims_of_options(size)]
-    return [
-        judge(claim, [_measured(statistic, year) for year in years.values()], too_small)
-        for claim, statistic in stated
-    ]
-
-
-def _measured(statistic: Statistic, year: Year) -> float:
-    try:
-        return statistic(year)
-    except KeyError:  # that run is not in this size's grid, or it failed and is listed as failed
-        return nan
+    return judging.judged(stated, years.values(), too_small)

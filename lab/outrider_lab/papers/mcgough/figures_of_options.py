@@ -19,9 +19,8 @@ from outrider_lab.papers.mcgough.points import (
     percent_series,
     saving_by_overhead,
     series,
-    there,
 )
-from outrider_lab.reporting.drawing import line_chart
+from outrider_lab.reporting.drawing import line_chart, there
 from outrider_lab.reporting.page import Drawing
 
 

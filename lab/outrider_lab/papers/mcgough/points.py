@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from outrider_lab.reporting.drawing import Series
+from outrider_lab.reporting.drawing import Series, there
 from outrider_lab.running.run_spec import PolicySpec
 
 Row = Mapping[str, Any]
@@ -14,11 +14,6 @@ MEAN_OVERHEAD: Final = "mean overhead [minutes]"
 OVERHEAD: Final = "mean overhead [% of random's]"
 SAVING: Final = "energy saved against random [%]"
 EPSILON_AXIS: Final = "epsilon [ratio of decisions]"
-
-
-def there(policies: Iterable[PolicySpec], rows: Rows) -> list[Row]:
-    """The rows of the policies; one whose runs all failed has none."""
-    return [rows[str(policy)] for policy in policies if str(policy) in rows]
 
 
 def series(

@@ -54,8 +54,8 @@ def run_calibration(spec: RunSpec) -> dict[str, Any]:
     """Calibrate on one window, in this process.
 
     Returns:
-        ``trace``, ``seed``, ``teacher`` (whose decisions are watched), ``jobs`` (of the second
-        half) and the ``rows`` of `compare`.
+        ``trace``, ``seed``, ``behaviour_policy`` (whose decisions are watched), ``jobs`` (of the
+        second half) and the ``rows`` of `compare`.
 
     Raises:
         OutriderError: the trace cannot be read, or the policy failed or learned nothing.
@@ -68,7 +68,7 @@ def run_calibration(spec: RunSpec) -> dict[str, Any]:
     return {
         "trace": spec.trace.name if isinstance(spec.trace, WorkloadFile) else None,
         "seed": spec.seed,
-        "teacher": behaviour,
+        "behaviour_policy": behaviour,
         "jobs": len(halves(workload)[1].submit_s),
         "rows": rows,
     }

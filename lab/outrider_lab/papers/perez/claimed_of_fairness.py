@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from outrider_lab.papers.perez.grid import FIFO, INFEASIBLE, LITERAL, ROWS, SARSA
-from outrider_lab.papers.perez.measures import NO_EFFECT, Stated, least, less, of, ratio, unmeasured
+from outrider_lab.papers.perez.measures import NO_EFFECT, Unit, of
 from outrider_lab.reporting.claims import Claim
+from outrider_lab.reporting.judging import Stated, least, less, ratio, unmeasured
 
 _LEARNERS: Final = {"as printed": LITERAL, "sarsa's defaults": SARSA}
 _BEST_INFEASIBLE: Final = 0.625
@@ -14,7 +15,7 @@ _NEARLY: Final = 0.015
 _WEAK: Final = "a weak test: the arrivals set it, and whoever keeps machines busy gets it"
 
 
-def claims_of_fairness() -> Iterator[Stated]:
+def claims_of_fairness() -> Iterator[Stated[Unit]]:
     """Every claim about fair shares."""
     for words, learner in _LEARNERS.items():
         yield Stated(
@@ -63,7 +64,7 @@ def claims_of_fairness() -> Iterator[Stated]:
     yield from _of_infeasible_targets()
 
 
-def _of_infeasible_targets() -> Iterator[Stated]:
+def _of_infeasible_targets() -> Iterator[Stated[Unit]]:
     for words, learner in {"FIFO": FIFO, **_LEARNERS}.items():
         yield Stated(
             Claim(

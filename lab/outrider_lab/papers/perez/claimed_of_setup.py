@@ -7,30 +7,22 @@ from typing import Final
 
 from outrider_lab.papers.perez.figures import STRETCHES
 from outrider_lab.papers.perez.grid import FEASIBLE, FIFO, ROWS, SARSA, UNTRAINED
-from outrider_lab.papers.perez.measures import (
-    Stated,
-    Statistic,
-    Unit,
-    greatest,
-    of,
-    ratio,
-    times,
-    unmeasured,
-)
+from outrider_lab.papers.perez.measures import Unit, of
 from outrider_lab.reporting.claims import Claim
+from outrider_lab.reporting.judging import Stated, Statistic, greatest, ratio, times, unmeasured
 from outrider_lab.running.run_spec import PolicySpec
 
 _TABLE_I_H: Final = {"0.2": 136, "0.4": 59, "0.5": 44}
 _FIFO_S: Final = {"0.2": (923, 825), "0.4": (690, 642), "0.5": (740, 718)}
 
 
-def claims_of_setup() -> Iterator[Stated]:
+def claims_of_setup() -> Iterator[Stated[Unit]]:
     """Every claim about the workloads, the learner itself and the cost of a decision."""
     yield from _of_the_workload()
     yield from _of_the_learner()
 
 
-def _of_the_workload() -> Iterator[Stated]:
+def _of_the_workload() -> Iterator[Stated[Unit]]:
     for row, hours in _TABLE_I_H.items():
         yield Stated(
             Claim(
@@ -61,7 +53,7 @@ def _of_the_workload() -> Iterator[Stated]:
             )
 
 
-def _of_the_learner() -> Iterator[Stated]:
+def _of_the_learner() -> Iterator[Stated[Unit]]:
     yield Stated(
         Claim(
             "a decision takes 1 to 10 ms, so RL is realistic",
@@ -95,7 +87,7 @@ def _of_the_learner() -> Iterator[Stated]:
     )
 
 
-def _beginning(learner: PolicySpec) -> Statistic:
+def _beginning(learner: PolicySpec) -> Statistic[Unit]:
     def statistic(unit: Unit) -> float:
         course = unit["0.2", FEASIBLE, learner].course_s["interactive"]
         known = [wait_s for wait_s in course[: STRETCHES // 4] if isfinite(wait_s)]

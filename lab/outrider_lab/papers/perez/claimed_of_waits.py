@@ -11,14 +11,9 @@ from outrider_lab.papers.perez.grid import (
     SARSA,
     SJF,
 )
-from outrider_lab.papers.perez.measures import (
-    A_QUARTER,
-    Stated,
-    greatest,
-    of,
-    ratio,
-)
+from outrider_lab.papers.perez.measures import A_QUARTER, Unit, of
 from outrider_lab.reporting.claims import Claim
+from outrider_lab.reporting.judging import Stated, greatest, ratio
 
 _RL_INTERACTIVE_S: Final = {"0.2": 108, "0.4": 50, "0.5": 38}
 _LEARNERS: Final = {"as printed": LITERAL, "sarsa's defaults": SARSA}
@@ -32,7 +27,7 @@ _CONSERVED: Final = (
 )
 
 
-def claims_of_waits() -> Iterator[Stated]:
+def claims_of_waits() -> Iterator[Stated[Unit]]:
     """Every claim about waits and overheads on table I's workloads."""
     yield from _of_interactive_waits()
     yield from _of_batch_waits()
@@ -40,7 +35,7 @@ def claims_of_waits() -> Iterator[Stated]:
     yield from _beside_classical_schedulers()
 
 
-def _of_interactive_waits() -> Iterator[Stated]:
+def _of_interactive_waits() -> Iterator[Stated[Unit]]:
     for words, learner in _LEARNERS.items():
         for row, printed_s in _RL_INTERACTIVE_S.items():
             yield Stated(
@@ -76,7 +71,7 @@ def _of_interactive_waits() -> Iterator[Stated]:
         )
 
 
-def _of_batch_waits() -> Iterator[Stated]:
+def _of_batch_waits() -> Iterator[Stated[Unit]]:
     for words, learner in _LEARNERS.items():
         for row, (gain, least) in _LEAST_GAINS.items():
             yield Stated(
@@ -129,7 +124,7 @@ def _of_batch_waits() -> Iterator[Stated]:
         )
 
 
-def _of_overheads() -> Iterator[Stated]:
+def _of_overheads() -> Iterator[Stated[Unit]]:
     for words, learner in _LEARNERS.items():
         yield Stated(
             Claim(
@@ -154,7 +149,7 @@ def _of_overheads() -> Iterator[Stated]:
     )
 
 
-def _beside_classical_schedulers() -> Iterator[Stated]:
+def _beside_classical_schedulers() -> Iterator[Stated[Unit]]:
     for rival, word in ((SJF, "shortest job first"), (EDF, "earliest deadline first")):
         for name in ("interactive", "batch"):
             yield Stated(

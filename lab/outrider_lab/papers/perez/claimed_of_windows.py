@@ -7,8 +7,9 @@ from typing import Final
 
 from outrider_lab.papers.perez.figures import STRETCHES
 from outrider_lab.papers.perez.grid import NATIVE, SARSA, WINDOW
-from outrider_lab.papers.perez.measures import Stated, Statistic, Unit, of, ratio, unmeasured
+from outrider_lab.papers.perez.measures import Unit, of
 from outrider_lab.reporting.claims import Claim
+from outrider_lab.reporting.judging import Stated, Statistic, ratio, unmeasured
 
 _ABSOLUTE: Final = "the trace is not public: these windows are like it, or other sites'"
 _NATIVE_S: Final = {"interactive": 5876, "batch": 7695}
@@ -20,7 +21,7 @@ _PAPER_RATIOS: Final = {
 }
 
 
-def claims_of_windows(targets: str) -> Iterator[Stated]:
+def claims_of_windows(targets: str) -> Iterator[Stated[Unit]]:
     """Every claim of the section.
 
     Args:
@@ -63,7 +64,7 @@ def claims_of_windows(targets: str) -> Iterator[Stated]:
     )
 
 
-def _of_table_iii(targets: str) -> Iterator[Stated]:
+def _of_table_iii(targets: str) -> Iterator[Stated[Unit]]:
     for name in _NATIVE_S:
         for scheduler, policy, printed_s in (
             ("the native scheduler", NATIVE, _NATIVE_S[name]),
@@ -116,11 +117,11 @@ def _of_table_iii(targets: str) -> Iterator[Stated]:
     )
 
 
-def _ratio(name: str, targets: str) -> Statistic:
+def _ratio(name: str, targets: str) -> Statistic[Unit]:
     return ratio(of(WINDOW, NATIVE, name, targets), of(WINDOW, SARSA, name, targets))
 
 
-def _of_the_course(targets: str) -> Iterator[Stated]:
+def _of_the_course(targets: str) -> Iterator[Stated[Unit]]:
     half = STRETCHES // 2
 
     def gained(unit: Unit, stretches: slice) -> float:
@@ -165,7 +166,7 @@ def _of_the_course(targets: str) -> Iterator[Stated]:
     )
 
 
-def _fairness_distance(targets: str) -> Statistic:
+def _fairness_distance(targets: str) -> Statistic[Unit]:
     def statistic(unit: Unit) -> float:
         native, ours = (unit[WINDOW, targets, v].fairness for v in (NATIVE, SARSA))
         return max(abs(a - b) for a, b in zip(native, ours, strict=True))

@@ -1,7 +1,6 @@
 """Every claim of the paper, judged: those of table I's runs over seeds, of EGEE over windows."""
 
-from collections.abc import Iterable, Mapping
-from math import nan
+from collections.abc import Mapping
 from typing import Any
 
 from outrider_lab.papers.perez.claimed_of_fairness import claims_of_fairness
@@ -9,8 +8,8 @@ from outrider_lab.papers.perez.claimed_of_setup import claims_of_setup
 from outrider_lab.papers.perez.claimed_of_waits import claims_of_waits
 from outrider_lab.papers.perez.claimed_of_windows import claims_of_windows
 from outrider_lab.papers.perez.grid import Size
-from outrider_lab.papers.perez.measures import Stated, Statistic, Unit
-from outrider_lab.reporting.claims import judge
+from outrider_lab.papers.perez.measures import Unit
+from outrider_lab.reporting import judging
 
 
 def judged(
@@ -29,26 +28,6 @@ def judged(
         too_small = f"{size.jobs} jobs of a row of 6000 are too few: its queue has hardly grown"
     of_rows = [*claims_of_setup(), *claims_of_waits(), *claims_of_fairness()]
     return [
-        *_judged(of_rows, seeds.values(), too_small),
-        *_judged(claims_of_windows(targets), windows.values(), too_small),
+        *judging.judged(of_rows, seeds.values(), too_small),
+        *judging.judged(claims_of_windows(targets), windows.values(), too_small),
     ]
-
-
-def _judged(
-    stated: Iterable[Stated], units: Iterable[Unit], too_small: str | None
-) -> list[dict[str, Any]]:
-    units = list(units)
-    out = []
-    for claim, statistic, note in stated:
-        found = judge(claim, [_measured(statistic, unit) for unit in units], too_small)
-        if note:
-            found["why"] += f"; {note}"
-        out.append(found)
-    return out
-
-
-def _measured(statistic: Statistic, unit: Unit) -> float:
-    try:
-        return statistic(unit)
-    except KeyError:  # that run is not in this size's grid, or it failed and is listed as failed
-        return nan

@@ -20,7 +20,7 @@ from outrider_lab.papers.perez.grid import (
     UNTRAINED,
     WINDOW,
 )
-from outrider_lab.reporting.drawing import Series, line_chart
+from outrider_lab.reporting.drawing import Series, line_chart, there
 from outrider_lab.reporting.page import Drawing
 from outrider_lab.running.run_spec import PolicySpec
 
@@ -59,11 +59,6 @@ def _exact(rows: Sequence[Row], row: str, targets: str) -> dict[str, Row]:
     }
 
 
-def _there(policies: Sequence[PolicySpec], rows: Mapping[str, Row]) -> list[Row]:
-    """The rows of the policies; one whose runs all failed has none."""
-    return [rows[str(policy)] for policy in policies if str(policy) in rows]
-
-
 def _distribution(row: Row, what: str, name: str, least: float) -> Series:
     """A cumulative distribution; values below `least` stand at it, for the axis is logarithmic."""
     values = row["curves"][what][name]
@@ -78,7 +73,7 @@ def _waits(rows: Mapping[str, Row], row: str) -> Drawing:
         line_chart(
             "wait [s]",
             "interactive jobs that wait at most so long [%]",
-            [_distribution(r, "wait_s", "interactive", 1.0) for r in _there(_ORDERS, rows)],
+            [_distribution(r, "wait_s", "interactive", 1.0) for r in there(_ORDERS, rows)],
             log_x=True,
         ),
     )
@@ -91,7 +86,7 @@ def _overheads(rows: Mapping[str, Row], row: str) -> Drawing:
         line_chart(
             "relative overhead [wait / run time]",
             "interactive jobs with at most so much [%]",
-            [_distribution(r, "overhead", "interactive", 0.01) for r in _there(_ORDERS, rows)],
+            [_distribution(r, "overhead", "interactive", 0.01) for r in there(_ORDERS, rows)],
             log_x=True,
         ),
     )
@@ -110,7 +105,7 @@ def _over_time(rows: Mapping[str, Row], policies: Sequence[PolicySpec]) -> list[
     return [
         Series(row["variant"], [s / _HOUR_S for s in row["curves"]["moments_s"]],
                row["curves"]["fairness"])
-        for row in _there(policies, rows)
+        for row in there(policies, rows)
     ]  # fmt: skip
 
 
@@ -122,7 +117,7 @@ def _learning(rows: Mapping[str, Row], name: str) -> Drawing:
         line_chart(
             "arrivals so far [%]",
             f"mean wait of {name} jobs [s]",
-            [_course(row, name) for row in _there((FIFO, *_LEARNERS), rows)],
+            [_course(row, name) for row in there((FIFO, *_LEARNERS), rows)],
         ),
     )
 
@@ -141,14 +136,14 @@ def _of_window(rows: Mapping[str, Row], trace: str | None) -> Iterator[Drawing]:
             line_chart(
                 "wait [s]",
                 f"{name} jobs that wait at most so long [%]",
-                [_distribution(row, "wait_s", name, 1.0) for row in _there(COMPARED, rows)],
+                [_distribution(row, "wait_s", name, 1.0) for row in there(COMPARED, rows)],
                 log_x=True,
             ),
         )
-    if not _there((NATIVE,), rows):
+    if not there((NATIVE,), rows):
         return
     native = rows[str(NATIVE)]
-    learners = _there((SARSA, LITERAL, FROZEN), rows)
+    learners = there((SARSA, LITERAL, FROZEN), rows)
     yield Drawing(
         "Figure 6, right: wait under the native scheduler less that under RL",
         f"Interactive jobs, by twelfths of the arrivals, {place}.",

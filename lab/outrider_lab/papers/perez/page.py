@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from outrider_lab.papers.perez.drawings import drawings
 from outrider_lab.papers.perez.grid import WINDOW
-from outrider_lab.reporting.page import claims_table, drawing, heading, page, prose, shown, table
+from outrider_lab.reporting.page import heading, prose, shown, table
+from outrider_lab.reporting.paper_page import PaperPage
 
-_TITLE: Final = "Perez et al. (2008), reproduced"
 _WAIT_PARTS: Final = ("mean", "se", "std", "median", "max", "worst")
 _COLUMNS: Final = (
     "policy", "seeds",
@@ -20,40 +20,6 @@ _PAST_COLUMNS: Final = (
     "policy", "interactive wait, mean [s]", "batch wait, mean [s]", "bounded slowdown [ratio]",
     "less the shipped start's [ratio]", "95 %",
 )  # fmt: skip
-
-
-def html(result: Mapping[str, Any]) -> str:
-    """The page.
-
-    Args:
-        result: what `outrider_lab.running.study.run_study` returned, with at least one row.
-    """
-    return page(_TITLE, _parts(result))
-
-
-def _parts(result: Mapping[str, Any]) -> Iterator[str]:
-    settings = result["settings"]
-    yield prose(
-        'J. Perez, C. Germain-Renaud, B. Kégl and C. Loomis: "Utility-based Reinforcement '
-        'Learning for Reactive Grids", 5th International Conference on Autonomic Computing, '
-        "Chicago, 2008."
-    )
-    if settings["quick"]:
-        yield prose("This is a quick run: few jobs and seeds, too small for verdicts.")
-    yield heading("How it was measured")
-    yield from map(prose, _how(settings))
-    yield heading("Claims")
-    yield claims_table(result["claims"])
-    yield heading("Figures")
-    for one in drawings(result["rows"]):
-        yield drawing(one)
-    yield from _calibration(result["calibration"])
-    for title, rows in _tables(result["rows"]).items():
-        yield heading(title)
-        yield table(_COLUMNS, [_cells(row) for row in rows])
-    if result["failed"]:
-        yield heading("Runs that failed")
-        yield table(("run", "error"), [(f["run"], f["error"]) for f in result["failed"]])
 
 
 def _how(settings: Mapping[str, Any]) -> Iterator[str]:
@@ -100,7 +66,7 @@ def _calibration(pasts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     )
     for past in pasts:
         place = past["trace"] or f"generated window {past['seed']}"
-        yield prose(f"{place}: {past['jobs']} jobs, taught by {past['teacher']}.")
+        yield prose(f"{place}: {past['jobs']} jobs, decided by {past['behaviour_policy']}.")
         yield table(_PAST_COLUMNS, [_past_cells(row) for row in past["rows"]])
 
 
@@ -112,7 +78,7 @@ def _past_cells(row: Mapping[str, Any]) -> list[str]:
     return [row["variant"], *map(shown, figures), shown(less["mean"]), interval]
 
 
-def _tables(rows: list[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+def _by_situation(rows: list[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
     """Rows by situation, in their order."""
     tables: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -153,3 +119,22 @@ def _percent(ratio: float | None) -> float | None:
 
 def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else 1000.0 * seconds
+
+
+def _tables(result: Mapping[str, Any]) -> Iterator[str]:
+    yield from _calibration(result["calibration"])
+    for title, rows in _by_situation(result["rows"]).items():
+        yield heading(title)
+        yield table(_COLUMNS, [_cells(row) for row in rows])
+
+
+PAGE: Final = PaperPage(
+    title="Perez et al. (2008), reproduced",
+    cited='J. Perez, C. Germain-Renaud, B. Kégl and C. Loomis: "Utility-based Reinforcement '
+    'Learning for Reactive Grids", 5th International Conference on Autonomic Computing, '
+    "Chicago, 2008.",
+    quick="few jobs and seeds, too small for verdicts",
+    how=_how,
+    drawings=lambda result: drawings(result["rows"]),
+    tables=_tables,
+)

@@ -1,8 +1,8 @@
 """Every claim of the paper, and the goals of ours, judged on ratios paired by seed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from outrider_lab.papers.vengerov.grid import (
     BAD,
@@ -23,95 +23,73 @@ from outrider_lab.papers.vengerov.grid import (
     none,
     replan,
 )
-from outrider_lab.papers.vengerov.rows import Reports
-from outrider_lab.reporting.claims import Claim, judge
+from outrider_lab.papers.vengerov.rows import Seed
+from outrider_lab.reporting import judging
+from outrider_lab.reporting.claims import Claim
+from outrider_lab.reporting.judging import Stated, Statistic, least, less, ratio
 
 LEAST_RUNS: Final = 10
 """Fewer decide nothing: the paper took 50."""
 LATE_WINDOWS: Final = slice(10, None)
 """By then a value function that began wrong must have come round."""
 
-Statistic = Callable[[Reports, int], float]
-"""Of one seed. Raises `KeyError` if its runs are not there."""
 
-
-class Stated(NamedTuple):
-    """A claim and how it is measured."""
-
-    claim: Claim
-    statistic: Statistic
-
-
-def judged(size: Size, seeds: Sequence[int], reports: Reports) -> list[dict[str, Any]]:
+def judged(size: Size, seeds: Mapping[int, Seed]) -> list[dict[str, Any]]:
     """Every claim with what was measured, its interval over the seeds, and the verdict."""
     too_small = None
     if size.quick:
         too_small = f"{size.test_steps:,} steps are too few; {FULL.test_steps:,} decide"
     elif len(seeds) < LEAST_RUNS:
         too_small = f"{len(seeds)} runs are too few; {LEAST_RUNS} decide, the paper took 50"
-    stated = [*_of_the_paper(size), *_of_ours()]
-    return [
-        judge(claim, list(_measured(statistic, seeds, reports)), too_small)
-        for claim, statistic in stated
-    ]
-
-
-def _measured(statistic: Statistic, seeds: Sequence[int], reports: Reports) -> Iterator[float]:
-    for seed in seeds:
-        try:
-            yield statistic(reports, seed)
-        except KeyError:  # that run is not in this size's grid, or it failed and is listed as such
-            continue
+    return judging.judged([*_of_the_paper(size), *_of_ours()], seeds.values(), too_small)
 
 
 # -- statistics ---------------------------------------------------------------------------------
 
 
-def _ratio(ours: Treatment, theirs: Treatment, name: str = "utility_k") -> Statistic:
-    return lambda reports, seed: reports[ours][seed][name] / reports[theirs][seed][name]
+def _of(treatment: Treatment, name: str) -> Statistic[Seed]:
+    return lambda seed: float(seed[treatment][name])
 
 
-def _least(*statistics: Statistic) -> Statistic:
-    return lambda reports, seed: min(statistic(reports, seed) for statistic in statistics)
+def _ratio(ours: Treatment, theirs: Treatment, name: str = "utility_k") -> Statistic[Seed]:
+    return ratio(_of(ours, name), _of(theirs, name))
 
 
-def _less(one: Statistic, other: Statistic) -> Statistic:
-    return lambda reports, seed: one(reports, seed) - other(reports, seed)
-
-
-def _late(ours: Treatment, theirs: Treatment) -> Statistic:
+def _late(ours: Treatment, theirs: Treatment) -> Statistic[Seed]:
     """Ratio of utility in the second half of the run."""
-    return lambda reports, seed: (
-        sum(reports[ours][seed]["by_window"][LATE_WINDOWS])
-        / sum(reports[theirs][seed]["by_window"][LATE_WINDOWS])
-    )
+
+    def late(treatment: Treatment) -> Statistic[Seed]:
+        return lambda seed: float(sum(seed[treatment]["by_window"][LATE_WINDOWS]))
+
+    return ratio(late(ours), late(theirs))
 
 
-def _rule(treatment: Treatment, more: str, fewer: str) -> Statistic:
+def _rule(treatment: Treatment, more: str, fewer: str) -> Statistic[Seed]:
     """What two rules say, one less the other."""
     places = {f"{a}{b}{c}": n for n, (a, b, c) in enumerate(
         (a, b, c) for a in "SL" for b in "SL" for c in "SL")}  # fmt: skip
-    return lambda reports, seed: (
-        reports[treatment][seed]["outputs"][places[more]]
-        - reports[treatment][seed]["outputs"][places[fewer]]
-    )
+
+    def output(rule: str) -> Statistic[Seed]:
+        return lambda seed: float(seed[treatment]["outputs"][places[rule]])
+
+    return less(output(more), output(fewer))
 
 
 # -- the paper's claims -------------------------------------------------------------------------
 
 
-def _of_the_paper(size: Size) -> Iterator[Stated]:
+def _of_the_paper(size: Size) -> Iterator[Stated[Seed]]:
     both, plain = learned(3), none()
     over, preempt = learned(3, deeds=OVER), learned(3, deeds=PREEMPT)
     yield Stated(
         Claim("the best learned policy does preempt and shrink", "5, figure 2", "highest bar",
               "learned both over the better of learned over and learned preempt", 1.0),
-        _least(_ratio(both, over), _ratio(both, preempt)),
+        least([_ratio(both, over), _ratio(both, preempt)]),
     )  # fmt: skip
     yield Stated(
         Claim("either deed alone is better than none", "5, figure 2", "higher bars",
               "the worse of learned over and learned preempt over none", 1.0),
-        _least(_ratio(over, plain), _ratio(preempt, plain)),
+        least([_ratio(over, plain), _ratio(preempt, plain)]),
     )  # fmt: skip
     for label, deeds in ONE_OR_BOTH.items():
         yield Stated(
@@ -135,13 +113,13 @@ def _of_the_paper(size: Size) -> Iterator[Stated]:
     yield from _of_shapes_and_learning(both)
 
 
-def _of_the_curve(size: Size) -> Iterator[Stated]:
+def _of_the_curve(size: Size) -> Iterator[Stated[Seed]]:
     rates = size.rates
     ours = [learned(3, Scene(rate=rate)) for rate in rates]
     yield Stated(
         Claim("the learned policy's productivity rises over all arrival rates", "5, figure 4",
               "rises", "least ratio of its utility at a rate to that at the next lower", 1.0),
-        _least(*(_ratio(more, fewer) for fewer, more in pairwise(ours))),
+        least(_ratio(more, fewer) for fewer, more in pairwise(ours)),
     )  # fmt: skip
     yield Stated(
         Claim("at high loads the productivity of none falls", "5, figure 4", "decreases",
@@ -159,11 +137,11 @@ def _of_the_curve(size: Size) -> Iterator[Stated]:
     yield Stated(
         Claim("the benefit grows with the arrival rate", "5, figure 4", "increases",
               "learned both over none, at .2 less at .1", 0.0),
-        _less(_ratio(learned(3, BUSY), none(BUSY)), _ratio(learned(3), none())),
+        less(_ratio(learned(3, BUSY), none(BUSY)), _ratio(learned(3), none())),
     )  # fmt: skip
 
 
-def _of_shapes_and_learning(both: Treatment) -> Iterator[Stated]:
+def _of_shapes_and_learning(both: Treatment) -> Iterator[Stated[Seed]]:
     gain = {
         shape: _ratio(learned(3, Scene(shape=shape)), none(Scene(shape=shape)))
         for shape in ("concave", "linear", "convex")
@@ -171,7 +149,7 @@ def _of_shapes_and_learning(both: Treatment) -> Iterator[Stated]:
     yield Stated(
         Claim("the gain grows as the utility function becomes more convex", "5, figure 5", "grows",
               "the lesser of: gain linear less concave, gain convex less linear", 0.0),
-        _least(_less(gain["linear"], gain["concave"]), _less(gain["convex"], gain["linear"])),
+        least([less(gain["linear"], gain["concave"]), less(gain["convex"], gain["linear"])]),
     )  # fmt: skip
     for what, more, fewer in (
         ("expected unit utility", "LSS", "SSS"),
@@ -210,18 +188,18 @@ def _of_shapes_and_learning(both: Treatment) -> Iterator[Stated]:
               "learned both, 3 inputs, rate .1, thousands",
               incomparable="480 is the most the machine has, but jobs at rate .1 offer 180 at "
               "most: the figure's units cannot be those of the text"),
-        lambda reports, seed: float(reports[both][seed]["utility_k"]),
+        _of(both, "utility_k"),
     )  # fmt: skip
 
 
 # -- beyond the paper ---------------------------------------------------------------------------
 
 
-def _of_ours() -> Iterator[Stated]:
-    for rate, least in ((0.1, 1.11), (0.2, 1.70)):
+def _of_ours() -> Iterator[Stated[Seed]]:
+    for rate, goal in ((0.1, 1.11), (0.2, 1.70)):
         yield Stated(
-            Claim(f"beyond the paper: learned both is {least:g} of none at rate {rate:g}", "-", "-",
-                  f"learned both, 3 inputs, over none, rate {rate:g}", least),
+            Claim(f"beyond the paper: learned both is {goal:g} of none at rate {rate:g}", "-", "-",
+                  f"learned both, 3 inputs, over none, rate {rate:g}", goal),
             _ratio(learned(3, Scene(rate=rate)), none(Scene(rate=rate))),
         )  # fmt: skip
     for scene in CELLS:

@@ -19,18 +19,9 @@ from outrider_lab.papers.vengerov.grid import (
 )
 from outrider_lab.papers.vengerov.machine_run import WINDOWS
 from outrider_lab.reporting.drawing import Series, bar_chart, line_chart
-from outrider_lab.reporting.page import (
-    Drawing,
-    claims_table,
-    drawing,
-    heading,
-    page,
-    prose,
-    shown,
-    table,
-)
+from outrider_lab.reporting.page import Drawing, heading, shown, table
+from outrider_lab.reporting.paper_page import PaperPage
 
-_TITLE: Final = "Vengerov (2005), reproduced"
 _UTILITY: Final = "utility [thousand CPU-seconds]"
 _COLUMNS: Final = (
     "policy", "rate [jobs a step]", "steps", "utility function", "hopeless jobs", "runs",
@@ -47,15 +38,6 @@ def drawings(result: Mapping[str, Any]) -> list[Drawing]:
     size = QUICK if settings["quick"] else FULL
     rows: Rows = {row["variant"]: row for row in result["rows"]}
     return [*_bars(rows), _curve(size, rows), _shapes(rows), _recovery(rows, settings)]
-
-
-def html(result: Mapping[str, Any]) -> str:
-    """The page.
-
-    Args:
-        result: what `outrider_lab.running.study.run_study` returned, with rows.
-    """
-    return page(_TITLE, _parts(result))
 
 
 def _bars(rows: Rows) -> Iterator[Drawing]:
@@ -139,17 +121,9 @@ def _recovery(rows: Rows, settings: Mapping[str, Any]) -> Drawing:
     )
 
 
-def _parts(result: Mapping[str, Any]) -> Iterator[str]:
-    settings = result["settings"]
-    yield prose(
-        'D. Vengerov: "A Reinforcement Learning Framework for Utility-Based Scheduling in '
-        'Resource-Constrained Systems", Sun Microsystems Laboratories, 2005.'
-    )
-    if settings["quick"]:
-        yield prose("This is a quick run: few steps, too small for verdicts.")
-    yield heading("How it was measured")
+def _how(settings: Mapping[str, Any]) -> Iterator[str]:
     seeds = settings["seeds"]
-    yield prose(
+    yield (
         f"{len(seeds)} runs of {settings['test_steps']:,} steps (seeds {seeds[0]} to {seeds[-1]}) "
         "on one machine of 24 CPUs; all policies meet the same arrivals of a seed, and ratios are "
         f"taken seed by seed. Learned policies start from p = 0 and learn for "
@@ -159,16 +133,6 @@ def _parts(result: Mapping[str, Any]) -> Iterator[str]:
         "expected region. Hopeless jobs stay in the queue unless a row says otherwise: that rule, "
         "which the paper does not state, decides whether best fit alone falls at high loads."
     )
-    yield heading("Claims")
-    yield claims_table(result["claims"])
-    yield heading("Figures")
-    for one in drawings(result):
-        yield drawing(one)
-    yield heading("All rows")
-    yield table(_COLUMNS, [_cells(row) for row in result["rows"]])
-    if result["failed"]:
-        yield heading("Runs that failed")
-        yield table(("run", "error"), [(f["run"], f["error"]) for f in result["failed"]])
 
 
 def _cells(row: Row) -> list[str]:
@@ -184,3 +148,19 @@ def _cells(row: Row) -> list[str]:
         shown(row["utilisation_ratio"]),
         shown(row["productivity"]),
     ]
+
+
+def _tables(result: Mapping[str, Any]) -> Iterator[str]:
+    yield heading("All rows")
+    yield table(_COLUMNS, [_cells(row) for row in result["rows"]])
+
+
+PAGE: Final = PaperPage(
+    title="Vengerov (2005), reproduced",
+    cited='D. Vengerov: "A Reinforcement Learning Framework for Utility-Based Scheduling in '
+    'Resource-Constrained Systems", Sun Microsystems Laboratories, 2005.',
+    quick="few steps, too small for verdicts",
+    how=_how,
+    drawings=drawings,
+    tables=_tables,
+)

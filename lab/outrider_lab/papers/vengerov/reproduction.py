@@ -9,6 +9,7 @@ from outrider_lab.papers.vengerov.grid import Size, Treatment, treatments
 from outrider_lab.papers.vengerov.machine_run import spec_of
 from outrider_lab.papers.vengerov.rows import Report, row_of
 from outrider_lab.running.run_spec import RunSpec
+from outrider_lab.running.study import by_seed
 
 
 @dataclass(frozen=True)
@@ -47,5 +48,5 @@ class Reproduction:
                 for treatment in treatments(self.size)
                 if treatment in results
             ],
-            "claims": judged(self.size, self.seeds, results),
+            "claims": judged(self.size, by_seed(results, self.seeds)),
         }

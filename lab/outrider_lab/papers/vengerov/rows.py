@@ -8,8 +8,8 @@ from outrider_lab.papers.vengerov.grid import ZERO, Treatment
 from outrider_lab.reporting.claims import standard_error
 
 Report = Mapping[str, Any]
-Reports = Mapping[Treatment, Mapping[int, Report]]
-"""What each experiment brought, by treatment and seed."""
+Seed = Mapping[Treatment, Report]
+"""What the treatments brought with one seed."""
 
 
 def row_of(treatment: Treatment, runs: Mapping[int, Report]) -> dict[str, Any]:

@@ -22,26 +22,27 @@ def contradictions(core: Core, ask_why: bool = False) -> list[str]:
             for that, and is then no longer, to the bit, one that was never asked.
     """
     asked = _explanations(core) if ask_why else ()
-    books = (*_jobs(core), *_machines(core), *_totals(core), *_seats(core), *_views(core))
-    return [*books, *asked]
+    counted = (*_jobs(core), *_machines(core), *_totals(core), *_runners(core), *_views(core))
+    return [*counted, *asked]
 
 
 def _jobs(core: Core) -> Iterator[str]:
     site, normaliser = core.site, core.merger.normaliser
-    tracked = {track.number: (name, track) for name, track in normaliser.jobs.items()}
-    if tracked.keys() != site.jobs.keys():
-        yield f"jobs of the tracker alone or the engine alone: {tracked.keys() ^ site.jobs.keys()}"
+    histories = {history.number: (name, history) for name, history in normaliser.jobs.items()}
+    if histories.keys() != site.jobs.keys():
+        alone = histories.keys() ^ site.jobs.keys()
+        yield f"jobs of the normaliser alone or the engine alone: {alone}"
     for number, job in site.jobs.items():
-        name, track = tracked.get(number, ("", None))
-        if track is None:
+        name, history = histories.get(number, ("", None))
+        if history is None:
             continue
-        told = (QUEUED, -1) if normaliser.waits_for_slot(name) else (track.state, track.machine)
+        told = (QUEUED, -1) if normaliser.waits_for_slot(name) else (history.state, history.machine)
         if (job.state, job.machine) != told:
-            yield f"{name}: {job.state, job.machine}, tracked {told}"
+            yield f"{name}: {job.state, job.machine}, the normaliser has {told}"
         if (job.machine >= 0) != (job.state in (RUNNING, SUSPENDED_STATE)):
             yield f"{name}: in state {job.state} on machine {job.machine}"
         own = normaliser.job_names.get(number, "")
-        if own.partition("#")[0] != name or normaliser.known_by(own) is not track:
+        if own.partition("#")[0] != name or normaliser.known_by(own) is not history:
             yield f"{name}: named {own!r}"
 
 
@@ -72,7 +73,7 @@ def _places(core: Core) -> Iterator[str]:
     for m, spec in enumerate(site.specs):
         state = site.state[m]
         if state not in (SHUT, FREE, TAKEN):
-            yield f"machine {m}: in state {state} outside of a round"
+            yield f"machine {m}: in state {state} outside of a scheduling pass"
         if spec is None and state != SHUT:
             yield f"machine {m}: gone, and open to jobs"
         if state != SHUT and (state == FREE) != (site.busy[m] < site.cpus[m]):
@@ -95,28 +96,35 @@ def _free(core: Core) -> Iterator[str]:
 
 
 def _totals(core: Core) -> Iterator[str]:
-    site, books = core.site, core.accounting
+    site, accounting = core.site, core.accounting
     here = len(site.jobs)
-    if books.submitted != books.completed + books.removed + here:
-        yield f"{books.submitted} submitted, {books.completed} + {books.removed} ended, {here} here"
+    submitted, left = accounting.submitted, accounting.completed + accounting.removed
+    if submitted != left + here:
+        yield f"{submitted} submitted, {left} completed or removed, {here} here"
     open_n = sum(job.machine >= 0 for job in site.jobs.values())
-    ended = books.completed + sum(books.evictions.values())
-    if books.starts != ended + open_n:
-        yield f"{books.starts} starts, {ended} ends of runs, {open_n} runs"
+    ended = accounting.completed + sum(accounting.evictions.values())
+    if accounting.starts != ended + open_n:
+        yield f"{accounting.starts} starts, {ended} ends of runs, {open_n} runs"
     by_vo: Counter[str] = Counter()
     for job in site.jobs.values():
         if job.state == RUNNING:
             by_vo[job.spec.vo] += job.cpus
-    counted = dict(zip(books.fairness.save()["vos"], books.fairness.save()["running"], strict=True))
+    counted = dict(
+        zip(accounting.fairness.save()["vos"], accounting.fairness.save()["running"], strict=True)
+    )
     if {vo: n for vo, n in counted.items() if n} != dict(by_vo):
         yield f"CPUs by VO: {counted}, runs have {dict(by_vo)}"
-    if books.goodput_s < 0 or books.badput_s < 0 or any(w.total < 0 for w in books.waits.values()):
-        yield f"below 0: goodput {books.goodput_s}, badput {books.badput_s}, or a wait"
+    if (
+        accounting.goodput_s < 0
+        or accounting.badput_s < 0
+        or any(w.total < 0 for w in accounting.waits.values())
+    ):
+        yield f"below 0: goodput {accounting.goodput_s}, badput {accounting.badput_s}, or a wait"
     if core.merger.set_aside["fault"]:
         yield f"faults: {[event.detail for event in core.merger.newly_set_aside]}"
 
 
-def _seats(core: Core) -> Iterator[str]:
+def _runners(core: Core) -> Iterator[str]:
     jobs = core.site.jobs
     queued = {number for number, job in jobs.items() if job.state == QUEUED}
     for runner in core.runners:
@@ -124,7 +132,8 @@ def _seats(core: Core) -> Iterator[str]:
             yield f"{runner.name}: {runner.broken}"
             continue
         if runner.queue.waiting.keys() != queued:
-            yield f"{runner.name}: {sorted(runner.queue.waiting)} in line, {sorted(queued)} queued"
+            has = sorted(runner.queue.waiting)
+            yield f"{runner.name}: {has} in its queue, {sorted(queued)} queued"
         runs = {number for number, job in jobs.items() if job.machine >= 0}
         if not runner.running.keys() <= runs:
             yield f"{runner.name}: remembers runs that ended: {runner.running.keys() - runs}"
@@ -155,8 +164,8 @@ def _views(core: Core) -> Iterator[str]:
 
 def _explanations(core: Core) -> Iterator[str]:
     normaliser = core.merger.normaliser
-    for track in list(normaliser.jobs.values())[:2]:
-        name = normaliser.job_names[track.number]
+    for history in list(normaliser.jobs.values())[:2]:
+        name = normaliser.job_names[history.number]
         said = explanation.explain(core, name, [])
         if said is None:
             yield f"{name}: cannot be explained"

@@ -1,0 +1,79 @@
+"""Every bench runs, at a size at which its figures mean nothing, and prints its fields."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.peers.presence import require_program
+
+BENCHES = Path(__file__).parents[2] / "bench"
+SHARED = {"calibration", "options"}
+"""Files of `bench/` that are no benches."""
+
+SMALL = {"round": ["--rounds", "2", "--changed", "10"]}
+"""What makes a bench small that has no `--small`."""
+
+FIELDS: dict[str, set[str]] = {
+    "bytecodes": {"bytecodes_per_event", "calls_per_event", "functions"},
+    "daemon": {
+        "idle_cpu_ratio", "idle_rss_mb", "known_rss_mb", "peak_rss_mb", "loop_lag_ms",
+        "knock_p99_ms", "quiet_knock_p99_ms", "loaded_cpu_ratio", "ready_s", "ready_after_kill_s",
+        "version_to_pass_ratio", "over_budget", "calibration_s",
+    },
+    "estimator": {"results", "calibration_s"},
+    "intake": {"events_per_s", "htcondor2_events_per_s", "ratio", "max_rss_mb"},
+    "journal": {
+        "raw_rows_per_s", "journal_rows_per_s", "journal_single_rows_per_s", "journal_to_raw_ratio",
+        "ledger_file_rows_per_s", "ledger_file_scored_rows_per_s", "ledger_file_1500k_s",
+        "ledger_hash_1500k_s", "ok",
+    },
+    "loop": {"snapshot_ms", "status_ms", "scrape_ms", "lists_ms", "budget_ms", "calibration_s"},
+    "matchmaking": {
+        "cycle_s", "mixed_cycle_s", "matches_per_s", "raw_matches_per_s", "within_budget",
+    },
+    "mqtt": {"live_per_s", "backlog_per_s", "calibration_s"},
+    "records": {"readers", "missed", "target_lines_per_s", "calibration_s"},
+    "replay": {"runs", "machines", "jobs", "owner_sessions", "calibration_s"},
+    "round": {"sizes", "p99_within_budget", "p50_of_50000_over_10000", "calibration_s"},
+    "sarsa": {"decision, ms", "one seed of one row, CPU s", "within budget", "calibration_s"},
+    "scrape": {"scrapes", "budget_ms", "within_budget", "calibration_s"},
+    "workloads": {"runs", "missed", "calibration_s"},
+}  # fmt: skip
+
+LISTS = {"functions", "readers", "results", "runs", "scrapes", "sizes"}
+"""Fields that hold a figure of each kind that was measured."""
+
+NEEDS: dict[str, Callable[[], object]] = {
+    "matchmaking": lambda: pytest.importorskip("classad2", reason="needs outrider[htcondor]"),
+    "mqtt": lambda: require_program("mosquitto", "Mosquitto"),
+}
+"""Ends the test of a bench whose peer is not there."""
+
+
+def test_each_bench_is_among_those_that_are_run_here() -> None:
+    assert {path.stem for path in BENCHES.glob("*.py")} - SHARED == FIELDS.keys()
+
+
+@pytest.mark.parametrize("bench", sorted(FIELDS))
+def test_a_small_bench_prints_its_figures(bench: str) -> None:
+    NEEDS.get(bench, lambda: None)()
+    options = SMALL.get(bench, ["--small"])
+    done = subprocess.run(
+        [sys.executable, BENCHES / f"{bench}.py", *options, "--json"],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,  # 1: a budget was missed, which says nothing at this size
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.returncode in (0, 1), done.stderr
+    figures: dict[str, Any] = json.loads(done.stdout)
+    assert FIELDS[bench] <= figures.keys()
+    assert all(figures[name] for name in FIELDS[bench] & LISTS)
