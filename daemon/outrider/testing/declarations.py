@@ -26,6 +26,13 @@ _UNITS = {
 
 def check_identity(plugin: type[Any], group: str) -> None:
     """Name, one line of description, and the version of the group's contract."""
+    check_name_and_description(plugin)
+    wrong = wrong_version(CONTRACTS[group], plugin)
+    expect(not wrong, f"{plugin.__name__} {wrong}")
+
+
+def check_name_and_description(plugin: type[Any]) -> None:
+    """A name that can be typed, and one line of description."""
     for attribute in ("name", "description"):
         said = getattr(plugin, attribute, None)
         expect(isinstance(said, str), f"{plugin.__name__}.{attribute} must be a string: {said!r}")
@@ -38,8 +45,6 @@ def check_identity(plugin: type[Any], group: str) -> None:
         0 < len(line) <= _MOST_LETTERS and "\n" not in line,
         f"description {line!r}: right would be one line of at most {_MOST_LETTERS} letters",
     )
-    wrong = wrong_version(CONTRACTS[group], plugin)
-    expect(not wrong, f"{plugin.__name__} {wrong}")
 
 
 def check_settings(
