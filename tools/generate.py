@@ -12,6 +12,7 @@ from outrider.service.example_config import example_toml
 from tools.dashboard.site_dashboard import site_dashboard
 from tools.reference.commands_page import commands_page
 from tools.reference.configuration_page import configuration_page
+from tools.reference.endpoints_page import endpoints_page
 from tools.reference.metrics_page import metrics_page
 from tools.reference.policy_api_page import policy_api_page
 
@@ -19,6 +20,7 @@ GENERATED: Final[Mapping[str, Callable[[], str]]] = {
     "dashboards/grafana/outrider-site.json": site_dashboard,
     "docs/reference/commands.md": commands_page,
     "docs/reference/configuration.md": configuration_page,
+    "docs/reference/endpoints.md": endpoints_page,
     "docs/reference/metrics.md": metrics_page,
     "docs/reference/policy-api.md": policy_api_page,
     "systemd/outrider.toml.example": lambda: example_toml(shipped_only=True),

@@ -4,9 +4,10 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator
+from math import inf
 from typing import Any, ClassVar
 
-from outrider.api import Adapter, AdapterSettings, Batch, JobSpec, NamedEvent, events
+from outrider.api import Adapter, AdapterSettings, Batch, JobSpec, Lever, NamedEvent, events
 from outrider.testing import AdapterHarness
 
 BEAT_S = 0.02
@@ -155,6 +156,45 @@ class LeavesAThread(Sound):
 class HasAHiddenLever(Sound):
     def preempt(self, job: str) -> None:
         """Nobody was told of this."""
+
+
+class Nudge(Lever):
+    name = "nudge"
+    description = "moves a job a little"
+    actions: tuple[str, ...] = ("start",)
+    lease_s = 60.0
+
+
+class Shove(Nudge):
+    name = "shove"
+
+
+class LastsForEver(Nudge):
+    lease_s = inf
+
+
+class Defers(Nudge):
+    actions = ("start", "defer")
+
+
+class HasALever(Sound):
+    levers = (Nudge,)
+
+
+class HasTwoLeversForOneAction(Sound):
+    levers = (Nudge, Shove)
+
+
+class HasALeverThatDoesNotLapse(Sound):
+    levers = (LastsForEver,)
+
+
+class HasALeverForNothing(Sound):
+    levers = (Defers,)
+
+
+class NamesItsLevers(Sound):
+    levers = ("start",)  # type: ignore[assignment]
 
 
 class SeesWhatDoesNotExist(Sound):

@@ -8,8 +8,9 @@ from outrider.testing import AdapterConformance, AdapterHarness, NotConforming, 
 from tests.conformance import broken_adapters as broken
 
 
-def test_a_sound_adapter_passes_everything() -> None:
-    answers = check_adapter(lambda: broken.ListHarness(broken.Sound))
+@pytest.mark.parametrize("kind", [broken.Sound, broken.HasALever])
+def test_a_sound_adapter_passes_everything(kind: type[broken.Sound]) -> None:
+    answers = check_adapter(lambda: broken.ListHarness(kind))
     assert set(answers.values()) == {"passed"}
 
 
@@ -32,6 +33,10 @@ def test_a_sound_adapter_passes_everything() -> None:
         (broken.LeavesATask, "tasks that outlive the adapter: forgotten"),
         (broken.LeavesAThread, "threads that outlive the adapter: forgotten-thread"),
         (broken.HasAHiddenLever, "levers that it does not declare: preempt"),
+        (broken.HasTwoLeversForOneAction, '"nudge" and "shove" both carry "start"; right would'),
+        (broken.HasALeverThatDoesNotLapse, "LastsForEver.lease_s is inf: right would be seconds"),
+        (broken.HasALeverForNothing, r"Defers.actions is \('start', 'defer'\): right would be"),
+        (broken.NamesItsLevers, "levers must be subclasses of outrider.api.Lever: 'start'"),
         (broken.SeesWhatDoesNotExist, r"sees names \['exploded'\]; known: asleep, "),
     ],
 )

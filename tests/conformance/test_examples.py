@@ -15,7 +15,7 @@ from outrider.formats.campus.files import write_campus
 from outrider.plugins.finding import ADAPTERS, find
 from outrider.testing.campuses import tiny_campus
 
-EXAMPLES = ("adapter-csv-watch", "policy-coolest-room")
+EXAMPLES = ("adapter-csv-watch", "policy-coolest-room", "reader-desk-log")
 OUTRIDER = (sys.executable, "-c", "from outrider.cli.entry import main; raise SystemExit(main())")
 
 needs_installed_product = pytest.mark.skipif(
@@ -125,16 +125,38 @@ def test_the_policy_is_found_by_its_name_and_replayed(installed: Installed, tmp_
     assert other["ledger_sha256"] != run["ledger_sha256"]
 
 
-def test_both_are_listed_among_the_plugins(installed: Installed) -> None:
+def test_all_are_listed_among_the_plugins(installed: Installed) -> None:
     listed = json.loads(installed.outrider("plugins", "--json"))
     plugins = {p["name"]: p for group in listed.values() for p in group}
     for name, distribution in (
         ("csv_watch", "outrider-csv-watch"),
         ("coolest_room", "outrider-coolest-room"),
+        ("desk-log", "outrider-desk-log"),
     ):
         assert plugins[name]["state"] == "ok"
         assert plugins[name]["distribution"] == distribution
-        assert [s["name"] for s in plugins[name]["settings"]]
+        assert name == "desk-log" or [s["name"] for s in plugins[name]["settings"]]
+
+
+def test_the_reader_is_used_by_ingest_which_finds_it_by_the_file(
+    installed: Installed, tmp_path: Path
+) -> None:
+    log = tmp_path / "desk.log"
+    log.write_text("1795231020 submit 17 ann 2\n1795231025 start 17 pc-4\n1795231049 done 17\n")
+    told = json.loads(installed.outrider("ingest", log, "--json"))
+    assert told["format"] == "desk-log"
+    assert told["events"] == {"submitted": 1, "started": 1, "completed": 1}
+    assert told["goodput_s"] == 2 * 24
+
+
+def test_the_lever_keeps_its_contract(repository: Path) -> None:
+    folder = repository / "examples" / "lever"
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder))
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, capture_output=True, text=True, timeout=120.0,
+        check=False,
+    )  # fmt: skip
+    assert "5 passed" in done.stdout, done.stdout + done.stderr
 
 
 @needs_installed_product

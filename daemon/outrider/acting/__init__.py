@@ -1,1 +1,1 @@
-"""Whether a decision may be carried out; the place for levers."""
+"""Whether a decision may be carried out (`gate`), and how it is (`lever_runner`)."""

@@ -7,6 +7,7 @@ said no.
 """
 
 from collections import Counter, deque
+from collections.abc import Container
 from typing import Any, Final, NamedTuple
 
 from outrider.model.decisions import SHRINK, START
@@ -14,16 +15,19 @@ from outrider.model.decisions import SHRINK, START
 ACT: Final = "act"
 """It may be carried out."""
 WOULD: Final = "would"
-"""It might be, if the mode were one that acts."""
+"""Input and budget allow it, and the mode is one that never acts."""
 STALE: Final = "stale_input"
+NO_LEVER: Final = "no_lever"
+"""No adapter has a lever for this action. Only asked where the mode acts: in shadow the answer
+tells how input and budget do, at sites without levers too."""
 BUDGET: Final = "budget"
-_ACTING_MODES: Final = ("canary", "active")
+ACTING_MODES: Final = ("canary", "active")
 _STARTS: Final = (START, SHRINK)
 """Actions that give CPUs to a job, and count against the budget of starts."""
 
 
 def refused(why: str) -> str:
-    """The answer where something stands against it: `STALE` or `BUDGET`."""
+    """The answer where something stands against it: `STALE`, `NO_LEVER`, `BUDGET`."""
     return f"refused: {why}"
 
 
@@ -58,16 +62,23 @@ class Figures(NamedTuple):
 
 
 class Gate:
-    """Admits decisions within freshness and budget, in this order, and where the mode acts.
+    """Admits decisions with fresh input, a lever and budget, in this order, where the mode acts.
+
+    Args:
+        mode: one of `outrider.model.decisions.MODES`.
+        budget: the bounds.
+        carried: the actions for which there is a lever.
 
     Attributes:
         verdicts: how often decisions were within both (`ACT`), in whatever mode, and how often
             they were refused, by why.
     """
 
-    def __init__(self, mode: str, budget: Budget) -> None:
+    def __init__(self, mode: str, budget: Budget, carried: Container[str] = ()) -> None:
         self.mode = mode
         self.budget = budget
+        self._acts = mode in ACTING_MODES
+        self._carried = carried
         self.verdicts: Counter[str] = Counter()
         self._starts: deque[float] = deque()
 
@@ -80,17 +91,20 @@ class Gate:
             input_age_s: how old the newest input was.
 
         Returns:
-            `ACT`; `WOULD` where only the mode stands against it; or `refused` with the reason.
+            `ACT`; `WOULD` where the mode never acts and neither input nor budget is against it;
+            or `refused` with the reason.
         """
         verdict = self._judge(action, now_s, input_age_s)
         self.verdicts[verdict] += 1
         if verdict != ACT:
             return refused(verdict)
-        return ACT if self.mode in _ACTING_MODES else WOULD
+        return ACT if self._acts else WOULD
 
     def _judge(self, action: str, now_s: float, input_age_s: float) -> str:
         if input_age_s > self.budget.stale_after_s:
             return STALE
+        if self._acts and action not in self._carried:
+            return NO_LEVER
         if action not in _STARTS:
             return ACT
         starts = self._starts

@@ -2,7 +2,7 @@
 
 Adapters subclass `Adapter`, policies subclass `Policy`; both build their settings records with
 `msgspec` annotations and are found by the entry points ``outrider.adapters`` and
-``outrider.policies``.
+``outrider.policies``. A `Lever` is declared by its adapter.
 """
 
 from outrider.api.adapter import Adapter, AdapterSettings, Batch
@@ -18,6 +18,7 @@ from outrider.api.capabilities import (
     Ranks,
 )
 from outrider.api.estimator import RunTimeEstimate, RunTimeEstimator
+from outrider.api.lever import Lever
 from outrider.api.policy import Policy, PolicySettings
 from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
@@ -33,6 +34,7 @@ from outrider.model.decisions import (
     SHRINK,
     START,
     Choice,
+    DecisionRow,
     Move,
 )
 from outrider.model.errors import (
@@ -72,10 +74,12 @@ __all__ = [
     "ClusterSpec",
     "ConfigurationError",
     "Decides",
+    "DecisionRow",
     "Groups",
     "Job",
     "JobSpec",
     "Learns",
+    "Lever",
     "Listens",
     "LogReader",
     "MachineSpec",

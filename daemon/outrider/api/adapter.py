@@ -1,7 +1,7 @@
 """The contract of an adapter: who tells the engine what happens at a site.
 
 An adapter is an asynchronous context that yields batches of events. It declares what it can see
-and which levers it has, and never sorts out policy.
+and which levers it has (`outrider.api.Lever`), and never sorts out policy.
 """
 
 from collections.abc import AsyncIterator
@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import msgspec
 
+from outrider.api.lever import Lever
 from outrider.model.clusters import ClusterSpec
 from outrider.model.disciplines import Discipline
 from outrider.model.events import NamedEvent
@@ -52,7 +53,8 @@ class Adapter:
     Class variables:
         name, description, settings_type, api_version: as in `outrider.api.Policy`.
         sees: names of the event kinds it can yield (`outrider.model.events.KIND_NAMES`).
-        levers: what it can change in the batch system; empty for one that only observes.
+        levers: classes of what can be changed in its batch system; empty for one that only
+            observes. One of each is made, of this adapter, in a mode that acts.
         inferred: True where machines and owners are guessed from job events alone.
         lateness_s: how long to wait for events that arrive out of order.
         discipline: who may start before a job that does not fit, as its batch system does it; it
@@ -65,7 +67,7 @@ class Adapter:
     settings_type: ClassVar[type[AdapterSettings]] = AdapterSettings
     api_version: ClassVar[int]
     sees: ClassVar[tuple[str, ...]] = ()
-    levers: ClassVar[tuple[str, ...]] = ()
+    levers: ClassVar[tuple[type[Lever], ...]] = ()
     inferred: ClassVar[bool] = False
     lateness_s: float = 5.0
     own_clock: ClassVar[bool] = False

@@ -68,9 +68,11 @@ def _facts(plugin: type[Any]) -> dict[str, Any]:
     told["description"] = getattr(plugin, "description", None) or _first_line(plugin)
     if hasattr(plugin, "decides"):
         told["decides"] = plugin.decides.value
-    for fact in ("presets", "features", "needs_oracle", "sees", "levers", "inferred"):
+    for fact in ("presets", "features", "needs_oracle", "sees", "inferred"):
         if hasattr(plugin, fact):
             told[fact] = getattr(plugin, fact)
+    if hasattr(plugin, "levers"):
+        told["levers"] = [lever.name for lever in plugin.levers]
     record = getattr(plugin, "settings_type", plugin if issubclass(plugin, Struct) else None)
     if record is not None:
         from outrider.service.config.setting_words import settings_of

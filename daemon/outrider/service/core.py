@@ -6,7 +6,7 @@ journal, ends in the same state: that is how a restart works, and how it is test
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from math import inf
 from typing import Any, Final
 
@@ -70,6 +70,7 @@ class Core:
         sources: the adapters.
         clusters: cluster habits that adapters know, beside those of the configuration.
         pseudonyms: replaces users' names before anything is kept, or None.
+        carried: the actions for which an adapter has a lever.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Core:
         sources: Iterable[SourceState],
         clusters: Iterable[ClusterSpec] = (),
         pseudonyms: Pseudonyms | None = None,
+        carried: Container[str] = (),
     ) -> None:
         config: Config = loaded.config
         self.config = config
@@ -100,7 +102,9 @@ class Core:
             self.site, self.accounting, self.runners, self.merger, self, self._time_pass,
             self._estimator,
         )  # fmt: skip
-        self.gate = Gate(config.mode, Budget(config.max_starts_per_minute, config.stale_after_s))
+        self.gate = Gate(
+            config.mode, Budget(config.max_starts_per_minute, config.stale_after_s), carried
+        )
         self._pseudonyms = pseudonyms
         self._inputs: list[tuple[str, NamedEvent]] = []
         self._decisions: list[DecisionRow] = []

@@ -100,8 +100,12 @@ class Recording:
         """Why nothing is recorded at present, or None."""
         return self._writer.failure
 
-    async def submit(self, entry: Entry) -> None:
-        """Hand an entry to the writer; waits only while it has no room (the disk is full)."""
+    async def submit(self, entry: Entry) -> "Future[int]":
+        """Hand an entry to the writer; waits only while it has no room (the disk is full).
+
+        Returns:
+            resolves once the entry is on record; fails if that has to wait.
+        """
         self.rows["inputs"] += len(entry.inputs)
         self.rows["decisions"] += len(entry.decisions)
         self.rows["outcomes"] += len(entry.outcomes)
@@ -118,6 +122,7 @@ class Recording:
                 told = True
                 await asyncio.sleep(_RETRY_S)
         future.add_done_callback(self._note_outcome)
+        return future
 
     def _note_outcome(self, future: "Future[int]") -> None:
         if future.exception() is None:

@@ -21,6 +21,7 @@ from outrider.service.config.declarations import Config
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core import Core
 from outrider.service.daemon_view import DaemonView
+from outrider.service.levers import carried_actions, close_levers, make_lever_runner
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.pseudonyms import Pseudonyms, load_key
 from outrider.service.recording import Recording
@@ -61,7 +62,7 @@ def make_core(loaded: LoadedConfig, adapters: dict[str, Adapter], recording: Rec
     hide = None
     if loaded.config.pseudonymise_users:
         hide = Pseudonyms(load_key(recording.folder / "pseudonym.key"))
-    return Core(loaded, sources, clusters, hide)
+    return Core(loaded, sources, clusters, hide, carried_actions(adapters))
 
 
 class Supervisor:
@@ -79,6 +80,7 @@ class Supervisor:
         self._service = service
         self.adapters = make_adapters(loaded, {})
         self.core = make_core(loaded, self.adapters, recording)
+        self.levers = make_lever_runner(loaded, self.adapters)
         self.cursors, notes = recording.recall(self.core)
         self.publisher = Publisher(recording, lambda: self.core)
         self.publisher.follow(loaded.config)
@@ -122,6 +124,7 @@ class Supervisor:
             self.view.is_ready = False
             async with self._lock:
                 await self._snapshot()
+            await close_levers(self.levers)
 
     async def _snapshot(self) -> bool:
         """Write a snapshot, unless a restart must not find the core as it is now."""
@@ -181,7 +184,9 @@ class Supervisor:
             entry = None if core.engine.silent else core.entry(label, batch)
             if entry is not None:
                 self._set_aside_log.note(entry.set_aside)
-                await self.recording.submit(entry)
+                recorded = await self.recording.submit(entry)
+                if self.levers is not None:
+                    self.levers.take_when_recorded(recorded, entry.decisions)
             self._at_hand = None
 
     async def _pass_over(self, label: str, batch: Batch) -> None:
@@ -228,6 +233,7 @@ class Supervisor:
             n: a for n, a in self.adapters.items() if before[n] == loaded.config.adapters.get(n)
         }
         adapters = await asyncio.to_thread(make_adapters, loaded, same)
+        old_levers = self.levers
         async with self._lock:
             self.core.accounting.work_out()  # or the thread and a reader might do it at once
             core, fresh = await asyncio.to_thread(self._successor, loaded, adapters, same)
@@ -238,6 +244,7 @@ class Supervisor:
                 notes.append(f"policies that left with what they learned: {', '.join(left)}")
             if fixed := _needs_restart(self.loaded.config, loaded.config):
                 notes.append(f"needs a restart to change: {', '.join(fixed)}")
+            self.levers = make_lever_runner(loaded, adapters)
             gone = [self._pumps.pop(label) for label in self.adapters.keys() - same.keys()]
             for pump in gone:
                 pump.cancel()
@@ -248,6 +255,7 @@ class Supervisor:
             self.view.notes = notes
             self.view.own_clock = any(a.own_clock for a in adapters.values())
             await self._snapshot()
+        await close_levers(old_levers)
         if gone:
             await asyncio.wait(gone, timeout=_CLOSING_S)
         for label in adapters.keys() - same.keys():

@@ -9,19 +9,27 @@ Two lines test a policy or an adapter in a package of its own::
 
 pytest finds the tests by their names, but nothing here needs it: a suite is a plain class whose
 ``test_...`` methods raise `NotConforming`, or `unittest.SkipTest` where a test does not apply.
-`check_policy` and `check_adapter` run all tests without a test runner.
+`check_policy`, `check_adapter`, `check_reader` and `check_lever` run all tests without a test
+runner.
 """
 
 from outrider.testing.adapters import AdapterConformance, check_adapter
 from outrider.testing.conformance import NotConforming
 from outrider.testing.harness import AdapterHarness
+from outrider.testing.levers import LeverConformance, LeverHarness, check_lever
 from outrider.testing.policies import PolicyConformance, check_policy
+from outrider.testing.readers import ReaderConformance, check_reader
 
 __all__ = [
     "AdapterConformance",
     "AdapterHarness",
+    "LeverConformance",
+    "LeverHarness",
     "NotConforming",
     "PolicyConformance",
+    "ReaderConformance",
     "check_adapter",
+    "check_lever",
     "check_policy",
+    "check_reader",
 ]

@@ -8,10 +8,9 @@ import msgspec
 
 from outrider.model.errors import ConfigurationError
 from outrider.model.settings import Setting, build, describe
-from outrider.plugins.finding import CONTRACTS, wrong_version
+from outrider.plugins.finding import CONTRACTS, READERS, wrong_version
 from outrider.testing.conformance import expect
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _MOST_LETTERS = 120
 _UNITS = {
     "sec": "_s", "secs": "_s", "second": "_s", "seconds": "_s", "ms": "_s", "millis": "_s",
@@ -26,20 +25,26 @@ _UNITS = {
 
 def check_identity(plugin: type[Any], group: str) -> None:
     """Name, one line of description, and the version of the group's contract."""
+    check_name_and_description(plugin, "_-" if group == READERS else "_")
+    wrong = wrong_version(CONTRACTS[group], plugin)
+    expect(not wrong, f"{plugin.__name__} {wrong}")
+
+
+def check_name_and_description(plugin: type[Any], joins: str = "_") -> None:
+    """A name that can be typed, whose words are joined by one of `joins`; a line of description."""
     for attribute in ("name", "description"):
         said = getattr(plugin, attribute, None)
         expect(isinstance(said, str), f"{plugin.__name__}.{attribute} must be a string: {said!r}")
     expect(
-        _NAME.fullmatch(plugin.name) is not None,
-        f"name {plugin.name!r}: right would be small letters, digits and _, such as 'coolest_room'",
+        re.fullmatch(f"[a-z][a-z0-9{joins}]*", plugin.name) is not None,
+        f"name {plugin.name!r}: right would be small letters, digits and {' or '.join(joins)}, "
+        "such as 'coolest_room'",
     )
     line = plugin.description
     expect(
         0 < len(line) <= _MOST_LETTERS and "\n" not in line,
         f"description {line!r}: right would be one line of at most {_MOST_LETTERS} letters",
     )
-    wrong = wrong_version(CONTRACTS[group], plugin)
-    expect(not wrong, f"{plugin.__name__} {wrong}")
 
 
 def check_settings(

@@ -51,6 +51,13 @@ def test_the_last_record_is_given_out_after_a_quiet_while(log: Followed) -> None
     assert log.jobs == names(1, 1)
 
 
+def test_more_garbage_than_is_read_at_once_does_not_hold_up_what_follows(log: Followed) -> None:
+    log.append(job_record(1) + b"\0" * (34 << 20) + b"\n...\n" + job_record(2))
+    log.settle()
+    assert log.jobs == names(1, 2)
+    assert set(log.rejected) == {"garbage"}
+
+
 def test_a_clock_set_back_an_hour_does_not_keep_the_last_record(log: Followed) -> None:
     log.append(job_record(1))
     log.poll()

@@ -90,8 +90,14 @@ async def test_every_answer_has_its_declared_shape(living: DaemonView) -> None:
             async with client.get(path) as answer:
                 assert answer.status == 200, await answer.text()
                 assert answer.content_type == endpoint.content or endpoint.content == "*/*"
+                assert await answer.read()
                 if endpoint.answer is not None:
                     check(await answer.json(), endpoint.answer)
+            async with client.head(path) as head:
+                assert head.status == 200
+                assert await head.read() == b""
+                assert head.headers["Content-Type"] == answer.headers["Content-Type"]
+                assert int(head.headers["Content-Length"]) > 0
     assert whole_status(living)["policies"][0]["learned"]["rows"]
 
 

@@ -10,7 +10,7 @@ from outrider.service.web.endpoints import ENDPOINTS
 
 @pytest.fixture(scope="module")
 def reference(repository: Path) -> str:
-    return (repository / "docs" / "reference" / "http.md").read_text(encoding="utf-8")
+    return (repository / "docs" / "reference" / "endpoints.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("path", sorted(openapi(ENDPOINTS)["paths"]))
@@ -20,16 +20,16 @@ def test_every_path_stands_in_the_reference(path: str, reference: str) -> None:
 
 def test_every_parameter_stands_in_the_reference_with_its_limits(reference: str) -> None:
     rows = [line for line in reference.splitlines() if line.startswith("| `")]
-    parameters = {
-        parameter["name"]: parameter["schema"]
-        for item in openapi(ENDPOINTS)["paths"].values()
+    parameters = [
+        (path, parameter["name"], parameter["schema"])
+        for path, item in openapi(ENDPOINTS)["paths"].items()
         for parameter in item["get"]["parameters"]
         if parameter["in"] == "query"
-    }
-    assert set(parameters) == {"limit", "state", "job", "after"}
-    for name, schema in parameters.items():
-        (row,) = [line for line in rows if line.startswith(f"| `{name}` ")]
+    ]
+    assert {name for _, name, _ in parameters} >= {"limit", "state", "job", "after"}
+    for path, name, schema in parameters:
+        (row,) = [r for r in rows if r.startswith(f"| `{name}` ") and f"`{path}`" in r]
         for value in schema.get("enum", []):
             assert f"`{value}`" in row
         for limit in ("minimum", "default"):
-            assert str(schema.get(limit, "")) in row
+            assert limit not in schema or f"{schema[limit]:.15g}" in row

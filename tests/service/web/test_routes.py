@@ -23,20 +23,6 @@ def address(endpoint: Endpoint[Any]) -> str:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
-async def test_every_endpoint_answers_get_and_head_alike(endpoint: Endpoint[Any]) -> None:
-    async with visit(SmallSite()) as client:
-        async with client.get(address(endpoint)) as got:
-            body = await got.read()
-        async with client.head(address(endpoint)) as head:
-            nothing = await head.read()
-    assert (got.status, head.status) == (200, 200)
-    assert body
-    assert nothing == b""
-    assert head.headers["Content-Type"] == got.headers["Content-Type"]
-    assert int(head.headers["Content-Length"]) == int(got.headers["Content-Length"])
-
-
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
 async def test_only_get_and_head_are_allowed(endpoint: Endpoint[Any], method: str) -> None:
     async with (

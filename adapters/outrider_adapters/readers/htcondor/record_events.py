@@ -156,7 +156,9 @@ class Account:
         Returns:
             the reading (its lines not counted yet) and the log's clock at its end.
         """
-        offset, told, passed, refused, clock, day = self._here(end) if final else self._before
+        # two ticks' worth without a record: nothing will explain what came before it
+        over = final or end >= self.limit + _OPEN_BYTES
+        offset, told, passed, refused, clock, day = self._here(end) if over else self._before
         self._dates.day = day
         kept = [event for event in self.events[:told] if event is not None]
         ignored = Counter(self._ignored[:passed])

@@ -2,7 +2,8 @@
 
 A new endpoint is a file in this folder with an ``ENDPOINT``, and a line in `NAMES`. `jobs` shows
 one with parameters, `utility` one without. Nothing else has to change: the application serves
-the list, and the OpenAPI document is made from it, in this order.
+the list, the OpenAPI document and (by `make docs`) the reference page are made from it, in this
+order, and tests ask every endpoint of a living daemon.
 """
 
 from importlib import import_module

@@ -17,7 +17,7 @@ async def handle(call: Call[NoQuery]) -> Answer:
 ENDPOINT = Endpoint(
     name="openapi",
     path="/api/v1/openapi.json",
-    summary="This document.",
+    summary="All of this, with the shape of every answer, as OpenAPI 3.1.",
     handle=handle,
     query=NoQuery,
     answer=Document,

@@ -58,7 +58,7 @@ async def handle(call: Call[NoQuery]) -> Answer:
 ENDPOINT = Endpoint(
     name="utility",
     path="/api/v1/utility",
-    summary="What the site is worth to a job.",
+    summary="What lets a broker tell whether to send work here.",
     handle=handle,
     query=NoQuery,
     answer=Utility,

@@ -1,0 +1,65 @@
+"""The levers of a daemon: made in a mode that acts, and in no other."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+import structlog
+
+from outrider.acting.gate import ACTING_MODES
+from outrider.acting.lever_runner import LeverRunner
+from outrider.api.adapter import Adapter
+from outrider.model.errors import ConfigurationError, OutriderError, PluginError
+from outrider.service.config.declarations import policies_of
+from outrider.service.config.loaded import LoadedConfig
+
+CLOSE_S: Final = 0.5
+"""For withdrawing what lasts; the rest lapses by itself, and the daemon has seconds to end."""
+
+log = structlog.get_logger()
+
+
+def carried_actions(adapters: Mapping[str, Adapter]) -> frozenset[str]:
+    """The actions for which one of these adapters declares a lever."""
+    levers = [lever for adapter in adapters.values() for lever in adapter.levers]
+    return frozenset(action for lever in levers for action in lever.actions)
+
+
+def make_lever_runner(loaded: LoadedConfig, adapters: Mapping[str, Adapter]) -> LeverRunner | None:
+    """The levers of these adapters, ready; None in `observe` and `shadow`: none is even made.
+
+    No configuration of today gets past that: ``mode`` knows only these two.
+
+    Raises:
+        ConfigurationError: the mode acts, and not exactly one policy is configured.
+        PluginError: a lever fails while it is made, or two carry the same action.
+    """
+    config = loaded.config
+    mode: str = config.mode
+    if mode not in ACTING_MODES:
+        return None
+    policies = policies_of(config)
+    if len(policies) != 1:
+        raise ConfigurationError(
+            f'{loaded.source}: mode "{mode}" with the policies {", ".join(policies)}; '
+            "right would be one policy: what two want may contradict each other"
+        )
+    levers = []
+    for label, adapter in adapters.items():
+        for kind in adapter.levers:
+            try:
+                levers.append(kind(adapter))
+            except OutriderError:
+                raise
+            except Exception as error:
+                raise PluginError(
+                    f"[adapters.{label}]: lever {kind.__name__} fails: "
+                    f"{type(error).__name__}: {error}"
+                ) from error
+    return LeverRunner(levers)
+
+
+async def close_levers(runner: LeverRunner | None) -> None:
+    """Withdraw everything, as far as that can be done at once."""
+    if runner is not None and (left := await asyncio.to_thread(runner.close, CLOSE_S)):
+        log.warning("leave_levers", levers=left, reason="what they changed lapses by itself")

@@ -1,0 +1,123 @@
+"""The suite of levers lets a sound one pass and catches each way to break the contract."""
+
+import pytest
+
+from outrider.api import DecisionRow, Lever
+from outrider.testing import LeverHarness, NotConforming, check_lever
+
+
+class Queue:
+    """A batch system that goes by marks with a time."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.marks: dict[str, float] = {}
+
+
+class Sound(Lever):
+    """Marks a job for a minute."""
+
+    name = "mark"
+    description = "marks a job"
+    actions: tuple[str, ...] = ("start",)
+    lease_s = 60.0
+    adapter: Queue
+
+    def apply(self, decision: DecisionRow) -> None:
+        self.adapter.marks[decision.job] = self.adapter.now_s + self.lease_s
+
+    def withdraw(self, job: str) -> None:
+        self.adapter.marks.pop(job, None)
+
+
+class DoesNothing(Sound):
+    def apply(self, decision: DecisionRow) -> None:
+        """Forgotten."""
+
+
+class NeverLapses(Sound):
+    def apply(self, decision: DecisionRow) -> None:
+        self.adapter.marks[decision.job] = float("inf")
+
+
+class LapsesEarly(Sound):
+    def apply(self, decision: DecisionRow) -> None:
+        self.adapter.marks[decision.job] = self.adapter.now_s + 30.0
+
+
+class DoesNotRenew(Sound):
+    def apply(self, decision: DecisionRow) -> None:
+        self.adapter.marks.setdefault(decision.job, self.adapter.now_s + self.lease_s)
+
+
+class WithdrawsOnlyItsOwn(Sound):
+    def __init__(self, adapter: Queue) -> None:
+        super().__init__(adapter)
+        self.mine: set[str] = set()
+
+    def apply(self, decision: DecisionRow) -> None:
+        super().apply(decision)
+        self.mine.add(decision.job)
+
+    def withdraw(self, job: str) -> None:
+        if job in self.mine:
+            super().withdraw(job)
+
+
+class WithdrawsEverything(Sound):
+    def withdraw(self, job: str) -> None:
+        self.adapter.marks.clear()
+
+
+class FailsWhereNothingIs(Sound):
+    def withdraw(self, job: str) -> None:
+        del self.adapter.marks[job]
+
+
+class CarriesNothing(Sound):
+    actions = ()
+
+
+class QueueHarness(LeverHarness):
+    """A queue in which job 1 was marked by somebody else."""
+
+    def __init__(self, kind: type[Sound]) -> None:
+        self.kind = kind
+        self.queue = Queue()
+        self.queue.marks["1"] = float("inf")
+
+    def lever(self) -> Lever:
+        return self.kind(self.queue)
+
+    def decision(self) -> DecisionRow:
+        return DecisionRow(0.0, "2", "start", "m1", 1, "best", "fifo", "active", gate="act")
+
+    def seen(self) -> list[str]:
+        return [job for job, until_s in self.queue.marks.items() if self.queue.now_s < until_s]
+
+    def wait(self, seconds: float) -> None:
+        self.queue.now_s += seconds
+
+
+def test_a_sound_lever_passes_everything() -> None:
+    answers = check_lever(lambda: QueueHarness(Sound))
+    assert set(answers.values()) == {"passed"}
+    assert len(answers) == 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (DoesNothing, "apply changed nothing"),
+        (NeverLapses, r"60 s after apply the batch system shows \['1', '2'\] instead of \['1'\]"),
+        (LapsesEarly, "the change did not last for 60 s"),
+        (DoesNotRenew, "the second apply did not renew the lease"),
+        (WithdrawsOnlyItsOwn, r"after withdraw the batch system shows \['1', '2'\]"),
+        (WithdrawsEverything, r"after withdraw alone the batch system shows \[\]"),
+        (FailsWhereNothingIs, "KeyError: '2'"),
+        (CarriesNothing, r"CarriesNothing.actions is \(\): right would be a tuple"),
+    ],
+)
+def test_a_broken_lever_is_told_what_it_broke(kind: type[Sound], said: str) -> None:
+    with pytest.raises(NotConforming, match=said):
+        check_lever(lambda: QueueHarness(kind))

@@ -1,0 +1,60 @@
+"""An adapter with a lever, and a morning of three jobs on two machines."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator
+from typing import Any, ClassVar
+
+from outrider.api import Adapter, Batch, DecisionRow, JobSpec, Lever, MachineSpec, events
+
+
+class Book(Lever):
+    """Writes down what it is asked, for all that were ever made."""
+
+    name = "book"
+    description = "for tests: writes down what it is asked"
+    actions = ("start",)
+    lease_s = 60.0
+    made: ClassVar[list["Book"]] = []
+    asked: ClassVar[list[tuple[str, str]]] = []
+    threads: ClassVar[set[int]] = set()
+
+    def __init__(self, adapter: Any) -> None:
+        super().__init__(adapter)
+        self.made.append(self)
+
+    def apply(self, decision: DecisionRow) -> None:
+        self.asked.append(("apply", decision.job))
+        self.threads.add(threading.get_ident())
+
+    def withdraw(self, job: str) -> None:
+        self.asked.append(("withdraw", job))
+
+    @classmethod
+    def begin(cls) -> None:
+        """Forget all."""
+        for notes in (cls.made, cls.asked, cls.threads):
+            notes.clear()  # type: ignore[attr-defined]
+
+
+class Desk(Adapter):
+    """Tells of its morning, and then gives signs of life."""
+
+    name = "desk"
+    description = "for tests: three jobs on two machines"
+    api_version = 1
+    sees = ("joined", "submitted")
+    levers = (Book,)
+    lateness_s = 0.0
+
+    async def batches(self, cursor: Any) -> AsyncIterator[Batch]:
+        now_s = time.time()
+        told: list[events.NamedEvent] = [] if cursor else [
+            *((now_s, events.JOINED, f"m{n}", MachineSpec("lab")) for n in range(2)),
+            *((now_s, events.SUBMITTED, job, JobSpec()) for job in ("1", "2", "3")),
+        ]  # fmt: skip
+        while True:
+            yield Batch(events=told, cursor=1, seen_until_s=time.time())
+            told = []
+            await asyncio.sleep(0.05)
