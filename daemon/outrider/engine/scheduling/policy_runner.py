@@ -117,9 +117,11 @@ class PolicyRunner:
             return None
         if self.looks_at_runs:
             self._withdrew(pending, site)
-        now = site.now
-        if pending.deferred_before_s or pending.deferred_since_s is not None:
-            pending.end_deferral(now)
+        was_deferred = pending.deferred_before_s or pending.deferred_since_s is not None
+        if was_deferred or not self.acting:  # in shadow a start is due again an epoch later, too
+            self.queue.undefer(pending)
+        if was_deferred:
+            pending.end_deferral(site.now)
             self.longest_ended_deferral_s = max(
                 self.longest_ended_deferral_s, pending.deferred_before_s
             )
