@@ -141,9 +141,9 @@ def _runners(core: Core) -> Iterator[str]:
 
 
 def _queue(runner: PolicyRunner, queued: set[int]) -> Iterator[str]:
-    if isinstance(runner._pass, QueuePass):
-        rows = {job.number for job in runner._pass.table.jobs}
-        if not rows <= queued or len(rows) != len(runner._pass.table.jobs):
+    if isinstance(runner.scheduling_pass, QueuePass):
+        rows = {job.number for job in runner.scheduling_pass.table.jobs}
+        if not rows <= queued or len(rows) != len(runner.scheduling_pass.table.jobs):
             yield f"{runner.name}: rows {sorted(rows)}, queued {sorted(queued)}"
 
 

@@ -17,6 +17,7 @@ from outrider.engine.ports import Actuator, DecisionLog
 from outrider.engine.realign import realign
 from outrider.engine.scheduling.pending_queue import NEVER
 from outrider.engine.scheduling.policy_runner import PolicyRunner
+from outrider.engine.scheduling.runner_snapshot import restore_runner, save_runner
 from outrider.engine.state.site import Site
 from outrider.model.events import JOB_KINDS, KIND_NAMES, MACHINE_KINDS, TICK, Event
 from outrider.model.jobs import QUEUED, SUSPENDED_STATE
@@ -82,7 +83,9 @@ class Engine:
         ]
         for kind in MACHINE_KINDS:
             hearers = [
-                runner.on_machine_event for runner in self.runners if kind in runner.subscribes
+                tell
+                for runner in self.runners
+                if kind in runner.subscribes and (tell := runner.listener()) is not None
             ]
             if hearers:
                 self._handlers[kind] = self._noticed(kind, self._handlers[kind], hearers)
@@ -221,7 +224,7 @@ class Engine:
         return {
             "site": self.site.save(),
             "accounting": self.accounting.save(),
-            "runners": [[runner.name, runner.save(self.site)] for runner in self.runners],
+            "runners": [[runner.name, save_runner(runner, self.site)] for runner in self.runners],
             "estimator": None if self._estimator is None else self._estimator.save(),
             "events": self.events,
             "silent": self.silent,
@@ -251,7 +254,7 @@ class Engine:
             runner
             for runner in self.runners
             if runner.name not in known
-            or not runner.restore(known[runner.name], clusters, self.site)
+            or not restore_runner(runner, known[runner.name], clusters, self.site)
         ]
         for runner in fresh:
             self._enqueue_waiting(runner)

@@ -80,7 +80,7 @@ def test_a_decorated_method_changes_neither_the_pass_nor_what_is_learned(
     kind: type[Policy], method: str, expected: type
 ) -> None:
     plain, decorated = seat_of(made(kind)), seat_of(made(logged(kind, method, [])))
-    assert type(decorated._pass) is type(plain._pass) is expected
+    assert type(decorated.scheduling_pass) is type(plain.scheduling_pass) is expected
     assert decorated.learns == plain.learns
     assert decorated.subscribes == plain.subscribes
 
@@ -117,7 +117,7 @@ def test_a_delegate_that_declares_the_same_is_asked_the_same() -> None:
     inner = made(Sarsa)
     assert isinstance(inner, Sarsa)
     plain, wrapped = seat_of(inner), seat_of(Delegate(inner))
-    assert type(wrapped._pass) is type(plain._pass)
+    assert type(wrapped.scheduling_pass) is type(plain.scheduling_pass)
     assert (wrapped.learns, wrapped.subscribes) == (plain.learns, plain.subscribes)
 
 

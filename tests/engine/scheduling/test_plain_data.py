@@ -8,6 +8,7 @@ import pytest
 
 from outrider.api import Choice, Groups, Job, Learns, Outcome, Policy, SiteView
 from outrider.engine.scheduling.plain_data import check_key, check_saved, check_scores
+from outrider.engine.scheduling.runner_snapshot import save_runner
 from outrider.model import events as ev
 from outrider.model.errors import PolicyError
 from outrider.testing import NotConforming, check_policy
@@ -111,7 +112,7 @@ def test_what_cannot_be_saved_is_refused_with_its_place(saved: Any, said: str) -
     hand = started(Keyed, 1)
     hand.policy.saved = saved
     with pytest.raises(PolicyError, match=f'policy "keyed" failed: .*{said}'):
-        hand.runner.save(hand.site)
+        save_runner(hand.runner, hand.site)
 
 
 def test_plain_data_is_saved() -> None:

@@ -5,7 +5,7 @@ a job that started, left or came back makes its old entries void without anybody
 """
 
 import heapq
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -69,9 +69,11 @@ class PendingQueue:
         self.blocked: deque[tuple[int, int]] = deque()
         self.ranked: list[tuple[float, int, int]] = []
         self._stamps = 0
-        # deferrals of one decision epoch end in the order in which they began; only those that the
-        # starvation guard cuts short need sorting
-        self._deferred: deque[tuple[float, int, int]] = deque()
+        # Deferrals of one decision epoch end in the order in which they began; only those that the
+        # starvation guard cuts short need sorting. A job that leaves takes its entry along: a pass
+        # that met all entries of an hour at once would be ten times as long as any other. Ordered,
+        # because a plain dict walks over what was deleted before its first entry.
+        self._deferred: OrderedDict[int, tuple[float, int]] = OrderedDict()
         self._cut_short: list[tuple[float, int, int]] = []
 
     def enter(self, number: int) -> None:
@@ -117,36 +119,44 @@ class PendingQueue:
 
     def defer(self, number: int, pending: PendingDecision, until_s: float) -> None:
         """It is due again at `until_s`, one decision epoch from now."""
-        self._deferred.append((until_s, number, pending.stamp))
+        self._deferred[pending.stamp] = until_s, number
 
     def defer_shorter(self, number: int, pending: PendingDecision, until_s: float) -> None:
         """It is due again at `until_s`, before the epoch ends."""
         heapq.heappush(self._cut_short, (until_s, number, pending.stamp))
 
+    def undefer(self, pending: PendingDecision) -> None:
+        """It left the queue: it is due no more."""
+        self._deferred.pop(pending.stamp, None)
+
     def release(self, now: float) -> None:
         """Those deferred until now are due."""
         deferred, cut_short = self._deferred, self._cut_short
-        while deferred and deferred[0][0] <= now:
-            self._make_due(*deferred.popleft())
+        while deferred:
+            stamp, (due_s, number) = next(iter(deferred.items()))
+            if due_s > now:
+                break
+            del deferred[stamp]
+            self._make_due(number, stamp)
         while cut_short and cut_short[0][0] <= now:
-            self._make_due(*heapq.heappop(cut_short))
+            _, number, stamp = heapq.heappop(cut_short)
+            self._make_due(number, stamp)
 
-    def _make_due(self, until_s: float, number: int, stamp: int) -> None:
-        if self._stands(number, stamp):
+    def _make_due(self, number: int, stamp: int) -> None:
+        if self._is_current(number, stamp):
             self.fresh.append((number, stamp))
 
-    def _stands(self, number: int, stamp: int) -> bool:
+    def _is_current(self, number: int, stamp: int) -> bool:
+        """Whether an entry is of a job's present place in the queue."""
         pending = self.waiting.get(number)
         return pending is not None and pending.stamp == stamp
 
     def next_due_s(self) -> float:
         """When the next deferred job is due; `NEVER` if none is deferred."""
         deferred, cut_short = self._deferred, self._cut_short
-        while deferred and not self._stands(*deferred[0][1:]):
-            deferred.popleft()
-        while cut_short and not self._stands(*cut_short[0][1:]):
+        while cut_short and not self._is_current(*cut_short[0][1:]):
             heapq.heappop(cut_short)
-        due_s = deferred[0][0] if deferred else NEVER
+        due_s = next(iter(deferred.values()))[0] if deferred else NEVER
         return min(due_s, cut_short[0][0]) if cut_short else due_s
 
     def decide_anew(self, sent: str) -> None:
@@ -178,7 +188,9 @@ class PendingQueue:
             "fresh": [list(entry) for entry in self.fresh],
             "blocked": pack(self.blocked),
             "ranked": pack(self.ranked),
-            "deferred": pack(self._deferred),
+            "deferred": pack(
+                (due_s, number, stamp) for stamp, (due_s, number) in self._deferred.items()
+            ),
             "cut_short": [list(entry) for entry in self._cut_short],
         }
 
@@ -195,7 +207,7 @@ class PendingQueue:
         self.fresh += [(number, stamp) for number, stamp in saved["fresh"]]
         self.blocked.extend((number, stamp) for number, stamp in unpack(saved["blocked"]))
         self.ranked += [(order, stamp, n) for order, stamp, n in unpack(saved["ranked"])]
-        self._deferred.extend(
-            (due_s, number, stamp) for due_s, number, stamp in unpack(saved["deferred"])
-        )
+        for due_s, number, stamp in unpack(saved["deferred"]):
+            if self._is_current(number, stamp):  # older snapshots have those that left, too
+                self._deferred[stamp] = due_s, number
         self._cut_short += [(due_s, number, stamp) for due_s, number, stamp in saved["cut_short"]]

@@ -8,8 +8,9 @@ a decision epoch (`reconsider_s`) later, per job, and not merely because a machi
 from collections.abc import Iterable
 
 from outrider.api.capabilities import Orders
+from outrider.engine.scheduling.guarded_policy import GuardedPolicy
 from outrider.engine.scheduling.pending_queue import PendingDecision
-from outrider.engine.scheduling.scheduling_pass import Runner, SchedulingPass
+from outrider.engine.scheduling.scheduling_pass import SchedulingPass
 from outrider.model.decisions import NO_MACHINE, NOWHERE
 
 
@@ -64,7 +65,7 @@ class OrderedPass(PerJobPass):
         policy: that policy, as one that orders.
     """
 
-    def __init__(self, runner: Runner, policy: Orders) -> None:
+    def __init__(self, runner: GuardedPolicy, policy: Orders) -> None:
         super().__init__(runner)
         self._orders = policy
 

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from outrider.api.capabilities import Plans
 from outrider.engine.ports import PlanActuator
+from outrider.engine.scheduling.guarded_policy import GuardedPolicy
 from outrider.engine.scheduling.pending_queue import PendingDecision
 from outrider.engine.scheduling.placement import find_refusal
 from outrider.engine.scheduling.queue_pass import QueuePass
-from outrider.engine.scheduling.scheduling_pass import Runner
 from outrider.engine.state.room import Room
 from outrider.model.decisions import PREEMPT, RESUME, SHRINK, START, Choice, Move
 from outrider.model.errors import PolicyError
@@ -40,7 +40,7 @@ class PlanPass(QueuePass):
 
     asks = "plan"
 
-    def __init__(self, runner: Runner, policy: Plans) -> None:
+    def __init__(self, runner: GuardedPolicy, policy: Plans) -> None:
         super().__init__(runner)
         self._planner = policy
         self._moment_s = -inf

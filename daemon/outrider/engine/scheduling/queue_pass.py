@@ -3,9 +3,10 @@
 from typing import Any
 
 from outrider.api.capabilities import Orders, SeesQueue
+from outrider.engine.scheduling.guarded_policy import GuardedPolicy
 from outrider.engine.scheduling.pending_queue import PendingDecision
 from outrider.engine.scheduling.queue_columns import QueueColumns
-from outrider.engine.scheduling.scheduling_pass import Runner, SchedulingPass
+from outrider.engine.scheduling.scheduling_pass import SchedulingPass
 from outrider.engine.state.site import Site
 from outrider.model.jobs import Job
 
@@ -17,7 +18,7 @@ class QueuePass(SchedulingPass):
         table: those jobs, one row each.
     """
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: GuardedPolicy) -> None:
         super().__init__(runner)
         self._orders = runner.policy if isinstance(runner.policy, Orders) else None
         self._observer = runner.policy if isinstance(runner.policy, SeesQueue) else None

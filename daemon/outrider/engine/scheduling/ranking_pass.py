@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.api.capabilities import Ranks
+from outrider.engine.scheduling.guarded_policy import GuardedPolicy
 from outrider.engine.scheduling.pending_queue import PendingDecision
 from outrider.engine.scheduling.placement import fits_an_open_machine
 from outrider.engine.scheduling.queue_pass import QueuePass
 from outrider.engine.scheduling.reservations import Promises, promises_of
-from outrider.engine.scheduling.scheduling_pass import Runner
 from outrider.engine.state.site import Site
 from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice
 from outrider.model.jobs import Job
@@ -31,7 +31,7 @@ class RankingPass(QueuePass):
         discipline: one of `outrider.model.disciplines`.
     """
 
-    def __init__(self, runner: Runner, discipline: str) -> None:
+    def __init__(self, runner: GuardedPolicy, discipline: str) -> None:
         super().__init__(runner)
         self._promises = promises_of(discipline)
         self._ranks = runner.policy if isinstance(runner.policy, Ranks) else None

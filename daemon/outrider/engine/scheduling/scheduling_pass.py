@@ -5,16 +5,15 @@ is recorded, once when it begins, changes its reason or ends. `per_job_pass` dec
 `ranking_pass` ranks all pending jobs, `plan_pass` lets the policy plan everything at once.
 """
 
-from collections import Counter
 from collections.abc import Callable, Hashable
 from math import inf
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from outrider.api.capabilities import Groups
-from outrider.api.policy import Policy
 from outrider.engine.ports import Actuator
+from outrider.engine.scheduling.guarded_policy import GuardedPolicy
 from outrider.engine.scheduling.open_places import OpenPlaces
-from outrider.engine.scheduling.pending_queue import PendingDecision, PendingQueue
+from outrider.engine.scheduling.pending_queue import PendingDecision
 from outrider.engine.scheduling.placement import PROMISED, Possible, Refusal, find_refusal
 from outrider.engine.scheduling.plain_data import check_key, check_scores
 from outrider.engine.state.machines import FREE
@@ -35,25 +34,6 @@ GUARD: Final = "guard"
 SHORTEST_DEFERRAL_S: Final = 1.0
 
 
-class Runner(Protocol):
-    """Who decides, and counts it: the runner."""
-
-    name: str
-    policy: Policy
-    queue: PendingQueue
-    reconsider_s: float
-    decisions: int
-    starts: int
-    moves: Counter[str]
-
-    def refuse(self, job: Job, machine: Any, refusal: Refusal) -> str:
-        """The policy chose what is impossible: the reason with which the job stays queued.
-
-        Raises `PolicyError` where the runner is strict.
-        """
-        ...
-
-
 Allows = Callable[[int], bool]
 """Whether a job may start on a machine although others wait before it."""
 
@@ -71,7 +51,7 @@ class SchedulingPass:
     asks = "choose"
     """The policy's method that decides, as errors name it."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: GuardedPolicy) -> None:
         self._runner = runner
         self._policy = runner.policy
         self._queue = runner.queue
