@@ -102,7 +102,7 @@ def state_at(folder: Path, time_s: float) -> bytes:
     while core.step(feed, 1_000):
         pass
     state = core.save()
-    del state["intake"]["seen"], state["gate"]
+    del state["intake"]["seen"], state["gates"]
     return msgspec.msgpack.encode(state, order="sorted")
 
 
