@@ -121,12 +121,19 @@ class Engine:
                 if spec is not None:
                     self.accounting.energy.settle(machine, site.now)
 
-    def take_out_all_but(self, known: Collection[int]) -> None:
-        """After an error in `feed`: be consistent again, with these of the jobs alone."""
+    def take_out_all_but(self, known: Collection[int], asks_again: bool = True) -> None:
+        """After an error in `feed`: be consistent again, with these of the jobs alone.
+
+        Args:
+            known: numbers of the jobs that stay.
+            asks_again: ask for a pass at once; not where a pass was what failed, for it might fail
+                for ever: the next event asks.
+        """
         self._round_due = self._waits = False
         realign(self.site, self.accounting, self._jobs.listening, known)
         self._waits = any(runner.somebody_waits for runner in self.runners)
-        self._want_pass()
+        if asks_again:
+            self._want_pass()
 
     def _noticed(
         self, kind: int, handle: Handler, hearers: Sequence[Callable[[int, int, Site], None]]

@@ -155,18 +155,20 @@ def recognise(head: bytes, broken: dict[str, str]) -> type[LogReader] | None:
 
     Args:
         head: of the file.
-        broken: readers that cannot be loaded, and why; they are passed over, and new ones added.
+        broken: readers that cannot be loaded or that fail, and why; they are passed over, and new
+            ones added.
     """
     for name in log_readers():
         if name in broken:
             continue
         try:
             kind = load_reader(name)
+            if kind.recognises(head):
+                return kind
         except PluginError as error:
             broken[name] = str(error)
-            continue
-        if kind.recognises(head):
-            return kind
+        except Exception as error:  # noqa: BLE001 - a stranger's code
+            broken[name] = f'reader "{name}" fails: {type(error).__name__}: {error}'
     return None
 
 

@@ -4,20 +4,25 @@ import gzip
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from math import isfinite
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, Final
 
 import msgspec
 
 from outrider.api.reader import LogReader, ReaderOptions, Reading, log_name_of
-from outrider.model.errors import TraceError
+from outrider.model.errors import OutriderError, TraceError
 from outrider.model.events import NamedEvent
 from outrider.plugins.finding import load_reader, log_readers, recognise
+from outrider.replay.reader_faults import made, reading_fault
 
 AUTO: Final = "auto"
 CHUNK_BYTES: Final = 4 << 20
 HEAD_BYTES: Final = 64 * 1024
 HALF_RECORD: Final = "incomplete record"
+NO_TIME: Final = "time is nan or infinite"
+"""Why an event of a faulty reader is rejected: it could not be put in order with the others."""
 _GZIP: Final = b"\x1f\x8b"
 
 
@@ -54,7 +59,7 @@ class LogFile:
 
     Raises:
         TraceError: it cannot be read, or no reader recognises it.
-        PluginError: there is no reader of that name.
+        PluginError: there is no reader of that name, or it fails while it is made.
     """
 
     def __init__(
@@ -81,14 +86,19 @@ class LogFile:
         )  # fmt: skip
         kind = self._recognise() if format_name == AUTO else load_reader(format_name)
         self.format_name = None if kind is None else kind.name
-        self._reader = None if kind is None else kind(options)
+        self._reader = None if kind is None else made(kind, options, path)
         self.in_order = kind is None or kind.in_order
 
     def chunks(self) -> Iterator[list[NamedEvent]]:
         """The events in the order of the file, some thousands at a time.
 
         A reader that needs more before it can begin (dates without a year, with a year given)
-        gets it: then the file is held in memory.
+        gets it: then the file is held in memory. An event whose time is nan or infinite is left
+        out and counted as rejected.
+
+        Raises:
+            TraceError: the file cannot be read to its end.
+            PluginError: the reader fails; says which, and in which line of the file.
         """
         reader = self._reader
         if reader is None:
@@ -98,16 +108,32 @@ class LogFile:
             while True:
                 chunk = self._read(file, max(CHUNK_BYTES, len(rest)))
                 rest += chunk
-                reading = reader.read(rest, final=not chunk)
+                try:
+                    reading = reader.read(rest, final=not chunk)
+                    events = self._with_times(reading.events)
+                    self.counts.add(reading)
+                except OutriderError:
+                    raise
+                except Exception as error:
+                    fault = reading_fault(reader, rest, self.path, self.counts.lines, error)
+                    raise fault from error
                 rest = rest[reading.consumed :]
-                self.counts.add(reading)
-                yield reading.events
+                yield events
                 if not chunk:
                     break
         if rest.strip():
             self.counts.records += 1
             self.counts.rejected[HALF_RECORD] += 1
         self.counts.lines += len(rest.splitlines())
+
+    def _with_times(self, events: list[NamedEvent]) -> list[NamedEvent]:
+        """The events that happened at some time; the others are counted as rejected."""
+        if all(map(isfinite, map(itemgetter(0), events))):
+            return events
+        kept = [event for event in events if isfinite(event[0])]
+        self.counts.rejected[NO_TIME] += len(events) - len(kept)
+        self.counts.warnings.append(f'reader "{self.format_name}" made events without a time')
+        return kept
 
     def _recognise(self) -> type[LogReader] | None:
         with self._file() as file:

@@ -10,56 +10,34 @@ from collections.abc import Container, Iterable, Sequence
 from math import inf
 from typing import Any, Final
 
-from outrider.acting.gate import Budget, Gate
 from outrider.api.adapter import Batch
-from outrider.engine import Engine, EventMerger, PolicyRunner
+from outrider.engine import Engine, EventMerger
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.distribution import DECISION_BOUNDS_S, Distribution
+from outrider.engine.ingest.event_merger import EventKey
 from outrider.engine.ingest.set_aside import FAULT, FIRST_S, LAST_S
 from outrider.engine.state.site import Site
-from outrider.ledger.extras import decode_extra, encode_extra
-from outrider.ledger.records import TIMEZONE_KEY, Entry, OutcomeRecord, SetAsideRecord
+from outrider.ledger.records import TIMEZONE_KEY, Entry, SetAsideRecord
 from outrider.model.clusters import ClusterSpec
-from outrider.model.decisions import DEFER, NOWHERE, Decision, DecisionRow
 from outrider.model.events import TICK, NamedEvent
-from outrider.model.jobs import Job
 from outrider.model.localtime import ZoneTime
-from outrider.plugins.making import make_policy
-from outrider.service.config.declarations import Config, policies_of
+from outrider.service.config.declarations import Config
 from outrider.service.config.loaded import LoadedConfig
+from outrider.service.core_state import restore_state, saved_state
+from outrider.service.decision_log import JournalledDecisions
 from outrider.service.guarded_feed import GuardedFeed
 from outrider.service.guards import GuardedEstimator, GuardedUtility, guarded_utilities
 from outrider.service.malformed import is_well_formed
+from outrider.service.policies import make_runners, policies_without_runner
 from outrider.service.pseudonyms import Pseudonyms
 from outrider.service.sources import SourceState
 
-STATE_VERSION = 5
 MALFORMED = "malformed"
 """Why an event that no adapter should have made is rejected."""
 CLOCK_EVERY_S: Final = 10.0
 """While nothing happens the clock moves on in steps of at least this: each is a row in the journal,
 some 45 bytes, so that a day without any event takes 0.4 MB."""
 _AT_ONCE: Final = 10_000
-
-
-def make_runners(loaded: LoadedConfig) -> list[PolicyRunner]:
-    """The shadow candidates of a configuration; none in mode `observe`."""
-    config = loaded.config
-    if config.mode == "observe":
-        return []
-    runners = []
-    for name, given in policies_of(config).items():
-        if f"policies.{name}" in loaded.broken:
-            continue
-        options = dict(given)
-        where = f"{loaded.source} [policies.{name}]"
-        policy = make_policy(name, options, config.seed, where, options.pop("preset", None))
-        runners.append(
-            PolicyRunner(
-                policy, False, config.reconsider_s, strict=False, discipline=loaded.discipline()
-            )
-        )
-    return runners
 
 
 class Core:
@@ -71,6 +49,10 @@ class Core:
         clusters: cluster habits that adapters know, beside those of the configuration.
         pseudonyms: replaces users' names before anything is kept, or None.
         carried: the actions for which an adapter has a lever.
+
+    Attributes:
+        unrepaired: keys of events that failed, and after which the repair of the state failed, too
+            (None: a tick): while there are any, the state is in doubt.
     """
 
     def __init__(
@@ -84,8 +66,6 @@ class Core:
         config: Config = loaded.config
         self.config = config
         self.sources = {source.label: source for source in sources}
-        self.input = "inferred" if any(s.inferred for s in self.sources.values()) else "full"
-        self.replaying = False
         clock = ZoneTime(config.timezone)
         declared = {spec.name: spec for spec in [*clusters, *loaded.cluster_specs()]}
         utilities = guarded_utilities(loaded.utilities())
@@ -95,20 +75,22 @@ class Core:
         self.site = Site(clock, list(declared.values()), loaded.reboot_day_s(), utilities)
         self.accounting = Accounting(clock, config.shares, exact=False, utilities=utilities)
         self.runners = make_runners(loaded)
+        self.policies_without_runner = policies_without_runner(loaded)
         self.merger = EventMerger(self.sources, loaded.describe_machine, loaded.complete_machine)
-        self.rounds = Distribution(exact=False, bounds=DECISION_BOUNDS_S)
-        self._round_began_s = 0.0
-        self.engine = Engine(
-            self.site, self.accounting, self.runners, self.merger, self, self._time_pass,
-            self._estimator,
+        self.pass_times = Distribution(exact=False, bounds=DECISION_BOUNDS_S)
+        self._pass_began_s = 0.0
+        inferred = any(source.inferred for source in self.sources.values())
+        self.decision_log = JournalledDecisions(
+            config, [runner.name for runner in self.runners], self.merger, self.site,
+            "inferred" if inferred else "full", lambda: self.input_age_s, carried,
         )  # fmt: skip
-        self.gate = Gate(
-            config.mode, Budget(config.max_starts_per_minute, config.stale_after_s), carried
-        )
+        self.engine = Engine(
+            self.site, self.accounting, self.runners, self.merger, self.decision_log,
+            self._time_pass, self._estimator,
+        )  # fmt: skip
         self._pseudonyms = pseudonyms
+        self.unrepaired: list[EventKey | None] = []
         self._inputs: list[tuple[str, NamedEvent]] = []
-        self._decisions: list[DecisionRow] = []
-        self._outcomes: list[OutcomeRecord] = []
 
     @property
     def input_age_s(self) -> float:
@@ -119,6 +101,12 @@ class Core:
     def now_s(self) -> float:
         """The time at the site, for people: event time, and the wall clock before any event."""
         return self.site.now if self.merger.now > -inf else time.time()
+
+    @property
+    def lost_policies(self) -> dict[str, str]:
+        """The policies that are not asked, or not any more, by name, and why."""
+        failed = {runner.name: runner.broken for runner in self.runners if runner.broken}
+        return self.policies_without_runner | failed
 
     def notes(self) -> list[str]:
         """What the person on call should know of the plugins and of ourselves."""
@@ -135,9 +123,9 @@ class Core:
 
     def _time_pass(self, begins: bool) -> None:
         if begins:
-            self._round_began_s = time.perf_counter()
+            self._pass_began_s = time.perf_counter()
         else:
-            self.rounds.add(time.perf_counter() - self._round_began_s)
+            self.pass_times.add(time.perf_counter() - self._pass_began_s)
 
     # -- what comes in ------------------------------------------------------------------------
 
@@ -167,9 +155,9 @@ class Core:
         if mark_s is None and source.up and self._clock_is_due():
             mark_s = self.merger.mark_s
         if mark_s is None:
-            return GuardedFeed(self.merger, self.engine)
+            return GuardedFeed(self.merger, self.engine, self.unrepaired)
         self._inputs.append((label, (mark_s, TICK, label, None)))
-        return GuardedFeed(self.merger, self.engine, mark_s)
+        return GuardedFeed(self.merger, self.engine, self.unrepaired, mark_s)
 
     def _clock_is_due(self) -> bool:
         """Whether nothing has happened for so long that the clock moves on by itself."""
@@ -196,24 +184,25 @@ class Core:
         counts = [dict(source.rejected), dict(source.ignored)]
         counted = counts != source.recorded
         aside = [SetAsideRecord.of(event) for event in self.merger.newly_set_aside]
-        if not (self._inputs or self._decisions or self._outcomes or aside or counted):
+        if not (self._inputs or aside or counted) and self.decision_log.is_empty:
             return None
         source.recorded = counts
+        decisions, outcomes = self.decision_log.take()
         made = Entry(
             inputs=self._inputs,
-            decisions=self._decisions,
-            outcomes=self._outcomes,
+            decisions=decisions,
+            outcomes=outcomes,
             set_aside=aside,
             cursors={label: batch.cursor},
             meta={f"records:{label}": counts, TIMEZONE_KEY: self.config.timezone},
         )
-        self._inputs, self._decisions, self._outcomes = [], [], []
+        self._inputs = []
         self.merger.newly_set_aside.clear()
         return made
 
     def past(self, until_s: float) -> GuardedFeed:
         """What is left of the past once every source has told it; hand it to `step`."""
-        return GuardedFeed(self.merger, self.engine, until_s, moves_clock=False)
+        return GuardedFeed(self.merger, self.engine, self.unrepaired, until_s, moves_clock=False)
 
     def begin(self) -> None:
         """The past is told: from now on everything counts and is decided.
@@ -225,63 +214,25 @@ class Core:
         for source in self.sources.values():
             source.rejected.clear()
             source.ignored.clear()
-        self._inputs, self._decisions, self._outcomes = [], [], []
-
-    # -- decision log -------------------------------------------------------------------------
-
-    def decided(self, decision: Decision, /) -> None:
-        """A decision was made (see `DecisionLog`); the gate says what may come of it."""
-        input_age_s = self.input_age_s
-        # made in any case: an event that fails here must fail when it is fed again, too
-        row = DecisionRow.of(
-            decision,
-            self.merger.normaliser,
-            self.config.mode,
-            input_age_s=input_age_s,
-            input=self.input,
-            gate=None
-            if decision.action == DEFER
-            else self.gate.answer(decision.action, decision.time_s, input_age_s),
-        )
-        if not self.replaying:
-            self._decisions.append(row)
-
-    def ended(
-        self, policy: str, job: Job, ending: str, reason: str, run_s: float,
-        reward: float | None, on_policy: bool,
-    ) -> None:  # fmt: skip
-        """A run ended, or a job left (`outrider.engine.DecisionLog`)."""
-        normaliser = self.merger.normaliser
-        outcome = OutcomeRecord(
-            time_s=self.site.now,
-            job=normaliser.job_names[job.number],
-            machine=None if job.machine == NOWHERE else normaliser.machine_names[job.machine],
-            ending=ending,
-            reason=reason,
-            run_s=run_s,
-            policy=policy,
-            reward=reward,
-            on_policy=on_policy,
-        )
-        if not self.replaying:
-            self._outcomes.append(outcome)
+        self._inputs = []
+        self.decision_log.take()
 
     # -- restart ------------------------------------------------------------------------------
 
     def refeed(self, rows: Iterable[tuple[int, str, NamedEvent]]) -> int:
         """Feed what the journal holds since the snapshot; its decisions are recorded already."""
-        self.replaying = True
+        self.decision_log.replaying = True
         n = 0
         for _, label, event in rows:
             n += 1
             if event[1] == TICK:
-                feed = GuardedFeed(self.merger, self.engine, event[0])
+                feed = GuardedFeed(self.merger, self.engine, self.unrepaired, event[0])
                 while feed.step(_AT_ONCE):
                     pass
             else:
                 self._arrive(label, (event,))
         self.merger.newly_set_aside.clear()  # recorded when it came for the first time
-        self.replaying = False
+        self.decision_log.replaying = False
         return n
 
     def recall_records(self, label: str, counted: list[dict[str, int]] | None) -> None:
@@ -293,17 +244,7 @@ class Core:
 
     def save(self) -> dict[str, Any]:
         """The whole state as plain data."""
-        intake = self.merger.save()
-        intake["waiting"] = [
-            [t, n, label, [event[0], event[1], event[2], encode_extra(event[1], event[3])]]
-            for t, n, label, event in intake["waiting"]
-        ]
-        return {
-            "version": STATE_VERSION,
-            "engine": self.engine.save(),
-            "intake": intake,
-            "gate": self.gate.save(),
-        }
+        return saved_state(self.merger, self.engine, self.decision_log)
 
     def restore(self, saved: dict[str, Any]) -> list[str]:
         """Go on from what `save` gave. Returns the names of policies that start afresh.
@@ -313,24 +254,13 @@ class Core:
         Raises:
             ValueError: it was saved by another version of the state, or does not fit a policy.
         """
-        if saved.get("version") != STATE_VERSION:
-            raise ValueError(f"state version {saved.get('version')}, known: {STATE_VERSION}")
-        self.merger.restore(saved["intake"], _revive)
-        self.gate.restore(saved["gate"])
-        engine = saved["engine"]
-        sound = [[name, runner] for name, runner in engine["runners"] if not runner["broken"]]
-        return self.engine.restore({**engine, "runners": sound})
+        return restore_state(saved, self.merger, self.engine, self.decision_log)
 
     def succeed(self, old: "Core", kept: Iterable[str]) -> None:
         """Take over from a core what `save` does not hold; `kept` are the unchanged sources."""
-        self.rounds = old.rounds
+        self.pass_times = old.pass_times
         self.sources |= {label: old.sources[label] for label in kept}
         for label in self.sources.keys() & old.sources.keys():
             source, before = self.sources[label], old.sources[label]
             source.rejected, source.ignored = before.rejected, before.ignored
             source.recorded = before.recorded
-
-
-def _revive(event: list[Any]) -> NamedEvent:
-    time_s, kind, subject, extra = event
-    return time_s, kind, subject, decode_extra(kind, extra)

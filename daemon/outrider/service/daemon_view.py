@@ -50,6 +50,11 @@ class DaemonView:
         """The file of the journal."""
         return self.recording.path
 
+    def add_note(self, text: str) -> None:
+        """Show this to the operator, once."""
+        if text not in self.notes:
+            self.notes = [*self.notes, text]
+
     def note_refusal(self, why: str) -> None:
         """A reload was refused; the next one, refused or not, takes the place of this note."""
         kept = [note for note in self.notes if not note.startswith(_REFUSED)]

@@ -32,6 +32,10 @@ class Recording:
     Args:
         folder: the state directory; made if it is not there.
 
+    Attributes:
+        last_seq: of the last entry that is safe on the disk.
+        fed: inputs that a restart had to feed again.
+
     Raises:
         LedgerError: it cannot be written, holds a newer journal, or another daemon uses it.
     """
@@ -50,38 +54,6 @@ class Recording:
         self.fed = 0
         self.snapshot_at: float | None = None
         self._waiting_since: float | None = None
-
-    # -- start --------------------------------------------------------------------------------
-
-    def recall(self, core: Core) -> tuple[dict[str, Any], list[str]]:
-        """Bring a fresh core to where the journal ends.
-
-        Returns:
-            The cursors by adapter (None: it never reported), and notes for the person on call.
-        """
-        notes: list[str] = []
-        seq = 0
-        snapshot = self.snapshots.load_latest(not_after=self.last_seq)
-        notes += self.snapshots.notes
-        if snapshot is not None:
-            seq, state = snapshot
-            try:
-                fresh = core.restore(state)
-            except ValueError as error:
-                raise LedgerError(
-                    f"{self.snapshots.folder}: what was learned does not fit this configuration: "
-                    f"{error}; right would be the settings it was learned with"
-                ) from error
-            if fresh:
-                notes.append(f"policies that start afresh: {', '.join(fresh)}")
-        with Journal(self.path, read_only=True) as journal:
-            self.fed = core.refeed(journal.inputs_after(seq))
-            # without a snapshot or a row the past was never told to its end: it is told again
-            cursors = {} if self.is_new else {n: journal.cursor(n) for n in core.sources}
-            for label in core.sources:
-                core.recall_records(label, journal.meta(f"records:{label}"))
-        log.info("recall_state", snapshot_seq=seq, inputs_fed=self.fed, last_seq=self.last_seq)
-        return cursors, notes
 
     def cursor(self, label: str) -> Any:
         """From where an adapter resumes, or None if it never reported."""
@@ -153,14 +125,22 @@ class Recording:
             except LedgerError:
                 continue
 
+    async def settle(self) -> None:
+        """Wait until everything that was submitted is safe on the disk.
+
+        Raises:
+            LedgerError: the journal cannot be written at present.
+        """
+        # the writer seals after all that was submitted before, and not while it has failed
+        self.last_seq = await asyncio.wrap_future(self._writer.run(_seal))
+
     async def snapshot(self, core: Core) -> bool:
         """Write the state beside the journal; whether that went well.
 
         The caller keeps the core from changing, and has submitted everything that led to it.
         """
         try:
-            # the writer seals after all that was submitted before, and not while it has failed
-            self.last_seq = await asyncio.wrap_future(self._writer.run(_seal))
+            await self.settle()
             core.accounting.work_out()  # or the thread and a reader of metrics might do it at once
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(self._saver, self._save, core)

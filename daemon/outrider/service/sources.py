@@ -64,6 +64,11 @@ class SourceState:
         return self._told_age_s + (mute_s if mute_s > HANGS_AFTER_S or not self._is_open else 0.0)
 
     @property
+    def is_open(self) -> bool:
+        """Whether it can be read at present."""
+        return self._is_open
+
+    @property
     def up(self) -> bool:
         """Whether it can be read, and what it tells is not stale."""
         return self._is_open and self.age_s <= self._stale_after_s

@@ -42,6 +42,19 @@ class Forgetful(Untaught):
         raise OSError("cannot remember")
 
 
+class UnmadePolicy(Late):
+    """Cannot even be made, unless a file says that it can."""
+
+    name = "unmade_policy"
+
+    def __init__(self, settings, rng):
+        import os
+
+        if not os.path.exists(os.environ.get("UNMADE_POLICY_MAY", "")):
+            raise LookupError("no model here")
+        super().__init__(settings, rng)
+
+
 class Garbler(Adapter):
     """Yields what is no event."""
 
@@ -96,6 +109,7 @@ unmade = broken_plugins:Unmade
 broken_policy = broken_plugins_import:Anything
 forgetful = broken_plugins:Forgetful
 late_failure = broken_plugins:Late
+unmade_policy = broken_plugins:UnmadePolicy
 untaught = broken_plugins:Untaught
 """
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def test_the_rest_start_without_it_and_say_so(tmp_path: Path, environ: dict[str,
         LOG_TABLE
         + "[adapters.broken_adapter]\n[adapters.garbler]\n[adapters.raiser]\n[adapters.unmade]\n"
         + "[policies.broken_policy]\n[policies.fifo]\n"
-        + "[policies.late_failure]\n[policies.untaught]\n"
+        + "[policies.late_failure]\n[policies.untaught]\n[policies.unmade_policy]\n"
     )
     site = SmallSite(tmp_path, tables=tables, environ=environ)
     site.log.run(range(1, 11))
@@ -68,15 +69,26 @@ def test_the_rest_start_without_it_and_say_so(tmp_path: Path, environ: dict[str,
         assert any("unmade fails: LookupError: no such pool" in note for note in status["notes"])
 
         told = policies(status)
-        assert set(told) == {"fifo", "late_failure", "untaught"}
+        lost = {"late_failure", "untaught", "broken_policy", "unmade_policy"}
+        assert set(told) == {"fifo"} | lost
+        assert WHY in told["broken_policy"]["broken"]
+        assert 'policy "unmade_policy" fails while it is made' in told["unmade_policy"]["broken"]
+        assert "LookupError: no model here" in told["unmade_policy"]["broken"]
+        assert told["unmade_policy"]["decisions"] == 0
         assert told["fifo"]["broken"] is None
         failure = 'policy "late_failure" failed: RuntimeError: out of ideas'
         assert told["late_failure"]["broken"] == failure
         assert "ZeroDivisionError: nothing learned" in told["untaught"]["broken"]
         assert failure in status["sentence"]
         metrics = site.metrics()
-        for name, n in {"fifo": 0, "late_failure": 1, "untaught": 1}.items():
+        for name in set(told):
+            n = int(name in lost)
             assert metrics[f'outrider_policy_failures_total{{policy="{name}"}}'] == n
+        lines = [line for line in site.log_text().splitlines() if "lose_policy" in line]
+        for name in lost:
+            (line,) = [line for line in lines if f"policy={name}" in line]
+            assert "error" in line
+        assert len(lines) == len(lost)
 
         adapters = {adapter["label"]: adapter for adapter in status["adapters"]}
         assert adapters["garbler"]["rejected"] == {"malformed": 6}
@@ -149,6 +161,40 @@ def test_a_restart_gives_a_failed_policy_another_chance(
         status = daemon.status()
         assert policies(status)["late_failure"]["broken"] is None
         assert "policies that start afresh: late_failure" in status["notes"]
+        assert daemon.stop() == 0
+
+
+def test_a_policy_with_a_wrong_setting_is_refused_even_if_it_could_not_be_made(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    tables = LOG_TABLE + "[policies.unmade_policy]\nspeed = 7\n"
+    site = SmallSite(tmp_path, tables=tables, environ=environ)
+    done = outrider(environ, "run", "--config", site.config)
+    assert done.returncode == 2
+    assert "[policies.unmade_policy]" in done.stderr
+    assert '"speed"' in done.stderr
+
+
+def test_a_reload_that_would_lose_what_a_policy_learned_is_refused(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    may = tmp_path / "may"
+    may.touch()
+    environ = environ | {"UNMADE_POLICY_MAY": str(may)}
+    tables = LOG_TABLE + "[policies.fifo]\n[policies.unmade_policy]\n"
+    site = SmallSite(tmp_path, tables=tables, environ=environ)
+    site.log.run([1])
+    with site.daemon as daemon:
+        told = policies(site.wait_until_applied())
+        assert told["unmade_policy"]["broken"] is None
+        may.unlink()
+        assert daemon.process is not None
+        daemon.process.send_signal(signal.SIGHUP)
+        refused = daemon.wait_until(
+            "refused", lambda s: any("reload refused" in note for note in s["notes"]), within_s=20
+        )
+        assert any("what was learned is lost" in note for note in refused["notes"])
+        assert policies(refused)["unmade_policy"]["broken"] is None
         assert daemon.stop() == 0
 
 

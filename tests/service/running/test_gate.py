@@ -47,3 +47,23 @@ def test_each_start_says_whether_it_could_have_been_made_and_a_deferral_says_not
     ]  # fmt: skip
     refused = shown["would_refuse"]
     assert (shown["would_act"], refused["stale_input"], refused["budget"]) == counts
+
+
+def test_each_policy_has_a_budget_of_its_own() -> None:
+    core = core_of("log", policies={"fifo": {}, "sjf": {}}, max_starts_per_minute=2)
+    batch = Batch(events=MORNING, cursor=None)
+    feed = core.take("log", batch, T + 10)
+    while core.step(feed, 100):
+        pass
+    entry = core.entry("log", batch)
+    assert entry is not None
+    for policy in ("fifo", "sjf"):
+        answers = [row.gate for row in entry.decisions if row.policy == policy and row.gate]
+        assert answers == ["would", "would"]
+    shown = status(core, {})
+    counts = {policy["name"]: policy["gate"]["would_act"] for policy in shown["policies"]}
+    assert counts == {"fifo": 2, "sjf": 2}
+    assert shown["gate"]["would_act"] == 4
+    again = core_of("log", policies={"fifo": {}, "sjf": {}}, max_starts_per_minute=2)
+    again.restore(core.save())
+    assert status(again, {})["policies"][0]["gate"] == shown["policies"][0]["gate"]

@@ -62,7 +62,7 @@ def meaning(loaded: "LoadedConfig") -> dict[str, Any]:
 
     from outrider.cli.configuration import journal_path
     from outrider.service.config.declarations import adapter_of
-    from outrider.service.core import make_runners
+    from outrider.service.policies import make_runners
 
     config = loaded.config
     values = msgspec.to_builtins(config)

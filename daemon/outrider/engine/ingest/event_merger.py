@@ -8,7 +8,7 @@ journal again gives the same stream.
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from math import inf, nextafter
 from typing import Any
 
@@ -25,6 +25,9 @@ from outrider.model.events import JOB_KINDS, KIND_NAMES, STARTED, TICK, Event, N
 
 _LONGEST_AGO = float("-inf")
 
+EventKey = tuple[str, float, int, str]
+"""Which event it was: label of its adapter, time_s, kind, subject."""
+
 
 class EventMerger:
     """Merges sources by time, mends what they tell, and ticks (`outrider.engine.Actuator`).
@@ -40,6 +43,7 @@ class EventMerger:
         late: events that arrived after their time had been decided.
         set_aside: events that could not be applied, by reason.
         newly_set_aside: those of them since it was last emptied, in order.
+        leave_out: keys of events that are set aside, as faults, without being tried.
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class EventMerger:
         self.late = 0
         self.set_aside = dict.fromkeys(REASONS, 0)
         self.newly_set_aside: list[SetAside] = []
+        self.leave_out: Collection[EventKey] = ()
         self._at_hand: tuple[str, NamedEvent] | None = None
         self._steps: Iterator[Event] = iter(())
         self._seen = dict.fromkeys(self.counts, _LONGEST_AGO)
@@ -123,13 +128,14 @@ class EventMerger:
         """Yield what may enter the engine once every source was seen up to `mark_s`; as `seen`."""
         waiting = self._waiting
         while waiting and waiting[0][0] <= mark_s:
-            time_s, _, _, origin, event = heapq.heappop(waiting)
+            time_s, _, _, origin, event = waiting[0]  # stays there should a tick before it fail
             yield from self._settled(time_s)
             yield from self._ticks(time_s)
             if event[1] == STARTED and self._tick_due:
                 # a start is the batch system's own decision: candidates decide before it, on
                 # what it had before its eyes
                 yield self._tick()
+            heapq.heappop(waiting)
             steps = self._translate(origin, event)
             if time_s >= self.now:
                 self.now = time_s
@@ -156,6 +162,8 @@ class EventMerger:
         """The steps that an event means, counted; None for a duplicate, or if it is set aside."""
         self._at_hand, self._steps = (origin, event), iter(())
         try:
+            if self.leave_out and (origin, *event[:3]) in self.leave_out:
+                raise NotApplicableError(FAULT)
             refuse_impossible(event)
             steps = self.normaliser.translate(event)
         except NotApplicableError as refused:
@@ -196,19 +204,25 @@ class EventMerger:
         self.set_aside[event.reason] += 1
         self.newly_set_aside.append(event)
 
-    def give_up(self, error: Exception) -> list[Event]:
+    def give_up(self, error: Exception) -> tuple[EventKey | None, list[Event]]:
         """Something failed on the event at hand (or else on a tick): set it aside.
 
         The stream that `advance` gave is over; the caller goes on with another one.
 
         Returns:
-            What else the event meant for machines, and must still be applied.
+            Which event it was (None: a tick), and what else it meant for machines, which must
+            still be applied.
         """
-        origin, event = self._at_hand or ("", (self.now, TICK, "", None))
+        at_hand = self._at_hand
+        origin, event = at_hand or ("", (self.now, TICK, "", None))
         self._set_aside(SetAside(origin, event, FAULT, f"{type(error).__name__}: {error}"))
         left = [step for step in self._steps if step[1] not in JOB_KINDS]
         self._at_hand, self._steps = None, iter(())
-        return left
+        return (None if at_hand is None else (origin, *event[:3])), left
+
+    def amend_last(self, detail: str) -> None:
+        """Add to what is recorded of the event that was set aside last."""
+        self.newly_set_aside[-1].detail += detail
 
     def begin(self) -> None:
         """The past is told: count from now on."""

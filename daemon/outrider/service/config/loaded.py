@@ -36,7 +36,8 @@ class LoadedConfig(msgspec.Struct, frozen=True):
     config: Config
     source: str
     broken: dict[str, str] = {}
-    """Plugins that it names and that cannot be loaded, by table, and why: the rest can start."""
+    """Plugins that it names and that cannot be loaded or made, by table, and why: the rest can
+    start."""
 
     def cluster_specs(self) -> list[ClusterSpec]:
         """The declared clusters."""
@@ -182,7 +183,12 @@ def _check_policies(loaded: LoadedConfig) -> None:
             continue
         where = f"{loaded.source} [policies.{name}]"
         options = dict(settings)
-        policy = make_policy(name, options, loaded.config.seed, where, options.pop("preset", None))
+        preset = options.pop("preset", None)
+        try:
+            policy = make_policy(name, options, loaded.config.seed, where, preset)
+        except PluginError as error:  # it fails while it is made: the others can start
+            loaded.broken[f"policies.{name}"] = str(error)
+            continue
         if policy.needs_oracle:
             raise ConfigurationError(f"{where}: needs the true run times; only replay has them")
 

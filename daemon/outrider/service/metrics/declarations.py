@@ -183,7 +183,9 @@ METRICS: Final[tuple[Metric, ...]] = (
         {"policy": SITE},
     ),
     _counter(
-        "policy_failures_total", "Errors raised by a policy; its turn was skipped.", policy=SITE
+        "policy_failures_total",
+        "Policies that failed or could not be made and are not asked, as 1.",
+        policy=SITE,
     ),
     _counter(
         "placements_refused_total",

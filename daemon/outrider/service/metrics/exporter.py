@@ -113,8 +113,7 @@ class MetricsExporter:
         open_j = open_energy_j(accounting, core.site)
         for cluster, name in enumerate(names):
             put("energy_open_joules", open_j.get(cluster, (0.0, 0.0))[0], name)
-        rounds = core.rounds
-        observe("decision_seconds", rounds.buckets, rounds.total)
+        observe("decision_seconds", core.pass_times.buckets, core.pass_times.total)
         fairness = accounting.fairness.report(core.site.now)
         put("fairness_utility_ratio", fairness["utility"])
         put("fairness_windowed_ratio", fairness["windowed"])
@@ -143,6 +142,9 @@ class MetricsExporter:
                 put("deferred_seconds_total", runner.deferrals.seconds[later], runner.name, later)
             if runner.predictions is not None:
                 self._predictions(runner.name, runner.predictions)
+
+        for policy in self._core.policies_without_runner:
+            put("policy_failures_total", 1, policy)
 
     def _predictions(self, policy: str, predictions: Predictions) -> None:
         put, chances = self._store.set, predictions.evictions.all

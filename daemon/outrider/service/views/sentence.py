@@ -27,7 +27,8 @@ def sentence(core: Core, figures: dict[str, Any]) -> str:
         )
         if measured := measured_ratio(figures):
             power += f" (of it measured: {measured:.0%})"
-    views = "; ".join(_agreement(runner) for runner in core.runners) or "no policy is asked"
+    of_policies = [*map(_agreement, core.runners), *core.policies_without_runner.values()]
+    views = "; ".join(of_policies) or "no policy is asked"
     return (
         f"{core.config.mode} since {since}: {accounting.submitted:,} jobs seen, {wait}, {power}; "
         f"{views}; saving: {NOT_ESTIMATED}"

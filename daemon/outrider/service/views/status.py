@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from outrider import __version__
+from outrider.acting.gate import ACT, BUDGET, STALE
 from outrider.engine.accounting.distribution import WAIT_BOUNDS_S
 from outrider.engine.accounting.report import report
 from outrider.engine.scheduling.policy_runner import PolicyRunner
@@ -52,13 +53,16 @@ def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
             k: figures[k]
             for k in ("goodput_s", "badput_s", "utility", "starts", "evictions", "fairness")
         },
-        "policies": [_policy(core, runner) for runner in core.runners],
+        "policies": [
+            *(_policy(core, runner) for runner in core.runners),
+            *(_policy_without_runner(*lost) for lost in core.policies_without_runner.items()),
+        ],
         "saving": {"text": NOT_ESTIMATED, "wh": None},
         "adapters": [_source(core, label) for label in core.sources],
         "repairs": dict(core.merger.normaliser.repairs),
         "late": core.merger.late,
         "set_aside": dict(core.merger.set_aside),
-        "gate": _gate(core),
+        "gate": _gate(core.decision_log.verdicts()),
     }
     return {**shown, "sentence": sentence(core, figures), **extra}
 
@@ -109,6 +113,32 @@ def _policy(core: Core, runner: PolicyRunner) -> dict[str, Any]:
         "learned": runner.learned(core.site),
         "calibration": runner.calibration(core.now_s),
         "deferred": runner.deferrals.report(),
+        "gate": _gate(core.decision_log.gates[runner.name].verdicts),
+    }
+
+
+def _policy_without_runner(name: str, why: str) -> dict[str, Any]:
+    """A policy that could not be loaded or made: it decided nothing."""
+    return {
+        "name": name,
+        "role": "shadow",
+        "description": "",
+        "discipline": None,
+        "decisions": 0,
+        "by_action": {"start": 0, "defer": 0},
+        "agreed": 0,
+        "disagreed": 0,
+        "agreement_ratio": None,
+        "reward_mean": None,
+        "reward_n": 0,
+        "longest_deferral_s": None,
+        "reconsider_s": None,
+        "broken": why,
+        "refused": {},
+        "learned": None,
+        "calibration": None,
+        "deferred": None,
+        "gate": _gate({}),
     }
 
 
@@ -128,9 +158,8 @@ def _source(core: Core, label: str) -> dict[str, Any]:
     }
 
 
-def _gate(core: Core) -> dict[str, Any]:
-    verdicts = core.gate.verdicts
+def _gate(verdicts: Mapping[str, int]) -> dict[str, Any]:
     return {
-        "would_act": verdicts["act"],
-        "would_refuse": {cause: verdicts[cause] for cause in ("stale_input", "budget")},
+        "would_act": verdicts.get(ACT, 0),
+        "would_refuse": {cause: verdicts.get(cause, 0) for cause in (STALE, BUDGET)},
     }

@@ -76,7 +76,7 @@ export function drawPolicies(s) {
       if (policy.none) return;
       setText(part(row, "tag"), policy.role);
       setText(part(row, "quiet"), policy.description);
-      setText(part(row, "warn"), policy.broken ? `not asked any more: ${policy.broken}` : "");
+      setText(part(row, "warn"), policy.broken ? `not asked: ${policy.broken}` : "");
       const compared = policy.agreed + policy.disagreed;
       const cells = [
         ...actions.map((action) => number(policy.by_action[action] ?? 0)),

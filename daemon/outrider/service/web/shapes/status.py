@@ -111,6 +111,13 @@ class Learned(Struct):
     unit: str = ""
 
 
+class Gate(Struct):
+    """What the gate would have let through and refused, by reason; each policy has its budget."""
+
+    would_act: Count
+    would_refuse: Counts
+
+
 class PolicyStatus(Struct):
     """What one policy chose since `since_s`, and how that compares with what was done."""
 
@@ -132,7 +139,7 @@ class PolicyStatus(Struct):
     reconsider_s: Unknown
     learned: Learned | None
     broken: Annotated[
-        str | None, Meta(description="The error after which it was not asked again.")
+        str | None, Meta(description="Why it is not asked, or not any more; null: it is.")
     ] = None
     calibration: Annotated[
         Calibration | None, Meta(description="Null: the policy predicts nothing.")
@@ -142,6 +149,9 @@ class PolicyStatus(Struct):
         Counts,
         Meta(description="Starts that it chose and that were impossible, by why."),
     ] = {}
+    gate: Annotated[
+        Gate | None, Meta(description="The gate's answers to what this policy would have done.")
+    ] = None
 
 
 class Saving(Struct):
@@ -167,13 +177,6 @@ class AdapterStatus(Struct):
         bool,
         Meta(description="True: it never tells of machines; they are inferred from their jobs."),
     ]
-
-
-class Gate(Struct):
-    """What the gate would have let through and refused, by reason."""
-
-    would_act: Count
-    would_refuse: Counts
 
 
 class LedgerStatus(Struct):

@@ -1,0 +1,98 @@
+"""What the tasks of a running daemon share: the core, the ledger beside it, and one lock."""
+
+import asyncio
+
+import structlog
+
+from outrider.api.adapter import Adapter
+from outrider.service.config.loaded import LoadedConfig
+from outrider.service.core import Core
+from outrider.service.daemon_view import DaemonView
+from outrider.service.levers import carried_actions, make_lever_runner
+from outrider.service.mqtt.publisher import Publisher
+from outrider.service.policies import LostPolicyLog
+from outrider.service.pseudonyms import Pseudonyms, load_key
+from outrider.service.recording import Recording
+from outrider.service.restart import bring_up
+from outrider.service.sources import SourceState, make_adapters
+
+log = structlog.get_logger()
+
+
+def make_core(loaded: LoadedConfig, adapters: dict[str, Adapter], recording: Recording) -> Core:
+    """A core for these adapters, empty."""
+    sources = [
+        SourceState(label, adapter.name, adapter.inferred, adapter.lateness_s)
+        for label, adapter in adapters.items()
+    ]
+    clusters = [spec for adapter in adapters.values() for spec in adapter.clusters()]
+    hide = None
+    if loaded.config.pseudonymise_users:
+        hide = Pseudonyms(load_key(recording.folder / "pseudonym.key"))
+    return Core(loaded, sources, clusters, hide, carried_actions(adapters))
+
+
+class DaemonState:
+    """Configuration, adapters, core and cursors in force, as a restart finds them.
+
+    Args:
+        loaded: the configuration.
+        recording: the state directory.
+
+    Attributes:
+        lock: held by whoever changes the core, or replaces it.
+        levers: work what is decided; None in a mode that never acts.
+        cursors: where each adapter goes on reading, by label.
+        past_told: set once every source has told its past; only then anything is recorded.
+        sources_told: labels of the sources that have.
+        batch_in_core: label of the adapter whose batch has entered the core and is not submitted to
+            the ledger yet; None: there is none.
+
+    Raises:
+        OutriderError: the daemon cannot start so.
+    """
+
+    def __init__(self, loaded: LoadedConfig, recording: Recording) -> None:
+        self.loaded = loaded
+        self.recording = recording
+        self.lock = asyncio.Lock()
+        self.past_told = asyncio.Event()
+        self.sources_told: set[str] = set()
+        self.batch_in_core: str | None = None
+        self.adapters = make_adapters(loaded, {})
+        self.levers = make_lever_runner(loaded, self.adapters)
+        self.core, self.cursors, notes = bring_up(self.new_core, recording)
+        self.publisher = Publisher(recording, lambda: self.core)
+        self.publisher.follow(loaded.config)
+        self.view = DaemonView(self.core, recording, self.publisher)
+        self.view.notes = [*loaded.broken.values(), *notes]
+        for note in self.view.notes:
+            log.warning("note_problem", reason=note)
+        self.view.own_clock = any(a.own_clock for a in self.adapters.values())
+        self._lost_policies = LostPolicyLog()
+        self.log_lost_policies()
+
+    def new_core(self) -> Core:
+        """An empty core for the configuration in force."""
+        return make_core(self.loaded, self.adapters, self.recording)
+
+    def replace_core(self, core: Core) -> None:
+        """Let another core take the place of the one there is, for the page and the metrics too."""
+        self.core = core
+        self.view.show(core)
+
+    def log_lost_policies(self) -> None:
+        """Write a line for each policy that is not asked any more, once."""
+        self._lost_policies.note(self.core.lost_policies)
+
+    async def snapshot(self) -> bool:
+        """Write a snapshot, unless a restart must not find the core as it is now.
+
+        Returns:
+            Whether one was written.
+        """
+        if self.batch_in_core is not None or self.core.unrepaired or not self.past_told.is_set():
+            return False
+        went_well = await self.recording.snapshot(self.core)
+        self.log_lost_policies()  # a policy may fail at being saved
+        return went_well

@@ -1,0 +1,140 @@
+"""Pumps: each reads one source for ever and passes its batches through the core into the ledger."""
+
+import asyncio
+import time
+from typing import Final
+
+import structlog
+
+from outrider.api.adapter import Adapter, Batch
+from outrider.ledger import Entry
+from outrider.model.errors import OutriderError
+from outrider.service.daemon_state import DaemonState
+from outrider.service.rebuilding import Rebuilder
+from outrider.service.set_aside_log import SetAsideLog
+from outrider.service.sources import check_batch, opened, seen_until
+
+_SLICE_EVENTS: Final = 50
+"""Events that enter the engine before other tasks get their turn."""
+_FIRST_BACKOFF_S = 1.0
+_LONGEST_BACKOFF_S = 60.0
+
+log = structlog.get_logger()
+
+
+class Pumps:
+    """One task for each source.
+
+    Args:
+        state: of the daemon.
+        tasks: owns the tasks.
+    """
+
+    def __init__(self, state: DaemonState, tasks: asyncio.TaskGroup) -> None:
+        self._state = state
+        self._task_group = tasks
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._rebuilder = Rebuilder(state)
+        self._set_aside_log = SetAsideLog()
+
+    def start(self, label: str) -> None:
+        """Begin to read a source."""
+        self._tasks[label] = self._task_group.create_task(
+            self._pump(label, self._state.adapters[label]), name=f"pump-{label}"
+        )
+
+    def cancel(self, label: str) -> asyncio.Task[None]:
+        """Stop reading a source; returns the task, which ends once the source is closed."""
+        task = self._tasks.pop(label)
+        task.cancel()
+        return task
+
+    async def _pump(self, label: str, adapter: Adapter) -> None:
+        """Read one source for ever; after an error, open it again, later and later."""
+        state = self._state
+        backoff_s = _FIRST_BACKOFF_S
+        while True:
+            try:
+                resumes = state.cursors.get(label) is not None
+                log.info("open_source", adapter=label, resumes=resumes)
+                async with opened(adapter, state.cursors.get(label)) as batches:
+                    async for batch in batches:
+                        await self._process(label, adapter, batch)
+                        backoff_s = _FIRST_BACKOFF_S
+                problem = "the source ended"
+            except Exception as error:  # a plugin's fault must not end the daemon
+                if state.batch_in_core == label:
+                    raise  # but this is one of our own, and the core is in doubt
+                problem = str(error)
+                if not isinstance(error, OutriderError):
+                    log.exception("fail_source", adapter=label)
+                    problem = f"{type(error).__name__}: {error}"
+            state.core.sources[label].lose(problem)
+            state.core.merger.excuse(label)
+            log.warning("close_source", adapter=label, reason=problem, again_in_s=backoff_s)
+            await self._wait_for_past(label)
+            await asyncio.sleep(backoff_s)
+            backoff_s = min(2 * backoff_s, _LONGEST_BACKOFF_S)
+
+    async def _process(self, label: str, adapter: Adapter, batch: Batch) -> None:
+        """One batch: through the core in slices, then into the ledger as one entry."""
+        state = self._state
+        if not batch.history:
+            await self._wait_for_past(label)
+        async with state.lock:
+            core = state.core
+            if batch.history and not core.engine.silent:
+                await self._pass_over(label, batch)
+                return
+            check_batch(batch)
+            until_s = seen_until(adapter, batch, time.time())
+            state.batch_in_core = label  # and remains so, should this be cut short
+            feed = core.take(label, batch, until_s)
+            while core.step(feed, _SLICE_EVENTS):  # noqa: ASYNC110 - it waits for nobody,
+                await asyncio.sleep(0)  # others get their turn between slices
+            state.cursors[label] = batch.cursor
+            entry = None if core.engine.silent else core.entry(label, batch)
+            if entry is not None:
+                self._set_aside_log.note(entry.set_aside)
+                recorded = await state.recording.submit(entry)
+                if state.levers is not None:
+                    state.levers.take_when_recorded(recorded, entry.decisions)
+            state.batch_in_core = None
+            state.log_lost_policies()
+            if core.unrepaired and not core.engine.silent:
+                await self._rebuilder.rebuild()
+
+    async def _pass_over(self, label: str, batch: Batch) -> None:
+        """The past of a source that was added while the daemon runs: its totals do not count."""
+        state = self._state
+        note = f"{label}: added while running; what it held by then is passed over"
+        if note not in state.view.notes:
+            log.warning("pass_over_history", adapter=label)
+            state.view.add_note(note)
+        state.cursors[label] = batch.cursor
+        await state.recording.submit(Entry(cursors={label: batch.cursor}))
+
+    async def _wait_for_past(self, label: str) -> None:
+        """This source has told its past: wait until the others have, too."""
+        state = self._state
+        if not state.past_told.is_set():
+            state.sources_told.add(label)
+            state.core.merger.excuse(label)  # the pasts of the others need not pile up meanwhile
+            await self.begin_if_past_told()
+            await state.past_told.wait()
+
+    async def begin_if_past_told(self) -> None:
+        """Begin to count, decide and record, if every source has told its past."""
+        state = self._state
+        async with state.lock:
+            if state.past_told.is_set() or not state.sources_told.issuperset(state.adapters):
+                return
+            past = state.core.past(time.time())
+            while state.core.step(past, _SLICE_EVENTS):  # noqa: ASYNC110 - as in `_process`
+                await asyncio.sleep(0)
+            state.core.begin()
+            state.view.show(state.core)  # metrics that count from now on
+            # a restart that finds no snapshot after this tells the past again
+            await state.recording.submit(Entry(cursors=dict(state.cursors)))
+            state.past_told.set()
+            await state.snapshot()

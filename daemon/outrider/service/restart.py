@@ -1,0 +1,85 @@
+"""Where a core comes from after a restart, or after a fault that left its state in doubt."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import structlog
+
+from outrider.engine.ingest.event_merger import EventKey
+from outrider.ledger import Journal
+from outrider.model.errors import LedgerError
+from outrider.service.core import Core
+from outrider.service.recording import Recording
+
+_TRIES: Final = 3
+"""Each leaves out the events after which the one before could not repair its state."""
+
+log = structlog.get_logger()
+
+
+def bring_up(
+    make: Callable[[], Core], recording: Recording, left_out: Iterable[EventKey] = ()
+) -> tuple[Core, dict[str, Any], list[str]]:
+    """A core in the state in which the journal ends.
+
+    Args:
+        make: gives an empty core.
+        recording: the state directory.
+        left_out: events that are set aside without being tried.
+
+    Returns:
+        The core, the cursors by adapter (None: it never reported), and notes for the person on
+        call.
+
+    Raises:
+        LedgerError: the journal or the snapshot cannot be read, or does not fit the configuration.
+    """
+    skipped = set(left_out)
+    for _ in range(_TRIES):
+        core = make()
+        core.merger.leave_out = skipped
+        cursors, notes = recall(core, recording)
+        core.merger.leave_out = set()
+        if not core.unrepaired:
+            break
+        skipped |= {key for key in core.unrepaired if key is not None}
+    else:
+        note = "the state is in doubt: Outrider failed, and failed again at repairing it"
+        log.critical("doubt_state", reason=note)
+        notes.append(note)
+        core.unrepaired.clear()
+    return core, cursors, notes
+
+
+def recall(core: Core, recording: Recording) -> tuple[dict[str, Any], list[str]]:
+    """Bring an empty core to where the journal ends, by the newest snapshot and what came after.
+
+    Returns, raises:
+        As `bring_up`.
+    """
+    notes: list[str] = []
+    seq = 0
+    snapshots = recording.snapshots
+    snapshot = snapshots.load_latest(not_after=recording.last_seq)
+    notes += snapshots.notes
+    if snapshot is not None:
+        seq, state = snapshot
+        try:
+            fresh = core.restore(state)
+        except ValueError as error:
+            raise LedgerError(
+                f"{snapshots.folder}: what was learned does not fit this configuration: "
+                f"{error}; right would be the settings it was learned with"
+            ) from error
+        if fresh:
+            notes.append(f"policies that start afresh: {', '.join(fresh)}")
+    with Journal(recording.path, read_only=True) as journal:
+        recording.fed = core.refeed(journal.inputs_after(seq))
+        # without a snapshot or a row the past was never told to its end: it is told again
+        cursors = {} if recording.is_new else {n: journal.cursor(n) for n in core.sources}
+        for label in core.sources:
+            core.recall_records(label, journal.meta(f"records:{label}"))
+    log.info(
+        "recall_state", snapshot_seq=seq, inputs_fed=recording.fed, last_seq=recording.last_seq
+    )
+    return cursors, notes
