@@ -75,7 +75,7 @@ class SimulatedAdapter(Adapter):
     settings_type = SimulatedSettings
     sees = (
         "joined", "owner_came", "owner_went", "usable", "rebooted", "submitted", "started",
-        "evicted", "completed", "removed", "suspended", "resumed",
+        "evicted", "completed", "removed", "suspended", "resumed", "eligible",
     )  # fmt: skip
     lateness_s = 0.0
     own_clock = True
@@ -134,6 +134,10 @@ class SimulatedAdapter(Adapter):
         jobs, machines, epoch_s = self._campus.job_names, self._campus.machine_names, self._epoch_s
         for time_s, kind, subject, extra in run.stream():
             if kind == events.TICK:
+                continue
+            if kind == events.ELIGIBLE:
+                class_name, members, _ = extra
+                yield epoch_s + time_s, kind, class_name, tuple(machines[m] for m in members)
                 continue
             name = jobs[subject] if kind in events.JOB_KINDS else machines[subject]
             named = (machines[extra[0]], extra[1]) if kind == events.STARTED else extra
