@@ -79,6 +79,7 @@ class SimulatedAdapter(Adapter):
     )  # fmt: skip
     lateness_s = 0.0
     own_clock = True
+    discipline = "first_fit"  # of the incumbent's run
 
     def __init__(self, label: str, settings: SimulatedSettings) -> None:
         super().__init__(label, settings)
@@ -130,7 +131,9 @@ class SimulatedAdapter(Adapter):
         """Events of the incumbent's run of the campus, with names and Unix times."""
         settings = self.settings
         policy = make_policy(settings.incumbent, {}, settings.seed, f"[adapters.{self.label}]")
-        run = CampusRun(self._campus, [policy], keep_nothing, exact=False)
+        run = CampusRun(
+            self._campus, [policy], keep_nothing, exact=False, discipline=self.discipline
+        )
         jobs, machines, epoch_s = self._campus.job_names, self._campus.machine_names, self._epoch_s
         for time_s, kind, subject, extra in run.stream():
             if kind == events.TICK:

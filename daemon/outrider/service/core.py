@@ -56,7 +56,11 @@ def make_runners(loaded: LoadedConfig) -> list[PolicyRunner]:
         policy = make_policy(name, options, config.seed, where, options.pop("preset", None))
         runners.append(
             PolicyRunner(
-                policy, False, config.reconsider_s, strict=False, discipline=loaded.discipline()
+                policy,
+                False,
+                config.reconsider_s,
+                strict=False,
+                discipline=loaded.discipline().name,
             )
         )
     return runners
@@ -81,6 +85,7 @@ class Core:
     ) -> None:
         config: Config = loaded.config
         self.config = config
+        self.discipline = loaded.discipline()
         self.sources = {source.label: source for source in sources}
         self.input = "inferred" if any(s.inferred for s in self.sources.values()) else "full"
         self.replaying = False

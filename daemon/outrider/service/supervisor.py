@@ -64,6 +64,17 @@ def make_core(loaded: LoadedConfig, adapters: dict[str, Adapter], recording: Rec
     return Core(loaded, sources, clusters, hide)
 
 
+def _notes_on(loaded: LoadedConfig) -> list[str]:
+    """What the person on call should know of a configuration."""
+    note = loaded.discipline().note
+    return [*loaded.broken.values(), *([note] if note else [])]
+
+
+def _log_discipline(core: Core) -> None:
+    chosen = core.discipline
+    log.info("choose_discipline", discipline=chosen.name, source=chosen.source, why=chosen.why)
+
+
 class Supervisor:
     """Runs the sources of one configuration until it is cancelled.
 
@@ -83,9 +94,10 @@ class Supervisor:
         self.publisher = Publisher(recording, lambda: self.core)
         self.publisher.follow(loaded.config)
         self.view = DaemonView(self.core, recording, self.publisher)
-        self.view.notes = [*loaded.broken.values(), *notes]
+        self.view.notes = [*_notes_on(loaded), *notes]
         for note in self.view.notes:
             log.warning("note_problem", reason=note)
+        _log_discipline(self.core)
         self.view.own_clock = any(a.own_clock for a in self.adapters.values())
         self._lock = asyncio.Lock()
         self._told: set[str] = set()
@@ -231,7 +243,7 @@ class Supervisor:
         async with self._lock:
             self.core.accounting.work_out()  # or the thread and a reader might do it at once
             core, fresh = await asyncio.to_thread(self._successor, loaded, adapters, same)
-            notes = list(loaded.broken.values())
+            notes = _notes_on(loaded)
             if fresh:
                 notes.append(f"policies that start afresh: {', '.join(fresh)}")
             if left := {s.name for s in self.core.runners} - {s.name for s in core.runners}:
@@ -242,6 +254,7 @@ class Supervisor:
             for pump in gone:
                 pump.cancel()
             self.core, self.loaded, self.adapters = core, loaded, adapters
+            _log_discipline(core)
             self._told.intersection_update(same)
             self.publisher.follow(loaded.config)
             self.view.show(core)

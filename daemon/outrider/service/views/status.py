@@ -52,6 +52,11 @@ def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
             k: figures[k]
             for k in ("goodput_s", "badput_s", "utility", "starts", "evictions", "fairness")
         },
+        "discipline": {
+            "name": core.discipline.name,
+            "source": core.discipline.source,
+            "why": core.discipline.why,
+        },
         "policies": [_policy(core, runner) for runner in core.runners],
         "saving": {"text": NOT_ESTIMATED, "wh": None},
         "adapters": [_source(core, label) for label in core.sources],
