@@ -75,10 +75,11 @@ class SimulatedAdapter(Adapter):
     settings_type = SimulatedSettings
     sees = (
         "joined", "owner_came", "owner_went", "usable", "rebooted", "submitted", "started",
-        "evicted", "completed", "removed", "suspended", "resumed",
+        "evicted", "completed", "removed", "suspended", "resumed", "eligible",
     )  # fmt: skip
     lateness_s = 0.0
     own_clock = True
+    discipline = "first_fit"  # of the incumbent's run
 
     def __init__(self, label: str, settings: SimulatedSettings) -> None:
         super().__init__(label, settings)
@@ -130,10 +131,16 @@ class SimulatedAdapter(Adapter):
         """Events of the incumbent's run of the campus, with names and Unix times."""
         settings = self.settings
         policy = make_policy(settings.incumbent, {}, settings.seed, f"[adapters.{self.label}]")
-        run = CampusRun(self._campus, [policy], keep_nothing, exact=False)
+        run = CampusRun(
+            self._campus, [policy], keep_nothing, exact=False, discipline=self.discipline
+        )
         jobs, machines, epoch_s = self._campus.job_names, self._campus.machine_names, self._epoch_s
         for time_s, kind, subject, extra in run.stream():
             if kind == events.TICK:
+                continue
+            if kind == events.ELIGIBLE:
+                class_name, members, _ = extra
+                yield epoch_s + time_s, kind, class_name, tuple(machines[m] for m in members)
                 continue
             name = jobs[subject] if kind in events.JOB_KINDS else machines[subject]
             named = (machines[extra[0]], extra[1]) if kind == events.STARTED else extra

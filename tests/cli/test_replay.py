@@ -35,7 +35,9 @@ def test_a_run_has_every_field_of_the_format(campus: Path) -> None:
     assert set(run) >= RUN_FIELDS
     assert run["trace"] == str(campus)
     assert (run["policy"], run["seed"]) == ("bandit", 0)
-    assert set(run["jobs"]) == {"submitted", "completed", "removed", "unfinished", "skipped"}
+    assert set(run["jobs"]) == {
+        "submitted", "completed", "removed", "unfinished", "skipped", "impossible"
+    }  # fmt: skip
     assert set(run["wait_s"]) == {"all", "by_class", "by_vo"}
     totals = [run[name]["all"] for name in ("wait_s", "overhead_s", "bounded_slowdown")]
     parts = [*run["wait_s"]["by_class"].values(), *run["wait_s"]["by_vo"].values()]

@@ -12,6 +12,7 @@ from outrider.formats.campus.files import read_campus, write_campus
 from outrider.model import events as ev
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
+from outrider.model.resources import Resources
 from outrider.plugins.making import make_policy
 from outrider.replay.run import CampusRun
 from outrider.simulation.exogenous_events import owner_intervals
@@ -227,16 +228,46 @@ def test_events_told_twice_and_out_of_order_make_no_difference(tmp_path: Path) -
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
-def test_a_machine_with_several_cpus_becomes_several_that_share_its_watts(tmp_path: Path) -> None:
-    server = MachineSpec(cluster="hall", cpus=2, active_w=100.0, idle_w=50.0)
-    campus, notes = recorded(
-        tmp_path, (NOON, ev.JOINED, "big", server), *owner("big", 10.0, 20.0)
-    )  # fmt: skip
-    assert campus.machine_names == ["slot1@big", "slot2@big"]
-    assert campus.active_w.tolist() == [50.0, 50.0]
+def test_a_machine_with_several_cpus_stays_one_machine(tmp_path: Path) -> None:
+    server = MachineSpec(
+        cluster="hall", cpus=8, active_w=100.0, idle_w=50.0, resources=Resources(16_000.0, 2.0)
+    )
+    campus, _ = recorded(tmp_path, (NOON, ev.JOINED, "big", server), *owner("big", 10.0, 20.0))
+    assert campus.machine_names == ["big"]
+    assert campus.active_w.tolist() == [100.0]
     assert np.isnan(campus.sleep_w).all()
-    assert campus.session_machine.tolist() == [0, 1]
-    assert "1 machines take several jobs" in notes
+    assert campus.capacities is not None
+    assert campus.capacities.cpus.tolist() == [8]
+    assert campus.capacities.declared(0) == Resources(16_000.0, 2.0)
+    assert campus.session_machine.tolist() == [0]
+
+
+def test_what_jobs_asked_for_and_where_they_may_run_is_exported(tmp_path: Path) -> None:
+    joins = [
+        (NOON, ev.JOINED, name, MachineSpec(cluster=cluster, cpus=4))
+        for name, cluster in (("l1", "lab"), ("l2", "lab"), ("h1", "hall"))
+    ]
+    classes = [(NOON, ev.ELIGIBLE, "any", ("l1", "l2", "h1")),
+               (NOON, ev.ELIGIBLE, "Requirements 1", ("l1", "l2")),
+               (NOON, ev.ELIGIBLE, "half", ("l1", "h1"))]  # fmt: skip
+    submits = [
+        (NOON + 1, ev.SUBMITTED, "a", JobSpec(cpus=2, resources=Resources(500.0, 1.0))),
+        (NOON + 2, ev.SUBMITTED, "b", JobSpec(eligible="Requirements 1", estimate_s=600.0)),
+        (NOON + 3, ev.SUBMITTED, "c", JobSpec(eligible="any")),
+        (NOON + 4, ev.SUBMITTED, "d", JobSpec(eligible="half")),
+        (NOON + 5, ev.SUBMITTED, "e", JobSpec(cpus=5)),
+        (NOON + 6, ev.SUBMITTED, "f", JobSpec()),
+        (NOON + 7, ev.STARTED, "f", ("l1", 3)),
+    ]
+    campus, notes = recorded(tmp_path, *joins, *classes, *submits)
+    assert campus.job_names == ["a", "b", "c", "d", "f"]
+    assert campus.requests is not None
+    assert campus.requests.cpus.tolist() == [2, 1, 1, 1, 3]
+    assert campus.requests.requested(0) == Resources(500.0, 1.0)
+    assert campus.only == ["", "lab", "", "", ""]
+    np.testing.assert_array_equal(campus.estimate_s, [np.nan, 600.0, np.nan, np.nan, np.nan])
+    assert "1 jobs may use machines that are no whole clusters" in notes
+    assert "1 jobs ask for more CPUs than any machine has" in notes
 
 
 def test_a_name_that_was_given_out_again_is_told_apart(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ class CondorAdapter(Adapter):
         "released", "changed", "disconnected", "reconnected",
     )  # fmt: skip
 
+    discipline = "first_fit"  # the negotiator passes over what it cannot match
+
     def __init__(self, label: str, settings: WatchSettings) -> None:
         super().__init__(label, settings)
         self._caller: Caller | None = None

@@ -176,12 +176,12 @@ _OF_WORKLOADS = (
     ),
     click.option(
         "--estimates", metavar="RULE",
-        help="Workload files: what policies are told of run times: exact, requested, "
-        "lognormal:SIGMA or learned. [default: exact]",
+        help="What policies are told of run times: exact, requested, lognormal:SIGMA or learned; "
+        "of a campus requested or learned. [default: exact; of a campus requested]",
     ),
     click.option(
         "--backfill", type=click.Choice(["none", "easy"]),
-        help="Workload files: the same as --discipline strict (none) or easy.",
+        help="The same as --discipline strict (none) or easy.",
     ),
     click.option(
         "--discipline", type=click.Choice(DISCIPLINES),

@@ -64,6 +64,7 @@ def _campus_column(run: dict[str, Any]) -> dict[str, str]:
         "starts": count(run["starts"]),
         "jobs completed": count(jobs["completed"]),
         "jobs unfinished": count(jobs["unfinished"]),
+        **_impossible(jobs),
         "jobs removed": count(jobs["removed"]),
         "longest deferral [h]": figure(run["defer_s"]["max"], 3600.0),
         "jobs deferred, bad / good": (
@@ -105,9 +106,16 @@ def _grid_column(run: dict[str, Any]) -> dict[str, str]:
         "starts": count(run["starts"]),
         "jobs completed": count(jobs["completed"]),
         "jobs unfinished": count(jobs["unfinished"]),
+        **_impossible(jobs),
         "jobs removed": count(jobs["removed"]),
         **_how_it_was_made(run),
     }
+
+
+def _impossible(jobs: dict[str, Any]) -> dict[str, str]:
+    """Jobs that no machine can ever take, where there are any; `unfinished` counts them, too."""
+    n = jobs["impossible"]
+    return {"jobs that fit on no machine": count(n)} if n else {}
 
 
 def _how_it_was_made(run: dict[str, Any]) -> dict[str, str]:

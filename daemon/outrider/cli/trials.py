@@ -19,7 +19,7 @@ from outrider.replay.grid_run import GridRun
 from outrider.replay.keeping import Keep, hashed, hashed_and_written
 from outrider.replay.recorded_run import RECORDED, RecordedRun
 from outrider.replay.run import CampusRun, TraceRun
-from outrider.simulation.estimates import LEARNED, LOGNORMAL, EstimateRule, estimated
+from outrider.simulation.estimates import LEARNED, LOGNORMAL, REQUESTED, EstimateRule, estimated
 from outrider.simulation.recorded_site import jobs_with_waits
 
 ACTING = "active"
@@ -108,6 +108,8 @@ def run_trial(
         }
         if isinstance(trace, Workload):
             about |= _conditions(trace, terms.workload)
+        else:
+            about["estimates"] = _rule_on_campus(trace, terms.workload)
         measured = run.run(progress)
         if ledger is not None:
             ledger.meta |= about
@@ -121,16 +123,16 @@ def _run_of(
 ) -> TraceRun:  # fmt: skip
     """The run of a trial, not yet begun."""
     shares, asked = dict(terms.shares), terms.workload
+    learned = asked.estimates.kind == LEARNED
+    estimator = make_estimator(LEARNED, trial.seed, "--estimates") if learned else None
     if isinstance(trace, Campus):
         return CampusRun(
             trace, [policy] if policy else [], keep, until_s, shares=shares,
-            discipline=asked.discipline or FIRST_FIT,
+            discipline=asked.discipline or FIRST_FIT, estimator=estimator,
         )  # fmt: skip
     workload = estimated(trace, asked.estimates, trial.seed)
     if policy is None:
         return RecordedRun(workload, [], keep, until_s, shares=shares, utilities=asked.utilities)
-    learned = asked.estimates.kind == LEARNED
-    estimator = make_estimator(LEARNED, trial.seed, "--estimates") if learned else None
     return GridRun(
         workload, [policy], keep, until_s, shares=shares, utilities=asked.utilities,
         discipline=asked.discipline or STRICT, estimator=estimator,
@@ -162,6 +164,13 @@ def _conditions(workload: Workload, asked: WorkloadTerms) -> dict[str, Any]:
         "vo_column": asked.vo,
         "utilities": list(asked.declared),
     }
+
+
+def _rule_on_campus(campus: Campus, asked: WorkloadTerms) -> str | None:
+    """Where the estimates on a campus come from: never the true run time; None: there are none."""
+    if asked.estimates.kind == LEARNED:
+        return LEARNED
+    return None if campus.estimate_s is None else REQUESTED
 
 
 def _rule(rule: EstimateRule) -> str:

@@ -1,4 +1,4 @@
-"""What the options that only workload files (.swf) have ask of a run."""
+"""What the options about a trace ask of a run; some are for workload files (.swf) alone."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from outrider.model.disciplines import ALIASES, Discipline
 from outrider.model.errors import ConfigurationError, nearest
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, make_utility
 from outrider.plugins.finding import utility_shapes
-from outrider.simulation.estimates import EstimateRule, estimate_rule
+from outrider.simulation.estimates import LEARNED, REQUESTED, EstimateRule, estimate_rule
 
 _CLASSES = (INTERACTIVE, BATCH)
 """Of the jobs of workload files: their run time decides."""
@@ -17,8 +17,6 @@ _WHY_NOT = {
     "machines": "a campus names its machines in machines.csv",
     "interactive_below": "jobs of a campus have no class",
     "vo": "jobs.csv of a campus has a column for it",
-    "estimates": "nobody estimates the run times of a campus",
-    "backfill": "every job of a campus has one CPU",
     "utilities": "jobs of a campus have no utility",
 }
 
@@ -30,7 +28,8 @@ class WorkloadTerms(NamedTuple):
         machines: CPUs, in place of the header's.
         interactive_below_s: jobs that ran strictly less are interactive.
         vo: the column of the VO.
-        estimates: what policies are told of run times.
+        estimates: what policies are told of run times; of a campus what users requested, unless
+            given.
         discipline: who may start before a job that does not fit; None: the trace's default.
         utilities: by job class.
         declared: of these, the words that declared other than the defaults.
@@ -48,7 +47,13 @@ class WorkloadTerms(NamedTuple):
 
     def refuse_for_campus(self, trace: str) -> None:
         """Raises `ConfigurationError` if an option was given that a campus has no use for."""
-        for name in self.given:
+        if "estimates" in self.given and self.estimates.kind not in (REQUESTED, LEARNED):
+            raise ConfigurationError(
+                f"--estimates {self.estimates.kind}: {trace} is a campus, where policies are not "
+                f"told the true run times; right would be {REQUESTED} (the column estimate_s of "
+                f"jobs.csv; the default) or {LEARNED}"
+            )
+        for name in (name for name in self.given if name in _WHY_NOT):
             option = "utility" if name == "utilities" else name.replace("_", "-")
             raise ConfigurationError(
                 f"--{option}: {_WHY_NOT[name]}; the option is for workload files (.swf), and "
@@ -68,7 +73,7 @@ def workload_terms(options: Mapping[str, Any]) -> WorkloadTerms:
         discipline=_discipline(options["discipline"], options["backfill"]),
         utilities={**DEFAULT_UTILITIES, **_utilities(words)},
         declared=words,
-        given=tuple(name for name in _WHY_NOT if options[name] not in (None, ())),
+        given=tuple(name for name, value in options.items() if value not in (None, ())),
     )
 
 

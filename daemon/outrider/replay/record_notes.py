@@ -9,6 +9,7 @@ from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.site_file import clock_text
 from outrider.model.localtime import DAY_S
 from outrider.replay.recorded_campus import inferred_habits, utc_offset_s
+from outrider.replay.recorded_places import possible_jobs, recorded_only
 from outrider.replay.site_record import SiteRecord
 
 
@@ -27,6 +28,7 @@ def notes_on(
     if not declared:
         yield from _notes_on_habits(record, utc_offset_s(record.first_s, zone))
     yield from _notes_on_machines(record)
+    yield from _notes_on_jobs(record, campus)
     killed = int((~np.isnan(campus.kill_s)).sum())
     if killed:
         yield (
@@ -69,13 +71,24 @@ def _notes_on_machines(record: SiteRecord) -> Iterator[str]:
             f"{inferred} machines are known from their jobs alone: no watts, and no owner sessions "
             "(that a job was evicted does not say who came, nor for how long)"
         )
-    if wide := sum(
-        (machine.most_jobs if machine.spec.inferred else machine.spec.cpus) > 1
-        for machine in machines
-    ):
+
+
+def _notes_on_jobs(record: SiteRecord, campus: Campus) -> Iterator[str]:
+    only = recorded_only(record, [spec.name for spec in campus.clusters])
+    if wide := len(record.jobs) - len(possible_jobs(record, only)):
         yield (
-            f"{wide} machines take several jobs: each became one campus machine a job, with its "
-            "share of the watts and all of the owner's sessions"
+            f"{wide} jobs ask for more CPUs than any machine has where they may run: they are left "
+            "out"
+        )
+    if anywhere := sum(only.get(job.spec.eligible, "") is None for job in record.jobs):
+        yield (
+            f"{anywhere} jobs may use machines that are no whole clusters, or that were not told: "
+            "in the campus they may run anywhere"
+        )
+    if named := sum(bool(job.spec.resources and job.spec.resources.named) for job in record.jobs):
+        yield (
+            f"{named} jobs ask for resources other than CPUs, memory and GPUs: a campus has no "
+            "place for that"
         )
 
 

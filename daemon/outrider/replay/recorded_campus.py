@@ -7,27 +7,23 @@ hours are read with the UTC offset in force at the first event.
 
 import datetime as dt
 from collections import Counter
+from collections.abc import Iterable
 from math import inf
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from outrider.formats.campus.amounts import Amounts
 from outrider.formats.campus.campus import Campus, Floats, Ints
 from outrider.formats.campus.site_file import SiteFile, SiteTable, always_open
 from outrider.model.clusters import ClusterSpec
 from outrider.model.localtime import DAY_S
+from outrider.model.resources import Resources
+from outrider.replay.recorded_places import possible_jobs, recorded_only
 from outrider.replay.site_record import RecordedMachine, SiteRecord
 
 DIGITS: Final = 6
 """Decimals kept of a time in seconds: about the resolution of a Unix time in a float."""
-
-
-class Slot(NamedTuple):
-    """A campus machine for one job: one of `of` equal parts of a recorded machine."""
-
-    name: str
-    machine: RecordedMachine
-    of: int
 
 
 def recorded_campus(
@@ -45,14 +41,13 @@ def recorded_campus(
     offset_s = utc_offset_s(record.first_s, zone)
     epoch_s = (record.first_s + offset_s) // DAY_S * DAY_S - offset_s
     site = inferred_habits(record, offset_s) if habits is None else habits
-    slots, places = _slots(record)
-    clusters, cluster_of = _clusters(slots, site)
-    sessions = sorted(
-        (login, logout, place)
-        for machine, login, logout in record.sessions
-        for place in places[machine]
-    )
-    jobs = sorted(record.jobs, key=lambda job: job.submit_s)
+    numbers = sorted(record.machines)
+    place = {number: at for at, number in enumerate(numbers)}
+    machines = [record.machines[number] for number in numbers]
+    clusters, cluster_of = _clusters(machines, site)
+    sessions = sorted((login, logout, place[number]) for number, login, logout in record.sessions)
+    only = recorded_only(record, [spec.name for spec in clusters])
+    jobs = sorted(possible_jobs(record, only), key=lambda job: job.submit_s)
     users, user = _numbered([job.spec.user for job in jobs])
     vos, vo = _numbered([job.spec.vo for job in jobs])
     return Campus(
@@ -63,11 +58,11 @@ def recorded_campus(
         idle_before_job_closed_s=site.table.idle_before_job_closed_s,
         reconsider_s=site.table.reconsider_s,
         clusters=clusters,
-        machine_names=[slot.name for slot in slots],
+        machine_names=[machine.name for machine in machines],
         machine_cluster=cluster_of,
-        active_w=_watts([(slot.machine.spec.active_w, slot.of) for slot in slots]),
-        idle_w=_watts([(slot.machine.spec.idle_w, slot.of) for slot in slots]),
-        sleep_w=_watts([(slot.machine.spec.sleep_w, slot.of) for slot in slots]),
+        active_w=_or_nan([machine.spec.active_w for machine in machines]),
+        idle_w=_or_nan([machine.spec.idle_w for machine in machines]),
+        sleep_w=_or_nan([machine.spec.sleep_w for machine in machines]),
         session_machine=np.array([place for _, _, place in sessions], dtype=np.int32),
         login_s=_seconds([login for login, _, _ in sessions], epoch_s),
         logout_s=_seconds([logout for _, logout, _ in sessions], epoch_s),
@@ -81,6 +76,10 @@ def recorded_campus(
         vo_names=vos,
         run_rules=site.table.run_rules,
         end_s=round(record.last_s - epoch_s, DIGITS),
+        capacities=_amounts([(machine.cpus, machine.spec.resources) for machine in machines]),
+        requests=_amounts([(job.cpus, job.spec.resources) for job in jobs]),
+        only=_said([only.get(job.spec.eligible) or "" for job in jobs]),
+        estimate_s=_estimates([job.spec.estimate_s for job in jobs]),
     )
 
 
@@ -111,38 +110,38 @@ def utc_offset_s(time_s: float, zone: dt.tzinfo) -> float:
     return offset.total_seconds() if offset else 0.0
 
 
-def _slots(record: SiteRecord) -> tuple[list[Slot], dict[int, range]]:
-    """Campus machines, each for one job, and the range of them for each recorded machine.
-
-    A declared machine becomes one campus machine per CPU; one that is known from its jobs alone,
-    as many as it ever ran jobs at once.
-    """
-    slots: list[Slot] = []
-    places: dict[int, range] = {}
-    for number, machine in sorted(record.machines.items()):
-        n = max(1, machine.most_jobs if machine.spec.inferred else machine.spec.cpus)
-        names = [f"slot{k}@{machine.name}" for k in range(1, n + 1)] if n > 1 else [machine.name]
-        places[number] = range(len(slots), len(slots) + n)
-        slots += [Slot(name, machine, n) for name in names]
-    return slots, places
-
-
-def _clusters(slots: list[Slot], site: SiteFile) -> tuple[list[ClusterSpec], Ints]:
-    """Declared clusters, then those that only machines name; and each slot's cluster number."""
+def _clusters(machines: list[RecordedMachine], site: SiteFile) -> tuple[list[ClusterSpec], Ints]:
+    """Declared clusters, then those that only machines name; and each machine's cluster number."""
     clusters = {spec.name: spec for spec in site.clusters}
-    for slot in slots:
-        name = slot.machine.spec.cluster
+    for machine in machines:
+        name = machine.spec.cluster
         clusters.setdefault(name, always_open(name, site.table))
     number = {name: n for n, name in enumerate(clusters)}
-    cluster_of = [number[slot.machine.spec.cluster] for slot in slots]
+    cluster_of = [number[machine.spec.cluster] for machine in machines]
     return list(clusters.values()), np.array(cluster_of, dtype=np.int32)
 
 
-def _watts(watts_and_slots: list[tuple[float | None, int]]) -> Floats:
-    """(slots,) each slot's equal share of its machine's watts; nan where unknown."""
-    return np.array(
-        [np.nan if watts is None else watts / n for watts, n in watts_and_slots], dtype=np.float64
+def _or_nan(values: Iterable[float | None]) -> Floats:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def _amounts(rows: list[tuple[int, Resources | None]]) -> Amounts | None:
+    """CPUs and other resources of machines or jobs; None if all have one CPU and nothing else."""
+    told = [Resources() if resources is None else resources for _, resources in rows]
+    amounts = Amounts(
+        np.array([cpus for cpus, _ in rows], dtype=np.int32),
+        _or_nan(resources.memory_mib for resources in told),
+        _or_nan(resources.gpus for resources in told),
     )
+    return None if amounts.is_plain else amounts
+
+
+def _said(texts: list[str]) -> list[str] | None:
+    return texts if any(texts) else None
+
+
+def _estimates(seconds: list[float | None]) -> Floats | None:
+    return None if all(s is None for s in seconds) else _or_nan(seconds)
 
 
 def _seconds(times: list[float], epoch_s: float) -> Floats:

@@ -14,10 +14,12 @@ from outrider.engine import Actuator, DecisionLog, Engine, PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.deferrals import judge
 from outrider.engine.accounting.report import add_unfinished_overhead, report
+from outrider.engine.scheduling.placement import Possible
 from outrider.engine.state.site import Site
 from outrider.formats.campus.campus import Campus
 from outrider.model.disciplines import FIRST_FIT, Discipline
 from outrider.model.events import Event
+from outrider.model.jobs import QUEUED
 from outrider.model.localtime import TraceTime
 from outrider.replay.keeping import Keep, ReplayRecorder
 from outrider.replay.saved_work import SavedWorkAccounting
@@ -110,6 +112,7 @@ class TraceRun:
             "cpu_s": time.process_time() - cpu,
             "max_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         }
+        out["jobs"]["impossible"] = self._impossible_n()
         return self._described(out, runner, end_s) | facts
 
     @property
@@ -120,6 +123,12 @@ class TraceRun:
     def _cpus(self) -> int:
         """CPUs of all machines."""
         return sum(self.site.cpus)
+
+    def _impossible_n(self) -> int:
+        """Jobs still queued at the end that fit on no machine of the site, however empty it is."""
+        is_possible = Possible(self.site)
+        waiting = (job for job in self.site.jobs.values() if job.state == QUEUED)
+        return sum(not job.is_plain and not is_possible(job.spec) for job in waiting)
 
     def _described(
         self, out: dict[str, Any], runner: PolicyRunner | None, end_s: float
@@ -151,8 +160,9 @@ class CampusRun(TraceRun):
         until_s: stop after this second.
         exact: keep every wait, for exact percentiles in the report.
         shares: fair shares by VO; empty: equal.
-        discipline: who may start before a job that does not fit: `outrider.model.disciplines`. On
-            a campus every job fits on every machine, so it changes nothing, and reports name it.
+        discipline: who may start before a job that does not fit: `outrider.model.disciplines`.
+            Where every job asks for one CPU of any machine it changes nothing; reports name it.
+        estimator: estimates run times in place of the users; None: what they requested counts.
     """
 
     def __init__(
@@ -164,6 +174,7 @@ class CampusRun(TraceRun):
         exact: bool = True,
         shares: dict[str, float] | None = None,
         discipline: Discipline = FIRST_FIT,
+        estimator: RunTimeEstimator | None = None,
     ) -> None:
         clock = TraceTime(campus.start)
         self.campus = campus
@@ -175,11 +186,12 @@ class CampusRun(TraceRun):
             accounting = Accounting(clock, shares or {}, exact)
         runners = [
             PolicyRunner(
-                p, n == 0, campus.reconsider_s, exact=n == 0, discipline=discipline, is_narrow=True
+                p, n == 0, campus.reconsider_s, exact=n == 0, discipline=discipline,
+                is_narrow=campus.is_narrow,
             )
             for n, p in enumerate(policies)
-        ]
-        super().__init__(simulation, site, accounting, runners, ReplayRecorder(keep))
+        ]  # fmt: skip
+        super().__init__(simulation, site, accounting, runners, ReplayRecorder(keep), estimator)
 
     def _described(
         self, out: dict[str, Any], runner: PolicyRunner | None, end_s: float
@@ -192,9 +204,6 @@ class CampusRun(TraceRun):
             "owner_sessions": len(self.campus.login_s),
             "deferrals": None if runner is None else self._judged_deferrals(runner, end_s),
         }
-
-    def _cpus(self) -> int:
-        return len(self.campus.machine_names)
 
     def _judged_deferrals(self, runner: PolicyRunner, end_s: float) -> dict[str, Any]:
         """Which deferred jobs could have completed, by the trace; no policy knows this."""

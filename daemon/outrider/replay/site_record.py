@@ -1,7 +1,7 @@
 """A site's history gathered from events: its machines, owner sessions and jobs."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from math import inf, nan
 from typing import Any, Final
 
@@ -20,19 +20,30 @@ class RecordedMachine:
         spec: its latest specification.
         owner_since_s: time of the present owner's log-in; None without one.
         idle_since_s: its last log-out or reboot; None once it became usable.
-        jobs: number of jobs running on it now.
-        most_jobs: the largest `jobs` so far.
+        busy: CPUs that run jobs now.
+        most_busy: the largest `busy` so far.
+        widest_run: the most CPUs of any one run.
     """
 
-    __slots__ = ("idle_since_s", "jobs", "most_jobs", "name", "owner_since_s", "spec")
+    __slots__ = (
+        "busy", "idle_since_s", "most_busy", "name", "owner_since_s", "spec", "widest_run"
+    )  # fmt: skip
 
     def __init__(self, name: str, spec: MachineSpec) -> None:
         self.name = name
         self.spec = spec
         self.owner_since_s: float | None = None
         self.idle_since_s: float | None = None
-        self.jobs = 0
-        self.most_jobs = 0
+        self.busy = 0
+        self.most_busy = 0
+        self.widest_run = 0
+
+    @property
+    def cpus(self) -> int:
+        """CPUs that it declares; of one that is known from its jobs alone, the most in use."""
+        if self.spec.inferred:
+            return max(1, self.most_busy)
+        return max(self.spec.cpus, self.widest_run)
 
 
 class RecordedJob:
@@ -41,25 +52,30 @@ class RecordedJob:
     Attributes:
         name: the batch system's name of it.
         spec: its latest specification.
+        cpus: those of its latest run; before its first, those that it asks for.
         submit_s: when it was submitted or became eligible, whichever is later.
         run_s: seconds of the run that completed it; nan if none was recorded.
         kill_s: when it was removed; nan if it was not.
         machine: number of the machine it runs on; -1: none.
+        has_run: whether it ever started.
         since_s: when its present run started, moved forward by the time it was suspended.
         paused_s: when it was suspended; None while it runs.
     """
 
     __slots__ = (
-        "kill_s", "machine", "name", "paused_s", "run_s", "since_s", "spec", "submit_s"
+        "cpus", "has_run", "kill_s", "machine", "name", "paused_s", "run_s", "since_s", "spec",
+        "submit_s",
     )  # fmt: skip
 
     def __init__(self, name: str, spec: JobSpec, submit_s: float) -> None:
         self.name = name
         self.spec = spec
+        self.cpus = spec.cpus
         self.submit_s = submit_s
         self.run_s = nan
         self.kill_s = nan
         self.machine = -1
+        self.has_run = False
         self.since_s = 0.0
         self.paused_s: float | None = None
 
@@ -84,6 +100,7 @@ class SiteRecord:
         jobs: in the order of their first event.
         sessions: (machine number, log-in, log-out) of owners, Unix times.
         reboots: number of machines that rebooted, by Unix time.
+        classes: numbers of the machines of each eligibility class, by its name, as told last.
         delays: how often each delay (whole seconds) from log-out or reboot to usable occurred.
         left_out: number of events that a campus cannot represent, by kind.
         repairs: gaps in the events that the normaliser filled, by kind.
@@ -98,6 +115,7 @@ class SiteRecord:
         self.jobs: list[RecordedJob] = []
         self.sessions: list[tuple[int, float, float]] = []
         self.reboots: Counter[float] = Counter()
+        self.classes: dict[str, set[int]] = {}
         self.delays: Counter[int] = Counter()
         self.left_out: Counter[str] = Counter()
         self.repairs = normaliser.repairs
@@ -110,6 +128,7 @@ class SiteRecord:
             ev.OWNER_WENT: self._owner_went,
             ev.REBOOTED: self._rebooted,
             ev.USABLE: self._usable,
+            ev.ELIGIBLE: self._eligible,
             ev.SUBMITTED: self._submitted,
             ev.CHANGED: self._changed,
             ev.STARTED: self._started,
@@ -181,6 +200,11 @@ class SiteRecord:
             self.delays[round(time_s - machine.idle_since_s)] += 1
         machine.idle_since_s = None
 
+    def _eligible(self, time_s: float, number: int, extra: tuple[str, Sequence[int], bool]) -> None:
+        name, machines, anew = extra
+        before = set() if anew else self.classes.get(name, set())
+        self.classes[name] = before | set(machines)
+
     # -- jobs ---------------------------------------------------------------------------------
 
     def _submitted(self, time_s: float, number: int, spec: JobSpec) -> None:
@@ -190,16 +214,19 @@ class SiteRecord:
         self._alive[number] = job
 
     def _changed(self, time_s: float, number: int, spec: JobSpec) -> None:
-        self._alive[number].spec = spec
+        job = self._alive[number]
+        job.spec = spec
+        if not job.has_run:
+            job.cpus = spec.cpus
 
     def _started(self, time_s: float, number: int, extra: tuple[int, int]) -> None:
         job, machine = self._alive[number], self.machines[extra[0]]
         job.machine, job.since_s, job.paused_s = extra[0], time_s, None
         job.submit_s = min(job.submit_s, time_s)
-        machine.jobs += 1
-        machine.most_jobs = max(machine.most_jobs, machine.jobs)
-        if extra[1] > 1:
-            self.left_out["starts on more than one CPU"] += 1
+        job.cpus, job.has_run = extra[1], True
+        machine.busy += job.cpus
+        machine.most_busy = max(machine.most_busy, machine.busy)
+        machine.widest_run = max(machine.widest_run, job.cpus)
 
     def _suspended(self, time_s: float, number: int, extra: None) -> None:
         self._alive[number].paused_s = time_s
@@ -227,5 +254,5 @@ class SiteRecord:
 
     def _vacate(self, job: RecordedJob) -> None:
         if job.machine >= 0:
-            self.machines[job.machine].jobs -= 1
+            self.machines[job.machine].busy -= job.cpus
         job.machine = -1

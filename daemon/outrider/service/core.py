@@ -65,6 +65,7 @@ class Core:
     ) -> None:
         config: Config = loaded.config
         self.config = config
+        self.discipline = loaded.discipline()
         self.sources = {source.label: source for source in sources}
         clock = ZoneTime(config.timezone)
         declared = {spec.name: spec for spec in [*clusters, *loaded.cluster_specs()]}

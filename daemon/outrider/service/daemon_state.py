@@ -32,6 +32,12 @@ def make_core(loaded: LoadedConfig, adapters: dict[str, Adapter], recording: Rec
     return Core(loaded, sources, clusters, hide, carried_actions(adapters))
 
 
+def notes_on(loaded: LoadedConfig) -> list[str]:
+    """What the person on call should know of a configuration."""
+    note = loaded.discipline().note
+    return [*loaded.broken.values(), *([note] if note else [])]
+
+
 class DaemonState:
     """Configuration, adapters, core and cursors in force, as a restart finds them.
 
@@ -65,10 +71,11 @@ class DaemonState:
         self.publisher = Publisher(recording, lambda: self.core)
         self.publisher.follow(loaded.config)
         self.view = DaemonView(self.core, recording, self.publisher)
-        self.view.notes = [*loaded.broken.values(), *notes]
+        self.view.notes = [*notes_on(loaded), *notes]
         for note in self.view.notes:
             log.warning("note_problem", reason=note)
         self.view.own_clock = any(a.own_clock for a in self.adapters.values())
+        self.log_discipline()
         self._lost_policies = LostPolicyLog()
         self.log_lost_policies()
 
@@ -80,6 +87,11 @@ class DaemonState:
         """Let another core take the place of the one there is, for the page and the metrics too."""
         self.core = core
         self.view.show(core)
+
+    def log_discipline(self) -> None:
+        """Write which discipline is in force, and who chose it."""
+        chosen = self.core.discipline
+        log.info("choose_discipline", discipline=chosen.name, source=chosen.source, why=chosen.why)
 
     def log_lost_policies(self) -> None:
         """Write a line for each policy that is not asked any more, once."""

@@ -51,7 +51,7 @@ def _runner(loaded: LoadedConfig, name: str, given: Mapping[str, Any]) -> Policy
     config, options = loaded.config, dict(given)
     where = f"{loaded.source} [{_TABLE}{name}]"
     policy = make_policy(name, options, config.seed, where, options.pop("preset", None))
-    discipline = loaded.discipline()
+    discipline = loaded.discipline().name
     try:
         return PolicyRunner(policy, False, config.reconsider_s, strict=False, discipline=discipline)
     except OutriderError:

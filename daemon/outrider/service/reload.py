@@ -9,7 +9,7 @@ from outrider.model.errors import ConfigurationError
 from outrider.service.config.declarations import Config
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core import Core
-from outrider.service.daemon_state import DaemonState, make_core
+from outrider.service.daemon_state import DaemonState, make_core, notes_on
 from outrider.service.levers import close_levers, make_lever_runner
 from outrider.service.pump import Pumps
 from outrider.service.sources import make_adapters
@@ -33,7 +33,7 @@ async def reload(state: DaemonState, pumps: Pumps, loaded: LoadedConfig) -> None
     async with state.lock:
         state.core.accounting.work_out()  # or the thread and a reader might do it at once
         core, fresh = await asyncio.to_thread(_successor, state, loaded, adapters, same)
-        notes = list(loaded.broken.values())
+        notes = notes_on(loaded)
         if fresh:
             notes.append(f"policies that start afresh: {', '.join(fresh)}")
         if left := {s.name for s in state.core.runners} - {s.name for s in core.runners}:
@@ -48,6 +48,7 @@ async def reload(state: DaemonState, pumps: Pumps, loaded: LoadedConfig) -> None
         state.replace_core(core)
         state.view.notes = notes
         state.view.own_clock = any(a.own_clock for a in adapters.values())
+        state.log_discipline()
         state.log_lost_policies()
         await state.snapshot()
     await close_levers(old_levers)

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import chain
 from math import inf, isnan, nextafter
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from outrider.formats.campus.campus import Campus, Floats
 from outrider.model.events import (
     COMPLETED,
+    ELIGIBLE,
     EVICTED,
     JOINED,
     REMOVED,
@@ -47,6 +48,8 @@ _AFTER_ALL: Final = (inf, _END, 0, None)
 
 class SimulatedSite:
     """Simulates a campus; carries out starts and delivers ticks (`outrider.engine.ports.Actuator`).
+
+    A machine has one job at a time here; `DetailedSite` has machines of several CPUs.
 
     Args:
         campus: the trace, truth included.
@@ -170,8 +173,12 @@ class SimulatedSite:
                 active_w=_known_w(campus.active_w[machine]),
                 idle_w=_known_w(campus.idle_w[machine]),
                 sleep_w=_known_w(campus.sleep_w[machine]),
+                **_declared(campus, machine),
             )
             yield 0.0, JOINED, machine, spec
+        for only in dict.fromkeys(campus.only or ()):
+            if only:
+                yield 0.0, ELIGIBLE, 0, (only, tuple(campus.members_of(only)), True)
 
     def _advance_run(self, kind: int, job: int) -> bool:
         """Apply the next event of a job's run, here always its end. False if the run is over."""
@@ -195,6 +202,14 @@ def by_machine(intervals: OwnerIntervals, times_s: Floats) -> list[float]:
     """Times of each machine's intervals, machine after machine, each list ended by inf."""
     times: list[float] = np.insert(times_s, intervals.first[1:], inf).tolist()
     return times
+
+
+def _declared(campus: Campus, machine: int) -> dict[str, Any]:
+    """What a machine declares besides its cluster and watts."""
+    capacities = campus.capacities
+    if capacities is None:
+        return {}
+    return {"cpus": int(capacities.cpus[machine]), "resources": capacities.declared(machine)}
 
 
 def _known_w(watts: float) -> float | None:

@@ -1,12 +1,14 @@
-"""Simulation of a campus with wake-up delays, data transfer, suspension and checkpoints.
+"""Simulation of a campus with rules for runs, and with machines that several jobs share.
 
-These rules (`outrider.formats.campus.campus.RunRules`) have a class of their own, so that a plain
-campus, whose year must replay in seconds, does not pay for them.
+The rules (`outrider.formats.campus.campus.RunRules`: wake-up delays, data transfer, suspension and
+checkpoints) and machines of several CPUs have a class of their own, so that a plain campus, whose
+year must replay in seconds, does not pay for them.
 """
 
 from heapq import heappush
 from math import inf, isnan
 
+from outrider.formats.campus.amounts import Amounts
 from outrider.formats.campus.campus import PLAIN_RUNS, Campus
 from outrider.model.events import COMPLETED, EVICTED, RESUMED, STARTED, SUSPENDED, Event
 from outrider.model.localtime import TraceTime
@@ -49,12 +51,13 @@ class Run:
 
 
 class DetailedSite(SimulatedSite):
-    """Simulates a campus with rules for runs.
+    """Simulates a campus with rules for runs, and machines of several CPUs.
 
-    A job occupies its machine from its start: it waits until the machine is awake, copies its
-    data, then works. It is suspended when the owner logs in, and resumes if the owner logs out
-    within `suspend_s`; otherwise it is evicted after that time. A run writes a checkpoint after
-    every `checkpoint_every_s` of work; the job's next run needs only the work not yet saved.
+    A job occupies its CPUs from its start: it waits until the machine is awake, copies its data,
+    then works. It is suspended when the owner logs in, and resumes if the owner logs out within
+    `suspend_s`; otherwise it is evicted after that time. A run writes a checkpoint after every
+    `checkpoint_every_s` of work; the job's next run needs only the work not yet saved. What
+    happens to a machine happens to all jobs that run there: its owner evicts them all.
     """
 
     def __init__(self, campus: Campus, until_s: float | None = None) -> None:
@@ -65,6 +68,9 @@ class DetailedSite(SimulatedSite):
         self._clock = TraceTime(campus.start)
         self._reboot_times = frozenset(self._reboots)
         self._idle_from = [0.0] * len(campus.machine_names)
+        self._asked: list[int] = _cpus(campus.requests, len(campus.job_names))
+        self._left: list[int] = _cpus(campus.capacities, len(campus.machine_names))
+        self._runs_n = [0] * len(campus.machine_names)
         self._running: dict[int, Run] = {}
         self._saved_s: dict[int, float] = {}
 
@@ -90,8 +96,12 @@ class DetailedSite(SimulatedSite):
     # -- runs ---------------------------------------------------------------------------------
 
     def start(self, job: int, machine: int) -> None:
-        """Start a job. Raises `ValueError` if it runs or has left, or the machine has a job."""
-        if self._place[job] != NO_RUN or self._has_job[machine]:
+        """Start a job. Raises `ValueError` if it runs or has left, or is too wide for what is left.
+
+        Memory and GPUs are not looked at: placing by them is the engine's.
+        """
+        cpus = self._asked[job]
+        if self._place[job] != NO_RUN or cpus > self._left[machine]:
             raise ValueError(f"job {job} cannot start on machine {machine} at {self.now:g} s")
         now = self.now
         self._next_login(machine)
@@ -101,8 +111,9 @@ class DetailedSite(SimulatedSite):
         run = self._running[job] = Run(machine, woke, setup_s, work_s, now)
         self._schedule_next_event(job, run)
         self._place[job] = machine
-        self._has_job[machine] = 1
-        self._started.append((now, STARTED, job, (machine, 1)))
+        self._left[machine] -= cpus
+        self._runs_n[machine] += 1
+        self._started.append((now, STARTED, job, (machine, cpus)))
 
     def _schedule_next_event(self, job: int, run: Run) -> None:
         """Schedule what happens first to a run: its end, the next log-in or the reboot."""
@@ -127,7 +138,10 @@ class DetailedSite(SimulatedSite):
             return run is not None
         if not super()._advance_run(kind, job):
             return False
-        self._save_work(kind, job, self._running.pop(job))
+        run = self._running.pop(job)
+        self._left[run.machine] += self._asked[job]
+        self._runs_n[run.machine] -= 1
+        self._save_work(kind, job, run)
         return True
 
     def _suspend(self, job: int, run: Run) -> None:
@@ -168,7 +182,7 @@ class DetailedSite(SimulatedSite):
 
     def _sleeps(self, machine: int) -> bool:
         """Whether an idle machine sleeps now; call `_next_login` before, which moves `_at`."""
-        if not (self.rules.wake_s or self.rules.wake_j):
+        if not (self.rules.wake_s or self.rules.wake_j) or self._runs_n[machine]:
             return False
         at = self._at[machine]
         left_s = self._logouts_s[at - 1] if at > self._first[machine] else 0.0
@@ -181,6 +195,11 @@ class DetailedSite(SimulatedSite):
 
 
 def simulated_site(campus: Campus, until_s: float | None = None) -> SimulatedSite:
-    """The simulation of a campus: the fast class if it has no rules for runs."""
-    kind = SimulatedSite if campus.run_rules == PLAIN_RUNS else DetailedSite
-    return kind(campus, until_s)
+    """The simulation of a campus: the fast class if a run is its work and has its machine alone."""
+    is_plain = campus.run_rules == PLAIN_RUNS and not campus.shares_machines
+    return (SimulatedSite if is_plain else DetailedSite)(campus, until_s)
+
+
+def _cpus(amounts: Amounts | None, rows_n: int) -> list[int]:
+    """CPUs of each machine or job."""
+    return [1] * rows_n if amounts is None else amounts.cpus.tolist()

@@ -22,9 +22,9 @@ from outrider.model.events import (
     USABLE,
     Event,
 )
-from outrider.model.jobs import JobSpec
 from outrider.model.localtime import DAY_S, TraceTime
 from outrider.model.opening import MINUTES_A_WEEK
+from outrider.simulation.job_specs import job_specs
 
 _CHUNK = 16_384
 
@@ -153,17 +153,7 @@ def exogenous_events(campus: Campus, intervals: OwnerIntervals, until_s: float) 
     subject = np.concatenate([subjects for _, subjects, _ in by_kind]).astype(np.int32)
     order = np.argsort(time_s, kind="stable")
     order = order[: np.searchsorted(time_s, until_s, side="right", sorter=order)]
-    return ExogenousEvents(time_s[order], kind[order], subject[order], *_job_specs(campus), until_s)
-
-
-def _job_specs(campus: Campus) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
-    """One specification per pair of user and VO (campus jobs differ in nothing else)."""
-    vos_n = max(1, len(campus.vo_names))
-    pairs, job_spec = np.unique(campus.user * np.int64(vos_n) + campus.vo, return_inverse=True)
-    specs = np.empty(len(pairs), dtype=object)
-    for at, (user, vo) in enumerate(divmod(pair, vos_n) for pair in pairs.tolist()):
-        specs[at] = JobSpec(user=campus.user_names[user], vo=campus.vo_names[vo])
-    return specs, job_spec
+    return ExogenousEvents(time_s[order], kind[order], subject[order], *job_specs(campus), until_s)
 
 
 def _reboots(campus: Campus, intervals: OwnerIntervals) -> tuple[Ints, Floats, Floats]:

@@ -48,8 +48,6 @@ def test_recorded_is_refused_before_a_ledger_is_begun(grid: Path, tmp_path: Path
 OF_WORKLOADS = [
     ("--interactive-below", 900, "jobs of a campus have no class"),
     ("--vo", "user", "jobs.csv of a campus has a column for it"),
-    ("--estimates", "exact", "nobody estimates the run times of a campus"),
-    ("--backfill", "easy", "every job of a campus has one CPU"),
     ("--utility", "batch=step", "jobs of a campus have no utility"),
     ("--machines", 9, "a campus names its machines in machines.csv"),
 ]
@@ -62,6 +60,13 @@ def test_options_that_do_not_fit_a_campus_are_refused_before_anything_runs(
     done: Done = outrider("replay", grid, tmp_path, "--policy", "fifo", option, value)
     assert (done.code, done.out) == (2, "")
     assert f"{option}: {why}; the option is for workload files (.swf)" in done.err
+
+
+@pytest.mark.parametrize("rule", ["exact", "lognormal:0.5"])
+def test_the_true_run_times_of_a_campus_are_told_to_nobody(tmp_path: Path, rule: str) -> None:
+    done: Done = outrider("replay", tmp_path, "--policy", "fifo", "--estimates", rule)
+    assert (done.code, done.out) == (2, "")
+    assert "policies are not told the true run times; right would be requested" in done.err
 
 
 def test_a_trace_that_is_not_there_is_refused_before_the_first_is_run(grid: Path) -> None:

@@ -183,6 +183,11 @@ STATUS: dict[str, Any] = {
     "repairs": {"missing_submit": 4},
     "late": 3,
     "set_aside": {"after_end": 2, "fault": 0},
+    "discipline": {
+        "name": "first_fit",
+        "source": "adapter",
+        "why": "adapter pool (mock_condor) proposes first_fit",
+    },
     "gate": {"would_act": 560, "would_refuse": {"stale_input": 4, "budget": 3}},
     "ledger": {
         "recording": True,

@@ -75,6 +75,7 @@ def meaning(loaded: "LoadedConfig") -> dict[str, Any]:
         "mode": config.mode,
         "journal": shown(journal_path(loaded)),
         "adapters": adapters,
+        "discipline": loaded.discipline()._asdict(),
         "policies": {
             runner.name: {
                 "description": runner.policy.description,
@@ -100,6 +101,10 @@ def _lines(file: str, told: dict[str, Any]) -> list[str]:
     for label, adapter in told["adapters"].items():
         given = ", ".join(f"{k} = {v}" for k, v in adapter["settings"].items())
         lines.append(f"adapter    {label} ({adapter['type']}) {given}")
+    discipline = told["discipline"]
+    lines.append(f"discipline {discipline['name']}: {discipline['why']}")
+    if discipline["note"]:
+        lines.append(f"           {discipline['note']}")
     for name, policy in told["policies"].items():
         lines.append(f"policy     {name}: {policy['description']}")
         lines.append(f"           decides a job it keeps again after {policy['reconsider_s']:g} s")

@@ -59,6 +59,7 @@ def _lines(status: dict[str, Any]) -> list[str]:
     ledger = status["ledger"]
     state = "recording" if ledger["recording"] else f"NOT RECORDING: {ledger['failure']}"
     lines.append(f"ledger     {state}, {count(ledger['last_seq'])} rows so far")
+    lines.append(f"discipline {status['discipline']['name']}: {status['discipline']['why']}")
     lines.append(f"saving     {status['saving']['text']}")
     return lines + [f"note       {note}" for note in status["notes"]]
 

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from outrider.formats.campus.amounts import Amounts
 from outrider.model.clusters import ClusterSpec
 
 Floats = NDArray[np.float64]
@@ -16,6 +17,9 @@ Ints = NDArray[np.int32]
 
 LATEST_S: Final = 1e9
 """Longest trace: 31 years. A later time is an error, most often a Unix time."""
+
+ONLY_SEPARATOR: Final = "+"
+"""Between the names of clusters in the column ``only``."""
 
 
 class RunRules(NamedTuple):
@@ -67,6 +71,11 @@ class Campus:
         skipped: number of rows left out under ``--skip-bad``, by reason.
         run_rules: costs of runs and what survives evictions.
         end_s: the trace lasts at least until this second.
+        capacities: what machines have; None: one CPU each, and nothing else declared.
+        requests: what jobs ask for; None: one CPU each.
+        only: (jobs,) names of the clusters where each may run, joined by ``+``; empty: anywhere.
+            None: all of them anywhere.
+        estimate_s: (jobs,) run time requested by the user, seconds; nan: not given. None: of none.
     """
 
     name: str
@@ -95,6 +104,27 @@ class Campus:
     skipped: dict[str, int] = field(default_factory=dict)
     run_rules: RunRules = PLAIN_RUNS
     end_s: float = 0.0
+    capacities: Amounts | None = None
+    requests: Amounts | None = None
+    only: list[str] | None = None
+    estimate_s: Floats | None = None
+
+    @property
+    def shares_machines(self) -> bool:
+        """Whether several jobs may run on a machine at once."""
+        return self.capacities is not None and self.capacities.is_wide
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether every job asks for one CPU of any machine."""
+        return self.requests is None and self.only is None
+
+    def members_of(self, only: str) -> list[int]:
+        """Numbers of the machines of some clusters, their names joined by ``+``."""
+        names = set(only.split(ONLY_SEPARATOR))
+        numbers = [n for n, spec in enumerate(self.clusters) if spec.name in names]
+        members: list[int] = np.flatnonzero(np.isin(self.machine_cluster, numbers)).tolist()
+        return members
 
     @property
     def span_s(self) -> float:

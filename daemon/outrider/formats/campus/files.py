@@ -9,16 +9,26 @@ import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import isnan
 from pathlib import Path
 from typing import Any, Final, TextIO
 
 import numpy as np
 
 from outrider.formats.campus.campus import Campus, Floats, Ints
+from outrider.formats.campus.optional_columns import (
+    amounts_of,
+    estimates_of,
+    only_of,
+    reordered,
+    widest_by_cluster,
+    with_gaps,
+    written_amounts,
+    written_requests,
+)
 from outrider.formats.campus.rows import (
     JOB_COLUMNS,
     JOBS,
+    MACHINE_AMOUNTS,
     MACHINE_COLUMNS,
     MACHINES,
     OWNER_COLUMNS,
@@ -66,9 +76,12 @@ def read_campus(folder: Path, *, skip_bad: bool = False) -> Campus:
     site = read_site(folder)
     machines = read_table(folder, machine_table(), skipped)
     index = {name: number for number, name in enumerate(machines["machine"])}
-    owners = read_table(folder, owner_table(index), skipped)
-    jobs = read_table(folder, job_table(), skipped)
     clusters, machine_cluster = _clusters(site, machines["cluster"])
+    capacities = amounts_of(machines, len(index))
+    owners = read_table(folder, owner_table(index), skipped)
+    widest = widest_by_cluster(clusters, machine_cluster, capacities)
+    jobs = read_table(folder, job_table(widest), skipped)
+    requests = amounts_of(jobs, len(jobs["job"]))
     owner_order = _order(owners["login_s"])
     job_order = _order(jobs["submit_s"])
     users, user = _numbered(jobs["user"])
@@ -89,7 +102,7 @@ def read_campus(folder: Path, *, skip_bad: bool = False) -> Campus:
         session_machine=_looked_up(owners["machine"], index)[owner_order],
         login_s=owners["login_s"][owner_order],
         logout_s=owners["logout_s"][owner_order],
-        job_names=_reordered(jobs["job"], job_order),
+        job_names=reordered(jobs["job"], job_order),
         submit_s=jobs["submit_s"][job_order],
         run_s=jobs["run_s"][job_order],
         kill_s=jobs["kill_s"][job_order],
@@ -100,6 +113,10 @@ def read_campus(folder: Path, *, skip_bad: bool = False) -> Campus:
         skipped=dict(skipped or {}),
         run_rules=site.table.run_rules,
         end_s=site.table.end_s,
+        capacities=capacities,
+        requests=None if requests is None else requests.rows(job_order),
+        only=only_of(jobs, widest, job_order),
+        estimate_s=estimates_of(jobs, job_order),
     )
 
 
@@ -134,9 +151,13 @@ def write_campus(campus: Campus, folder: Path, *, gz: bool = False) -> None:
     )
     (folder / SITE_FILE).write_text(site_text(table, campus.clusters), encoding="utf-8")
     clusters = [campus.clusters[number].name for number in campus.machine_cluster]
-    watts = [_with_gaps(column) for column in (campus.active_w, campus.idle_w, campus.sleep_w)]
+    watts = [with_gaps(column) for column in (campus.active_w, campus.idle_w, campus.sleep_w)]
+    declared = written_amounts(campus.capacities, MACHINE_AMOUNTS)
     with _table(folder, MACHINES, gz) as file:
-        _write(file, MACHINE_COLUMNS, zip(campus.machine_names, clusters, *watts, strict=True))
+        rows = zip(
+            campus.machine_names, clusters, *watts, *(each for _, each in declared), strict=True
+        )
+        _write(file, (*MACHINE_COLUMNS, *(column for column, _ in declared)), rows)
     machines = [campus.machine_names[number] for number in campus.session_machine]
     times = (campus.login_s.tolist(), campus.logout_s.tolist())
     with _table(folder, OWNERS, gz) as file:
@@ -144,13 +165,15 @@ def write_campus(campus: Campus, folder: Path, *, gz: bool = False) -> None:
     job_columns = (
         campus.job_names,
         campus.submit_s.tolist(),
-        _with_gaps(campus.run_s),
-        _with_gaps(campus.kill_s),
+        with_gaps(campus.run_s),
+        with_gaps(campus.kill_s),
         [campus.user_names[number] for number in campus.user],
         [campus.vo_names[number] for number in campus.vo],
     )
+    asked = written_requests(campus)
     with _table(folder, JOBS, gz) as file:
-        _write(file, JOB_COLUMNS, zip(*job_columns, strict=True))
+        rows = zip(*job_columns, *(values for _, values in asked), strict=True)
+        _write(file, (*JOB_COLUMNS, *(column for column, _ in asked)), rows)
 
 
 # -- columns ------------------------------------------------------------------------------------
@@ -184,10 +207,6 @@ def _order(times: Floats) -> Any:
     return np.argsort(times, kind="stable")
 
 
-def _reordered(names: list[str], order: Any) -> list[str]:
-    return names if isinstance(order, slice) else [names[place] for place in order]
-
-
 # -- writing ------------------------------------------------------------------------------------
 
 
@@ -210,7 +229,3 @@ def _write(file: TextIO, columns: Sequence[Column], rows: Iterable[Sequence[Any]
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([column.name for column in columns])
     writer.writerows(rows)
-
-
-def _with_gaps(values: Floats) -> list[float | None]:
-    return [None if isnan(value) else value for value in values.tolist()]

@@ -30,11 +30,16 @@ _TEXT_WIDTHS: Final = (24, 96)
 
 
 class Column(NamedTuple):
-    """A column: text, a number, or a number that may be empty."""
+    """A column: text, or a number; `empty` says what an empty number means where it may be."""
 
     name: str
     number: bool = False
-    may_be_empty: bool = False
+    empty: str = ""
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether a number may be missing."""
+        return bool(self.empty)
 
 
 class Fault(NamedTuple):
@@ -51,19 +56,26 @@ class TableKind(NamedTuple):
     Attributes:
         name: file name without ``.gz``.
         columns: the required columns, in the order in which they are written.
-        is_valid: whether all rows of the columns are valid; vectorised.
+        is_valid: whether all rows of the columns are valid; vectorised. Called with those that
+            the file has.
         new_check: makes a function that returns the fault of a row, or None. Call it with the
             rows in order: it remembers names to find duplicates.
+        optional: columns that a file may lack.
     """
 
     name: str
     columns: Sequence[Column]
     is_valid: Callable[[Columns], bool]
     new_check: Callable[[], Callable[[Row], Fault | None]]
+    optional: Sequence[Column] = ()
+
+    def columns_of(self, header: Sequence[str]) -> list[Column]:
+        """The required columns, and the optional ones that a file has."""
+        return [*self.columns, *(column for column in self.optional if column.name in header)]
 
 
 def read_table(folder: Path, kind: TableKind, skipped: Counter[str] | None) -> Columns:
-    """Read a table, plain or gzipped.
+    """Read a table, plain or gzipped. Optional columns that the file lacks are not in the result.
 
     Args:
         folder: holds the file.
@@ -112,7 +124,7 @@ def _read_fast(data: bytes, kind: TableKind) -> Columns | None:
         first = next((line for line in lines if line.strip()), None)
         if first is None or not _holds(header, kind):
             return None
-        known = {column.name: column for column in kind.columns}
+        known = {column.name: column for column in kind.columns_of(header)}
         dtype = []
         for position, name in enumerate(header):
             column = known.get(name)
@@ -150,12 +162,13 @@ def _read_precisely(
 ) -> Columns:
     """Columns read row by row; this pass defines what is accepted."""
     reader = csv.reader(_text_lines(path, data), strict=True)
-    gathered: dict[str, list[Any]] = {column.name: [] for column in kind.columns}
+    gathered: dict[str, list[Any]] = {}
     find_fault = kind.new_check()
     try:
         header = next(reader, [])
         _check_header(path, header, kind)
-        places = {column: header.index(column.name) for column in kind.columns}
+        places = {column: header.index(column.name) for column in kind.columns_of(header)}
+        gathered = {column.name: [] for column in places}
         for fields in reader:
             if not fields or (len(fields) == 1 and not fields[0].strip()):
                 continue
@@ -174,7 +187,7 @@ def _read_precisely(
         column.name: np.array(gathered[column.name], dtype=np.float64)
         if column.number
         else gathered[column.name]
-        for column in kind.columns
+        for column in places
     }
 
 
@@ -188,7 +201,7 @@ def _parse(
         text = fields[place]
         row[column.name] = value = _number(text, column) if column.number else text
         if value is None:
-            empty = ", or nothing for never" if column.may_be_empty else ""
+            empty = f", or nothing for {column.empty}" if column.may_be_empty else ""
             return row, Fault("not a number", column.name, f"a number{empty}")
     return row, None
 
@@ -215,11 +228,12 @@ def _say(path: Path, line: int, fault: Fault, fields: list[str], header: list[st
 
 
 def _check_header(path: Path, header: list[str], kind: TableKind) -> None:
-    for column in kind.columns:
+    for column in kind.columns_of(header):
         if header.count(column.name) == 1:
             continue
         fault = "twice" if column.name in header else "missing"
-        others = [name for name in header if name not in {c.name for c in kind.columns}]
+        known = {c.name for c in (*kind.columns, *kind.optional)}
+        others = [name for name in header if name not in known]
         near = f" (found {', '.join(others)}: {nearest(column.name, others)})" if others else ""
         wanted = ",".join(c.name for c in kind.columns)
         raise TraceError(

@@ -11,7 +11,7 @@ import msgspec
 from outrider.api.estimator import RunTimeEstimator
 from outrider.engine.accounting.fairness import check_targets
 from outrider.model.clusters import ClusterSpec
-from outrider.model.disciplines import FIRST_FIT, Discipline
+from outrider.model.disciplines import Discipline
 from outrider.model.errors import ConfigurationError, PluginError
 from outrider.model.localtime import day_second, time_zone
 from outrider.model.machines import MachineSpec
@@ -27,6 +27,7 @@ from outrider.service.config.declarations import (
     listen_address,
     policies_of,
 )
+from outrider.service.config.discipline import DisciplineChoice, Proposal, choose_discipline
 from outrider.service.config.mqtt_settings import PublishSettings
 
 
@@ -54,17 +55,17 @@ class LoadedConfig(msgspec.Struct, frozen=True):
         """Time utility functions by job class. Raises `ConfigurationError`, `PluginError`."""
         return make_utilities(self.config.utilities, f"{self.source} utilities")
 
-    def discipline(self) -> Discipline:
-        """The queue discipline: the configured one, else the first that an adapter proposes."""
-        if self.config.discipline is not None:
-            return self.config.discipline
+    def discipline(self) -> DisciplineChoice:
+        """The queue discipline in force, and why."""
+        proposals = {}
         for label, settings in self.config.adapters.items():
             if f"adapters.{label}" in self.broken:
                 continue
-            proposed: Discipline | None = load(ADAPTERS, adapter_of(label, settings)[0]).discipline
+            kind, _ = adapter_of(label, settings)
+            proposed: Discipline | None = load(ADAPTERS, kind).discipline
             if proposed is not None:
-                return proposed
-        return FIRST_FIT
+                proposals[label] = Proposal(kind, proposed)
+        return choose_discipline(self.config.discipline, proposals)
 
     def make_estimator(self) -> RunTimeEstimator | None:
         """The run time estimator, or None. Raises `PluginError`."""

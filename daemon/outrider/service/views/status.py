@@ -53,6 +53,11 @@ def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
             k: figures[k]
             for k in ("goodput_s", "badput_s", "utility", "starts", "evictions", "fairness")
         },
+        "discipline": {
+            "name": core.discipline.name,
+            "source": core.discipline.source,
+            "why": core.discipline.why,
+        },
         "policies": [
             *(_policy(core, runner) for runner in core.runners),
             *(_policy_without_runner(*lost) for lost in core.policies_without_runner.items()),

@@ -154,6 +154,14 @@ class PolicyStatus(Struct):
     ] = None
 
 
+class DisciplineInForce(Struct):
+    """The queue discipline: who may start before a job that does not fit now, and who says so."""
+
+    name: Discipline
+    source: Literal["configuration", "adapter", "default"]
+    why: Annotated[str, Meta(description="The same in words, with what adapters propose.")]
+
+
 class Saving(Struct):
     """What the acting policy saved against the twin, in words and watt-hours."""
 
@@ -237,6 +245,7 @@ class Status(Struct):
     starts: Count
     evictions: Counts
     fairness: Fairness
+    discipline: DisciplineInForce
     policies: list[PolicyStatus]
     saving: Saving
     adapters: list[AdapterStatus]
