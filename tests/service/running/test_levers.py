@@ -10,6 +10,7 @@ import pytest
 
 from outrider.ledger import Journal
 from outrider.model.errors import ConfigurationError
+from outrider.plugins.finding import find
 from outrider.service.config.loaded import LoadedConfig, check_config
 from outrider.service.levers import make_lever_runner
 from outrider.service.recording import Recording
@@ -27,8 +28,10 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     points = "[outrider.adapters]\ndesk = tests.service.running.desk:Desk\n"
     (info / "entry_points.txt").write_text(points)
     monkeypatch.syspath_prepend(str(tmp_path))
+    find.cache_clear()
     Book.begin()
     yield
+    find.cache_clear()
     Book.begin()
 
 
