@@ -164,7 +164,7 @@ def test_who_waits_for_a_wide_machine_keeps_its_place_in_line() -> None:
     for job in (1, 2, 3):
         hand.submit(job, cpus=3)
         assert hand.tick(1.0) == []
-    order = []
+    order: list[int] = []
     for _ in range(3):
         hand.complete(order[-1] if order else 0)
         order += hand.tick(1.0)
