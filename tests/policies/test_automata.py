@@ -78,7 +78,7 @@ def users_in_order(site: HandSite, users: dict[int, str], jobs: int) -> list[str
 
 
 def crowd(**settings: Any) -> tuple[HandSite, dict[int, str]]:
-    """Ann has thirty jobs in line before Bob and Cleo have two each; one machine."""
+    """Ann has thirty jobs in the queue before Bob and Cleo have two each; one machine."""
     site = HandSite(Automata, **settings)
     users = dict(enumerate(["ann"] * 30 + ["bob", "cleo"] * 2))
     for job, user in users.items():
@@ -88,7 +88,7 @@ def crowd(**settings: Any) -> tuple[HandSite, dict[int, str]]:
 
 
 def queue_of(site: HandSite, *waiting: int) -> QueueColumns:
-    """These jobs in line."""
+    """These jobs in the queue."""
     table = QueueColumns()
     for stamp, job in enumerate(waiting):
         table.add(site.site.jobs[job], stamp, 0.0, 0.0)

@@ -137,7 +137,7 @@ def test_best_fit_does_not_give_one_cpu_to_two_jobs_of_a_pass() -> None:
 
 def test_the_starvation_guard_draws_only_where_the_job_fits() -> None:
     class Lazy(Policy):
-        """Keeps every job until it must start."""
+        """Defers every job until it must start."""
 
         name = "lazy"
         description = "for tests"
