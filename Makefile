@@ -76,7 +76,7 @@ lint: $(VENV)/.ready  ## format, style, types and layers, without tests
 	@$(BIN)/ruff check --quiet
 	$(call say,"types")
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/mypy --no-error-summary bench
+	@$(BIN)/mypy --no-error-summary bench tests
 	$(call say,"layers")
 	@said=$$($(BIN)/lint-imports 2>&1) || { printf '%s\n' "$$said"; exit 1; }
 

@@ -82,7 +82,7 @@ def core_that_fails_on(job: str) -> Core:
             raise FaultError("of our own")
         complete(done, *rest)
 
-    core.accounting.run_completed = failing  # type: ignore[method-assign]
+    core.accounting.run_completed = failing  # type: ignore[assignment, method-assign]
     return core
 
 
@@ -125,7 +125,7 @@ def test_what_is_told_later_of_a_job_that_was_taken_out_comes_after_its_end() ->
         core.accounting.run_wasted = book  # type: ignore[method-assign]
         raise FaultError("once")
 
-    core.accounting.run_wasted = failing  # type: ignore[method-assign]
+    core.accounting.run_wasted = failing  # type: ignore[assignment, method-assign]
     told: list[NamedEvent] = [
         (T, SUBMITTED, "1", JobSpec()), (T + 1, STARTED, "1", ("m1", 1)),
         (T + 2, EVICTED, "1", "owner"),
@@ -146,7 +146,7 @@ def test_a_clock_that_cannot_move_is_told_and_does_not_keep_the_daemon_busy_for_
     def failing(*args: Any) -> None:
         raise FaultError("whenever it is tried")
 
-    core.merger.reach = failing  # type: ignore[method-assign]
+    core.merger.reach = failing  # type: ignore[assignment, method-assign]
     feed = core.take("log", Batch(events=[], cursor=1), T + 3_600)
     steps = [core.step(feed, 100) for _ in range(5)]
     assert steps[-1] is False, "nothing is left to feed"

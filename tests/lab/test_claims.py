@@ -108,7 +108,9 @@ def test_the_interval_covers_the_truth_in_19_of_20_cases(seeds: int) -> None:
     assert covered / len(draws) == pytest.approx(0.95, abs=0.012)
 
 
-SEEDS: list[dict[str, float]] = [
+OURS: Statistic[dict[str, float]] = itemgetter("ours")
+THEIRS: Statistic[dict[str, float]] = itemgetter("theirs")
+SEEDS = [
     {"ours": 3.0, "theirs": 4.0},
     {"ours": 3.1, "theirs": 4.0},
     {"ours": 3.2},
@@ -118,7 +120,7 @@ SEEDS: list[dict[str, float]] = [
 
 def test_a_statistic_counts_only_the_seeds_that_have_its_runs() -> None:
     claim = Claim("less waiting", "1", "less", "ours over theirs", high=1.0)
-    stated = Stated(claim, ratio(itemgetter("ours"), itemgetter("theirs")), "a weak test")
+    stated = Stated(claim, ratio(OURS, THEIRS), "a weak test")
     (found,) = judged([stated], SEEDS, None)
     assert found["measured"] == pytest.approx((3.0 / 4.0 + 3.1 / 4.0) / 2)
     assert found["verdict"] == REPRODUCED
@@ -127,11 +129,10 @@ def test_a_statistic_counts_only_the_seeds_that_have_its_runs() -> None:
 
 
 def test_statistics_are_put_together_from_others() -> None:
-    ours: Statistic[dict[str, float]] = itemgetter("ours")
-    theirs: Statistic[dict[str, float]] = itemgetter("theirs")
+    nothing: list[Statistic[dict[str, float]]] = []
     seed = SEEDS[0]
-    assert less(ours, theirs)(seed) == -1.0
-    assert times(ours, 60.0)(seed) == 180.0
-    assert (least([ours, theirs])(seed), greatest([ours, theirs])(seed)) == (3.0, 4.0)
-    assert isnan(least([])(seed))
+    assert less(OURS, THEIRS)(seed) == -1.0
+    assert times(OURS, 60.0)(seed) == 180.0
+    assert (least([OURS, THEIRS])(seed), greatest([OURS, THEIRS])(seed)) == (3.0, 4.0)
+    assert isnan(least(nothing)(seed))
     assert isnan(unmeasured(seed))

@@ -22,6 +22,7 @@ from outrider_lab.drift.world_run import (
 )
 from outrider_lab.drift.worlds import ORDERS, Changing, Size
 from outrider_lab.running.study import run_study
+from outrider_policies.sarsa import Sarsa
 
 FIFO = Treatment("fifo", STATIC)
 Floats = NDArray[np.float64]
@@ -137,6 +138,7 @@ def test_until_the_change_a_stopped_policy_does_exactly_what_a_learning_one_does
             run.stop_learning_s = changing.change_s
         run.run()
         starts[mode] = run.start_s
+        assert isinstance(policy, Sarsa)
         assert policy.settings.learn == (mode == LEARNING)
     until = (starts[LEARNING] < changing.change_s) | (starts[STOPPED] < changing.change_s)
     assert until.sum() > 100

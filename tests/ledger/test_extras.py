@@ -19,20 +19,20 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.sampl
 )
 NUMBER = st.floats()
 CPUS = st.integers(1, 2**40)
-JOB_SPECS = st.builds(
-    JobSpec, TEXT, TEXT, TEXT, CPUS, st.none() | NUMBER, st.none() | NUMBER,
-    resources=st.deferred(lambda: RESOURCES), eligible=TEXT,
-)  # fmt: skip
-MACHINE_SPECS = st.builds(
-    MachineSpec, TEXT, CPUS, st.none() | NUMBER, st.none() | NUMBER, st.none() | NUMBER,
-    st.booleans(), st.booleans(),
-)  # fmt: skip
 RESOURCES = st.none() | st.builds(
     Resources,
     st.none() | NUMBER,
     st.none() | NUMBER,
     st.lists(st.tuples(TEXT, NUMBER), max_size=2).map(tuple),
 )
+JOB_SPECS = st.builds(
+    JobSpec, TEXT, TEXT, TEXT, CPUS, st.none() | NUMBER, st.none() | NUMBER,
+    resources=RESOURCES, eligible=TEXT,
+)  # fmt: skip
+MACHINE_SPECS = st.builds(
+    MachineSpec, TEXT, CPUS, st.none() | NUMBER, st.none() | NUMBER, st.none() | NUMBER,
+    st.booleans(), st.booleans(),
+)  # fmt: skip
 CHANGES = st.fixed_dictionaries(
     {},
     optional={

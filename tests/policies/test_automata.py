@@ -16,6 +16,7 @@ from outrider.replay.grid_run import GridRun
 from outrider.testing import PolicyConformance
 from outrider.testing.fixtures import Row
 from outrider_policies.automata import Automata
+from outrider_policies.automata.settings import AutomataSettings
 from outrider_policies.rules.capacity_random import CapacityRandom
 from outrider_policies.rules.fifo import Fifo
 from outrider_policies.rules.least_loaded import LeastLoaded
@@ -60,7 +61,7 @@ class TestLeastLoaded(PolicyConformance):
 
 def probabilities(site: HandSite) -> dict[str, float]:
     """What the node automaton believes, checked to be probabilities."""
-    found = site.policy.scores(1, site.site)
+    found: dict[str, float] = site.policy.scores(1, site.site)
     assert sum(found.values()) == pytest.approx(1.0, abs=1e-12)
     assert min(found.values()) >= 0.0
     return found
@@ -77,7 +78,7 @@ def users_in_order(site: HandSite, users: dict[int, str], jobs: int) -> list[str
 
 
 def crowd(**settings: Any) -> tuple[HandSite, dict[int, str]]:
-    """Ann has thirty jobs in line before Bob and Cleo have two each; one machine."""
+    """Ann has thirty jobs in the queue before Bob and Cleo have two each; one machine."""
     site = HandSite(Automata, **settings)
     users = dict(enumerate(["ann"] * 30 + ["bob", "cleo"] * 2))
     for job, user in users.items():
@@ -87,7 +88,7 @@ def crowd(**settings: Any) -> tuple[HandSite, dict[int, str]]:
 
 
 def queue_of(site: HandSite, *waiting: int) -> QueueColumns:
-    """These jobs in line."""
+    """These jobs in the queue."""
     table = QueueColumns()
     for stamp, job in enumerate(waiting):
         table.add(site.site.jobs[job], stamp, 0.0, 0.0)
@@ -133,7 +134,7 @@ def test_where_every_job_can_start_nobody_is_polled() -> None:
 
 
 def test_users_come_and_go() -> None:
-    policy = Automata(build(Automata.settings_type, {"forget_user_s": 50.0}, "x"), chance("a"))
+    policy = Automata(build(AutomataSettings, {"forget_user_s": 50.0}, "x"), chance("a"))
     assert policy.poll({}, 0.0) is None
     for now in range(40):
         policy.poll({"ann": 1}, float(now))
@@ -145,7 +146,7 @@ def test_users_come_and_go() -> None:
 
 
 def test_polling_learns_who_has_jobs() -> None:
-    policy = Automata(build(Automata.settings_type, {}, "x"), chance("a", 3))
+    policy = Automata(build(AutomataSettings, {}, "x"), chance("a", 3))
     for user in ("ann", "bob", "cleo"):
         policy.poll({user: 1}, 0.0)
     asked = Counter(policy.poll({"bob": 1}, 1.0) for _ in range(400))
@@ -210,7 +211,7 @@ def test_a_node_is_penalised_for_having_more_than_the_mean() -> None:
     (_, first) = site.starts[0]
     after_one = probabilities(site)[f"default no. {first}"]
     assert after_one == pytest.approx(0.6), "it was empty, so it was rewarded"
-    site.policy.sent(site.site.jobs[0], first, site.site)  # type: ignore[attr-defined]
+    site.policy.sent(site.site.jobs[0], first, site.site)
     assert probabilities(site)[f"default no. {first}"] == pytest.approx(0.48)
 
 
@@ -267,7 +268,7 @@ def test_a_wide_job_goes_to_a_node_that_can_take_it_or_waits(level: str) -> None
 
 def test_it_learns_in_shadow_from_where_the_batch_system_starts_jobs() -> None:
     workload = node_queues(600, SPEEDS)
-    shadow = Automata(build(Automata.settings_type, Automata.presets["lajs"], "x"), chance("a"))
+    shadow = Automata(build(AutomataSettings, Automata.presets["lajs"], "x"), chance("a"))
     acting = RandomMatch(RandomMatch.settings_type(), chance("r"))
     run = GridRun(workload, [acting, shadow], lambda *row: None)
     run.run()
@@ -288,6 +289,6 @@ def test_it_says_who_is_asked_where_the_job_goes_and_what_would_change_that() ->
 def test_what_was_learned_of_machines_does_not_fit_clusters() -> None:
     site = HandSite(Automata, level="computer")
     site.machines(1, 1)
-    other = Automata(build(Automata.settings_type, {}, "x"), chance("a"))
+    other = Automata(build(AutomataSettings, {}, "x"), chance("a"))
     with pytest.raises(ValueError, match='learned at level "computer", not "cluster"'):
         other.restore(site.policy.save(site.site), site.site)

@@ -57,7 +57,7 @@ def test_states_are_the_hour_of_day_and_the_hours_lost() -> None:
     assert keys == [13 * 24, 13 * 24, 13 * 24 + 1, 13 * 24 + 23]
 
 
-def kept(policy: Bandit, view: HandView, at_s: float) -> None:
+def deferred(policy: Bandit, view: HandView, at_s: float) -> None:
     """Ask with no cluster open: nothing but the queue can be chosen."""
     view.now, free = at_s, view.free_n
     view.free_n = [0] * len(free)
@@ -68,10 +68,10 @@ def kept(policy: Bandit, view: HandView, at_s: float) -> None:
     view.free_n = free
 
 
-def test_keeping_is_judged_when_the_job_completes_and_only_from_what_was_seen() -> None:
+def test_deferring_is_judged_when_the_job_completes_and_only_from_what_was_seen() -> None:
     policy, view = bandit(sigma=0.8), HandView([1, 1], [50.0, 150.0])
-    kept(policy, view, 1000.0)
-    kept(policy, view, 5000.0)
+    deferred(policy, view, 1000.0)
+    deferred(policy, view, 5000.0)
     view.stays = [(900.0, 1100.0), (5000.0, 5050.0)]
     view.now = 9000.0
     assert policy.observe(outcome(0, EVICTED_RUN, run_s=10.0), view, True) == pytest.approx([-0.2])
@@ -80,9 +80,9 @@ def test_keeping_is_judged_when_the_job_completes_and_only_from_what_was_seen() 
     assert policy.observe(outcome(0, COMPLETED_RUN), view, True) == [1.0]  # judged once
 
 
-def test_a_job_that_never_completes_was_rightly_kept() -> None:
+def test_a_job_that_never_completes_was_rightly_deferred() -> None:
     policy, view = bandit(), HandView([1], [50.0])
-    kept(policy, view, 1000.0)
+    deferred(policy, view, 1000.0)
     view.stays = [(0.0, 1e9)]
     left = Outcome(1, (), NOWHERE, NOWHERE, 2000.0, 2000.0, 0.0, REMOVED_RUN, "removed")
     assert policy.observe(left, view, True) == [1.0]

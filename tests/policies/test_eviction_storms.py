@@ -43,13 +43,13 @@ class Storm:
     def would_start(self, runner: PolicyRunner) -> tuple[Counter[str], int]:
         """Where the policy would have started jobs, and how often it would have kept one."""
         site = Site(ZoneTime("UTC"), [])
-        decision_log, intake = Quiet(site), EventMerger(["log"], lambda name: HOST)
-        engine = Engine(site, Accounting(ZoneTime("UTC")), [runner], intake, decision_log)
+        decision_log, merger = Quiet(site), EventMerger(["log"], lambda name: HOST)
+        engine = Engine(site, Accounting(ZoneTime("UTC")), [runner], merger, decision_log)
         begin_s, end_s = self.told[0][0] - 1.0, self.told[-1][0] + 1.0
         joined = [(begin_s, ev.JOINED, host, HOST) for host in self.hosts]
-        intake.arrive("log", [*joined, *self.told])
-        engine.feed(intake.seen("log", end_s))
-        names = intake.normaliser.machine_names
+        merger.arrive("log", [*joined, *self.told])
+        engine.feed(merger.seen("log", end_s))
+        names = merger.normaliser.machine_names
         starts = Counter(names[row[4]] for row in decision_log.rows if row[3] == "start")
         return starts, sum(row[3:6:2] == ("defer", "too_dear") for row in decision_log.rows)
 
@@ -63,7 +63,7 @@ def test_the_worst_hosts_are_avoided_and_the_others_are_not(shared: Path, log: s
     survival = Survival(SurvivalSettings(), stream(0, "policy:survival"))
     starts, kept = storm.would_start(PolicyRunner(survival, False, 3600.0))
     chosen, evictions = starts.total(), sum(storm.evictions.values())
-    assert chosen > 0.7 * evictions, f"{kept} of {evictions} evicted jobs would have been held"
+    assert chosen > 0.7 * evictions, f"{kept} of {evictions} evicted jobs would have been deferred"
     blind = RandomMatch(PolicySettings(), stream(0, "policy:random_match"))
     by_chance, _ = storm.would_start(PolicyRunner(blind, False, 3600.0))
     for host in storm.worst:

@@ -18,16 +18,16 @@ TRUE = np.stack([WEEKDAYS, 0.3 * WEEKDAYS])
 
 
 def watch(
-    owners: OwnerReturn, weeks: int, seed: int, busy: float = 1.0, seats: int = 40
+    owners: OwnerReturn, weeks: int, seed: int, busy: float = 1.0, machines_n: int = 40
 ) -> OwnerReturn:
-    """Weeks of Poisson log-ins at `busy` x TRUE, on so many free seats a cluster."""
+    """Weeks of Poisson log-ins at `busy` x TRUE, on so many free machines a cluster."""
     rng = np.random.default_rng(seed)
     owners.grow(len(TRUE))
     for _ in range(weeks):
         levels = owners.levels()
         for hour in range(WEEK_H):
-            exposed = np.full(len(TRUE), float(seats))
-            came = rng.poisson(busy * TRUE[:, hour] * seats).astype(np.float64)
+            exposed = np.full(len(TRUE), float(machines_n))
+            came = rng.poisson(busy * TRUE[:, hour] * machines_n).astype(np.float64)
             owners.take(hour, came, exposed, levels[:, hour])
     return owners
 

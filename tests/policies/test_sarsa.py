@@ -202,10 +202,10 @@ def _no_site() -> Any:
 
 def test_in_shadow_it_learns_from_the_decisions_of_another() -> None:
     shadow = sarsa(start="none")
-    teacher = EarliestDeadlineFirst(EdfSettings(), stream(0, "policy:edf"))
+    behaviour = EarliestDeadlineFirst(EdfSettings(), stream(0, "policy:edf"))
     before = json.dumps(shadow.start_state(_no_site()))
     workload = perez_grid(0.5, TUNING_SEED, jobs=300, machines=10)
-    run(workload, teacher, shadow)
+    run(workload, behaviour, shadow)
     assert json.dumps(shadow.start_state(_no_site())) != before
     assert shadow.save(_no_site())["memory"]["added"] == 299, "all but the last have a successor"
 

@@ -146,12 +146,12 @@ def test_a_black_hole_is_given_another_chance_when_it_is_forgotten() -> None:
     rng = random.Random(4)
     hand = site_of({"pool": (3, None)})
     storm(hand, {1}, 6 * 60, rng)
-    frailty = hand.policy._hosts.frailties  # type: ignore[attr-defined]  # what is asked for
+    frailty = hand.policy._hosts.frailties
     assert frailty[1] > 1.5 * max(frailty[0], frailty[2])
     for week in range(40):
         hand.now += WEEK_S
         live_through(hand, 1, HOUR_S, first=week)
-    frailty = hand.policy._hosts.frailties  # type: ignore[attr-defined]
+    frailty = hand.policy._hosts.frailties
     assert frailty[1] < 1.2, "mended long ago, and still thought a hole"
 
 
@@ -199,7 +199,7 @@ def test_an_owner_who_is_seen_and_evicts_is_counted_once() -> None:
         hand.evict(0) if evicted else hand.complete(0)
         hand.now += 12 * HOUR_S
         hand.tell(ev.OWNER_WENT, machine)
-        frailty: float = hand.policy._hosts.frailty.interruptions[machine]  # type: ignore[attr-defined]
+        frailty: float = hand.policy._hosts.frailty.interruptions[machine]
         return frailty
 
     assert frailty_after(evicted=True) == pytest.approx(frailty_after(evicted=False))

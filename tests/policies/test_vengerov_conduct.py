@@ -78,10 +78,12 @@ class Restarted(Plans, Learns, Listens, Policy):
             self.inner = made(self._kind, **self._settings)
             self.inner.restore(msgspec.msgpack.decode(memory), view)
             self.restarts += 1
-        return self.inner.plan(queue, view)
+        moves: Iterable[Move] = self.inner.plan(queue, view)
+        return moves
 
     def group_key(self, job: Job, view: SiteView) -> Hashable:
-        return self.inner.group_key(job, view)
+        key: Hashable = self.inner.group_key(job, view)
+        return key
 
     def on_enqueue(self, job: Job, view: SiteView) -> None:
         self.inner.on_enqueue(job, view)
@@ -90,7 +92,8 @@ class Restarted(Plans, Learns, Listens, Policy):
         self.inner.on_machine_event(kind, machine, view)
 
     def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
-        return self.inner.observe(outcome, view, on_policy)
+        rewards: Sequence[float] = self.inner.observe(outcome, view, on_policy)
+        return rewards
 
 
 @every_policy

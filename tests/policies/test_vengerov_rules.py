@@ -65,7 +65,7 @@ def test_what_a_forced_job_leaves_over_goes_to_the_one_it_pushed_out() -> None:
     wide, small = Asked(0.0, 30.0, cpus=8), Asked(10.0, 5.0, cpus=3)
     done = on_one_machine(made(Aggressive), 8, wide, small)
     assert done.did(1, START) == [(10.0, 3)]
-    assert done.did(0, SHRINK) == [(10.0, 5), (15.0, 8)], "shrunk in the same round, then grown"
+    assert done.did(0, SHRINK) == [(10.0, 5), (15.0, 8)], "shrunk in the same pass, then grown"
     assert done.did(0, PREEMPT) == []
 
 

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from math import inf
 
 from outrider.api import COMPLETED_RUN, Job, JobSpec, Outcome
+from tests.policies.unasked import Unasked
 
 
-class HandView:
+class HandView(Unasked):
     """A `SiteView` whose every answer is set by the test; machine c * 100 stands in cluster c."""
 
     def __init__(self, free_n: Sequence[int], watts: Sequence[float | None]) -> None:

@@ -122,10 +122,10 @@ def test_goodput_badput_and_evictions_by_reason(policy: str, campus: Campus) -> 
 @each_policy
 @thorough
 @given(campus=campuses())
-def test_the_longest_hold_is_the_longest_stretch_of_chosen_keeping(
+def test_the_longest_deferral_is_the_longest_stretch_of_chosen_waiting(
     policy: str, campus: Campus
 ) -> None:
-    """Recomputed from the rows: a hold begins with a keep by choice, and ends with what follows."""
+    """Recomputed from the rows: a deferral begins with a choice, and ends with what follows."""
     play = Play(campus, [MAKERS[policy]()])
     longest = 0.0
     for job in set(campus.job_names):

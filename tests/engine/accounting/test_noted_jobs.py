@@ -48,7 +48,8 @@ def test_figures_do_not_depend_on_when_somebody_looks(
         end_s, cpu_s = start_s + run_s, run_s * spec.cpus
         for book in (seldom, often):
             if submit_s is not None:
-                book.starts.extend((book.numbers[key], submit_s, eligible(spec, submit_s), start_s))
+                since_s = submit_s if spec.eligible_s is None else spec.eligible_s
+                book.starts.extend((book.numbers[key], submit_s, since_s, start_s))
             book.completions.extend((
                 book.numbers[key], submit_s, eligible(spec, submit_s),
                 start_s, end_s, run_s, cpu_s, spec.cpus, 0.5,

@@ -1,4 +1,4 @@
-"""Named events as sources tell them, and an intake with an engine behind it."""
+"""Named events as sources tell them, and an event merger with an engine behind it."""
 
 import datetime as dt
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What cannot have happened is mended and counted; what was heard before changes nothing."""
+"""What cannot have happened is mended and counted; what was told before changes nothing."""
 
 import pytest
 from hypothesis import given, settings

@@ -49,9 +49,9 @@ def test_a_record_of_the_earlier_job_is_not_taken_for_one_of_the_job_that_is_her
     live.all_at_once("log", run_of("ap1#1.0", "a1", 1000.0, 1010.0, 1100.0)[:2])
     late: list[NamedEvent] = [(150.0, ev.EVICTED, "ap1#1.0", "unknown")]
     live.all_at_once("log", late)
-    track = live.merger.normaliser.known_by("ap1#1.0#1000")
-    assert track is not None
-    assert live.site.jobs[track.number].machine >= 0, "it still runs"
+    history = live.merger.normaliser.known_by("ap1#1.0#1000")
+    assert history is not None
+    assert live.site.jobs[history.number].machine >= 0, "it still runs"
     set_aside = {reason: n for reason, n in live.merger.set_aside.items() if n}
     assert set_aside == {"after_end": 1}
 

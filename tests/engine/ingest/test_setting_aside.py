@@ -1,6 +1,7 @@
 """What cannot be applied is set aside with a reason, and changes nothing."""
 
 from math import inf, nan
+from typing import Any
 
 import msgspec
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from outrider.engine.ingest.set_aside import MOST_CPUS, REASONS
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
-from outrider.model.jobs import JobSpec
+from outrider.model.jobs import Job, JobSpec
 from outrider.model.machines import MachineSpec
 from tests.engine.ingest.streams import Live, run_of
 
@@ -82,9 +83,12 @@ def test_the_end_of_a_job_whose_number_is_given_again_is_recorded_under_its_name
     named: list[str] = []
     ended = live.decision_log.ended
     names = live.merger.normaliser.job_names
-    live.decision_log.ended = lambda policy, job, *rest: (  # type: ignore[method-assign]
-        named.append(names[job.number]), ended(policy, job, *rest)
-    )[1]  # fmt: skip
+
+    def naming(policy: str, job: Job, *rest: Any) -> None:
+        named.append(names[job.number])
+        ended(policy, job, *rest)
+
+    live.decision_log.ended = naming  # type: ignore[method-assign]
     again = (50.0, ev.SUBMITTED, "1.0", JobSpec(user="ada"))
     live.all_at_once("log", [*RUNNING, again])
     assert named == ["1.0"]

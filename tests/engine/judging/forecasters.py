@@ -50,10 +50,10 @@ class Forecaster(Predicts, Drawing):
         return self.says(job, machine, view)
 
 
-class Holder(Forecaster):
-    """Keeps each job queued until the moment that `until_s` says of it."""
+class Deferring(Forecaster):
+    """Defers each job until the moment that `until_s` says of it."""
 
-    name = "holder"
+    name = "deferring"
 
     def __init__(self, settings: Any, rng: Any) -> None:
         super().__init__(settings, rng)
@@ -65,9 +65,9 @@ class Holder(Forecaster):
         return super().choose(job, evaluation, view, may_defer)
 
 
-def holder(**patience_h: float) -> Holder:
-    """Keeps the jobs of these VOs queued for so many hours after their submission."""
-    made = Holder(PolicySettings(), chance("holder"))
+def deferring(**patience_h: float) -> Deferring:
+    """Defers the jobs of these VOs for so many hours after their submission."""
+    made = Deferring(PolicySettings(), chance("deferring"))
     made.until_s = lambda job: (job.submit_s or 0.0) + 3600.0 * patience_h.get(job.spec.vo, 0.0)
     return made
 

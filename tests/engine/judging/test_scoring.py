@@ -13,8 +13,8 @@ from tests.engine.judging.forecasters import (
     Drawing,
     Forecast,
     Forecaster,
+    deferring,
     forecaster,
-    holder,
 )
 from tests.fixtures.campuses import HOUR_S, Session, Work, make_campus
 from tests.fixtures.plays import MAKERS, Play, Shadow, chance
@@ -183,7 +183,7 @@ def test_what_was_predicted_before_a_restart_is_scored_after_it() -> None:
     cut = len(told) // 2
 
     def made() -> Shadow:
-        return Shadow(campus, [holder(bio=3)])
+        return Shadow(campus, [deferring(bio=3)])
 
     through, stopped, resumed = made(), made(), made()
     through.engine.feed(told)

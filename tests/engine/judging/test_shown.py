@@ -16,7 +16,7 @@ from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.views.status import status
 from outrider.service.web.shapes.calibration import Calibration
 from outrider.service.web.shapes.status import Status
-from tests.engine.judging.forecasters import Holder, forecaster, holder
+from tests.engine.judging.forecasters import Deferring, deferring, forecaster
 from tests.service.running.watched_campus import RECORDING, campus_of, small_campus, watched
 from tests.service.web.shapes import undeclared
 from tests.service.web.small_site import SmallSite, open_site
@@ -35,9 +35,9 @@ def runners() -> list[PolicyRunner]:
     ]
 
 
-def patient() -> Holder:
-    """Would keep every job for five hours."""
-    policy = holder()
+def patient() -> Deferring:
+    """Would defer every job for five hours."""
+    policy = deferring()
     policy.until_s = lambda job: (job.submit_s or 0.0) + 5 * 3600.0
     return policy
 
@@ -59,7 +59,7 @@ def test_the_status_has_the_calibration_that_a_replay_of_the_same_campus_has(cor
     incumbent = make_policy("random_match", {}, SEED, "test")
     run = CampusRun(campus_of(CAMPUS), [incumbent, forecaster(), patient()], lambda *_: None)
     run.run()
-    live, held, silent = status(core, {})["policies"]
+    live, deferring_policy, silent = status(core, {})["policies"]
     replayed = run.runners[1].calibration(run.site.now)
     assert replayed is not None
     assert replayed["evictions"]["all"]["n"] > 200
@@ -69,8 +69,8 @@ def test_the_status_has_the_calibration_that_a_replay_of_the_same_campus_has(cor
             expected = replayed[kind]["all"][key]
             assert live["calibration"][kind]["all"][key] == pytest.approx(expected, rel=1e-6), key
     assert live["calibration"]["neither"] == replayed["neither"] > 0
-    assert held["deferred"]["jobs"] == run.runners[2].deferrals.report()["jobs"]
-    assert held["deferred"]["jobs"]["completed"] > 0
+    assert deferring_policy["deferred"]["jobs"] == run.runners[2].deferrals.report()["jobs"]
+    assert deferring_policy["deferred"]["jobs"]["completed"] > 0
     assert silent["calibration"] is None
 
 
@@ -106,7 +106,7 @@ def test_the_metrics_show_what_the_status_shows(core: Core) -> None:
         error_s = calibration["run_s"][window]["mean_absolute_error"]
         assert found["prediction_run_error_seconds", labels] == error_s
     for later, n in status(core, {})["policies"][1]["deferred"]["jobs"].items():
-        assert found["deferred_jobs_total", f'later="{later}",policy="holder"'] == n
+        assert found["deferred_jobs_total", f'later="{later}",policy="deferring"'] == n
 
 
 def test_a_policy_that_predicts_nothing_has_no_series_of_predictions(core: Core) -> None:

@@ -1,4 +1,4 @@
-"""Whatever a policy plans: no CPU is given twice, no work is lost, and the books agree."""
+"""Whatever a policy plans: no CPU is given twice, no work is lost, and the accounting agrees."""
 
 import random
 from collections import Counter

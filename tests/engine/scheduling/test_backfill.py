@@ -1,4 +1,4 @@
-"""Backfill: who may pass the first in line when it does not fit, and who may not."""
+"""Backfill: who may pass the first in the queue when it does not fit, and who may not."""
 
 from collections.abc import Sequence
 from math import nan

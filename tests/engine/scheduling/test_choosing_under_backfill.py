@@ -23,7 +23,7 @@ CHOOSERS = (
 
 @pytest.mark.parametrize("rule", ["first_fit", "strict", "easy", "conservative"])
 @pytest.mark.parametrize("name", CHOOSERS)
-def test_they_are_appraised_and_never_given_more_cpus_than_there_are(
+def test_they_are_evaluated_and_never_given_more_cpus_than_there_are(
     name: str, rule: Discipline
 ) -> None:
     jobs = [Asked(float(n), 50.0 + n % 7 * 20, 1 + n % 5) for n in range(60)]
@@ -43,10 +43,10 @@ def test_they_are_appraised_and_never_given_more_cpus_than_there_are(
 
 
 class Reluctant(Policy):
-    """Keeps every job for as long as it may."""
+    """Defers every job for as long as it may."""
 
     name = "reluctant"
-    description = "for tests: keeps every job for as long as it may"
+    description = "for tests: defers every job for as long as it may"
     max_defer_s = 2.5 * RECONSIDER_S
 
     def __init__(self, settings: Any, rng: Any) -> None:
@@ -54,7 +54,7 @@ class Reluctant(Policy):
         self.asked_s: list[float] = []
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """Keep it."""
+        """Defer it."""
         if job.number == 0:
             self.asked_s.append(view.now)
             return Choice(NOWHERE, "reluctant")

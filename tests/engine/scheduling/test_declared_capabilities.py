@@ -153,4 +153,4 @@ def test_a_declaration_without_its_method_cannot_be_made_into_a_policy() -> None
         name = "unfinished"
 
     with pytest.raises(TypeError, match=r"abstract method '?order"):
-        Unfinished(PolicySettings(), chance("unfinished"))
+        Unfinished(PolicySettings(), chance("unfinished"))  # type: ignore[abstract]

@@ -1,4 +1,4 @@
-"""A policy whose moves bring about the next round must come to rest: the moment has to end."""
+"""A policy whose moves bring about the next pass must come to rest: the moment has to end."""
 
 import random
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ from tests.fixtures.planned import on_one_machine
 
 
 class ToAndFro(Plans, Policy):
-    """Starts a job a round; from second 5 on job 0 gets a CPU less, then one more, and so on.
+    """Starts a job a pass; from second 5 on job 0 gets a CPU less, then one more, and so on.
 
-    That goes on for `times` rounds, and for as long as somebody waits.
+    That goes on for `times` passes, and for as long as somebody waits.
     """
 
     name = "to_and_fro"
@@ -26,7 +26,7 @@ class ToAndFro(Plans, Policy):
         self._times = times
 
     def plan(self, queue: Queue, view: SiteView) -> Iterator[Move]:
-        """Every shrink brings about another round."""
+        """Every shrink brings about another pass."""
         if view.now >= 5.0 and (self._times or len(queue.jobs) > 1):
             self._times = max(0, self._times - 1)
             for job in list(view.running_on(0)):

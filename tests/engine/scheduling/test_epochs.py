@@ -1,4 +1,4 @@
-"""When a waiting job is decided: at once, in line, or a decision epoch after it was kept."""
+"""When a waiting job is decided: at once, in turn, or a decision epoch after a deferral."""
 
 from typing import Any
 
@@ -18,20 +18,20 @@ thorough = settings(
 )
 
 
-class Keeper(Policy):
-    """Keeps every job as often as told, then starts it; writes down when it was asked."""
+class Deferring(Policy):
+    """Defers every job as often as told, then starts it; writes down when it was asked."""
 
-    name = "keeper"
+    name = "deferring"
     description = "for tests"
 
     def __init__(self, times: int, max_defer_s: float = float("inf")) -> None:
-        super().__init__(PolicySettings(), chance("keeper"))
+        super().__init__(PolicySettings(), chance("deferring"))
         self.times = times
         self.max_defer_s = max_defer_s
         self.asked: list[tuple[float, int]] = []
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        """Keep the first times, then start."""
+        """Defer the first times, then start."""
         self.asked.append((view.now, job.number))
         before = sum(1 for _, number in self.asked if number == job.number)
         if before <= self.times:
@@ -45,9 +45,9 @@ def test_a_kept_job_is_asked_again_an_epoch_later_though_machines_free_in_betwee
         [Session(0, 0.0, 500.0), Session(1, 0.0, 900.0), Session(1, 950.0, 990.0)],
         Rules(reconsider_s=1800.0), end_s=5 * HOUR_S,
     )  # fmt: skip
-    keeper = Keeper(2)
-    Play(campus, [keeper])
-    assert [time_s for time_s, _ in keeper.asked] == [100.0, 1900.0, 3700.0]
+    deferring = Deferring(2)
+    Play(campus, [deferring])
+    assert [time_s for time_s, _ in deferring.asked] == [100.0, 1900.0, 3700.0]
 
 
 def test_each_kept_job_has_an_epoch_of_its_own() -> None:
@@ -55,9 +55,9 @@ def test_each_kept_job_has_an_epoch_of_its_own() -> None:
         [0] * 3, [Work(0.0, 60.0), Work(700.0, 60.0)], rules=Rules(reconsider_s=1800.0),
         end_s=5 * HOUR_S,
     )  # fmt: skip
-    keeper = Keeper(1)
-    Play(campus, [keeper])
-    assert keeper.asked == [(0.0, 0), (700.0, 1), (1800.0, 0), (2500.0, 1)]
+    deferring = Deferring(1)
+    Play(campus, [deferring])
+    assert deferring.asked == [(0.0, 0), (700.0, 1), (1800.0, 0), (2500.0, 1)]
 
 
 def test_blocked_jobs_are_decided_in_line_when_a_machine_frees() -> None:
@@ -85,9 +85,9 @@ def test_a_kept_job_that_finds_no_machine_at_its_epoch_waits_in_line() -> None:
         [0], [Work(0.0, 60.0)], [Session(0, 1000.0, 4000.0)], Rules(reconsider_s=1800.0),
         end_s=5 * HOUR_S,
     )  # fmt: skip
-    keeper = Keeper(1)
-    play = Play(campus, [keeper])
-    assert keeper.asked == [(0.0, 0), (4000.0, 0)]
+    deferring = Deferring(1)
+    play = Play(campus, [deferring])
+    assert deferring.asked == [(0.0, 0), (4000.0, 0)]
     assert [(r.time_s, r.reason) for r in play.rows] == [
         (0.0, "hold"), (1800.0, "no_machine"), (4000.0, "start"),
     ]  # fmt: skip
@@ -95,7 +95,7 @@ def test_a_kept_job_that_finds_no_machine_at_its_epoch_waits_in_line() -> None:
 
 def test_the_guard_ends_a_hold_exactly_at_its_bound() -> None:
     campus = make_campus([0], [Work(0.0, 60.0)], rules=Rules(reconsider_s=1000.0), end_s=9000.0)
-    play = Play(campus, [Keeper(99, max_defer_s=2500.0)])
+    play = Play(campus, [Deferring(99, max_defer_s=2500.0)])
     assert [(r.time_s, r.reason) for r in play.rows] == [(0.0, "hold"), (2500.0, "guard")]
     assert play.report["defer_s"]["max"] == 2500.0
 
@@ -105,10 +105,10 @@ def test_the_guard_ends_a_hold_exactly_at_its_bound() -> None:
 def test_no_job_is_held_longer_than_the_guard_allows(campus: Campus, most: float) -> None:
     dither = Dither(PolicySettings(), chance("dither"))
     dither.max_defer_s = most
-    for policy in (dither, bandit(max_defer_s=most), Keeper(10**6, most)):
-        held = Play(campus, [policy]).report["defer_s"]["max"]
-        assert held <= max(most, 0.0) + 1e-6
-        assert most >= SHORTEST_DEFERRAL_S or held == 0.0
+    for policy in (dither, bandit(max_defer_s=most), Deferring(10**6, most)):
+        deferred_s = Play(campus, [policy]).report["defer_s"]["max"]
+        assert deferred_s <= max(most, 0.0) + 1e-6
+        assert most >= SHORTEST_DEFERRAL_S or deferred_s == 0.0
 
 
 def test_the_literal_bandit_has_no_guard_and_the_default_has_one() -> None:
@@ -119,7 +119,7 @@ def test_the_literal_bandit_has_no_guard_and_the_default_has_one() -> None:
 @pytest.mark.parametrize("reconsider_s", [600.0, None])
 def test_a_policys_own_epoch_wins_over_the_sites(reconsider_s: float | None) -> None:
     campus = make_campus([0], [Work(0.0, 60.0)], rules=Rules(reconsider_s=1800.0), end_s=9000.0)
-    keeper = Keeper(1)
-    keeper.reconsider_s = reconsider_s
-    Play(campus, [keeper])
-    assert [time_s for time_s, _ in keeper.asked] == [0.0, reconsider_s or 1800.0]
+    deferring = Deferring(1)
+    deferring.reconsider_s = reconsider_s
+    Play(campus, [deferring])
+    assert [time_s for time_s, _ in deferring.asked] == [0.0, reconsider_s or 1800.0]

@@ -137,7 +137,7 @@ def test_best_fit_does_not_give_one_cpu_to_two_jobs_of_a_pass() -> None:
 
 def test_the_starvation_guard_draws_only_where_the_job_fits() -> None:
     class Lazy(Policy):
-        """Keeps every job until it must start."""
+        """Defers every job until it must start."""
 
         name = "lazy"
         description = "for tests"
@@ -164,7 +164,7 @@ def test_who_waits_for_a_wide_machine_keeps_its_place_in_line() -> None:
     for job in (1, 2, 3):
         hand.submit(job, cpus=3)
         assert hand.tick(1.0) == []
-    order = []
+    order: list[int] = []
     for _ in range(3):
         hand.complete(order[-1] if order else 0)
         order += hand.tick(1.0)

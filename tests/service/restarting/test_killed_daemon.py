@@ -86,7 +86,8 @@ def last_snapshot(folder: Path) -> dict[str, Any]:
     """The newest snapshot of a daemon that has stopped."""
     found = SnapshotStore(folder / "state" / "snapshots").load_latest()
     assert found is not None
-    return found[1]
+    state: dict[str, Any] = found[1]
+    return state
 
 
 def state_at(folder: Path, time_s: float) -> bytes:

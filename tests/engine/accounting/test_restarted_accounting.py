@@ -1,4 +1,4 @@
-"""Books that are saved, restored and looked at on the way end as those that never were."""
+"""Statistics that are saved, restored and read on the way end as those that never were."""
 
 import random
 
@@ -11,13 +11,13 @@ from outrider.engine.engine import Engine
 from outrider.engine.state.site import Site
 from outrider.model.events import POWER, Event
 from outrider.simulation.generators.campus import generate_campus
-from tests.fixtures.plays import MAKERS, NoSink, Play, ShadowDecisionLog
+from tests.fixtures.plays import MAKERS, NoActuator, Play, ShadowDecisionLog
 
 
-def books(play: Play) -> Engine:
+def accounting_engine(play: Play) -> Engine:
     """An engine without policies for what happened on a campus."""
     site = Site(play.site.local_time, play.site.cluster_specs)
-    return Engine(site, Accounting(site.local_time), [], NoSink(), ShadowDecisionLog(site))
+    return Engine(site, Accounting(site.local_time), [], NoActuator(), ShadowDecisionLog(site))
 
 
 def saved(engine: Engine) -> bytes:
@@ -26,7 +26,7 @@ def saved(engine: Engine) -> bytes:
 
 
 @pytest.mark.parametrize("metered", [False, True])
-def test_books_that_restart_end_as_those_that_never_did(metered: bool) -> None:
+def test_statistics_that_restart_end_as_those_that_never_did(metered: bool) -> None:
     chance = random.Random(5)
     play = Play(generate_campus(3, machines=40, clusters=4, weeks=2.0), [MAKERS["random_match"]()])
     told: list[Event] = []
@@ -34,7 +34,7 @@ def test_books_that_restart_end_as_those_that_never_did(metered: bool) -> None:
         told.append(event)
         if metered and event[0] > 0.0 and chance.random() < 0.1:
             told.append((event[0], POWER, chance.randrange(20), chance.uniform(20.0, 120.0)))
-    spared, stopped = books(play), books(play)
+    spared, stopped = accounting_engine(play), accounting_engine(play)
     at = 0
     while at < len(told):
         until = at + chance.randrange(1, len(told) // 25)
@@ -43,7 +43,7 @@ def test_books_that_restart_end_as_those_that_never_did(metered: bool) -> None:
         report(stopped.site, stopped.accounting)
         if chance.random() < 0.5:
             state = saved(stopped)
-            stopped = books(play)
+            stopped = accounting_engine(play)
             stopped.restore(msgspec.msgpack.decode(state))
         at = until
     assert saved(stopped) == saved(spared)

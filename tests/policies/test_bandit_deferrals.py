@@ -1,4 +1,4 @@
-"""Equation 4's second and third case: was it right to keep a job queued?"""
+"""Equation 4's second and third case: was it right to defer a job?"""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.fixtures.plays import Play, bandit
 from tests.policies.views import HandView, outcome, waiting_job
 
 
-def kept(policy: Bandit, view: HandView, at_s: float) -> None:
+def deferred(policy: Bandit, view: HandView, at_s: float) -> None:
     """Ask while no cluster is open: nothing but the queue can be chosen."""
     view.now, free = at_s, view.free_n
     view.free_n = [0] * len(free)
@@ -20,19 +20,19 @@ def kept(policy: Bandit, view: HandView, at_s: float) -> None:
 
 
 @pytest.mark.parametrize(("run_s", "reward"), [(3999.0, -1.0), (4000.0, -1.0), (4001.0, 1.0)])
-def test_a_keep_was_wrong_if_a_machine_was_left_alone_long_enough(
+def test_a_deferral_was_wrong_if_a_machine_was_available_long_enough(
     run_s: float, reward: float
 ) -> None:
     policy, view = bandit(), HandView([1], [50.0])
     view.stays = [(500.0, 5000.0)]
-    kept(policy, view, 1000.0)
+    deferred(policy, view, 1000.0)
     view.now = 20_000.0
     assert policy.observe(outcome(0, run_s=run_s), view, True) == [1.0, reward]
 
 
-def test_keeps_not_yet_judged_survive_a_restart() -> None:
+def test_deferrals_not_yet_judged_survive_a_restart() -> None:
     policy, view = bandit(), HandView([1, 1], [50.0] * 2)
-    kept(policy, view, 1000.0)
+    deferred(policy, view, 1000.0)
     again = bandit()
     again.restore(policy.save(view), view)
     view.stays = [(500.0, 6000.0)]
@@ -42,7 +42,9 @@ def test_keeps_not_yet_judged_survive_a_restart() -> None:
 
 
 @pytest.mark.parametrize(("reboot_h", "reward"), [(3.0, 1.0), (5.0, -1.0)])
-def test_in_a_run_a_keep_is_judged_by_owners_and_reboots(reboot_h: float, reward: float) -> None:
+def test_in_a_run_a_deferral_is_judged_by_owners_and_reboots(
+    reboot_h: float, reward: float
+) -> None:
     """At 2 h c0 has disappointed and c1 has an owner: the queue, untried, is the best."""
     sessions = [Session(1, 0.0, 2.5 * HOUR_S)]
     rules = Rules(reboot_s=reboot_h * HOUR_S)
