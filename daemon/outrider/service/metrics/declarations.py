@@ -183,7 +183,9 @@ METRICS: Final[tuple[Metric, ...]] = (
         {"policy": SITE},
     ),
     _counter(
-        "policy_failures_total", "Errors raised by a policy; its turn was skipped.", policy=SITE
+        "policy_failures_total",
+        "Whether a policy raised an error: 1 from then on, for it is asked no more; else 0.",
+        policy=SITE,
     ),
     _counter(
         "placements_refused_total",
