@@ -1,13 +1,16 @@
 """The bounds for judging: what they know, how good they are, and that nothing live can ask."""
 
+import random
 from typing import Any
 
 import pytest
 
-from outrider.api import Policy
+from outrider.api import Choice, Job, Policy, SiteView
 from outrider.api.capabilities import Listens
+from outrider.model.errors import PolicyError
 from outrider.model.events import JOINED
 from outrider.testing.campuses import tiny_campus
+from outrider.testing.conformance import NotConforming
 from outrider.testing.decision_tests import DecisionTests
 from outrider_policies.rules.clairvoyant import Clairvoyant, ClairvoyantSettings
 from outrider_policies.rules.clairvoyant_jobs import ClairvoyantJobs
@@ -118,22 +121,71 @@ def test_clusters_of_unknown_watts_come_last(
     assert chosen == (100 if watts[1] else 0)
 
 
+QUESTIONS = [
+    "test_it_says_what_it_is",
+    "test_every_setting_tells_its_unit_and_purpose",
+    "test_the_same_seed_gives_the_same_ledger",
+    "test_another_policy_in_the_same_run_changes_nothing",
+    "test_every_choice_is_a_free_machine_or_the_queue",
+    "test_it_starts_a_job_that_may_not_be_kept",
+    "test_it_explains_each_job_in_one_sentence",
+]
+
+
+def ask(kind: type[Any], question: str) -> None:
+    """Put a question of the conformance suite; it raises an error if the answer is wrong."""
+    suite = type("Suite", (DecisionTests,), {"policy": kind})
+    getattr(suite(), question)()
+
+
 @pytest.mark.parametrize("kind", BOUNDS)
-@pytest.mark.parametrize(
-    "question",
-    [
-        "test_it_says_what_it_is",
-        "test_every_setting_tells_its_unit_and_purpose",
-        "test_the_same_seed_gives_the_same_ledger",
-        "test_another_policy_in_the_same_run_changes_nothing",
-        "test_every_choice_is_a_free_machine_or_the_queue",
-        "test_it_starts_a_job_that_may_not_be_kept",
-        "test_it_explains_each_job_in_one_sentence",
-    ],
-)
+@pytest.mark.parametrize("question", QUESTIONS)
 def test_a_bound_answers_what_the_suite_asks_of_acting_policies(
     kind: type[Any], question: str
 ) -> None:
     """The suite's other questions are asked in shadow, where there is no oracle, or forbid one."""
-    suite = type("Suite", (DecisionTests,), {"policy": kind})
-    getattr(suite(), question)()
+    ask(kind, question)
+
+
+class Speechless(Clairvoyant):
+    """Explains nothing."""
+
+    api_version = 1
+
+    def explain(self, job: Job, view: SiteView) -> str:
+        return ""
+
+
+class Reckless(Clairvoyant):
+    """Names the first machine, free or not."""
+
+    api_version = 1
+
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
+        return Choice(0, "first", 1.0)
+
+
+class Fickle(Clairvoyant):
+    """Tosses a coin of its own."""
+
+    api_version = 1
+
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
+        machines = [machine for machine in view.free_since if view.is_free(machine)]
+        return Choice(machines[int(random.random() * len(machines))], "whim", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "question", "found"),
+    [
+        (Speechless, "test_it_explains_each_job_in_one_sentence", r"explain\(\) returned ''"),
+        (Reckless, "test_every_choice_is_a_free_machine_or_the_queue", "cannot start there"),
+        (Fickle, "test_the_same_seed_gives_the_same_ledger", "a second run with the same seed"),
+    ],
+)
+def test_a_bound_that_errs_is_found_by_those_questions(
+    kind: type[Any], question: str, found: str
+) -> None:
+    assert question in QUESTIONS
+    with pytest.raises((NotConforming, PolicyError), match=found):
+        ask(kind, question)

@@ -2,8 +2,9 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from copy import copy, deepcopy
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -132,8 +133,9 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
         """The bin of the longest lost run x BINS + that of the age: the key of `Prices`."""
         submitted_s = self._submitted_s.get(job.number)
         if submitted_s is None:
-            submitted_s = view.now if job.submit_s is None else job.submit_s
-            self._submitted_s[job.number] = submitted_s
+            submitted_s = self._submitted_s[job.number] = (
+                view.now if job.submit_s is None else job.submit_s
+            )
         lost = bisect_right(_EDGES, job.consumed_s)
         return lost * BINS + bisect_right(_EDGES, view.now - submitted_s)
 
@@ -229,7 +231,7 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
 
     def scores(self, key: Any, view: SiteView) -> dict[str, float]:
         """Watt-hours per completion, on the best machines of each cluster."""
-        ranked = self.evaluate_group(key, view).ranked_clusters
+        ranked = self._copy_to_look_at().evaluate_group(key, view).ranked_clusters
         return {view.cluster_names[cluster]: price_wh for price_wh, cluster in ranked}
 
     def predict(self, job: Job, machine: int, view: SiteView) -> Prediction | None:
@@ -242,8 +244,17 @@ class Survival(Groups, Learns, Listens, Predicts, Policy[SurvivalSettings]):
 
     def explain(self, job: Job, view: SiteView) -> str:
         """What it lost, what its chances are, and what a completion costs against its worth."""
-        offer = self.evaluate_group(self.group_key(job, view), view)
-        return why(job, offer, self.worth_wh(job, view), view)
+        looked = self._copy_to_look_at()
+        offer = looked.evaluate_group(looked.group_key(job, view), view)
+        return why(job, offer, looked.worth_wh(job, view), view)
+
+    def _copy_to_look_at(self) -> Self:
+        """One that knows the same: to price and to close hours there changes nothing here."""
+        looked = copy(self)
+        looked._hosts, looked._jobs = deepcopy(self._hosts), deepcopy(self._jobs)
+        looked._completed_s, looked._removed_s = self._completed_s.copy(), self._removed_s.copy()
+        looked._submitted_s = self._submitted_s.copy()
+        return looked
 
     def learned(self, view: SiteView) -> dict[str, Any]:
         """Log-ins per machine and hour to be expected on a weekday, by cluster and hour."""

@@ -15,7 +15,13 @@ from outrider.service.web.shapes.values import Count, Mode, Unknown
 class SiteUtility(Struct):
     """What lets a broker tell whether to send work here."""
 
-    free_machines: Count
+    free_machines: Annotated[
+        Count,
+        Meta(
+            description="Machines on which a job may start now: open, with a CPU left, awake or "
+            "asleep. The status shows as `free` only those on which nothing runs."
+        ),
+    ]
     queued_jobs: Count
     mean_wait_s: Unknown
     fairness: Unknown
