@@ -16,7 +16,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.utils import floatToGoString
 
-from outrider.service.metrics.declarations import Kind, Metric
+from outrider.service.metrics.declarations.metric import Kind, Metric
 from outrider.service.metrics.series import LabelValues, Observations
 from outrider.service.metrics.store import Snapshot
 
