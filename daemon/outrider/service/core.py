@@ -14,7 +14,7 @@ from outrider.api.adapter import Batch
 from outrider.engine import Engine, EventMerger
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.distribution import DECISION_BOUNDS_S, Distribution
-from outrider.engine.ingest.event_merger import EventKey
+from outrider.engine.ingest.event_merger import EventIdentity
 from outrider.engine.ingest.set_aside import FAULT, FIRST_S, LAST_S
 from outrider.engine.state.site import Site
 from outrider.ledger.records import TIMEZONE_KEY, Entry, SetAsideRecord
@@ -36,7 +36,7 @@ MALFORMED = "malformed"
 """Why an event that no adapter should have made is rejected."""
 CLOCK_EVERY_S: Final = 10.0
 """While nothing happens the clock moves on in steps of at least this: each is a row in the journal,
-some 45 bytes, so that a day without any event takes 0.4 MB."""
+27 bytes, so that a day without any event takes 0.23 MB."""
 _AT_ONCE: Final = 10_000
 
 
@@ -87,7 +87,7 @@ class Core:
             self._time_pass, self._estimator,
         )  # fmt: skip
         self._pseudonyms = pseudonyms
-        self.unrepaired: list[EventKey | None] = []
+        self.unrepaired: list[EventIdentity | None] = []
         self._inputs: list[tuple[str, NamedEvent]] = []
 
     @property
@@ -149,17 +149,17 @@ class Core:
         if events:
             self._inputs.extend((label, event) for event in events)
             self._arrive(label, events)
-        mark_s = None if until_s is None else self.merger.hear(label, until_s)
-        if mark_s is None and source.up and self._clock_is_due():
-            mark_s = self.merger.mark_s
-        if mark_s is None:
+        watermark_s = None if until_s is None else self.merger.note_seen(label, until_s)
+        if watermark_s is None and source.up and self._clock_is_due():
+            watermark_s = self.merger.watermark_s
+        if watermark_s is None:
             return GuardedFeed(self.merger, self.engine, self.unrepaired)
-        self._inputs.append((label, (mark_s, TICK, label, None)))
-        return GuardedFeed(self.merger, self.engine, self.unrepaired, mark_s)
+        self._inputs.append((label, (watermark_s, TICK, label, None)))
+        return GuardedFeed(self.merger, self.engine, self.unrepaired, watermark_s)
 
     def _clock_is_due(self) -> bool:
         """Whether nothing has happened for so long that the clock moves on by itself."""
-        return not self.engine.silent and self.merger.mark_s >= self.site.now + CLOCK_EVERY_S
+        return not self.engine.silent and self.merger.watermark_s >= self.site.now + CLOCK_EVERY_S
 
     def _arrive(self, label: str, events: Sequence[NamedEvent]) -> None:
         if self.merger.now == -inf:  # until the first one is applied, an earlier one may come

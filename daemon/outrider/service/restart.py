@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import structlog
 
-from outrider.engine.ingest.event_merger import EventKey
+from outrider.engine.ingest.event_merger import EventIdentity
 from outrider.ledger import Journal
 from outrider.model.errors import LedgerError
 from outrider.service.core import Core
@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 
 def bring_up(
-    make: Callable[[], Core], recording: Recording, left_out: Iterable[EventKey] = ()
+    make: Callable[[], Core], recording: Recording, left_out: Iterable[EventIdentity] = ()
 ) -> tuple[Core, dict[str, Any], list[str]]:
     """A core in the state in which the journal ends.
 
