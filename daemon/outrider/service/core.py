@@ -1,4 +1,4 @@
-"""The heart of the daemon, without I/O: engine, intake and what a journal entry is made of.
+"""The core of the daemon, without I/O: engine, event merger, and the making of journal entries.
 
 Adapters' batches go in, journal entries come out. The same object, fed the same inputs from the
 journal, ends in the same state: that is how a restart works, and how it is tested.
@@ -92,7 +92,7 @@ class Core:
 
     @property
     def input_age_s(self) -> float:
-        """How old the newest information of the source that is furthest behind is."""
+        """Age of the newest information, in seconds, of the source that is furthest behind."""
         return max((source.age_s for source in self.sources.values()), default=0.0)
 
     @property
@@ -107,7 +107,7 @@ class Core:
         return self.policies_without_runner | failed
 
     def notes(self) -> list[str]:
-        """What the person on call should know of the plugins and of ourselves."""
+        """Failures of plugins and of Outrider itself that an operator should know, as sentences."""
         broken = [plugin.broken for plugin in self._guarded]
         if self._estimator is not None:
             broken.append(self._estimator.broken)
@@ -136,7 +136,7 @@ class Core:
             until_s: everything of this adapter up to this time has been seen, or None.
         """
         source = self.sources[label]
-        source.hear(batch.age_s, batch.note, self.config.stale_after_s)
+        source.note_batch(batch.age_s, batch.note, self.config.stale_after_s)
         source.rejected.update(batch.rejected)
         source.ignored.update(batch.ignored)
         events = batch.events
@@ -199,13 +199,13 @@ class Core:
         return made
 
     def past(self, until_s: float) -> GuardedFeed:
-        """What is left of the past once every source has told it; hand it to `step`."""
+        """The history that has not entered the engine yet, up to a time; hand it to `step`."""
         return GuardedFeed(self.merger, self.engine, self.unrepaired, until_s, moves_clock=False)
 
     def begin(self) -> None:
-        """The past is told: from now on everything counts and is decided.
+        """History has been read: from now on everything counts and is decided.
 
-        Nothing of the past is recorded; a snapshot must follow, or a restart tells it again.
+        History is not recorded; a snapshot must follow, or a restart reads it again.
         """
         self.engine.begin(self.site.now)
         self.merger.begin()
@@ -218,7 +218,7 @@ class Core:
     # -- restart ------------------------------------------------------------------------------
 
     def refeed(self, rows: Iterable[tuple[int, str, NamedEvent]]) -> int:
-        """Feed what the journal holds since the snapshot; its decisions are recorded already."""
+        """Feed inputs of the journal again and record no decisions; returns how many inputs."""
         self.decision_log.replaying = True
         n = 0
         for _, label, event in rows:
@@ -234,7 +234,7 @@ class Core:
         return n
 
     def recall_records(self, label: str, counted: list[dict[str, int]] | None) -> None:
-        """Rejected and ignored records are no inputs: their counts come from the journal's meta."""
+        """Restore the counts of rejected and ignored records, which the journal keeps apart."""
         if counted is not None and label in self.sources:
             source = self.sources[label]
             source.rejected, source.ignored = Counter(counted[0]), Counter(counted[1])
@@ -255,7 +255,7 @@ class Core:
         return restore_state(saved, self.merger, self.engine, self.decision_log)
 
     def succeed(self, old: "Core", kept: Iterable[str]) -> None:
-        """Take over from a core what `save` does not hold; `kept` are the unchanged sources."""
+        """Take over what `save` does not hold from another core; `kept` are unchanged sources."""
         self.pass_times = old.pass_times
         self.sources |= {label: old.sources[label] for label in kept}
         for label in self.sources.keys() & old.sources.keys():

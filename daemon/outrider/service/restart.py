@@ -1,4 +1,4 @@
-"""Where a core comes from after a restart, or after a fault that left its state in doubt."""
+"""Bringing a core to where the journal ends: after a restart, or with its state in doubt."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -75,7 +75,7 @@ def recall(core: Core, recording: Recording) -> tuple[dict[str, Any], list[str]]
             notes.append(f"policies that start afresh: {', '.join(fresh)}")
     with Journal(recording.path, read_only=True) as journal:
         recording.fed = core.refeed(journal.inputs_after(seq))
-        # without a snapshot or a row the past was never told to its end: it is told again
+        # without a snapshot or a row, history was not read to its end: it is read again
         cursors = {} if recording.is_new else {n: journal.cursor(n) for n in core.sources}
         for label in core.sources:
             core.recall_records(label, journal.meta(f"records:{label}"))

@@ -211,7 +211,7 @@ class EventMerger:
         self.newly_set_aside[-1].detail += detail
 
     def begin(self) -> None:
-        """The past is told: count from now on."""
+        """History has been read: count from now on."""
         for counts in self.counts.values():
             counts.clear()
         self.duplicates.clear()

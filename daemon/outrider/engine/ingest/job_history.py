@@ -1,4 +1,4 @@
-"""What was heard of one job, and whether the next thing heard of it was told before.
+"""What is known of one job, and whether the next event about it was told before.
 
 The same record reaches the daemon twice when a log is read again after a rotation or when two
 logs tell of the same job, one of them with a coarser clock. On the other hand a job can really
@@ -51,7 +51,7 @@ class JobHistory:
         self._retold = 0
 
     def add(self, key: EventKey) -> None:
-        """It happened."""
+        """Note an event that happened."""
         if self._retold == len(self._history):
             self._retold += 1
         self._history.append(key)
@@ -61,7 +61,7 @@ class JobHistory:
         return key[1] >= self._history[-1][1] and key not in self._history
 
     def was_told(self, key: EventKey, possible: bool) -> bool:
-        """Whether this was told before; `possible`: it could happen in the present state."""
+        """Whether an event was told before; `possible`: it could happen in the present state."""
         history = self._history
         if not history or (possible and key[1] > history[-1][1]):
             return False  # by far the most common: the next thing, later than all before

@@ -1,4 +1,4 @@
-"""The jobs that sources have named: their numbers, what each goes by, and who has ended."""
+"""The jobs that sources have named: their numbers, their unique names, and those that ended."""
 
 from collections import OrderedDict
 from typing import Any, Final
@@ -75,7 +75,7 @@ class JobRegistry:
         raise NotApplicableError(AFTER_END)
 
     def _was_told_of_ended(self, own: str, kind: int, key: EventKey) -> bool:
-        """Whether this was told before of a job that has ended; a submission apart, it now was."""
+        """Whether this was told before of a job that has ended; notes it, unless a submission."""
         history = JobHistory.unpack(self._ended[own])
         told = history.was_told(key, is_possible(kind, GONE))
         if not told:
@@ -86,7 +86,7 @@ class JobRegistry:
         return told
 
     def submit(self, name: str, spec: JobSpec, key: EventKey, time_s: float) -> JobHistory:
-        """A job that nobody knew is submitted; one of its name that has ended is another."""
+        """A new job is submitted; an ended one of the same name is another job."""
         own = self._reused.at(name, key[1])
         if own in self._ended:  # the batch system began to count anew
             own = self._reused.use_again(name, own, time_s)
@@ -100,7 +100,7 @@ class JobRegistry:
         return history
 
     def end(self, name: str, history: JobHistory) -> None:
-        """A job is gone. Its history is kept, for its records may be told again."""
+        """A job has left the site. Its history is kept, for its records may be read again."""
         del self.jobs[name]
         self._ended[self.names[history.number]] = history.pack()
         if len(self._ended) > ENDED_REMEMBERED:

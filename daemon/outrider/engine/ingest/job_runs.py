@@ -48,7 +48,7 @@ class JobRuns:
         return before
 
     def start_delayed(self, name: str, history: JobHistory) -> list[Event]:
-        """If the job's start is delayed, it happens now: more is told of the job."""
+        """If the job's start is delayed it happens now, for a later event of the job has come."""
         if not self.is_delayed(name, history):
             return []
         return self._begin_delayed((history.machine, history.slot))

@@ -90,7 +90,7 @@ class JobTransitions:
     def _of_lost_run(
         self, time_s: float, kind: int, name: str, history: JobHistory, lost: LostRun
     ) -> list[Event]:
-        """What is told of a run that was taken to be over: its end, or that it went on."""
+        """An event about a run that was taken to be over: its end, or that it went on."""
         if kind == ev.EVICTED:
             return []
         if kind == ev.COMPLETED:

@@ -1,4 +1,4 @@
-"""What Prometheus is told: each metric declared once, its values taken at a scrape.
+"""The metrics: each declared once, its values taken at a scrape.
 
 Here is what needs nothing of the daemon; `exporter` takes the values from its core.
 """

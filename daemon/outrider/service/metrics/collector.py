@@ -1,4 +1,4 @@
-"""A snapshot of our values as the client library's metric families."""
+"""A snapshot of the values as the client library's metric families."""
 
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
