@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from outrider.service.metrics.declarations import METRICS, Kind, Metric
+from outrider.service.metrics.declarations import METRICS
+from outrider.service.metrics.declarations.metric import Kind, Metric
 
 COUNTING = frozenset({"rate", "irate", "increase"})
 """They take a fall for a restart, so they are for what never falls."""

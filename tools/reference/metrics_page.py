@@ -1,11 +1,12 @@
 """The reference page of all metrics, made from their declarations."""
 
-from outrider.service.metrics.declarations import METRICS, SITE, Metric
+from outrider.service.metrics.declarations import METRICS
+from outrider.service.metrics.declarations.metric import SITE, Metric
 
 _HEAD = """\
 # Metrics
 
-<!-- Made by `make docs` from daemon/outrider/service/metrics/declarations.py. -->
+<!-- Made by `make docs` from daemon/outrider/service/metrics/declarations. -->
 
 `GET /metrics` gives the classic text format, or OpenMetrics to those who ask for it; the Prometheus
 client library chooses and writes them. Every series below exists from the start, for all label

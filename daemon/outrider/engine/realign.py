@@ -1,7 +1,7 @@
-"""After a fault of our own: everything that is derived is counted anew from what is known.
+"""After a fault of Outrider itself: everything that is derived is counted anew from what is known.
 
 An event that raised half way may have left a machine's CPUs taken by nobody, or a job in two
-queues. What is known for certain is who the jobs are, where they run and what each machine is;
+queues. What is known for certain is which jobs there are, where they run and what each machine is;
 all else follows from that and is rebuilt here. It costs a walk over jobs and machines, and it is
 called only when an error was raised, so the path of an event pays nothing for it.
 """
@@ -35,7 +35,7 @@ def realign(
         site.index_runs()
     _count_work(site, accounting)
     for runner in runners:
-        _line_up(site, runner)
+        _align_queue(site, runner)
 
 
 def _holds_cpus(job: Job) -> bool:
@@ -43,7 +43,7 @@ def _holds_cpus(job: Job) -> bool:
 
 
 def _count_machines(site: Site) -> None:
-    """CPUs in use, who is a member of which cluster, and which machines are free."""
+    """CPUs in use, the machines of each cluster, and which machines are free."""
     busy: Counter[int] = Counter()
     for job in site.jobs.values():
         if _holds_cpus(job):
@@ -85,7 +85,7 @@ def _count_work(site: Site, accounting: Accounting) -> None:
         )
 
 
-def _line_up(site: Site, runner: PolicyRunner) -> None:
+def _align_queue(site: Site, runner: PolicyRunner) -> None:
     """Each queue holds exactly the pending jobs, and only runs that go on are remembered."""
     if runner.broken:
         return

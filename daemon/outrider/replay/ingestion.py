@@ -1,6 +1,6 @@
-"""What logs tell of a site: several files, merged by time, through intake and engine to a report.
+"""What logs tell of a site: several files, merged by time, through the engine to a report.
 
-Nobody decides here and nothing is acted on: it is the accounting alone, on what really happened.
+There are no policies here and nothing is acted on: it is the accounting alone, on what happened.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ LATENESS_S: Final = 5.0
 """How much out of order a log may be and still be put in order; later events come as they come."""
 
 
-class NoRecorder:
+class NoDecisionLog:
     """An engine without runners decides nothing; nothing is to be recorded."""
 
     def decided(self, decision: Decision, /) -> None:
@@ -38,7 +38,7 @@ class NoRecorder:
         self, policy: str, job: Job, ending: str, reason: str, run_s: float,
         reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
-        """No runner, nobody to tell."""
+        """No runner, no outcome."""
 
 
 class EventsHash:
@@ -77,8 +77,8 @@ class EventsHash:
         return digest.hexdigest()
 
 
-class _WatchedTracker(Normaliser):
-    """A tracker that says which events were news."""
+class _WatchedNormaliser(Normaliser):
+    """A normaliser that says which events were no duplicates."""
 
     def __init__(
         self, describe: Callable[[str], MachineSpec], news: Callable[[NamedEvent], None]
@@ -105,7 +105,7 @@ def inferred_machine(name: str) -> MachineSpec:
 
 
 class Ingestion:
-    """Files on their way through the intake into an engine without runners.
+    """Files on their way through the event merger into an engine without runners.
 
     Args:
         files: read from their beginning; their paths must differ.
@@ -122,11 +122,11 @@ class Ingestion:
         self.last_s = -inf
         self.hash = EventsHash()
         self.merger = EventMerger(self._files, describe)
-        self.merger.normaliser = _WatchedTracker(describe, self._count)
+        self.merger.normaliser = _WatchedNormaliser(describe, self._count)
         utc = ZoneTime("UTC")
         self.site = Site(utc, [])
         self.accounting = Accounting(utc, exact=True)
-        self.engine = Engine(self.site, self.accounting, [], self.merger, NoRecorder())
+        self.engine = Engine(self.site, self.accounting, [], self.merger, NoDecisionLog())
 
     def _count(self, event: NamedEvent) -> None:
         self.first_s = min(self.first_s, event[0])

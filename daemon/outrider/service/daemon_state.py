@@ -49,8 +49,9 @@ class DaemonState:
         lock: held by whoever changes the core, or replaces it.
         levers: work what is decided; None in a mode that never acts.
         cursors: where each adapter goes on reading, by label.
-        past_told: set once every source has told its past; only then anything is recorded.
-        sources_told: labels of the sources that have.
+        history_read: set once the history of every source has been read; only then anything is
+            recorded.
+        sources_with_history_read: labels of the sources whose history has been read.
         batch_in_core: label of the adapter whose batch has entered the core and is not submitted to
             the ledger yet; None: there is none.
 
@@ -62,8 +63,8 @@ class DaemonState:
         self.loaded = loaded
         self.recording = recording
         self.lock = asyncio.Lock()
-        self.past_told = asyncio.Event()
-        self.sources_told: set[str] = set()
+        self.history_read = asyncio.Event()
+        self.sources_with_history_read: set[str] = set()
         self.batch_in_core: str | None = None
         self.adapters = make_adapters(loaded, {})
         self.levers = make_lever_runner(loaded, self.adapters)
@@ -103,7 +104,7 @@ class DaemonState:
         Returns:
             Whether one was written.
         """
-        if self.batch_in_core is not None or self.core.unrepaired or not self.past_told.is_set():
+        if self.batch_in_core is not None or self.core.unrepaired or not self.history_read.is_set():
             return False
         went_well = await self.recording.snapshot(self.core)
         self.log_lost_policies()  # a policy may fail at being saved

@@ -15,7 +15,7 @@ from math import inf
 import structlog
 
 from outrider.engine import Engine, EventMerger
-from outrider.engine.ingest.event_merger import EventKey
+from outrider.engine.ingest.event_merger import EventIdentity
 from outrider.model.events import Event
 
 log = structlog.get_logger()
@@ -32,7 +32,7 @@ class GuardedFeed:
     """
 
     def __init__(
-        self, merger: EventMerger, engine: Engine, unrepaired: list[EventKey | None],
+        self, merger: EventMerger, engine: Engine, unrepaired: list[EventIdentity | None],
         watermark_s: float = -inf, moves_clock: bool = True,
     ) -> None:  # fmt: skip
         self._merger = merger

@@ -1,4 +1,4 @@
-"""Guards around plugins that are no policies: an estimator, a time utility function.
+"""Guards around plugins other than policies: estimators and time utility functions.
 
 Policies are guarded by their runner (`outrider.engine.scheduling.policy_runner`). These two are
 asked in the middle of an event or of a report, and there is always an answer that does without
@@ -18,7 +18,7 @@ from outrider.model.utility import DEFAULT_UTILITIES, Seconds, TimeUtility, util
 
 
 class GuardedEstimator(RunTimeEstimator):
-    """An estimator that has no opinion any more once it has failed.
+    """An estimator that gives no more estimates once it has failed.
 
     Args:
         estimator: of a plugin.
@@ -33,14 +33,14 @@ class GuardedEstimator(RunTimeEstimator):
         self._estimator = estimator
 
     def estimate(self, spec: JobSpec, now: float) -> RunTimeEstimate | None:
-        """What the plugin says, if it can be true; else None: what the user said counts."""
+        """The plugin's estimate if it is possible, else None: then the user's request counts."""
         if self.broken:
             return None
         try:
             said = self._estimator.estimate(spec, now)
             if said is not None and not (isfinite(said.median_s) and said.median_s >= 0.0):
                 raise ValueError(f"estimated {said.median_s!r} s: right would be seconds >= 0")
-        except Exception as error:  # noqa: BLE001 - a stranger's code
+        except Exception as error:  # noqa: BLE001 - a plugin's code
             self._fail(error)
             return None
         return said
@@ -50,14 +50,14 @@ class GuardedEstimator(RunTimeEstimator):
         if not self.broken:
             try:
                 self._estimator.learn(job, run_s, now)
-            except Exception as error:  # noqa: BLE001 - a stranger's code
+            except Exception as error:  # noqa: BLE001 - a plugin's code
                 self._fail(error)
 
     def save(self) -> dict[str, Any]:
         """What the plugin learned; nothing if it fails at saying it."""
         try:
             return self._estimator.save()
-        except Exception as error:  # noqa: BLE001 - a stranger's code
+        except Exception as error:  # noqa: BLE001 - a plugin's code
             self._fail(error)
             return {}
 
@@ -67,7 +67,7 @@ class GuardedEstimator(RunTimeEstimator):
             self._estimator.restore(saved)
         except ValueError:
             raise
-        except Exception as error:  # noqa: BLE001 - a stranger's code
+        except Exception as error:  # noqa: BLE001 - a plugin's code
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
@@ -83,7 +83,7 @@ class GuardedUtility:
 
     Args:
         plugin: a function that does not come with Outrider.
-        job_class: whose it is.
+        job_class: the class of jobs that it is for.
 
     Attributes:
         broken: the error after which it was not asked again; empty: none.
@@ -101,7 +101,7 @@ class GuardedUtility:
                 said = np.asarray(self._plugin.unit(turnaround_s, ideal_s), dtype=float)
                 if said.shape != np.shape(turnaround_s):
                     raise ValueError(f"shape {said.shape}, right: {np.shape(turnaround_s)}")
-            except Exception as error:  # noqa: BLE001 - a stranger's code
+            except Exception as error:  # noqa: BLE001 - a plugin's code
                 name = type(self._plugin).__name__
                 self.broken = (
                     f'utility "{name}" failed: {type(error).__name__}: {error}; the default of '

@@ -20,7 +20,7 @@ _FIRST_SNAPSHOT_S: Final = 10.0
 async def keep_ledger(state: DaemonState) -> None:
     """Write snapshots and remove what is older than the retention, for ever."""
     pruned = time.monotonic()
-    # what had to be fed again must not be fed a third time, should we be killed soon
+    # should the daemon be killed soon, as many inputs need not be fed again
     pause_s = 0.0 if state.recording.fed > _MANY_FED else _FIRST_SNAPSHOT_S
     while True:
         await asyncio.sleep(min(pause_s, state.loaded.config.snapshot_every_s))

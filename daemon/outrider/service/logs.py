@@ -31,7 +31,7 @@ _LOGFMT = structlog.processors.LogfmtRenderer(key_order=["mode"], drop_missing=T
 
 
 class Mode:
-    """The mode the daemon is in. One holder, shared: who changes it changes every line after.
+    """The mode the daemon is in, shared: a change shows in every later line.
 
     Attributes:
         name: one of `outrider.model.decisions.MODES`.

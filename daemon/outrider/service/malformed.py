@@ -1,4 +1,4 @@
-"""The shape an event must have before it may enter the engine: an adapter is a stranger's code.
+"""The shape that an event must have before it may enter the engine: adapters are plugins.
 
 What passes here can be written into the journal and read back; whether it can be *applied* is
 another question (`outrider.engine.ingest.set_aside`).

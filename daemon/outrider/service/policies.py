@@ -56,7 +56,7 @@ def _runner(loaded: LoadedConfig, name: str, given: Mapping[str, Any]) -> Policy
         return PolicyRunner(policy, False, config.reconsider_s, strict=False, discipline=discipline)
     except OutriderError:
         raise
-    except Exception as error:  # it reads what the policy declares: a stranger's code
+    except Exception as error:  # it reads what the policy declares: a plugin's code
         what = f"{type(error).__name__}: {error}"
         raise PluginError(f'{where}: policy "{name}" fails while it is made: {what}') from error
 

@@ -64,7 +64,7 @@ class Pumps:
                 problem = "the source ended"
             except Exception as error:  # a plugin's fault must not end the daemon
                 if state.batch_in_core == label:
-                    raise  # but this is one of our own, and the core is in doubt
+                    raise  # but this error is Outrider's own, and the core is half way
                 problem = str(error)
                 if not isinstance(error, OutriderError):
                     log.exception("fail_source", adapter=label)
@@ -72,7 +72,7 @@ class Pumps:
             state.core.sources[label].lose(problem)
             state.core.merger.excuse(label)
             log.warning("close_source", adapter=label, reason=problem, again_in_s=backoff_s)
-            await self._wait_for_past(label)
+            await self._wait_for_history(label)
             await asyncio.sleep(backoff_s)
             backoff_s = min(2 * backoff_s, _LONGEST_BACKOFF_S)
 
@@ -80,7 +80,7 @@ class Pumps:
         """One batch: through the core in slices, then into the ledger as one entry."""
         state = self._state
         if not batch.history:
-            await self._wait_for_past(label)
+            await self._wait_for_history(label)
         async with state.lock:
             core = state.core
             if batch.history and not core.engine.silent:
@@ -90,8 +90,8 @@ class Pumps:
             until_s = seen_until(adapter, batch, time.time())
             state.batch_in_core = label  # and remains so, should this be cut short
             feed = core.take(label, batch, until_s)
-            while core.step(feed, _SLICE_EVENTS):  # noqa: ASYNC110 - it waits for nobody,
-                await asyncio.sleep(0)  # others get their turn between slices
+            while core.step(feed, _SLICE_EVENTS):  # noqa: ASYNC110 - no wait:
+                await asyncio.sleep(0)  # other tasks get their turn between slices
             state.cursors[label] = batch.cursor
             entry = None if core.engine.silent else core.entry(label, batch)
             if entry is not None:
@@ -105,7 +105,7 @@ class Pumps:
                 await self._rebuilder.rebuild()
 
     async def _pass_over(self, label: str, batch: Batch) -> None:
-        """The past of a source that was added while the daemon runs: its totals do not count."""
+        """History of a source that was added while the daemon runs does not count."""
         state = self._state
         note = f"{label}: added while running; what it held by then is passed over"
         if note not in state.view.notes:
@@ -114,27 +114,29 @@ class Pumps:
         state.cursors[label] = batch.cursor
         await state.recording.submit(Entry(cursors={label: batch.cursor}))
 
-    async def _wait_for_past(self, label: str) -> None:
-        """This source has told its past: wait until the others have, too."""
+    async def _wait_for_history(self, label: str) -> None:
+        """The history of this source has been read: wait until that of the others has, too."""
         state = self._state
-        if not state.past_told.is_set():
-            state.sources_told.add(label)
-            state.core.merger.excuse(label)  # the pasts of the others need not pile up meanwhile
-            await self.begin_if_past_told()
-            await state.past_told.wait()
+        if not state.history_read.is_set():
+            state.sources_with_history_read.add(label)
+            state.core.merger.excuse(label)  # or the history of the others would pile up
+            await self.begin_if_history_read()
+            await state.history_read.wait()
 
-    async def begin_if_past_told(self) -> None:
-        """Begin to count, decide and record, if every source has told its past."""
+    async def begin_if_history_read(self) -> None:
+        """Begin to count, decide and record, if the history of every source has been read."""
         state = self._state
         async with state.lock:
-            if state.past_told.is_set() or not state.sources_told.issuperset(state.adapters):
+            if state.history_read.is_set() or not state.sources_with_history_read.issuperset(
+                state.adapters
+            ):
                 return
             past = state.core.past(time.time())
             while state.core.step(past, _SLICE_EVENTS):  # noqa: ASYNC110 - as in `_process`
                 await asyncio.sleep(0)
             state.core.begin()
             state.view.show(state.core)  # metrics that count from now on
-            # a restart that finds no snapshot after this tells the past again
+            # a restart that finds no snapshot after this reads history again
             await state.recording.submit(Entry(cursors=dict(state.cursors)))
-            state.past_told.set()
+            state.history_read.set()
             await state.snapshot()

@@ -90,7 +90,7 @@ class Recording:
                 break
             except LedgerError as error:
                 if not told:
-                    log.error("hold_input", reason=str(error))
+                    log.error("pause_input", reason=str(error))
                 told = True
                 await asyncio.sleep(_RETRY_S)
         future.add_done_callback(self._note_outcome)
@@ -144,7 +144,7 @@ class Recording:
             core.accounting.work_out()  # or the thread and a reader of metrics might do it at once
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(self._saver, self._save, core)
-        except Exception as error:  # noqa: BLE001 - a policy's `save` is a stranger's code
+        except Exception as error:  # noqa: BLE001 - a policy's `save` is a plugin's code
             self.failures += 1
             named = "" if isinstance(error, LedgerError) else f"{type(error).__name__}: "
             log.error("skip_snapshot", reason=f"{named}{error}")
@@ -191,7 +191,7 @@ class Recording:
         }
 
     def close(self, within_s: float = _STOP_S) -> None:
-        """Record what waits and let go of the state directory. Logs what could not be kept."""
+        """Write what waits, then release the state directory. Logs what could not be written."""
         try:
             self._writer.stop(min(within_s, _STOP_S))
         except LedgerError as error:

@@ -43,7 +43,7 @@ async def reload(state: DaemonState, pumps: Pumps, loaded: LoadedConfig) -> None
         state.levers = make_lever_runner(loaded, adapters)
         removed = [pumps.cancel(label) for label in state.adapters.keys() - same.keys()]
         state.loaded, state.adapters = loaded, adapters
-        state.sources_told.intersection_update(same)
+        state.sources_with_history_read.intersection_update(same)
         state.publisher.follow(loaded.config)
         state.replace_core(core)
         state.view.notes = notes
@@ -58,7 +58,7 @@ async def reload(state: DaemonState, pumps: Pumps, loaded: LoadedConfig) -> None
         if label not in state.cursors:
             state.cursors[label] = await asyncio.to_thread(state.recording.cursor, label)
         pumps.start(label)
-    await pumps.begin_if_past_told()  # the source that was waited for may have been removed
+    await pumps.begin_if_history_read()  # the source that was waited for may have been removed
 
 
 def _successor(
@@ -68,7 +68,7 @@ def _successor(
     core = make_core(loaded, adapters, state.recording)
     try:
         fresh = core.restore(state.core.save())
-    except Exception as error:  # policies save and restore: a stranger's code
+    except Exception as error:  # policies save and restore: a plugin's code
         raise ConfigurationError(
             f"{loaded.source}: what was learned does not fit: {type(error).__name__}: {error}"
         ) from error

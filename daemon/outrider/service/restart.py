@@ -1,11 +1,11 @@
-"""Where a core comes from after a restart, or after a fault that left its state in doubt."""
+"""Bringing a core to where the journal ends: after a restart, or with its state in doubt."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import structlog
 
-from outrider.engine.ingest.event_merger import EventKey
+from outrider.engine.ingest.event_merger import EventIdentity
 from outrider.ledger import Journal
 from outrider.model.errors import LedgerError
 from outrider.service.core import Core
@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 
 def bring_up(
-    make: Callable[[], Core], recording: Recording, left_out: Iterable[EventKey] = ()
+    make: Callable[[], Core], recording: Recording, left_out: Iterable[EventIdentity] = ()
 ) -> tuple[Core, dict[str, Any], list[str]]:
     """A core in the state in which the journal ends.
 
@@ -75,7 +75,7 @@ def recall(core: Core, recording: Recording) -> tuple[dict[str, Any], list[str]]
             notes.append(f"policies that start afresh: {', '.join(fresh)}")
     with Journal(recording.path, read_only=True) as journal:
         recording.fed = core.refeed(journal.inputs_after(seq))
-        # without a snapshot or a row the past was never told to its end: it is told again
+        # without a snapshot or a row, history was not read to its end: it is read again
         cursors = {} if recording.is_new else {n: journal.cursor(n) for n in core.sources}
         for label in core.sources:
             core.recall_records(label, journal.meta(f"records:{label}"))

@@ -1,4 +1,4 @@
-"""Telling systemd how the daemon fares: sd_notify(3), without its library."""
+"""Messages to systemd about the state of the daemon: sd_notify(3), without its library."""
 
 import os
 import socket
@@ -9,9 +9,9 @@ from outrider.model.errors import ConfigurationError
 
 
 class ServiceManager:
-    """Who started us and wants to hear of us; nobody, where NOTIFY_SOCKET is not set.
+    """The service manager that started the daemon; without NOTIFY_SOCKET there is none.
 
-    Every method that tells something returns whether it was delivered. A service manager that
+    Every method that sends something returns whether it was delivered. A service manager that
     cannot be reached is no reason to stop, so nothing is raised for it.
 
     Args:

@@ -1,4 +1,4 @@
-"""A line in the log for events that were set aside, and not one for each of thousands."""
+"""Log lines for events that were set aside: at most one a minute for each reason."""
 
 import time
 from collections import Counter
@@ -10,13 +10,13 @@ from outrider.engine.ingest.set_aside import FAULT, REASONS
 from outrider.ledger import SetAsideRecord
 
 QUIET_S = 60.0
-"""A reason is told again after this, with how many there were meanwhile."""
+"""Seconds after which a reason is logged again, with the number of events since."""
 
 log = structlog.get_logger()
 
 
 class SetAsideLog:
-    """Tells of the first event of each reason at once, then at most one line a minute.
+    """Logs the first event of each reason at once, then at most one line a minute.
 
     Args:
         clock: seconds that only ever go on.
@@ -24,22 +24,22 @@ class SetAsideLog:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._untold: Counter[str] = Counter()
-        self._told_at_s: dict[str, float] = {}
+        self._not_logged: Counter[str] = Counter()
+        self._logged_at_s: dict[str, float] = {}
 
     def note(self, events: Iterable[SetAsideRecord]) -> None:
-        """These were set aside."""
+        """Log these events that were set aside, if it is time."""
         for event in events:
-            self._untold[event.reason] += 1
-            told_at_s = self._told_at_s.get(event.reason)
-            if told_at_s is None or self._clock() - told_at_s >= QUIET_S:
-                self._tell(event)
+            self._not_logged[event.reason] += 1
+            logged_at_s = self._logged_at_s.get(event.reason)
+            if logged_at_s is None or self._clock() - logged_at_s >= QUIET_S:
+                self._write(event)
 
-    def _tell(self, event: SetAsideRecord) -> None:
-        self._told_at_s[event.reason] = self._clock()
+    def _write(self, event: SetAsideRecord) -> None:
+        self._logged_at_s[event.reason] = self._clock()
         tell = log.error if event.reason == FAULT else log.warning
         tell(
             "set_aside_event", adapter=event.adapter, kind=event.kind, subject=event.subject,
             reason=event.reason, why=event.detail or REASONS[event.reason],
-            events=self._untold.pop(event.reason),
+            events=self._not_logged.pop(event.reason),
         )  # fmt: skip

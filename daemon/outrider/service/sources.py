@@ -18,8 +18,8 @@ from outrider.service.malformed import is_well_formed
 
 _MOST_AHEAD_S: Final = 3_600.0
 HANGS_AFTER_S: Final = 15.0
-"""An adapter gives a sign of life every few seconds; one that gave none for so long hangs, and what
-is known from it grows old."""
+"""An adapter yields a batch every few seconds, an empty one if nothing happened. One that yields
+none for so long hangs, and the age of its information grows."""
 
 
 class SourceState:
@@ -40,37 +40,39 @@ class SourceState:
         self.lateness_s = lateness_s
         self.note = ""
         self._clock = clock
-        self._told_age_s = 0.0
-        self._heard_at_s = clock()
+        self._said_age_s = 0.0
+        self._batch_at_s = clock()
         self._stale_after_s = 0.0
         self._is_open = False
         self.rejected: Counter[str] = Counter()
         self.ignored: Counter[str] = Counter()
         self.recorded: list[dict[str, int]] = [{}, {}]
 
-    def hear(self, age_s: float, note: str, stale_after_s: float) -> None:
-        """A batch came, of information that is so old; `up` until it is older than the limit."""
-        self._told_age_s, self._heard_at_s, self.note = age_s, self._clock(), note
+    def note_batch(self, age_s: float, note: str, stale_after_s: float) -> None:
+        """A batch came, with information of this age; the source is `up` until that is stale."""
+        self._said_age_s, self._batch_at_s, self.note = age_s, self._clock(), note
         self._stale_after_s, self._is_open = stale_after_s, True
 
     def lose(self, problem: str) -> None:
-        """It cannot be read at present; its age goes on growing."""
+        """The source cannot be read at present; the age of its information grows."""
         self._is_open, self.note = False, problem
 
     @property
     def age_s(self) -> float:
-        """Seconds since the newest information was true: as it said, and grows while it is mute."""
-        mute_s = self._clock() - self._heard_at_s
-        return self._told_age_s + (mute_s if mute_s > HANGS_AFTER_S or not self._is_open else 0.0)
+        """Seconds since the newest information was true; grows while no batch comes."""
+        silent_s = self._clock() - self._batch_at_s
+        return self._said_age_s + (
+            silent_s if silent_s > HANGS_AFTER_S or not self._is_open else 0.0
+        )
 
     @property
     def is_open(self) -> bool:
-        """Whether it can be read at present."""
+        """Whether the source can be read at present."""
         return self._is_open
 
     @property
     def up(self) -> bool:
-        """Whether it can be read, and what it tells is not stale."""
+        """Whether the source can be read and its information is not stale."""
         return self._is_open and self.age_s <= self._stale_after_s
 
 
@@ -122,10 +124,10 @@ async def opened(adapter: Adapter, cursor: Any) -> AsyncIterator[AsyncIterator[B
 
 
 def check_batch(batch: Batch) -> None:
-    """Let a batch pass that can be taken in and recorded. Its events are checked one by one.
+    """Check that a batch can be taken in and recorded. Its events are checked one by one elsewhere.
 
     Raises:
-        PluginError: the adapter made something else; says what.
+        PluginError: it cannot; says what is wrong and what would be right.
     """
     try:
         encode_json(batch.cursor)
@@ -165,6 +167,6 @@ def seen_until(adapter: Adapter, batch: Batch, now_s: float) -> float | None:
     latest_s = max((event[0] for event in batch.events if is_well_formed(event)), default=None)
     if adapter.own_clock:
         return None if latest_s is None else latest_s - adapter.lateness_s
-    # Nothing is seen beyond the present, whatever a garbled date says. Without events it cannot
-    # say, and the others must not wait for it: what it tells later is counted as late.
+    # No source has been seen beyond the present, whatever a garbled date says. One without events
+    # counts as seen until now, or the others would wait for it; its later events may be late.
     return (now_s if latest_s is None else min(latest_s, now_s)) - adapter.lateness_s

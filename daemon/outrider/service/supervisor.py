@@ -55,7 +55,7 @@ class Supervisor:
         if state.recording.is_new:
             state.core.engine.be_silent()
         else:
-            state.past_told.set()
+            state.history_read.set()
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._pumps = Pumps(state, tasks)

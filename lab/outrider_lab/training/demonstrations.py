@@ -16,7 +16,7 @@ from outrider.model.events import REMOVED, TICK, Event
 from outrider.model.localtime import ZoneTime
 from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import RECONSIDER_S, GridRun
-from outrider.replay.ingestion import Ingestion, NoRecorder, inferred_machine
+from outrider.replay.ingestion import Ingestion, NoDecisionLog, inferred_machine
 from outrider.replay.keeping import keep_nothing
 from outrider.replay.log_files import LogFile
 from outrider.replay.recorded_run import RECORDED, RecordedRun
@@ -153,7 +153,7 @@ def _beside_a_record(
     utc = ZoneTime("UTC")
     site = Site(utc, [])
     runner = PolicyRunner(learner, acting=False, reconsider_s=RECONSIDER_S)
-    engine = Engine(site, Accounting(utc), [runner], _NoLaterLooks(merger), NoRecorder())
+    engine = Engine(site, Accounting(utc), [runner], _NoLaterLooks(merger), NoDecisionLog())
     return ShadowedRun(engine, runner, lambda: engine.feed(events()))
 
 

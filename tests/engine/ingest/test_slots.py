@@ -59,9 +59,9 @@ def test_a_held_start_happens_when_its_second_has_passed_though_nothing_else_is_
     live = Live()
     live.tell("log", [*start("1.0", 10.0), *start("2.0", 50.5)])
     live.seen("log", 50.9)
-    assert live.merger.hear("log", 50.95) is None
+    assert live.merger.note_seen("log", 50.95) is None
     assert [e[1] for e in live.out].count(ev.STARTED) == 1
-    assert live.merger.hear("log", 51.0) == 51.0
+    assert live.merger.note_seen("log", 51.0) == 51.0
     live.seen("log", 51.0)
     started = [(e[0], e[2]) for e in live.out if e[1] == ev.STARTED]
     assert started == [(10.0, 0), (50.5, 1)]

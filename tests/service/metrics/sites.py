@@ -8,7 +8,8 @@ from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.parser import text_string_to_metric_families
 
 from outrider.service.metrics import METRICS, MetricStore, expose
-from outrider.service.metrics.declarations import REFUSED, SITE
+from outrider.service.metrics.declarations.daemon import REFUSED
+from outrider.service.metrics.declarations.metric import SITE
 from outrider.service.metrics.store import SERIES_LIMIT
 
 CLASSIC = "text/plain"

@@ -104,7 +104,7 @@ def test_an_input_for_which_there_is_no_room_is_read_again_after_a_stop(tmp_path
             for first in range(1_500, 1_700, 40):
                 site.log.run(range(first, first + 40))
                 time.sleep(0.3)
-            daemon.wait_until("holding back", lambda _: "hold_input" in site.log_text())
+            daemon.wait_until("holding back", lambda _: "pause_input" in site.log_text())
             assert daemon.stop() == 0
             relieve(disk)
             daemon.environ.clear()

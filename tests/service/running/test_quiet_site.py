@@ -104,7 +104,7 @@ def test_one_of_two_sources_that_hangs_holds_the_clock_where_it_was_seen_last() 
 def test_a_source_that_gives_no_sign_of_life_grows_old_and_is_down_in_the_end() -> None:
     clock = SteppedClock()
     source = SourceState("log", "logtail", True, 5.0, clock)
-    source.hear(0.0, "", stale_after_s=300.0)
+    source.note_batch(0.0, "", stale_after_s=300.0)
     clock.now_s += HANGS_AFTER_S / 2
     assert (source.age_s, source.up) == (0.0, True)
     clock.now_s += 250.0

@@ -1,1 +1,1 @@
-"""From what sources say to events: merged by time, named by number, told once, gaps mended."""
+"""From what sources say to events: in the order of time, numbered, without duplicates or gaps."""

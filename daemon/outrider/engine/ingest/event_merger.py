@@ -1,9 +1,8 @@
-"""The live feeder: several sources, out of order, become one stream with ticks.
+"""The live feeder: several sources, out of order, become one stream of events with ticks.
 
-Events wait until every source has been seen up to their time (the watermark). Then they enter
-the engine in the order of time, and ticks fall between time stamps exactly as in replay. All of
-it is driven by arrivals and by watermarks that are written in the journal, so that feeding a
-journal again gives the same stream.
+Events wait until every source has been seen up to their time (the watermark). Then they enter the
+engine in the order of time, with ticks between time stamps as in a replay. Arrivals and watermarks
+are all that it depends on, and both stand in the journal: fed again, they give the same stream.
 """
 
 import heapq
@@ -12,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from math import inf, nextafter
 from typing import Any
 
+from outrider.engine.ingest.arrival_queue import ArrivalQueue
 from outrider.engine.ingest.machine_registry import Complete, Describe, as_told
 from outrider.engine.ingest.normaliser import Normaliser
 from outrider.engine.ingest.set_aside import (
@@ -21,16 +21,18 @@ from outrider.engine.ingest.set_aside import (
     SetAside,
     refuse_impossible,
 )
+from outrider.engine.ingest.tick_schedule import TickSchedule
+from outrider.engine.ingest.watermark import Watermark
 from outrider.model.events import JOB_KINDS, KIND_NAMES, STARTED, TICK, Event, NamedEvent
 
-_LONGEST_AGO = float("-inf")
-
-EventKey = tuple[str, float, int, str]
+EventIdentity = tuple[str, float, int, str]
 """Which event it was: label of its adapter, time_s, kind, subject."""
 
 
 class EventMerger:
-    """Merges sources by time, mends what they tell, and ticks (`outrider.engine.Actuator`).
+    """Merges sources by time, normalises their events, and adds ticks.
+
+    It is also the engine's actuator (`outrider.engine.Actuator`), which starts nothing.
 
     Args:
         sources: labels of the adapters; the slowest of them holds the watermark.
@@ -50,21 +52,19 @@ class EventMerger:
         self, sources: Iterable[str], describe: Describe, complete: Complete = as_told
     ) -> None:
         self.normaliser = Normaliser(describe, complete)
-        self.now = _LONGEST_AGO
+        self.now = -inf
         self.counts: dict[str, Counter[str]] = {label: Counter() for label in sources}
         self.duplicates: Counter[str] = Counter()
         self.late = 0
         self.set_aside = dict.fromkeys(REASONS, 0)
         self.newly_set_aside: list[SetAside] = []
-        self.leave_out: Collection[EventKey] = ()
+        self.leave_out: Collection[EventIdentity] = ()
         self._at_hand: tuple[str, NamedEvent] | None = None
         self._steps: Iterator[Event] = iter(())
-        self._seen = dict.fromkeys(self.counts, _LONGEST_AGO)
-        self._waiting: list[tuple[float, int, int, str, NamedEvent]] = []
-        self._rank = {label: n for n, label in enumerate(self.counts)}
-        self._arrivals = 0
-        self._wakes: list[float] = []
-        self._tick_due = False
+        self._watermark = Watermark(self.counts)
+        self._arrivals = ArrivalQueue(self.counts)
+        self._waiting = self._arrivals.heap
+        self._ticks = TickSchedule()
 
     # -- the actuator -----------------------------------------------------------------------------
 
@@ -74,19 +74,15 @@ class EventMerger:
     def wake_at(self, time_s: float) -> None:
         """Deliver a tick at `time_s`, after all other events of that moment."""
         if time_s <= self.now:
-            self._tick_due = True
+            self._ticks.is_due = True
         else:
-            heapq.heappush(self._wakes, time_s)
+            self._ticks.add(time_s)
 
     # -- sources ------------------------------------------------------------------------------
 
     def arrive(self, source: str, events: Iterable[NamedEvent]) -> None:
         """Events came; they wait for the watermark."""
-        rank = self._rank.setdefault(source, len(self._rank))
-        for event in events:
-            self._arrivals += 1
-            entry = (event[0], rank, self._arrivals, source, event)
-            heapq.heappush(self._waiting, entry)
+        self._arrivals.add(source, events)
 
     def seen(self, source: str, until_s: float) -> Iterator[Event]:
         """A source has been seen up to a time: yields what may enter the engine now.
@@ -94,46 +90,43 @@ class EventMerger:
         The generator must be consumed by the engine itself (`Engine.feed`): ticks depend on what
         the engine asked for while it handled the events before.
         """
-        self._hear(source, until_s)
-        yield from self.advance(self.mark_s)
+        self._watermark.note(source, until_s)
+        yield from self.advance(self.watermark_s)
 
-    def hear(self, source: str, until_s: float) -> float | None:
-        """A source has been seen up to a time: where the watermark, `advance`, should go now.
+    def note_seen(self, source: str, until_s: float) -> float | None:
+        """A source has been seen up to a time.
 
-        None if that would bring nothing forth, neither an event nor a tick.
+        Returns:
+            The watermark for `advance`; None if it would yield neither an event nor a tick.
         """
-        self._hear(source, until_s)
-        mark_s = self.mark_s
+        self._watermark.note(source, until_s)
+        watermark_s = self.watermark_s
         moves = (
-            (bool(self._waiting) and self._waiting[0][0] <= mark_s)
-            or (bool(self._wakes) and self._wakes[0] <= mark_s)
-            or (self._tick_due and self.now <= mark_s)
-            or self.normaliser.settles_at_s <= mark_s
+            (bool(self._waiting) and self._waiting[0][0] <= watermark_s)
+            or self._ticks.next_s(self.now) <= watermark_s
+            or self.normaliser.settles_at_s <= watermark_s
         )
-        return mark_s if moves else None
-
-    def _hear(self, source: str, until_s: float) -> None:
-        self._seen[source] = max(self._seen.get(source, _LONGEST_AGO), until_s)
+        return watermark_s if moves else None
 
     @property
-    def mark_s(self) -> float:
-        """The watermark: every source has been seen up to here."""
-        return min(self._seen.values(), default=_LONGEST_AGO)
+    def watermark_s(self) -> float:
+        """Every source has been seen up to here."""
+        return self._watermark.time_s
 
     def excuse(self, source: str) -> None:
-        """A source is away: until it is heard again the others do not wait for it."""
-        self._seen.pop(source, None)
+        """A source is away: until it is seen again the others do not wait for it."""
+        self._watermark.excuse(source)
 
-    def advance(self, mark_s: float) -> Iterator[Event]:
-        """Yield what may enter the engine once every source was seen up to `mark_s`; as `seen`."""
+    def advance(self, watermark_s: float) -> Iterator[Event]:
+        """As `seen`: yield what may enter the engine up to a watermark."""
         waiting = self._waiting
-        while waiting and waiting[0][0] <= mark_s:
+        while waiting and waiting[0][0] <= watermark_s:
             time_s, _, _, origin, event = waiting[0]  # stays there should a tick before it fail
             yield from self._settled(time_s)
-            yield from self._ticks(time_s)
-            if event[1] == STARTED and self._tick_due:
-                # a start is the batch system's own decision: candidates decide before it, on
-                # what it had before its eyes
+            yield from self._due_ticks(time_s)
+            if event[1] == STARTED and self._ticks.is_due:
+                # a start is the batch system's own decision: the policies in shadow decide before
+                # it, on the state in which it was made
                 yield self._tick()
             heapq.heappop(waiting)
             steps = self._translate(origin, event)
@@ -145,16 +138,16 @@ class EventMerger:
                 self._steps = iter(steps)
                 yield from self._steps
             self._at_hand = None
-        if mark_s > _LONGEST_AGO:
-            yield from self._settled(mark_s)
-            yield from self._ticks(nextafter(mark_s, inf))
+        if watermark_s > -inf:
+            yield from self._settled(watermark_s)
+            yield from self._due_ticks(nextafter(watermark_s, inf))
 
     def _settled(self, time_s: float) -> Iterator[Event]:
-        """What the normaliser held back until a time; a start among it is decided before, too."""
+        """Starts that the normaliser delayed until a time; policies decide before them."""
         due_s = self.normaliser.settles_at_s
         if due_s > time_s or due_s == inf:
             return
-        if self._tick_due:
+        if self._ticks.is_due:
             yield self._tick()
         yield from self.normaliser.settle(time_s)
 
@@ -176,27 +169,20 @@ class EventMerger:
             self.counts.setdefault(origin, Counter())[KIND_NAMES[event[1]]] += 1
         return steps
 
-    def _ticks(self, before_s: float) -> Iterator[Event]:
+    def _due_ticks(self, before_s: float) -> Iterator[Event]:
         """Ticks that fall before a time: one due now, then those asked for earlier."""
-        while True:
-            if self._tick_due and self.now < before_s:
-                yield self._tick()
-            elif self._wakes and self._wakes[0] < before_s:
-                self.now = max(self.now, heapq.heappop(self._wakes))
-                self._tick_due = True
-            else:
-                return
+        while (due_s := self._ticks.next_s(self.now)) < before_s:
+            self.now = max(self.now, due_s)
+            yield self._tick()
 
     def _tick(self) -> Event:
-        """One tick serves all that is due at this moment, as on the virtual site."""
-        self._tick_due = False
-        while self._wakes and self._wakes[0] <= self.now:
-            heapq.heappop(self._wakes)
+        """One tick serves all that is due at this moment, as in the simulation."""
+        self._ticks.take(self.now)
         return self.now, TICK, 0, None
 
-    def reach(self, mark_s: float) -> None:
+    def reach(self, watermark_s: float) -> None:
         """Everything up to a watermark has entered; an older event comes late from now on."""
-        self.now = max(self.now, mark_s)
+        self.now = max(self.now, watermark_s)
 
     # -- what cannot be applied ---------------------------------------------------------------
 
@@ -204,7 +190,7 @@ class EventMerger:
         self.set_aside[event.reason] += 1
         self.newly_set_aside.append(event)
 
-    def give_up(self, error: Exception) -> tuple[EventKey | None, list[Event]]:
+    def give_up(self, error: Exception) -> tuple[EventIdentity | None, list[Event]]:
         """Something failed on the event at hand (or else on a tick): set it aside.
 
         The stream that `advance` gave is over; the caller goes on with another one.
@@ -225,7 +211,7 @@ class EventMerger:
         self.newly_set_aside[-1].detail += detail
 
     def begin(self) -> None:
-        """The past is told: count from now on."""
+        """History has been read: count from now on."""
         for counts in self.counts.values():
             counts.clear()
         self.duplicates.clear()
@@ -244,37 +230,24 @@ class EventMerger:
         """Everything as plain data; events as (time_s, arrival, source, [time, kind, ...])."""
         return {
             "tracker": self.normaliser.save(),
-            "now": None if self.now == _LONGEST_AGO else self.now,
+            "now": None if self.now == -inf else self.now,
             "counts": {label: dict(counts) for label, counts in self.counts.items()},
             "duplicates": dict(self.duplicates),
             "late": self.late,
             "set_aside": self.set_aside,
-            "seen": {k: None if v == _LONGEST_AGO else v for k, v in self._seen.items()},
-            "waiting": [
-                [time_s, n, label, event]
-                for time_s, _, n, label, event in sorted(self._waiting, key=lambda e: e[:3])
-            ],
-            "arrivals": self._arrivals,
-            "wakes": sorted(self._wakes),
-            "tick_due": self._tick_due,
+            "seen": self._watermark.save(),
+            **self._arrivals.save(),
+            **self._ticks.save(),
         }
 
     def restore(self, saved: dict[str, Any], revive: Callable[[list[Any]], NamedEvent]) -> None:
         """Go on from what `save` gave; `revive` rebuilds an event from plain data."""
         self.normaliser.restore(saved["tracker"])
-        self.now = _LONGEST_AGO if saved["now"] is None else saved["now"]
+        self.now = -inf if saved["now"] is None else saved["now"]
         self.counts |= {label: Counter(counts) for label, counts in saved["counts"].items()}
         self.duplicates = Counter(saved["duplicates"])
         self.late = saved["late"]
         self.set_aside |= saved["set_aside"]
-        for label, seen in saved["seen"].items():
-            if label in self._seen and seen is not None:  # who is gone holds nobody up
-                self._seen[label] = seen
-        self._waiting = [
-            (t, self._rank.get(label, len(self._rank)), n, label, revive(event))
-            for t, n, label, event in saved["waiting"]
-        ]
-        heapq.heapify(self._waiting)
-        self._arrivals = saved["arrivals"]
-        self._wakes = list(saved["wakes"])
-        self._tick_due = saved["tick_due"]
+        self._watermark.restore(saved["seen"])
+        self._arrivals.restore(saved, revive)
+        self._ticks.restore(saved)

@@ -1,4 +1,4 @@
-"""What was heard of one job, and whether the next thing heard of it was told before.
+"""What is known of one job, and whether the next event about it was told before.
 
 The same record reaches the daemon twice when a log is read again after a rotation or when two
 logs tell of the same job, one of them with a coarser clock. On the other hand a job can really
@@ -22,7 +22,7 @@ from outrider.model.jobs import Job, JobSpec
 QUEUED, RUNNING, SUSPENDED, HELD, GONE = range(5)
 _NEAR_MS: Final = 1_000
 
-Mark = tuple[int, int, Any]
+EventKey = tuple[int, int, Any]
 """Kind, time in milliseconds, and what tells two events of a kind apart (machine, reason)."""
 
 
@@ -47,37 +47,37 @@ class JobHistory:
         self.machine = -1
         self.cpus = 1
         self.slot = ""
-        self._history: list[Mark] = []
+        self._history: list[EventKey] = []
         self._retold = 0
 
-    def add(self, mark: Mark) -> None:
-        """It happened."""
+    def add(self, key: EventKey) -> None:
+        """Note an event that happened."""
         if self._retold == len(self._history):
             self._retold += 1
-        self._history.append(mark)
+        self._history.append(key)
 
-    def is_past(self, mark: Mark) -> bool:
+    def is_past(self, key: EventKey) -> bool:
         """Whether everything known of the job had happened by then, and not this."""
-        return mark[1] >= self._history[-1][1] and mark not in self._history
+        return key[1] >= self._history[-1][1] and key not in self._history
 
-    def was_told(self, mark: Mark, possible: bool) -> bool:
-        """Whether this was told before; `possible`: it could happen in the present state."""
+    def was_told(self, key: EventKey, possible: bool) -> bool:
+        """Whether an event was told before; `possible`: it could happen in the present state."""
         history = self._history
-        if not history or (possible and mark[1] > history[-1][1]):
+        if not history or (possible and key[1] > history[-1][1]):
             return False  # by far the most common: the next thing, later than all before
-        passed = mark[1] < history[-1][1]
-        if mark not in history:  # a dozen entries: a set beside them would double the memory
-            return (passed or not possible) and self._is_near(mark)
-        if self._retold < len(history) and mark in history[self._retold :]:
-            self._retold = history.index(mark, self._retold) + 1
+        passed = key[1] < history[-1][1]
+        if key not in history:  # a dozen entries: a set beside them would double the memory
+            return (passed or not possible) and self._is_near(key)
+        if self._retold < len(history) and key in history[self._retold :]:
+            self._retold = history.index(key, self._retold) + 1
             return True
         if possible and not passed:
             return False
-        self._retold = history.index(mark) + 1
+        self._retold = history.index(key) + 1
         return True
 
-    def _is_near(self, mark: Mark) -> bool:
-        kind, ms, detail = mark
+    def _is_near(self, key: EventKey) -> bool:
+        kind, ms, detail = key
         return any(
             k == kind and abs(m - ms) <= _NEAR_MS and (d == detail or None in (d, detail))
             for k, m, d in self._history
@@ -107,7 +107,7 @@ class JobHistory:
 
 
 _ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(tuple[int, int, int, int, str, JobSpec, list[Mark], int])
+_DECODER = msgspec.msgpack.Decoder(tuple[int, int, int, int, str, JobSpec, list[EventKey], int])
 
 
 AFTER: Final = {ev.SUSPENDED: SUSPENDED, ev.RESUMED: RUNNING, ev.HELD: HELD, ev.RELEASED: QUEUED}
@@ -134,7 +134,7 @@ def is_possible(kind: int, state: int) -> bool:
     return state in _POSSIBLE[kind]
 
 
-def mark_of(time_s: float, kind: int, extra: Any) -> Mark:
+def event_key(time_s: float, kind: int, extra: Any) -> EventKey:
     """What makes an event the same as another: kind, moment, and machine or reason."""
     detail = None
     if kind == ev.STARTED:

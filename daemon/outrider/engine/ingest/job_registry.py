@@ -1,9 +1,9 @@
-"""The jobs that sources have named: their numbers, what each goes by, and who has ended."""
+"""The jobs that sources have named: their numbers, their unique names, and those that ended."""
 
 from collections import OrderedDict
 from typing import Any, Final
 
-from outrider.engine.ingest.job_history import GONE, JobHistory, Mark, is_possible
+from outrider.engine.ingest.job_history import GONE, EventKey, JobHistory, is_possible
 from outrider.engine.ingest.reused_names import ReusedNames
 from outrider.engine.ingest.set_aside import AFTER_END, NotApplicableError
 from outrider.engine.state.packing import pack, unpack
@@ -42,21 +42,21 @@ class JobRegistry:
                 return history
         return None
 
-    def is_known(self, own: str, history: JobHistory | None, mark: Mark) -> bool:
+    def is_known(self, own: str, history: JobHistory | None, key: EventKey) -> bool:
         """Whether a recalled submission is of a job already known, not of a later namesake."""
         if history is not None:
             return True
-        return own in self._ended and not JobHistory.unpack(self._ended[own]).is_past(mark)
+        return own in self._ended and not JobHistory.unpack(self._ended[own]).is_past(key)
 
     def was_told(
-        self, own: str, kind: int, mark: Mark, history: JobHistory | None, older: bool
+        self, own: str, kind: int, key: EventKey, history: JobHistory | None, older: bool
     ) -> bool:
         """Whether an event was told before.
 
         Args:
             own: what its job goes by.
             kind: of the event.
-            mark: what makes it the same as another.
+            key: what makes it the same as another.
             history: the job, if it is here.
             older: the event is of an earlier job of a name that another has now.
 
@@ -64,9 +64,9 @@ class JobRegistry:
             NotApplicableError: it comes after its job's end.
         """
         if history is not None:
-            return history.was_told(mark, is_possible(kind, history.state))
+            return history.was_told(key, is_possible(kind, history.state))
         if own in self._ended:
-            if self._was_told_of_ended(own, kind, mark):
+            if self._was_told_of_ended(own, kind, key):
                 return True
             if kind == ev.SUBMITTED and not older:
                 return False
@@ -74,20 +74,20 @@ class JobRegistry:
             return False
         raise NotApplicableError(AFTER_END)
 
-    def _was_told_of_ended(self, own: str, kind: int, mark: Mark) -> bool:
-        """Whether this was told before of a job that has ended; a submission apart, it now was."""
+    def _was_told_of_ended(self, own: str, kind: int, key: EventKey) -> bool:
+        """Whether this was told before of a job that has ended; notes it, unless a submission."""
         history = JobHistory.unpack(self._ended[own])
-        told = history.was_told(mark, is_possible(kind, GONE))
+        told = history.was_told(key, is_possible(kind, GONE))
         if not told:
             if kind == ev.SUBMITTED:
                 return False  # of the next job of this name
-            history.add(mark)
+            history.add(key)
         self._ended[own] = history.pack()
         return told
 
-    def submit(self, name: str, spec: JobSpec, mark: Mark, time_s: float) -> JobHistory:
-        """A job that nobody knew is submitted; one of its name that has ended is another."""
-        own = self._reused.at(name, mark[1])
+    def submit(self, name: str, spec: JobSpec, key: EventKey, time_s: float) -> JobHistory:
+        """A new job is submitted; an ended one of the same name is another job."""
+        own = self._reused.at(name, key[1])
         if own in self._ended:  # the batch system began to count anew
             own = self._reused.use_again(name, own, time_s)
         return self.add(name, spec, own)
@@ -100,7 +100,7 @@ class JobRegistry:
         return history
 
     def end(self, name: str, history: JobHistory) -> None:
-        """A job is gone. Its history is kept, for its records may be told again."""
+        """A job has left the site. Its history is kept, for its records may be read again."""
         del self.jobs[name]
         self._ended[self.names[history.number]] = history.pack()
         if len(self._ended) > ENDED_REMEMBERED:

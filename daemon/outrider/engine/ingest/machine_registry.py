@@ -1,4 +1,4 @@
-"""The machines that sources have named: their numbers, what is known of them, who uses them."""
+"""The machines that sources have named: their numbers, specifications, and what uses them."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
@@ -26,12 +26,12 @@ Complete = Callable[[MachineSpec], MachineSpec]
 
 
 def as_told(spec: MachineSpec) -> MachineSpec:
-    """Nothing is known beyond what a source told."""
+    """The specification as a source told it: the site adds nothing."""
     return spec
 
 
 class MachineRegistry:
-    """Machine names to numbers; doubles out, gaps mended, as `Normaliser` does for jobs.
+    """Numbers machines, drops duplicate events and closes gaps, as `Normaliser` does for jobs.
 
     Args:
         describe: the specification of a machine that is only known because a job ran there.
@@ -75,7 +75,7 @@ class MachineRegistry:
         return self._numbers.get(name)
 
     def has_room(self, name: str, cpus: int) -> bool:
-        """Whether so many CPUs of a machine are not in use; True for one that is not here."""
+        """Whether so many CPUs of a machine are not in use; True for an unknown machine."""
         m = self._numbers.get(name)
         spec = None if m is None else self._specs[m]
         return m is None or spec is None or self._busy[m] + cpus <= spec.cpus
@@ -110,7 +110,7 @@ class MachineRegistry:
         spec = self._specs[m]
         if spec is None or not spec.inferred or reason not in _TAKEN_AWAY or m in self._closed:
             return []
-        # nobody told why: the machine is not presumed free until the system uses it again
+        # the reason is not known: the machine is not taken to be free until it is used again
         self._closed.add(m)
         return [(time_s, ev.DRAINED, m, None)]
 
@@ -126,10 +126,10 @@ class MachineRegistry:
             return self._reading(time_s, name, extra)
         if kind == ev.ELIGIBLE:
             return self._told_class(time_s, name, frozenset(extra))
-        mark = (name, kind, round(time_s * 1000), repr(extra))
-        if mark in self._told:
+        key = (name, kind, round(time_s * 1000), repr(extra))
+        if key in self._told:
             return None
-        self._told[mark] = None
+        self._told[key] = None
         if len(self._told) > _EVENTS_REMEMBERED:
             self._told.popitem(last=False)
         if kind == ev.JOINED:
@@ -147,7 +147,7 @@ class MachineRegistry:
         return [*out, (time_s, kind, m, extra)]
 
     def _reading(self, time_s: float, name: str, watts: float) -> list[Event] | None:
-        """A meter's reading; a plug that nobody declared is no machine because it has a meter."""
+        """A meter's reading. A meter of an unknown name does not make a machine."""
         m = self._numbers.get(name)
         if m is None or self._specs[m] is None:
             raise NotApplicableError(UNKNOWN_MACHINE)
@@ -165,7 +165,7 @@ class MachineRegistry:
         return [(time_s, ev.ELIGIBLE, 0, (name, known, True))]
 
     def _in_classes(self, time_s: float, name: str, m: int) -> list[Event]:
-        """The classes that a machine is in which was not heard of when they were told."""
+        """The classes of a machine that was not known when these were told."""
         names = (each for each, machines in self._classes.items() if name in machines)
         return [(time_s, ev.ELIGIBLE, 0, (each, (m,), False)) for each in names]
 
@@ -192,7 +192,7 @@ class MachineRegistry:
     # -- names --------------------------------------------------------------------------------
 
     def _known(self, name: str, time_s: float, out: list[Event]) -> int:
-        """The machine's number; one never heard of, or that had left, joins first."""
+        """The machine's number; one that is unknown, or that had left, joins first."""
         had_left = name in self._numbers
         m = self._number(name)
         if self._specs[m] is None:
@@ -237,7 +237,7 @@ class MachineRegistry:
             "owned": sorted(self._owned),
             "read_s": list(self._read_s.items()),
             "classes": {name: sorted(machines) for name, machines in self._classes.items()},
-            "told": [list(mark) for mark in self._told],
+            "told": [list(key) for key in self._told],
         }
 
     def restore(self, saved: dict[str, Any]) -> None:

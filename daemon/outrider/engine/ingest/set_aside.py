@@ -1,9 +1,8 @@
-"""Events that cannot be applied: the closed list of reasons, and what can be told by looking.
+"""Events that cannot be applied: the closed list of reasons, and checks of times and values.
 
 An event that is set aside changes nothing. It is counted by its reason, recorded with it, and
-neither ends the daemon nor comes back after a restart to end it then. What a job or a machine
-would have to be for an event to make sense is the tracker's to say; here is what no job and no
-machine ever allows.
+neither ends the daemon nor comes back after a restart to end it then. What depends on the state of
+a job or a machine is checked by the normaliser; here is what no job and no machine ever allows.
 """
 
 from collections.abc import Callable
@@ -76,10 +75,10 @@ class SetAside(msgspec.Struct, gc=False):
 
 
 def refuse_impossible(event: NamedEvent) -> None:
-    """Let an event pass whose time and values can be.
+    """Check that the time and the values of an event are possible.
 
     Raises:
-        NotApplicableError: they cannot.
+        NotApplicableError: they are not.
     """
     time_s, kind, _, extra = event
     if not FIRST_S <= time_s <= LAST_S:

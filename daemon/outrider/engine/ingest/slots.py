@@ -40,13 +40,13 @@ class LostRun(NamedTuple):
 class Slots:
     """Jobs by slot, and starts that wait for the end of the run before them.
 
-    A start on a slot in use says that the run before it is over, though nobody told: its machine
-    or its daemon was restarted. But a job's end and the next one's start often fall in the same
-    second, in two logs with whole seconds, and then the end may come second. So such a start
+    A start on a slot in use says that the run before it is over, though no source said so: its
+    machine or its startd was restarted. But a job's end and the next one's start often fall in the
+    same second, in two logs with whole seconds, and then the end may come second. So such a start
     is delayed until the end has come, or the second has passed.
 
-    A run whose access point has lost sight of it (*disconnected*) may go on or not. It gives way
-    where its machine has no CPUs left for a run that begins.
+    A run whose access point lost the connection to it (*disconnected*) may go on or not. It is
+    taken to be over where its machine has no CPUs left for a run that begins.
 
     Attributes:
         due_s: when the second of the oldest delayed start has passed; infinite without any.
@@ -75,13 +75,13 @@ class Slots:
             self.reconnect(slot[0], job)
 
     def disconnect(self, machine: int, job: str) -> None:
-        """Nobody knows whether the job's run on this machine goes on."""
+        """The connection to the job's run on this machine is lost: it may go on or not."""
         away = self._away.setdefault(machine, [])
         if job not in away:
             away.append(job)
 
     def reconnect(self, machine: int, job: str) -> None:
-        """It does go on, or it is known to have ended."""
+        """The job's run goes on, or is known to have ended."""
         away = self._away.get(machine, [])
         if job in away:
             away.remove(job)
@@ -89,15 +89,15 @@ class Slots:
                 del self._away[machine]
 
     def disconnected(self, machine: int) -> list[str]:
-        """Jobs of which nobody knows whether they still run there, the longest first."""
+        """Jobs that may still run there, the one disconnected for longest first."""
         return list(self._away.get(machine, ()))
 
     def lose(self, job: str, run: LostRun) -> None:
-        """The job's run is taken to be over, though nobody told."""
+        """The job's run is taken to be over, though no source said so."""
         self._lost[job] = run
 
-    def lost(self, job: str) -> LostRun | None:
-        """The run of the job that was taken to be over; from now on it is not spoken of."""
+    def take_lost(self, job: str) -> LostRun | None:
+        """The run of the job that was taken to be over, which is forgotten by that; or None."""
         return self._lost.pop(job, None) if self._lost else None
 
     def delay(self, slot: Slot, start: DelayedStart) -> None:
@@ -105,7 +105,7 @@ class Slots:
         self._delayed[slot] = start
         self._look_ahead()
 
-    def is_held(self, slot: Slot) -> bool:
+    def is_awaited(self, slot: Slot) -> bool:
         """Whether a start waits there."""
         return slot in self._delayed
 
@@ -114,8 +114,8 @@ class Slots:
         delayed = self._delayed.get(slot)
         return delayed is not None and delayed.job == job
 
-    def let_go(self, slot: Slot) -> DelayedStart:
-        """The start that waits there waits no longer."""
+    def take_delayed(self, slot: Slot) -> DelayedStart:
+        """The start that waits there, which is forgotten by that."""
         delayed = self._delayed.pop(slot)
         self._look_ahead()
         return delayed

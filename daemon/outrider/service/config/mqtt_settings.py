@@ -58,5 +58,5 @@ class PublishSettings(BrokerSettings, frozen=True, kw_only=True):
 
     @property
     def base(self) -> str:
-        """What all our topics begin with, without the last slash."""
+        """What all topics of the daemon begin with, without the last slash."""
         return f"{self.topic}/{self.site}"

@@ -1,9 +1,10 @@
-"""What Prometheus is told: each metric declared once, its values taken at a scrape.
+"""The metrics: each declared once, its values taken at a scrape.
 
 Here is what needs nothing of the daemon; `exporter` takes the values from its core.
 """
 
-from outrider.service.metrics.declarations import METRICS, PREFIX, Kind, Metric
+from outrider.service.metrics.declarations import METRICS
+from outrider.service.metrics.declarations.metric import PREFIX, Kind, Metric
 from outrider.service.metrics.exposition import expose, negotiate
 from outrider.service.metrics.store import MetricStore, Snapshot
 

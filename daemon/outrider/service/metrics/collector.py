@@ -1,4 +1,4 @@
-"""A snapshot of our values as the client library's metric families."""
+"""A snapshot of the values as the client library's metric families."""
 
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
@@ -16,7 +16,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.utils import floatToGoString
 
-from outrider.service.metrics.declarations import Kind, Metric
+from outrider.service.metrics.declarations.metric import Kind, Metric
 from outrider.service.metrics.series import LabelValues, Observations
 from outrider.service.metrics.store import Snapshot
 

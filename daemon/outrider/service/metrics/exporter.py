@@ -19,7 +19,8 @@ from outrider.engine.scheduling.placement import WHYS
 from outrider.model.events import KIND_NAMES
 from outrider.model.jobs import RUNNING
 from outrider.service.core import Core
-from outrider.service.metrics.declarations import MACHINE_STATES, METRICS
+from outrider.service.metrics.declarations import METRICS
+from outrider.service.metrics.declarations.site import MACHINE_STATES
 from outrider.service.metrics.store import MetricStore, Snapshot
 from outrider.service.views.counts import job_counts, machine_counts
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from outrider.model.errors import nearest
-from outrider.service.metrics.declarations import SITE, Metric
+from outrider.service.metrics.declarations.metric import SITE, Metric
 
 OTHER: Final = "other"
 """Stands for every value of an open label that came when the limit was reached."""

@@ -11,15 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, SupportsFloat
 
 from outrider.model.errors import nearest
-from outrider.service.metrics.declarations import (
-    DECREASED,
-    FOLDED,
-    METRICS,
-    REFUSED,
-    SITE,
-    Kind,
-    Metric,
-)
+from outrider.service.metrics.declarations import METRICS
+from outrider.service.metrics.declarations.daemon import DECREASED, FOLDED, REFUSED
+from outrider.service.metrics.declarations.metric import SITE, Kind, Metric
 from outrider.service.metrics.series import LabelValues, Observations, Series
 
 SERIES_LIMIT: Final = 500

@@ -24,7 +24,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def presence(state: str, mode: str, since_s: float | None) -> bytes:
-    """The message of `status`: who we are, and whether we are there.
+    """The message of `status`: version, mode, and whether the daemon is there.
 
     Args:
         state: ``online`` or ``offline``.

@@ -1,4 +1,4 @@
-"""The publisher: one task that follows the journal and tells a broker of it.
+"""The publisher: one task that follows the journal and sends it to a broker.
 
 Its place in the journal moves on when the broker has confirmed a row (QoS 1), and is kept in the
 journal. So nothing is lost while the broker or the daemon is away, and what may be sent twice,
@@ -91,7 +91,7 @@ class Publisher:
                 pauses = backoff(self._rng)
             except Exception as error:  # publishing must never end the daemon
                 if (task := asyncio.current_task()) is not None and task.cancelling():
-                    raise asyncio.CancelledError from error  # the link broke while we took leave
+                    raise asyncio.CancelledError from error  # the link broke during the goodbye
                 if self._connected:
                     pauses = backoff(self._rng)
                 pause_s = next(pauses)
@@ -124,7 +124,7 @@ class Publisher:
                 log.info("reach_broker", broker=settings.address, topic=settings.base)
                 await self._follow_journal(client, settings, link)
             finally:
-                client.timeout = _GOODBYE_S  # a broker that hangs must not hold up our stop
+                client.timeout = _GOODBYE_S  # a broker that hangs must not delay the stop
                 try:
                     if self._connected and not link.done():
                         farewell = presence("offline", mode, time.time())
@@ -139,10 +139,10 @@ class Publisher:
         self, client: "aiomqtt.Client", settings: PublishSettings, online: bytes,
         echo: asyncio.Event,
     ) -> None:  # fmt: skip
-        """Say that we are there, and hear it back: by that alone a refusal can be told.
+        """Publish `online` and wait until it comes back: nothing else shows a refusal.
 
-        MQTT 3.1.1 has no word for "you may not publish here": a broker confirms the message and
-        drops it. Without this the whole journal could be published to nobody.
+        MQTT 3.1.1 has no answer for "you may not publish here": a broker confirms the message and
+        drops it. Without this the whole journal could be published and never delivered.
         """
         topic = f"{settings.base}/{STATUS}"
         await client.subscribe(topic, qos=1)
@@ -161,7 +161,7 @@ class Publisher:
     async def _follow_journal(
         self, client: "aiomqtt.Client", settings: PublishSettings, link: "asyncio.Task[None]"
     ) -> None:
-        """Publish what is recorded, and our health in between, until the settings change."""
+        """Publish what is recorded, and the daemon's health between, until the settings change."""
         health_due_s, told = 0.0, None
         clock = asyncio.get_running_loop().time
         while not self._changed.is_set():
@@ -198,7 +198,7 @@ class Publisher:
     async def _publish_rows(
         self, client: "aiomqtt.Client", settings: PublishSettings, rows: list[Numbered]
     ) -> None:
-        """Send rows together, in order; our place moves on as far as all were confirmed."""
+        """Send rows together, in order; the place moves on as far as all were confirmed."""
         core = self._core()
         client.pending_calls_threshold = len(rows)
         sent = [
@@ -214,7 +214,7 @@ class Publisher:
 
 
 async def _listen(client: "aiomqtt.Client", awaited: bytes, heard: asyncio.Event) -> None:
-    """Until the link is lost, which ends this with an error; `heard` when a message comes back."""
+    """Read until the link is lost, which raises; sets `heard` when `awaited` comes back."""
     async for message in client.messages:
         if message.payload == awaited and not message.retain:  # an old one proves nothing
             heard.set()

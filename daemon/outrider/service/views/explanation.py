@@ -19,7 +19,7 @@ def jobs_meant(core: Core, short: str) -> list[str]:
 
 
 def explain(core: Core, name: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The object of ``/api/v1/explain/JOB``; None for a job that is not here.
+    """The object of ``/api/v1/explain/JOB``; None for a job that is not at the site now.
 
     Args:
         core: the daemon's.
@@ -52,7 +52,7 @@ def explain(core: Core, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]
 
 
 def explain_from_rows(config: Config, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The same for a job that is gone, from its ledger rows (oldest first, at least one)."""
+    """The same for a job that has left, from its ledger rows (oldest first, at least one)."""
     last = rows[-1]
     return {
         "job": name,

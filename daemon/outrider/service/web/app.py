@@ -40,7 +40,7 @@ log = structlog.get_logger()
 def make_app(
     view: DaemonView, token: str | None, endpoints: Sequence[Endpoint[Any]] = ENDPOINTS
 ) -> web.Application:
-    """The application that shows a daemon, to whoever sends `token` (None: to everybody).
+    """The application that shows a daemon to clients that send `token` (None: to all clients).
 
     Only GET and HEAD. Every error is JSON, ``{"error": "..."}``. A handler that raises answers
     500, is logged, and ends nothing.
@@ -95,7 +95,7 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
 
 
 def _guard(token: str | None, endpoints: Sequence[Endpoint[Any]]) -> Any:
-    """Refuse who does not send the token, on every path but the open ones."""
+    """Refuse clients that do not send the token, on every path but the open ones."""
     open_paths = {endpoint.path for endpoint in endpoints if endpoint.open}
 
     @web.middleware

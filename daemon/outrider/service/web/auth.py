@@ -1,4 +1,4 @@
-"""Who may read: with a token configured, only who sends it."""
+"""Authentication: with a token configured, only clients that send it may read."""
 
 import base64
 import binascii

@@ -58,7 +58,7 @@ def tls_context(cert: Path, key: Path | None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        # A key that is encrypted would be asked for on a terminal nobody sits at.
+        # The passphrase of an encrypted key would be asked for on a terminal that is not there.
         context.load_cert_chain(cert, key, password=lambda: "")
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         raise ConfigurationError(

@@ -75,7 +75,7 @@ class AmbiguousJobError(LookupError):
 
 
 async def explanation(view: DaemonView, job: str) -> dict[str, Any] | None:
-    """From memory, or from the ledger once the job is gone; None for a job nobody knows.
+    """From memory, or from the ledger once the job has left; None for an unknown job.
 
     Args:
         view: what may be seen of the daemon.

@@ -1,0 +1,14 @@
+"""Every metric, declared once: the registry, the reference page and the dashboards read this.
+
+A new metric is one more entry in the file of its subject. Label values must be few: a job's name is
+never one.
+"""
+
+from typing import Final
+
+from outrider.service.metrics.declarations.daemon import DAEMON_METRICS
+from outrider.service.metrics.declarations.metric import Metric
+from outrider.service.metrics.declarations.policies import POLICY_METRICS
+from outrider.service.metrics.declarations.site import SITE_METRICS
+
+METRICS: Final[tuple[Metric, ...]] = (*SITE_METRICS, *POLICY_METRICS, *DAEMON_METRICS)

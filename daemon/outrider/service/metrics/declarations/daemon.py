@@ -1,0 +1,90 @@
+"""Metrics of the daemon: what comes in, the ledger, publishing, and the process itself."""
+
+from typing import Final
+
+from outrider.engine.ingest.set_aside import REASONS
+from outrider.model.decisions import MODES
+from outrider.model.events import KIND_NAMES
+from outrider.service.metrics.declarations.metric import SITE, Kind, Metric, counter, gauge
+
+LEDGER_TABLES: Final = ("inputs", "decisions", "outcomes", "set_aside")
+REFUSED: Final = "metrics_refused_total"
+FOLDED: Final = "folded"
+DECREASED: Final = "decreased"
+
+DAEMON_METRICS: Final[tuple[Metric, ...]] = (
+    # -- what comes in ---------------------------------------------------------------------------
+    gauge(
+        "input_age_seconds",
+        "Seconds since the newest information from this adapter was true.",
+        adapter=SITE,
+    ),
+    gauge("adapter_up", "Whether the adapter reaches its source: 1 or 0.", adapter=SITE),
+    counter("events_total", "Events taken in.", adapter=SITE, kind=KIND_NAMES),
+    counter(
+        "events_duplicate_total",
+        "Events that told nothing new and changed nothing.",
+        adapter=SITE,
+    ),
+    counter(
+        "events_rejected_total",
+        "Records of the source that could not be read.",
+        adapter=SITE,
+        reason=SITE,
+    ),
+    counter(
+        "events_set_aside_total",
+        "Events that could not be applied and changed nothing, by the reason.",
+        reason=tuple(REASONS),
+    ),
+    counter("events_late_total", "Events that arrived after their time had been decided."),
+    counter(
+        "repairs_total",
+        "Impossible transitions that were repaired, by what was repaired.",
+        kind=SITE,
+    ),
+    # -- the ledger ------------------------------------------------------------------------------
+    counter("ledger_rows_total", "Rows written to the journal.", table=LEDGER_TABLES),
+    counter("ledger_failures_total", "Writes to the journal or a snapshot that failed."),
+    gauge("ledger_lag_seconds", "Seconds that the oldest unwritten entry has waited."),
+    gauge("ledger_size_bytes", "Bytes of the journal on disk."),
+    gauge("ledger_last_seq", "Last sequence number in the journal."),
+    gauge("ledger_snapshot_age_seconds", "Seconds since the last good snapshot."),
+    # -- publishing ------------------------------------------------------------------------------
+    gauge("mqtt_connected", "Whether the MQTT broker is connected: 1 or 0; NaN without [mqtt]."),
+    counter(
+        "mqtt_published_total",
+        "Rows of the journal that the MQTT broker confirmed.",
+        kind=("decisions", "evictions"),
+    ),
+    gauge("mqtt_behind_rows", "Rows of the journal that wait to be looked through and published."),
+    counter(
+        "mqtt_lost_rows_total",
+        "Rows of the journal, at most, that retention removed before they could be published.",
+    ),
+    # -- the daemon itself -----------------------------------------------------------------------
+    Metric(
+        "mode",
+        Kind.STATE_SET,
+        "The mode Outrider is in: 1 for that one, 0 for the others.",
+        {"outrider_mode": MODES},
+    ),
+    Metric(
+        "build_info",
+        Kind.INFO,
+        "Versions of Outrider and of the Python that runs it.",
+        {"version": SITE, "python": SITE},
+        begin=1.0,
+    ),
+    gauge(
+        "loop_lag_seconds", "Longest delay of the event loop since the scrape before, in seconds."
+    ),
+    counter(
+        REFUSED,
+        "Label sets folded into other for being too many, and counters told to go backwards.",
+        reason=(FOLDED, DECREASED),
+    ),
+    gauge("process_resident_memory_bytes", "Bytes of resident memory."),
+    counter("process_cpu_seconds_total", "CPU-seconds used since the process began."),
+    gauge("process_start_time_seconds", "Unix time in seconds at which the process began."),
+)
