@@ -14,15 +14,14 @@ from outrider.model.decisions import Decision
 from outrider.model.machines import MachineSpec
 from outrider.replay.grid_run import GridRun
 from outrider.testing import PolicyConformance
-from outrider.testing.fixtures import Row
+from outrider.testing.fixtures import Row, chance
+from outrider.testing.hand_site import HandSite
 from outrider_policies.automata import Automata
 from outrider_policies.rules.capacity_random import CapacityRandom
 from outrider_policies.rules.fifo import Fifo
 from outrider_policies.rules.least_loaded import LeastLoaded
 from outrider_policies.rules.random_match import RandomMatch
 from outrider_policies.rules.round_robin import RoundRobin
-from tests.fixtures.hand_site import HandSite
-from tests.fixtures.plays import chance
 
 
 class TestAutomata(PolicyConformance):

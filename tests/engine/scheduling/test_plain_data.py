@@ -11,7 +11,7 @@ from outrider.engine.scheduling.plain_data import check_key, check_saved, check_
 from outrider.model import events as ev
 from outrider.model.errors import PolicyError
 from outrider.testing import NotConforming, check_policy
-from tests.fixtures.hand_site import HandSite
+from outrider.testing.hand_site import HandSite
 
 
 class Keyed(Learns, Policy):
