@@ -43,3 +43,27 @@ def test_every_explanation_is_a_sentence_or_two() -> None:
     long = [row[0] for row in ROWS if len(re.findall(r"[.](?= |$)", row[1])) > 3]
     open_ended = [row[0] for row in ROWS if not row[1].rstrip(" |").endswith(".")]
     assert (long, open_ended) == ([], [])
+
+
+def test_every_name_in_the_code_is_there() -> None:
+    table = PAGE.partition("## Inside the code")[2]
+    names = {
+        name
+        for row in table.splitlines()
+        if row.startswith("| **")
+        for name in re.findall(r"`([^`]+)`", row.rpartition(" | ")[2])
+    }
+    assert len(names) > 20
+    files = [f for room in ("daemon", "adapters") for f in (REPOSITORY / room).rglob("*.py")]
+    defined = {
+        name
+        for file in files
+        for name in re.findall(r"^ *(?:class|def) (\w+)", file.read_text(), re.MULTILINE)
+    } | {file.stem for file in files}
+    paths = [file.as_posix() for file in files]
+    missing = {
+        name
+        for name in names
+        if not (any(f"/{name}" in path for path in paths) if "/" in name else name in defined)
+    }
+    assert not missing

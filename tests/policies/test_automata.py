@@ -14,7 +14,8 @@ from outrider.model.decisions import Decision
 from outrider.model.machines import MachineSpec
 from outrider.replay.grid_run import GridRun
 from outrider.testing import PolicyConformance
-from outrider.testing.fixtures import Row
+from outrider.testing.fixtures import Row, chance
+from outrider.testing.hand_site import HandSite
 from outrider_policies.automata import Automata
 from outrider_policies.automata.settings import AutomataSettings
 from outrider_policies.rules.capacity_random import CapacityRandom
@@ -22,8 +23,6 @@ from outrider_policies.rules.fifo import Fifo
 from outrider_policies.rules.least_loaded import LeastLoaded
 from outrider_policies.rules.random_match import RandomMatch
 from outrider_policies.rules.round_robin import RoundRobin
-from tests.fixtures.hand_site import HandSite
-from tests.fixtures.plays import chance
 
 
 class TestAutomata(PolicyConformance):

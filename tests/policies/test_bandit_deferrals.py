@@ -3,8 +3,8 @@
 import pytest
 
 from outrider.api import EVICTED_RUN, NOWHERE
+from outrider.testing.hand_campus import DAY_S, HOUR_S, Rules, Session, Work, make_campus
 from outrider_policies.bandits.bandit import Bandit
-from tests.fixtures.campuses import DAY_S, HOUR_S, Rules, Session, Work, make_campus
 from tests.fixtures.plays import Play, bandit
 from tests.policies.views import HandView, outcome, waiting_job
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from outrider.api import EVICTED_RUN, NOWHERE, Choice
+from outrider.testing.fixtures import chance
 from outrider_policies.bandits.fading_arms import FadingArms
 from outrider_policies.bandits.ucb import DiscountedUcb, UcbSettings
-from tests.fixtures.plays import chance
 from tests.policies.views import HandView, outcome, waiting_job
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from outrider.api import Policy
 from outrider.model.disciplines import STRICT
+from outrider.testing.hand_site import HandSite
 from outrider_policies.rules.f1 import F1
 from outrider_policies.rules.unicep import Unicep
 from outrider_policies.rules.wfp3 import Wfp3
-from tests.fixtures.hand_site import HandSite
 
 
 def drained(site: HandSite, jobs: int, each_s: float = 1.0) -> list[int]:

@@ -15,10 +15,10 @@ from outrider.plugins.random_streams import stream
 from outrider.replay.grid_run import GridRun
 from outrider.simulation.generators.grids import perez_grid
 from outrider.testing.fixtures import Row
+from outrider.testing.hand_site import HandSite
 from outrider_policies.rules.edf import EarliestDeadlineFirst, EdfSettings
 from outrider_policies.rules.fifo import Fifo
 from outrider_policies.sarsa import Sarsa, SarsaSettings
-from tests.fixtures.hand_site import HandSite
 
 HOUR_S = 3600.0
 TUNING_SEED = 20_000

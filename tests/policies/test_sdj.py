@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from outrider.api import ConfigurationError, build
+from outrider.testing.hand_site import HandSite
 from outrider_policies.rules.sdj import SdjSettings, ShortDeadlineJobs
-from tests.fixtures.hand_site import HandSite
 
 
 def played(*cpus: int, reserved_ratio: float = 0.0) -> HandSite:

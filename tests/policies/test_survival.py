@@ -8,8 +8,8 @@ import pytest
 
 from outrider.api import COMPLETED_RUN, EVICTED_RUN, NOWHERE, Job, JobSpec, Outcome
 from outrider.model import events as ev
+from outrider.testing.hand_site import HandSite
 from outrider_policies.survival import Survival
-from tests.fixtures.hand_site import HandSite
 
 HOUR_S = 3600.0
 WEEK_S = 604_800.0

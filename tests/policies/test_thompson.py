@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from outrider.api import COMPLETED_RUN, EVICTED_RUN, NOWHERE
+from outrider.testing.fixtures import chance
 from outrider_policies.bandits.thompson import Thompson, ThompsonSettings
-from tests.fixtures.plays import chance
 from tests.policies.views import HandView, outcome, waiting_job
 
 

@@ -10,12 +10,12 @@ import pytest
 from outrider.api import Job, Learns, Listens, Move, Outcome, Plans, Policy, Queue, SiteView
 from outrider.formats.workload import Workload
 from outrider.simulation.generators.grids.vengerov import vengerov_grid
+from outrider.testing.fixtures import chance
+from outrider.testing.hand_workload import Asked
+from outrider.testing.planned import LINEAR, Done, made, on_one_machine, played
 from outrider_policies.planning.aggressive import Aggressive
 from outrider_policies.planning.fuzzy_td import FuzzyTd
 from outrider_policies.planning.replan import Replan
-from tests.fixtures.hand_workload import Asked
-from tests.fixtures.planned import LINEAR, Done, made, on_one_machine, played
-from tests.fixtures.plays import chance
 
 SPAN_S = 800.0
 CUT_S = 400.0

@@ -4,11 +4,11 @@ import pytest
 
 from outrider.api import PREEMPT, RESUME, SHRINK, START, MachineSpec, Policy
 from outrider.simulation.generators.grids.vengerov import vengerov_grid
+from outrider.testing.hand_workload import Asked
+from outrider.testing.planned import LINEAR, made, on_one_machine, played
 from outrider_policies.planning.aggressive import Aggressive
 from outrider_policies.planning.fuzzy_td import FuzzyTd
 from outrider_policies.planning.replan import Replan
-from tests.fixtures.hand_workload import Asked
-from tests.fixtures.planned import LINEAR, made, on_one_machine, played
 from tests.fixtures.scripted import told
 
 NEITHER = {"preempt": False, "oversubscribe": False}

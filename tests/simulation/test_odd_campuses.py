@@ -12,8 +12,7 @@ import pytest
 from outrider.formats.campus.campus import LATEST_S
 from outrider.formats.campus.files import read_campus
 from outrider.simulation.exogenous_events import owner_intervals
-from tests.fixtures import made_campuses as made
-from tests.fixtures.campuses import (
+from outrider.testing.hand_campus import (
     DAY_S,
     HOUR_S,
     Session,
@@ -22,6 +21,7 @@ from tests.fixtures.campuses import (
     sessions_of,
     with_sessions,
 )
+from tests.fixtures import made_campuses as made
 from tests.fixtures.made_campuses import floats, integers
 from tests.fixtures.plays import MAKERS, Play
 

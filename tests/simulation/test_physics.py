@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, given, settings
 
 from outrider.formats.campus.campus import Campus
 from outrider.model.events import SUBMITTED
-from tests.fixtures.campuses import HOUR_S, Rules, Session, Work, campuses, make_campus
+from outrider.testing.hand_campus import HOUR_S, Rules, Session, Work, make_campus
+from tests.fixtures.campuses import campuses
 from tests.fixtures.plays import MAKERS, Play
 from tests.fixtures.truth import Truth, runs_of
 

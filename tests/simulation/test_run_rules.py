@@ -16,8 +16,9 @@ from outrider.formats.campus.files import read_campus, write_campus
 from outrider.model.errors import TraceError
 from outrider.model.events import OWNER_CAME, OWNER_WENT, REBOOTED
 from outrider.simulation.detailed_site import DetailedSite, simulated_site
+from outrider.testing.hand_campus import DAY_S, HOUR_S, Rules, Session, Work, make_campus
 from tests.fixtures import made_campuses as made
-from tests.fixtures.campuses import DAY_S, HOUR_S, Rules, Session, Work, campuses, make_campus
+from tests.fixtures.campuses import campuses
 from tests.fixtures.plays import MAKERS, Play
 from tests.fixtures.truth import Truth, long_runs_of
 

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from outrider.formats.campus.campus import Campus
-from tests.fixtures.campuses import campuses, sessions_of, with_sessions
+from outrider.testing.hand_campus import sessions_of, with_sessions
+from tests.fixtures.campuses import campuses
 from tests.fixtures.plays import MAKERS, Play, Shadow, bandit
 
 thorough = settings(

@@ -1,6 +1,7 @@
 """Runs for policy tests: acting on a simulated campus or grid, or in shadow beside a campus."""
 
 import datetime as dt
+import random
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -61,6 +62,11 @@ class AnyFreeMachine(Policy):
         return Choice(view.draw(self.rng), "any")
 
 
+def chance(name: str, seed: int = 0) -> random.Random:
+    """The random stream of a policy of this name, as the commands make it."""
+    return stream(seed, f"policy:{name}")
+
+
 def incumbent(seed: int = 0) -> Policy:
     """An incumbent to run policies in shadow of."""
     return AnyFreeMachine(PolicySettings(), stream(seed, "testing:incumbent"))
@@ -88,12 +94,12 @@ def decisions_of(
     A policy that plans acts on the grid made of the campus: on a campus jobs can only be started.
     """
     decisions: list[Decision] = []
-    seated = [policy, *others]
+    policies = [policy, *others]
     trace = as_grid(campus) if plans(policy) else campus
     if isinstance(trace, Campus):
-        CampusRun(trace, seated, decisions.append, until_s).run()
+        CampusRun(trace, policies, decisions.append, until_s).run()
     else:
-        GridRun(trace, seated, decisions.append, until_s).run()
+        GridRun(trace, policies, decisions.append, until_s).run()
     return [Row.of(decision, trace) for decision in decisions if decision.policy == policy.name]
 
 

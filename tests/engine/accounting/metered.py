@@ -15,7 +15,8 @@ from outrider.model.events import Event
 from outrider.model.jobs import JobSpec
 from outrider.model.localtime import ZoneTime
 from outrider.model.machines import MachineSpec
-from tests.fixtures.plays import NoActuator, ShadowDecisionLog
+from outrider.testing.hand_site import KeptDecisions
+from tests.fixtures.plays import NoActuator
 
 SLEEP_AFTER_S: Final = 1200.0
 HABITS: Final = ClusterSpec("lab", sleep_after_open_s=SLEEP_AFTER_S, sleep_after_closed_s=1200.0)
@@ -28,7 +29,7 @@ def metered_engine() -> Engine:
     """An engine without policies: what happened is all that is asked."""
     clock = ZoneTime("UTC")
     site = Site(clock, [HABITS])
-    return Engine(site, Accounting(clock), [], NoActuator(), ShadowDecisionLog(site))
+    return Engine(site, Accounting(clock), [], NoActuator(), KeptDecisions(site))
 
 
 def joined(table: Table, cpus: int, machine: int = 0) -> Event:

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 
 from outrider.engine.accounting.distribution import Distribution, summary
 from outrider.formats.campus.campus import Campus
-from tests.fixtures.campuses import HOUR_S, Session, Work, campuses, make_campus
+from outrider.testing.hand_campus import HOUR_S, Session, Work, make_campus
+from tests.fixtures.campuses import campuses
 from tests.fixtures.plays import MAKERS, Play
 from tests.fixtures.truth import Run, runs_of
 

@@ -13,7 +13,8 @@ from outrider.formats.campus.campus import Campus
 from outrider.model.clusters import ClusterSpec
 from outrider.model.localtime import TraceTime
 from outrider.model.machines import MachineSpec
-from tests.fixtures.campuses import HOUR_S, Rules, Session, Work, campuses, make_campus
+from outrider.testing.hand_campus import HOUR_S, Rules, Session, Work, make_campus
+from tests.fixtures.campuses import campuses
 from tests.fixtures.plays import MAKERS, Play
 from tests.fixtures.truth import Run, Truth, runs_of
 

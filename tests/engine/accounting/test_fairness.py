@@ -18,7 +18,8 @@ from outrider.model.events import Event
 from outrider.model.jobs import JobSpec
 from outrider.model.localtime import TraceTime
 from outrider.model.machines import MachineSpec
-from tests.fixtures.plays import NoActuator, ShadowDecisionLog
+from outrider.testing.hand_site import KeptDecisions
+from tests.fixtures.plays import NoActuator
 
 VOS = ("bio", "phys", "chem")
 
@@ -56,7 +57,7 @@ def told_fairness(
     """What the engine reports of these runs; bio submits one job more at `submit_s`."""
     clock = TraceTime(dt.datetime.fromisoformat("2010-01-04T00:00:00"))
     site, accounting = Site(clock, []), Accounting(clock, targets, half_life_s=half_life_s)
-    engine = Engine(site, accounting, [], NoActuator(), ShadowDecisionLog(site))
+    engine = Engine(site, accounting, [], NoActuator(), KeptDecisions(site))
     events: list[Event] = [(0.0, ev.JOINED, 0, MachineSpec(cpus=100))]
     events += [(0.0, ev.SUBMITTED, 900 + n, JobSpec(vo=vo)) for n, vo in enumerate(VOS)]
     events.append((submit_s, ev.SUBMITTED, 990, JobSpec(vo="bio")))

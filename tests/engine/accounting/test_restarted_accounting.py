@@ -11,13 +11,14 @@ from outrider.engine.engine import Engine
 from outrider.engine.state.site import Site
 from outrider.model.events import POWER, Event
 from outrider.simulation.generators.campus import generate_campus
-from tests.fixtures.plays import MAKERS, NoActuator, Play, ShadowDecisionLog
+from outrider.testing.hand_site import KeptDecisions
+from tests.fixtures.plays import MAKERS, NoActuator, Play
 
 
 def accounting_engine(play: Play) -> Engine:
     """An engine without policies for what happened on a campus."""
     site = Site(play.site.local_time, play.site.cluster_specs)
-    return Engine(site, Accounting(site.local_time), [], NoActuator(), ShadowDecisionLog(site))
+    return Engine(site, Accounting(site.local_time), [], NoActuator(), KeptDecisions(site))
 
 
 def saved(engine: Engine) -> bytes:

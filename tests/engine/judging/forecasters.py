@@ -14,8 +14,8 @@ from outrider.api import (
     SiteView,
 )
 from outrider.model import events as ev
-from tests.fixtures.hand_site import HandSite
-from tests.fixtures.plays import chance
+from outrider.testing.fixtures import chance
+from outrider.testing.hand_site import HandSite
 
 Says = Callable[[Job, int, SiteView], Prediction | None]
 REASONS_OF_EVICTIONS = ("owner", "reboot", "preempted", "drained", "failed_start", "unknown")

@@ -8,6 +8,8 @@ import pytest
 from outrider.api import PolicySettings, Prediction
 from outrider.model import events as ev
 from outrider.model.errors import PolicyError
+from outrider.testing.fixtures import chance
+from outrider.testing.hand_campus import HOUR_S, Session, Work, make_campus
 from tests.engine.judging.forecasters import (
     REASONS_OF_EVICTIONS,
     Drawing,
@@ -16,8 +18,7 @@ from tests.engine.judging.forecasters import (
     deferring,
     forecaster,
 )
-from tests.fixtures.campuses import HOUR_S, Session, Work, make_campus
-from tests.fixtures.plays import MAKERS, Play, Shadow, chance
+from tests.fixtures.plays import MAKERS, Play, Shadow
 
 
 def test_brier_score_reference_and_skill_are_those_counted_by_hand() -> None:

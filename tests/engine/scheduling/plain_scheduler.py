@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from math import inf, isnan
 from typing import NamedTuple
 
-from tests.fixtures.hand_workload import Asked
+from outrider.testing.hand_workload import Asked
 
 
 class Running(NamedTuple):

@@ -23,7 +23,7 @@ from outrider.api import (
 )
 from outrider.model.events import COMPLETED, RESIZED, RESUMED, STARTED, SUSPENDED
 from outrider.replay.grid_run import GridRun
-from tests.fixtures.hand_workload import Asked, make_workload
+from outrider.testing.hand_workload import Asked, make_workload
 
 MACHINES = (4, 2, 1)
 

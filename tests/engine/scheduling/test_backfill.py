@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from outrider.api import Policy
 from outrider.model.disciplines import DISCIPLINES, Discipline
+from outrider.testing.hand_workload import Asked, make_workload, started_at
 from outrider_policies.rules.edf import EarliestDeadlineFirst
 from outrider_policies.rules.f1 import F1
 from outrider_policies.rules.fifo import Fifo
 from outrider_policies.rules.sjf import ShortestJobFirst
 from outrider_policies.rules.unicep import Unicep
 from outrider_policies.rules.wfp3 import Wfp3
-from tests.fixtures.hand_workload import Asked, make_workload, started_at
 
 ORDERS = [Fifo, ShortestJobFirst, EarliestDeadlineFirst, Wfp3, Unicep, F1]
 

@@ -24,13 +24,13 @@ from outrider.engine import PolicyRunner
 from outrider.engine.scheduling.per_job_pass import OrderedPass
 from outrider.engine.scheduling.plan_pass import PlanPass
 from outrider.engine.scheduling.ranking_pass import RankingPass
+from outrider.testing.fixtures import chance
 from outrider_policies.bandits.bandit import Bandit
 from outrider_policies.planning.fuzzy_td import FuzzyTd
 from outrider_policies.rules.fifo import Fifo
 from outrider_policies.rules.sjf import ShortestJobFirst
 from outrider_policies.sarsa import Sarsa
 from outrider_policies.survival import Survival
-from tests.fixtures.plays import chance
 
 
 def made(kind: type[Policy]) -> Policy:

@@ -6,10 +6,10 @@ import pytest
 
 from outrider.api import Choice, Job, Policy, PolicySettings, SiteView
 from outrider.plugins.making import make_policy
+from outrider.testing.fixtures import chance
 from outrider_policies.bandits.bandit import Bandit, BanditSettings
 from outrider_policies.planning.fuzzy_td import FuzzyTd
 from outrider_policies.planning.fuzzy_td.settings import FuzzyTdSettings
-from tests.fixtures.plays import chance
 
 
 class WarmSettings(PolicySettings, frozen=True):

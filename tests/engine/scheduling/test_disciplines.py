@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from outrider.api import Job, Orders, Policy, SiteView
 from outrider.model.disciplines import DISCIPLINES, Discipline
+from outrider.testing.hand_workload import Asked, make_workload, started_at
 from tests.engine.scheduling.plain_scheduler import PlainScheduler
-from tests.fixtures.hand_workload import Asked, make_workload, started_at
 
 
 class ArrivalOrder(Policy):

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from outrider.api import NOWHERE, Choice, Job, Policy, PolicySettings, SiteView
 from outrider.engine.scheduling.scheduling_pass import SHORTEST_DEFERRAL_S
 from outrider.formats.campus.campus import Campus
+from outrider.testing.fixtures import chance
+from outrider.testing.hand_campus import HOUR_S, Rules, Session, Work, make_campus
 from outrider_policies.bandits.bandit import Bandit
-from tests.fixtures.campuses import HOUR_S, Rules, Session, Work, campuses, make_campus
-from tests.fixtures.plays import MAKERS, Dither, Play, bandit, chance
+from tests.fixtures.campuses import campuses
+from tests.fixtures.plays import MAKERS, Dither, Play, bandit
 
 thorough = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True

@@ -15,7 +15,8 @@ from outrider.model import events as ev
 from outrider.model.jobs import JobSpec
 from outrider.model.localtime import ZoneTime
 from outrider.model.machines import MachineSpec
-from tests.fixtures.plays import ShadowDecisionLog, chance
+from outrider.testing.hand_site import KeptDecisions
+from tests.fixtures.plays import chance
 
 EPOCH_S = 3600.0
 
@@ -45,7 +46,7 @@ class Shadow:
         site = Site(clock, [])
         policy = kind(kind.settings_type(), chance(kind.name))
         self.runner = PolicyRunner(policy, False, EPOCH_S)
-        log = ShadowDecisionLog(site)
+        log = KeptDecisions(site)
         self.engine = Engine(site, Accounting(clock), [self.runner], self, log)
         self.engine.feed([(0.0, ev.JOINED, 0, MachineSpec(cpus=100))])
 

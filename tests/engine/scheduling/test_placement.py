@@ -11,9 +11,9 @@ from outrider.model.decisions import NOWHERE
 from outrider.model.errors import PolicyError
 from outrider.model.machines import MachineSpec
 from outrider.model.resources import Resources
+from outrider.testing.hand_site import HandSite
 from outrider_policies.rules.best_fit import BestFit
 from outrider_policies.rules.random_match import RandomMatch
-from tests.fixtures.hand_site import HandSite
 
 
 class Stubborn(Policy):

@@ -12,7 +12,7 @@ from outrider.engine.scheduling.runner_snapshot import save_runner
 from outrider.model import events as ev
 from outrider.model.errors import PolicyError
 from outrider.testing import NotConforming, check_policy
-from tests.fixtures.hand_site import HandSite
+from outrider.testing.hand_site import HandSite
 
 
 class Keyed(Learns, Policy):

@@ -7,9 +7,9 @@ import pytest
 from outrider.api import RESUME, SUSPENDED_STATE, Move, Plans, Policy, Queue, SiteView
 from outrider.model import events as ev
 from outrider.model.disciplines import Discipline
+from outrider.testing.hand_site import HandSite
 from outrider_policies.rules.fifo import Fifo
 from outrider_policies.rules.sjf import ShortestJobFirst
-from tests.fixtures.hand_site import HandSite
 
 
 class Resuming(Plans, Policy):

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from outrider.formats.campus.campus import Campus
 from outrider.replay.run import CampusRun
 from outrider.simulation.campus_site import SimulatedSite
-from tests.fixtures.campuses import Session, campuses, sessions_of, with_sessions
+from outrider.testing.hand_campus import Session, Work, make_campus, sessions_of, with_sessions
+from tests.fixtures.campuses import campuses
 from tests.fixtures.plays import MAKERS, Play
 from tests.fixtures.truth import runs_of
 
@@ -79,8 +80,6 @@ def another_future(campus: Campus, play: Play, now_s: float, rng: random.Random)
 @pytest.mark.parametrize("policy", MAKERS)
 def test_nothing_a_policy_is_given_leads_to_the_truth(policy: str) -> None:
     """Walks everything reachable from the view, the jobs in it and the policy itself."""
-    from tests.fixtures.campuses import Work, make_campus
-
     secret_s = 12_345.678
     campus = make_campus(
         [0, 0], [Work(n * 10.0, secret_s) for n in range(6)], [Session(0, 40_000.0, 50_000.0)]

@@ -5,10 +5,10 @@ import pytest
 from outrider.api import Policy
 from outrider.model import events as ev
 from outrider.model.disciplines import Discipline
+from outrider.testing.hand_site import HandSite
+from outrider.testing.hand_workload import Asked, make_workload, started_at
 from outrider_policies.rules.fifo import Fifo
 from outrider_policies.sarsa import Sarsa
-from tests.fixtures.hand_site import HandSite
-from tests.fixtures.hand_workload import Asked, make_workload, started_at
 
 
 @pytest.mark.parametrize("rule", ["strict", "easy", "conservative"])

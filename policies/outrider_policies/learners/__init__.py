@@ -1,1 +1,0 @@
-"""What several policies share: values of bandit arms."""
