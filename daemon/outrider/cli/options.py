@@ -197,6 +197,12 @@ _OF_WORKLOADS = (
 )  # fmt: skip
 
 
+WORKLOAD_WORDS = (
+    "machines", "interactive_below", "vo", "estimates", "backfill", "discipline", "utilities"
+)  # fmt: skip
+"""Keywords as which these options come."""
+
+
 def workload_options(command: F) -> F:
     """A command with these options; they come as keywords for `outrider.cli.workload_terms`."""
     for option in reversed(_OF_WORKLOADS):

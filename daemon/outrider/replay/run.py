@@ -23,7 +23,8 @@ from outrider.model.jobs import QUEUED
 from outrider.model.localtime import TraceTime
 from outrider.replay.keeping import Keep, ReplayRecorder
 from outrider.replay.saved_work import SavedWorkAccounting
-from outrider.simulation.detailed_site import DetailedSite, simulated_site
+from outrider.simulation.detailed_site import DetailedSite
+from outrider.simulation.shared_site import simulated_site
 
 _PROGRESS_EVERY = 1 << 16
 

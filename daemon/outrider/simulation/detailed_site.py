@@ -9,8 +9,8 @@ from heapq import heappush
 from math import inf, isnan
 
 from outrider.formats.campus.amounts import Amounts
-from outrider.formats.campus.campus import PLAIN_RUNS, Campus
-from outrider.model.events import COMPLETED, EVICTED, RESUMED, STARTED, SUSPENDED, Event
+from outrider.formats.campus.campus import Campus
+from outrider.model.events import COMPLETED, EVICTED, REMOVED, RESUMED, STARTED, SUSPENDED, Event
 from outrider.model.localtime import TraceTime
 from outrider.simulation.campus_site import NO_RUN, SimulatedSite, by_machine
 from outrider.simulation.exogenous_events import owner_intervals
@@ -23,14 +23,22 @@ class Run:
         machine: number of its machine.
         woke: whether its machine was woken for it.
         setup_s: seconds of wake-up and data transfer before it works.
-        left_s: seconds it still needs at `since_s`; inf if it never ends by itself.
-        busy_s: seconds it had run, setup included, when it was last suspended.
+        cpus: that it has; 0 while a policy has preempted it.
+        rate: of its work: the part that it has of the CPUs it asks for.
+        left_s: seconds that it still needs at `since_s` at rate 1; inf if it never ends by itself.
+        busy_s: seconds that it had run at rate 1, setup included, when it was last suspended.
         since_s: when it started or was last resumed; inf while it is suspended.
+        due: time and kind of its next event in the heap; entries that say otherwise are outdated.
     """
 
-    __slots__ = ("busy_s", "left_s", "machine", "setup_s", "since_s", "woke")
+    __slots__ = (
+        "busy_s", "cpus", "due", "left_s", "machine", "rate", "setup_s", "since_s", "woke"
+    )  # fmt: skip
 
     def __init__(self, machine: int, woke: bool, setup_s: float, work_s: float, now: float) -> None:
+        self.cpus = 0
+        self.rate = 1.0
+        self.due: tuple[float, int] | None = None
         self.machine = machine
         self.woke = woke
         self.setup_s = setup_s
@@ -40,14 +48,15 @@ class Run:
 
     def pause(self, now: float) -> None:
         """Suspend it."""
-        went_s = max(0.0, now - self.since_s)
+        went_s = max(0.0, now - self.since_s) * self.rate
         self.busy_s += went_s
         self.left_s -= went_s
         self.since_s = inf
 
     def worked_s(self, now: float) -> float:
         """Seconds of work done by `now`, setup excluded."""
-        return max(0.0, self.busy_s + max(0.0, now - self.since_s) - self.setup_s)
+        went_s = max(0.0, now - self.since_s) * self.rate
+        return max(0.0, self.busy_s + went_s - self.setup_s)
 
 
 class DetailedSite(SimulatedSite):
@@ -100,7 +109,9 @@ class DetailedSite(SimulatedSite):
 
         Memory and GPUs are not looked at: placing by them is the engine's.
         """
-        cpus = self._asked[job]
+        self._begin(job, machine, self._asked[job])
+
+    def _begin(self, job: int, machine: int, cpus: int) -> None:
         if self._place[job] != NO_RUN or cpus > self._left[machine]:
             raise ValueError(f"job {job} cannot start on machine {machine} at {self.now:g} s")
         now = self.now
@@ -109,39 +120,51 @@ class DetailedSite(SimulatedSite):
         setup_s = self.rules.transfer_s + (self.rules.wake_s if woke else 0.0)
         work_s = inf if isnan(self._run_s[job]) else self._run_s[job] - self.saved_s(job)
         run = self._running[job] = Run(machine, woke, setup_s, work_s, now)
+        self._give(job, run, cpus)
         self._schedule_next_event(job, run)
         self._place[job] = machine
-        self._left[machine] -= cpus
-        self._runs_n[machine] += 1
         self._started.append((now, STARTED, job, (machine, cpus)))
+
+    def _give(self, job: int, run: Run, cpus: int) -> None:
+        """A run has so many CPUs from now on; 0: none."""
+        machine = run.machine
+        self._left[machine] += run.cpus - cpus
+        self._runs_n[machine] += (cpus > 0) - (run.cpus > 0)
+        run.cpus, run.rate = cpus, cpus / self._asked[job]
+        if not self._runs_n[machine]:
+            self._idle_from[machine] = self.now
+
+    def _schedule(self, job: int, run: Run, time_s: float, kind: int, why: str | None) -> None:
+        run.due = time_s, kind
+        heappush(self._heap, (time_s, kind, job, why))
 
     def _schedule_next_event(self, job: int, run: Run) -> None:
         """Schedule what happens first to a run: its end, the next log-in or the reboot."""
         login, reboot = self._next_login(run.machine), self._reboot_after_now()
-        end = run.since_s + run.left_s
+        end = run.since_s + run.left_s / run.rate
         if end <= login and end <= reboot:
+            run.due = None
             if end < inf:
-                heappush(self._heap, (end, COMPLETED, job, None))
+                self._schedule(job, run, end, COMPLETED, None)
         elif reboot <= login:
-            heappush(self._heap, (reboot, EVICTED, job, "reboot"))
+            self._schedule(job, run, reboot, EVICTED, "reboot")
         elif self.rules.suspend_s:
-            heappush(self._heap, (login, SUSPENDED, job, None))
+            self._schedule(job, run, login, SUSPENDED, None)
         else:
-            heappush(self._heap, (login, EVICTED, job, "owner"))
+            self._schedule(job, run, login, EVICTED, "owner")
 
     def _advance_run(self, kind: int, job: int) -> bool:
-        """Suspend, resume or end a job's run. False if the run is over."""
-        if kind in (SUSPENDED, RESUMED):
-            run = self._running.get(job)
-            if run is not None:
-                (self._suspend if kind == SUSPENDED else self._resume)(job, run)
-            return run is not None
-        if not super()._advance_run(kind, job):
+        """Suspend, resume or end a job's run. False if the run, or this event of it, is over."""
+        run = self._running.get(job)
+        if run is None or (kind != REMOVED and run.due != (self.now, kind)):
             return False
-        run = self._running.pop(job)
-        self._left[run.machine] += self._asked[job]
-        self._runs_n[run.machine] -= 1
+        if kind in (SUSPENDED, RESUMED):
+            (self._suspend if kind == SUSPENDED else self._resume)(job, run)
+            return True
+        super()._advance_run(kind, job)
+        del self._running[job]
         self._save_work(kind, job, run)
+        self._give(job, run, 0)
         return True
 
     def _suspend(self, job: int, run: Run) -> None:
@@ -151,11 +174,11 @@ class DetailedSite(SimulatedSite):
         leaves = self._logouts_s[self._at[run.machine] - 1]
         evicts = self.now + self.rules.suspend_s
         if leaves > evicts:
-            heappush(self._heap, (evicts, EVICTED, job, "owner"))
+            self._schedule(job, run, evicts, EVICTED, "owner")
         elif leaves in self._reboot_times:
-            heappush(self._heap, (leaves, EVICTED, job, "reboot"))
+            self._schedule(job, run, leaves, EVICTED, "reboot")
         else:
-            heappush(self._heap, (leaves, RESUMED, job, None))
+            self._schedule(job, run, leaves, RESUMED, None)
 
     def _resume(self, job: int, run: Run) -> None:
         """Let a suspended run go on."""
@@ -164,7 +187,6 @@ class DetailedSite(SimulatedSite):
 
     def _save_work(self, kind: int, job: int, ended: Run) -> None:
         """Keep the work that checkpoints of an ended run hold; drop it if the job completed."""
-        self._idle_from[ended.machine] = self.now
         every_s = self.rules.checkpoint_every_s
         if kind == COMPLETED:
             self._saved_s.pop(job, None)
@@ -192,12 +214,6 @@ class DetailedSite(SimulatedSite):
         habits = self.campus.clusters[self.campus.machine_cluster[machine]]
         sleeps_at: float = idle_from + habits.sleep_after_s(self._clock.week_second(idle_from))
         return self.now >= sleeps_at
-
-
-def simulated_site(campus: Campus, until_s: float | None = None) -> SimulatedSite:
-    """The simulation of a campus: the fast class if a run is its work and has its machine alone."""
-    is_plain = campus.run_rules == PLAIN_RUNS and not campus.shares_machines
-    return (SimulatedSite if is_plain else DetailedSite)(campus, until_s)
 
 
 def _cpus(amounts: Amounts | None, rows_n: int) -> list[int]:

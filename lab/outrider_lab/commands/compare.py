@@ -2,24 +2,11 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import click
 
-from outrider.cli.options import (
-    Seconds,
-    file_path,
-    json_option,
-    policy_names,
-    preset_by_policy,
-    presets_option,
-    seed_range,
-    settings_by_policy,
-    settings_option,
-    share_table,
-    shares_option,
-    workload_options,
-)
+from outrider.cli.options import Seconds, file_path, json_option, policy_names, seed_range
+from outrider.cli.policies_on_traces import Asked, policies_on_traces, refuse_repeats
 from outrider.cli.printing import print_json, shown
 from outrider.model.disciplines import STRICT
 from outrider.model.errors import ConfigurationError
@@ -31,25 +18,14 @@ _BLOCK_S = 21_600.0
 
 
 @click.command("compare", short_help="Compare policies on workload files, job by job.")
-@click.argument(
-    "traces",
-    nargs=-1,
-    required=True,
-    metavar="TRACE...",
-    type=file_path(exists=True, dir_okay=False),
+@policies_on_traces(
+    "A policy to compare; give it again for more. The published baselines always run beside.",
+    file_path(exists=True, dir_okay=False),
 )
-@click.option(
-    "--policy", "policies", multiple=True, required=True, metavar="NAME",
-    shell_complete=policy_names,
-    help="A policy to compare; give it again for more. The published baselines always run beside.",
-)  # fmt: skip
 @click.option(
     "--baseline", default="fifo", metavar="NAME", show_default=True, shell_complete=policy_names,
     help="The policy all others are held against.",
 )  # fmt: skip
-@settings_option
-@presets_option
-@shares_option
 @click.option(
     "--seeds", default="0-0", metavar="A-B", show_default=True,
     help="Seeds of the policies' chance and of the estimates'; a job's figures are means over "
@@ -61,22 +37,16 @@ _BLOCK_S = 21_600.0
     help="Jobs submitted within such a stretch are drawn together for the intervals.",
 )  # fmt: skip
 @many_runs_options
-@workload_options
 @json_option
 def command(
-    traces: tuple[Path, ...],
-    policies: tuple[str, ...],
+    asked: Asked,
     baseline: str,
-    settings: tuple[str, ...],
-    presets: tuple[str, ...],
-    shares: str,
     seeds: str,
     block_s: float,
     workers: int | None,
     resume: bool | None,
     runs: Path | None,
     as_json: bool,
-    **of_workloads: Any,
 ) -> int:
     """Compare policies on workload files, job by job.
 
@@ -93,31 +63,29 @@ def command(
     Waits are shown in minutes (in --json: seconds). Exit code 1: a run failed; it is named, and the
     others are compared.
     """
-    from outrider.cli.workload_terms import workload_terms
     from outrider_lab.commands.comparison_tables import show_comparison
     from outrider_lab.commands.many_runs import Keeping, carried_out, name_failures
     from outrider_lab.comparison.comparison import Comparison
     from outrider_lab.comparison.watched_run import Conditions
     from outrider_lab.running.run_spec import PolicySpec
 
-    _refuse_repeats("--policy", policies)
-    _refuse_repeats("TRACE", [shown(trace) for trace in traces])
-    _refuse_recorded((*policies, baseline))
-    terms = workload_terms(of_workloads)
-    named = tuple(dict.fromkeys((*policies, baseline)))
-    given, preset = settings_by_policy(settings, named), preset_by_policy(presets, named)
+    refuse_repeats([shown(trace) for trace in asked.traces], "TRACE")
+    named = tuple(dict.fromkeys((*asked.policies, baseline)))
+    _refuse_recorded(named)
+    terms = asked.terms()
+    given, preset = asked.given_to(named)
     study = Comparison(
-        [shown(trace) for trace in traces],
+        [shown(trace) for trace in asked.traces],
         [PolicySpec.of(name, given[name], preset[name]) for name in named],
         baseline,
         seed_range(seeds),
         Conditions(
-            estimates=of_workloads["estimates"] or "exact",
+            estimates=asked.of_workloads["estimates"] or "exact",
             discipline=terms.discipline or STRICT,
             machines=terms.machines,
             interactive_below_s=terms.interactive_below_s,
             vo=terms.vo,
-            shares=share_table(shares),
+            shares=asked.share_table(),
             utilities=terms.utilities,
         ),
         block_s,
@@ -129,12 +97,6 @@ def command(
         else:
             show_comparison(result)
         return name_failures(result)
-
-
-def _refuse_repeats(option: str, words: Any) -> None:
-    repeated = sorted({word for word in words if list(words).count(word) > 1})
-    if repeated:
-        raise ConfigurationError(f"{option} {repeated[0]}: given more than once")
 
 
 def _refuse_recorded(policies: Iterable[str]) -> None:

@@ -70,7 +70,8 @@ def test_fifo_on_ten_days_of_a_real_site_waits_as_the_simplest_of_simulations_sa
 def test_a_run_has_the_fields_of_a_campus_and_says_what_was_in_force(grid: Path) -> None:
     (run,) = replay(grid, "--policy", "sjf", "--estimates", "lognormal:0.5")
     assert run["jobs"] == {
-        "submitted": JOBS, "completed": JOBS, "removed": 0, "unfinished": 0, "skipped": {},
+        "submitted": JOBS, "completed": JOBS, "removed": 0, "unfinished": 0, "impossible": 0,
+        "skipped": {},
     }  # fmt: skip
     assert set(run["wait_s"]["by_class"]) == {"interactive", "batch"}
     assert set(run["wait_s"]["by_vo"]) == {"1", "2", "3", "4"}

@@ -1,38 +1,20 @@
 """``outrider replay``: what a trace would have brought under each policy."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
-from outrider.cli.options import (
-    Seconds,
-    file_path,
-    json_option,
-    policy_names,
-    preset_by_policy,
-    presets_option,
-    seed_range,
-    settings_by_policy,
-    settings_option,
-    share_table,
-    shares_option,
-    workload_options,
-)
+from outrider.cli.options import Seconds, file_path, json_option, seed_range
+from outrider.cli.policies_on_traces import Asked, policies_on_traces, refuse_repeats
 from outrider.cli.printing import print_json, shown
 from outrider.cli.progress import progress_bar
 from outrider.model.errors import ConfigurationError
 
 
 @click.command("replay", short_help="Run a trace under policies and compare what they would bring.")
-@click.argument("traces", nargs=-1, required=True, metavar="TRACE...", type=file_path())
-@click.option(
-    "--policy", "policies", multiple=True, required=True, metavar="NAME",
-    shell_complete=policy_names,
-    help="A policy to run the trace under; give it again for more. `outrider plugins` lists them.",
-)  # fmt: skip
-@settings_option
-@presets_option
+@policies_on_traces(
+    "A policy to run the trace under; give it again for more. `outrider plugins` lists them."
+)
 @click.option(
     "--seed",
     metavar="S",
@@ -44,7 +26,6 @@ from outrider.model.errors import ConfigurationError
     "--until", "until_s", type=Seconds(min=0), metavar="S",
     help="Stop after this second of the trace.",
 )  # fmt: skip
-@shares_option
 @click.option(
     "--ledger", type=file_path(dir_okay=False), metavar="FILE",
     help="Keep every decision with its scores, for `outrider ledger`. Of several runs each gets a "
@@ -54,21 +35,15 @@ from outrider.model.errors import ConfigurationError
 @click.option(
     "--skip-bad", is_flag=True, help="Leave out bad rows and count them, not refuse them."
 )
-@workload_options
 @json_option
 def command(
-    traces: tuple[Path, ...],
-    policies: tuple[str, ...],
-    settings: tuple[str, ...],
-    presets: tuple[str, ...],
+    asked: Asked,
     seed: int | None,
     seeds: str | None,
     until_s: float | None,
-    shares: str,
     ledger: Path | None,
     skip_bad: bool,
     as_json: bool,
-    **of_workloads: Any,
 ) -> None:
     """Run a trace under policies and compare what they would bring.
 
@@ -90,24 +65,18 @@ def command(
     from outrider.cli.run_tables import show_runs
     from outrider.cli.traces import check_traces, notes_on, read_trace
     from outrider.cli.trials import Terms, plan, run_trial
-    from outrider.cli.workload_terms import workload_terms
 
-    _refuse_repeats(policies, "--policy")
     if seed is not None and seeds is not None:
         raise ConfigurationError("--seed and --seeds: give one of them")
     seed_list = range(seed or 0, (seed or 0) + 1) if seeds is None else seed_range(seeds)
-    terms = Terms(
-        settings_by_policy(settings, policies),
-        preset_by_policy(presets, policies),
-        until_s,
-        share_table(shares),
-        workload_terms(of_workloads),
-    )
+    traces, policies = asked.traces, asked.policies
+    settings, presets = asked.given_to(policies)
+    terms = Terms(settings, presets, until_s, asked.share_table(), asked.terms())
     check_traces(traces, policies, terms.workload)
     for name in policies:  # refuse what is wrong before a long run, not after it
         terms.make(name, 0)
     if ledger is not None:
-        _refuse_repeats([trace.resolve().name for trace in traces], "--ledger: traces named")
+        refuse_repeats([trace.resolve().name for trace in traces], "--ledger: traces named")
     runs = []
     for path in traces:
         trace = read_trace(path, terms.workload, skip_bad)
@@ -120,9 +89,3 @@ def command(
         print_json({"runs": runs})
     else:
         show_runs(runs)
-
-
-def _refuse_repeats(words: Any, option: str) -> None:
-    repeated = sorted({word for word in words if list(words).count(word) > 1})
-    if repeated:
-        raise ConfigurationError(f"{option} {repeated[0]}: given more than once")
