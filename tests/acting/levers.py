@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from typing import ClassVar
 
 from outrider.api import DecisionRow, Lever
 
@@ -16,7 +17,7 @@ class Noting(Lever):
 
     name = "noting"
     description = "for tests: changes nothing"
-    actions: tuple[str, ...] = ("start",)
+    actions: ClassVar[tuple[str, ...]] = ("start",)
     lease_s = 600.0
 
     def __init__(self, adapter: object = None) -> None:

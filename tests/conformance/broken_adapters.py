@@ -161,7 +161,7 @@ class HasAHiddenLever(Sound):
 class Nudge(Lever):
     name = "nudge"
     description = "moves a job a little"
-    actions: tuple[str, ...] = ("start",)
+    actions: ClassVar[tuple[str, ...]] = ("start",)
     lease_s = 60.0
 
 

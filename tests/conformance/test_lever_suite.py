@@ -1,5 +1,7 @@
 """The suite of levers lets a sound one pass and catches each way to break the contract."""
 
+from typing import ClassVar
+
 import pytest
 
 from outrider.api import DecisionRow, Lever
@@ -19,7 +21,7 @@ class Sound(Lever):
 
     name = "mark"
     description = "marks a job"
-    actions: tuple[str, ...] = ("start",)
+    actions: ClassVar[tuple[str, ...]] = ("start",)
     lease_s = 60.0
     adapter: Queue
 

@@ -54,17 +54,18 @@ def mixed_campus(folder: Path, seed: int = 3) -> Campus:
             owners.append(f"{machine},{login_s},{login_s + rng.randrange(60, 9_000)}\n")
     jobs = [JOB_HEADER]
     for n in range(150):
-        run_s = rng.choice(["", 60, 600, 3_600, 9_000, 30_000])
+        run_s = rng.choice([None, 60, 600, 3_600, 9_000, 30_000])
         submit_s = rng.randrange(150_000)
-        kill_s = submit_s + 40_000 if run_s == "" or rng.random() < 0.1 else ""
+        kill_s = submit_s + 40_000 if run_s is None or rng.random() < 0.1 else ""
         cpus, only = rng.choice(
             [("", ""), (1, "lab"), (2, "lab+hall"), (4, "lab"), (8, "hall"), (1, "den"), (3, "")]
         )
         memory = rng.choice(["", "", 500, 3_000, 7_000, 20_000])
         gpus = rng.choice(["", "", "", 0, 1, 2])
-        estimate = "" if run_s == "" or rng.random() < 0.3 else 2 * run_s
+        estimate = "" if run_s is None or rng.random() < 0.3 else 2 * run_s
         jobs.append(
-            f"j{n},{submit_s},{run_s},{kill_s},u,v,{cpus},{memory},{gpus},{only},{estimate}\n"
+            f"j{n},{submit_s},{'' if run_s is None else run_s},{kill_s},u,v,"
+            f"{cpus},{memory},{gpus},{only},{estimate}\n"
         )
     return read_campus(
         made.write_sample(

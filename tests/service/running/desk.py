@@ -35,7 +35,7 @@ class Book(Lever):
     def begin(cls) -> None:
         """Forget all."""
         for notes in (cls.made, cls.asked, cls.threads):
-            notes.clear()  # type: ignore[attr-defined]
+            notes.clear()
 
 
 class Desk(Adapter):

@@ -10,6 +10,7 @@ import pytest
 from outrider.api import Batch
 from outrider.engine import engine as engine_module
 from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.realign import realign as realign_state
 from outrider.model.events import SUBMITTED, NamedEvent
 from outrider.model.jobs import Job, JobSpec
 from outrider.service.config.loaded import check_config
@@ -28,7 +29,7 @@ BAD: NamedEvent = (T + 10, SUBMITTED, "bad", JobSpec(user="bad"))
 @pytest.fixture
 def faulty(monkeypatch: pytest.MonkeyPatch) -> None:
     """A job of user `bad` is counted by halves, and the repair after that fails, too."""
-    submitted, realign = Accounting.job_submitted, engine_module.realign
+    submitted, realign = Accounting.job_submitted, realign_state
     in_doubt: list[Accounting] = []
 
     def job_submitted(self: Accounting, job: Job, *more: Any) -> None:
