@@ -4,8 +4,9 @@
 
 FCFS and EASY run every TRACE (.swf, .swf.gz), and generated workloads of growing size: serial jobs
 on 100 machines, and parallel ones on a pool of 256 CPUs; and 10,000 parallel jobs that are more
-than the pool can do, so that the queue grows to about a thousand. The longest queue is printed
-beside, for that is what a round costs. Other policies run the traces only.
+than the pool can do, so that the queue grows to about a thousand. A few such workloads run under
+`conservative`, in which each pending job has a reservation. The longest queue is printed
+beside, for that is what a scheduling pass costs. Other policies run the traces only.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from calibration import calibration_s
 from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload, one_pool
 from outrider.model.decisions import START, Decision
-from outrider.model.disciplines import EASY, STRICT, Discipline
+from outrider.model.disciplines import CONSERVATIVE, EASY, STRICT, Discipline
 from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
 from outrider.simulation.generators.grids.perez import perez_grid
@@ -30,6 +31,8 @@ from outrider.simulation.generators.grids.perez import perez_grid
 FCFS_JOBS_PER_S = 5_000
 EASY_JOBS_PER_S = 1_500
 EASY_QUEUE = 1_000
+RESERVED_JOBS = (500, 1_000, 2_000)
+"""Under `conservative` the cost of a job grows with the square of the queue: small ones only."""
 CHEAP: tuple[Discipline, ...] = (STRICT, EASY)
 POOL_CPUS = 256
 WIDEST = 64
@@ -109,8 +112,10 @@ def missed(runs: list[dict[str, Any]]) -> list[str]:
     """The runs of FCFS and EASY that are slower than they should be."""
     out = []
     for run in runs:
-        if run["policy"] != "fifo" or (
-            run["discipline"] == "easy" and run["longest_queue"] > EASY_QUEUE
+        if (
+            run["policy"] != "fifo"
+            or (run["discipline"] == "easy" and run["longest_queue"] > EASY_QUEUE)
+            or run["discipline"] == CONSERVATIVE
         ):
             continue
         budget = EASY_JOBS_PER_S if run["discipline"] == "easy" else FCFS_JOBS_PER_S
@@ -128,10 +133,12 @@ def main() -> int:
     given = parser.parse_args()
     unit_s = calibration_s()
     sizes = [int(size) for size in given.jobs.split(",")]
-    runs = growth(serial, sizes, "none", unit_s)
+    runs = growth(serial, sizes, STRICT, unit_s)
     for discipline in CHEAP:
         runs += growth(parallel, sizes, discipline, unit_s)
     runs += [measure(parallel(10_000, load=1.1), "fifo", rule, unit_s) for rule in CHEAP]
+    for jobs in RESERVED_JOBS:
+        runs.append(measure(parallel(jobs, load=1.3), "fifo", CONSERVATIVE, unit_s))
     for path in given.traces:
         workload = read_swf(path)
         rules = CHEAP if workload.is_parallel else CHEAP[:1]

@@ -88,12 +88,12 @@ class RankingPass(QueuePass):
                 return
 
     def _behind(self, places: NDArray[np.float64], promises: Promises) -> list[int]:
-        """Rows of those that wait, by place; who is too wide for every machine only if asked for.
+        """Rows of the jobs behind, by place; those too wide now only where that matters.
 
-        Those are told by a look at the column: there may be thousands.
+        Those are found by a look at the column: there may be thousands.
         """
         waiting = places < inf
-        if not promises.all_wait_in_turn:
+        if promises.skips_too_wide:
             site = self._site
             waiting &= self.table.cpus <= max(map(site.cpus_left, site.free_since), default=0)
         rows = np.flatnonzero(waiting)

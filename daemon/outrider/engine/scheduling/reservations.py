@@ -24,14 +24,17 @@ class Promises:
 
     Attributes:
         fixes_order: once somebody waits, the order stands for the rest of the pass.
-        all_wait_in_turn: those too wide for any machine now must be told of, too.
     """
 
     fixes_order = False
-    all_wait_in_turn = False
 
     def __init__(self, site: Site) -> None:
         self._site = site
+
+    @property
+    def skips_too_wide(self) -> bool:
+        """Whether a job too wide for every machine now makes no difference to those behind it."""
+        return True
 
     def allows(self, job: Job) -> Callable[[int], bool] | None:
         """Whether a job may start on a machine now; None: wherever it fits."""
@@ -48,6 +51,11 @@ class Promises:
 class NobodyPasses(Promises):
     """`strict`."""
 
+    @property
+    def skips_too_wide(self) -> bool:
+        """It holds up all behind it."""
+        return False
+
     def wait(self, job: Job) -> bool:
         """Nobody passes."""
         return False
@@ -62,6 +70,11 @@ class FirstReserved(Promises):
         super().__init__(site)
         self._begun: list[Begun] = []
         self._reservation: Reservation | None = None
+
+    @property
+    def skips_too_wide(self) -> bool:
+        """Not until there is the one reservation: it may be for that job."""
+        return self._reservation is not None
 
     def allows(self, job: Job) -> Callable[[int], bool] | None:
         """On the reserved machine only what does not delay the reservation."""
@@ -98,7 +111,6 @@ class AllReserved(Promises):
     """
 
     fixes_order = True
-    all_wait_in_turn = True
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
@@ -106,6 +118,11 @@ class AllReserved(Promises):
         self._profiles: dict[int, Profile] = {}
         self._kept: set[int] = set()
         self._waits = False
+
+    @property
+    def skips_too_wide(self) -> bool:
+        """It has a reservation, too."""
+        return False
 
     def allows(self, job: Job) -> Callable[[int], bool] | None:
         """Where it delays no reservation."""
