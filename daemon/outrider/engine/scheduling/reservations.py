@@ -17,13 +17,13 @@ from outrider.model.jobs import Job, JobSpec
 
 
 class Promises:
-    """Nothing is promised, and everybody may pass: `first_fit`.
+    """Nothing is promised, and every job may pass: `first_fit`.
 
     Args:
         site: now, with what this pass has begun reserved.
 
     Attributes:
-        fixes_order: once somebody waits, the order stands for the rest of the pass.
+        fixes_order: once a job has to wait, the order is not made anew in this pass.
     """
 
     fixes_order = False
