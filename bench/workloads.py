@@ -5,8 +5,9 @@
 
 FCFS and EASY run every TRACE (.swf, .swf.gz), and generated workloads of growing size: serial jobs
 on 100 machines, and parallel ones on a pool of 256 CPUs; and 10,000 parallel jobs that are more
-than the pool can do, so that the queue grows to about a thousand. The longest queue is printed
-beside, for that is what a round costs. Other policies run the traces only.
+than the pool can do, so that the queue grows to about a thousand. A few such workloads run under
+`conservative`, in which each pending job has a reservation. The longest queue is printed
+beside, for that is what a scheduling pass costs. Other policies run the traces only.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from options import parsed
 from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload, one_pool
 from outrider.model.decisions import START, Decision
-from outrider.model.disciplines import EASY, STRICT, Discipline
+from outrider.model.disciplines import CONSERVATIVE, EASY, STRICT, Discipline
 from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
 from outrider.simulation.generators.grids.perez import perez_grid
@@ -32,6 +33,8 @@ from outrider.simulation.generators.grids.perez import perez_grid
 FCFS_JOBS_PER_S = 5_000
 EASY_JOBS_PER_S = 1_500
 EASY_QUEUE = 1_000
+RESERVED_JOBS = (500, 1_000, 2_000)
+"""Under `conservative` the cost of a job grows with the square of the queue: small ones only."""
 CHEAP: tuple[Discipline, ...] = (STRICT, EASY)
 POOL_CPUS = 256
 WIDEST = 64
@@ -111,8 +114,10 @@ def missed(runs: list[dict[str, Any]]) -> list[str]:
     """The runs of FCFS and EASY that are slower than they should be."""
     out = []
     for run in runs:
-        if run["policy"] != "fifo" or (
-            run["discipline"] == "easy" and run["longest_queue"] > EASY_QUEUE
+        if (
+            run["policy"] != "fifo"
+            or (run["discipline"] == "easy" and run["longest_queue"] > EASY_QUEUE)
+            or run["discipline"] == CONSERVATIVE
         ):
             continue
         budget = EASY_JOBS_PER_S if run["discipline"] == "easy" else FCFS_JOBS_PER_S
@@ -136,6 +141,8 @@ def main() -> int:
     for discipline in CHEAP:
         runs += growth(parallel, sizes, discipline, unit_s)
     runs += [measure(parallel(given.overload, load=1.1), "fifo", rule, unit_s) for rule in CHEAP]
+    for jobs in RESERVED_JOBS[: 1 if given.small else None]:
+        runs.append(measure(parallel(jobs, load=1.3), "fifo", CONSERVATIVE, unit_s))
     for path in given.traces:
         workload = read_swf(path)
         rules = CHEAP if workload.is_parallel else CHEAP[:1]

@@ -31,7 +31,7 @@ Handler = Callable[[float, int, Any], None]
 
 
 class Engine:
-    """Site state, accounting and the runners around the table.
+    """Site state, accounting and the policy runners.
 
     Args:
         site: state of jobs and machines.
@@ -158,7 +158,7 @@ class Engine:
 
         return handle_and_time
 
-    # -- rounds -------------------------------------------------------------------------------
+    # -- scheduling passes --------------------------------------------------------------------
 
     def _want_pass(self) -> None:
         if not self._round_due and self.runners and not self._jobs.silent:

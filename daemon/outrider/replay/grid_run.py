@@ -56,7 +56,9 @@ class GridRun(TraceRun):
         accounting = Accounting(clock, targets, exact, utilities=utilities)
         if len(workload.submit_s):  # a log's second 0 may be long before
             accounting.begin_s = float(workload.submit_s[0])
-        is_narrow = all(spec.cpus == 1 for spec in workload.machines)
+        is_narrow = all(spec.cpus == 1 for spec in workload.machines) and not (
+            any(workload.eligible) or any(workload.resources)
+        )
         runners = [
             PolicyRunner(
                 p, n == 0, RECONSIDER_S, exact=n == 0, discipline=discipline, is_narrow=is_narrow

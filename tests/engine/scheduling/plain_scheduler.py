@@ -1,14 +1,17 @@
 """The four queue disciplines, written down as plainly as can be and apart from the engine.
 
 One function simulates a cluster second by second of interest; nothing is kept between two moments
-but who waits and who runs. It is slow, and shares no code with what it is held against.
+but which jobs are pending and which run. It is slow, and shares no code with what it is held
+against. CPUs, memory and everything else that a machine has are amounts by name, all alike.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf, isnan
 from typing import NamedTuple
 
 from outrider.testing.hand_workload import Asked
+
+CPUS = "cpus"
 
 
 class Running(NamedTuple):
@@ -19,7 +22,22 @@ class Running(NamedTuple):
     start_s: float
 
 
-def told_s(job: Asked) -> float:
+class Reserved(NamedTuple):
+    """A reservation: where, from when on, and for which job."""
+
+    machine: int
+    start_s: float
+    job: int
+
+
+class Needs(NamedTuple):
+    """What a job asks for beside its CPUs, and the machines that it may use (None: any)."""
+
+    amounts: Mapping[str, float] = {}
+    allowed: frozenset[int] | None = None
+
+
+def estimate_s(job: Asked) -> float:
     """The estimate; infinite where nobody knows."""
     if job.estimate_s is None:
         return job.run_s
@@ -30,13 +48,29 @@ class PlainScheduler:
     """Runs jobs on machines under a discipline, in the order of arrival or shortest first.
 
     A job goes to the machine with the fewest CPUs left that it may use, the lowest of equals.
+
+    Args:
+        machines: what each has, by name; CPUs are named `CPUS`. What a machine does not name is
+            not checked there.
+        jobs: what runs when and for how long.
+        discipline: one of `outrider.model.disciplines`.
+        shortest: shortest estimate first, else in the order of arrival.
+        needs: by job.
     """
 
     def __init__(
-        self, machines: Sequence[int], jobs: Sequence[Asked], discipline: str, shortest: bool
+        self,
+        machines: Sequence[Mapping[str, float]],
+        jobs: Sequence[Asked],
+        discipline: str,
+        shortest: bool,
+        needs: Sequence[Needs] = (),
     ) -> None:
         self.machines, self.jobs = list(machines), list(jobs)
         self.discipline, self.shortest = discipline, shortest
+        self.allowed = [need.allowed for need in needs] or [None] * len(jobs)
+        others: list[Mapping[str, float]] = [need.amounts for need in needs] or [{}] * len(jobs)
+        self.asks = [{CPUS: job.cpus, **more} for job, more in zip(jobs, others, strict=True)]
         self.started = [float("nan")] * len(jobs)
         self.queue: list[int] = []
         self.running: list[Running] = []
@@ -56,32 +90,33 @@ class PlainScheduler:
 
     def look(self, now: float) -> None:
         """Everything that may start now, starts."""
-        promised: list[tuple[int, float, int]] = []  # machine, start, job
+        reserved: list[Reserved] = []
         closed: set[int] = set()
         for number in self.in_order():
-            if max(self.machines) < self.jobs[number].cpus:
+            mine = self.usable(number)
+            if not mine:
                 continue
             places = [
-                m for m in range(len(self.machines))
-                if m not in closed and self.free(m, now) >= self.jobs[number].cpus
-                and all(self.leaves_alone(number, m, now, each) for each in promised)
+                m for m in mine
+                if m not in closed and self.suffices(self.left(m, now), number)
+                and all(self.leaves_alone(number, m, now, each) for each in reserved)
             ]  # fmt: skip
-            if self.discipline == "conservative" and promised:
-                places = [m for m in places if self.room(number, m, now, now, promised)]
+            if self.discipline == "conservative" and reserved:
+                places = [m for m in places if self.has_room(number, m, now, now, reserved)]
             if places:
-                self.start(number, min(places, key=lambda m: (self.free(m, now), m)), now)
+                self.start(number, min(places, key=lambda m: (self.left(m, now)[CPUS], m)), now)
             elif self.discipline == "strict":
                 return
             elif (
-                self.discipline == "easy" and not promised and not closed
+                self.discipline == "easy" and not reserved and not closed
             ) or self.discipline == "conservative":
-                self.promise(number, now, promised, closed)
+                self.reserve(number, now, reserved, closed)
 
     def in_order(self) -> list[int]:
-        """Who waits, the first one first; equals as they came."""
+        """The pending jobs, the first one first; equals as they came."""
         if not self.shortest:
             return list(self.queue)
-        return sorted(self.queue, key=lambda n: told_s(self.jobs[n]))
+        return sorted(self.queue, key=lambda n: estimate_s(self.jobs[n]))
 
     def start(self, number: int, machine: int, now: float) -> None:
         """A job starts."""
@@ -89,75 +124,96 @@ class PlainScheduler:
         self.started[number] = now
         self.running.append(Running(number, machine, now))
 
-    def free(self, machine: int, now: float) -> int:
-        """CPUs on which nothing runs now."""
-        used = sum(self.jobs[r.job].cpus for r in self.running if r.machine == machine)
-        return self.machines[machine] - used
+    # -- what there is ------------------------------------------------------------------------
 
-    def free_at(self, machine: int, moment: float, now: float) -> int:
-        """CPUs that are free at a moment, by the estimates; what is overdue ends now."""
-        used = sum(
-            self.jobs[r.job].cpus for r in self.running
-            if r.machine == machine and max(now, r.start_s + told_s(self.jobs[r.job])) > moment
-        )  # fmt: skip
-        return self.machines[machine] - used
+    def usable(self, number: int) -> list[int]:
+        """Machines on which a job could run if nothing else did."""
+        allowed = self.allowed[number]
+        return [
+            m for m, has in enumerate(self.machines)
+            if (allowed is None or m in allowed) and self.suffices(has, number)
+        ]  # fmt: skip
 
-    def leaves_alone(
-        self, number: int, machine: int, now: float, promise: tuple[int, float, int]
-    ) -> bool:
-        """EASY: whether a job that starts now leaves the promised start as it is."""
-        where, start_s, first = promise
-        if self.discipline != "easy" or machine != where or now + self.told(number) <= start_s:
-            return True
-        spare = self.free_at(where, start_s, now) - self.jobs[first].cpus
-        return self.jobs[number].cpus <= spare
+    def suffices(self, left: Mapping[str, float], number: int) -> bool:
+        """Whether what is left is enough for a job."""
+        return all(amount <= left.get(name, inf) for name, amount in self.asks[number].items())
 
-    def told(self, number: int) -> float:
+    def less(self, left: Mapping[str, float], numbers: Sequence[int]) -> dict[str, float]:
+        """What is left when these jobs have what they ask for."""
+        return {
+            name: amount - sum(self.asks[n].get(name, 0) for n in numbers)
+            for name, amount in left.items()
+        }
+
+    def left(self, machine: int, now: float) -> dict[str, float]:
+        """What no run uses now."""
+        return self.less(self.machines[machine], [r.job for r in self.running_on(machine)])
+
+    def left_at(self, machine: int, moment: float, now: float) -> dict[str, float]:
+        """What no run uses at a moment, by the estimates; what is overdue ends now."""
+        until = [
+            (r.job, max(now, r.start_s + self.lasts_s(r.job))) for r in self.running_on(machine)
+        ]
+        return self.less(self.machines[machine], [job for job, end_s in until if end_s > moment])
+
+    def running_on(self, machine: int) -> list[Running]:
+        """What runs on a machine."""
+        return [run for run in self.running if run.machine == machine]
+
+    def lasts_s(self, number: int) -> float:
         """A job's estimate."""
-        return told_s(self.jobs[number])
-
-    def room(
-        self, number: int, machine: int, start_s: float, now: float,
-        promised: list[tuple[int, float, int]],
-    ) -> bool:  # fmt: skip
-        """Conservative: whether a job could run from a moment on without anybody's CPUs."""
-        end_s = start_s + self.told(number)
-        there = [(s, s + self.told(n), self.jobs[n].cpus) for m, s, n in promised if m == machine]
-        edges = {start_s} | {s for s, _, _ in there} | self.ends(machine, now)
-        for moment in (edge for edge in edges if start_s <= edge < end_s or edge == start_s):
-            taken = sum(cpus for s, e, cpus in there if s <= moment < e)
-            if self.free_at(machine, moment, now) - taken < self.jobs[number].cpus:
-                return False
-        return True
+        return estimate_s(self.jobs[number])
 
     def ends(self, machine: int, now: float) -> set[float]:
         """When what runs on a machine is expected to end."""
-        told = (
-            max(now, r.start_s + self.told(r.job)) for r in self.running if r.machine == machine
-        )
-        return {end_s for end_s in told if end_s < inf}
+        ends = (max(now, r.start_s + self.lasts_s(r.job)) for r in self.running_on(machine))
+        return {end_s for end_s in ends if end_s < inf}
 
-    def promise(
-        self, number: int, now: float, promised: list[tuple[int, float, int]], closed: set[int]
-    ) -> None:
+    # -- reservations -------------------------------------------------------------------------
+
+    def leaves_alone(self, number: int, machine: int, now: float, first: Reserved) -> bool:
+        """EASY: whether a job that starts now leaves the reserved start as it is."""
+        ends_before = now + self.lasts_s(number) <= first.start_s
+        if self.discipline != "easy" or machine != first.machine or ends_before:
+            return True
+        spare = self.less(self.left_at(machine, first.start_s, now), [first.job])
+        return self.suffices(spare, number)
+
+    def has_room(
+        self, number: int, machine: int, start_s: float, now: float, reserved: Sequence[Reserved]
+    ) -> bool:
+        """Conservative: whether a job could run from a moment on on what nobody else is to have."""
+        end_s = start_s + self.lasts_s(number)
+        there = [
+            (each.start_s, each.start_s + self.lasts_s(each.job), each.job)
+            for each in reserved
+            if each.machine == machine
+        ]
+        edges = {start_s} | {s for s, _, _ in there} | self.ends(machine, now)
+        for moment in (edge for edge in edges if start_s <= edge < end_s or edge == start_s):
+            then = [job for s, e, job in there if s <= moment < e]
+            if not self.suffices(self.less(self.left_at(machine, moment, now), then), number):
+                return False
+        return True
+
+    def reserve(self, number: int, now: float, reserved: list[Reserved], closed: set[int]) -> None:
         """The earliest start on one machine; the first it could use is closed if nobody knows."""
-        cpus, found = self.jobs[number].cpus, []
-        for machine, width in enumerate(self.machines):
-            if width < cpus:
-                continue
+        found = []
+        for machine in self.usable(number):
             moments = {now} | self.ends(machine, now)
             if self.discipline == "conservative":
-                mine = [p for p in promised if p[0] == machine]
-                moments |= {s + self.told(n) for _, s, n in mine if s + self.told(n) < inf}
+                there = [each for each in reserved if each.machine == machine]
+                ends = {each.start_s + self.lasts_s(each.job) for each in there}
+                moments |= {end_s for end_s in ends if end_s < inf}
                 able = [
                     t for t in moments
-                    if machine not in closed and self.room(number, machine, t, now, promised)
+                    if machine not in closed and self.has_room(number, machine, t, now, reserved)
                 ]  # fmt: skip
             else:
-                able = [t for t in moments if self.free_at(machine, t, now) >= cpus]
+                able = [t for t in moments if self.suffices(self.left_at(machine, t, now), number)]
             found.append((min(able, default=inf), machine))
         start_s, machine = min(found)
         if start_s == inf:
             closed.add(machine)
         else:
-            promised.append((machine, start_s, number))
+            reserved.append(Reserved(machine, start_s, number))

@@ -1,16 +1,20 @@
 """Each queue discipline starts jobs exactly when a plain second implementation does."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import nan
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from outrider.api import Job, Orders, Policy, SiteView
+from outrider.api import Job, MachineSpec, Orders, Policy, SiteView
+from outrider.formats.workload import Workload
 from outrider.model.disciplines import DISCIPLINES, Discipline
+from outrider.model.resources import Resources
 from outrider.testing.hand_workload import Asked, make_workload, started_at
-from tests.engine.scheduling.plain_scheduler import PlainScheduler
+from tests.engine.scheduling.plain_scheduler import CPUS, Needs, PlainScheduler
 
 
 class ArrivalOrder(Policy):
@@ -40,19 +44,23 @@ jobs_to_run = st.lists(
 ).map(lambda jobs: sorted(jobs, key=lambda job: job.submit_s))
 
 
-def engines(
-    machines: Sequence[int], jobs: Sequence[Asked], discipline: Discipline, shortest: bool
-) -> list[float]:
+def engines(workload: Workload, discipline: Discipline, shortest: bool) -> list[float]:
+    """When each job starts; -1: never."""
     kind = ShortestFirst if shortest else ArrivalOrder
-    found = started_at(make_workload(machines, jobs), kind, discipline)
-    return [found.get(f"j{number}", -1.0) for number in range(len(jobs))]
+    found = started_at(workload, kind, discipline)
+    return [found.get(name, -1.0) for name in workload.job_names]
 
 
 def plain(
-    machines: Sequence[int], jobs: Sequence[Asked], discipline: Discipline, shortest: bool
+    machines: Sequence[Mapping[str, float]],
+    jobs: Sequence[Asked],
+    discipline: Discipline,
+    shortest: bool,
+    needs: Sequence[Needs] = (),
 ) -> list[float]:
-    told = PlainScheduler(machines, jobs, discipline, shortest).run()
-    return [-1.0 if start_s != start_s else start_s for start_s in told]
+    """The same by the second implementation."""
+    found = PlainScheduler(machines, jobs, discipline, shortest, needs).run()
+    return [-1.0 if start_s != start_s else start_s for start_s in found]
 
 
 @pytest.mark.parametrize("shortest", [False, True], ids=["fcfs", "sjf"])
@@ -63,6 +71,103 @@ def plain(
 def test_jobs_start_when_a_plain_implementation_starts_them(
     discipline: Discipline, machines: tuple[int, ...], shortest: bool, jobs: list[Asked]
 ) -> None:
-    assert engines(machines, jobs, discipline, shortest) == plain(
-        machines, jobs, discipline, shortest
+    assert engines(make_workload(machines, jobs), discipline, shortest) == plain(
+        [{CPUS: cpus} for cpus in machines], jobs, discipline, shortest
     )
+
+
+CLASSES = {"first": [0], "later": [1, 2], "ends": [0, 2]}
+"""Which of three machines each class of jobs may use."""
+
+
+def few(*amounts: float) -> st.SearchStrategy[float | None]:
+    """One of a few amounts, or nothing said."""
+    return st.sampled_from([None, *amounts])
+
+
+def resources(most: float) -> st.SearchStrategy[Resources]:
+    """Memory, GPUs and licences, where up to `most` halves of a machine are usual."""
+    return st.builds(
+        lambda memory, gpus, licences: Resources(
+            memory_mib=memory,
+            gpus=gpus,
+            named=() if licences is None else (("licence", licences),),
+        ),
+        few(100.0, 200.0, 100.0 * most),
+        few(1.0, most),
+        few(1.0, most),
+    )
+
+
+class Case(NamedTuple):
+    """Machines with resources, and jobs that ask for some, of some of the machines."""
+
+    machines: list[tuple[int, Resources]]
+    jobs: list[tuple[Asked, Resources | None, str]]
+
+
+wants = st.tuples(
+    st.builds(Asked, st.integers(0, 8).map(lambda n: 5.0 * n), tens, st.integers(1, 4), estimates),
+    st.one_of(st.none(), resources(2.0)),
+    st.sampled_from(["", "", "", *CLASSES]),
+)
+cases = st.builds(
+    Case,
+    st.lists(st.tuples(st.integers(1, 6), resources(3.0)), min_size=3, max_size=3),
+    st.lists(wants, min_size=1, max_size=12).map(
+        lambda jobs: sorted(jobs, key=lambda j: j[0].submit_s)
+    ),
+)
+
+
+def hold_against_plain(case: Case, discipline: Discipline, shortest: bool) -> None:
+    """Compare the engine with the plain implementation on a case."""
+    jobs = [job for job, _, _ in case.jobs]
+    workload = replace(
+        make_workload([cpus for cpus, _ in case.machines], jobs),
+        machines=[MachineSpec(cpus=cpus, resources=has) for cpus, has in case.machines],
+        resources=[asked for _, asked, _ in case.jobs],
+        eligible=[kind for _, _, kind in case.jobs],
+        classes=CLASSES,
+    )
+    machines = [{CPUS: cpus, **dict(has.amounts())} for cpus, has in case.machines]
+    needs = [
+        Needs(
+            {} if asked is None else dict(asked.amounts()),
+            frozenset(CLASSES[kind]) if kind else None,
+        )
+        for _, asked, kind in case.jobs
+    ]
+    assert engines(workload, discipline, shortest) == plain(
+        machines, jobs, discipline, shortest, needs
+    )
+
+
+@pytest.mark.parametrize("shortest", [False, True], ids=["fcfs", "sjf"])
+@pytest.mark.parametrize("discipline", DISCIPLINES)
+@settings(max_examples=40, deadline=None)
+@given(case=cases)
+def test_so_do_jobs_that_ask_for_memory_gpus_licences_and_certain_machines(
+    discipline: Discipline, shortest: bool, case: Case
+) -> None:
+    hold_against_plain(case, discipline, shortest)
+
+
+@pytest.mark.parametrize("discipline", DISCIPLINES)
+def test_a_job_for_one_machine_alone_waits_in_turn_where_all_have_one_cpu(
+    discipline: Discipline,
+) -> None:
+    """The first two run on m0, one after the other; the third could start on m1 at once."""
+    nothing = Resources()
+    jobs = [(Asked(0.0, 50.0), "first"), (Asked(5.0, 50.0), "first"), (Asked(10.0, 50.0), "later")]
+    case = Case([(1, nothing)] * 3, [(job, None, kind) for job, kind in jobs])
+    hold_against_plain(case, discipline, shortest=False)
+
+
+@pytest.mark.parametrize("discipline", ["strict", "easy", "conservative"])
+def test_who_may_pass_an_impossible_job_may_not_therefore_pass_the_next(
+    discipline: Discipline,
+) -> None:
+    """The second fits nowhere; the third waits for all four CPUs, which the fourth would delay."""
+    jobs = [Asked(0.0, 50.0, 3), Asked(1.0, 50.0, 9), Asked(2.0, 50.0, 4), Asked(3.0, 90.0, 1)]
+    assert engines(make_workload([4], jobs), discipline, False) == [0.0, -1.0, 50.0, 100.0]

@@ -177,7 +177,7 @@ class Accounting:
         self.evictions[key] = self.evictions.get(key, 0) + 1
 
     def run_closed(self, job: Job, time_s: float, now: float) -> None:
-        """After either: its energy is booked, the machine rests and the VO's meter stops."""
+        """After either: its energy is counted, the machine is idle and the VO's meter stops."""
         self.energy.end_run(*self._ending, job, now)
         if job.state == RUNNING:  # a suspended one has paused already
             self.fairness.change(job.spec.vo, -job.cpus, time_s, now)

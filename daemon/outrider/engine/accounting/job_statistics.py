@@ -110,7 +110,7 @@ class JobStatistics:
             self.utility.completed(job_class, turnaround_s[its], (cpu_s / cpus)[its], cpu_s[its])
 
     def _first_of_class(self, job_class: str) -> int:
-        """The number that stands for all VOs' jobs of a class."""
+        """The number used for all VOs' jobs of a class."""
         return next(k for (name, _), k in self.numbers.items() if name == job_class)
 
     def save(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""EASY backfill: later jobs may pass the first in line if they do not delay it.
+"""EASY backfill: later jobs may pass the first in the queue if they do not delay it.
 
 Lifka 1995 (the ANL/IBM SP scheduling system): the first job that does not fit gets a reservation
 at the earliest moment at which, by the estimates, enough will be free for it. Others may start now
@@ -62,7 +62,7 @@ def endings(machine: int, site: Site, begun: Sequence[Begun]) -> Iterator[Ending
 
 
 class Reservation:
-    """What the first in line is promised.
+    """What the first in the queue is promised.
 
     Attributes:
         machine: where.

@@ -22,7 +22,7 @@ class PendingDecision(msgspec.Struct, eq=False, gc=False):
 
     Attributes:
         stamp: tells this place in the queue from every other.
-        action, reason: of the decision that stands; empty before the first.
+        action, reason: of the pending decision; empty before the first.
         cluster: where it would start, or `NOWHERE`.
         decided_s: when it was last decided.
         deferred_since_s: since when the policy defers it, or None.
@@ -57,7 +57,7 @@ class PendingQueue:
     """Pending jobs of one runner.
 
     Attributes:
-        waiting: what stands for each job, by number.
+        waiting: the pending decision of each job, by number.
         fresh: (job, stamp) to be decided in the next pass, in order.
         blocked: (job, stamp) for which no machine was free, in order.
         ranked: (order, stamp, job) of those, a heap, where the policy has an order of its own.

@@ -139,7 +139,7 @@ class PlanPass(QueuePass):
             room.take(move.cpus, job.spec.resources)
 
     def _is_news(self, move: Move, pending: PendingDecision | None) -> bool:
-        """In shadow a move that stands already is not written down again."""
+        """In shadow a move that is pending already is not recorded again."""
         if pending is None:  # it concerns a run; the batch system will not follow
             return False
         cluster = self._site.machine_cluster[move.machine]

@@ -1,4 +1,4 @@
-"""The queue as columns, kept up to date as jobs get in line and leave: `outrider.api.Queue`."""
+"""The queue as columns, kept up to date as jobs enter it and leave: `outrider.api.Queue`."""
 
 from math import nan
 from typing import Any, Final
@@ -14,7 +14,7 @@ _FIRST_ROWS: Final = 64
 
 
 class QueueColumns:
-    """Waiting jobs in the order in which they got in line, one row each.
+    """Pending jobs in the order in which they entered the queue, one row each.
 
     A row goes by moving those behind it up: a few copies of memory, however many jobs wait.
 
@@ -34,7 +34,7 @@ class QueueColumns:
         return len(self.jobs)
 
     def add(self, job: Job, stamp: int, now: float, order: float) -> None:
-        """A job gets in line, behind all others; `stamp` is later than theirs."""
+        """A job enters the queue behind all others; `stamp` is later than theirs."""
         row = len(self.jobs)
         if row == self._floats.shape[1]:
             self._floats = np.concatenate([self._floats, np.empty_like(self._floats)], axis=1)
@@ -54,12 +54,12 @@ class QueueColumns:
         self._ints[:, row] = stamp, spec.cpus, vo, spec.job_class == "interactive"
 
     def at(self, stamp: int) -> Job | None:
-        """The job at the place in line with this stamp; None if nobody has it."""
+        """The job at the place in the queue with this stamp; None if no job has it."""
         row = self._row(stamp)
         return None if row is None else self.jobs[row]
 
     def change(self, job: Job, stamp: int, order: float) -> None:
-        """A job in line is declared anew, and keeps its place."""
+        """A job in the queue is declared anew, and keeps its place."""
         row = self._row(stamp)
         if row is not None:
             self._write(row, job, stamp, float(self._floats[_SUBMIT, row]), order)
@@ -70,7 +70,7 @@ class QueueColumns:
         return None if row == n or self._ints[_STAMP, row] != stamp else row
 
     def remove(self, stamp: int) -> Job | None:
-        """A job leaves the line; None if it was not in it."""
+        """A job leaves the queue; None if it was not in it."""
         n, row = len(self.jobs), self._row(stamp)
         if row is None:
             return None
@@ -79,12 +79,12 @@ class QueueColumns:
         return self.jobs.pop(row)
 
     def stamp(self, row: int) -> int:
-        """What tells this place in line from every other."""
+        """What tells this place in the queue from every other."""
         return int(self._ints[_STAMP, row])
 
     @property
     def submit_s(self) -> NDArray[np.float64]:
-        """When each was submitted; if nobody saw that, when it got in line."""
+        """When each was submitted; if nobody saw that, when it entered the queue."""
         return self._floats[_SUBMIT, : len(self.jobs)]
 
     @property
@@ -94,7 +94,7 @@ class QueueColumns:
 
     @property
     def order(self) -> NDArray[np.float64]:
-        """What `Policy.order` said of each when it got in line."""
+        """What `Policy.order` said of each when it entered the queue."""
         return self._floats[_ORDER, : len(self.jobs)]
 
     @property
@@ -114,7 +114,7 @@ class QueueColumns:
         return declared
 
     def save(self) -> dict[str, Any]:
-        """The places in line, as plain data; the jobs are the site's."""
+        """The places in the queue, as plain data; the jobs are the site's."""
         n = len(self.jobs)
         return {
             "jobs": [job.number for job in self.jobs],

@@ -35,9 +35,9 @@ class RankingPass(QueuePass):
         super().__init__(runner)
         self._promises = promises_of(discipline)
         self._ranks = runner.policy if isinstance(runner.policy, Ranks) else None
-        self._decided: set[int] = set()  # in this pass, in shadow: they do not leave the line
+        self._decided: set[int] = set()  # in this pass, in shadow: they do not leave the queue
         self._waits: set[int] = set()  # in this pass they did not fit
-        self._resting: set[int] = set()  # kept by choice until the line says that they are due
+        self._deferred: set[int] = set()  # by the policy, until the queue says that they are due
 
     def _decide(self) -> None:
         newcomers = self._admit()
@@ -50,7 +50,7 @@ class RankingPass(QueuePass):
                 self._note_no_machine(job.number, pending)
 
     def _start_the_first(self, promises: Promises) -> None:
-        """Start the first in line, then the next, until one does not fit."""
+        """Start the first in the queue, then the next, until one does not fit."""
         places = self._places()
         ranks_anew = self._ranks is not None and self._ranks.ranks_anew
         while self._site.free_total and len(places):
@@ -103,16 +103,16 @@ class RankingPass(QueuePass):
         return not fits_an_open_machine(self._site, job.spec) or promises.wait(job)
 
     def _place(self, job: Job, promises: Promises) -> Choice:
-        """Where a job may start now; if its policy keeps it, it rests."""
+        """Where a job may start now; its policy may also defer it."""
         pending = self._queue.waiting[job.number]
         choice = self._ask(job, pending, promises.allows(job))
         if choice.machine == NOWHERE and choice.reason != NO_MACHINE:
-            self._resting.add(job.number)
+            self._deferred.add(job.number)
             self._defer(job.number, pending, choice)
         return choice
 
     def _places(self) -> NDArray[np.float64]:
-        """Where each stands; at infinity who rests, waits, or was decided in this pass (shadow)."""
+        """The place of each; infinite: deferred, waiting, or decided in this pass (in shadow)."""
         if not self.table.jobs:
             return np.empty(0)
         table, ranks = self.table, self._ranks
@@ -123,7 +123,7 @@ class RankingPass(QueuePass):
         unknown = np.isnan(places)
         if unknown.any():
             places[unknown] = inf
-        apart = self._decided | self._resting | self._waits
+        apart = self._decided | self._deferred | self._waits
         if apart:
             places[[job.number in apart for job in self.table.jobs]] = inf
         return places
@@ -138,28 +138,28 @@ class RankingPass(QueuePass):
         else:
             self.leave(job, pending)
 
-    # -- who rests ----------------------------------------------------------------------------
+    # -- deferred jobs ------------------------------------------------------------------------
 
     def _is_due(self, number: int) -> None:
-        self._resting.discard(number)
+        self._deferred.discard(number)
 
     def on_dequeue(self, pending: PendingDecision, site: Site) -> None:
-        """A job is no longer in line."""
-        job = self.table.at(pending.stamp) if self._resting else None
+        """A job left the queue."""
+        job = self.table.at(pending.stamp) if self._deferred else None
         if job is not None:
-            self._resting.discard(job.number)
+            self._deferred.discard(job.number)
         super().on_dequeue(pending, site)
 
     def clear(self) -> None:
-        """Everybody goes."""
+        """Forget all jobs."""
         super().clear()
-        self._resting.clear()
+        self._deferred.clear()
 
     def save(self) -> dict[str, Any]:
-        """The queue and who rests, as plain data."""
-        return super().save() | {"resting": sorted(self._resting)}
+        """The queue and the deferred jobs, as plain data."""
+        return super().save() | {"resting": sorted(self._deferred)}
 
     def restore(self, saved: dict[str, Any], site: Site) -> None:
         """Go on from what `save` gave."""
         super().restore(saved, site)
-        self._resting = set(saved.get("resting", ()))
+        self._deferred = set(saved.get("resting", ()))

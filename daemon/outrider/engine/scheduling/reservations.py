@@ -21,13 +21,13 @@ from outrider.model.jobs import Job, JobSpec
 
 
 class Promises:
-    """Nothing is promised, and everybody may pass: `first_fit`.
+    """Nothing is promised, and every job may pass: `first_fit`.
 
     Args:
         site: now, with what this pass has begun reserved.
 
     Attributes:
-        fixes_order: once somebody waits, the order stands for the rest of the pass.
+        fixes_order: once a job has to wait, the order is not made anew in this pass.
     """
 
     fixes_order = False
@@ -43,7 +43,10 @@ class Promises:
         """A job starts in this pass."""
 
     def candidates(self, table: QueueColumns) -> NDArray[np.bool_]:
-        """(jobs,) Which of the queue have to be looked at: no other can start in this pass."""
+        """(jobs,) Which of the queue have to be looked at, in their turn.
+
+        No other can start in this pass, nor makes a difference to those behind it.
+        """
         site = self._site
         fits: NDArray[np.bool_] = table.cpus <= max(map(site.cpus_left, site.free_since), default=0)
         return fits
@@ -55,6 +58,10 @@ class Promises:
 
 class NobodyPasses(Promises):
     """`strict`."""
+
+    def candidates(self, table: QueueColumns) -> NDArray[np.bool_]:
+        """All: the next one that does not fit holds up those behind it."""
+        return _all_of(table)
 
     def wait(self, job: Job) -> bool:
         """Nobody passes."""
@@ -91,9 +98,14 @@ class FirstReserved(Promises):
             self._reservation.begin(spec, end_s)
 
     def candidates(self, table: QueueColumns) -> NDArray[np.bool_]:
-        """Those that fit beside the reservation, before it, or on another machine."""
+        """Those that fit beside the reservation, before it, or on another machine.
+
+        All while there is no reservation: it may be for any that does not fit.
+        """
         site, promised, cpus = self._site, self._reservation, table.cpus
-        if promised is None or not site.is_free(promised.machine):
+        if promised is None:
+            return _all_of(table)
+        if not site.is_free(promised.machine):
             return super().candidates(table)
         machine = promised.machine
         others = (site.cpus_left(other) for other in site.free_since if other != machine)
@@ -159,7 +171,7 @@ class AllReserved(Promises):
 
     def candidates(self, table: QueueColumns) -> NDArray[np.bool_]:
         """All: each that cannot start gets a reservation, in its turn."""
-        return np.ones(len(table), dtype=np.bool_)
+        return _all_of(table)
 
     def wait(self, job: Job) -> bool:
         """Reserve the earliest start that delays no reservation before it."""
@@ -186,6 +198,10 @@ class AllReserved(Promises):
             return
         lasts_s = expected_run_s(spec, machine, self._site)
         self._profile(machine).take(start_s, lasts_s, spec.cpus, spec.resources)
+
+
+def _all_of(table: QueueColumns) -> NDArray[np.bool_]:
+    return np.ones(len(table), dtype=np.bool_)
 
 
 def promises_of(discipline: str) -> type[Promises]:

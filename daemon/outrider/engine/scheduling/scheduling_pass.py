@@ -207,7 +207,7 @@ class SchedulingPass:
             self._record_decision(number, DEFER, 0, choice)
 
     def _note_start(self, job: Job, pending: PendingDecision, choice: Choice) -> None:
-        """It starts; in shadow it would, and is not written down again while that stands."""
+        """It starts; in shadow it would, and is not recorded again while that is pending."""
         site, actuator, machine = self._site, self._actuator, choice.machine
         cpus, cluster, now = job.spec.cpus, site.machine_cluster[machine], site.now
         if pending.deferred_since_s is not None:
