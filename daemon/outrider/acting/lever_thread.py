@@ -1,4 +1,4 @@
-"""One lever and the thread that works it: what raises is counted, what blocks holds up nobody."""
+"""One lever and the thread that works it: what raises is counted, what blocks delays nothing."""
 
 import contextlib
 import queue

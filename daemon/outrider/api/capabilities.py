@@ -44,13 +44,13 @@ class Decides(Enum):
 
 
 class Orders(ABC):
-    """Puts jobs in an order that is fixed when each gets in line."""
+    """Puts jobs in an order that is fixed when each joins the queue."""
 
     @abstractmethod
     def order(self, job: Job, view: SiteView) -> float:
-        """The job's place in line: the least comes first, equals as they got in line.
+        """The job's place in the queue: the least comes first, equals in order of arrival.
 
-        Asked when a job gets in line (submitted, evicted, released) or is due again.
+        Asked when a job joins the queue (submitted, evicted, released) or is due again.
         """
 
 
@@ -66,10 +66,10 @@ class SeesQueue(ABC):  # noqa: B024 - both methods are optional
     """Sees all pending jobs at once: the common base of `Ranks` and `Plans`."""
 
     def on_enqueue(self, job: Job, view: SiteView) -> None:  # noqa: B027 - optional
-        """A job got in line (submitted, evicted, released)."""
+        """A job joined the queue (submitted, evicted, released)."""
 
     def on_dequeue(self, job: Job, view: SiteView) -> None:  # noqa: B027 - optional
-        """A job is no longer in line: it starts, was held, or is gone.
+        """A job left the queue: it starts, was held, or is gone.
 
         Of a job that this policy itself starts it is called when that is decided, while the job is
         still queued; of one that somebody else started, when that happens: then it runs.
@@ -91,9 +91,9 @@ class Ranks(SeesQueue):
     def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
         """The place of every pending job, by row of the queue: the least is decided first.
 
-        Asked in each pass in which a CPU is free; `Policy.choose` then says where the first of
-        the line run, one after the other, until one does not fit. Whether later ones may pass that
-        one is the site's backfill rule. Equals stand as they got in line; a job at nan stays
+        Asked in each pass in which a CPU is free; `Policy.choose` then says where the first run,
+        one after the other, until one does not fit. Whether later ones may pass that one is the
+        site's discipline. Equals keep their order of arrival; a job at nan stays
         queued.
         """
 
@@ -191,7 +191,7 @@ def check_declaration(policy: type) -> None:
             owner = "Ranks or Plans" if capability is SeesQueue else capability.__name__
             raise TypeError(
                 f'{policy.__name__} defines "{undeclared[0]}" and does not declare {owner}, so '
-                f"nobody would call it; right would be class {policy.__name__}({owner}, ...)"
+                f"nothing would call it; right would be class {policy.__name__}({owner}, ...)"
             )
     if issubclass(policy, Ranks) and issubclass(policy, Plans):
         raise TypeError(f"{policy.__name__} is declared to rank and to plan; right would be one")

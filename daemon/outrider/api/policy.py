@@ -19,7 +19,7 @@ from outrider.model.decisions import NO_MACHINE, NOWHERE, Choice
 from outrider.model.jobs import Job
 
 FIRST = "first"
-"""Reason of a start that needed none but the job's place in line."""
+"""Reason of a start that needed none but the job's place in the queue."""
 
 
 class PolicySettings(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     SettingsT_co = TypeVar(
         "SettingsT_co", bound=PolicySettings, covariant=True, default=PolicySettings
     )
-else:  # at run time nobody asks for the default, which typing knows from Python 3.13 on
+else:  # at run time the default is not needed, which typing knows from Python 3.13 on
     from typing import TypeVar
 
     SettingsT_co = TypeVar("SettingsT_co", bound=PolicySettings, covariant=True)
@@ -71,13 +71,13 @@ class Policy(Generic[SettingsT_co]):
     needs_oracle: ClassVar[bool] = False
 
     reconsider_s: float | None = None
-    """Decision epoch: a job kept queued by choice is decided again after this. None: the site's."""
+    """Decision epoch: a deferred job is decided again after this. None: the site's."""
     max_defer_s: float = float("inf")
-    """Starvation guard: a job kept queued by choice this long must be started."""
+    """Starvation guard: a job deferred for this long must be started."""
     oracle: Oracle | None = None
     """The truth, for policies that declare `needs_oracle`; set by replay before the run."""
     wants_scores: bool = True
-    """False where nobody will read the scores and the propensity of a `Choice`: a policy may then
+    """False where no one will read the scores and the propensity of a `Choice`: a policy may then
     leave them out."""
 
     def __init_subclass__(cls, **options: Any) -> None:

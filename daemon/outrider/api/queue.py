@@ -14,7 +14,7 @@ from outrider.model.jobs import Job
 
 
 class Queue(Protocol):
-    """Waiting jobs, one row each, in the order in which they got in line. Read-only.
+    """Waiting jobs, one row each, in the order in which they joined the queue. Read-only.
 
     Every column has the length of `jobs`. A preempted job waits here too, until it is resumed.
     """
@@ -26,12 +26,12 @@ class Queue(Protocol):
 
     @property
     def submit_s(self) -> NDArray[np.float64]:
-        """When each was submitted; if nobody saw that, when it got in line."""
+        """When each was submitted; if that is not known, when it joined the queue."""
         ...
 
     @property
     def estimate_s(self) -> NDArray[np.float64]:
-        """Estimated run time on all the CPUs it asks for; nan where nobody said."""
+        """Estimated run time on all the CPUs it asks for; nan where not known."""
         ...
 
     @property
@@ -56,5 +56,5 @@ class Queue(Protocol):
 
     @property
     def order(self) -> NDArray[np.float64]:
-        """What `Policy.order` said of each when it got in line."""
+        """What `Policy.order` said of each when it joined the queue."""
         ...

@@ -38,7 +38,7 @@ class ReaderOptions(msgspec.Struct, frozen=True, kw_only=True):
         modified_s: when the file was last written (Unix seconds), or None.
         fields: column names of a headerless table, or empty.
         system: whose jobs these are where the records do not name it: the schedd, the Slurm
-            cluster. A person's word; None: nobody said.
+            cluster. Declared by a person; None: not declared.
         log_name: name of the file without what rotation and packing added to it
             (`log_name_of`): stands for the system where nothing else names it. May be empty.
     """

@@ -19,7 +19,7 @@ class SiteView(Protocol):
 
     @property
     def now(self) -> float:
-        """Event time of the round, seconds."""
+        """Event time of the scheduling pass, seconds."""
         ...
 
     @property
@@ -113,7 +113,7 @@ class SiteView(Protocol):
         ...
 
     def speed_of(self, machine: int) -> float:
-        """Work a CPU of the machine does in a second; 1 where nobody said."""
+        """Work a CPU of the machine does in a second; 1 where not known."""
         ...
 
     def tightest(self, cpus: int) -> int:
@@ -160,5 +160,5 @@ class Oracle(Protocol):
         ...
 
     def next_login_s(self, machine: int, after_s: float) -> float:
-        """When an owner next sits down at the machine; infinite if nobody does any more."""
+        """When an owner next sits down at the machine; infinite if none does any more."""
         ...

@@ -40,7 +40,7 @@ class Engine:
         actuator: carries starts and wake-ups out.
         decision_log: writes ledger rows.
         time_pass: called around each scheduling pass, if given, to time it.
-        estimator: says how long a job will run, in place of its user; None: nobody does.
+        estimator: says how long a job will run; None: the user's own estimate counts.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Engine:
         for runner in self.runners:
             runner.join(site, actuator, decision_log.decided)
         self._actuator = actuator
-        self._round_due = False
+        self._pass_due = False
         self._waits = False
         self._wake_s = NEVER
         self._settle_at_s = -NEVER
@@ -129,7 +129,7 @@ class Engine:
             asks_again: ask for a pass at once; not where a pass was what failed, for it might fail
                 for ever: the next event asks.
         """
-        self._round_due = self._waits = False
+        self._pass_due = self._waits = False
         realign(self.site, self.accounting, self._jobs.listening, known)
         self._waits = any(runner.somebody_waits for runner in self.runners)
         if asks_again:
@@ -161,8 +161,8 @@ class Engine:
     # -- scheduling passes --------------------------------------------------------------------
 
     def _want_pass(self) -> None:
-        if not self._round_due and self.runners and not self._jobs.silent:
-            self._round_due = True
+        if not self._pass_due and self.runners and not self._jobs.silent:
+            self._pass_due = True
             self._actuator.wake_at(self.site.now)
 
     def _decide_if_free(self) -> None:
@@ -174,7 +174,7 @@ class Engine:
         site = self.site
         if site.now >= self._wake_s:
             self._wake_s = NEVER
-        self._round_due = False
+        self._pass_due = False
         if self._jobs.silent:
             return
         waits, wake_s = False, NEVER
@@ -235,7 +235,7 @@ class Engine:
             "estimator": None if self._estimator is None else self._estimator.save(),
             "events": self.events,
             "silent": self.silent,
-            "round_due": self._round_due,
+            "pass_due": self._pass_due,
             "waits": self._waits,
             "wake_s": None if self._wake_s == NEVER else self._wake_s,
             "settle_at_s": None if self._settle_at_s == -NEVER else self._settle_at_s,
@@ -269,7 +269,7 @@ class Engine:
             self._estimator.restore(saved["estimator"])
         self.events = saved["events"]
         self._listen(silent=saved["silent"])
-        self._round_due = saved["round_due"]
+        self._pass_due = saved["pass_due"]
         self._waits = saved["waits"]
         self._wake_s = NEVER if saved["wake_s"] is None else saved["wake_s"]
         settle_at_s = saved["settle_at_s"]

@@ -24,7 +24,7 @@ class JobEvents:
         decision_log: writes what runners made of the end of a run.
         wanted: called when a job has become decidable.
         opened: called when a machine may have become free.
-        estimator: says how long a job will run, in place of its user; None: nobody does.
+        estimator: says how long a job will run; None: the user's own estimate counts.
 
     Attributes:
         listening: the runners that are told; none while history is told silently.
@@ -194,7 +194,7 @@ class JobEvents:
         self._opened()
 
     def disconnected(self, time_s: float, subject: int, extra: None) -> None:
-        """Nobody knows whether its run goes on: as long as nobody does, it counts as running."""
+        """Whether its run goes on is not known: until it is, it counts as running."""
 
     def reconnected(self, time_s: float, subject: int, extra: None) -> None:
         """Its run has gone on all the time."""

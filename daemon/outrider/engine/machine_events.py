@@ -1,4 +1,4 @@
-"""What events about machines do: to who may start where, and to the energy book."""
+"""What events about machines do: to where jobs may start, and to energy."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,6 +1,6 @@
 """After a fault of Outrider itself: everything that is derived is counted anew from what is known.
 
-An event that raised half way may have left a machine's CPUs taken by nobody, or a job in two
+An event that raised half way may have left a machine's CPUs taken by no job, or a job in two
 queues. What is known for certain is which jobs there are, where they run and what each machine is;
 all else follows from that and is rebuilt here. It costs a walk over jobs and machines, and it is
 called only when an error was raised, so the path of an event pays nothing for it.

@@ -1,1 +1,1 @@
-"""The words: jobs, machines, events, decisions, outcomes. This room knows nobody."""
+"""The types: jobs, machines, events, decisions, outcomes. Imports no other room."""

@@ -38,7 +38,7 @@ reconnected   job        None; its run has gone on
 
 A class is what several kinds of job may be allowed to use: `JobSpec.eligible` names it. An adapter
 resolves the batch system's own words (Requirements, partition, features) into machines once per
-class and tells them again when they change; a class that nobody told holds no machine. Inside the
+class and tells them again when they change; a class that no event told holds no machine. Inside the
 engine the subject of ``eligible`` is 0 and the extra ``(class, machines, anew)``, the last False
 where these machines come to those told before.
 

@@ -267,14 +267,14 @@ class EnergyStatistics:
     def restore(self, saved: dict[str, Any], clusters: list[int]) -> None:
         """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i."""
         self.work_out()
-        books: tuple[tuple[str, Columns | dict[str, Floats]], ...] = (
+        kept: tuple[tuple[str, Columns | dict[str, Floats]], ...] = (
             ("joules", self._by_table),
             ("at_once", self._metered.joules),  # not in a snapshot from before it was apart
             ("measured", self._metered.measured),
         )
-        for name, book in books:
+        for name, columns in kept:
             for purpose, column in saved.get(name, {}).items():
-                fresh = book[purpose]
+                fresh = columns[purpose]
                 fresh[:] = [0.0] * len(fresh)
                 for old, joules in zip(clusters, column, strict=False):
                     if old < len(fresh):

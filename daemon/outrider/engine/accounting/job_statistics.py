@@ -20,7 +20,7 @@ COMPLETION: Final = (
     "whose", "submit_s", "eligible_s", "start_s", "end_s", "run_s", "cpu_s", "cpus", "more_cpu_s",
 )  # fmt: skip
 """What is noted of a completion: the first start, seconds and CPU-seconds of the last run, the CPUs
-asked for, and the goodput beyond that run's. `submit_s` is None if nobody saw it."""
+asked for, and the goodput beyond that run's. `submit_s` is None if it was not seen."""
 
 AT_ONCE: Final = 4096 * len(START)
 """So many numbers of first starts are worked out unasked."""
@@ -39,7 +39,7 @@ class Numbers(dict[Key, int]):
 class JobStatistics:
     """Figures of jobs that started and of jobs that are done, by the definitions of FORMATS.
 
-    Who keeps the book extends `starts` and `completions` by flat numbers; `work_out` brings the
+    Accounting extends `starts` and `completions` by flat numbers; `work_out` brings the
     figures up to them. They are the same whenever it is called.
 
     Args:

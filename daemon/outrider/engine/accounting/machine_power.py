@@ -1,4 +1,4 @@
-"""One machine in the energy book: what it does now, and what it draws by table and by meter."""
+"""One machine's energy: what it does now, and what it draws by table and by meter."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -33,7 +33,7 @@ class MachinePower:
         since: its energy is booked until then.
         sleeps_at: it sleeps from then on if it idles.
         active_w, idle_w, sleep_w: watts of the whole machine, by the table.
-        meter: what its meter told, or None if nobody ever read one.
+        meter: what its meter told, or None if none was ever read.
     """
 
     __slots__ = (

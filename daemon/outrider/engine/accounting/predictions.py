@@ -23,7 +23,7 @@ RUN_BINS: Final = (
 WINDOWS: Final = ("all", "recent")
 BY_COMMAND: Final = frozenset({"removed", "held", "killed"})
 """Reasons of runs that ended because somebody wanted it, which no policy is asked to foresee. A
-job that is gone for a reason nobody told may be one of those: it is not scored either."""
+job that is gone for an unknown reason may be one of those: it is not scored either."""
 
 
 class Predictions:

@@ -2,7 +2,7 @@
 
 Events wait until every source has been seen up to their time (the watermark). Then they enter the
 engine in the order of time, with ticks between time stamps as in a replay. Arrivals and watermarks
-are all that it depends on, and both stand in the journal: fed again, they give the same stream.
+are all that it depends on, and both are in the journal: fed again, they give the same stream.
 """
 
 import heapq

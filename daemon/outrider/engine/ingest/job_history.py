@@ -35,7 +35,7 @@ class JobHistory:
         state: one of `QUEUED`, `RUNNING`, `SUSPENDED`, `HELD`, `GONE`.
         machine: number of the machine it runs on, -1 while it runs nowhere.
         cpus: CPUs of the present run.
-        slot: the part of the machine that it runs on, empty where nobody said.
+        slot: the part of the machine that it runs on, empty where not known.
     """
 
     __slots__ = ("_history", "_retold", "cpus", "machine", "number", "slot", "spec", "state")

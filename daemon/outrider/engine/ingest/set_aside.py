@@ -27,7 +27,7 @@ FAULT: Final = "fault"
 REASONS: Final = {
     AFTER_END: "its job has ended",
     IMPOSSIBLE_STATE: "its job is not in a state that allows it",
-    UNKNOWN_MACHINE: "a meter's reading of a machine that nobody named",
+    UNKNOWN_MACHINE: "a meter's reading of a machine that no event named",
     IMPOSSIBLE_TIME: "its time lies outside the years 1900 to 2500",
     IMPOSSIBLE_VALUE: "CPUs, resources, watts, a speed or seconds that cannot be",
     FAULT: "Outrider itself failed on it; please report it",

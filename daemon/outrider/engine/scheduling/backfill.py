@@ -31,7 +31,7 @@ Begun = tuple[int, Ending]
 
 
 def expected_run_s(spec: JobSpec, machine: int, site: Site) -> float:
-    """How long a job is expected to run; infinite where nobody said.
+    """How long a job is expected to run; infinite where not known.
 
     A job without estimate never ends, as far as reservations go.
     """
@@ -66,7 +66,7 @@ class Reservation:
 
     Attributes:
         machine: where.
-        start_s: when at the latest, if the estimates hold; inf: nobody knows.
+        start_s: when at the latest, if the estimates hold; inf: not known.
         spare: what the machine will have left over at that moment.
     """
 
@@ -85,7 +85,7 @@ class Reservation:
             self.spare.take(spec.cpus, spec.resources)
 
     def _ends_before(self, end_s: float) -> bool:
-        return end_s <= self.start_s < inf  # nobody passes a start that cannot be foreseen
+        return end_s <= self.start_s < inf  # no job passes a start that cannot be foreseen
 
 
 def reserve_first(spec: JobSpec, site: Site, begun: Sequence[Begun]) -> Reservation | None:

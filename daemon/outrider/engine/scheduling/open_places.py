@@ -149,7 +149,7 @@ class OpenPlaces:
         return self.site.cpus_of(machine)
 
     def speed_of(self, machine: int) -> float:
-        """Work a CPU of the machine does in a second; 1 where nobody said."""
+        """Work a CPU of the machine does in a second; 1 where not known."""
         return self.site.speed_of(machine)
 
     def resources_left(self, machine: int) -> Mapping[str, float]:

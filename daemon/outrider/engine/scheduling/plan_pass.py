@@ -24,7 +24,7 @@ _STATES: Final = {
 }
 
 MOST_PLANS: Final = 1000
-"""Plans at one moment that move runs and start nobody: what brings about itself never ends."""
+"""Plans at one moment that move runs and start no job; more would never end."""
 
 
 class PlanPass(QueuePass):
@@ -72,7 +72,7 @@ class PlanPass(QueuePass):
         self._plans += 1
         if self._plans > MOST_PLANS:
             raise PolicyError(
-                f"{self._plans} plans at {site.now:g} s moved runs and started nobody; right "
+                f"{self._plans} plans at {site.now:g} s moved runs and started no job; right "
                 "would be no moves where nothing but the policy's own moves happened since the last"
             )
 

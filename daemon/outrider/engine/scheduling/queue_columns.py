@@ -84,12 +84,12 @@ class QueueColumns:
 
     @property
     def submit_s(self) -> NDArray[np.float64]:
-        """When each was submitted; if nobody saw that, when it entered the queue."""
+        """When each was submitted; if that is not known, when it entered the queue."""
         return self._floats[_SUBMIT, : len(self.jobs)]
 
     @property
     def estimate_s(self) -> NDArray[np.float64]:
-        """Estimated run time on all the CPUs it asks for; nan where nobody said."""
+        """Estimated run time on all the CPUs it asks for; nan where not known."""
         return self._floats[_ESTIMATE, : len(self.jobs)]
 
     @property

@@ -52,7 +52,7 @@ class Promises:
         return fits
 
     def wait(self, job: Job) -> bool:
-        """A job fits on an open machine, but not now. False if nobody may pass it."""
+        """A job fits on an open machine, but not now. False if no job may pass it."""
         return True
 
 
@@ -64,7 +64,7 @@ class NobodyPasses(Promises):
         return _all_of(table)
 
     def wait(self, job: Job) -> bool:
-        """Nobody passes."""
+        """No job passes."""
         return False
 
 
@@ -126,7 +126,7 @@ class AllReserved(Promises):
 
     Reservations are made anew in each pass, in the order of the queue: when a run ends before its
     time all move up. Who cannot be told when it will start keeps the first machine on which it
-    would fit: nobody behind it starts there.
+    would fit: no job behind it starts there.
     """
 
     fixes_order = True

@@ -61,7 +61,7 @@ def restore_runner(
 
     Returns:
         False, and nothing is changed, if the policy says that what it learned does not fit. Any
-        other error is a failure: nobody knows what it changed, so it is asked no more.
+        other error is a failure: what it changed is not known, so it is asked no more.
     """
     try:
         runner.policy.restore(saved["policy"], site)

@@ -1,6 +1,6 @@
 """How long did owners, reboots and administrators leave a machine alone, whatever jobs ran there?
 
-McGough and Forshaw judge the choice to keep a job queued afterwards: it was bad if some machine
+McGough and Forshaw judge the choice to defer a job afterwards: it was bad if some machine
 could have run the job to its end (equation 4, second case). That other jobs were given to the
 machine later does not make it good. Keeping every stretch of every machine would cost memory
 without end. But stretches end in the order of time, so one that ends now reaches further than

@@ -247,7 +247,7 @@ class Machines:
     def fitting(self, cpus: int) -> list[int]:
         """Free machines with at least so many CPUs left, those with the fewest left last.
 
-        Equals stand in the order of their numbers, the lowest last.
+        Equals come in the order of their numbers, the lowest last.
         """
         left = [
             (self.cpus[m] - self.busy[m], m) for m, state in enumerate(self.state) if state == FREE
@@ -268,7 +268,7 @@ class Machines:
         return self.cpus[machine] - self.busy[machine] if self.state[machine] == FREE else 0
 
     def speed_of(self, machine: int) -> float:
-        """Work a CPU of the machine does in a second; 1 where nobody said."""
+        """Work a CPU of the machine does in a second; 1 where not known."""
         spec = self.specs[machine]
         return 1.0 if spec is None else spec.speed
 

@@ -9,7 +9,7 @@ from outrider.model.jobs import Job
 
 
 class ExpectedEnd(NamedTuple):
-    """When a run is expected to end, and the CPUs it then gives back; infinite: nobody knows."""
+    """When a run is expected to end, and the CPUs it then gives back; infinite: not known."""
 
     end_s: float
     job: int
@@ -73,7 +73,7 @@ class Runs:
 
 
 def remaining_s(job: Job, speed: float, now: float) -> float:
-    """Expected seconds until a job that runs is done: 0 if it is overdue, inf if nobody knows.
+    """Expected seconds until a job that runs is done: 0 if it is overdue, inf if not known.
 
     Args:
         job: on `job.cpus` CPUs, which may be fewer than it asked for.

@@ -150,7 +150,7 @@ class Site(Machines):
         self.free_n = [sum(self.state[m] == FREE for m in members) for members in self.members]
         self.free_total = sum(self.free_n)
         if self.runs is not None:
-            if saved.get("runs") is None:  # nobody looked at them then
+            if saved.get("runs") is None:  # no policy looked at them then
                 self.index_runs()
             else:
                 self.runs = Runs.restored(saved["runs"], self.jobs)
