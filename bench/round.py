@@ -7,7 +7,8 @@ the one pass in which the whole queue's decision epoch has passed at once. The g
 set as the daemon sets it, and before there are jobs, as in a daemon that sees them come: none of
 them is spared the collector's walks.
 
-    python bench/round.py [--passes 300] [--changed 500] [--seed 1] [--json]
+    python bench/round.py [--waiting 10000,20000,50000] [--passes 300] [--changed 500]
+        [--seed 1] [--small] [--json]
 """
 
 import argparse
@@ -19,6 +20,7 @@ import time
 from typing import Any
 
 from calibration import calibration_s
+from options import parsed
 
 from outrider.api import Job, JobSpec, MachineSpec, SiteView
 from outrider.engine import Engine, PolicyRunner
@@ -164,13 +166,13 @@ def main() -> None:
         "--changed", type=int, default=500, help="jobs a pass that are new (as many leave): 5 %%"
     )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    given = parser.parse_args()
+    parser.add_argument("--waiting", default="10000,20000,50000", help="pending jobs: three sizes")
+    given = parsed(parser, waiting="300,600,1500", changed=15, passes=3)
     unit_s = calibration_s()
     tune_interpreter()  # as the daemon does when it is ready
     found = [
         measure(waiting, given.changed, given.passes, given.seed)
-        for waiting in (10_000, 20_000, 50_000)
+        for waiting in map(int, given.waiting.split(","))
     ]
     for row in found:
         row["p50_calibrations"] = round(row["p50_ms"] / 1000.0 / unit_s, 4)

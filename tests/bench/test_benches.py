@@ -16,9 +16,6 @@ BENCHES = Path(__file__).parents[2] / "bench"
 SHARED = {"calibration", "options"}
 """Files of `bench/` that are no benches."""
 
-SMALL = {"round": ["--rounds", "2", "--changed", "10"]}
-"""What makes a bench small that has no `--small`."""
-
 FIELDS: dict[str, set[str]] = {
     "bytecodes": {"bytecodes_per_event", "calls_per_event", "functions"},
     "daemon": {
@@ -63,9 +60,8 @@ def test_each_bench_is_among_those_that_are_run_here() -> None:
 @pytest.mark.parametrize("bench", sorted(FIELDS))
 def test_a_small_bench_prints_its_figures(bench: str) -> None:
     NEEDS.get(bench, lambda: None)()
-    options = SMALL.get(bench, ["--small"])
     done = subprocess.run(
-        [sys.executable, BENCHES / f"{bench}.py", *options, "--json"],
+        [sys.executable, BENCHES / f"{bench}.py", "--small", "--json"],
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
