@@ -83,8 +83,8 @@ lint: $(VENV)/.ready  ## format, style, types and layers, without tests
 check: lint  ## what CI asks: lint, then every test
 	@$(MAKE) test
 
-check-long: $(VENV)/.ready  ## what CI takes samples of: the whole fuzz (half an hour)
-	@$(BIN)/python -m tests.fuzzing.run --events 1000000 fifo bandit survival
+check-long: $(VENV)/.ready  ## what CI takes samples of: the whole fuzz, and a fresh machine (two hours)
+	@$(BIN)/python -m tests.fuzzing.run --events 100000 --seeds 10 fifo bandit survival
 	@$(BIN)/python -m tests.fuzzing.run --events 20000
 	@tests/fresh_machine.sh
 
