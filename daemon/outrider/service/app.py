@@ -17,6 +17,7 @@ from outrider.service.config.loaded import LoadedConfig, load_config
 from outrider.service.daemon_view import DaemonView
 from outrider.service.interpreter import tune_interpreter
 from outrider.service.logs import Mode, set_up_logs
+from outrider.service.loop_faults import LoopFaults
 from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
 from outrider.service.supervisor import Supervisor
@@ -62,6 +63,7 @@ class _Daemon:
         """Start, serve until told to stop, and stop within `_STOP_S`."""
         config = self.loaded.config
         loop = asyncio.get_running_loop()
+        loop.set_exception_handler(LoopFaults())
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)

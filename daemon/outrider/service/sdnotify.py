@@ -55,12 +55,12 @@ class ServiceManager:
         if not self._address:
             return False
         address = "\0" + self._address[1:] if self._address[0] == "@" else self._address
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-            sender.setblocking(False)
-            try:
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+                sender.setblocking(False)
                 sender.sendto("\n".join(lines).encode(errors="replace"), address)
-            except OSError:
-                return False
+        except OSError:  # there may be no descriptor left for the socket, either
+            return False
         return True
 
 

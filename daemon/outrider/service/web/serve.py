@@ -1,5 +1,6 @@
 """Opening the door: the socket, TLS, and closing both again."""
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,6 +10,7 @@ from typing import Final
 from aiohttp import web
 
 from outrider.model.errors import ConfigurationError
+from outrider.service.web.connections import Connections
 
 CLOSING_S: Final = 1.0
 """How long open requests may still take when the daemon stops; it has five seconds in all."""
@@ -21,6 +23,7 @@ async def serve(
     port: int,
     cert: Path | None = None,
     key: Path | None = None,
+    most: int | None = None,
 ) -> AsyncIterator[int]:
     """Serve an application as long as the context is open.
 
@@ -30,6 +33,7 @@ async def serve(
         port: port to listen on; 0 takes a free one.
         cert: PEM file of a certificate (and its chain); with it, only TLS is spoken.
         key: PEM file of its private key.
+        most: connections at once; None: as many as the limit on descriptors allows.
 
     Yields:
         The port that is really listened on.
@@ -41,16 +45,29 @@ async def serve(
     runner = web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=CLOSING_S)
     await runner.setup()
     try:
-        try:
-            await web.TCPSite(runner, host, port, ssl_context=tls).start()
-        except OSError as error:
-            raise ConfigurationError(
-                f'"listen" = "{host}:{port}": cannot listen there: {error.strerror}; right would '
-                "be an address of this machine and a free port"
-            ) from error
-        yield int(runner.addresses[0][1])
+        connections = Connections(runner.server, most)  # type: ignore[arg-type]  # None before setup
+        async with connections.watched():
+            listening = await _listen(connections, host, port, tls)
+            try:
+                yield int(listening.sockets[0].getsockname()[1])
+            finally:
+                listening.close()
     finally:
         await runner.cleanup()
+
+
+async def _listen(
+    connections: Connections, host: str, port: int, tls: ssl.SSLContext | None
+) -> asyncio.Server:
+    """Listen on an address. Raises `ConfigurationError`."""
+    loop = asyncio.get_running_loop()
+    try:
+        return await loop.create_server(connections, host, port, ssl=tls)
+    except OSError as error:
+        raise ConfigurationError(
+            f'"listen" = "{host}:{port}": cannot listen there: {error.strerror}; right would '
+            "be an address of this machine and a free port"
+        ) from error
 
 
 def tls_context(cert: Path, key: Path | None) -> ssl.SSLContext:

@@ -6,6 +6,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from outrider.service.views.decision_rows import decision_rows
 from outrider.service.web.endpoint import Answer, Call, Endpoint
+from outrider.service.web.paging import Next, page_of
 from outrider.service.web.query import Limit
 from outrider.service.web.shapes.decisions import DecisionRow
 from outrider.service.web.shapes.values import Mode
@@ -30,6 +31,7 @@ class Decisions(Struct):
 
     mode: Mode
     decisions: list[DecisionRow]
+    next: Next = None
 
 
 async def handle(call: Call[DecisionsQuery]) -> Answer:
@@ -41,7 +43,14 @@ async def handle(call: Call[DecisionsQuery]) -> Answer:
         None if query.job is UNSET else query.job,
         None if query.after is UNSET else query.after,
     )
-    return {"mode": call.view.core.config.mode, "decisions": rows}
+    page, cursor = page_of(((row["seq"], row) for row in rows), query.limit)
+    if cursor is None and len(page) == query.limit:
+        cursor = page[-1]["seq"]  # others may follow
+    return {
+        "mode": call.view.core.config.mode,
+        "decisions": page,
+        "next": None if query.after is UNSET else cursor,
+    }
 
 
 ENDPOINT = Endpoint(

@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from outrider.model.jobs import JOB_STATE_NAMES, Job
 from outrider.service.core import Core
 from outrider.service.web.endpoint import Answer, Call, Endpoint
+from outrider.service.web.paging import After, Next, page_of
 from outrider.service.web.query import Limit
 from outrider.service.web.shapes.values import Count, JobState, Mode, Unknown
 
@@ -15,6 +16,7 @@ class JobsQuery(Struct, frozen=True):
     """Which jobs."""
 
     limit: Limit = 200
+    after: After = UNSET
     state: Annotated[JobState | UnsetType, Meta(description="Only jobs in this state.")] = UNSET
 
 
@@ -45,27 +47,39 @@ class JobRow(Struct, rename={"class_": "class"}):
 
 
 class Jobs(Struct):
-    """Jobs the daemon knows now; `total` counts those beyond the limit too."""
+    """Jobs the daemon knows now; `total` counts those on other pages too."""
 
     mode: Mode
     now_s: float
     jobs: list[JobRow]
     total: Count
+    next: Next = None
 
 
-def jobs(core: Core, limit: int, state: str | None) -> Answer:
-    """The first `limit` jobs, all or of one state."""
+def jobs(core: Core, limit: int, state: str | None, after: int = -1) -> Answer:
+    """A page of the jobs, all or of one state, in the order in which they became known."""
     normaliser, site = core.merger.normaliser, core.site
-    rows: list[dict[str, Any]] = []
-    total = 0
-    for history in normaliser.jobs.values():
-        job = site.jobs.get(history.number)
-        if job is None or (state is not None and JOB_STATE_NAMES[job.state] != state):
-            continue
-        total += 1
-        if len(rows) < limit:
-            rows.append(_job_row(core, normaliser.job_names[history.number], job))
-    return {"mode": core.config.mode, "now_s": core.now_s, "jobs": rows, "total": total}
+    found = [
+        job
+        for history in normaliser.jobs.values()
+        if (job := site.jobs.get(history.number)) is not None
+        and (state is None or JOB_STATE_NAMES[job.state] == state)
+    ]
+    page, cursor = page_of(
+        (
+            (job.number, _job_row(core, normaliser.job_names[job.number], job))
+            for job in found
+            if job.number > after
+        ),
+        limit,
+    )
+    return {
+        "mode": core.config.mode,
+        "now_s": core.now_s,
+        "jobs": page,
+        "total": len(found),
+        "next": cursor,
+    }
 
 
 def _job_row(core: Core, name: str, job: Job) -> dict[str, Any]:
@@ -96,7 +110,8 @@ def _job_row(core: Core, name: str, job: Job) -> dict[str, Any]:
 async def handle(call: Call[JobsQuery]) -> Answer:
     """Answer from memory."""
     query = call.query
-    return jobs(call.view.core, query.limit, None if query.state is UNSET else query.state)
+    state = None if query.state is UNSET else query.state
+    return jobs(call.view.core, query.limit, state, -1 if query.after is UNSET else query.after)
 
 
 ENDPOINT = Endpoint(

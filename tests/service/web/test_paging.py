@@ -1,0 +1,74 @@
+"""Lists come in pages that no client can make large, and the pages together are the list."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from outrider.api import Batch, JobSpec, MachineSpec
+from outrider.model.events import JOINED, SUBMITTED, NamedEvent
+from outrider.service.config.loaded import check_config
+from outrider.service.core import Core
+from outrider.service.sources import SourceState
+from outrider.service.web.endpoints.jobs import jobs
+from outrider.service.web.endpoints.machines import machines
+from outrider.service.web.paging import LARGEST_PAGE_BYTES, page_of
+
+T = 1_700_000_000.0
+CONFIG = {"adapters": {"log": {"type": "logtail", "paths": ["/nowhere"]}}}
+MANY = 3_000
+
+
+@pytest.fixture(scope="module")
+def large() -> Core:
+    """A site of many jobs with long names, and of as many machines."""
+    core = Core(check_config(CONFIG, "test"), [SourceState("log", "logtail", False, 0.0)])
+    events: list[NamedEvent] = []
+    for n in range(MANY):
+        events.append((T, SUBMITTED, f"{n}.{'x' * 150}", JobSpec(user=f"u{n}")))
+        events.append((T, JOINED, f"m{n}.{'y' * 150}", MachineSpec("lab")))
+    feed = core.take("log", Batch(events=events, cursor=None), T + 60)
+    while core.step(feed, 1_000):
+        pass
+    return core
+
+
+@pytest.mark.parametrize(
+    ("ask", "rows", "name"),
+    [
+        (lambda core, limit, after: jobs(core, limit, None, after), "jobs", "job"),
+        (machines, "machines", "machine"),
+    ],
+    ids=["jobs", "machines"],
+)
+@pytest.mark.parametrize("limit", [5_000, 700])
+def test_the_pages_together_are_the_list_and_none_is_large(
+    large: Core, ask: Callable[..., Any], rows: str, name: str, limit: int
+) -> None:
+    seen: list[str] = []
+    after: int | None = -1
+    pages = 0
+    while after is not None:
+        answer = ask(large, limit, after)
+        assert len(msgspec.json.encode(answer)) <= LARGEST_PAGE_BYTES + 300
+        assert len(answer[rows]) <= limit
+        assert answer["total"] == MANY
+        seen += [row[name] for row in answer[rows]]
+        after, pages = answer["next"], pages + 1
+        assert pages < 20
+    assert len(seen) == len(set(seen)) == MANY
+    assert pages > 1
+
+
+def test_a_row_larger_than_a_page_is_sent_alone() -> None:
+    rows = [(1, {"a": "x" * 2 * LARGEST_PAGE_BYTES}), (2, {"a": "y"})]
+    page, after = page_of(rows, 10)
+    assert (len(page), after) == (1, 1)
+
+
+def test_the_last_page_says_that_nothing_follows() -> None:
+    rows = [(n, {"n": n}) for n in range(3)]
+    assert page_of(rows, 3) == ([row for _, row in rows], None)
+    assert page_of(rows, 2) == ([row for _, row in rows[:2]], 1)
+    assert page_of([], 2) == ([], None)
