@@ -65,4 +65,5 @@ class TestSwf(ReaderConformance):
 def test_a_reader_is_found_by_the_name_it_has_and_is_tested_here(name: str) -> None:
     suites = ReaderConformance.__subclasses__()
     assert load_reader(name).name == name
-    assert [suite.reader.name for suite in suites].count(name) == 1
+    tested = [suite.reader.name for suite in suites].count(name)
+    assert tested == 1, f'{tested} direct subclasses of ReaderConformance here have reader "{name}"'

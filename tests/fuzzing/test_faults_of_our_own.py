@@ -15,9 +15,9 @@ from outrider.ledger import Journal
 from outrider.model.events import COMPLETED, EVICTED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.service.core import Core
+from tests.fixtures.cores import T, core_of, run_of, tell
 from tests.fuzzing.disorder import Disorder
 from tests.fuzzing.invariants import contradictions
-from tests.service.running.test_times import T, core_of, run_of, tell
 
 PLACES = [
     ("accounting", "run_started"), ("accounting", "run_wasted"), ("accounting", "run_closed"),

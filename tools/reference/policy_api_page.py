@@ -29,6 +29,7 @@ from outrider.api import (
     SiteView,
 )
 from outrider.api.capabilities import SeesQueue
+from tools.reference.events_section import events_section
 
 _HEAD = """\
 # The policy API
@@ -74,7 +75,7 @@ def policy_api_page() -> str:
     parts += [_section(kind, list(_members(kind))) for kind in VIEWS]
     parts += ["## What it is told and answers\n\n"]
     parts += [_section(kind, [*_attributes(kind), *_members(kind)]) for kind in RECORDS]
-    return "".join(parts).rstrip() + "\n"
+    return "".join(parts).rstrip() + "\n" + events_section()
 
 
 def fields_of(kind: type[Any]) -> list[str]:

@@ -75,8 +75,8 @@ def run_trial(
     """Run one trial.
 
     Returns:
-        FORMATS' run object, and beside it `preset`, `until_s` and `ledger`; of a workload also
-        what of `Terms.workload` was in force.
+        The run as reports have it, and beside it `preset`, `until_s` and `ledger`; of a workload
+        also what of `Terms.workload` was in force.
 
     Raises:
         ConfigurationError, PluginError: the policy cannot be made, or `until_s` is too early.

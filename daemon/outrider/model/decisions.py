@@ -109,9 +109,9 @@ class Names(Protocol):
 class DecisionRow(msgspec.Struct, gc=False):
     """One row of the ledger: a decision in names, and under what conditions it was made.
 
-    Attributes are those of FORMATS: `time_s` in seconds of event time, `action` one of `ACTIONS`,
-    `machine` None unless the action has one, `input_age_s` how old the newest input was, `gate`
-    the answer of the gate (`outrider.acting.gate`), None where it was not asked.
+    Attributes are the columns of the ledger: `time_s` in seconds of event time, `action` one of
+    `ACTIONS`, `machine` None unless the action has one, `input_age_s` how old the newest input was,
+    `gate` the answer of the gate (`outrider.acting.gate`), None where it was not asked.
     """
 
     time_s: float

@@ -71,7 +71,10 @@ def load(group: str, name: str) -> Any:
     contract = CONTRACTS[group]
     points = find(group)
     if name not in points:
-        raise PluginError(f'unknown {contract.kind} "{name}"; {nearest(name, points)}')
+        raise PluginError(
+            f'unknown {contract.kind} "{name}"; {nearest(name, points)} '
+            "(one that is new in a package is found once that is installed again)"
+        )
     point = points[name]
     where = f'{contract.kind} "{name}" ({point.value})'
     try:

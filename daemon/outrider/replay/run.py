@@ -83,7 +83,7 @@ class TraceRun:
             yield event
 
     def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
-        """Run to the end; returns the measured part of FORMATS' run object.
+        """Run to the end; returns the measured part of the run as reports have it.
 
         Args:
             progress: called from time to time with the ratio of trace time that has passed.

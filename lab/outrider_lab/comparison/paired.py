@@ -18,7 +18,7 @@ class JobOutcomes(NamedTuple):
         submit_s: when each was submitted.
         job_class: of each.
         wait_s: first start less submission.
-        bounded_slowdown: of completed jobs, as FORMATS defines it.
+        bounded_slowdown: of completed jobs, as docs/reference/definitions.md defines it.
     """
 
     submit_s: Floats

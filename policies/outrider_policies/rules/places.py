@@ -5,7 +5,7 @@ from typing import Final
 from outrider.api import NO_MACHINE, NOWHERE, Choice, Job, SiteView
 
 LAST: Final = 1e300
-"""Position of jobs that come after all others, by age; finite, since positions must be."""
+"""Position of jobs that come after all others; finite: those at one place come by age."""
 
 
 def longest_free(job: Job, view: SiteView, reason: str) -> Choice:

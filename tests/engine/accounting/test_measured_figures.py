@@ -13,7 +13,7 @@ from outrider.service.metrics import expose
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.views.status import status
 from outrider.service.web.endpoints.utility import utility
-from tests.service.running.test_times import T, core_of, tell
+from tests.fixtures.cores import T, core_of, tell
 
 RECORDING = {
     "rows": {}, "failures": 0, "lag_s": 0.0, "size_bytes": 0, "last_seq": 0,

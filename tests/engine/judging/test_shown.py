@@ -17,7 +17,8 @@ from outrider.service.views.status import status
 from outrider.service.web.shapes.calibration import Calibration
 from outrider.service.web.shapes.status import Status
 from tests.engine.judging.forecasters import Deferring, deferring, forecaster
-from tests.service.running.watched_campus import RECORDING, campus_of, small_campus, watched
+from tests.fixtures.cores import RECORDING
+from tests.service.running.watched_campus import campus_of, small_campus, watched
 from tests.service.web.shapes import undeclared
 from tests.service.web.small_site import SmallSite, open_site
 

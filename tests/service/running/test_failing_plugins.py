@@ -19,7 +19,7 @@ from outrider.service.core import Core
 from outrider.service.guards import GuardedEstimator, GuardedUtility
 from outrider.service.sources import check_batch
 from outrider.service.views import explanation, status
-from tests.service.running.test_times import T, core_of, run_of, tell
+from tests.fixtures.cores import T, core_of, run_of, tell
 
 QUEUED: list[NamedEvent] = [(T, SUBMITTED, "1", JobSpec())]
 

@@ -20,8 +20,8 @@ from outrider.service.restart import bring_up
 from outrider.service.sdnotify import ServiceManager
 from outrider.service.supervisor import Supervisor
 from outrider.service.web.endpoints.status import whole_status
+from tests.fixtures.cores import T, core_of, packed, run_of, tell
 from tests.service.running.event_log import EventLog
-from tests.service.running.test_times import T, core_of, packed, run_of, tell
 
 BAD: NamedEvent = (T + 10, SUBMITTED, "bad", JobSpec(user="bad"))
 

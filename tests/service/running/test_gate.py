@@ -10,7 +10,7 @@ from outrider.model.events import JOINED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
 from outrider.service.views.status import status
-from tests.service.running.test_times import T, core_of
+from tests.fixtures.cores import T, core_of
 
 MORNING: list[NamedEvent] = [
     *((T, JOINED, f"m{n}", MachineSpec("lab")) for n in range(2)),

@@ -20,8 +20,8 @@ from outrider.service.views import explanation, status
 from outrider.service.web.endpoints.jobs import jobs
 from outrider.service.web.endpoints.machines import machines
 from outrider.service.web.endpoints.utility import utility
-from tests.service.running.test_times import SteppedClock, T, core_of, packed, tell
-from tests.service.running.watched_campus import RECORDING
+from tests.fixtures.cores import RECORDING, T, core_of, packed, tell
+from tests.service.running.test_times import SteppedClock
 
 HOUR_S = 3_600.0
 WATTS = MachineSpec("lab", 2, active_w=100.0, idle_w=50.0, sleep_w=5.0)

@@ -10,8 +10,9 @@ from outrider.replay.run import CampusRun
 from outrider.service.metrics import expose
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.views.status import status
+from tests.fixtures.cores import RECORDING
 from tests.service.running.small_site import SAMPLE
-from tests.service.running.watched_campus import RECORDING, campus_of, small_campus, watched
+from tests.service.running.watched_campus import campus_of, small_campus, watched
 
 SEED = 5
 CAMPUS = small_campus(30, SEED)

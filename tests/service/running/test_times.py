@@ -4,48 +4,17 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from outrider.api import Batch
-from outrider.model.events import COMPLETED, STARTED, SUBMITTED, TICK, NamedEvent
-from outrider.model.jobs import JobSpec
+from outrider.model.events import TICK, NamedEvent
 from outrider.plugins.finding import load_adapter
-from outrider.service.config.loaded import check_config
-from outrider.service.core import Core
-from outrider.service.sources import SourceState, seen_until
+from outrider.service.sources import seen_until
 from outrider.service.views.status import status
+from tests.fixtures.cores import T, core_of, packed, run_of, tell
 from tests.service.running.event_log import EventLog
 
 HOUR_S = 3_600.0
-T = 1_700_000_000.0
-
-
-def core_of(*labels: str, **settings: Any) -> Core:
-    """A daemon's core in shadow with sources of these names, each 5 s late at most."""
-    log = {"type": "logtail", "paths": ["/nowhere"]}
-    loaded = check_config({"adapters": dict.fromkeys(labels, log), **settings}, "test")
-    return Core(loaded, [SourceState(label, "logtail", True, 5.0) for label in labels])
-
-
-def tell(core: Core, label: str, events: list[NamedEvent], until_s: float) -> None:
-    """One batch, as the supervisor passes it on."""
-    stream = core.take(label, Batch(events=events, cursor=None), until_s)
-    while core.step(stream, 100):
-        pass
-
-
-def run_of(job: str, at_s: float) -> list[NamedEvent]:
-    return [
-        (at_s, SUBMITTED, job, JobSpec()),
-        (at_s + 1, STARTED, job, ("m1", 1)),
-        (at_s + 2, COMPLETED, job, None),
-    ]
-
-
-def packed(state: Any) -> bytes:
-    """As bytes, because unknown energy is nan, which equals nothing, not even itself."""
-    return msgspec.msgpack.encode(state, order="sorted")
 
 
 def test_events_out_of_order_within_the_lateness_are_sorted() -> None:

@@ -9,11 +9,6 @@ from outrider.service.config.loaded import check_config
 from outrider.service.core import Core
 from outrider.service.sources import SourceState
 
-RECORDING = {
-    "rows": {}, "failures": 0, "lag_s": 0.0, "size_bytes": 0, "last_seq": 0, "snapshot_age_s": None,
-}  # fmt: skip
-"""What the metrics show of a ledger that nobody keeps here."""
-
 
 def small_campus(machines: int, seed: int) -> dict[str, Any]:
     """Settings of a week with so many machines, told as fast as it goes."""
@@ -30,9 +25,9 @@ def campus_of(settings: dict[str, Any]) -> Campus:
     return campus
 
 
-async def watched(settings: dict[str, Any], mode: str = "shadow") -> Core:
+async def watched(settings: dict[str, Any], mode: str = "shadow", **more: Any) -> Core:
     """The core of a daemon that has watched the campus from its first to its last event."""
-    given = {"mode": mode, "adapters": {"campus": {"type": "simulated", **settings}}}
+    given = {"mode": mode, "adapters": {"campus": {"type": "simulated", **settings}}, **more}
     plugin = load_adapter("simulated")
     adapter = plugin("campus", build(plugin.settings_type, settings, "test"))
     source = SourceState("campus", "simulated", False, 0.0)

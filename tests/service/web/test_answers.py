@@ -23,7 +23,7 @@ from outrider.service.web import make_app, serve
 from outrider.service.web.endpoints import ENDPOINTS
 from outrider.service.web.endpoints.explain import explanation
 from outrider.service.web.endpoints.status import whole_status
-from tests.service.running.test_times import T, core_of, tell
+from tests.fixtures.cores import T, core_of, tell
 from tests.service.web.shapes import undeclared
 
 DAY_S = 86_400.0

@@ -16,7 +16,7 @@ from outrider.service.daemon_view import DaemonView
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
 from outrider.service.web import endpoints, make_app, serve
-from tests.service.running.test_times import T, core_of, tell
+from tests.fixtures.cores import T, core_of, tell
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from outrider.service.metrics import expose
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
 from outrider.service.web.endpoints import metrics
-from tests.service.running.test_times import core_of
+from tests.fixtures.cores import core_of
 from tests.service.web.small_site import SmallSite, visit
 
 

@@ -26,7 +26,7 @@ class LedgerGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the hidden command before arguments that name none."""
         if args and args[0] not in (*self.commands, "-h", "--help"):
-            if len(args) == 1 and not Path(args[0]).exists() and args[0].isalpha():
+            if not Path(args[0]).exists() and args[0].isalpha():
                 known = [name for name in self.commands if name != _DIRECT]
                 raise click.UsageError(
                     f'"{args[0]}" is neither a file nor a command; {nearest(args[0], known)}', ctx

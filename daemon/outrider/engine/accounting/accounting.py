@@ -1,4 +1,4 @@
-"""Accounting: the definitions of FORMATS, kept as events pass. Reports and metrics read it.
+"""Accounting: the figures of docs/reference/definitions.md, kept as events pass.
 
 There is one accounting for everything. Replay's report, the status page and the metrics show
 the same numbers for the same events because they are the same numbers.

@@ -137,7 +137,7 @@ class Fairness:
         return 1.0 - max(0.0, deficit) / max(owed.values())
 
     def report(self, now: float) -> dict[str, Any]:
-        """The ``fairness`` object of FORMATS; None for what has no value yet. Changes nothing."""
+        """The ``fairness`` object of reports; None for what has no value yet. Changes nothing."""
         delivered = self._delivered(now, self._base, self._running)
         total = sum(delivered)
         recent = [self._recent_service(k, now) for k in range(len(self._number))]

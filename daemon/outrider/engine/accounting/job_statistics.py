@@ -37,7 +37,7 @@ class Numbers(dict[Key, int]):
 
 
 class JobStatistics:
-    """Figures of jobs that started and of jobs that are done, by the definitions of FORMATS.
+    """Figures of jobs that started and of jobs that are done (docs/reference/definitions.md).
 
     Accounting extends `starts` and `completions` by flat numbers; `work_out` brings the
     figures up to them. They are the same whenever it is called.

@@ -13,7 +13,7 @@ Seed = Mapping[Treatment, Report]
 
 
 def row_of(treatment: Treatment, runs: Mapping[int, Report]) -> dict[str, Any]:
-    """FORMATS' row of a treatment, and beside it productivity, windows and what the rules say.
+    """A treatment's row in the report, and beside it productivity, windows and what the rules say.
 
     Args:
         treatment: what ran.
