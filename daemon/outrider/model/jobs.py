@@ -106,7 +106,7 @@ class Job(msgspec.Struct, eq=False, gc=False):
         self.is_plain = spec.is_plain
 
     def wait_s(self, start_s: float) -> float | None:
-        """Wait from eligibility to a first start; None if the submission time is unknown."""
+        """Wait from eligibility to a first start, or to now; None if submission is unknown."""
         if self.submit_s is None:
             return None
         eligible_s = self.submit_s if self.spec.eligible_s is None else self.spec.eligible_s

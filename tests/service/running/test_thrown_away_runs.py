@@ -6,9 +6,10 @@ from outrider.model.jobs import JobSpec
 from outrider.service.config.loaded import check_config
 from outrider.service.core import Core
 from outrider.service.sources import SourceState
+from outrider.service.views.explanation import explain
 from outrider.service.web.endpoints.jobs import jobs
+from tests.fixtures.cores import T, core_of, tell
 
-T = 1_700_000_000.0
 CONFIG = {"adapters": {"log": {"type": "logtail", "paths": ["/nowhere"]}}}
 
 
@@ -34,3 +35,18 @@ def test_a_job_that_was_evicted_twice_lost_both_runs() -> None:
     events += run_thrown_away("twice", T + 10, 7200.0)
     events += run_thrown_away("twice", T + 8000, 3600.0)
     assert told_after(events) == {"never": (0.0, 0.0), "twice": (10_800.0, 7200.0)}
+
+
+def test_a_job_waits_from_when_it_could_first_run() -> None:
+    core = core_of("log")
+    events: list[NamedEvent] = [
+        (T, SUBMITTED, "at once", JobSpec()),
+        (T, SUBMITTED, "after another", JobSpec(eligible_s=T + 40)),
+    ]
+    tell(core, "log", events, T + 60)
+    now_s = core.site.now
+    waited = {row["job"]: row["waiting_s"] for row in jobs(core, 10, None)["jobs"]}
+    assert waited == {"at once": now_s - T, "after another": max(0.0, now_s - (T + 40))}
+    explained = explain(core, "after another", [])
+    assert explained is not None
+    assert explained["waiting_s"] == waited["after another"]

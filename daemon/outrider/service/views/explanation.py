@@ -36,7 +36,6 @@ def explain(core: Core, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]
         for runner in core.runners
         if not runner.broken
     ]
-    waiting_s = None if job.submit_s is None else core.site.now - job.submit_s
     return {
         "job": name,
         "mode": core.config.mode,
@@ -44,7 +43,7 @@ def explain(core: Core, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]
         "state": JOB_STATE_NAMES[job.state],
         "sentence": _why(core, name, job, policies),
         "timezone": core.config.timezone,
-        "waiting_s": waiting_s if job.state == QUEUED else None,
+        "waiting_s": job.wait_s(core.site.now) if job.state == QUEUED else None,
         "since_s": job.submit_s,
         "policies": policies,
         "decisions": rows,

@@ -93,7 +93,7 @@ def _job_row(core: Core, name: str, job: Job) -> dict[str, Any]:
         "class": job.spec.job_class,
         "cpus": job.spec.cpus,
         "submit_s": job.submit_s,
-        "waiting_s": site.now - job.submit_s if queued and job.submit_s is not None else None,
+        "waiting_s": job.wait_s(site.now) if queued else None,
         "machine": core.merger.normaliser.machine_names[job.machine] if on else None,
         "run_s": job.run_s(site.now) if on else None,
         "runs": job.runs,
