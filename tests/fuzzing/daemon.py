@@ -146,7 +146,7 @@ class FuzzedDaemon:
 def _state(core: Core) -> dict[str, str]:
     """All that a restart must bring back, as text: unknown energy is nan, and equals nothing."""
     saved = core.save()
-    parts = {**saved["engine"], **saved["intake"]}
+    parts = {**saved["engine"], **saved["merger"]}
     parts.pop("seen")  # each source says that again
     return {name: repr(_sorted(part)) for name, part in parts.items()}
 

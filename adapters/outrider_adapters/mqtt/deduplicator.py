@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from outrider_adapters.mqtt.messages import NoNews, Refused
 
 LATENESS_S: Final = 5.0
-"""Messages about one machine may overtake each other by so much; the intake puts them in order."""
+"""Messages about one machine may overtake each other by so much; the merger orders them."""
 
 AHEAD_S: Final = 10.0
 """How much a publisher's clock may be ahead of ours."""

@@ -20,7 +20,7 @@ def life_of(
 ) -> list[NamedEvent]:
     """Submitted, started and ended, at the times that the record gives.
 
-    What other records told already is found to be a duplicate by the intake: the submission
+    What other records told already is found to be a duplicate by the event merger: the submission
     because it is marked as recalled, the start because its time and machine are the same.
 
     Args:

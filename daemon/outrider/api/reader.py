@@ -2,7 +2,8 @@
 
 A reader is found by the entry point ``outrider.readers``. It does no I/O and never raises on
 what it is fed: a record is an event, ignored (counted by kind) or rejected (counted by reason).
-Duplicates are found later, by the intake. The `logtail` adapter and ``outrider ingest`` feed it.
+Duplicates are found later, by the event merger. The `logtail` adapter and ``outrider ingest`` feed
+it.
 """
 
 import datetime as dt

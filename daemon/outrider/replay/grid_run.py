@@ -13,7 +13,7 @@ from outrider.formats.workload import Workload
 from outrider.model.disciplines import STRICT, Discipline
 from outrider.model.localtime import TraceTime
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
-from outrider.replay.keeping import Keep, ReplayRecorder
+from outrider.replay.keeping import Keep, ReplayDecisionLog
 from outrider.replay.run import TraceRun
 from outrider.simulation.grid_site import GridSite
 
@@ -65,7 +65,7 @@ class GridRun(TraceRun):
             )
             for n, p in enumerate(policies)
         ]
-        super().__init__(self.grid, site, accounting, runners, ReplayRecorder(keep), estimator)
+        super().__init__(self.grid, site, accounting, runners, ReplayDecisionLog(keep), estimator)
 
     @property
     def end_s(self) -> float:

@@ -10,7 +10,7 @@ Keep = Callable[[Decision], None]
 """Takes every decision of a run, of every runner, in order."""
 
 
-class ReplayRecorder:
+class ReplayDecisionLog:
     """The decision log of a replay.
 
     Args:

@@ -14,23 +14,23 @@ from outrider.replay.site_record import SiteRecord
 
 
 def record_of_ledger(path: Path) -> SiteRecord:
-    """What a daemon saw: the inputs of its journal, through an intake like its own.
+    """What a daemon saw: the inputs of its journal, through an event merger like its own.
 
     Raises:
         LedgerError: the file cannot be read.
         TraceError: it holds no events.
     """
-    intake = EventMerger((), inferred_machine)
-    record = SiteRecord(intake.normaliser)
+    merger = EventMerger((), inferred_machine)
+    record = SiteRecord(merger.normaliser)
     seen_s = -inf
     with Journal(path, read_only=True) as journal:
         for _, label, event in journal.inputs_after(0):
             if event[1] == TICK:
                 seen_s = max(seen_s, event[0])
-                record.take_all(intake.advance(seen_s))
+                record.take_all(merger.advance(seen_s))
             else:
-                intake.arrive(label, (event,))
-    record.take_all(intake.advance(inf))
+                merger.arrive(label, (event,))
+    record.take_all(merger.advance(inf))
     if not record.machines and not record.jobs:
         raise TraceError(
             f"{path}: holds no events of a site; right would be the journal of a daemon (what a "

@@ -13,7 +13,7 @@ from outrider.model.decisions import START, Decision
 from outrider.model.localtime import TraceTime
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
 from outrider.replay.grid_run import RECONSIDER_S
-from outrider.replay.keeping import Keep, ReplayRecorder
+from outrider.replay.keeping import Keep, ReplayDecisionLog
 from outrider.replay.run import TraceRun
 from outrider.simulation.recorded_site import NO_WAIT, RecordedSite
 
@@ -62,7 +62,9 @@ class RecordedRun(TraceRun):
         runners = [
             PolicyRunner(policy, acting=False, reconsider_s=RECONSIDER_S) for policy in policies
         ]
-        super().__init__(self.recorded, site, accounting, runners, ReplayRecorder(keep), estimator)
+        super().__init__(
+            self.recorded, site, accounting, runners, ReplayDecisionLog(keep), estimator
+        )
 
     def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
         """Run to the end; the report is about what happened, not about the shadow policies."""

@@ -21,7 +21,7 @@ from outrider.model.disciplines import FIRST_FIT, Discipline
 from outrider.model.events import Event
 from outrider.model.jobs import QUEUED
 from outrider.model.localtime import TraceTime
-from outrider.replay.keeping import Keep, ReplayRecorder
+from outrider.replay.keeping import Keep, ReplayDecisionLog
 from outrider.replay.saved_work import SavedWorkAccounting
 from outrider.simulation.detailed_site import DetailedSite
 from outrider.simulation.shared_site import simulated_site
@@ -192,7 +192,7 @@ class CampusRun(TraceRun):
             )
             for n, p in enumerate(policies)
         ]  # fmt: skip
-        super().__init__(simulation, site, accounting, runners, ReplayRecorder(keep), estimator)
+        super().__init__(simulation, site, accounting, runners, ReplayDecisionLog(keep), estimator)
 
     def _described(
         self, out: dict[str, Any], runner: PolicyRunner | None, end_s: float

@@ -41,7 +41,7 @@ _AT_ONCE: Final = 10_000
 
 
 class Core:
-    """Engine and intake of the daemon.
+    """Engine and event merger of the daemon.
 
     Args:
         loaded: the configuration.

@@ -14,15 +14,15 @@ def saved_state(
     merger: EventMerger, engine: Engine, decision_log: JournalledDecisions
 ) -> dict[str, Any]:
     """The whole state of a core, whose parts these are."""
-    intake = merger.save()
-    intake["waiting"] = [
+    arrivals = merger.save()
+    arrivals["waiting"] = [
         [t, n, label, [event[0], event[1], event[2], encode_extra(event[1], event[3])]]
-        for t, n, label, event in intake["waiting"]
+        for t, n, label, event in arrivals["waiting"]
     ]
     return {
         "version": STATE_VERSION,
         "engine": engine.save(),
-        "intake": intake,
+        "merger": arrivals,
         "gates": {policy: gate.save() for policy, gate in decision_log.gates.items()},
     }
 
@@ -39,7 +39,7 @@ def restore_state(
     """
     if saved.get("version") != STATE_VERSION:
         raise ValueError(f"state version {saved.get('version')}, known: {STATE_VERSION}")
-    merger.restore(saved["intake"], _event_of)
+    merger.restore(saved["merger"], _event_of)
     decision_log.restore(saved.get("gates", {}))
     state = saved["engine"]
     sound = [[name, runner] for name, runner in state["runners"] if not runner["broken"]]

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Final
 
 from outrider.engine.accounting.report import report
 from outrider.service.core import Core
@@ -11,7 +12,9 @@ from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
 from outrider.service.views.sentence import sentence
 
-_REFUSED = "reload refused: "
+_REFUSED: Final = "reload refused: "
+_MOST_NOTES: Final = 100
+"""Notes that name an error's own words may be new each time; the oldest give way."""
 
 
 class DaemonView:
@@ -51,9 +54,9 @@ class DaemonView:
         return self.recording.path
 
     def add_note(self, text: str) -> None:
-        """Show this to the operator, once."""
+        """Show this to the operator, once; of a hundred, the oldest gives way."""
         if text not in self.notes:
-            self.notes = [*self.notes, text]
+            self.notes = [*self.notes, text][-_MOST_NOTES:]
 
     def note_refusal(self, why: str) -> None:
         """A reload was refused; the next one, refused or not, takes the place of this note."""

@@ -66,6 +66,12 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f'<div class="scroll"><table><tr>{head}</tr>\n{"".join(lines)}</table></div>'
 
 
+def all_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The table that ends a page: everything that was measured."""
+    yield heading("All rows")
+    yield table(columns, rows)
+
+
 def drawing(one: Drawing) -> str:
     """A chart with its caption; read aloud, it is its title."""
     label = f'<svg role="img" aria-label="{escape(one.title)}"'

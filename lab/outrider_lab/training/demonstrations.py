@@ -130,16 +130,16 @@ class JournalDemonstration:
         return _beside_a_record(learner, merger, lambda: self._events(merger))
 
     def _events(self, merger: EventMerger) -> Iterator[Event]:
-        heard = False
+        is_empty = True
         with Journal(self._path, read_only=True) as journal:
             for _, label, event in journal.inputs_after(0):
                 if event[1] == TICK:
                     yield from merger.advance(event[0])
                 else:
-                    heard = True
+                    is_empty = False
                     merger.arrive(label, (event,))
         yield from merger.advance(inf)
-        if not heard:
+        if is_empty:
             raise TraceError(
                 f"{self._path}: holds no events of a site; right would be the journal of a daemon "
                 "(what a replay writes are decisions only)"

@@ -41,11 +41,11 @@ class Starts(Policy):
 class Shadow:
     """A site on which one policy in shadow decides; the test plays the batch system."""
 
-    def __init__(self, kind: type[Policy]) -> None:
+    def __init__(self, kind: type[Policy], reconsider_s: float = EPOCH_S) -> None:
         clock = ZoneTime("UTC")
         site = Site(clock, [])
         policy = kind(kind.settings_type(), chance(kind.name))
-        self.runner = PolicyRunner(policy, False, EPOCH_S)
+        self.runner = PolicyRunner(policy, False, reconsider_s)
         log = KeptDecisions(site)
         self.engine = Engine(site, Accounting(clock), [self.runner], self, log)
         self.engine.feed([(0.0, ev.JOINED, 0, MachineSpec(cpus=100))])
@@ -98,6 +98,19 @@ def test_a_job_that_comes_back_is_due_by_its_new_place_alone() -> None:
     shadow.tick(EPOCH_S)
     assert shadow.deferred == [0, 1], "the second is deferred anew, the first not yet due"
     assert shadow.runner.queue.next_due_s() == 7.0 + EPOCH_S
+
+
+def test_a_shorter_epoch_holds_for_jobs_deferred_before_the_restart_too() -> None:
+    before, after = Shadow(Defers), Shadow(Defers, reconsider_s=600.0)
+    before.tell(0.0, ev.SUBMITTED, [0], JobSpec())
+    before.tick(0.0)
+    after.engine.restore(before.engine.save())
+    after.tell(100.0, ev.SUBMITTED, [1], JobSpec())
+    after.tick(100.0)
+    assert after.runner.queue.next_due_s() == 600.0
+    after.tick(700.0)
+    assert after.deferred == [0, 1], "the first does not hold up the second"
+    assert after.runner.queue.next_due_s() == 1300.0
 
 
 def test_an_older_snapshot_with_jobs_that_left_is_read() -> None:

@@ -103,7 +103,7 @@ def state_at(folder: Path, time_s: float) -> bytes:
     while core.step(feed, 1_000):
         pass
     state = core.save()
-    del state["intake"]["seen"], state["gates"]
+    del state["merger"]["seen"], state["gates"]
     return msgspec.msgpack.encode(state, order="sorted")
 
 
@@ -159,6 +159,6 @@ def test_fifty_kills_under_load_lose_nothing_and_double_nothing(tmp_path: Path) 
         assert learned(broken) == learned(whole)
         assert len(decided(whole)) > 0
     folders = tmp_path / "killed", tmp_path / "spared"
-    later_s = max(last_snapshot(folder)["intake"]["now"] for folder in folders) + 3_600.0
+    later_s = max(last_snapshot(folder)["merger"]["now"] for folder in folders) + 3_600.0
     at_rest, beside = (state_at(folder, later_s) for folder in folders)
     assert at_rest == beside

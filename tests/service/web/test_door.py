@@ -1,9 +1,11 @@
 """The door: who may come in, and what it is made of."""
 
+import asyncio
 import base64
 import shutil
 import ssl
 import subprocess
+import sys
 from pathlib import Path
 
 import aiohttp
@@ -114,6 +116,20 @@ async def test_tls_is_spoken_with_the_given_certificate(certificate: tuple[Path,
             assert answer.status == 401
         with pytest.raises(aiohttp.ClientError):
             await client.get(f"http://127.0.0.1:{port}/healthz")
+
+
+async def test_who_never_agrees_on_tls_keeps_no_connection(
+    certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[serve.__module__], "HANDSHAKE_S", 0.2)
+    async with serve(SmallSite().app(), "127.0.0.1", 0, *certificate) as port:
+        silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
+        try:
+            for reader, _ in silent:
+                assert await asyncio.wait_for(reader.read(), 10.0) == b"", "the daemon hangs up"
+        finally:
+            for _, writer in silent:
+                writer.close()
 
 
 async def test_old_tls_is_refused(certificate: tuple[Path, Path]) -> None:

@@ -194,8 +194,16 @@ class PendingQueue:
             "cut_short": [list(entry) for entry in self._cut_short],
         }
 
-    def restore(self, saved: dict[str, Any], clusters: list[int]) -> None:
-        """Go on from what `save` gave; `clusters[i]` is today's number of saved cluster i."""
+    def restore(
+        self, saved: dict[str, Any], clusters: list[int], latest_due_s: float = NEVER
+    ) -> None:
+        """Go on from what `save` gave.
+
+        Args:
+            saved: what `save` gave.
+            clusters: `clusters[i]` is today's number of saved cluster i.
+            latest_due_s: no deferral ends later, as where the decision epoch became shorter.
+        """
         self.clear()
         for number, *values in unpack(saved["waiting"]):
             pending = self.waiting[number] = PendingDecision(0)
@@ -209,5 +217,5 @@ class PendingQueue:
         self.ranked += [(order, stamp, n) for order, stamp, n in unpack(saved["ranked"])]
         for due_s, number, stamp in unpack(saved["deferred"]):
             if self._is_current(number, stamp):  # older snapshots have those that left, too
-                self._deferred[stamp] = due_s, number
+                self._deferred[stamp] = min(due_s, latest_due_s), number
         self._cut_short += [(due_s, number, stamp) for due_s, number, stamp in saved["cut_short"]]

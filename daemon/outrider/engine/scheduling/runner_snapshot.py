@@ -72,7 +72,7 @@ def restore_runner(
         return False
     version, numbers, gauss = saved["rng"]
     runner.policy.rng.setstate((version, tuple(numbers), gauss))
-    runner.queue.restore(saved["queue"], clusters)
+    runner.queue.restore(saved["queue"], clusters, site.now + runner.reconsider_s)
     columns = saved.get("columns") or {}
     runner.scheduling_pass.restore(columns, site)
     if bool(columns) != runner.looks_at_runs:  # another kind of pass was saved: its rule changed

@@ -213,8 +213,8 @@ class Publisher:
             self._place.published[row_kind(row)] += 1
 
 
-async def _listen(client: "aiomqtt.Client", awaited: bytes, heard: asyncio.Event) -> None:
-    """Read until the link is lost, which raises; sets `heard` when `awaited` comes back."""
+async def _listen(client: "aiomqtt.Client", awaited: bytes, received: asyncio.Event) -> None:
+    """Read until the link is lost, which raises; sets `received` when `awaited` comes back."""
     async for message in client.messages:
         if message.payload == awaited and not message.retain:  # an old one proves nothing
-            heard.set()
+            received.set()

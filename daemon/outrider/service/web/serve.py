@@ -12,6 +12,8 @@ from aiohttp import web
 from outrider.model.errors import ConfigurationError
 from outrider.service.web.connections import Connections
 
+HANDSHAKE_S: Final = 5.0
+"""How long a client may take to agree on TLS; until then, `Connections` does not know of it."""
 CLOSING_S: Final = 1.0
 """How long open requests may still take when the daemon stops; it has five seconds in all."""
 
@@ -61,8 +63,11 @@ async def _listen(
 ) -> asyncio.Server:
     """Listen on an address. Raises `ConfigurationError`."""
     loop = asyncio.get_running_loop()
+    handshake_s = None if tls is None else HANDSHAKE_S
     try:
-        return await loop.create_server(connections, host, port, ssl=tls)
+        return await loop.create_server(
+            connections, host, port, ssl=tls, ssl_handshake_timeout=handshake_s
+        )
     except OSError as error:
         raise ConfigurationError(
             f'"listen" = "{host}:{port}": cannot listen there: {error.strerror}; right would '

@@ -8,7 +8,7 @@ from outrider_lab.papers.mcgough.figures_of_levels import figures_of_levels
 from outrider_lab.papers.mcgough.figures_of_options import figures_of_options
 from outrider_lab.papers.mcgough.grid import FULL, QUICK, RANDOM
 from outrider_lab.papers.mcgough.points import Row, Rows
-from outrider_lab.reporting.page import Drawing, heading, shown, table
+from outrider_lab.reporting.page import Drawing, all_rows, shown
 from outrider_lab.reporting.paper_page import PaperPage
 
 _COLUMNS: Final = (
@@ -75,8 +75,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _tables(result: Mapping[str, Any]) -> Iterator[str]:
-    yield heading("All rows")
-    yield table(_COLUMNS, [_cells(row) for row in result["rows"]])
+    return all_rows(_COLUMNS, map(_cells, result["rows"]))
 
 
 PAGE: Final = PaperPage(

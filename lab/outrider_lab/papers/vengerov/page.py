@@ -19,7 +19,7 @@ from outrider_lab.papers.vengerov.grid import (
 )
 from outrider_lab.papers.vengerov.machine_run import WINDOWS
 from outrider_lab.reporting.drawing import Series, bar_chart, line_chart
-from outrider_lab.reporting.page import Drawing, heading, shown, table
+from outrider_lab.reporting.page import Drawing, all_rows, shown
 from outrider_lab.reporting.paper_page import PaperPage
 
 _UTILITY: Final = "utility [thousand CPU-seconds]"
@@ -151,8 +151,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _tables(result: Mapping[str, Any]) -> Iterator[str]:
-    yield heading("All rows")
-    yield table(_COLUMNS, [_cells(row) for row in result["rows"]])
+    return all_rows(_COLUMNS, map(_cells, result["rows"]))
 
 
 PAGE: Final = PaperPage(

@@ -13,7 +13,7 @@ from outrider.formats.workload import Workload
 from outrider.model.events import COMPLETED
 from outrider.model.localtime import TraceTime
 from outrider.model.utility import TimeUtility
-from outrider.replay.keeping import ReplayRecorder, keep_nothing
+from outrider.replay.keeping import ReplayDecisionLog, keep_nothing
 from outrider.replay.run import TraceRun
 from outrider.simulation.grid_site import GridSite, Run
 
@@ -59,4 +59,4 @@ class StepRun(TraceRun):
         site = Site(clock, [], utilities=utilities)
         accounting = Accounting(clock, {}, False, utilities=utilities)
         runners = [PolicyRunner(policy, True, _RECONSIDER_S, exact=False)]
-        super().__init__(grid, site, accounting, runners, ReplayRecorder(keep_nothing))
+        super().__init__(grid, site, accounting, runners, ReplayDecisionLog(keep_nothing))
