@@ -13,7 +13,7 @@ FOREIGN = re.compile(r"Traceback|x>=|<=x|%Y|is not a valid|in the range|Invalid 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("replay",), "--policy is missing; right would be --policy NAME, a word"),
+        (("replay", "t"), "--policy is missing; right would be --policy NAME, a word"),
         (("replay", "--policy", "fifo"), "TRACE... is missing; right would be "),
         (
             ("replay", "t", "--policy", "fifo", "--seed", "x"),
