@@ -41,23 +41,39 @@ demo: $(VENV)/.runtime  ## the daemon in shadow beside a simulated campus
 # ---- set-up ------------------------------------------------------------------
 
 # What `make demo` runs: the project and its dependencies, without the tools of development.
-# A changed pyproject.toml upgrades in place, or makes the environment anew: see tools/set_up.py.
-$(VENV)/.runtime: pyproject.toml
+# Packages are those of locks/. A changed lock or pyproject.toml upgrades in place, or makes the
+# environment anew: see tools/set_up.py.
+$(VENV)/.runtime: pyproject.toml locks/runtime.txt locks/checkout.txt
 	$(call set_up,)
 
 # The extra `dev` on top: what tests, lint and generated files need.
-$(VENV)/.ready: pyproject.toml
+$(VENV)/.ready: pyproject.toml locks/dev.txt
 	$(call set_up,dev)
 	@touch $(VENV)/.runtime
 
 # HTCondor's own Python library is measured against; it has no wheel for every machine.
 $(VENV)/.htcondor: $(VENV)/.ready
-	@if said=$$($(BIN)/pip install --quiet --editable '.[htcondor]' 2>&1); then touch $@; \
+	@if said=$$($(BIN)/pip install --quiet --no-deps --require-hashes -r locks/htcondor.txt 2>&1); then touch $@; \
 	    else printf '  %-12s not here: %s\n' htcondor2 "$$(tail -n 1 <<<"$$said")"; fi
 
 peers: $(VENV)/.htcondor  ## fetch real HTCondor, Slurm, Prometheus, Mosquitto, systemd, Chromium to test against
 	$(call say,"peers")
 	@tests/peers/install.sh
+
+# What makes locks and the bill of materials, in an environment of its own: the tests do not need it.
+$(VENV)/supply/.ready: locks/supply.txt | $(VENV)/.runtime
+	@$(PYTHON) -m venv --clear $(VENV)/supply
+	@$(VENV)/supply/bin/pip install --quiet --no-deps --require-hashes -r locks/supply.txt
+	@touch $@
+
+lock: $(VENV)/supply/.ready  ## pin every dependency anew, with hashes, and list the licences
+	$(call say,"lock")
+	@$(VENV)/supply/bin/python tools/lock.py
+
+dist: $(VENV)/.ready $(VENV)/supply/.ready  ## a release: sdist, wheel, and the bill of materials of what it installs
+	$(call say,"dist")
+	@$(BIN)/python -m build --no-isolation --outdir dist
+	@$(VENV)/supply/bin/python tools/lock.py --bill dist/outrider.cdx.json
 
 # ---- checks ------------------------------------------------------------------
 
@@ -104,4 +120,4 @@ clean:  ## remove what make made in this folder (peers stay)
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo peers test format lint check check-long docs bench start-nets clean
+.PHONY: help demo peers lock dist test format lint check check-long docs bench start-nets clean

@@ -5,6 +5,8 @@ would leave something wrong behind: when it belongs to another Python, or holds 
 pyproject.toml asked for earlier and does not any more (an import of it would work here and fail on
 everybody else's machine). What a package of others stopped to need may stay; it is not imported.
 
+Packages are those of `locks/`, by version and hash.
+
 It needs nothing but the standard library, for it runs before anything is installed.
 """
 
@@ -61,6 +63,7 @@ def set_up(folder: Path, extras: Collection[str]) -> None:
 
     Raises:
         subprocess.CalledProcessError: venv or pip failed; it has said why.
+        FileNotFoundError: an extra has no lock.
     """
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     why = reason_to_make_anew(folder, project)
@@ -68,13 +71,29 @@ def set_up(folder: Path, extras: Collection[str]) -> None:
         print(f"  {folder} is made anew: {why}", file=sys.stderr)
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
     _record(folder, project, extras, anew=why is not None)
-    asked = f"{REPOSITORY}[{','.join(extras)}]" if extras else str(REPOSITORY)
-    subprocess.run(
-        [folder / "bin" / "pip", "install", "--quiet", "--editable", asked],
-        check=True,
-        # Byte-compiling all of it takes longer than the rest; Python compiles what it imports.
-        env={**os.environ, "PIP_COMPILE": "no", "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
-    )
+    pip = [str(folder / "bin" / "pip"), "install", "--quiet", "--no-deps"]
+    # Byte-compiling all of it takes longer than the rest; Python compiles what it imports.
+    environment = {**os.environ, "PIP_COMPILE": "no", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    for locks in lock_files(extras):
+        files = [word for file in locks for word in ("--requirement", str(file))]
+        subprocess.run([*pip, "--require-hashes", *files], check=True, env=environment)
+    # What builds it stands in the locks too, so nothing is fetched that no lock names.
+    itself = ["--no-build-isolation", "--editable", str(REPOSITORY)]
+    subprocess.run([*pip, *itself], check=True, env=environment)
+
+
+def lock_files(extras: Collection[str]) -> list[list[Path]]:
+    """The locks to install, one list a call of pip: `dev` holds what the others would bring.
+
+    Raises:
+        FileNotFoundError: an extra has no lock.
+    """
+    parts = sorted(set(extras) - {"dev"})
+    base = ["dev"] if "dev" in extras else ["runtime", "checkout"]
+    files = [[REPOSITORY / "locks" / f"{part}.txt" for part in group] for group in (base, parts)]
+    for file in (file for group in files for file in group if not file.is_file()):
+        raise FileNotFoundError(f"{file.name}: no such lock; `make lock` writes those there are")
+    return [group for group in files if group]
 
 
 def _record(folder: Path, project: dict[str, Any], extras: Collection[str], anew: bool) -> None:
@@ -89,5 +108,7 @@ def _record(folder: Path, project: dict[str, Any], extras: Collection[str], anew
 if __name__ == "__main__":
     try:
         set_up(Path(sys.argv[1]), sys.argv[2:])
+    except FileNotFoundError as error:
+        sys.exit(f"set-up failed: {error}")
     except subprocess.CalledProcessError as error:
         sys.exit(f"set-up failed: {' '.join(map(str, error.cmd))} ended with {error.returncode}")

@@ -38,7 +38,11 @@ class SimulatedSettings(AdapterSettings, frozen=True):
     """Settings of a simulated campus."""
 
     campus: Annotated[
-        str | None, Meta(description="Folder of a campus to replay. Unset: one is generated.")
+        str | None,
+        Meta(
+            description="Folder of a campus to replay. Unset: one is generated.",
+            examples=["campus"],
+        ),
     ] = None
     machines: Annotated[int, Meta(ge=1, description="Machines of a generated campus.")] = 120
     clusters: Annotated[int, Meta(ge=1, description="Clusters of a generated campus.")] = 6

@@ -100,7 +100,11 @@ WRONG = [
     ('"logtail"', '"logtial"', 'unknown adapter "logtial"; did you mean "logtail"?'),
     ("policies.bandit", "policies.bandid", 'unknown policy "bandid"; did you mean "bandit"?'),
     ("0.05", "1.5", '"epsilon" = 1.5'),
-    ('"shadow"', '"shadwo"', "'shadwo'"),
+    (
+        '"shadow"',
+        '"shadwo"',
+        'line 2: "mode" = "shadwo": right would be one of "observe", ',
+    ),
     ("[adapters.pool]", "[adapters.pool", "not valid TOML"),
     ("127.0.0.1:0", "0.0.0.0:9690", "is beyond loopback and needs tls_cert, tls_key, token_file"),
 ]
@@ -124,7 +128,8 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     done = outrider("check-config", tmp_path / "no.toml")
     assert done.code == 2
     assert (
-        done.err == f"outrider: {tmp_path / 'no.toml'}: cannot be read: No such file or directory\n"
+        done.err == f"outrider: {tmp_path / 'no.toml'}: cannot be read: No such file or directory; "
+        "right would be a file as `outrider check-config --example` prints it\n"
     )
 
 

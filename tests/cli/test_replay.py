@@ -164,7 +164,10 @@ REFUSED = [
     (("--policy", "bandit", "--set", "bandt.epsilon=.1"), 'did you mean "bandit"?'),
     (("--policy", "bandit", "--set", "bandit.epsilom=.1"), 'did you mean "epsilon"?'),
     (("--policy", "bandit", "--set", "bandit.epsilon=2"), '"epsilon" = 2'),
-    (("--policy", "bandit", "--set", "bandit.epsilon=much"), "'much'"),
+    (
+        ("--policy", "bandit", "--set", "bandit.epsilon=much"),
+        '"epsilon" = "much": right would be a number',
+    ),
     (("--policy", "bandit", "--set", "epsilon=.1"), "names no policy"),
     (("--policy", "bandit", "--set", "bandit.epsilon"), "right would be policy.key=value"),
     (("--policy", "bandit", "--preset", "bandit=litteral"), 'did you mean "literal"?'),

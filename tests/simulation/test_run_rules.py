@@ -363,11 +363,14 @@ def test_rules_are_off_unless_they_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("wake_s = -1", '"wake_s" = -1: Expected `float` >= 0'),
+        ("wake_s = -1", '"wake_s" = -1: right would be a number, 0 or more'),
         ("wake_j = inf", '"wake_j" = inf'),
-        ("transfer_s = nan", '"transfer_s" = nan; right would be a number'),
-        ("suspend_s = true", '"suspend_s" = True: Expected `float`'),
-        ("checkpoint_every_s = 0", '"checkpoint_every_s" = 0: Expected `float` > 0'),
+        ("transfer_s = nan", '"transfer_s" = nan: right would be a number'),
+        ("suspend_s = true", '"suspend_s" = true: right would be a number'),
+        (
+            "checkpoint_every_s = 0",
+            '"checkpoint_every_s" = 0: right would be a number, more than 0',
+        ),
         ("end_s = 1.7e9", '"end_s" = 1700000000.0'),
         ("checkpoint_s = 5", 'did you mean "checkpoint_every_s"?'),
     ],

@@ -25,7 +25,8 @@ class WatchSettings(AdapterSettings, frozen=True, kw_only=True):
         str | None,
         Meta(
             description="Attribute of the job ads with the user's estimate of the run time, "
-            "seconds. Unset: estimates are not known."
+            "seconds. Unset: estimates are not known.",
+            examples=["EstimatedRunTime"],
         ),
     ] = None
     left_after_s: Annotated[

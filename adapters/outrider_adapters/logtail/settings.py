@@ -16,6 +16,7 @@ class LogtailSettings(AdapterSettings, frozen=True, kw_only=True):
             min_length=1,
             description="Log files, or patterns such as /home/*/jobs/*.log. Name the live files "
             "only: rotated ones (.old, .1, .20261121T031700) are found by themselves.",
+            examples=[["/var/log/condor/EventLog"]],
         ),
     ]
     format: Annotated[
@@ -26,7 +27,8 @@ class LogtailSettings(AdapterSettings, frozen=True, kw_only=True):
         str | None,
         Meta(
             description="IANA name of the zone whose clock the dates show where they name none, "
-            "such as Europe/Berlin. Unset: the reader's default (HTCondor: UTC)."
+            "such as Europe/Berlin. Unset: the reader's default (HTCondor: UTC).",
+            examples=["Europe/Berlin"],
         ),
     ] = None
     system: Annotated[
@@ -35,6 +37,7 @@ class LogtailSettings(AdapterSettings, frozen=True, kw_only=True):
             description="Whose jobs these are, where the records do not name it: the schedd "
             "(as condor_status -schedd shows it), the Slurm cluster. It stands in front of every "
             "job's number. Unset: a schedd's host as its records tell it, else the file's name.",
+            examples=["schedd.example.org"],
         ),
     ] = None
     start_at: Annotated[

@@ -46,7 +46,7 @@ class MockCondorAdapter(CondorAdapter):
     def __init__(self, label: str, settings: MockCondorSettings) -> None:
         super().__init__(label, settings)
         self._settings = settings
-        self._faults = build(Faults, settings.faults, f"[adapters.{label}.faults]")
+        self._faults = build(Faults, settings.faults, "faults")
         self._campus, self._start_s = campus_and_start(settings)
         self._clusters = self._script().clusters
         self._site: _WatchedPool | None = None

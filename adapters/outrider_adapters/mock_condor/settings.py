@@ -18,11 +18,17 @@ class MockCondorSettings(WatchSettings, frozen=True, kw_only=True):
 
     pool: Annotated[
         str | None,
-        Meta(description="TOML file with machines, jobs and owners. Unset: a campus."),
+        Meta(
+            description="TOML file with machines, jobs and owners. Unset: a campus.",
+            examples=["pool.toml"],
+        ),
     ] = None
     campus: Annotated[
         str | None,
-        Meta(description="Folder of a campus with owners and users. Unset: a generated one."),
+        Meta(
+            description="Folder of a campus with owners and users. Unset: a generated one.",
+            examples=["campus"],
+        ),
     ] = None
     machines: Annotated[int, Meta(ge=1, description="Machines of a generated campus.")] = 40
     clusters: Annotated[
@@ -61,7 +67,10 @@ def campus_and_start(settings: MockCondorSettings) -> tuple[Campus | None, float
         TraceError: the folder of the campus cannot be read.
     """
     if settings.pool is not None and settings.campus is not None:
-        raise ConfigurationError('"pool" and "campus" exclude each other: right would be one')
+        raise ConfigurationError(
+            f'"pool" = "{settings.pool}" and "campus" = "{settings.campus}" exclude each other; '
+            "right would be one of them"
+        )
     if settings.campus is not None:
         campus = read_campus(Path(settings.campus))
         return campus, campus.start.replace(tzinfo=dt.UTC).timestamp()

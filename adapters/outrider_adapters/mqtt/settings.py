@@ -57,6 +57,12 @@ class MqttSettings(AdapterSettings, BrokerSettings, frozen=True, kw_only=True):
         for topic in self.meters:
             levels = topic.split("/")
             if levels.count("+") != 1 or any("#" in x or ("+" in x and x != "+") for x in levels):
-                raise ValueError(f'meters: "{topic}" must have exactly one level that is +, no #')
+                raise ValueError(
+                    f'meters: "{topic}": right would be a topic with one level that is + and '
+                    'none with #, like "tele/+/SENSOR"'
+                )
             if topic.startswith(f"{self.base}/"):
-                raise ValueError(f'meters: "{topic}" is below base, whose topics have their form')
+                raise ValueError(
+                    f'meters: "{topic}" is below base, whose topics have their own form; right '
+                    f'would be a topic that does not begin with "{self.base}/"'
+                )

@@ -39,11 +39,26 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
         "localhost"
     )
     port: (
-        Annotated[int, Meta(ge=1, le=65535, description="Its port. Unset: 1883, or 8883 with tls.")]
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                le=65535,
+                description="Its port. Unset: 1883, or 8883 with tls.",
+                examples=[PLAIN_PORT],
+            ),
+        ]
         | None
     ) = None
     username: (
-        Annotated[str, Meta(min_length=1, description="The user to log in as. Unset: nobody.")]
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                description="The user to log in as. Unset: nobody.",
+                examples=["outrider"],
+            ),
+        ]
         | None
     ) = None
     password_file: (
@@ -53,6 +68,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
                 min_length=1,
                 description="File whose first line is the user's password; readable by Outrider "
                 "alone (chmod 600). Read at each connection, so it may change at any time.",
+                examples=["/etc/outrider/mqtt-password"],
             ),
         ]
         | None
@@ -71,6 +87,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
                 min_length=1,
                 description="PEM file of the authority that signed the broker's certificate. "
                 "Unset: those the system trusts.",
+                examples=["/etc/outrider/broker-ca.pem"],
             ),
         ]
         | None
@@ -81,6 +98,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
             Meta(
                 min_length=1,
                 description="PEM file of our own certificate, where the broker asks for one.",
+                examples=["/etc/outrider/mqtt-cert.pem"],
             ),
         ]
         | None
@@ -88,7 +106,11 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     key_file: (
         Annotated[
             str,
-            Meta(min_length=1, description="PEM file of its key. Unset: it is in cert_file."),
+            Meta(
+                min_length=1,
+                description="PEM file of its key. Unset: it is in cert_file.",
+                examples=["/etc/outrider/mqtt-key.pem"],
+            ),
         ]
         | None
     ) = None
@@ -113,11 +135,19 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.password_file and not self.username:
-            raise ValueError("password_file is set, but username is not: whose password is it?")
+            raise ValueError(
+                "password_file is set, but username is not; right would be the user whose password "
+                'it is, as in username = "outrider"'
+            )
         if self.key_file and not self.cert_file:
-            raise ValueError("key_file is set, but cert_file is not: which certificate is it for?")
+            raise ValueError(
+                "key_file is set, but cert_file is not; right would be the certificate of that "
+                'key, as in cert_file = "/etc/outrider/mqtt-cert.pem"'
+            )
         if not self.tls and (self.ca_file or self.cert_file):
-            raise ValueError("ca_file and cert_file need tls = true")
+            raise ValueError(
+                "ca_file and cert_file are for an encrypted connection; right would be tls = true"
+            )
 
     @property
     def address(self) -> str:

@@ -45,6 +45,9 @@ def examine(config: Path) -> Iterator[Check]:
     yield check_journal(journal)
     yield check_clock(journal, loaded)
     yield check_port(loaded, there)
+    from outrider.cli.secret_files import check_secret_files
+
+    yield from check_secret_files(loaded)
     from outrider.cli.sources import check_sources
 
     yield from check_sources(loaded)

@@ -7,6 +7,7 @@ import traceback
 
 import click
 
+from outrider.cli.bad_words import bad_word_text
 from outrider.cli.exit_codes import BAD_USE, DONE, INTERRUPTED, OWN_FAULT, READER_GONE
 from outrider.cli.root import COMPLETION_VARIABLE, outrider
 from outrider.model.errors import OutriderError
@@ -28,11 +29,21 @@ def run(words: list[str]) -> int:
         _give_up_output()
         return READER_GONE
     except click.ClickException as error:
-        error.show()
+        _show(error)
         return BAD_USE
     except Exception as error:  # noqa: BLE001 - the last place where it can be told in words
         return _told(error)
     return code
+
+
+def _show(error: click.ClickException) -> None:
+    """Say which word of the command line cannot be used, below the command's usage."""
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        click.echo(
+            f"{context.get_usage()}\nTry '{context.command_path} --help' for help.", err=True
+        )
+    click.echo(f"\nError: {bad_word_text(error)}", err=True)
 
 
 def _give_up_output() -> None:

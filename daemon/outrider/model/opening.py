@@ -53,7 +53,10 @@ def _mark(week: bytearray, part: str, text: str) -> None:
     start = int(span["from_h"]) * 60 + int(span["from_m"])
     end = int(span["to_h"]) * 60 + int(span["to_m"])
     if max(start, end) > 24 * 60 or int(span["from_m"]) > 59 or int(span["to_m"]) > 59:
-        raise ConfigurationError(f'opening hours "{text}": "{part}" names no time of day')
+        raise ConfigurationError(
+            f'opening hours "{text}": "{part}" names no time of day; right would be '
+            '"mon-fri 09:00-17:00"'
+        )
     if end <= start:
         end += 24 * 60
     first = _DAYS.index(span["first"])

@@ -10,7 +10,8 @@ from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, ge
 
 import msgspec
 
-from outrider.model.errors import ConfigurationError, nearest
+from outrider.model.places import Place
+from outrider.model.wrong_settings import find_wrong
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -51,7 +52,7 @@ def describe(record: type[msgspec.Struct]) -> Iterator[Setting]:
         )
 
 
-def build(record: type[T], given: Mapping[str, Any], where: str) -> T:
+def build(record: type[T], given: Mapping[str, Any], where: str | Place) -> T:
     """Make a settings record from the values of a file or a command line.
 
     Args:
@@ -60,17 +61,11 @@ def build(record: type[T], given: Mapping[str, Any], where: str) -> T:
         where: the place to name in an error, such as ``site.toml [policies.bandit]``.
 
     Raises:
-        ConfigurationError: an unknown key (names the nearest known one), a wrong type or a
-            value out of range.
+        ConfigurationError: an unknown key (names the nearest known one), a key that is missing, a
+            wrong type, a value out of range or not a number (nan), or keys that do not go together;
+            says place, key, value and what would be right.
     """
-    known = {field.encode_name for field in msgspec.structs.fields(record)}
-    for key in given:
-        if key not in known:
-            raise ConfigurationError(f'{where}: unknown setting "{key}"; {nearest(key, known)}')
-    try:
-        return msgspec.convert(dict(given), record, strict=True)
-    except msgspec.ValidationError as error:
-        text = str(error)
-        place = text.rpartition(" - at `$.")[2].rstrip("`") if " - at `$" in text else ""
-        value = f' "{place}" = {given.get(place.split(".")[0].split("[")[0])!r}' if place else ""
-        raise ConfigurationError(f"{where}:{value}: {text.partition(' - at ')[0]}") from error
+    wrong = find_wrong(record, given)
+    if wrong is not None:
+        raise wrong.error(where)
+    return msgspec.convert(dict(given), record, strict=True)

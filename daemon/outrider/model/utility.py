@@ -17,7 +17,9 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from outrider.model.errors import ConfigurationError, nearest
+from outrider.model.places import Place, place_text
 from outrider.model.settings import build
+from outrider.model.wrong_settings import shown_value
 
 Seconds: TypeAlias = float | NDArray[np.float64]
 
@@ -164,7 +166,7 @@ DEFAULT_UTILITIES: Final[Mapping[str, TimeUtility]] = {
 
 
 def make_utility(
-    given: Mapping[str, Any], where: str, shapes: Mapping[str, type[Any]] = SHAPES
+    given: Mapping[str, Any], where: str | Place, shapes: Mapping[str, type[Any]] = SHAPES
 ) -> TimeUtility:
     """The utility of a declaration such as ``{shape = "linear", zero_at = 3}``.
 
@@ -176,10 +178,16 @@ def make_utility(
     Raises:
         ConfigurationError: no such shape (names the nearest), or settings that do not fit it.
     """
-    name = str(given.get("shape"))
-    if name not in shapes:
+    name = given.get("shape")
+    if name is None:
         raise ConfigurationError(
-            f'{where}: no utility has the shape "{name}"; {nearest(name, shapes)}'
+            f'{place_text(where)}: "shape" is missing: right would be one of {", ".join(shapes)}, '
+            'as in shape = "step"'
+        )
+    if not isinstance(name, str) or name not in shapes:
+        raise ConfigurationError(
+            f'{place_text(where, ["shape"])}: "shape" = {shown_value(name)}: no utility has that '
+            f"shape; {nearest(str(name), shapes)}"
         )
     settings = {key: value for key, value in given.items() if key != "shape"}
     made: TimeUtility = build(shapes[name], settings, where)

@@ -6,6 +6,7 @@ from typing import Any
 from outrider.api.estimator import RunTimeEstimator
 from outrider.api.policy import Policy
 from outrider.model.errors import ConfigurationError, OutriderError, PluginError, nearest
+from outrider.model.places import Place, place_text
 from outrider.model.settings import build
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, make_utility
 from outrider.plugins.finding import load_estimator, load_policy, utility_shapes
@@ -16,7 +17,7 @@ def make_policy(
     name: str,
     given: Mapping[str, Any],
     seed: int,
-    where: str,
+    where: str | Place,
     preset: str | None = None,
 ) -> Policy:
     """A policy, ready to be asked.
@@ -35,14 +36,17 @@ def make_policy(
     kind = load_policy(name)
     settings = dict(given)
     if preset is not None:
-        if preset not in kind.presets:
+        if not isinstance(preset, str) or preset not in kind.presets:
             raise ConfigurationError(
-                f'{where}: unknown preset "{preset}"; {nearest(preset, kind.presets)}'
+                f'{place_text(where, ["preset"])}: unknown preset "{preset}"; '
+                f"{nearest(str(preset), kind.presets)}"
             )
         settings = {**kind.presets[preset], **settings}
     built = build(kind.settings_type, settings, where)
     try:
         return kind(built, stream(seed, f"policy:{name}"))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{place_text(where)}: {error}") from error
     except OutriderError:
         raise
     except Exception as error:
@@ -51,7 +55,7 @@ def make_policy(
 
 
 def make_estimator(
-    name: str, seed: int, where: str, given: Mapping[str, Any] | None = None
+    name: str, seed: int, where: str | Place, given: Mapping[str, Any] | None = None
 ) -> RunTimeEstimator:
     """A run time estimator that has seen nothing yet.
 
@@ -69,7 +73,9 @@ def make_estimator(
     return kind(build(kind.settings_type, given or {}, where), stream(seed, f"estimator:{name}"))
 
 
-def make_utilities(given: Mapping[str, Mapping[str, Any]], where: str) -> dict[str, TimeUtility]:
+def make_utilities(
+    given: Mapping[str, Mapping[str, Any]], where: str | Place
+) -> dict[str, TimeUtility]:
     """Time utility functions by job class: those declared, over the defaults.
 
     Args:
@@ -81,5 +87,8 @@ def make_utilities(given: Mapping[str, Mapping[str, Any]], where: str) -> dict[s
         ConfigurationError: an unknown shape, or settings that do not fit it.
     """
     shapes = utility_shapes(str(one.get("shape")) for one in given.values())
-    made = {name: make_utility(one, f"{where}.{name}", shapes) for name, one in given.items()}
+    made = {}
+    for name, one in given.items():
+        at = where.inside(name) if isinstance(where, Place) else f"{where}.{name}"
+        made[name] = make_utility(one, at, shapes)
     return {**DEFAULT_UTILITIES, **made}

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from outrider.api.adapter import Adapter, Batch
 from outrider.ledger.extras import encode_json
-from outrider.model.errors import OutriderError, PluginError
+from outrider.model.errors import ConfigurationError, OutriderError, PluginError
 from outrider.model.settings import build
 from outrider.plugins.finding import load_adapter
 from outrider.service.config.declarations import adapter_of
@@ -100,11 +100,13 @@ def make_adapters(loaded: LoadedConfig, kept: Mapping[str, Adapter]) -> dict[str
 
 def _make_adapter(loaded: LoadedConfig, label: str, given: Mapping[str, Any]) -> Adapter:
     kind, options = adapter_of(label, given)
-    where = f"{loaded.source} [adapters.{label}]"
+    where = loaded.place.inside("adapters", label)
     plugin = load_adapter(kind)
     settings = build(plugin.settings_type, options, where)
     try:
         return plugin(label, settings)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{where.of()}: {error}") from error
     except OutriderError:
         raise
     except Exception as error:

@@ -44,8 +44,10 @@ class _Policy(msgspec.Struct, frozen=True):
 
 
 class _File(msgspec.Struct, frozen=True):
-    traces: Annotated[list[dict[str, Any]], Meta(min_length=1)]
-    policies: Annotated[list[dict[str, Any]], Meta(min_length=1)]
+    traces: Annotated[
+        list[dict[str, Any]], Meta(min_length=1, examples=[[{"generated": [1], "weeks": 4}]])
+    ]
+    policies: Annotated[list[dict[str, Any]], Meta(min_length=1, examples=[[{"name": "bandit"}]])]
     seeds: Annotated[tuple[Seed, ...], Meta(min_length=1)] = (0,)
     cluster: dict[str, Any] = {}
 
@@ -122,8 +124,8 @@ def _folder(asked: _Folder, beside: Path, where: str) -> CampusFolder:
     folder = (beside / asked.folder).resolve()
     if not (folder / "site.toml").is_file():
         raise ConfigurationError(
-            f'{where}: "folder" = {asked.folder!r}: {folder} is no campus folder: it has no '
-            "site.toml"
+            f'{where}: "folder" = "{asked.folder}": {folder} is no campus folder: it has no '
+            "site.toml; right would be a folder that `outrider generate campus` wrote"
         )
     return CampusFolder(str(folder), asked.skip_bad, campus_digest(folder), asked.folder)
 

@@ -97,7 +97,8 @@ class BanditSettings(EvictionBanditSettings, frozen=True):
     def __post_init__(self) -> None:
         if self.history_weights == "gaussian" and self.history_n is None:
             raise ValueError(
-                'history_weights = "gaussian" needs history_n: equation 8 divides by n'
+                'history_weights = "gaussian" needs history_n, for equation 8 divides by n; right '
+                "would be the length of a history, as in history_n = 100"
             )
 
 

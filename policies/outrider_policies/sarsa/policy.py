@@ -79,7 +79,10 @@ class Sarsa(Ranks, Learns, Listens, Policy[SarsaSettings]):
             try:
                 self._training.restore({"values": start})
             except ValueError as error:
-                raise ConfigurationError(f'sarsa: start = "{settings.start}": {error}') from error
+                raise ConfigurationError(
+                    f'start = "{settings.start}": {error}; right would be a file that `outrider '
+                    "train` wrote with these settings"
+                ) from error
         self._memory = ReplayMemory(settings.memory_n, self._site.inputs_n)
         self._experience = Experience(self._memory)
         self._speeds = MachineSpeeds()

@@ -31,24 +31,24 @@ def start_values(settings: SarsaSettings) -> dict[str, Any] | None:
     if settings.start == SHIPPED:
         if settings.approximator != "mlp":
             raise ConfigurationError(
-                f'sarsa: start = "shipped" is a net, approximator = "{settings.approximator}"; '
+                f'start = "shipped" is a net, approximator = "{settings.approximator}"; '
                 'right would be start = "none", or a file that `outrider train` wrote'
             )
         text = _shipped(_FILES[settings.encoding])
     else:
         text = _read(Path(settings.start))
-    where = f'sarsa: start = "{settings.start}"'
+    where = f'start = "{settings.start}"'
     try:
         state = json.loads(text)
         encoding, values = state["encoding"], state["training"]["values"]
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(
-            f"{where} is no start state ({type(error).__name__}: {error}); right would be JSON "
-            "that `outrider train` wrote"
+            f"{where} is no start state; right would be a file that `outrider train` wrote"
         ) from error
     if encoding != settings.encoding:
         raise ConfigurationError(
-            f'{where} was trained with encoding = "{encoding}", not "{settings.encoding}"'
+            f'{where} was trained with encoding = "{encoding}", not "{settings.encoding}"; right '
+            f'would be encoding = "{encoding}"'
         )
     found: dict[str, Any] = values
     return found
@@ -58,7 +58,11 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f'sarsa: start = "{path}" cannot be read: {error}') from error
+        why = error.strerror if isinstance(error, OSError) else "not text"
+        raise ConfigurationError(
+            f'start = "{path}" cannot be read: {why}; right would be "shipped", "none" or a file '
+            "that `outrider train` wrote"
+        ) from error
 
 
 @cache

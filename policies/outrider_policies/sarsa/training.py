@@ -50,7 +50,7 @@ def make_training(settings: SarsaSettings, inputs_n: int, rng: random.Random) ->
     if training not in _TRAININGS[approximator]:
         right = " or ".join(f'"{known}"' for known in _TRAININGS[approximator])
         raise ConfigurationError(
-            f'sarsa: training = "{training}" does not go with approximator = "{approximator}"; '
+            f'training = "{training}" does not go with approximator = "{approximator}"; '
             f"right would be {right}"
         )
     if approximator == "boosting":

@@ -1,6 +1,5 @@
 """A mock pool, its event log, and the watch on it, for tests that move the pool by hand."""
 
-import os
 import random
 import threading
 import time
@@ -9,14 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 
 from outrider.api import Batch, JobSpec, NamedEvent
 from outrider.model.events import KIND_NAMES
-
-if os.environ.get("CI") != "true":
-    pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
-
 from outrider_adapters.htcondor import CondorAdapter, PoolCalls, PoolWatch, WatchSettings
 from outrider_adapters.logtail import LogtailSettings
 from outrider_adapters.mock_condor.bindings import AdType, HTCondorException

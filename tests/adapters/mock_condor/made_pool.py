@@ -1,14 +1,8 @@
 """Small mock pools, and the few questions that the tests ask them."""
 
 import io
-import os
 import random
 from typing import Any
-
-import pytest
-
-if os.environ.get("CI") != "true":
-    pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
 
 from outrider_adapters.mock_condor.bindings import AdType, ClassAd, ExprTree, JobAction
 from outrider_adapters.mock_condor.config import PoolConfig

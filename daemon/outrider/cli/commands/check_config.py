@@ -21,8 +21,9 @@ def command(file: Path | None, example: bool, as_json: bool) -> None:
     """Check a configuration file and say what it means.
 
     Use it before `outrider run` and before a reload. It checks every key, every plugin and every
-    setting, as the daemon would, and touches nothing. Exit code 2: something is wrong; the message
-    names file, place, value and what would be right.
+    setting, as the daemon would, reads the files of certificates, keys, tokens and passwords that
+    it names, and touches nothing. Exit code 2: something is wrong; the message names file, place,
+    value and what would be right.
 
     Example:
       outrider check-config --example > outrider.toml
@@ -38,11 +39,13 @@ def command(file: Path | None, example: bool, as_json: bool) -> None:
     if file is None:
         raise click.UsageError("name a FILE, or ask for --example")
     from outrider.cli.configuration import load
+    from outrider.cli.secret_files import refuse_bad_files
 
     try:
         loaded = load(file)
         if loaded.broken:  # the daemon would start without them; who asks wants to know
             raise PluginError("; ".join(loaded.broken.values()))
+        warnings = refuse_bad_files(loaded)
     except OutriderError as error:
         if as_json:
             print_json({"ok": False, "file": shown(file), "error": str(error)})
@@ -51,9 +54,11 @@ def command(file: Path | None, example: bool, as_json: bool) -> None:
         raise ConfigurationError(f"{shown(file)}: not valid TOML: nested too deep") from error
     told = meaning(loaded)
     if as_json:
-        print_json({"ok": True, "file": shown(file)} | told)
+        print_json({"ok": True, "file": shown(file)} | told | {"warnings": warnings})
     else:
         click.echo("\n".join(_lines(shown(file), told)))
+        for warning in warnings:
+            click.echo(f"warning    {warning}")
 
 
 def meaning(loaded: "LoadedConfig") -> dict[str, Any]:

@@ -19,8 +19,9 @@ def command(config: Path, as_json: bool) -> int:
 
     Use it before the first start and when something is odd; run it as the daemon's user, so that
     it may read and write what the daemon may. It looks at plugins, configuration, state directory,
-    free space, journal, clock, port, every adapter's source, the MQTT broker to publish to and
-    systemd, and changes nothing. Exit code 1: something must be mended (fail); a warning is none.
+    free space, journal, clock, port, certificates, keys, tokens and passwords (what they hold is
+    never told), every adapter's source, the MQTT broker to publish to and systemd, and changes
+    nothing. Exit code 1: something must be mended (fail); a warning is none.
 
     Example:
       sudo -u outrider outrider doctor --config /etc/outrider/outrider.toml

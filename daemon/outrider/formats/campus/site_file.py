@@ -18,7 +18,9 @@ from outrider.model.clusters import ClusterSpec
 from outrider.model.errors import ConfigurationError, TraceError
 from outrider.model.localtime import day_second
 from outrider.model.opening import OpeningHours
+from outrider.model.places import Place
 from outrider.model.settings import build
+from outrider.model.toml_lines import TomlLines
 
 SITE_FILE: Final = "site.toml"
 NO_REBOOT: Final = "never"
@@ -79,16 +81,20 @@ def read_site(folder: Path, name: str = SITE_FILE) -> SiteFile:
     """
     path, data = load(folder, name)
     try:
-        given = tomllib.loads(data.decode("utf-8-sig"))
+        text = data.decode("utf-8-sig")
+        given = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise TraceError(f"{path}: cannot be read as TOML: {error}") from error
     except RecursionError as error:
         raise TraceError(f"{path}: cannot be read as TOML: nested too deep") from error
     try:
-        _refuse_nan(given, str(path))
-        table = build(SiteTable, given, str(path))
-        reboot_s = _reboot_s(table.reboot, path)
-        clusters = [_cluster(name, values, table, path) for name, values in table.clusters.items()]
+        place = Place(str(path), (), TomlLines(text))
+        table = build(SiteTable, given, place)
+        reboot_s = _reboot_s(table.reboot, place)
+        clusters = [
+            _cluster(values, table, place.inside("clusters", name))
+            for name, values in table.clusters.items()
+        ]
     except ConfigurationError as error:
         raise TraceError(str(error)) from error
     return SiteFile(table, reboot_s, clusters)
@@ -150,37 +156,29 @@ def clock_text(second: float | None) -> str:
     return f"{text}:{seconds:02d}" if seconds else text
 
 
-def _reboot_s(text: str, path: Path) -> float | None:
+def _reboot_s(text: str, place: Place) -> float | None:
     if text == NO_REBOOT:
         return None
     try:
         return day_second(text)
     except ValueError as error:
-        raise TraceError(f'{path}: "reboot" = {error} or "{NO_REBOOT}"') from error
+        where = place.of(["reboot"])
+        raise TraceError(f'{where}: "reboot" = {error} or "{NO_REBOOT}"') from error
 
 
-def _cluster(name: str, values: dict[str, Any], table: SiteTable, path: Path) -> ClusterSpec:
-    where = f"{path} [clusters.{name}]"
-    given = build(ClusterTable, values, where)
+def _cluster(values: dict[str, Any], table: SiteTable, place: Place) -> ClusterSpec:
+    given = build(ClusterTable, values, place)
     try:
         hours = OpeningHours(given.open)
     except ConfigurationError as error:
-        raise TraceError(f'{where}: "open": {error}') from error
+        raise TraceError(f'{place.of(["open"])}: "open": {error}') from error
     sleep_open_s, sleep_closed_s = given.sleep_after_open_s, given.sleep_after_closed_s
     return ClusterSpec(
-        name,
+        place.table[-1],
         hours,
         table.sleep_after_open_s if sleep_open_s is None else sleep_open_s,
         table.sleep_after_closed_s if sleep_closed_s is None else sleep_closed_s,
     )
-
-
-def _refuse_nan(values: dict[str, Any], where: str) -> None:
-    for key, value in values.items():
-        if isinstance(value, dict):
-            _refuse_nan(value, f"{where} [{key}]")
-        elif isinstance(value, float) and math.isnan(value):
-            raise ConfigurationError(f'{where}: "{key}" = nan; right would be a number')
 
 
 def _toml(value: float) -> str:

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from outrider.model.disciplines import Discipline
 from outrider.model.errors import ConfigurationError
+from outrider.model.setting_kinds import toml_text
 from outrider.service.config.mqtt_settings import PublishSettings
 
 
@@ -16,7 +17,10 @@ class ClusterSettings(msgspec.Struct, frozen=True):
 
     match: Annotated[
         list[str],
-        Meta(description="Machine names (shell patterns) that belong to this cluster."),
+        Meta(
+            description="Machine names (shell patterns) that belong to this cluster.",
+            examples=[["lab-*"]],
+        ),
     ] = []
     active_w: Annotated[
         float | None, Meta(description="Watts of a busy machine. Unset: its energy is unknown.")
@@ -49,10 +53,20 @@ class Config(msgspec.Struct, frozen=True):
             "a free one. Beyond loopback it needs tls_cert, tls_key and token_file."
         ),
     ] = "127.0.0.1:9690"
-    tls_cert: Annotated[str | None, Meta(description="PEM file of the certificate.")] = None
-    tls_key: Annotated[str | None, Meta(description="PEM file of its private key.")] = None
+    tls_cert: Annotated[
+        str | None,
+        Meta(description="PEM file of the certificate.", examples=["/etc/outrider/cert.pem"]),
+    ] = None
+    tls_key: Annotated[
+        str | None,
+        Meta(description="PEM file of its private key.", examples=["/etc/outrider/key.pem"]),
+    ] = None
     token_file: Annotated[
-        str | None, Meta(description="File with the token that clients must send as Bearer.")
+        str | None,
+        Meta(
+            description="File with the token that clients must send as Bearer.",
+            examples=["/etc/outrider/token"],
+        ),
     ] = None
     timezone: Annotated[
         str, Meta(description="Zone of the site's wall clock; hours of the day are learned in it.")
@@ -74,6 +88,7 @@ class Config(msgspec.Struct, frozen=True):
             Meta(
                 description="Local time of a nightly reboot, HH:MM. Policies that know it start "
                 "nothing that it would cut off. Unset: there is none.",
+                examples=["03:00"],
             ),
         ]
         | None
@@ -115,7 +130,8 @@ class Config(msgspec.Struct, frozen=True):
             str,
             Meta(
                 description="Plugin that says how long a job will run, in place of what its user "
-                "asked for: learned, last_two. Unset: what its user asked for."
+                "asked for: learned, last_two. Unset: what its user asked for.",
+                examples=["learned"],
             ),
         ]
         | None
@@ -169,6 +185,7 @@ def listen_address(config: Config) -> tuple[str, int]:
     host, colon, port = config.listen.rpartition(":")
     if not colon or not port.isdigit() or int(port) > 65535:
         raise ConfigurationError(
-            f'"listen" = {config.listen!r}: right would be an address like "127.0.0.1:9690"'
+            f'"listen" = {toml_text(config.listen)}: right would be an address and port, as in '
+            'listen = "127.0.0.1:9690"'
         )
     return host.strip("[]") or "127.0.0.1", int(port)

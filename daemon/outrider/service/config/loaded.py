@@ -16,8 +16,12 @@ from outrider.model.errors import ConfigurationError, PluginError
 from outrider.model.localtime import day_second, time_zone
 from outrider.model.machines import MachineSpec
 from outrider.model.opening import OpeningHours
+from outrider.model.places import LineOf, Place, no_lines
+from outrider.model.setting_kinds import toml_text
 from outrider.model.settings import build
+from outrider.model.toml_lines import TomlLines
 from outrider.model.utility import TimeUtility
+from outrider.model.wrong_settings import wrong_value
 from outrider.plugins.finding import ADAPTERS, POLICIES, find, load
 from outrider.plugins.making import make_estimator, make_policy, make_utilities
 from outrider.service.config.declarations import (
@@ -39,6 +43,13 @@ class LoadedConfig(msgspec.Struct, frozen=True):
     broken: dict[str, str] = {}
     """Plugins that it names and that cannot be loaded or made, by table, and why: the rest can
     start."""
+    line_of: LineOf = no_lines
+    """The line of the file on which keys stand."""
+
+    @property
+    def place(self) -> Place:
+        """The file as a whole, as errors name it."""
+        return Place(self.source, (), self.line_of)
 
     def cluster_specs(self) -> list[ClusterSpec]:
         """The declared clusters."""
@@ -53,7 +64,7 @@ class LoadedConfig(msgspec.Struct, frozen=True):
 
     def utilities(self) -> dict[str, TimeUtility]:
         """Time utility functions by job class. Raises `ConfigurationError`, `PluginError`."""
-        return make_utilities(self.config.utilities, f"{self.source} utilities")
+        return make_utilities(self.config.utilities, self.place.inside("utilities"))
 
     def discipline(self) -> DisciplineChoice:
         """The queue discipline in force, and why."""
@@ -70,8 +81,12 @@ class LoadedConfig(msgspec.Struct, frozen=True):
     def make_estimator(self) -> RunTimeEstimator | None:
         """The run time estimator, or None. Raises `PluginError`."""
         name = self.config.estimator
-        where = f"{self.source} estimator"
-        return None if name is None else make_estimator(name, self.config.seed, where)
+        if name is None:
+            return None
+        try:
+            return make_estimator(name, self.config.seed, self.place)
+        except PluginError as error:
+            raise type(error)(f'{self.place.of(["estimator"])}: "estimator": {error}') from error
 
     def describe_machine(self, name: str) -> MachineSpec:
         """What is known of a machine that is only known because a job ran there."""
@@ -107,56 +122,82 @@ def load_config(path: Path) -> LoadedConfig:
         PluginError: not one adapter that it names can be loaded.
     """
     try:
-        with path.open("rb") as file:
-            given = tomllib.load(file)
+        text = path.read_text(encoding="utf-8")
+        given = tomllib.loads(text)
     except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
+        raise ConfigurationError(
+            f"{path}: cannot be read: {error.strerror}; right would be a file as "
+            "`outrider check-config --example` prints it"
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: not valid TOML: {error}") from error
-    return check_config(given, str(path))
+        raise ConfigurationError(
+            f'{path}: not valid TOML: {error}; right would be lines like mode = "shadow", below '
+            "headings like [adapters.pool]"
+        ) from error
+    except RecursionError as error:
+        raise ConfigurationError(
+            f"{path}: not valid TOML: nested too deep; right would be tables and lists at most a "
+            "few deep"
+        ) from error
+    return check_config(given, str(path), TomlLines(text))
 
 
-def check_config(given: Mapping[str, Any], source: str) -> LoadedConfig:
+def check_config(given: Mapping[str, Any], source: str, line_of: LineOf = no_lines) -> LoadedConfig:
     """Check a configuration given as plain data: every key, every plugin, every setting.
+
+    Args:
+        given: the tables of the file.
+        source: the file, as errors name it.
+        line_of: finds the line of a key.
 
     Raises:
         ConfigurationError, PluginError: as `load_config`.
     """
+    place = Place(source, (), line_of)
     clusters = given.get("clusters")
     for name, settings in clusters.items() if isinstance(clusters, dict) else ():
         if isinstance(settings, dict):
-            _check_cluster(
-                build(ClusterSettings, settings, f"{source} [clusters.{name}]"), source, name
-            )
+            _check_cluster(settings, place.inside("clusters", name))
     if isinstance(given.get("mqtt"), dict):
-        build(PublishSettings, given["mqtt"], f"{source} [mqtt]")
-    config = build(Config, given, source)
-    loaded = LoadedConfig(config, source)
-    try:
-        time_zone(config.timezone)
-    except ConfigurationError as error:
-        raise ConfigurationError(f'{source}: "timezone": {error}') from error
-    try:
-        loaded.reboot_day_s()
-    except ValueError as error:
-        raise ConfigurationError(f'{source}: "reboot" = {error}') from error
-    check_targets(config.shares, f"{source} [shares]")
+        build(PublishSettings, given["mqtt"], place.inside("mqtt"))
+    config = build(Config, given, place)
+    loaded = LoadedConfig(config, source, line_of=line_of)
+    _check_clocks(loaded)
+    check_targets(config.shares, place.inside("shares").of())
     loaded.utilities()
     loaded.make_estimator()
     if not config.adapters:
         known = ", ".join(find(ADAPTERS))
-        raise ConfigurationError(f"{source}: no adapter; add [adapters.NAME], known: {known}")
+        raise ConfigurationError(
+            f"{source}: no adapter, so there is nothing to watch; right would be a table "
+            f"[adapters.NAME], known: {known}"
+        )
     _check_adapters(loaded)
     _check_policies(loaded)
-    check_listen(config, source)
+    check_listen(loaded)
     return loaded
 
 
-def _check_cluster(settings: ClusterSettings, source: str, name: str) -> None:
+def _check_clocks(loaded: LoadedConfig) -> None:
+    config = loaded.config
+    try:
+        time_zone(config.timezone)
+    except ConfigurationError as error:
+        right = 'an IANA name, as in timezone = "Europe/Berlin"'
+        raise wrong_value(loaded.place, ("timezone",), config.timezone, right) from error
+    try:
+        loaded.reboot_day_s()
+    except ValueError as error:
+        right = 'a time of day, as in reboot = "03:00"'
+        raise wrong_value(loaded.place, ("reboot",), config.reboot, right) from error
+
+
+def _check_cluster(given: Mapping[str, Any], place: Place) -> None:
+    settings = build(ClusterSettings, given, place)
     try:
         OpeningHours(settings.open)
     except ConfigurationError as error:
-        raise ConfigurationError(f"{source} [clusters.{name}]: {error}") from error
+        raise ConfigurationError(f'{place.of(["open"])}: "open": {error}') from error
 
 
 def _check_adapters(loaded: LoadedConfig) -> None:
@@ -166,13 +207,14 @@ def _check_adapters(loaded: LoadedConfig) -> None:
         adapter = _plugin(loaded, ADAPTERS, kind, f"adapters.{label}")
         if adapter is None:
             continue
-        build(adapter.settings_type, options, f"{loaded.source} [adapters.{label}]")
+        build(adapter.settings_type, options, loaded.place.inside("adapters", label))
         if adapter.own_clock:
             own_clocks.append(label)
     if own_clocks and len(loaded.config.adapters) > 1:
+        where = loaded.place.inside("adapters", own_clocks[0]).of()
         raise ConfigurationError(
-            f"{loaded.source} [adapters.{own_clocks[0]}]: a simulated site runs on a clock of its "
-            "own and must be the only adapter"
+            f"{where}: a simulated site runs on a clock of its own; right would be no other "
+            "adapter beside it"
         )
     if len(loaded.broken) == len(loaded.config.adapters):
         raise PluginError(f"{loaded.source}: {'; '.join(loaded.broken.values())}")
@@ -182,7 +224,7 @@ def _check_policies(loaded: LoadedConfig) -> None:
     for name, settings in policies_of(loaded.config).items():
         if _plugin(loaded, POLICIES, name, f"policies.{name}") is None:
             continue
-        where = f"{loaded.source} [policies.{name}]"
+        where = loaded.place.inside("policies", name)
         options = dict(settings)
         preset = options.pop("preset", None)
         try:
@@ -191,7 +233,10 @@ def _check_policies(loaded: LoadedConfig) -> None:
             loaded.broken[f"policies.{name}"] = str(error)
             continue
         if policy.needs_oracle:
-            raise ConfigurationError(f"{where}: needs the true run times; only replay has them")
+            raise ConfigurationError(
+                f"{where.of()}: needs the true run times, which only replay has; right would be "
+                "a policy that learns or follows a rule, as bandit or sjf"
+            )
 
 
 def _plugin(loaded: LoadedConfig, group: str, name: str, table: str) -> Any:
@@ -204,22 +249,24 @@ def _plugin(loaded: LoadedConfig, group: str, name: str, table: str) -> Any:
         return load(group, name)
     except PluginError as error:
         if name not in find(group):
-            raise ConfigurationError(f"{loaded.source} [{table}]: {error}") from error
+            where = loaded.place.inside(*table.split(".", 1)).of()
+            raise ConfigurationError(f"{where}: {error}") from error
         loaded.broken[table] = str(error)
         return None
 
 
-def check_listen(config: Config, source: str) -> None:
+def check_listen(loaded: LoadedConfig) -> None:
     """Refuse to be seen beyond loopback without TLS and a token. Raises `ConfigurationError`."""
+    config, where = loaded.config, loaded.place.of(["listen"])
     try:
         host, _ = listen_address(config)
     except ConfigurationError as error:
-        raise ConfigurationError(f"{source}: {error}") from error
+        raise ConfigurationError(f"{where}: {error}") from error
     if host in ("127.0.0.1", "::1", "localhost"):
         return
     missing = [key for key in ("tls_cert", "tls_key", "token_file") if not getattr(config, key)]
     if missing:
         raise ConfigurationError(
-            f'{source}: "listen" = {config.listen!r} is beyond loopback and needs '
-            f"{', '.join(missing)}; or listen on 127.0.0.1"
+            f'{where}: "listen" = {toml_text(config.listen)} is beyond loopback and needs '
+            f'{", ".join(missing)}; or listen on loopback, as in listen = "127.0.0.1:9690"'
         )

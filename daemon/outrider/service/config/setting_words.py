@@ -1,11 +1,11 @@
 """Settings in words, from their declaration: what kind of value, in which range, what for."""
 
-import types
 from math import isinf
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 import msgspec
 
+from outrider.model.setting_kinds import kind_text, limits_text, toml_text, unwrapped
 from outrider.model.settings import describe
 
 
@@ -45,73 +45,15 @@ def settings_of(record: type[msgspec.Struct]) -> list[SettingWords]:
     fields = {field.encode_name: field.name for field in msgspec.structs.fields(record)}
     told = []
     for setting in describe(record):
-        kind, metas = _unwrapped(hints[fields[setting.name]])
+        kind, metas = unwrapped(hints[fields[setting.name]])
         told.append(
             SettingWords(
                 name=setting.name,
-                kind=_kind(kind),
-                limits=_limits(metas),
+                kind=kind_text(kind),
+                limits=limits_text(metas),
                 default=None if setting.required else setting.default,
                 required=setting.required,
                 description=next((m.description for m in metas if m.description), ""),
             )
         )
     return told
-
-
-def toml_text(value: Any) -> str:
-    """A value as TOML writes it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) and isinf(value):
-        return "inf" if value > 0 else "-inf"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(toml_text(item) for item in value)}]"
-    if isinstance(value, dict):
-        inside = ", ".join(f"{toml_text(k)} = {toml_text(v)}" for k, v in value.items())
-        return f"{{ {inside} }}" if inside else "{}"
-    return msgspec.json.encode(str(value)).decode()
-
-
-def _unwrapped(hint: Any) -> tuple[Any, list[msgspec.Meta]]:
-    """A type without its annotations and its None, and the annotations, the outer first."""
-    if get_origin(hint) is Annotated:
-        inner, *metas = get_args(hint)
-        kind, more = _unwrapped(inner)
-        return kind, [m for m in metas if isinstance(m, msgspec.Meta)] + more
-    if get_origin(hint) in (Union, types.UnionType):
-        parts = [part for part in get_args(hint) if part is not type(None)]
-        if len(parts) == 1:
-            return _unwrapped(parts[0])
-    return hint, []
-
-
-def _kind(hint: Any) -> str:
-    plain, _ = _unwrapped(hint)
-    origin, parts = get_origin(plain), get_args(plain)
-    if origin is Literal:
-        return "one of " + ", ".join(toml_text(part) for part in parts)
-    if origin in (list, tuple):
-        return f"list of {_kind(parts[0])}s" if parts else "list"
-    if origin is dict or plain is dict:
-        return "table"
-    if isinstance(plain, type) and issubclass(plain, msgspec.Struct):
-        return "table"
-    names = {bool: "true or false", int: "whole number", float: "number", str: "text"}
-    return names.get(plain, "value")
-
-
-def _limits(metas: list[msgspec.Meta]) -> str:
-    words = []
-    for meta in metas:
-        for bound, text in (
-            (meta.ge, "{} or more"), (meta.gt, "more than {}"),
-            (meta.le, "at most {}"), (meta.lt, "less than {}"),
-        ):  # fmt: skip
-            if bound is not None:
-                words.append(text.format(f"{bound:g}"))
-        if meta.min_length:
-            words.append(f"at least {meta.min_length}")
-    return ", ".join(words)

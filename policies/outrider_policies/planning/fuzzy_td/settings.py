@@ -68,7 +68,8 @@ class FuzzyTdSettings(PlanningSettings, frozen=True):
         tuple[float, ...],
         Meta(
             description="Initial output of each rule, in the order of `outrider explain`: SSS, "
-            "SSL, ... Empty: 0 each, as in the paper."
+            "SSL, ... Empty: 0 each, as in the paper.",
+            examples=[[0.0] * 32],
         ),
     ] = ()
 
@@ -77,5 +78,5 @@ class FuzzyTdSettings(PlanningSettings, frozen=True):
         if self.first_outputs and len(self.first_outputs) != rules_n:
             raise ValueError(
                 f"first_outputs has {len(self.first_outputs)} values; "
-                f"{self.inputs} inputs have {rules_n} rules"
+                f"{self.inputs} inputs have {rules_n} rules; right would be one value a rule, or []"
             )

@@ -1,0 +1,1 @@
+"""The configuration as it is declared, read and refused."""
