@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from outrider.cli.daemon import DaemonAddress
+from outrider.cli.daemon import DaemonAddress, default_socket
 from outrider.model.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def daemon_address(
     elif url is not None:
         address = DaemonAddress(url)
     else:
-        address = DaemonAddress()
+        address = DaemonAddress(socket=default_socket())
     if token_file is not None:
-        address = address._replace(token_file=token_file)
-    return address if ca is None else address._replace(ca=ca)
+        address = address._replace(token_file=str(token_file))
+    return address if ca is None else address._replace(ca=str(ca))

@@ -2,6 +2,7 @@
 
 import ipaddress
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -10,6 +11,7 @@ from urllib.parse import quote, urlsplit
 import click
 
 from outrider.cli import http_client
+from outrider.model.credentials import file_of
 from outrider.model.errors import ConfigurationError, PeerError
 
 if TYPE_CHECKING:
@@ -35,8 +37,8 @@ class DaemonAddress(NamedTuple):
     """
 
     url: str = DEFAULT_URL
-    token_file: Path | None = None
-    ca: Path | None = None
+    token_file: str | None = None
+    ca: str | None = None
     socket: Path | None = None
 
     @classmethod
@@ -46,10 +48,15 @@ class DaemonAddress(NamedTuple):
         Raises:
             ConfigurationError: it takes any free port and has no socket.
         """
-        from outrider.service.config.declarations import listen_address
+        from outrider.service.config.declarations import listen_address, socket_path
 
         config = loaded.config
         host, port = listen_address(config)
+        socket = socket_path(config)
+        if socket is None and Path(loaded.source).absolute() == UNIT_CONFIG:
+            socket = default_socket()
+        if port == 0 and socket is not None:
+            return cls(f"unix:{socket}")
         if port == 0:
             raise ConfigurationError(
                 f'{loaded.source}: "listen" = "{config.listen}" takes any free port; '
@@ -60,8 +67,9 @@ class DaemonAddress(NamedTuple):
         place = f"[{host}]" if ":" in host else host
         return cls(
             f"{scheme}://{place}:{port}",
-            None if config.token_file is None else Path(config.token_file),
-            None if config.tls_cert is None else Path(config.tls_cert),
+            config.token_file,
+            config.tls_cert,
+            socket,
         )
 
     def ask(self, path: str) -> dict[str, Any]:
@@ -110,9 +118,10 @@ class DaemonAddress(NamedTuple):
             raise ConfigurationError(f"{self.url}: --ca is for an address that begins with https:")
         if self.token_file is not None and not self.url.startswith("unix:"):
             headers["Authorization"] = f"Bearer {self._token(self.token_file)}"
-        return self.url, http_client.get(self.url, path, headers, self.ca)
+        ca = None if self.ca is None else file_of(self.ca)
+        return self.url, http_client.get(self.url, path, headers, ca)
 
-    def _token(self, file: Path) -> str:
+    def _token(self, file: str) -> str:
         from outrider.service.web.auth import read_token
 
         if self.url.startswith("http:") and not _is_this_host(urlsplit(self.url).hostname or ""):
@@ -120,7 +129,12 @@ class DaemonAddress(NamedTuple):
                 f"{self.url}: the token would travel where everybody can read it; https:// would "
                 "be right"
             )
-        return read_token(file)
+        return read_token(file_of(file))
+
+
+def default_socket() -> Path | None:
+    """The socket of the daemon that the shipped unit runs, where there is one."""
+    return DEFAULT_SOCKET if os.path.exists(DEFAULT_SOCKET) else None  # noqa: PTH110 - never raises
 
 
 def _is_this_host(host: str) -> bool:

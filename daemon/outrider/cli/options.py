@@ -154,8 +154,8 @@ def _share(part: str, text: str) -> float:
 
 url_option = click.option(
     "--url", metavar="URL",
-    help="Where the daemon answers: http://, https:// or unix:PATH. [default: "
-    "http://127.0.0.1:9690]",
+    help="Where the daemon answers: http://, https:// or unix:PATH. [default: the "
+    "socket of the systemd service, else http://127.0.0.1:9690]",
 )  # fmt: skip
 config_option = click.option(
     "--config", type=file_path(dir_okay=False), metavar="FILE",

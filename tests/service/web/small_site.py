@@ -12,7 +12,11 @@ import aiohttp
 from aiohttp import web
 
 from outrider.service.metrics import MetricStore, Snapshot
+from outrider.service.personal_vos import PersonalVos
+from outrider.service.pseudonyms import Pseudonyms
+from outrider.service.user_names import UserNames
 from outrider.service.web import make_app, serve
+from outrider.service.web.access import Access
 from outrider.service.web.endpoint import Answer, Call, NotFoundError
 from outrider.service.web.endpoints import ENDPOINTS
 from outrider.service.web.endpoints.decisions import DecisionsQuery
@@ -49,7 +53,7 @@ class SmallSite:
             for e in ENDPOINTS
         ]
         view: Any = self  # the other endpoints ask it what they ask the daemon's
-        return make_app(view, token, endpoints)
+        return make_app(view, Access(token), endpoints)
 
     def status(self) -> dict[str, Any]:
         self.on_status()
@@ -153,6 +157,9 @@ class SmallSite:
 
     def ready(self) -> tuple[bool, list[str]]:
         return not self.reasons, self.reasons
+
+    def names(self, shown: bool) -> UserNames:
+        return UserNames(Pseudonyms(b"key"), PersonalVos(), shown)
 
     def metrics(self) -> Snapshot:
         store = MetricStore({})
