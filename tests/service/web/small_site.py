@@ -35,6 +35,7 @@ class SmallSite:
         broken: `status` raises.
         asked: the query, or the job, of every call, in order.
         on_status: called at every `status`.
+        sees_names: whether the last client was one that is shown users' names.
     """
 
     def __init__(self) -> None:
@@ -44,16 +45,17 @@ class SmallSite:
         self.broken = False
         self.asked: list[object] = []
         self.scraping = asyncio.Lock()
+        self.sees_names = False
         self.on_status: Callable[[], None] = lambda: None
 
-    def app(self, token: str | None = None) -> web.Application:
+    def app(self, token: str | None = None, access: Access | None = None) -> web.Application:
         """The real application, whose endpoints below answer as this site does."""
         endpoints = [
             replace(e, handle=_handler(self, STAND_INS[e.name])) if e.name in STAND_INS else e
             for e in ENDPOINTS
         ]
         view: Any = self  # the other endpoints ask it what they ask the daemon's
-        return make_app(view, Access(token), endpoints)
+        return make_app(view, access or Access(token), endpoints)
 
     def status(self) -> dict[str, Any]:
         self.on_status()
@@ -183,6 +185,7 @@ def _handler(
     site: SmallSite, answer: Callable[[SmallSite, Call[Any]], Answer]
 ) -> Callable[[Call[Any]], Awaitable[Answer]]:
     async def handle(call: Call[Any]) -> Answer:
+        site.sees_names = call.sees_names
         return answer(site, call)
 
     return handle

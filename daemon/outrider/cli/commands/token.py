@@ -26,7 +26,7 @@ def command(config: Path | None, file: Path | None, new: bool) -> None:
     reads it when it starts and when it is told to read its configuration again (SIGHUP).
 
     Example:
-      sudo outrider token --config /etc/outrider/outrider.toml
+      outrider token --config /etc/outrider/outrider.toml
 
     Made by root in a state directory, the file is given to the owner of that directory.
     """
