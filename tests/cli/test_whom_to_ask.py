@@ -169,9 +169,24 @@ def test_tls_where_none_is_spoken_and_none_where_it_is(tmp_path: Path) -> None:
         assert (done.code, "over https://" in done.err) == (3, True), done.err
 
 
-def test_an_answer_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+class DrippingHead(Guarded):
+    """Begins an answer's head now and then, and never ends it."""
+
+    def do_GET(self) -> None:
+        for _ in range(300):
+            try:
+                self.wfile.write(b"H")
+            except OSError:
+                return
+            time.sleep(0.1)
+
+
+@pytest.mark.parametrize("drips", [Dripping, DrippingHead])
+def test_an_answer_that_never_ends_is_given_up(
+    drips: type[Guarded], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("outrider.cli.http_client.get.__defaults__", (1.0,))
-    with serving(Dripping) as port:
+    with serving(drips) as port:
         began = time.monotonic()
         done = outrider("status", "--url", f"http://127.0.0.1:{port}")
     assert (done.code, "within 1 s" in done.err) == (3, True), done.err

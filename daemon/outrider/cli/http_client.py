@@ -4,10 +4,12 @@ Nothing but the standard library, no proxy, no redirect: a token goes to whom it
 whole answer has to be there in time and may not be endless, whoever it is that answers.
 """
 
+import contextlib
 import http.client
 import math
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -51,14 +53,26 @@ def get(
     """
     deadline = time.monotonic() + timeout_s
     connection, prefix = _connection(url, ca, timeout_s)
+    last_word = threading.Timer(timeout_s, _hang_up, (connection,))  # a head may drip for ever
+    last_word.daemon = True
+    last_word.start()
     try:
         connection.request("GET", prefix + path, headers={**headers, "Connection": "close"})
         with connection.getresponse() as response:
             return Reply(response.status, _read(response, connection.sock, deadline, url))
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise PeerError(f"{url}: {_in_words(error, url, timeout_s)}") from error
+        is_late = time.monotonic() >= deadline
+        why = _in_words(TimeoutError() if is_late else error, url, timeout_s)
+        raise PeerError(f"{url}: {why}") from error
     finally:
+        last_word.cancel()
         connection.close()
+
+
+def _hang_up(connection: http.client.HTTPConnection) -> None:
+    if connection.sock is not None:
+        with contextlib.suppress(OSError):
+            connection.sock.shutdown(socket.SHUT_RDWR)
 
 
 def _connection(

@@ -126,7 +126,7 @@ class _Daemon:
             self._service.reloading()
             try:
                 loaded = await asyncio.to_thread(load_config, Path(self.loaded.source))
-                access = self._access_after(loaded)
+                access = await asyncio.to_thread(self._access_after, loaded)
                 await supervisor.reload(loaded)
             except OutriderError as error:
                 log.error("keep_configuration", reason=str(error))

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from outrider.cli.daemon import DaemonAddress
 from tests.cli.running import shell
 from tests.service.running.other_users import NOBODY, as_user, get, need_root, open_folder
 from tests.service.running.process import OUTRIDER
@@ -241,6 +242,50 @@ def test_commands_ask_the_socket_of_the_configuration(site: SmallSite, path: Pat
     site.daemon.stop()
     done = shell("status", "--url", f"unix:{path}")
     assert (done.code, "there is no such socket" in done.err) == (3, True), done
+
+
+def test_a_command_of_another_user_asks_the_port_and_says_so(
+    tmp_path: Path, path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    need_root()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    site = site_with_users(tmp_path, path)
+    site.config.write_text(site.config.read_text().replace("127.0.0.1:0", f"127.0.0.1:{port}"))
+    address = DaemonAddress(f"http://127.0.0.1:{port}", socket=path)
+
+    def ask() -> bytes:
+        return str(address.ask("/api/v1/status")["users"]).encode()
+
+    with site.daemon:
+        assert as_user(NOBODY, [NOBODY], ask) == b"pseudonyms"
+        assert "the socket is not open to you" in capfd.readouterr().err
+        assert ask() == b"names"
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ('socket = "outrider.sock"\n', "right would be a whole path"),
+        ('host_names = ["https://x.example"]\n', "right would be a name alone"),
+        ('host_names = ["x.example:9690"]\n', "right would be a name alone"),
+        ('show_users = "all"\n', "show_users"),
+        (f'socket = "/tmp/{"x" * 120}"\n', "longer than 107 bytes"),
+    ],
+)
+def test_a_wrong_setting_is_refused(tmp_path: Path, setting: str, told: str) -> None:
+    assert told in refused(SmallSite(tmp_path, head=setting))
+
+
+def test_a_secret_comes_from_systemds_folder(tmp_path: Path) -> None:
+    (tmp_path / "http-token").write_text("0123456789abcdef0123456789abcdef\n")
+    head = 'token_file = "$CREDENTIALS_DIRECTORY/http-token"\n'
+    site = SmallSite(tmp_path, head=head, environ={"CREDENTIALS_DIRECTORY": str(tmp_path)})
+    with site.daemon as daemon:
+        assert over_port(daemon.url, "/api/v1/status")[0] == 401
+        bearer = {"Authorization": "Bearer 0123456789abcdef0123456789abcdef"}
+        assert over_port(daemon.url, "/api/v1/status", **bearer)[0] == 200
+    assert "$CREDENTIALS_DIRECTORY is not set" in refused(site)
 
 
 def test_systemds_folder_gets_the_socket(tmp_path: Path, path: Path) -> None:

@@ -149,6 +149,7 @@ def check_config(given: Mapping[str, Any], source: str) -> LoadedConfig:
     _check_adapters(loaded)
     _check_policies(loaded)
     check_listen(config, source)
+    check_doors(config, source)
     return loaded
 
 
@@ -223,3 +224,18 @@ def check_listen(config: Config, source: str) -> None:
             f'{source}: "listen" = {config.listen!r} is beyond loopback and needs '
             f"{', '.join(missing)}; or listen on 127.0.0.1"
         )
+
+
+def check_doors(config: Config, source: str) -> None:
+    """Refuse a socket and names under which nobody could ask. Raises `ConfigurationError`."""
+    if config.socket is not None and not Path(config.socket).is_absolute():
+        raise ConfigurationError(
+            f'{source}: "socket" = {config.socket!r}: right would be a whole path, such as '
+            '"/run/outrider/outrider.sock"'
+        )
+    for name in config.host_names:
+        if not name.strip() or any(sign in name for sign in "/@*, ") or name.count(":") == 1:
+            raise ConfigurationError(
+                f'{source}: "host_names" has {name!r}: right would be a name alone, without scheme '
+                'and port, such as "outrider.example.org"'
+            )
