@@ -92,3 +92,18 @@ def test_beyond_the_most_that_are_kept_every_vo_is_hidden() -> None:
     names = UserNames(Pseudonyms(b"key"), personal, shown=False)
     assert names.vo(f"{MOST_PERSONAL_VOS}.a").startswith("u-")
     assert "physics" not in names.vo("physics")
+
+
+def test_what_a_policy_says_of_a_job_does_not_name_its_user() -> None:
+    names = UserNames(Pseudonyms(b"key"), PersonalVos(), shown=False)
+    told = "ada has 3 jobs; ada@site waits, adamant does not, canada neither; Ada? (ada)"
+    answer = names.in_explanation({"policies": [{"name": "p", "explanation": told}]}, "ada")
+    hidden = names.user("ada")
+    assert answer["policies"][0]["explanation"] == (
+        f"{hidden} has 3 jobs; {hidden}@site waits, adamant does not, canada neither; Ada? "
+        f"({hidden})"
+    )
+    assert names.user(hidden) == hidden, "a pseudonym is not hidden again"
+    open_names = UserNames(Pseudonyms(b"key"), PersonalVos(), shown=True)
+    assert open_names.in_explanation(answer, "ada") is answer
+    assert open_names.user("ada") == "ada"
