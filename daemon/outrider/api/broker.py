@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
-from outrider.model.errors import PeerError
+from outrider.model.credentials import file_of
+from outrider.model.errors import ConfigurationError, PeerError
 
 if TYPE_CHECKING:
     import aiomqtt
@@ -67,7 +68,8 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
             Meta(
                 min_length=1,
                 description="File whose first line is the user's password; readable by Outrider "
-                "alone (chmod 600). Read at each connection, so it may change at any time.",
+                "alone (chmod 600). Read at each connection, so it may change at any time. "
+                "$CREDENTIALS_DIRECTORY/NAME is what systemd hands over (LoadCredential=NAME).",
                 examples=["/etc/outrider/mqtt-password"],
             ),
         ]
@@ -257,7 +259,10 @@ class _ClosingSocket(ssl.SSLSocket):
 def _password(settings: BrokerSettings) -> str | None:
     if settings.password_file is None:
         return None
-    path = Path(settings.password_file)
+    try:
+        path = file_of(settings.password_file)
+    except ConfigurationError as error:
+        raise PeerError(f"password_file {error}", transient=False) from error
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeError) as error:
@@ -273,17 +278,21 @@ def _tls_context(settings: BrokerSettings) -> ssl.SSLContext | None:
     if not settings.tls:
         return None
     try:
-        context = ssl.create_default_context(cafile=settings.ca_file)
-    except OSError as error:  # also ssl.SSLError: not a PEM file
+        context = ssl.create_default_context(cafile=_file(settings.ca_file))
+    except (OSError, ConfigurationError) as error:  # also ssl.SSLError: not a PEM file
         raise PeerError(f"ca_file {settings.ca_file}: {error}", transient=False) from error
     context.sslsocket_class = _ClosingSocket
     if settings.cert_file is not None:
         try:
-            context.load_cert_chain(settings.cert_file, settings.key_file)
-        except OSError as error:
+            context.load_cert_chain(file_of(settings.cert_file), _file(settings.key_file))
+        except (OSError, ConfigurationError) as error:
             files = " with key_file ".join(filter(None, (settings.cert_file, settings.key_file)))
             raise PeerError(f"cert_file {files}: {error}", transient=False) from error
     return context
+
+
+def _file(setting: str | None) -> Path | None:
+    return None if setting is None else file_of(setting)
 
 
 def _explained(error: Exception, settings: BrokerSettings) -> PeerError:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from outrider.cli.daemon import DEFAULT_URL, DaemonAddress
+from outrider.cli.daemon import DaemonAddress, default_socket
 from outrider.model.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -31,8 +31,19 @@ def journal_path(loaded: "LoadedConfig | None") -> Path:
     return state_folder(loaded or LoadedConfig(Config(), "the default")) / JOURNAL_NAME
 
 
-def daemon_address(url: str | None, loaded: "LoadedConfig | None") -> DaemonAddress:
+def daemon_address(
+    url: str | None,
+    loaded: "LoadedConfig | None",
+    token_file: Path | None = None,
+    ca: Path | None = None,
+) -> DaemonAddress:
     """Where to ask: the URL given, else where the configuration listens, else the default.
+
+    Args:
+        url: None for the daemon of the configuration, or of the shipped unit.
+        loaded: None where no configuration was given.
+        token_file: wins over the configuration's.
+        ca: wins over the configuration's certificate.
 
     Raises:
         ConfigurationError: both were given, or the configuration names no port.
@@ -40,5 +51,11 @@ def daemon_address(url: str | None, loaded: "LoadedConfig | None") -> DaemonAddr
     if url is not None and loaded is not None:
         raise ConfigurationError("--url and --config: give one of them")
     if loaded is not None:
-        return DaemonAddress.configured(loaded)
-    return DaemonAddress(url or DEFAULT_URL)
+        address = DaemonAddress.configured(loaded)
+    elif url is not None:
+        address = DaemonAddress(url)
+    else:
+        address = DaemonAddress(socket=default_socket())
+    if token_file is not None:
+        address = address._replace(token_file=str(token_file))
+    return address if ca is None else address._replace(ca=str(ca))

@@ -1,49 +1,62 @@
-"""Asking the running daemon, over HTTP, with nothing but the standard library."""
+"""Asking the running daemon: where it answers, what it is told of us, and what its answers mean."""
 
+import ipaddress
 import json
-import ssl
-import urllib.error
-import urllib.request
+import os
 from collections.abc import Sequence
-from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
+import click
+
+from outrider.cli import http_client
+from outrider.model.credentials import file_of
 from outrider.model.errors import ConfigurationError, PeerError
 
 if TYPE_CHECKING:
     from outrider.service.config.loaded import LoadedConfig
 
 DEFAULT_URL: Final = "http://127.0.0.1:9690"
-TIMEOUT_S: Final = 5.0
+DEFAULT_SOCKET: Final = Path("/run/outrider/outrider.sock")
+"""Where the shipped systemd unit has the daemon's socket."""
+UNIT_CONFIG: Final = Path("/etc/outrider/outrider.toml")
+"""The configuration that the shipped unit runs."""
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - looked up, not bound
+_EXPLAIN: Final = "/api/v1/explain/"
 
 
 class DaemonAddress(NamedTuple):
     """Where a daemon answers, and what it asks of its clients.
 
     Attributes:
-        url: scheme, host and port.
-        token: sent as Bearer, or None.
-        certificate: PEM file whose certificate is trusted beside the system's, or None.
+        url: scheme, host and port, or ``unix:`` and the path of its socket.
+        token_file: its token is sent as Bearer; None: none is. A socket needs none.
+        ca: PEM file whose certificates are trusted beside the system's, or None.
+        socket: of the same daemon, asked first; where it cannot be used, `url` is asked.
     """
 
     url: str = DEFAULT_URL
-    token: str | None = None
-    certificate: str | None = None
+    token_file: str | None = None
+    ca: str | None = None
+    socket: Path | None = None
 
     @classmethod
     def configured(cls, loaded: "LoadedConfig") -> "DaemonAddress":
         """Where a daemon with this configuration listens.
 
         Raises:
-            ConfigurationError: it takes any free port, or its token cannot be read.
+            ConfigurationError: it takes any free port and has no socket.
         """
-        from outrider.service.config.declarations import listen_address
+        from outrider.service.config.declarations import listen_address, socket_path
 
         config = loaded.config
         host, port = listen_address(config)
+        socket = socket_path(config)
+        if socket is None and Path(loaded.source).absolute() == UNIT_CONFIG:
+            socket = default_socket()
+        if port == 0 and socket is not None:
+            return cls(f"unix:{socket}")
         if port == 0:
             raise ConfigurationError(
                 f'{loaded.source}: "listen" = "{config.listen}" takes any free port; '
@@ -51,13 +64,13 @@ class DaemonAddress(NamedTuple):
             )
         host = _EVERYWHERE.get(host, host)
         scheme = "https" if config.tls_cert else "http"
-        token = None
-        if config.token_file is not None:
-            from outrider.service.web.auth import read_token
-
-            token = read_token(Path(config.token_file))
         place = f"[{host}]" if ":" in host else host
-        return cls(f"{scheme}://{place}:{port}", token, config.tls_cert)
+        return cls(
+            f"{scheme}://{place}:{port}",
+            config.token_file,
+            config.tls_cert,
+            socket,
+        )
 
     def ask(self, path: str) -> dict[str, Any]:
         """What the daemon answers.
@@ -68,58 +81,73 @@ class DaemonAddress(NamedTuple):
         Raises:
             UnknownJobError: the daemon does not know what was asked for.
             PeerError: it cannot be reached, does not answer in time, or not as a daemon would.
-            ConfigurationError: the address is none.
+            ConfigurationError: the address is none, or the token cannot be read.
         """
-        status, body = self._get(path)
+        place, (status, body) = self._get(path)
+        refused = status in (401, 403, 421)
         try:
             answer = json.loads(body)
         except ValueError as error:
-            raise PeerError(f"{self.url}{path}: answers, but not as Outrider would") from error
+            if refused:
+                raise _refusal(place, status, {}) from error
+            raise PeerError(f"{place}{path}: answers, but not as Outrider would") from error
         if not isinstance(answer, dict):
-            raise PeerError(f"{self.url}{path}: answers, but not as Outrider would")
-        if status in (300, 404) and "error" in answer:
+            raise PeerError(f"{place}{path}: answers, but not as Outrider would")
+        if refused:
+            raise _refusal(place, status, answer)
+        if status in (300, 404) and "error" in answer and path.startswith(_EXPLAIN):
             raise UnknownJobError(str(answer["error"]), answer.get("candidates", []))
         if status != 200:
-            raise PeerError(f"{self.url}{path}: answered {status}: {answer.get('error', '')}")
+            raise PeerError(f"{place}{path}: answered {status}: {answer.get('error', '')}")
+        if "mode" not in answer:  # all that commands ask for say it
+            raise PeerError(f"{place}{path}: answers, but not as Outrider would")
         return answer
 
-    def _get(self, path: str) -> tuple[int, bytes]:
-        if not _is_address(self.url):
-            raise ConfigurationError(f'--url "{self.url}": right would be one like {DEFAULT_URL}')
+    def _get(self, path: str) -> tuple[str, http_client.Reply]:
         headers = {"Accept": "application/json"}
-        if self.token is not None:
-            headers["Authorization"] = f"Bearer {self.token}"
-        try:
-            place = f"{self.url.rstrip('/')}{path}"
-            request = urllib.request.Request(place, headers=headers)  # noqa: S310 - seen above
-            with self._opener().open(request, timeout=TIMEOUT_S) as answer:
-                return answer.status, answer.read()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read()
-        except (OSError, HTTPException, ValueError) as error:
-            reason = getattr(error, "reason", error)
-            raise PeerError(
-                f"{self.url}: no daemon answers: {reason}; start one with `outrider run`, or name "
-                "another address with --url or --config"
-            ) from error
+        if self.socket is not None:
+            place = f"unix:{self.socket}"
+            try:
+                return place, http_client.get(place, path, headers, None)
+            except PeerError as error:
+                if not isinstance(error.__cause__, OSError):
+                    raise
+                if isinstance(error.__cause__, PermissionError):
+                    click.echo(f"outrider: {error}; asking {self.url}", err=True)
+        if self.ca is not None and not self.url.startswith("https:"):
+            raise ConfigurationError(f"{self.url}: --ca is for an address that begins with https:")
+        if self.token_file is not None and not self.url.startswith("unix:"):
+            headers["Authorization"] = f"Bearer {self._token(self.token_file)}"
+        ca = None if self.ca is None else file_of(self.ca)
+        return self.url, http_client.get(self.url, path, headers, ca)
 
-    def _opener(self) -> urllib.request.OpenerDirector:
-        context = ssl.create_default_context()
-        if self.certificate is not None:
-            context.load_verify_locations(self.certificate)
-        # A proxy for the wide world has no business with a daemon next door.
-        return urllib.request.build_opener(
-            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
-        )
+    def _token(self, file: str) -> str:
+        from outrider.service.web.auth import read_token
+
+        if self.url.startswith("http:") and not _is_this_host(urlsplit(self.url).hostname or ""):
+            raise ConfigurationError(
+                f"{self.url}: the token would travel where everybody can read it; https:// would "
+                "be right"
+            )
+        return read_token(file_of(file))
 
 
-def _is_address(url: str) -> bool:
+def default_socket() -> Path | None:
+    """The socket of the daemon that the shipped unit runs, where there is one."""
+    return DEFAULT_SOCKET if os.path.exists(DEFAULT_SOCKET) else None  # noqa: PTH110 - never raises
+
+
+def _is_this_host(host: str) -> bool:
     try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # no host, or no port, by any reading
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
         return False
+
+
+def _refusal(place: str, status: int, answer: dict[str, Any]) -> PeerError:
+    told = str(answer.get("error", "")) or "it says no more"
+    remedy = "; --token-file FILE sends one" if status == 401 else ""
+    return PeerError(f"{place}: does not let us in ({status}): {told}{remedy}")
 
 
 class UnknownJobError(PeerError):
@@ -138,4 +166,4 @@ class UnknownJobError(PeerError):
 
 def explain_path(job: str) -> str:
     """The path that explains a job, whatever its name is made of."""
-    return f"/api/v1/explain/{quote(job, safe='')}"
+    return f"{_EXPLAIN}{quote(job, safe='')}"

@@ -153,12 +153,36 @@ def _share(part: str, text: str) -> float:
 
 
 url_option = click.option(
-    "--url", metavar="URL", help="Where the daemon answers. [default: http://127.0.0.1:9690]"
-)
+    "--url", metavar="URL",
+    help="Where the daemon answers: http://, https:// or unix:PATH. [default: the "
+    "socket of the systemd service, else http://127.0.0.1:9690]",
+)  # fmt: skip
 config_option = click.option(
     "--config", type=file_path(dir_okay=False), metavar="FILE",
     help="The daemon's configuration file; it says where the daemon listens.",
 )  # fmt: skip
+
+_OF_ASKING = (
+    url_option,
+    config_option,
+    click.option(
+        "--token-file", type=file_path(dir_okay=False), metavar="FILE",
+        help="File with the token to send. [default: that of --config]",
+    ),
+    click.option(
+        "--ca", type=file_path(dir_okay=False), metavar="FILE",
+        help="PEM file of the authority that signed the daemon's certificate, or of the "
+        "certificate itself. [default: those the system trusts, and that of --config]",
+    ),
+)  # fmt: skip
+
+
+def asking_options(command: F) -> F:
+    """A command that asks a daemon; `url`, `config`, `token_file` and `ca` come as keywords."""
+    for option in reversed(_OF_ASKING):
+        command = option(command)
+    return command
+
 
 _OF_WORKLOADS = (
     click.option(

@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "explain": Entry("Ask", "Say why a job waits, or where it was sent and why."),
     "ledger": Entry("Ask", "Show, export or verify the decisions that were recorded."),
     "check-config": Entry("Set up", "Check a configuration file and say what it means."),
+    "token": Entry("Set up", "Make the token that shows users' names, or lets clients in."),
     "doctor": Entry("Set up", "Examine everything the daemon needs and name the remedies."),
     "plugins": Entry("Set up", "List adapters, policies, readers, estimators and utilities."),
     "completion": Entry("Set up", "Print a script that lets a shell complete Outrider's words."),

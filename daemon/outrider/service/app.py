@@ -6,13 +6,16 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
+import msgspec
 import structlog
 
 from outrider import __version__
+from outrider.model.credentials import file_of
 from outrider.model.errors import OutriderError
-from outrider.service.config.declarations import listen_address
+from outrider.service.config.declarations import listen_address, socket_path
 from outrider.service.config.loaded import LoadedConfig, load_config
 from outrider.service.daemon_view import DaemonView
 from outrider.service.interpreter import tune_interpreter
@@ -21,7 +24,9 @@ from outrider.service.loop_faults import LoopFaults
 from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
 from outrider.service.supervisor import Supervisor
-from outrider.service.web import make_app, read_token, serve
+from outrider.service.web import make_app, serve
+from outrider.service.web.access import Access
+from outrider.service.web.unix_socket import listening_at
 
 _STOP_S = 4.5
 _WORK_STOPS_S = 2.5
@@ -42,6 +47,7 @@ def run(loaded: LoadedConfig, announce: Callable[[str], None] | None = None) -> 
         OutriderError: it could not start.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.umask(0o077)  # whoever starts us: what we write is nobody else's business
     mode = Mode(loaded.config.mode)
     set_up_logs(mode, style=loaded.config.log_format, zone=loaded.config.timezone)
     return asyncio.run(_Daemon(loaded, mode, announce).live())
@@ -67,16 +73,23 @@ class _Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
-        token = None if config.token_file is None else read_token(Path(config.token_file))
         recording = Recording(state_folder(self.loaded))
         try:
+            self._access = Access.configured(config, recording.folder)
             supervisor = Supervisor(self.loaded, recording, self._service)
             tune_interpreter()
             host, port = listen_address(config)
-            app = make_app(supervisor.view, token)
-            cert, key = (None if f is None else Path(f) for f in (config.tls_cert, config.tls_key))
-            async with serve(app, host, port, cert, key) as bound:
-                return await self._serve(supervisor, host, bound)
+            app = make_app(supervisor.view, self._access)
+            files = (config.tls_cert, config.tls_key)
+            cert, key = (None if f is None else file_of(f) for f in files)
+            with ExitStack() as stack:
+                path = socket_path(config)
+                local = None
+                if path is not None:
+                    local = stack.enter_context(listening_at(path, config.socket_group))
+                    self._access.gid = local.gid
+                async with serve(app, host, port, cert, key, local=local) as bound:
+                    return await self._serve(supervisor, host, bound)
         finally:
             await asyncio.to_thread(recording.close, max(0.5, self._stop_by - loop.time()))
 
@@ -113,6 +126,7 @@ class _Daemon:
             self._service.reloading()
             try:
                 loaded = await asyncio.to_thread(load_config, Path(self.loaded.source))
+                access = await asyncio.to_thread(self._access_after, loaded)
                 await supervisor.reload(loaded)
             except OutriderError as error:
                 log.error("keep_configuration", reason=str(error))
@@ -120,10 +134,17 @@ class _Daemon:
                 told = f"kept the old configuration: {error}"
             else:
                 self.loaded = loaded
+                self._access.follow(access)
                 self._mode.name = loaded.config.mode
                 log.info("reload_configuration", source=loaded.source)
                 told = f"{self._mode.name}: configuration reloaded"
             self._service.ready(told)
+
+    def _access_after(self, loaded: LoadedConfig) -> Access:
+        """The rules of a new configuration, at the address that we really listen on."""
+        stays = {key: getattr(self.loaded.config, key) for key in ("listen", "token_file")}
+        config = msgspec.structs.replace(loaded.config, **stays)
+        return Access.configured(config, state_folder(self.loaded))
 
 
 async def tell_status(service: ServiceManager, view: DaemonView) -> None:

@@ -28,10 +28,13 @@ from outrider.service.decision_log import JournalledDecisions
 from outrider.service.guarded_feed import GuardedFeed
 from outrider.service.guards import GuardedEstimator, GuardedUtility, guarded_utilities
 from outrider.service.malformed import is_well_formed
+from outrider.service.personal_vos import PersonalVos
 from outrider.service.policies import make_runners, policies_without_runner
 from outrider.service.pseudonyms import Pseudonyms
 from outrider.service.sources import SourceState
 
+PERSONAL_VOS_KEY: Final = "personal_vos"
+"""Where the journal keeps which VOs are named for a user."""
 MALFORMED = "malformed"
 """Why an event that no adapter should have made is rejected."""
 CLOCK_EVERY_S: Final = 10.0
@@ -90,6 +93,8 @@ class Core:
             self._time_pass, self._estimator,
         )  # fmt: skip
         self._pseudonyms = pseudonyms
+        self.personal_vos = PersonalVos()
+        self._new_personal_vos = False
         self.unrepaired: list[EventIdentity | None] = []
         self._inputs: list[tuple[str, NamedEvent]] = []
 
@@ -170,6 +175,8 @@ class Core:
             before = self.accounting.begin_s
             known = times_s if before is None else [*times_s, before]
             self.accounting.begin_s = min(known, default=None)
+        if self.personal_vos.note(events, self.merger.normaliser.known_by):
+            self._new_personal_vos = True
         self.merger.arrive(label, events)
 
     def step(self, feed: GuardedFeed, most: int) -> bool:
@@ -185,17 +192,24 @@ class Core:
         counts = [dict(source.rejected), dict(source.ignored)]
         counted = counts != source.recorded
         aside = [SetAsideRecord.of(event) for event in self.merger.newly_set_aside]
-        if not (self._inputs or aside or counted) and self.decision_log.is_empty:
+        if (
+            not (self._inputs or aside or counted or self._new_personal_vos)
+            and self.decision_log.is_empty
+        ):
             return None
         source.recorded = counts
         decisions, outcomes = self.decision_log.take()
+        meta: dict[str, Any] = {f"records:{label}": counts, TIMEZONE_KEY: self.config.timezone}
+        if self._new_personal_vos:
+            meta[PERSONAL_VOS_KEY] = dict(self.personal_vos.users)
+            self._new_personal_vos = False
         made = Entry(
             inputs=self._inputs,
             decisions=decisions,
             outcomes=outcomes,
             set_aside=aside,
             cursors={label: batch.cursor},
-            meta={f"records:{label}": counts, TIMEZONE_KEY: self.config.timezone},
+            meta=meta,
         )
         self._inputs = []
         self.merger.newly_set_aside.clear()
@@ -260,6 +274,7 @@ class Core:
     def succeed(self, old: "Core", kept: Iterable[str]) -> None:
         """Take over what `save` does not hold from another core; `kept` are unchanged sources."""
         self.pass_times = old.pass_times
+        self.personal_vos, self._new_personal_vos = old.personal_vos, old._new_personal_vos
         self.sources |= {label: old.sources[label] for label in kept}
         for label in self.sources.keys() & old.sources.keys():
             source, before = self.sources[label], old.sources[label]

@@ -11,7 +11,7 @@ from outrider.service.daemon_view import DaemonView
 from outrider.service.levers import carried_actions, make_lever_runner
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.policies import LostPolicyLog
-from outrider.service.pseudonyms import Pseudonyms, load_key
+from outrider.service.pseudonyms import KEY_NAME, Pseudonyms, load_key
 from outrider.service.recording import Recording
 from outrider.service.restart import bring_up
 from outrider.service.sources import SourceState, make_adapters
@@ -28,7 +28,7 @@ def make_core(loaded: LoadedConfig, adapters: dict[str, Adapter], recording: Rec
     clusters = [spec for adapter in adapters.values() for spec in adapter.clusters()]
     hide = None
     if loaded.config.pseudonymise_users:
-        hide = Pseudonyms(load_key(recording.folder / "pseudonym.key"))
+        hide = Pseudonyms(load_key(recording.folder / KEY_NAME))
     return Core(loaded, sources, clusters, hide, carried_actions(adapters))
 
 
@@ -72,7 +72,7 @@ class DaemonState:
         self.publisher = Publisher(recording, lambda: self.core)
         self.publisher.follow(loaded.config)
         self.view = DaemonView(self.core, recording, self.publisher)
-        self.view.notes = [*notes_on(loaded), *notes]
+        self.view.notes = [*notes_on(loaded), *recording.notes, *notes]
         for note in self.view.notes:
             log.warning("note_problem", reason=note)
         self.view.own_clock = any(a.own_clock for a in self.adapters.values())

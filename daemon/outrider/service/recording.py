@@ -14,9 +14,18 @@ import structlog
 from outrider.ledger import Entry, Journal, SnapshotStore, Writer
 from outrider.model.errors import LedgerError
 from outrider.service.core import Core
+from outrider.service.private_folder import make_private, make_private_file
+from outrider.service.pseudonyms import KEY_NAME
 
 JOURNAL_NAME = "journal.sqlite"
 SNAPSHOTS_NAME = "snapshots"
+TOKEN_NAME = "token"  # noqa: S105 - the name of a file
+"""The file whose token shows users' names; `outrider token` makes it."""
+_LOCK_NAME = "lock"
+_OURS = frozenset(
+    (JOURNAL_NAME, f"{JOURNAL_NAME}-wal", f"{JOURNAL_NAME}-shm", f"{JOURNAL_NAME}-journal",
+     SNAPSHOTS_NAME, KEY_NAME, TOKEN_NAME, _LOCK_NAME)
+)  # fmt: skip
 ROWS_KEY = "rows"
 _NO_ROWS = {"inputs": 0, "decisions": 0, "outcomes": 0, "set_aside": 0}
 _RETRY_S = 2.0
@@ -30,9 +39,10 @@ class Recording:
     """The state directory of one daemon. Only one daemon at a time may use it.
 
     Args:
-        folder: the state directory; made if it is not there.
+        folder: the state directory; made if it is not there, and closed to other users.
 
     Attributes:
+        notes: what an operator should know of the state directory, one sentence each.
         last_seq: of the last entry that is safe on the disk.
         fed: inputs that a restart had to feed again.
 
@@ -42,8 +52,8 @@ class Recording:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._lock = _lock(folder)
         self.path = folder / JOURNAL_NAME
+        self.notes, self._lock = _open_folder(folder)
         journal = Journal(self.path)
         self.last_seq = journal.last_seq()
         self.rows: Counter[str] = Counter(journal.meta(ROWS_KEY, _NO_ROWS))
@@ -207,10 +217,13 @@ def _seal(journal: Journal) -> int:
     return journal.last_seq()
 
 
-def _lock(folder: Path) -> TextIO:
+def _open_folder(folder: Path) -> tuple[list[str], TextIO]:
+    """Make and close the folder, and lock it; notes for the operator, and the lock."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / "lock").open("w", encoding="ascii")
+        notes = make_private(folder, _OURS)
+        make_private_file(folder / JOURNAL_NAME)
+        make_private_file(folder / _LOCK_NAME)
+        file = (folder / _LOCK_NAME).open("w", encoding="ascii")
     except OSError as error:
         raise LedgerError(
             f"{folder}: cannot be written: {error.strerror}; right would be a folder that the "
@@ -221,4 +234,4 @@ def _lock(folder: Path) -> TextIO:
     except OSError as error:
         file.close()
         raise LedgerError(f"{folder}: another Outrider uses this state directory") from error
-    return file
+    return notes, file

@@ -16,7 +16,8 @@ from outrider.service.sources import make_adapters
 
 _CLOSING_S = 5.0
 _FIXED: Final = (
-    "state_dir", "listen", "tls_cert", "tls_key", "token_file", "log_format",
+    "state_dir", "listen", "tls_cert", "tls_key", "token_file", "socket", "socket_group",
+    "log_format",
 )  # fmt: skip
 
 

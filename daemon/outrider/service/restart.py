@@ -8,7 +8,7 @@ import structlog
 from outrider.engine.ingest.event_merger import EventIdentity
 from outrider.ledger import Journal
 from outrider.model.errors import LedgerError
-from outrider.service.core import Core
+from outrider.service.core import PERSONAL_VOS_KEY, Core
 from outrider.service.recording import Recording
 
 _TRIES: Final = 3
@@ -74,6 +74,7 @@ def recall(core: Core, recording: Recording) -> tuple[dict[str, Any], list[str]]
         if fresh:
             notes.append(f"policies that start afresh: {', '.join(fresh)}")
     with Journal(recording.path, read_only=True) as journal:
+        core.personal_vos.recall(journal.meta(PERSONAL_VOS_KEY, {}))
         recording.fed = core.refeed(journal.inputs_after(seq))
         # without a snapshot or a row, history was not read to its end: it is read again
         cursors = {} if recording.is_new else {n: journal.cursor(n) for n in core.sources}

@@ -60,6 +60,34 @@ async def test_an_empty_password_file_is_told(tmp_path: Path, text: str, part: s
     assert not error.transient
 
 
+async def test_a_password_that_systemd_hands_over_lets_us_in(
+    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = broker.password_file("outrider")
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(file.parent))
+    handed = {"password_file": f"$CREDENTIALS_DIRECTORY/{file.name}"}
+    settings = build(BrokerSettings, {"host": "127.0.0.1"} | login(broker) | handed, "test")
+    async with connected(settings, "test"):
+        pass
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"username": "outrider", "password_file": "$CREDENTIALS_DIRECTORY/mqtt"},
+        {"tls": True, "ca_file": "${CREDENTIALS_DIRECTORY}/ca"},
+        {"tls": True, "cert_file": "$CREDENTIALS_DIRECTORY/cert"},
+    ],
+)
+async def test_a_secret_that_nobody_handed_over_is_told(
+    given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
+    error = await problem(**given)
+    assert "$CREDENTIALS_DIRECTORY is not set; right would be a service" in str(error)
+    assert not error.transient
+
+
 async def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
     absent = str(tmp_path / "absent")
     for given in (

@@ -57,7 +57,7 @@ def test_no_name_is_kept_or_shown_where_pseudonyms_are_asked_for(tmp_path: Path)
 
 
 def test_names_are_kept_where_they_are_not(tmp_path: Path) -> None:
-    on_disk, shown, users = run_with(tmp_path / "plain", "")
+    on_disk, shown, users = run_with(tmp_path / "plain", 'show_users = "everybody"\n')
     assert users == set(NAMES)
     for name in NAMES:
         assert name.encode() in on_disk

@@ -12,7 +12,11 @@ import aiohttp
 from aiohttp import web
 
 from outrider.service.metrics import MetricStore, Snapshot
+from outrider.service.personal_vos import PersonalVos
+from outrider.service.pseudonyms import Pseudonyms
+from outrider.service.user_names import UserNames
 from outrider.service.web import make_app, serve
+from outrider.service.web.access import Access
 from outrider.service.web.endpoint import Answer, Call, NotFoundError
 from outrider.service.web.endpoints import ENDPOINTS
 from outrider.service.web.endpoints.decisions import DecisionsQuery
@@ -31,6 +35,7 @@ class SmallSite:
         broken: `status` raises.
         asked: the query, or the job, of every call, in order.
         on_status: called at every `status`.
+        sees_names: whether the last client was one that is shown users' names.
     """
 
     def __init__(self) -> None:
@@ -40,16 +45,17 @@ class SmallSite:
         self.broken = False
         self.asked: list[object] = []
         self.scraping = asyncio.Lock()
+        self.sees_names = False
         self.on_status: Callable[[], None] = lambda: None
 
-    def app(self, token: str | None = None) -> web.Application:
+    def app(self, token: str | None = None, access: Access | None = None) -> web.Application:
         """The real application, whose endpoints below answer as this site does."""
         endpoints = [
             replace(e, handle=_handler(self, STAND_INS[e.name])) if e.name in STAND_INS else e
             for e in ENDPOINTS
         ]
         view: Any = self  # the other endpoints ask it what they ask the daemon's
-        return make_app(view, token, endpoints)
+        return make_app(view, access or Access(token), endpoints)
 
     def status(self) -> dict[str, Any]:
         self.on_status()
@@ -154,6 +160,9 @@ class SmallSite:
     def ready(self) -> tuple[bool, list[str]]:
         return not self.reasons, self.reasons
 
+    def names(self, shown: bool) -> UserNames:
+        return UserNames(Pseudonyms(b"key"), PersonalVos(), shown)
+
     def metrics(self) -> Snapshot:
         store = MetricStore({})
         store.set("jobs", len(self.job_names), "queued")
@@ -176,6 +185,7 @@ def _handler(
     site: SmallSite, answer: Callable[[SmallSite, Call[Any]], Answer]
 ) -> Callable[[Call[Any]], Awaitable[Answer]]:
     async def handle(call: Call[Any]) -> Answer:
+        site.sees_names = call.sees_names
         return answer(site, call)
 
     return handle

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from outrider.service.web import serve
+from outrider.service.web.access import Access
 from tests.service.web.browser import Tab
 from tests.service.web.small_site import SmallSite, open_site
 
@@ -35,6 +36,38 @@ async def test_the_page_says_what_the_daemon_says_and_nothing_goes_wrong(tab: Ta
         assert len(titles) == 10
         assert [title for title in titles if "event time" not in title] == []
         await tab.wait_for("document.getElementById('connection').dataset.state === 'live'")
+    assert tab.complaints == []
+
+
+async def test_the_page_says_how_to_see_names(tab: Tab) -> None:
+    site = SmallSite()
+    site.status_answer |= {"users_hint": "names are for who signs in", "sign_in": True}
+    async with open_site(site) as address:
+        await tab.open(address)
+        await tab.wait_for(DRAWN)
+        told = "Users have pseudonyms: names are for who signs in. Sign in"
+        assert await tab.text_of("#users") == told
+        site.status_answer |= {"users_hint": "", "sign_in": False}
+        await tab.wait_for("document.getElementById('users').hidden")
+    assert tab.complaints == []
+
+
+async def test_who_signs_in_once_is_known_to_the_whole_page(tab: Tab) -> None:
+    """The browser sends what it was asked for at /sign-in along with the page's own questions."""
+    token = "0123456789abcdef0123456789abcdef"
+    site = SmallSite()
+    async with serve(site.app(access=Access(names_token=token)), "127.0.0.1", 0) as port:
+        await tab.open(f"http://127.0.0.1:{port}")
+        await tab.wait_for(DRAWN)
+        assert not site.sees_names
+        await tab.open(f"http://ada:{token}@127.0.0.1:{port}/sign-in")
+        await tab.wait_for(DRAWN)
+        assert await tab.run("location.pathname") == "/"
+        assert site.sees_names
+        site.sees_names = False
+        await tab.open(f"http://127.0.0.1:{port}/")
+        await tab.wait_for(DRAWN)
+        assert site.sees_names
     assert tab.complaints == []
 
 

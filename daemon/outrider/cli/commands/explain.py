@@ -1,13 +1,16 @@
 """``outrider explain``: why a job is where it is."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from outrider.cli.options import config_option, file_path, json_option, url_option
+from outrider.cli.options import asking_options, file_path, json_option
 from outrider.cli.printing import clock, duration, print_json
 from outrider.model.errors import LedgerError, PeerError
+
+if TYPE_CHECKING:
+    from outrider.cli.daemon import DaemonAddress
 
 _ROWS = 50
 _SHOWN_ROWS = 5
@@ -15,21 +18,28 @@ _SHOWN_ROWS = 5
 
 @click.command("explain", short_help="Say why a job waits, or where it was sent and why.")
 @click.argument("jobs", nargs=-1, required=True, metavar="JOB...")
-@url_option
-@config_option
+@asking_options
 @click.option(
     "--ledger", type=file_path(exists=True, dir_okay=False), metavar="FILE",
     help="Read this ledger, do not ask the daemon.",
 )  # fmt: skip
 @json_option
 def command(
-    jobs: tuple[str, ...], url: str | None, config: Path | None, ledger: Path | None, as_json: bool
+    jobs: tuple[str, ...],
+    url: str | None,
+    config: Path | None,
+    token_file: Path | None,
+    ca: Path | None,
+    ledger: Path | None,
+    as_json: bool,
 ) -> int:
     """Say why a job waits, or where it was sent and why.
 
     Use it when a user asks. It asks the daemon; where none answers it reads the ledger in the
-    state directory of --config, and says so. Every number it shows is in a row of the ledger.
-    Exit code 1: nothing is known of a job; 3: no daemon answers and no ledger is at hand.
+    state directory of --config (or the default one), and says so. Where --url names a daemon, only
+    that one is asked: the ledger here may be another site's. Every number it shows is in a row of
+    the ledger. Exit code 1: nothing is known of a job; 3: no daemon answers and no ledger is at
+    hand.
 
     Example:
       outrider explain 1234.0 --config /etc/outrider/outrider.toml
@@ -39,7 +49,19 @@ def command(
     Times in --json are Unix seconds, spans
     seconds.
     """
-    found = [_explain(job, url, config, ledger) for job in jobs]
+    if ledger is not None:
+        found = [_from_ledger(job, ledger) for job in jobs]
+    else:
+        from outrider.cli.configuration import daemon_address, journal_path, load
+
+        loaded = None if config is None else load(config)
+        address = daemon_address(url, loaded, token_file, ca)
+        journal = journal_path(loaded) if url is None else None
+        if loaded is None and journal is not None and not journal.exists():
+            journal = None
+        found = [_ask(job, address, journal) for job in jobs]
+        for why in dict.fromkeys(e["unanswered"] for e in found if "unanswered" in e):
+            click.echo(f"outrider: {why}; this is from the ledger", err=True)
     if as_json:
         print_json(found[0] if len(found) == 1 else {"jobs": found})
     else:
@@ -48,24 +70,19 @@ def command(
     return int(any("error" in explanation for explanation in found))
 
 
-def _explain(job: str, url: str | None, config: Path | None, ledger: Path | None) -> dict[str, Any]:
-    """What is known of one job: from the daemon, else from the ledger."""
-    if ledger is not None:
-        return _from_ledger(job, ledger)
-    from outrider.cli.configuration import daemon_address, journal_path, load
+def _ask(job: str, address: "DaemonAddress", journal: Path | None) -> dict[str, Any]:
+    """What is known of one job: from the daemon, else from its journal where that is known."""
     from outrider.cli.daemon import UnknownJobError, explain_path
 
-    loaded = None if config is None else load(config)
     try:
-        return daemon_address(url, loaded).ask(explain_path(job))
+        return address.ask(explain_path(job))
     except UnknownJobError as error:
         return _unexplained(job, "daemon", str(error), error.candidates)
     except PeerError as error:
-        journal = journal_path(loaded)
-        if loaded is None and not journal.exists():
+        if journal is None:
             raise
         try:
-            return _from_ledger(job, journal)
+            return _from_ledger(job, journal) | {"unanswered": str(error)}
         except LedgerError as second:
             raise PeerError(f"{error}; and its ledger cannot be read: {second}") from second
 

@@ -5,19 +5,25 @@ from typing import Any
 
 import click
 
-from outrider.cli.options import config_option, json_option, url_option
+from outrider.cli.options import asking_options, json_option
 from outrider.cli.printing import clock, count, duration, energy, figure, print_json, ratio
 
 
 @click.command("status", short_help="Show how the running daemon and its site fare.")
-@url_option
-@config_option
+@asking_options
 @json_option
-def command(url: str | None, config: Path | None, as_json: bool) -> None:
+def command(
+    url: str | None,
+    config: Path | None,
+    token_file: Path | None,
+    ca: Path | None,
+    as_json: bool,
+) -> None:
     """Show how the running daemon and its site fare.
 
     Use it for a look at queue, waits, energy and fairness, and at what the policies would have
-    done. It asks the daemon, never the batch system. Exit code 3: no daemon answers.
+    done. It asks the daemon, never the batch system. Exit code 3: no daemon answers, or none that
+    lets us in; the message says which, and what would be right.
 
     Example:
       outrider status --config /etc/outrider/outrider.toml
@@ -27,7 +33,8 @@ def command(url: str | None, config: Path | None, as_json: bool) -> None:
     """
     from outrider.cli.configuration import daemon_address, load
 
-    address = daemon_address(url, None if config is None else load(config))
+    loaded = None if config is None else load(config)
+    address = daemon_address(url, loaded, token_file, ca)
     status = address.ask("/api/v1/status")
     if as_json:
         print_json(status)

@@ -1,7 +1,9 @@
 """The configuration of the daemon: one TOML file, checked whole before anything starts."""
 
+import os
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -10,6 +12,8 @@ from outrider.model.disciplines import Discipline
 from outrider.model.errors import ConfigurationError
 from outrider.model.setting_kinds import toml_text
 from outrider.service.config.mqtt_settings import PublishSettings
+
+SOCKET_NAME: Final = "outrider.sock"
 
 
 class ClusterSettings(msgspec.Struct, frozen=True):
@@ -64,10 +68,46 @@ class Config(msgspec.Struct, frozen=True):
     token_file: Annotated[
         str | None,
         Meta(
-            description="File with the token that clients must send as Bearer.",
+            description="File with the token that clients must send as Bearer. Unset: on loopback "
+            "everybody may look; the token that `outrider token` makes beside the journal shows "
+            "users' names.",
             examples=["/etc/outrider/token"],
         ),
     ] = None
+    socket: Annotated[
+        str | None,
+        Meta(
+            description="Path of a Unix socket that shows the same as `listen`, with users' names, "
+            "to root, the daemon's own user and members of socket_group; they need no token. "
+            "Unset: under systemd it is in the service's RuntimeDirectory (with the shipped unit "
+            "/run/outrider/outrider.sock), else there is none.",
+            examples=["/run/outrider/outrider.sock"],
+        ),
+    ] = None
+    socket_group: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="The group that the socket is for. Where there is no such group, it is "
+            "for root and the daemon's own user alone.",
+        ),
+    ] = "outrider"
+    host_names: Annotated[
+        list[str],
+        Meta(
+            description="Names under which clients ask, beside localhost and the address that is "
+            "listened on: other names in `Host` are refused, because a web page elsewhere could "
+            "have made its own name lead here.",
+            examples=[["outrider.example.org"]],
+        ),
+    ] = []
+    show_users: Annotated[
+        Literal["authorised", "everybody", "nobody"],
+        Meta(
+            description="Who is shown users by their names: authorised: who comes over the socket "
+            "or sends the token; everybody; nobody. To others users have short pseudonyms."
+        ),
+    ] = "authorised"
     timezone: Annotated[
         str, Meta(description="Zone of the site's wall clock; hours of the day are learned in it.")
     ] = "UTC"
@@ -189,3 +229,11 @@ def listen_address(config: Config) -> tuple[str, int]:
             'listen = "127.0.0.1:9690"'
         )
     return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def socket_path(config: Config) -> Path | None:
+    """Where the Unix socket is, or None: what is configured, else below systemd's own folder."""
+    if config.socket is not None:
+        return Path(config.socket)
+    folder = os.environ.get("RUNTIME_DIRECTORY", "").split(":")[0]
+    return Path(folder) / SOCKET_NAME if folder else None

@@ -175,6 +175,7 @@ def check_config(given: Mapping[str, Any], source: str, line_of: LineOf = no_lin
     _check_adapters(loaded)
     _check_policies(loaded)
     check_listen(loaded)
+    check_doors(loaded)
     return loaded
 
 
@@ -270,3 +271,19 @@ def check_listen(loaded: LoadedConfig) -> None:
             f'{where}: "listen" = {toml_text(config.listen)} is beyond loopback and needs '
             f'{", ".join(missing)}; or listen on loopback, as in listen = "127.0.0.1:9690"'
         )
+
+
+def check_doors(loaded: LoadedConfig) -> None:
+    """Refuse a socket and names under which nobody could ask. Raises `ConfigurationError`."""
+    config, place = loaded.config, loaded.place
+    if config.socket is not None and not Path(config.socket).is_absolute():
+        raise ConfigurationError(
+            f'{place.of(["socket"])}: "socket" = {toml_text(config.socket)}: right would be a '
+            'whole path, as in socket = "/run/outrider/outrider.sock"'
+        )
+    for name in config.host_names:
+        if not name.strip() or any(sign in name for sign in "/@*, ") or name.count(":") == 1:
+            raise ConfigurationError(
+                f'{place.of(["host_names"])}: "host_names" has {toml_text(name)}: right would be a '
+                'name alone, without scheme and port, as in host_names = ["outrider.example.org"]'
+            )

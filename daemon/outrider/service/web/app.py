@@ -7,13 +7,15 @@ import structlog
 from aiohttp import web
 
 from outrider.service.daemon_view import DaemonView
-from outrider.service.web.auth import CHALLENGES, is_allowed
+from outrider.service.web.access import ACCESS, Access, Allowed, Refused
+from outrider.service.web.auth import CHALLENGES
 from outrider.service.web.endpoint import (
     SERVED,
     Call,
     Endpoint,
     NoQuery,
     NotFoundError,
+    SignInError,
     json_response,
 )
 from outrider.service.web.endpoints import ENDPOINTS
@@ -38,23 +40,27 @@ log = structlog.get_logger()
 
 
 def make_app(
-    view: DaemonView, token: str | None, endpoints: Sequence[Endpoint[Any]] = ENDPOINTS
+    view: DaemonView, access: Access | None, endpoints: Sequence[Endpoint[Any]] = ENDPOINTS
 ) -> web.Application:
-    """The application that shows a daemon to clients that send `token` (None: to all clients).
+    """The application that shows a daemon to clients whom the rules let in.
+
+    None for the rules: everybody who asks under a name of this host, and users have pseudonyms.
 
     Only GET and HEAD. Every error is JSON, ``{"error": "..."}``. A handler that raises answers
     500, is logged, and ends nothing.
     """
-    app = web.Application(middlewares=[_answer_errors, _guard(token, endpoints), _compress])
+    access = Access() if access is None else access
+    app = web.Application(middlewares=[_answer_errors, _guard(access, endpoints), _compress])
     app[SERVED] = tuple(endpoints)
+    app[ACCESS] = access
     app.on_response_prepare.append(_add_headers)
     for endpoint in endpoints:
         path = endpoint.path.replace("{job}", "{job:.+}")  # a job's name may have slashes
-        app.router.add_get(path, _handler(endpoint, view))
+        app.router.add_get(path, _handler(endpoint, view, access))
     return app
 
 
-def _handler(endpoint: Endpoint[Any], view: DaemonView) -> Handler:
+def _handler(endpoint: Endpoint[Any], view: DaemonView, access: Access) -> Handler:
     """What aiohttp calls for an endpoint."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
@@ -62,7 +68,9 @@ def _handler(endpoint: Endpoint[Any], view: DaemonView) -> Handler:
             query = NoQuery()
         else:
             query = read_query(endpoint.query, request.query.items())
-        answer = await endpoint.handle(Call(view, query, request))
+        judged = access.judge(request)
+        sees_names = isinstance(judged, Allowed) and judged.sees_names
+        answer = await endpoint.handle(Call(view, query, request, sees_names))
         return answer if isinstance(answer, web.Response) else json_response(answer)
 
     return handle
@@ -82,6 +90,8 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
         response = _error(405, f"{request.method} is not allowed here; GET and HEAD are right")
         response.headers["Allow"] = error.headers["Allow"]
         return response
+    except SignInError as error:
+        return _refusal(Refused(401, str(error)))
     except NotFoundError as error:
         return _error(404, str(error))
     except web.HTTPNotFound:
@@ -94,22 +104,31 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
         return _error(500, "a fault of Outrider's own; its log tells more")
 
 
-def _guard(token: str | None, endpoints: Sequence[Endpoint[Any]]) -> Any:
-    """Refuse clients that do not send the token, on every path but the open ones."""
+def _guard(access: Access, endpoints: Sequence[Endpoint[Any]]) -> Any:
+    """Refuse whom the rules do not let in; the open paths answer to whoever asks under our name."""
     open_paths = {endpoint.path for endpoint in endpoints if endpoint.open}
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if token is None or request.path in open_paths:
+        misdirected = access.misdirected(request)
+        if misdirected is not None:
+            return _refusal(misdirected)
+        if request.path in open_paths:
             return await handler(request)
-        if is_allowed(request.headers.get("Authorization", ""), token):
-            return await handler(request)
-        response = _error(401, "a token is needed: send it as Authorization: Bearer TOKEN")
-        for challenge in CHALLENGES:
-            response.headers.add("WWW-Authenticate", challenge)
-        return response
+        judged = access.judge(request)
+        if isinstance(judged, Refused):
+            return _refusal(judged)
+        return await handler(request)
 
     return guard
+
+
+def _refusal(refused: Refused) -> web.Response:
+    response = _error(refused.status, refused.why)
+    if refused.status == web.HTTPUnauthorized.status_code:
+        for challenge in CHALLENGES:
+            response.headers.add("WWW-Authenticate", challenge)
+    return response
 
 
 @web.middleware

@@ -13,6 +13,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from outrider.service.daemon_view import DaemonView
+from outrider.service.user_names import UserNames
 
 JSON: Final = "application/json"
 LARGEST_ON_THE_LOOP: Final = 32 * 1024
@@ -32,6 +33,10 @@ class NotFoundError(Exception):
     """What the path names does not exist; the message is for the client."""
 
 
+class SignInError(Exception):
+    """The client has to send the token for this; the message tells it so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Q]):
     """One request, as a handler gets it.
@@ -40,11 +45,18 @@ class Call(Generic[Q]):
         view: what may be seen of the daemon.
         query: what stands after the ``?``, checked.
         request: everything else: ``call.request.match_info["job"]`` is a part of the path.
+        sees_names: whether the client is shown users by their names.
     """
 
     view: DaemonView
     query: Q
     request: web.Request
+    sees_names: bool = False
+
+    @property
+    def names(self) -> UserNames:
+        """How this client is shown users. Whatever names one must go through it."""
+        return self.view.names(self.sees_names)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from outrider.model.errors import ConfigurationError
 from outrider.service.web.connections import Connections
+from outrider.service.web.unix_socket import Listening
 
 HANDSHAKE_S: Final = 5.0
 """How long a client may take to agree on TLS; until then, `Connections` does not know of it."""
@@ -26,6 +27,7 @@ async def serve(
     cert: Path | None = None,
     key: Path | None = None,
     most: int | None = None,
+    local: Listening | None = None,
 ) -> AsyncIterator[int]:
     """Serve an application as long as the context is open.
 
@@ -36,6 +38,7 @@ async def serve(
         cert: PEM file of a certificate (and its chain); with it, only TLS is spoken.
         key: PEM file of its private key.
         most: connections at once; None: as many as the limit on descriptors allows.
+        local: a Unix socket on which the same is served, without TLS; or None.
 
     Yields:
         The port that is really listened on.
@@ -49,11 +52,16 @@ async def serve(
     try:
         connections = Connections(runner.server, most)  # type: ignore[arg-type]  # None before setup
         async with connections.watched():
-            listening = await _listen(connections, host, port, tls)
+            listening = [await _listen(connections, host, port, tls)]
             try:
-                yield int(listening.sockets[0].getsockname()[1])
+                bound = int(listening[0].sockets[0].getsockname()[1])
+                if local is not None:
+                    loop = asyncio.get_running_loop()
+                    listening.append(await loop.create_unix_server(connections, sock=local.socket))
+                yield bound
             finally:
-                listening.close()
+                for server in listening:
+                    server.close()
     finally:
         await runner.cleanup()
 

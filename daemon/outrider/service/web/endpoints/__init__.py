@@ -14,6 +14,7 @@ from outrider.service.web.endpoint import Endpoint
 NAMES: Final = (
     "page",
     "page_part",
+    "sign_in",
     "metrics",
     "healthz",
     "readyz",

@@ -119,7 +119,8 @@ async def handle(call: Call[NoQuery]) -> Answer | web.Response:
         return json_response({"error": str(error), "candidates": error.candidates}, 300)
     if answer is None:
         raise NotFoundError(f"no job {job!r} is known here")
-    return answer
+    history = call.view.core.merger.normaliser.known_by(answer["job"])
+    return call.names.in_explanation(answer, "" if history is None else history.spec.user)
 
 
 ENDPOINT = Endpoint(

@@ -111,7 +111,8 @@ async def handle(call: Call[JobsQuery]) -> Answer:
     """Answer from memory."""
     query = call.query
     state = None if query.state is UNSET else query.state
-    return jobs(call.view.core, query.limit, state, -1 if query.after is UNSET else query.after)
+    after = -1 if query.after is UNSET else query.after
+    return call.names.in_jobs(jobs(call.view.core, query.limit, state, after))
 
 
 ENDPOINT = Endpoint(

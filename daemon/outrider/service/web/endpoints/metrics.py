@@ -15,7 +15,8 @@ async def handle(call: Call[NoQuery]) -> web.Response:
     """
     accept = ",".join(call.request.headers.getall("Accept", ()))
     async with call.view.scraping:
-        body, content_type = await asyncio.to_thread(expose, call.view.metrics(), accept)
+        shown = call.names.in_metrics(call.view.metrics())
+        body, content_type = await asyncio.to_thread(expose, shown, accept)
     answer = response(body, content_type)
     answer.headers["Vary"] = "Accept"
     return answer

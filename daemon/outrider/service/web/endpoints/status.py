@@ -4,6 +4,7 @@ from typing import Any
 
 from outrider.service.daemon_view import DaemonView
 from outrider.service.views.status import status
+from outrider.service.web.access import ACCESS
 from outrider.service.web.endpoint import Answer, Call, Endpoint, NoQuery
 from outrider.service.web.shapes.status import Status
 
@@ -25,7 +26,13 @@ def whole_status(view: DaemonView) -> dict[str, Any]:
 
 async def handle(call: Call[NoQuery]) -> Answer:
     """Answer from memory."""
-    return whole_status(call.view)
+    names = call.names
+    told = {
+        "users": "names" if names.shown else "pseudonyms",
+        "users_hint": "" if names.shown else call.request.app[ACCESS].how_to_see_names,
+        "sign_in": not names.shown and call.request.app[ACCESS].wants_token,
+    }
+    return {**names.in_status(whole_status(call.view)), **told}
 
 
 ENDPOINT = Endpoint(

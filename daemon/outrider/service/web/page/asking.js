@@ -18,7 +18,9 @@ export class Question {
   /** The JSON answer of a path. Throws NoAnswer: refused, gone, too slow or given up. */
   async ask(path) {
     const signal = AbortSignal.any([this.#controller.signal, AbortSignal.timeout(PATIENCE_MS)]);
-    const response = await fetch(path, { signal, cache: "no-store" }).catch((error) => {
+    // without a name and password that stand in the page's own address: fetch refuses those
+    const url = new URL(path, location.origin + location.pathname);
+    const response = await fetch(url, { signal, cache: "no-store" }).catch((error) => {
       throw new NoAnswer("connection lost", { cause: error });
     });
     const answer = await response.json().catch(() => null);

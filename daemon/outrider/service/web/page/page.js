@@ -18,6 +18,7 @@ import { drawAdapters, drawLearned, drawLedger, drawPolicies } from "./deciding.
 import { drawCalibration } from "./calibration.js";
 import { NoAnswer, Question } from "./asking.js";
 import { showExamples } from "./explain.js";
+import { drawUsers } from "./users.js";
 
 const POLL_MS = 2000;
 const EXAMPLES_EVERY = 5; // polls
@@ -38,6 +39,7 @@ function draw(s) {
     drawCalibration,
     drawAdapters,
     drawLedger,
+    drawUsers,
   ])
     section(s);
   at("content").classList.remove("empty");

@@ -257,3 +257,11 @@ class Status(Struct):
     notes: list[str]
     timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
     mqtt: Annotated[Publishing | None, Meta(description="Null: nothing is published.")] = None
+    users: Annotated[
+        Literal["names", "pseudonyms"],
+        Meta(description="How this client is shown users: by their names, or by pseudonyms."),
+    ] = "pseudonyms"
+    users_hint: Annotated[str, Meta(description="How to be shown names; empty: they are.")] = ""
+    sign_in: Annotated[
+        bool, Meta(description="True: GET /sign-in asks for the token that shows names.")
+    ] = False

@@ -1,0 +1,59 @@
+"""``outrider token``: the token that lets clients in, or shows them users' names."""
+
+from pathlib import Path
+
+import click
+
+from outrider.cli.options import config_option, file_path
+
+
+@click.command("token", short_help="Make the token that shows users' names, or lets clients in.")
+@config_option
+@click.option(
+    "--file", "file", type=file_path(dir_okay=False), metavar="FILE",
+    help="Where to keep it. [default: token_file of --config, else `token` beside the journal]",
+)  # fmt: skip
+@click.option("--new", is_flag=True, help="Replace the token that is there.")
+def command(config: Path | None, file: Path | None, new: bool) -> None:
+    """Make the token that shows users' names, or lets clients in.
+
+    Use it where the page is looked at over TCP: on loopback everybody on this host may look, and
+    users have pseudonyms. Who sends the token sees their names. Where the configuration has a
+    token_file, nobody may look without the token. Over the daemon's Unix socket none is needed.
+
+    It writes a random token into a file that its owner alone can read (mode 0600) and says what it
+    did; it never prints the token. One that is there stays, unless --new is given. The daemon
+    reads it when it starts and when it is told to read its configuration again (SIGHUP).
+
+    Example:
+      outrider token --config /etc/outrider/outrider.toml
+
+    Made by root in a state directory, the file is given to the owner of that directory.
+    """
+    from outrider.cli.configuration import journal_path, load
+    from outrider.cli.token_files import make_token
+    from outrider.model.credentials import is_credential
+    from outrider.model.errors import ConfigurationError
+    from outrider.service.recording import TOKEN_NAME
+
+    loaded = None if config is None else load(config)
+    beside = journal_path(loaded).with_name(TOKEN_NAME)
+    lets_in = False
+    if file is None and loaded is not None and loaded.config.token_file is not None:
+        if is_credential(loaded.config.token_file):
+            raise ConfigurationError(
+                f'{loaded.source}: "token_file" = "{loaded.config.token_file}" is what systemd '
+                "hands over; --file names the file that LoadCredential= reads"
+            )
+        file, lets_in = Path(loaded.config.token_file), True
+    path = beside if file is None else file
+    click.echo(make_token(path, replace=new))
+    if lets_in:
+        click.echo("Nobody may look without it (token_file).")
+    elif path == beside:
+        click.echo("Who sends it is shown users' names; others are shown pseudonyms.")
+    click.echo(
+        "The daemon reads it when it starts or reloads (systemctl reload outrider, or SIGHUP).\n"
+        "A browser asks for it at /sign-in: any user name, the token as password. A command takes "
+        f"--token-file {path}"
+    )

@@ -1,0 +1,102 @@
+"""How users are shown: by their names to whoever may see these, by pseudonyms to everybody else."""
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Final, TypeVar
+
+from outrider.service.metrics.series import LabelValues
+from outrider.service.metrics.store import Snapshot
+from outrider.service.personal_vos import PersonalVos
+from outrider.service.pseudonyms import Pseudonyms, is_pseudonym
+
+V = TypeVar("V")
+
+_VO: Final = "vo"
+
+
+class UserNames:
+    """How one client is shown users.
+
+    Args:
+        pseudonyms: makes them.
+        personal: the VOs with a user in their names.
+        shown: by their names.
+    """
+
+    def __init__(self, pseudonyms: Pseudonyms, personal: PersonalVos, shown: bool) -> None:
+        self._pseudonyms = pseudonyms
+        self._personal = personal
+        self.shown = shown
+
+    def user(self, name: str) -> str:
+        """A user."""
+        if self.shown or not name or is_pseudonym(name):
+            return name
+        return self._pseudonyms.of(name)
+
+    def vo(self, vo: str) -> str:
+        """A VO, which may have a user's name in it."""
+        if self.shown:
+            return vo
+        user = self._personal.users.get(vo)
+        if user is not None:
+            return self._pseudonyms.in_vo(vo, user)
+        return self.user(vo) if self._personal.is_full else vo
+
+    # -- whole answers --------------------------------------------------------------------------
+
+    def in_jobs(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A page of jobs."""
+        if self.shown:
+            return answer
+        rows = [{**r, "user": self.user(r["user"]), "vo": self.vo(r["vo"])} for r in answer["jobs"]]
+        return {**answer, "jobs": rows}
+
+    def in_status(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The status: waits and shares by VO."""
+        if not self._has_hidden_vos:
+            return answer
+        waits, fairness = answer["wait_s"], answer["fairness"]
+        hidden = {name: self._by_vo(fairness[name]) for name in ("share", "target")}
+        return {
+            **answer,
+            "wait_s": {**waits, "by_vo": self._by_vo(waits["by_vo"])},
+            "fairness": {**fairness, **hidden},
+        }
+
+    def in_metrics(self, snapshot: Snapshot) -> Snapshot:
+        """The labels of metrics."""
+        if not self._has_hidden_vos:
+            return snapshot
+        numbers, observations = dict(snapshot.numbers), dict(snapshot.observations)
+        for metric in snapshot.metrics:
+            if _VO not in metric.labels:
+                continue
+            at = list(metric.labels).index(_VO)
+            if metric.name in numbers:
+                numbers[metric.name] = self._labelled(numbers[metric.name], at)
+            if metric.name in observations:
+                observations[metric.name] = self._labelled(observations[metric.name], at)
+        return snapshot._replace(numbers=numbers, observations=observations)
+
+    def in_explanation(self, answer: Mapping[str, Any], user: str) -> Mapping[str, Any]:
+        """What policies say of a job, in words of their own that may name its user."""
+        if self.shown or not user:
+            return answer
+        word = re.compile(rf"(?<![\w.-]){re.escape(user)}(?![\w-])")
+        policies = [
+            {**policy, "explanation": word.sub(self.user(user), policy["explanation"])}
+            for policy in answer["policies"]
+        ]
+        return {**answer, "policies": policies}
+
+    @cached_property
+    def _has_hidden_vos(self) -> bool:
+        return not self.shown and bool(self._personal.users)
+
+    def _labelled(self, values: Mapping[LabelValues, V], at: int) -> dict[LabelValues, V]:
+        return {(*k[:at], self.vo(k[at]), *k[at + 1 :]): value for k, value in values.items()}
+
+    def _by_vo(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {self.vo(vo): value for vo, value in values.items()}

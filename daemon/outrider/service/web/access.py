@@ -1,0 +1,165 @@
+"""Who may look, and who sees users' names: decided for every request, before anything else."""
+
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import structlog
+from aiohttp import web
+
+from outrider.model.credentials import file_of
+from outrider.model.errors import ConfigurationError
+from outrider.service.config.declarations import Config, listen_address
+from outrider.service.recording import TOKEN_NAME
+from outrider.service.web.auth import is_allowed, read_token
+from outrider.service.web.hosts import Hosts
+from outrider.service.web.peer_credentials import may_enter, peer_of
+
+MISDIRECTED: Final = 421
+
+log = structlog.get_logger()
+
+
+class Refused(NamedTuple):
+    """Why somebody may not look."""
+
+    status: int
+    why: str
+
+
+class Allowed(NamedTuple):
+    """Somebody may look.
+
+    Attributes:
+        sees_names: users are shown by their names; else by pseudonyms.
+    """
+
+    sees_names: bool
+
+
+class Access:
+    """The rules in force. A reload changes them in place.
+
+    Args:
+        token: who comes over TCP must send it; None: nobody must.
+        names_token: who sends it sees names; None: there is none.
+        show_users: as the setting of that name.
+        hosts: the names under which the daemon may be asked.
+
+    Attributes:
+        gid: the group that the Unix socket is for, or None.
+    """
+
+    def __init__(
+        self,
+        token: str | None = None,
+        names_token: str | None = None,
+        show_users: str = "authorised",
+        hosts: Hosts | None = None,
+    ) -> None:
+        self._token = token
+        self._names_token = names_token
+        self._show_users = show_users
+        self._hosts = Hosts() if hosts is None else hosts
+        self.gid: int | None = None
+
+    @classmethod
+    def configured(cls, config: Config, state_folder: Path) -> "Access":
+        """The rules of a configuration.
+
+        Raises:
+            ConfigurationError: a token cannot be read, or is none.
+        """
+        host, _ = listen_address(config)
+        token = None if config.token_file is None else read_token(file_of(config.token_file))
+        names_token = None if token is not None else _token_beside(state_folder / TOKEN_NAME)
+        return cls(token, names_token, config.show_users, Hosts(host, config.host_names))
+
+    def follow(self, other: "Access") -> None:
+        """From now on the rules of another hold; the group of the socket stays."""
+        gid = self.gid
+        vars(self).update(vars(other))
+        self.gid = gid
+
+    @property
+    def wants_token(self) -> bool:
+        """Whether a client that sends the token is shown users by their names, and no other."""
+        has_token = self._token is not None or self._names_token is not None
+        return has_token and self._show_users == "authorised"
+
+    @property
+    def how_to_see_names(self) -> str:
+        """What a client does that is shown pseudonyms and wants names."""
+        if self._show_users == "nobody":
+            return "nobody is shown users' names here (show_users)"
+        if self.wants_token:
+            return "users' names are shown to who sends the token: sign in"
+        return (
+            "users' names are shown over the daemon's Unix socket, also through ssh -L, and to who "
+            "sends the token that `outrider token` makes (show_users)"
+        )
+
+    def misdirected(self, request: web.Request) -> Refused | None:
+        """Refuses whoever asks under a name that is not ours; one that names nobody is no page."""
+        hosts: Sequence[str] = request.headers.getall("Host", ())
+        if len(hosts) < 2 and all(map(self._hosts.is_ours, hosts)):
+            return None
+        return Refused(
+            MISDIRECTED,
+            f"{', '.join(hosts)!r} is no name of this daemon; right would be localhost, the "
+            "address it listens on, or a name in its setting host_names",
+        )
+
+    def judge(self, request: web.Request) -> Allowed | Refused:
+        """Whether a client may look, and what it sees."""
+        local = _unix_socket_of(request)
+        if local is not None:
+            return self._judge_peer(local)
+        sent = request.headers.get("Authorization", "")
+        if self._token is not None:
+            if not is_allowed(sent, self._token):
+                return Refused(401, "a token is needed: send it as Authorization: Bearer TOKEN")
+            return self._allowed(authorised=True)
+        if self._names_token is None or not sent:
+            return self._allowed(authorised=False)
+        if not is_allowed(sent, self._names_token):
+            return Refused(401, "this is not the token; without any, users are shown by pseudonyms")
+        return self._allowed(authorised=True)
+
+    def _judge_peer(self, local: socket.socket) -> Allowed | Refused:
+        try:
+            peer = peer_of(local)
+        except OSError as error:
+            return Refused(403, f"the system does not say who you are: {error.strerror}")
+        if not may_enter(peer, self.gid):
+            return Refused(
+                403, f"user {peer.uid} is neither root nor the daemon's own, nor in its group"
+            )
+        return self._allowed(authorised=True)
+
+    def _allowed(self, *, authorised: bool) -> Allowed:
+        return Allowed(
+            self._show_users == "everybody" or (self._show_users == "authorised" and authorised)
+        )
+
+
+def _token_beside(path: Path) -> str | None:
+    """The token in the state directory; one that cannot be read shows nobody's name."""
+    try:
+        return read_token(path) if path.exists() else None
+    except (ConfigurationError, OSError) as error:
+        log.warning("ignore_token", reason=str(error), hint="`outrider token --new` makes another")
+        return None
+
+
+def _unix_socket_of(request: web.Request) -> socket.socket | None:
+    transport = request.transport
+    found: socket.socket | None = None
+    if transport is not None:
+        found = transport.get_extra_info("socket")
+    return found if found is not None and found.family == socket.AF_UNIX else None
+
+
+ACCESS: Final = web.AppKey("ACCESS", Access)
+"""Where an application keeps the rules."""

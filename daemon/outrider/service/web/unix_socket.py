@@ -1,0 +1,124 @@
+"""The Unix socket beside the port: for root, the daemon's own user, and one group."""
+
+import contextlib
+import errno
+import grp
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import structlog
+
+from outrider.model.errors import ConfigurationError
+
+_FOR_GROUP: Final = 0o660
+_FOR_US: Final = 0o600
+_BACKLOG: Final = 100
+_LONGEST_PATH: Final = 107
+"""Bytes that the kernel's address of a Unix socket has room for."""
+
+log = structlog.get_logger()
+
+
+class Listening(NamedTuple):
+    """A socket that clients can connect to.
+
+    Attributes:
+        socket: bound and listening.
+        gid: the group whose members may enter; None: root and our own user alone.
+    """
+
+    socket: socket.socket
+    gid: int | None
+
+
+@contextmanager
+def listening_at(path: Path, group: str) -> Iterator[Listening]:
+    """Listen at a path as long as the context is open, mode 0660 for the group.
+
+    Where there is no such group, or we may not give a file to it, the mode is 0600. A socket that
+    a killed daemon left behind is replaced; one at which somebody listens is not, and no other
+    file either.
+
+    Raises:
+        ConfigurationError: it cannot be made there; the message names the path and the cause.
+    """
+    _make_room(path)
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        try:
+            before = os.umask(0o177)  # nobody else may connect before it has its group
+            try:
+                server.bind(str(path))
+            finally:
+                os.umask(before)
+            made = path.lstat()
+            gid = _give_to_group(path, made.st_gid, group)
+            path.chmod(_FOR_US if gid is None else _FOR_GROUP)
+            server.listen(_BACKLOG)
+            log.info("open_socket", path=str(path), group=None if gid is None else group)
+        except OSError as error:
+            raise _cannot(path, error.strerror or str(error)) from error
+        server.setblocking(False)
+        try:
+            yield Listening(server, gid)
+        finally:
+            with contextlib.suppress(OSError):
+                if (path.lstat().st_dev, path.lstat().st_ino) == (made.st_dev, made.st_ino):
+                    path.unlink()
+    finally:
+        server.close()
+
+
+def _make_room(path: Path) -> None:
+    """Remove what a killed daemon left. Raises `ConfigurationError` where that is not all."""
+    if len(os.fsencode(path)) > _LONGEST_PATH:
+        raise _cannot(path, f"longer than {_LONGEST_PATH} bytes")
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _cannot(path, error.strerror or str(error)) from error
+    if not stat.S_ISSOCK(mode):
+        raise _cannot(path, "another file is there, which is no socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        refused = probe.connect_ex(str(path))
+    if refused != errno.ECONNREFUSED:
+        raise _cannot(path, "another process listens there")
+    try:
+        path.unlink()
+    except OSError as error:
+        raise _cannot(path, f"what a daemon left there cannot be removed: {error}") from error
+
+
+def _give_to_group(path: Path, owner_gid: int, group: str) -> int | None:
+    """Make a file the group's; None, with a word in the log, where that cannot be."""
+    try:
+        gid = grp.getgrnam(group).gr_gid
+    except KeyError:
+        log.info("close_socket_to_groups", path=str(path), reason=f"there is no group {group!r}")
+        return None
+    if gid == owner_gid:
+        return gid
+    try:
+        os.chown(path, -1, gid, follow_symlinks=False)
+    except OSError as error:
+        log.warning(
+            "close_socket_to_groups", path=str(path), reason=f"{group}: {error.strerror}",
+            hint="run the daemon with this group",
+        )  # fmt: skip
+        return None
+    return gid
+
+
+def _cannot(path: Path, why: str) -> ConfigurationError:
+    return ConfigurationError(
+        f'"socket" = "{path}": cannot listen there: {why}; right would be a path of its own in a '
+        "folder that the daemon may write"
+    )

@@ -1,0 +1,69 @@
+"""What another user of this host gets: a process of that user, which asks over a real socket."""
+
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+NOBODY = 65534
+OF_THE_GROUP = 54321
+"""The number of a group; the kernel asks for no name."""
+
+
+def need_root() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+
+
+@contextmanager
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may look into; those of pytest are closed."""
+    folder = Path(tempfile.mkdtemp(prefix="outrider-test-"))
+    try:
+        folder.chmod(0o755)
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def as_user(uid: int, groups: Sequence[int], ask: Callable[[], bytes]) -> bytes:
+    """What `ask` returns in a process of this user and these groups, the first the primary one."""
+    reads, writes = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(reads)
+            os.setgroups(list(groups))
+            os.setgid(groups[0])
+            os.setuid(uid)
+            try:
+                told = ask()
+            except OSError as error:
+                told = type(error).__name__.encode()
+            os.write(writes, told)
+        finally:
+            os._exit(0)
+    os.close(writes)
+    with os.fdopen(reads, "rb") as pipe:
+        told = pipe.read()
+    os.waitpid(child, 0)
+    return told
+
+
+def get(path: Path, asked: str = "/api/v1/jobs", host: str = "localhost") -> bytes:
+    """The whole answer, head and all, that comes over a Unix socket; at most 60,000 bytes."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(20.0)
+        client.connect(str(path))
+        client.sendall(
+            f"GET {asked} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
+        )
+        told = b""
+        while len(told) < 60_000 and (more := client.recv(60_000)):
+            told += more
+        return told

@@ -1,0 +1,109 @@
+"""A VO that is named for a user is shown by a pseudonym, too, also after a restart."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from outrider.model.events import CHANGED, SUBMITTED, NamedEvent
+from outrider.model.jobs import JobSpec
+from outrider.service.personal_vos import MOST_PERSONAL_VOS, PersonalVos
+from outrider.service.pseudonyms import Pseudonyms, is_named_for
+from outrider.service.user_names import UserNames
+from tests.service.running.small_site import SmallSite
+
+NAME = "carol.curie"
+SHOWN = ("/api/v1/status", "/api/v1/jobs", "/metrics", "/api/v1/explain/1.0", "/api/v1/decisions")
+
+
+def submitted() -> bytes:
+    about = {"Cluster": 1, "Proc": 0, "Subproc": 0, "EventTime": "2024-11-21T03:17:00.418Z"}
+    owner = {"Owner": NAME, "AccountingGroup": NAME}
+    records = [
+        {**about, "EventTypeNumber": 0, "SubmitHost": "<10.0.0.200:9618>"},
+        {**about, "EventTypeNumber": 28, "TriggerEventTypeNumber": 0, **owner},
+        {**about, "EventTypeNumber": 1, "ExecuteHost": "<10.0.0.7:9618>"},
+    ]
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def test_it_is_hidden_before_and_after_a_restart(tmp_path: Path) -> None:
+    site = SmallSite(tmp_path)
+    site.log.raw(submitted())
+    with site.daemon as daemon:
+        daemon.wait_until("started", lambda s: s["jobs"]["running"] == 1)
+        daemon.wait_until("recorded", lambda s: s["ledger"]["rows"] == s["ledger"]["last_seq"])
+        before = [daemon.text(path) for path in SHOWN]
+        daemon.kill()
+        daemon.start()
+        after = [daemon.text(path) for path in SHOWN]
+        assert daemon.stop() == 0
+    with site.daemon as daemon:  # from a snapshot: what came before it is not fed again
+        from_snapshot = [daemon.text(path) for path in SHOWN]
+    (vo,) = json.loads(before[0])["wait_s"]["by_vo"]
+    assert vo.startswith("u-")
+    for shown in (before, after, from_snapshot):
+        assert NAME not in "".join(shown)
+        assert f'vo="{vo}"' in shown[2]
+        assert vo in json.loads(shown[0])["wait_s"]["by_vo"]
+
+
+def test_it_is_not_kept_where_pseudonyms_are_asked_for(tmp_path: Path) -> None:
+    site = SmallSite(tmp_path, head="pseudonymise_users = true\n")
+    site.log.raw(submitted())
+    with site.daemon as daemon:
+        daemon.wait_until("started", lambda s: s["jobs"]["running"] == 1)
+        assert daemon.stop() == 0
+    for path in site.state.rglob("*"):
+        assert not path.is_file() or NAME.encode() not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize(
+    ("vo", "user", "named"),
+    [
+        ("ada", "ada", True), ("physics.ada", "ada", True), ("ada@site", "ada", True),
+        ("physics.ada.lovelace", "ada.lovelace", True), ("physics", "ada", False),
+        ("adamant", "ada", False), ("canada", "ada", False), ("all", "", False),
+    ],
+)  # fmt: skip
+def test_which_vos_are_named_for_a_user(vo: str, user: str, named: bool) -> None:
+    assert (bool(user) and is_named_for(vo, user)) is named
+    personal = PersonalVos()
+    event: NamedEvent = (0.0, SUBMITTED, "1.0", JobSpec(user=user, vo=vo))
+    assert personal.note([event], lambda name: None) is named
+    names = UserNames(Pseudonyms(b"key"), personal, shown=False)
+    assert (user in names.vo(vo) and bool(user)) is (user in vo and bool(user) and not named)
+
+
+def test_a_change_that_tells_only_half_is_joined_to_what_is_known() -> None:
+    class History:
+        spec = JobSpec(user="ada", vo="all")
+
+    personal = PersonalVos()
+    assert personal.note([(0.0, CHANGED, "1.0", {"vo": "ada"})], lambda name: History())
+    assert personal.users == {"ada": "ada"}
+
+
+def test_beyond_the_most_that_are_kept_every_vo_is_hidden() -> None:
+    personal = PersonalVos()
+    for n in range(MOST_PERSONAL_VOS + 1):
+        personal.note([(0.0, SUBMITTED, "1.0", JobSpec(user="a", vo=f"{n}.a"))], lambda name: None)
+    assert len(personal.users) == MOST_PERSONAL_VOS
+    names = UserNames(Pseudonyms(b"key"), personal, shown=False)
+    assert names.vo(f"{MOST_PERSONAL_VOS}.a").startswith("u-")
+    assert "physics" not in names.vo("physics")
+
+
+def test_what_a_policy_says_of_a_job_does_not_name_its_user() -> None:
+    names = UserNames(Pseudonyms(b"key"), PersonalVos(), shown=False)
+    told = "ada has 3 jobs; ada@site waits, adamant does not, canada neither; Ada? (ada)"
+    answer = names.in_explanation({"policies": [{"name": "p", "explanation": told}]}, "ada")
+    hidden = names.user("ada")
+    assert answer["policies"][0]["explanation"] == (
+        f"{hidden} has 3 jobs; {hidden}@site waits, adamant does not, canada neither; Ada? "
+        f"({hidden})"
+    )
+    assert names.user(hidden) == hidden, "a pseudonym is not hidden again"
+    open_names = UserNames(Pseudonyms(b"key"), PersonalVos(), shown=True)
+    assert open_names.in_explanation(answer, "ada") is answer
+    assert open_names.user("ada") == "ada"

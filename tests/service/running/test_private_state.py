@@ -1,0 +1,98 @@
+"""The state directory is closed to other users, whatever the umask and whoever made it."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from outrider.service.private_folder import make_private
+from tests.service.running.other_users import NOBODY, as_user, need_root
+from tests.service.running.small_site import SmallSite
+
+
+@pytest.fixture(autouse=True)
+def usual_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def modes(folder: Path) -> dict[str, str]:
+    """Of the folder and everything in it, as ls writes them."""
+    found = [folder, *folder.rglob("*")]
+    return {p.relative_to(folder).as_posix(): stat.filemode(p.stat().st_mode) for p in found}
+
+
+def check_closed(site: SmallSite) -> dict[str, str]:
+    found = modes(site.state)
+    for name, mode in found.items():
+        assert mode == ("drwx------" if mode.startswith("d") else "-rw-------"), (name, found)
+    return found
+
+
+def run_once(site: SmallSite) -> set[str]:
+    """Everything there was in the state directory, while the daemon ran and after it."""
+    site.log.run([1])
+    with site.daemon as daemon:
+        site.wait_until_applied()
+        seen = set(check_closed(site))
+        assert daemon.stop() == 0
+    return seen | set(check_closed(site))
+
+
+def test_a_daemon_with_the_usual_umask_keeps_its_state_to_itself(tmp_path: Path) -> None:
+    seen = run_once(SmallSite(tmp_path))
+    assert {"journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "lock"} <= seen
+    assert any(name.startswith("snapshots/snapshot-") for name in seen)
+
+
+def test_what_an_older_daemon_left_open_is_closed(tmp_path: Path) -> None:
+    site = SmallSite(tmp_path)
+    run_once(site)
+    for path in [site.state, *site.state.rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    run_once(site)
+
+
+def test_an_empty_folder_that_was_open_is_closed(tmp_path: Path) -> None:
+    site = SmallSite(tmp_path)
+    site.state.mkdir(mode=0o755)
+    run_once(site)
+
+
+def test_a_folder_that_others_use_too_stays_open_with_a_note(tmp_path: Path) -> None:
+    site = SmallSite(tmp_path)
+    site.state.mkdir(mode=0o755)
+    (site.state / "somebody-elses").write_text("keep out of this\n")
+    site.log.run([1])
+    with site.daemon as daemon:
+        site.wait_until_applied()
+        (note,) = [n for n in daemon.status()["notes"] if "not ours alone" in n]
+        assert "somebody-elses" in note
+    found = modes(site.state)
+    assert found.pop(".") == "drwxr-xr-x"
+    assert found.pop("somebody-elses") == "-rw-r--r--"
+    assert all("------" in mode for mode in found.values()), found
+
+
+def test_a_link_is_not_followed_to_somebody_elses_file(tmp_path: Path) -> None:
+    folder, other = tmp_path / "state", tmp_path / "other"
+    folder.mkdir(mode=0o755)
+    other.write_text("mine\n")
+    (folder / "token").symlink_to(other)
+    make_private(folder, {"token"})
+    assert stat.S_IMODE(other.stat().st_mode) == 0o644
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_what_is_not_ours_to_close_is_a_note(tmp_path: Path) -> None:
+    need_root()
+    folder = tmp_path / "state"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    for above in (tmp_path, *tmp_path.parents[:2]):
+        above.chmod(0o755)
+    told = as_user(NOBODY, [NOBODY], lambda: "\n".join(make_private(folder, ())).encode())
+    assert b"other users may be able to read it" in told

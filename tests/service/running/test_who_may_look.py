@@ -1,0 +1,294 @@
+"""A host with other users: who gets in over the socket and over the port, and who sees names."""
+
+import grp
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from outrider.cli.daemon import DaemonAddress
+from tests.cli.running import shell
+from tests.service.running.other_users import NOBODY, as_user, get, need_root, open_folder
+from tests.service.running.process import OUTRIDER
+from tests.service.running.small_site import SmallSite
+from tests.service.running.test_pseudonyms import NAMES, submitted_by
+
+GROUP = grp.getgrgid(os.getegid()).gr_name
+"""The socket's group in these tests: a group that this host has."""
+EVERYTHING = ("status", "jobs", "decisions", "explain/1.0", "machines", "utility")
+
+
+def site_with_users(folder: Path, path: Path, more: str = "") -> SmallSite:
+    """A site with two users, whose daemon has a socket."""
+    head = f'socket = "{path}"\nsocket_group = "{GROUP}"\n{more}'
+    site = SmallSite(folder, head=head)
+    for job, name in enumerate(NAMES, 1):
+        site.log.raw(submitted_by(job, name))
+    return site
+
+
+@pytest.fixture
+def path() -> Iterator[Path]:
+    """Where a daemon's socket is to be: a place that other users can reach."""
+    with open_folder() as folder:
+        yield folder / "outrider.sock"
+
+
+@pytest.fixture
+def site(tmp_path: Path, path: Path) -> Iterator[SmallSite]:
+    site = site_with_users(tmp_path, path)
+    with site.daemon as daemon:
+        daemon.wait_until("both known", lambda s: s["jobs"]["queued"] == 2)
+        yield site
+
+
+def status_of(answer: bytes) -> int:
+    return int(answer.split(maxsplit=2)[1])
+
+
+def over_port(url: str, asked: str, **headers: str) -> tuple[int, str]:
+    request = urllib.request.Request(url + asked, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_the_socket_is_for_its_group(site: SmallSite, path: Path) -> None:
+    found = path.stat()
+    assert stat.S_ISSOCK(found.st_mode)
+    assert stat.S_IMODE(found.st_mode) == 0o660
+    assert found.st_gid == os.getegid()
+    site.daemon.stop()
+    assert not path.exists(), "it goes with the daemon"
+
+
+def test_our_own_user_sees_names_over_the_socket(site: SmallSite, path: Path) -> None:
+    answer = get(path)
+    assert status_of(answer) == 200
+    assert {row["user"] for row in json.loads(answer.partition(b"\r\n\r\n")[2])["jobs"]} == {*NAMES}
+
+
+def test_the_kernel_keeps_other_users_out(site: SmallSite, path: Path) -> None:
+    need_root()
+    assert as_user(NOBODY, [NOBODY], lambda: get(path)) == b"PermissionError"
+
+
+def test_credentials_keep_other_users_out_where_the_mode_does_not(
+    site: SmallSite, path: Path
+) -> None:
+    need_root()
+    path.chmod(0o666)
+    answer = as_user(NOBODY, [NOBODY], lambda: get(path))
+    assert status_of(answer) == 403
+    assert b"user 65534 is neither root" in answer
+    assert not any(name.encode() in answer for name in NAMES)
+
+
+@pytest.mark.parametrize("groups", [[0], [NOBODY, 0]], ids=["primary", "supplementary"])
+def test_members_of_the_group_get_in(site: SmallSite, path: Path, groups: list[int]) -> None:
+    need_root()
+    answer = as_user(NOBODY, groups, lambda: get(path))
+    assert status_of(answer) == 200
+    assert NAMES[0].encode() in answer
+
+
+def test_another_page_gets_nothing_over_the_socket_either(site: SmallSite, path: Path) -> None:
+    assert status_of(get(path, host="evil.example")) == 421
+
+
+def test_names_are_shown_over_the_port_to_nobody_without_the_token(site: SmallSite) -> None:
+    url = site.daemon.url
+    for asked in [*(f"/api/v1/{part}" for part in EVERYTHING), "/metrics", "/"]:
+        status, text = over_port(url, asked)
+        assert status == 200, asked
+        for name in NAMES:
+            assert name not in text, asked
+    users = {row["user"] for row in json.loads(over_port(url, "/api/v1/jobs")[1])["jobs"]}
+    assert len(users) == 2
+    assert all(user.startswith("u-") for user in users)
+    assert all(name not in site.log_text() for name in NAMES)
+
+
+def test_the_page_says_how_to_see_names(site: SmallSite) -> None:
+    told = json.loads(over_port(site.daemon.url, "/api/v1/status")[1])
+    assert (told["users"], told["sign_in"]) == ("pseudonyms", False)
+    assert "outrider token" in told["users_hint"]
+
+
+def made_token(site: SmallSite) -> str:
+    done = shell("token", "--config", site.config)
+    assert done.code == 0, done
+    file = site.state / "token"
+    assert str(file) in done.out
+    assert "mode 0600" in done.out
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    token = file.read_text().strip()
+    assert token not in done.out
+    return token
+
+
+def test_the_token_shows_names_once_the_daemon_has_read_it(site: SmallSite) -> None:
+    url = site.daemon.url
+    token = made_token(site)
+    assert site.daemon.process is not None
+    site.daemon.process.send_signal(signal.SIGHUP)
+    site.daemon.wait_until("the token is known", lambda s: s["sign_in"])
+    bearer = {"Authorization": f"Bearer {token}"}
+    assert NAMES[0] in over_port(url, "/api/v1/jobs", **bearer)[1]
+    assert json.loads(over_port(url, "/api/v1/status", **bearer)[1])["users"] == "names"
+    status, text = over_port(url, "/api/v1/jobs")
+    assert (status, NAMES[0] in text) == (200, False), "who sends none may still look"
+    assert over_port(url, "/api/v1/jobs", Authorization="Bearer wrong-wrong-wrong")[0] == 401
+    assert over_port(url, "/sign-in")[0] == 401
+    assert over_port(url, "/sign-in", **bearer)[0] == 200, "it leads to the page"
+    again = shell("token", "--config", site.config)
+    assert "it stays" in again.out
+    assert (site.state / "token").read_text().strip() == token
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200), ("LOCALHOST.:9690", 200), ("127.0.0.1:1", 200), ("[::1]:9690", 200),
+        ("evil.example", 421), ("evil.example:9690", 421), ("127.0.0.1.evil.example", 421),
+        ("localhost.evil.example", 421), ("192.0.2.7", 421), ("[::1", 421), ("localhost:x", 421),
+        ("pool.example", 200),
+    ],
+)  # fmt: skip
+def test_the_name_that_is_asked_for_has_to_be_ours(
+    named: SmallSite, host: str, status: int
+) -> None:
+    for asked in ("/", "/api/v1/jobs", "/healthz", "/metrics"):
+        told, text = over_port(named.daemon.url, asked, Host=host)
+        assert told == status, asked
+        if status == 421:
+            assert "host_names" in text
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallSite]:
+    """A daemon with a name of its own beside the address."""
+    site = SmallSite(tmp_path_factory.mktemp("named"), head='host_names = ["pool.example"]\n')
+    with site.daemon:
+        yield site
+
+
+@pytest.mark.parametrize(
+    ("setting", "over_socket", "over_tcp"), [("everybody", True, True), ("nobody", False, False)]
+)
+def test_the_setting_says_who_sees_names(
+    tmp_path: Path, path: Path, setting: str, over_socket: bool, over_tcp: bool
+) -> None:
+    site = site_with_users(tmp_path, path, f'show_users = "{setting}"\n')
+    with site.daemon as daemon:
+        daemon.wait_until("both known", lambda s: s["jobs"]["queued"] == 2)
+        assert (NAMES[0].encode() in get(path)) is over_socket
+        assert (NAMES[0] in over_port(daemon.url, "/api/v1/jobs")[1]) is over_tcp
+
+
+def test_a_socket_that_a_killed_daemon_left_is_replaced(site: SmallSite, path: Path) -> None:
+    assert site.daemon.process is not None
+    site.daemon.process.kill()
+    site.daemon.process.wait()
+    assert path.exists()
+    site.daemon.start()
+    assert status_of(get(path, "/healthz")) == 200
+
+
+def refused(site: SmallSite) -> str:
+    done = subprocess.run(
+        [OUTRIDER, "run", "--config", site.config],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    return done.stderr.splitlines()[-1]
+
+
+def test_a_socket_or_file_of_somebody_else_is_left_alone(tmp_path: Path, path: Path) -> None:
+    site = site_with_users(tmp_path, path)
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(path))
+        other.listen()
+        assert "another process listens there" in refused(site)
+        path.unlink()
+    path.write_text("not yours\n")
+    assert "another file is there, which is no socket" in refused(site)
+    assert path.read_text() == "not yours\n"
+
+
+def test_without_the_group_the_socket_is_for_us_alone(tmp_path: Path, path: Path) -> None:
+    site = SmallSite(tmp_path, head=f'socket = "{path}"\nsocket_group = "no-such-group"\n')
+    with site.daemon:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert status_of(get(path, "/healthz")) == 200
+
+
+def test_commands_ask_the_socket_of_the_configuration(site: SmallSite, path: Path) -> None:
+    told: Any = shell("explain", "1.0", "--config", site.config, "--json").json()
+    assert told["source"] == "daemon"
+    assert shell("status", "--url", f"unix:{path}", "--json").json()["users"] == "names"
+    site.daemon.stop()
+    done = shell("status", "--url", f"unix:{path}")
+    assert (done.code, "there is no such socket" in done.err) == (3, True), done
+
+
+def test_a_command_of_another_user_asks_the_port_and_says_so(
+    tmp_path: Path, path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    need_root()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    site = site_with_users(tmp_path, path)
+    site.config.write_text(site.config.read_text().replace("127.0.0.1:0", f"127.0.0.1:{port}"))
+    address = DaemonAddress(f"http://127.0.0.1:{port}", socket=path)
+
+    def ask() -> bytes:
+        return str(address.ask("/api/v1/status")["users"]).encode()
+
+    with site.daemon:
+        assert as_user(NOBODY, [NOBODY], ask) == b"pseudonyms"
+        assert "the socket is not open to you" in capfd.readouterr().err
+        assert ask() == b"names"
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ('socket = "outrider.sock"\n', "right would be a whole path"),
+        ('host_names = ["https://x.example"]\n', "right would be a name alone"),
+        ('host_names = ["x.example:9690"]\n', "right would be a name alone"),
+        ('show_users = "all"\n', "show_users"),
+        (f'socket = "/tmp/{"x" * 120}"\n', "longer than 107 bytes"),
+    ],
+)
+def test_a_wrong_setting_is_refused(tmp_path: Path, setting: str, told: str) -> None:
+    assert told in refused(SmallSite(tmp_path, head=setting))
+
+
+def test_a_secret_comes_from_systemds_folder(tmp_path: Path) -> None:
+    (tmp_path / "http-token").write_text("0123456789abcdef0123456789abcdef\n")
+    head = 'token_file = "$CREDENTIALS_DIRECTORY/http-token"\n'
+    site = SmallSite(tmp_path, head=head, environ={"CREDENTIALS_DIRECTORY": str(tmp_path)})
+    with site.daemon as daemon:
+        assert over_port(daemon.url, "/api/v1/status")[0] == 401
+        bearer = {"Authorization": "Bearer 0123456789abcdef0123456789abcdef"}
+        assert over_port(daemon.url, "/api/v1/status", **bearer)[0] == 200
+    assert "$CREDENTIALS_DIRECTORY is not set" in refused(site)
+
+
+def test_systemds_folder_gets_the_socket(tmp_path: Path, path: Path) -> None:
+    site = SmallSite(tmp_path, environ={"RUNTIME_DIRECTORY": str(path.parent)})
+    with site.daemon:
+        assert status_of(get(path, "/healthz")) == 200
