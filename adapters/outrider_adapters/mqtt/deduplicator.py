@@ -96,6 +96,8 @@ class Heard:
             raise Refused("too_old", "dated more than a week ago; is its clock right?")
         known = self.meet(machine)
         topic = known.get(what)
+        if topic is not None and topic.newest_s > message.arrived_s + AHEAD_S:
+            topic = None  # our own clock was ahead when that came, and was put back
         if topic is None:
             topic = known[what] = _Topic()
         elif message.retained and (own_s is None or own_s <= topic.newest_s):
