@@ -8,10 +8,10 @@ import asyncio
 import logging
 import random
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -184,7 +184,46 @@ async def connected(
             client._disconnected.exception()  # was told by then; asyncio would log it once more
 
 
-def acknowledge_message(client: "aiomqtt.Client", message: "aiomqtt.Message") -> None:
+class ReceivedMessage(NamedTuple):
+    """A message as it came."""
+
+    topic: str
+    payload: bytes
+    retained: bool
+    mid: int
+    qos: int
+
+
+async def receive_messages(
+    client: "aiomqtt.Client", keep: Callable[[ReceivedMessage], None]
+) -> None:
+    """Hand each message to `keep` at the moment it comes, until the connection is lost.
+
+    The queue of the client, which has no bound and is emptied more slowly than it is filled, is
+    passed by. `keep` must neither wait nor raise.
+
+    Raises:
+        aiomqtt.MqttError: the connection is lost.
+    """
+    import aiomqtt
+
+    def on_message(paho: Any, data: Any, message: Any) -> None:
+        keep(
+            ReceivedMessage(
+                message.topic, message.payload, message.retain, message.mid, message.qos
+            )
+        )
+
+    while not client._queue.empty():  # what a broker sent before it answered
+        early = client._queue.get_nowait()
+        payload = early.payload if isinstance(early.payload, bytes) else b""
+        keep(ReceivedMessage(early.topic.value, payload, early.retain, early.mid, early.qos))
+    client._client.on_message = on_message
+    await asyncio.wait({client._disconnected})
+    raise aiomqtt.MqttError("the connection was lost")
+
+
+def acknowledge_message(client: "aiomqtt.Client", message: ReceivedMessage) -> None:
     """Tell the broker that it may forget a message (one of QoS 0 it has forgotten already).
 
     For connections made with ``acknowledge=False``. If the connection is lost meanwhile, the

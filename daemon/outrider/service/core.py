@@ -142,7 +142,7 @@ class Core:
             limits: events of other times are set aside; None: all times are believed.
         """
         source = self.sources[label]
-        source.note_batch(batch.age_s, batch.note, self.config.stale_after_s)
+        source.note_batch(batch.age_s, batch.note, self.config.stale_after_s, batch.problem)
         source.rejected.update(batch.rejected)
         source.ignored.update(batch.ignored)
         events: Sequence[NamedEvent] = batch.events
