@@ -98,7 +98,9 @@ def test_snapshots_on_both_sides_of_a_leap_stay_for_a_week(tmp_path: Path) -> No
     for n in range(20):
         store.save(3 + n, {"n": 3 + n}, 3_650 * DAY_S + 300.0 * n)
     assert [read_snapshot(path).seq for path in store.paths()] == [2, 3, 20, 21, 22]
-    assert [(b.name[-6:], a.name[-6:]) for b, a in store.leaps()] == [("02.bin", "03.bin")]
+    assert [(leap.before.name[-6:], leap.after.name[-6:]) for leap in store.leaps()] == [
+        ("02.bin", "03.bin")
+    ]
     assert store.dated_until(300.0)
     assert not store.dated_until(299.0)
     store.save(30, {}, 3_658 * DAY_S)  # that stood for a week: it was right

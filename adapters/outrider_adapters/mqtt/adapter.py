@@ -18,6 +18,7 @@ from outrider.api import (
     acknowledge_message,
     backoff,
     connected,
+    probe_topic,
     receive_messages,
 )
 from outrider_adapters.mqtt.deduplicator import LATENESS_S, Message
@@ -47,6 +48,7 @@ REPLACED: Final = "replaced_by_newer"
 DROPS_LOGGED_EVERY_S: Final = 60.0
 
 _REFUSED_CODE: Final = 128
+_PROBE_NAME: Final = "outrider-doctor"
 
 log = structlog.get_logger()
 
@@ -122,6 +124,27 @@ class MqttAdapter(Adapter):
             listener.cancel()
             await asyncio.wait({listener})
             self._arrived.clear()
+
+    def diagnose(self) -> list[tuple[str, str, str, str]]:
+        """For ``outrider doctor``: whether what is published to our topics reaches us.
+
+        Tried with an empty message, which means nothing, where we may publish there at all.
+        """
+        topic = f"{self._settings.base}/state/{_PROBE_NAME}"
+        who = self._settings.username or "clients without a name"
+        try:
+            probe = asyncio.run(probe_topic(self._settings, f"{self.label}-doctor", topic))
+        except PeerError as error:
+            return [("broker", "fail", str(error), "start the broker, or mend the settings")]
+        if probe.comes_back:
+            return [("reading", "ok", f"what is published below {self._settings.base}/ comes", "")]
+        if probe.may_write:
+            found = f"the broker takes a message to {topic} and does not pass it on to {who}"
+            right = f"topic read {self._settings.base}/#"
+            remedy = f"let {who} read there; in Mosquitto's acl_file: {right}"
+            return [("reading", "fail", found, remedy)]
+        found = f"not tried: {who} may not publish below {self._settings.base}/, which is right"
+        return [("reading", "ok", found, "")]
 
     # -- the connection -----------------------------------------------------------------------
 

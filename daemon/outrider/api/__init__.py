@@ -14,6 +14,7 @@ from outrider.api.broker import (
     connected,
     receive_messages,
 )
+from outrider.api.broker_probe import probe_topic
 from outrider.api.capabilities import (
     Decides,
     Groups,
@@ -122,5 +123,6 @@ __all__ = [
     "events",
     "log_name_of",
     "nearest",
+    "probe_topic",
     "receive_messages",
 ]

@@ -132,6 +132,7 @@ async def connected(
     will: "aiomqtt.Will | None" = None,
     clean_session: bool = True,
     acknowledge: bool = True,
+    speaks_5: bool = False,
 ) -> "AsyncIterator[aiomqtt.Client]":
     """A connection to the broker, until the context is left.
 
@@ -144,6 +145,7 @@ async def connected(
         will: what the broker publishes for us if we vanish.
         clean_session: False keeps subscriptions and messages of QoS 1 for the next connection of
             the same identifier.
+        speaks_5: MQTT 5 instead of 3.1.1, which not every broker knows.
         acknowledge: False leaves messages of QoS 1 unacknowledged until `acknowledge_message`.
 
     Raises:
@@ -162,7 +164,8 @@ async def connected(
         password=password,
         identifier=f"{settings.client_id}-{identifier}",
         will=will,
-        clean_session=clean_session,
+        protocol=aiomqtt.ProtocolVersion.V5 if speaks_5 else None,
+        clean_session=None if speaks_5 else clean_session,
         keepalive=settings.keepalive_s,
         timeout=_ANSWER_WITHIN_S,
         tls_context=context,

@@ -31,6 +31,19 @@ class Snapshot(NamedTuple):
     state: Any
 
 
+class Leap(NamedTuple):
+    """The clock leapt ahead between two snapshots, by their dates.
+
+    Attributes:
+        before, after: the files.
+        before_s: date of the first, Unix seconds.
+    """
+
+    before: Path
+    after: Path
+    before_s: float
+
+
 class SnapshotStore:
     """A folder of snapshots; each is written to a temporary file and renamed, so none is partial.
 
@@ -121,26 +134,31 @@ class SnapshotStore:
         """Sequence number of the oldest kept snapshot; 0 without one (`Journal.prune`)."""
         return min((_seq_of(path) for path in self.paths()), default=0)
 
-    def leaps(self) -> list[tuple[Path, Path]]:
-        """Snapshots between which the clock leapt ahead, by their dates: before it, and after it.
-
-        The last few of them within a week before the newest snapshot.
-        """
-        dated = [(path, path.stat().st_mtime) for path in self.paths()]
+    def leaps(self) -> list[Leap]:
+        """The last few leaps of the clock within a week before the newest snapshot."""
+        dated = self._dated()
         return [
-            (before, after)
+            Leap(before, after, before_s)
             for (before, before_s), (after, after_s) in pairwise(dated)
             if after_s - before_s > self.leap_s and 0.0 <= dated[-1][1] - after_s < LEAP_KEPT_S
         ][-_LEAPS_KEPT:]
 
     def dated_until(self, time_s: float) -> bool:
         """Whether there is a snapshot that was written at a time or before."""
-        return any(path.stat().st_mtime <= time_s for path in self.paths())
+        return any(at_s <= time_s for _, at_s in self._dated())
+
+    def _dated(self) -> list[tuple[Path, float]]:
+        """The snapshot files with their dates, oldest first."""
+        dated = []
+        for path in self.paths():
+            with suppress(FileNotFoundError):  # another thread removes those beyond `keep`
+                dated.append((path, path.stat().st_mtime))
+        return dated
 
     def _remove_surplus(self, newest: Path) -> None:
         paths = self.paths()
         place = paths.index(newest)
-        beside_leaps = {path for leap in self.leaps() for path in leap}
+        beside_leaps = {path for leap in self.leaps() for path in (leap.before, leap.after)}
         surplus = [p for p in paths[: max(0, place + 1 - self.keep)] if p not in beside_leaps]
         for path in surplus + paths[place + 1 :]:
             path.unlink(missing_ok=True)

@@ -43,7 +43,7 @@ async def prune(state: DaemonState) -> None:
     leaps = state.recording.snapshots.leaps()
     latest_s = LAST_S if clock is None else clock.limits(now_s).latest_s
     if clock is not None and leaps:
-        now_s = min(now_s, leaps[0][0].stat().st_mtime)
+        now_s = min(now_s, leaps[0].before_s)
     before_s = now_s - state.loaded.config.retention_days * _DAY_S
     await state.recording.prune(before_s, latest_s)
 

@@ -15,6 +15,7 @@ from outrider.service.daemon_state import DaemonState
 from outrider.service.restart import bring_up
 
 _AGAIN_AFTER_S: Final = 60.0
+_STANDS_STILL: Final = " and stands still until the clock gets there; set the clock, if it is wrong"
 
 log = structlog.get_logger()
 
@@ -80,7 +81,9 @@ class Rebuilder:
         state, old = self._state, self._state.core
         latest_s = None if state.site_clock is None else state.site_clock.latest_site_s()
         if latest_s is None or old.merger.now <= latest_s:
-            self._waits_for_clock = False
+            if self._waits_for_clock:
+                self._waits_for_clock = False
+                state.view.notes = [n for n in state.view.notes if not n.endswith(_STANDS_STILL)]
             return False
         if self._waits_for_clock or old.engine.silent:
             return False
@@ -99,8 +102,7 @@ class Rebuilder:
             log.exception("keep_site_time")
         if core is None or core.merger.now > latest_s:
             state.view.add_note(
-                f"the site's time is {ahead_s / 3600:.0f} h ahead of this host's clock and stands "
-                "still until the clock gets there; set the clock, if it is wrong"
+                f"the site's time is {ahead_s / 3600:.0f} h ahead of this host's clock{_STANDS_STILL}"
             )
             return False
         notes.insert(0, f"the clock was put back by {ahead_s / 3600:.0f} h, and the state with it")

@@ -127,4 +127,5 @@ def test_a_clock_put_back_wrongly_loses_nothing(tmp_path: Path) -> None:
         clock.put(0.0)
         status = daemon.wait_until("all", lambda s: s["jobs"]["completed"] == 4)
         assert status["set_aside"]["implausible_time"] == 0
+        assert not [note for note in status["notes"] if "stands still" in note]
         assert daemon.stop() == 0
