@@ -101,9 +101,8 @@ class Rebuilder:
         except Exception:  # the daemon goes on with the state it has
             log.exception("keep_site_time")
         if core is None or core.merger.now > latest_s:
-            state.view.add_note(
-                f"the site's time is {ahead_s / 3600:.0f} h ahead of this host's clock{_STANDS_STILL}"
-            )
+            ahead = f"the site's time is {ahead_s / 3600:.0f} h ahead of this host's clock"
+            state.view.add_note(ahead + _STANDS_STILL)
             return False
         notes.insert(0, f"the clock was put back by {ahead_s / 3600:.0f} h, and the state with it")
         await self._replace(core, notes)
