@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from outrider.ledger import SnapshotStore
-from outrider.ledger.snapshots import FORMAT_VERSION
+from outrider.ledger.snapshots import FORMAT_VERSION, read_snapshot
 from outrider.model.errors import LedgerError
 
 STATE = {"jobs": [1, 2.5, None, float("inf")], "policy": {"arms": {"lab": -0.0}}, "raw": b"\x00"}
@@ -86,3 +86,41 @@ def test_a_state_that_cannot_be_saved_says_so_and_changes_nothing(store: Snapsho
     with pytest.raises(LedgerError, match=r"the state cannot be saved: .*object"):
         store.save(40, {"bad": object()})
     assert store.load_latest() == (30, STATE | {"seq": 30})
+
+
+DAY_S = 86_400.0
+
+
+def test_snapshots_on_both_sides_of_a_leap_stay_for_a_week(tmp_path: Path) -> None:
+    store = SnapshotStore(tmp_path)
+    store.save(1, {"n": 1}, 0.0)
+    store.save(2, {"n": 2}, 300.0)
+    for n in range(20):
+        store.save(3 + n, {"n": 3 + n}, 3_650 * DAY_S + 300.0 * n)
+    assert [read_snapshot(path).seq for path in store.paths()] == [2, 3, 20, 21, 22]
+    assert [(leap.before.name[-6:], leap.after.name[-6:]) for leap in store.leaps()] == [
+        ("02.bin", "03.bin")
+    ]
+    assert store.dated_until(300.0)
+    assert not store.dated_until(299.0)
+    store.save(30, {}, 3_658 * DAY_S)  # that stood for a week: it was right
+    assert [read_snapshot(path).seq for path in store.paths()] == [21, 22, 30]
+
+
+def test_many_leaps_do_not_fill_the_disk(tmp_path: Path) -> None:
+    store = SnapshotStore(tmp_path)
+    for n in range(50):
+        store.save(n, {}, n * 8_000.0)
+    assert len(store.paths()) <= 6
+
+
+def test_a_state_that_is_not_right_is_passed_over_if_there_is_another(tmp_path: Path) -> None:
+    store = SnapshotStore(tmp_path)
+    for n in (1, 2, 3):
+        store.save(n, n)
+    right = store.load_latest(is_right=lambda state: state < 2)
+    assert right is not None
+    assert right.seq == 1
+    newest = store.load_latest(is_right=lambda state: state < 0)
+    assert newest is not None
+    assert newest.seq == 3

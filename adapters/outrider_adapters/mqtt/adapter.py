@@ -4,22 +4,27 @@ import asyncio
 import contextlib
 import random
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+
+import structlog
 
 from outrider.api import (
     Adapter,
     AdapterSettings,
     Batch,
     PeerError,
+    ReceivedMessage,
     acknowledge_message,
     backoff,
     connected,
+    probe_topic,
+    receive_messages,
 )
 from outrider_adapters.mqtt.deduplicator import LATENESS_S, Message
 from outrider_adapters.mqtt.event_mapping import Meaning
 from outrider_adapters.mqtt.settings import MqttSettings
+from outrider_adapters.mqtt.waiting import Arrival, WaitingMessages
 
 if TYPE_CHECKING:
     import aiomqtt
@@ -35,13 +40,17 @@ GATHER_S: Final = 0.05
 """It ends after so long in any case: what was not acknowledged comes again after a broken
 connection."""
 
+DOWN_AFTER_S: Final = 10.0
+"""A broker that is restarted is back by then; one that is away for longer is down."""
+
+TOO_MANY_WAITING: Final = "too_many_waiting"
+REPLACED: Final = "replaced_by_newer"
+DROPS_LOGGED_EVERY_S: Final = 60.0
+
 _REFUSED_CODE: Final = 128
+_PROBE_NAME: Final = "outrider-doctor"
 
-
-class _Arrival(NamedTuple):
-    client: "aiomqtt.Client"
-    original: "aiomqtt.Message"
-    message: Message
+log = structlog.get_logger()
 
 
 class MqttAdapter(Adapter):
@@ -90,12 +99,14 @@ class MqttAdapter(Adapter):
         self._heartbeat_s = heartbeat_s
         self._rng = rng or random.Random()
         self._meaning = Meaning(settings)
-        self._arrived: deque[_Arrival] = deque()
-        self._handed_out: list[_Arrival] = []
+        self._arrived = WaitingMessages(self._meaning.is_reading)
+        self._handed_out: list[Arrival] = []
         self._something = asyncio.Event()
         self._away_since_s: float | None = None
         self._caught_up = False
-        self._problem = ""
+        self._problem: PeerError | None = None
+        self._lost_n = 0
+        self._told_of_drops_s = float("-inf")
 
     async def batches(self, cursor: Any) -> AsyncIterator[Batch]:
         """Yield batches for ever. Raises `ValueError` if the cursor is not this adapter's."""
@@ -103,7 +114,7 @@ class MqttAdapter(Adapter):
         self._meaning.restore(cursor)
         self._handed_out = []
         self._arrived.clear()
-        self._away_since_s = asyncio.get_running_loop().time()
+        self._away_since_s, self._problem = asyncio.get_running_loop().time(), None
         listener = asyncio.create_task(self._listen(), name=f"mqtt-{self.label}")
         try:
             while not listener.done():
@@ -112,6 +123,28 @@ class MqttAdapter(Adapter):
         finally:
             listener.cancel()
             await asyncio.wait({listener})
+            self._arrived.clear()
+
+    def diagnose(self) -> list[tuple[str, str, str, str]]:
+        """For ``outrider doctor``: whether what is published to our topics reaches us.
+
+        Tried with an empty message, which means nothing, where we may publish there at all.
+        """
+        topic = f"{self._settings.base}/state/{_PROBE_NAME}"
+        who = self._settings.username or "clients without a name"
+        try:
+            probe = asyncio.run(probe_topic(self._settings, f"{self.label}-doctor", topic))
+        except PeerError as error:
+            return [("broker", "fail", str(error), "start the broker, or mend the settings")]
+        if probe.comes_back:
+            return [("reading", "ok", f"what is published below {self._settings.base}/ comes", "")]
+        if probe.may_write:
+            found = f"the broker takes a message to {topic} and does not pass it on to {who}"
+            right = f"topic read {self._settings.base}/#"
+            remedy = f"let {who} read there; in Mosquitto's acl_file: {right}"
+            return [("reading", "fail", found, remedy)]
+        found = f"not tried: {who} may not publish below {self._settings.base}/, which is right"
+        return [("reading", "ok", found, "")]
 
     # -- the connection -----------------------------------------------------------------------
 
@@ -125,12 +158,11 @@ class MqttAdapter(Adapter):
                     self._settings, self.label, clean_session=False, acknowledge=False
                 ) as client:
                     await self._subscribe(client)
-                    self._away_since_s, self._problem, self._caught_up = None, "", False
+                    self._away_since_s, self._problem, self._caught_up = None, None, False
                     pauses = backoff(self._rng)
-                    async for message in client.messages:
-                        self._keep(client, message)
+                    await receive_messages(client, lambda message: self._keep(client, message))
             except PeerError as error:
-                self._problem = str(error)
+                self._problem = error
             if self._away_since_s is None:
                 self._away_since_s = loop.time()
             await asyncio.sleep(next(pauses))
@@ -147,21 +179,28 @@ class MqttAdapter(Adapter):
                     transient=False,
                 )
 
-    def _keep(self, client: "aiomqtt.Client", original: "aiomqtt.Message") -> None:
-        message = Message(original.topic.value, original.payload, original.retain, self._clock())
-        self._arrived.append(_Arrival(client, original, message))
+    def _keep(self, client: "aiomqtt.Client", original: ReceivedMessage) -> None:
+        topic, payload, retained, _, qos = original
+        arrival = Arrival(Message(topic, payload, retained, self._clock()), self._elapsed_s())
+        if qos > 0:
+            arrival.client, arrival.original = client, original
+        if not self._arrived.add(arrival) and qos > 0:
+            acknowledge_message(client, original)  # or it would take the place of others for ever
         self._something.set()
+
+    @staticmethod
+    def _elapsed_s() -> float:
+        return asyncio.get_running_loop().time()
 
     # -- batches ------------------------------------------------------------------------------
 
     async def _next_batch(self) -> Batch:
         for arrival in self._handed_out:  # to be asked for more means that these were taken
-            acknowledge_message(arrival.client, arrival.original)
+            if arrival.client is not None and arrival.original is not None:
+                acknowledge_message(arrival.client, arrival.original)
         quiet = await self._wait()
         now_s = self._clock()  # before the taking: what comes later may not be in the batch
-        self._handed_out = [
-            self._arrived.popleft() for _ in range(min(len(self._arrived), BATCH_MESSAGES))
-        ]
+        self._handed_out = self._arrived.take(BATCH_MESSAGES)
         events = [
             event
             for arrival in self._handed_out
@@ -171,22 +210,60 @@ class MqttAdapter(Adapter):
         if not is_away and (quiet or (events and events[-1][0] > now_s - self.lateness_s)):
             self._caught_up = True  # what waited for us at the broker has been told
         rejected, ignored = self._meaning.take_counts()
-        complaint = self._meaning.complaint
-        notes = (self._problem, f"last refused: {complaint}" if complaint else "")
+        note = self._note(rejected, ignored)
+        waits_s = self._waits_s()
         return Batch(
             events=events,
             cursor=self._meaning.save(),
-            seen_until_s=None if is_away or not self._caught_up else now_s,
-            age_s=self._age_s(),
+            seen_until_s=None if is_away or not self._caught_up else now_s - waits_s,
+            age_s=max(waits_s, self._away_s()),
             rejected=rejected,
             ignored=ignored,
-            note="; ".join(filter(None, notes)),
+            note=note,
+            problem=self._down_because(),
         )
 
-    def _age_s(self) -> float:
+    def _away_s(self) -> float:
+        return 0.0 if self._away_since_s is None else self._elapsed_s() - self._away_since_s
+
+    def _waits_s(self) -> float:
+        """Since when the first of those that were not taken has waited."""
+        oldest_s = self._arrived.oldest_heard_s
+        return 0.0 if oldest_s is None else self._elapsed_s() - oldest_s
+
+    def _down_because(self) -> str:
+        """Why the adapter is down; empty while it is not, or may be back in a moment."""
         if self._away_since_s is None:
-            return 0.0
-        return asyncio.get_running_loop().time() - self._away_since_s
+            return ""
+        if self._problem is None or self._problem.transient:
+            if self._away_s() < DOWN_AFTER_S:
+                return ""
+            return str(self._problem or f"MQTT broker {self._settings.address}: does not answer")
+        return str(self._problem)
+
+    def _note(self, rejected: dict[str, int], ignored: dict[str, int]) -> str:
+        """What the person on call should know; adds messages that were dropped to the counts."""
+        dropped, replaced = self._arrived.take_counts()
+        if dropped:
+            rejected[TOO_MANY_WAITING] = rejected.get(TOO_MANY_WAITING, 0) + dropped
+            self._lost_n += dropped
+            if self._elapsed_s() - self._told_of_drops_s >= DROPS_LOGGED_EVERY_S:
+                self._told_of_drops_s = self._elapsed_s()
+                log.warning(
+                    "drop_messages", adapter=self.label, dropped=self._lost_n,
+                    waiting=len(self._arrived), reason="more come than can be taken",
+                )  # fmt: skip
+                self._lost_n = 0
+        if replaced:
+            ignored[REPLACED] = ignored.get(REPLACED, 0) + replaced
+        complaint = self._meaning.complaint
+        drops = self._elapsed_s() - self._told_of_drops_s < DROPS_LOGGED_EVERY_S
+        notes = (
+            str(self._problem or ""),
+            "messages are dropped: more come than can be taken" if drops else "",
+            f"last refused: {complaint}" if complaint else "",
+        )
+        return "; ".join(filter(None, notes))
 
     async def _wait(self) -> bool:
         """Until messages have come, and no more are coming; True if none came for a while."""

@@ -5,6 +5,7 @@ import re
 from typing import Final, NamedTuple
 
 from outrider_adapters.mqtt.messages import NoNews, Refused
+from outrider_adapters.mqtt.names import Names
 
 LATENESS_S: Final = 5.0
 """Messages about one machine may overtake each other by so much; the merger orders them."""
@@ -57,23 +58,30 @@ class Heard:
     """
 
     def __init__(self, max_machines: int) -> None:
-        self._max_machines = max_machines
-        self._topics: dict[str, dict[str, _Topic]] = {}
+        self._names: Names[dict[str, _Topic]] = Names(max_machines)
 
-    def meet(self, machine: str) -> dict[str, _Topic]:
+    def meet(self, machine: str, at_s: float, metered: bool = False) -> dict[str, _Topic]:
         """The topics of a machine, perhaps of a new one.
+
+        Args:
+            machine: its name.
+            at_s: when it was heard (Unix seconds).
+            metered: by a meter's reading, which makes no machine.
 
         Raises:
             Refused: that is no name of a machine, or there are too many.
         """
-        known = self._topics.get(machine)
-        if known is None:
-            if not _NAME.fullmatch(machine):
-                raise Refused("machine_name", "right would be letters, digits, . _ - @ :, max. 128")
-            if len(self._topics) >= self._max_machines:
-                raise Refused("too_many_machines", f"max_machines is {self._max_machines}")
-            known = self._topics[machine] = {}
-        return known
+        if self._names.find(machine) is None and not _NAME.fullmatch(machine):
+            raise Refused("machine_name", "right would be letters, digits, . _ - @ :, max. 128")
+        return self._names.hear(machine, {}, at_s, metered)
+
+    def knows(self, machine: str) -> bool:
+        """Whether a name is among those that are remembered."""
+        return self._names.find(machine) is not None
+
+    def leave(self, machine: str) -> None:
+        """A machine belongs to the site no more."""
+        self._names.leave(machine)
 
     def time_of(
         self, machine: str, what: str, message: Message, time: float | dt.datetime | None
@@ -94,8 +102,10 @@ class Heard:
             raise Refused("from_the_future", f"{ahead_s:.0f} s ahead; is its clock right?")
         if at_s < message.arrived_s - OLDEST_S and not message.retained:
             raise Refused("too_old", "dated more than a week ago; is its clock right?")
-        known = self.meet(machine)
+        known = self.meet(machine, message.arrived_s, what == "power")
         topic = known.get(what)
+        if topic is not None and topic.newest_s > message.arrived_s + AHEAD_S:
+            topic = None  # our own clock was ahead when that came, and was put back
         if topic is None:
             topic = known[what] = _Topic()
         elif message.retained and (own_s is None or own_s <= topic.newest_s):

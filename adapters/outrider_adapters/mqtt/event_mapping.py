@@ -38,7 +38,9 @@ class Meaning:
         self.ignored: Counter[str] = Counter()
         self.complaint = ""
         self._prefix = f"{settings.base}/"
+        self._power_prefix = f"{self._prefix}power/"
         self._meters = Meters(settings.meters)
+        self._most = settings.max_machines
         self._heard = Heard(settings.max_machines)
         self._drained: set[str] = set()
         self._forms = {
@@ -73,7 +75,7 @@ class Meaning:
 
     def _metered(self, message: Message) -> list[NamedEvent]:
         machine, watts = self._meters.read(message.topic, message.payload)
-        self._heard.meet(machine)
+        self._heard.meet(machine, message.arrived_s, metered=True)
         return [(message.arrived_s, ev.POWER, machine, watts)]
 
     # -- our own topics -----------------------------------------------------------------------
@@ -96,8 +98,12 @@ class Meaning:
         time_s = self._heard.time_of(machine, "state", message, said.time)
         if kind == ev.DRAINED:
             self._drained.add(machine)
+            if len(self._drained) > self._most:  # the names of some have given way to others
+                self._drained = set(filter(self._heard.knows, self._drained))
         elif kind in (ev.USABLE, ev.LEFT):
             self._drained.discard(machine)
+        if kind == ev.LEFT:
+            self._heard.leave(machine)
         return [(time_s, kind, machine, None)]
 
     def _power(self, machine: str, message: Message) -> list[NamedEvent]:
@@ -109,7 +115,7 @@ class Meaning:
 
     def _machine(self, machine: str, message: Message) -> list[NamedEvent]:
         said = decoded(messages.MACHINE, message.payload)
-        self._heard.meet(machine)
+        self._heard.meet(machine, message.arrived_s)
         spec = MachineSpec(
             cluster=said.cluster,
             cpus=said.cpus,
@@ -119,6 +125,12 @@ class Meaning:
             usable=machine not in self._drained,
         )
         return [(message.arrived_s, ev.JOINED, machine, spec)]
+
+    def is_reading(self, topic: str) -> bool:
+        """Whether a topic is a meter's, where the newest message says all."""
+        if topic.startswith(self._prefix):
+            return topic.startswith(self._power_prefix)
+        return True
 
     # -- for batches --------------------------------------------------------------------------
 
@@ -139,4 +151,4 @@ class Meaning:
             return
         if not isinstance(saved, dict) or not isinstance(saved.get("drained"), list):
             raise ValueError(f"no cursor of the mqtt adapter: {saved!r}")
-        self._drained = set(saved["drained"])
+        self._drained = {name for name in saved["drained"] if isinstance(name, str)}

@@ -47,8 +47,8 @@ class MqttSettings(AdapterSettings, BrokerSettings, frozen=True, kw_only=True):
         Meta(
             ge=1,
             le=100_000,
-            description="Machines beyond so many are turned away: who may publish cannot invent "
-            "names without end.",
+            description="Machines beyond so many are turned away, unless one of them left, or was "
+            "silent for a day: who may publish cannot invent names without end.",
         ),
     ] = 5000
 

@@ -6,7 +6,15 @@ Adapters subclass `Adapter`, policies subclass `Policy`; both build their settin
 """
 
 from outrider.api.adapter import Adapter, AdapterSettings, Batch
-from outrider.api.broker import BrokerSettings, acknowledge_message, backoff, connected
+from outrider.api.broker import (
+    BrokerSettings,
+    ReceivedMessage,
+    acknowledge_message,
+    backoff,
+    connected,
+    receive_messages,
+)
+from outrider.api.broker_probe import probe_topic
 from outrider.api.capabilities import (
     Decides,
     Groups,
@@ -101,6 +109,7 @@ __all__ = [
     "Ranks",
     "ReaderOptions",
     "Reading",
+    "ReceivedMessage",
     "RunTimeEstimate",
     "RunTimeEstimator",
     "SiteView",
@@ -114,4 +123,6 @@ __all__ = [
     "events",
     "log_name_of",
     "nearest",
+    "probe_topic",
+    "receive_messages",
 ]

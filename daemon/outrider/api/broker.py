@@ -8,10 +8,10 @@ import asyncio
 import logging
 import random
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -164,6 +164,7 @@ async def connected(
     will: "aiomqtt.Will | None" = None,
     clean_session: bool = True,
     acknowledge: bool = True,
+    speaks_5: bool = False,
 ) -> "AsyncIterator[aiomqtt.Client]":
     """A connection to the broker, until the context is left.
 
@@ -176,6 +177,7 @@ async def connected(
         will: what the broker publishes for us if we vanish.
         clean_session: False keeps subscriptions and messages of QoS 1 for the next connection of
             the same identifier.
+        speaks_5: MQTT 5 instead of 3.1.1, which not every broker knows.
         acknowledge: False leaves messages of QoS 1 unacknowledged until `acknowledge_message`.
 
     Raises:
@@ -194,7 +196,8 @@ async def connected(
         password=password,
         identifier=f"{settings.client_id}-{identifier}",
         will=will,
-        clean_session=clean_session,
+        protocol=aiomqtt.ProtocolVersion.V5 if speaks_5 else None,
+        clean_session=None if speaks_5 else clean_session,
         keepalive=settings.keepalive_s,
         timeout=_ANSWER_WITHIN_S,
         tls_context=context,
@@ -216,7 +219,46 @@ async def connected(
             client._disconnected.exception()  # was told by then; asyncio would log it once more
 
 
-def acknowledge_message(client: "aiomqtt.Client", message: "aiomqtt.Message") -> None:
+class ReceivedMessage(NamedTuple):
+    """A message as it came."""
+
+    topic: str
+    payload: bytes
+    retained: bool
+    mid: int
+    qos: int
+
+
+async def receive_messages(
+    client: "aiomqtt.Client", keep: Callable[[ReceivedMessage], None]
+) -> None:
+    """Hand each message to `keep` at the moment it comes, until the connection is lost.
+
+    The queue of the client, which has no bound and is emptied more slowly than it is filled, is
+    passed by. `keep` must neither wait nor raise.
+
+    Raises:
+        aiomqtt.MqttError: the connection is lost.
+    """
+    import aiomqtt
+
+    def on_message(paho: Any, data: Any, message: Any) -> None:
+        keep(
+            ReceivedMessage(
+                message.topic, message.payload, message.retain, message.mid, message.qos
+            )
+        )
+
+    while not client._queue.empty():  # what a broker sent before it answered
+        early = client._queue.get_nowait()
+        payload = early.payload if isinstance(early.payload, bytes) else b""
+        keep(ReceivedMessage(early.topic.value, payload, early.retain, early.mid, early.qos))
+    client._client.on_message = on_message
+    await asyncio.wait({client._disconnected})
+    raise aiomqtt.MqttError("the connection was lost")
+
+
+def acknowledge_message(client: "aiomqtt.Client", message: ReceivedMessage) -> None:
     """Tell the broker that it may forget a message (one of QoS 0 it has forgotten already).
 
     For connections made with ``acknowledge=False``. If the connection is lost meanwhile, the

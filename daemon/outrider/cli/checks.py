@@ -1,6 +1,5 @@
 """What the daemon needs, examined piece by piece: each check says what it found and what to do."""
 
-import asyncio
 import os
 import shutil
 import socket
@@ -51,6 +50,8 @@ def examine(config: Path) -> Iterator[Check]:
     from outrider.cli.sources import check_sources
 
     yield from check_sources(loaded)
+    from outrider.cli.broker_check import check_broker
+
     yield from check_broker(loaded)
     yield check_systemd()
 
@@ -204,30 +205,6 @@ def check_port(loaded: "LoadedConfig", there: str | None) -> Check:
             "name another address with `listen`, or stop who holds it",
         )  # fmt: skip
     return Check("port", "ok", f"{listen}: free")
-
-
-def check_broker(loaded: "LoadedConfig") -> Iterator[Check]:
-    """Whether the broker to publish to lets us in, where there is one; nothing is published."""
-    from outrider.api.broker import connected
-
-    settings = loaded.config.mqtt
-    if settings is None:
-        return
-
-    async def knock() -> None:
-        async with connected(settings, f"{settings.site}-doctor"):
-            pass
-
-    try:
-        asyncio.run(knock())
-    except PeerError as error:
-        yield Check(
-            "mqtt", "fail", str(error),
-            "start the broker, or mend [mqtt]; what is decided meanwhile is published later",
-        )  # fmt: skip
-    else:
-        found = f"{settings.address}: lets us in; topics {settings.base}/#"
-        yield Check("mqtt", "ok", found)
 
 
 def check_systemd() -> Check:

@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 
 import msgspec
 
+from outrider.engine.ingest.set_aside import LAST_S
 from outrider.ledger.connection import naming_errors, open_to_read, open_to_write
 from outrider.ledger.extras import decode_extra, decode_json, encode_json
 from outrider.ledger.job_lookup import find_jobs
@@ -195,6 +196,12 @@ class Journal:
         rows = self._fetch(query, {"limit": limit})
         return [(row[0], SetAsideRecord(*row[1:])) for row in rows]
 
+    def set_aside_after(self, seq: int, reason: str) -> Iterator[tuple[int, SetAsideRecord]]:
+        """Events set aside for a reason, after a sequence number, with their numbers, in order."""
+        where, values = "reason = :reason", {"reason": reason}
+        for row in self._pages("set_aside", SET_ASIDE_COLUMNS, seq, None, where, values):
+            yield row[0], SetAsideRecord(*row[1:])
+
     def last_seq(self) -> int:
         """The last sequence number given out; 0 in a new journal. Outlives pruning."""
         return int(self._fetch("SELECT last_seq FROM counter")[0][0])
@@ -217,22 +224,27 @@ class Journal:
         rows = self._fetch("SELECT value FROM meta WHERE key = :key", {"key": key})
         return decode_json(rows[0][0]) if rows else default
 
-    def prune(self, before_time_s: float, *, oldest_snapshot_seq: int) -> int:
+    def prune(
+        self, before_time_s: float, *, oldest_snapshot_seq: int, latest_time_s: float = LAST_S
+    ) -> int:
         """Delete rows older than a time; return how many.
 
         What goes is always a front piece of the sequence: the first row that is not older ends
-        it, so a row with a time far ahead keeps those behind it. Cursors and meta stay.
+        it, unless its time is beyond all that can be. Cursors and meta stay.
 
         Args:
             before_time_s: event time in seconds.
             oldest_snapshot_seq: `SnapshotStore.oldest_seq`; inputs after it are kept whatever
                 their age, since a restart may have to feed them again. 0 keeps every input.
+            latest_time_s: rows of a later time are dated wrongly, and keep nothing.
 
         Raises:
             LedgerError: as `append`; pieces done before the failure stay done.
         """
         with naming_errors(self.path, "prune"):
-            return prune_journal(self._connection, before_time_s, oldest_snapshot_seq)
+            return prune_journal(
+                self._connection, before_time_s, oldest_snapshot_seq, latest_time_s
+            )
 
     def sync(self) -> None:
         """Flush the file to disk, so that all recorded rows survive a power failure."""

@@ -93,7 +93,8 @@ class Entry(msgspec.Struct):
         cursors: adapter to the cursor from which it resumes after these inputs, as JSON types.
         meta: values by name, as JSON types; a later value replaces an earlier one.
         set_aside: events that could not be applied, in order. They are among the inputs too, of
-            this entry or of one before, and are set aside again when those are fed again.
+            this entry or of one before, and are set aside again when those are fed again; but
+            those of reason ``implausible_time`` were set aside before they became inputs.
     """
 
     inputs: Sequence[tuple[str, NamedEvent]] = ()

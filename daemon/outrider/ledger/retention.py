@@ -10,16 +10,19 @@ from outrider.engine.ingest.set_aside import LAST_S
 PIECE: Final = 20_000
 """Sequence numbers per transaction; readers and the writer can work in between."""
 
-# An input with a garbled date far ahead was set aside: it must not keep all behind it for ever.
-_KEPT_FROM: Final = f"""SELECT min(seq) FROM (
-    SELECT min(seq) AS seq FROM inputs WHERE time_s BETWEEN :before AND {LAST_S}
-    UNION ALL SELECT min(seq) FROM decisions WHERE time_s >= :before
-    UNION ALL SELECT min(seq) FROM outcomes WHERE time_s >= :before)"""
+# Rows dated wrongly, by a garbled record or a clock, must not keep all behind them for ever.
+_KEPT_FROM: Final = """SELECT min(seq) FROM (
+    SELECT min(seq) AS seq FROM inputs WHERE time_s BETWEEN :before AND :latest
+    UNION ALL SELECT min(seq) FROM decisions WHERE time_s BETWEEN :before AND :latest
+    UNION ALL SELECT min(seq) FROM outcomes WHERE time_s BETWEEN :before AND :latest)"""
 _NOT_FED_AGAIN: Final = ("decisions", "outcomes", "set_aside")
 
 
 def prune_journal(
-    connection: sqlite3.Connection, before_time_s: float, oldest_snapshot_seq: int
+    connection: sqlite3.Connection,
+    before_time_s: float,
+    oldest_snapshot_seq: int,
+    latest_time_s: float = LAST_S,
 ) -> int:
     """Delete the rows before the first one that is not older than a time.
 
@@ -27,6 +30,7 @@ def prune_journal(
         connection: open for writing.
         before_time_s: event time in seconds; rows from then on are kept.
         oldest_snapshot_seq: inputs after this sequence number are kept.
+        latest_time_s: rows of a later time keep nothing: they are dated wrongly.
 
     Returns:
         Rows deleted.
@@ -36,7 +40,8 @@ def prune_journal(
     """
     counters = "SELECT last_seq, pruned_inputs_seq, pruned_seq FROM counter"
     last_seq, pruned_inputs_seq, pruned_seq = connection.execute(counters).fetchone()
-    first_kept = connection.execute(_KEPT_FROM, {"before": before_time_s}).fetchone()[0]
+    times = {"before": before_time_s, "latest": latest_time_s}
+    first_kept = connection.execute(_KEPT_FROM, times).fetchone()[0]
     until = last_seq if first_kept is None else first_kept - 1
     inputs_until = min(until, oldest_snapshot_seq)
     gone = 0

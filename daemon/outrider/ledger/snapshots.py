@@ -3,7 +3,9 @@
 import hashlib
 import os
 import struct
+from collections.abc import Callable
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +16,9 @@ from outrider.model.errors import LedgerError
 
 MAGIC: Final = b"OUTRIDER"
 FORMAT_VERSION: Final = 1
+LEAST_LEAP_S: Final = 7_200.0
+LEAP_KEPT_S: Final = 7 * 86_400.0
+_LEAPS_KEPT: Final = 3
 
 _HEADER: Final = struct.Struct(">8sIQ32s")
 """Magic, format version, sequence number, SHA-256 of version, sequence number and body."""
@@ -24,6 +29,19 @@ class Snapshot(NamedTuple):
 
     seq: int
     state: Any
+
+
+class Leap(NamedTuple):
+    """The clock leapt ahead between two snapshots, by their dates.
+
+    Attributes:
+        before, after: the files.
+        before_s: date of the first, Unix seconds.
+    """
+
+    before: Path
+    after: Path
+    before_s: float
 
 
 class SnapshotStore:
@@ -38,6 +56,8 @@ class SnapshotStore:
 
     Attributes:
         notes: for the operator: snapshots that could not be used, and why.
+        leap_s: seconds between the dates of two snapshots, one after the other, that are more
+            than time can have gone on: the clock leapt, or nothing ran.
     """
 
     def __init__(self, folder: Path | str, keep: int = 3) -> None:
@@ -46,14 +66,17 @@ class SnapshotStore:
         self.folder = Path(folder)
         self.keep = keep
         self.notes: list[str] = []
+        self.leap_s = LEAST_LEAP_S
 
-    def save(self, seq: int, state: Any) -> Path:
+    def save(self, seq: int, state: Any, time_s: float | None = None) -> Path:
         """Write a snapshot, then remove those beyond `keep`.
 
         Snapshots of a later sequence number go too: the history they stood in is not this one
-        (`load_latest` passed them over).
+        (`load_latest` passed them over). Those on both sides of a leap of the clock stay for a
+        week (`leaps`): should it have been wrong, the state is made anew from before it.
 
         Args:
+            time_s: Unix seconds now, which the file is dated; None: as the system does it.
             seq: everything up to this sequence number is in the state, nothing after it.
             state: plain data, as msgspec writes it as MessagePack: tuples come back as lists,
                 records as dicts; integers have at most 64 bits.
@@ -70,29 +93,38 @@ class SnapshotStore:
         with naming_errors(path, "write the snapshot"):
             self.folder.mkdir(parents=True, exist_ok=True)
             _write_and_swap(path, header + body)
+            if time_s is not None:
+                os.utime(path, (time_s, time_s))
             self._remove_surplus(path)
         return path
 
-    def load_latest(self, not_after: int | None = None) -> Snapshot | None:
+    def load_latest(
+        self, not_after: int | None = None, is_right: Callable[[Any], bool] = lambda state: True
+    ) -> Snapshot | None:
         """The newest valid snapshot, or None; `notes` lists those that were skipped.
 
         Args:
             not_after: the journal's last sequence number. A snapshot beyond it has seen what
                 the journal lost in a power failure, and would see it twice.
+            is_right: whether a state is one to go on from. If none is, the newest has to do.
         """
+        newest: Snapshot | None = None
         for path in reversed(self.paths()):
             try:
                 snapshot = read_snapshot(path)
             except LedgerError as error:
                 self.notes.append(f"{error}; falling back to the snapshot before")
                 continue
-            if not_after is None or snapshot.seq <= not_after:
+            if not_after is not None and snapshot.seq > not_after:
+                self.notes.append(
+                    f"{path}: stands at {snapshot.seq}, the journal ends at {not_after}; "
+                    "falling back to the snapshot before"
+                )
+            elif is_right(snapshot.state):
                 return snapshot
-            self.notes.append(
-                f"{path}: stands at {snapshot.seq}, the journal ends at {not_after}; "
-                "falling back to the snapshot before"
-            )
-        return None
+            else:
+                newest = newest or snapshot
+        return newest
 
     def paths(self) -> list[Path]:
         """The snapshot files, oldest first."""
@@ -102,10 +134,33 @@ class SnapshotStore:
         """Sequence number of the oldest kept snapshot; 0 without one (`Journal.prune`)."""
         return min((_seq_of(path) for path in self.paths()), default=0)
 
+    def leaps(self) -> list[Leap]:
+        """The last few leaps of the clock within a week before the newest snapshot."""
+        dated = self._dated()
+        return [
+            Leap(before, after, before_s)
+            for (before, before_s), (after, after_s) in pairwise(dated)
+            if after_s - before_s > self.leap_s and 0.0 <= dated[-1][1] - after_s < LEAP_KEPT_S
+        ][-_LEAPS_KEPT:]
+
+    def dated_until(self, time_s: float) -> bool:
+        """Whether there is a snapshot that was written at a time or before."""
+        return any(at_s <= time_s for _, at_s in self._dated())
+
+    def _dated(self) -> list[tuple[Path, float]]:
+        """The snapshot files with their dates, oldest first."""
+        dated = []
+        for path in self.paths():
+            with suppress(FileNotFoundError):  # another thread removes those beyond `keep`
+                dated.append((path, path.stat().st_mtime))
+        return dated
+
     def _remove_surplus(self, newest: Path) -> None:
         paths = self.paths()
         place = paths.index(newest)
-        for path in paths[: max(0, place + 1 - self.keep)] + paths[place + 1 :]:
+        beside_leaps = {path for leap in self.leaps() for path in (leap.before, leap.after)}
+        surplus = [p for p in paths[: max(0, place + 1 - self.keep)] if p not in beside_leaps]
+        for path in surplus + paths[place + 1 :]:
             path.unlink(missing_ok=True)
 
 

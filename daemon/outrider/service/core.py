@@ -15,7 +15,7 @@ from outrider.engine import Engine, EventMerger
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.distribution import DECISION_BOUNDS_S, Distribution
 from outrider.engine.ingest.event_merger import EventIdentity
-from outrider.engine.ingest.set_aside import FAULT, FIRST_S, LAST_S
+from outrider.engine.ingest.set_aside import FAULT, FIRST_S, LAST_S, SetAside, TimeLimits
 from outrider.engine.state.site import Site
 from outrider.ledger.records import TIMEZONE_KEY, Entry, SetAsideRecord
 from outrider.model.clusters import ClusterSpec
@@ -135,25 +135,30 @@ class Core:
 
     # -- what comes in ------------------------------------------------------------------------
 
-    def take(self, label: str, batch: Batch, until_s: float | None) -> GuardedFeed:
+    def take(
+        self, label: str, batch: Batch, until_s: float | None, limits: TimeLimits | None = None
+    ) -> GuardedFeed:
         """A batch came: returns what enters the engine now; hand it to `step` until it is done.
 
         Args:
             label: the adapter.
             batch: its events.
             until_s: everything of this adapter up to this time has been seen, or None.
+            limits: events of other times are set aside; None: all times are believed.
         """
         source = self.sources[label]
-        source.note_batch(batch.age_s, batch.note, self.config.stale_after_s)
+        source.note_batch(batch.age_s, batch.note, self.config.stale_after_s, batch.problem)
         source.rejected.update(batch.rejected)
         source.ignored.update(batch.ignored)
-        events = batch.events
+        events: Sequence[NamedEvent] = batch.events
         malformed = len(events) - sum(map(is_well_formed, events))
         if malformed:
             source.rejected[MALFORMED] += malformed
             events = [event for event in events if is_well_formed(event)]
         if self._pseudonyms is not None:
             events = [self._pseudonyms.hide(event) for event in events]
+        if limits is not None:
+            events = self.merger.admit(label, events, limits)
         if events:
             self._inputs.extend((label, event) for event in events)
             self._arrive(label, events)
@@ -234,19 +239,31 @@ class Core:
 
     # -- restart ------------------------------------------------------------------------------
 
-    def refeed(self, rows: Iterable[tuple[int, str, NamedEvent]]) -> int:
-        """Feed inputs of the journal again and record no decisions; returns how many inputs."""
+    def refeed(
+        self, rows: Iterable[tuple[int, str, NamedEvent]], limits: TimeLimits | None = None
+    ) -> int:
+        """Feed inputs of the journal again and record no decisions; returns how many inputs.
+
+        Events of other times than `limits` were believed when they came: they are set aside now,
+        and that is still to be recorded.
+        """
         self.decision_log.replaying = True
         n = 0
+        early: list[SetAside] = []
+        if limits is not None:
+            self.merger.recheck(limits)
+            early += self.merger.take_set_aside()
         for _, label, event in rows:
             n += 1
             if event[1] == TICK:
                 feed = GuardedFeed(self.merger, self.engine, self.unrepaired, event[0])
                 while feed.step(_AT_ONCE):
                     pass
-            else:
+            elif limits is None or self.merger.admit(label, (event,), limits):
                 self._arrive(label, (event,))
-        self.merger.newly_set_aside.clear()  # recorded when it came for the first time
+            else:
+                early += self.merger.take_set_aside()[-1:]
+        self.merger.newly_set_aside[:] = early  # the others were recorded when they came first
         self.decision_log.replaying = False
         return n
 

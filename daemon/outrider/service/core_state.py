@@ -1,5 +1,6 @@
 """The state of a core as plain data, for snapshots and reloads, and back."""
 
+from math import inf
 from typing import Any, Final
 
 from outrider.engine import Engine, EventMerger
@@ -25,6 +26,12 @@ def saved_state(
         "merger": arrivals,
         "gates": {policy: gate.save() for policy, gate in decision_log.gates.items()},
     }
+
+
+def site_time_of(saved: dict[str, Any]) -> float:
+    """The time at the site in what `saved_state` gave; minus infinity before any event."""
+    now: float | None = saved["merger"]["now"]
+    return -inf if now is None else now
 
 
 def restore_state(

@@ -1,10 +1,14 @@
 """What the tasks of a running daemon share: the core, the ledger beside it, and one lock."""
 
 import asyncio
+import time
+from collections.abc import Callable
 
 import structlog
 
 from outrider.api.adapter import Adapter
+from outrider.ledger import Entry, SetAsideRecord
+from outrider.ledger.snapshots import LEAST_LEAP_S
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core import Core
 from outrider.service.daemon_view import DaemonView
@@ -15,6 +19,7 @@ from outrider.service.pseudonyms import KEY_NAME, Pseudonyms, load_key
 from outrider.service.recording import Recording
 from outrider.service.restart import bring_up
 from outrider.service.sources import SourceState, make_adapters
+from outrider.service.wall_clock import WallClock
 
 log = structlog.get_logger()
 
@@ -44,8 +49,10 @@ class DaemonState:
     Args:
         loaded: the configuration.
         recording: the state directory.
+        clock: Unix seconds now.
 
     Attributes:
+        clock: this host's clock.
         lock: held by whoever changes the core, or replaces it.
         levers: work what is decided; None in a mode that never acts.
         cursors: where each adapter goes on reading, by label.
@@ -59,16 +66,19 @@ class DaemonState:
         OutriderError: the daemon cannot start so.
     """
 
-    def __init__(self, loaded: LoadedConfig, recording: Recording) -> None:
+    def __init__(
+        self, loaded: LoadedConfig, recording: Recording, clock: Callable[[], float] = time.time
+    ) -> None:
         self.loaded = loaded
         self.recording = recording
+        self.clock = WallClock(clock)
         self.lock = asyncio.Lock()
         self.history_read = asyncio.Event()
         self.sources_with_history_read: set[str] = set()
         self.batch_in_core: str | None = None
         self.adapters = make_adapters(loaded, {})
         self.levers = make_lever_runner(loaded, self.adapters)
-        self.core, self.cursors, notes = bring_up(self.new_core, recording)
+        self.core, self.cursors, notes = bring_up(self.new_core, recording, (), self.site_clock)
         self.publisher = Publisher(recording, lambda: self.core)
         self.publisher.follow(loaded.config)
         self.view = DaemonView(self.core, recording, self.publisher)
@@ -79,6 +89,12 @@ class DaemonState:
         self.log_discipline()
         self._lost_policies = LostPolicyLog()
         self.log_lost_policies()
+
+    @property
+    def site_clock(self) -> WallClock | None:
+        """This host's clock, where the site's time goes by it; None where it has its own."""
+        own = any(adapter.own_clock for adapter in self.adapters.values())
+        return None if own else self.clock
 
     def new_core(self) -> Core:
         """An empty core for the configuration in force."""
@@ -98,6 +114,11 @@ class DaemonState:
         """Write a line for each policy that is not asked any more, once."""
         self._lost_policies.note(self.core.lost_policies)
 
+    async def record_set_aside(self) -> None:
+        """Record the events that were set aside only when the journal was fed again."""
+        if aside := self.core.merger.take_set_aside():
+            await self.recording.submit(Entry(set_aside=[SetAsideRecord.of(e) for e in aside]))
+
     async def snapshot(self) -> bool:
         """Write a snapshot, unless a restart must not find the core as it is now.
 
@@ -106,6 +127,8 @@ class DaemonState:
         """
         if self.batch_in_core is not None or self.core.unrepaired or not self.history_read.is_set():
             return False
-        went_well = await self.recording.snapshot(self.core)
+        snapshots = self.recording.snapshots
+        snapshots.leap_s = max(LEAST_LEAP_S, 2 * self.loaded.config.snapshot_every_s)
+        went_well = await self.recording.snapshot(self.core, self.clock.now_s)
         self.log_lost_policies()  # a policy may fail at being saved
         return went_well

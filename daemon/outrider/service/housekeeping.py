@@ -5,6 +5,7 @@ import math
 import time
 from typing import Final
 
+from outrider.engine.ingest.set_aside import LAST_S
 from outrider.service.daemon_state import DaemonState
 from outrider.service.daemon_view import DaemonView
 from outrider.service.sdnotify import ServiceManager
@@ -29,8 +30,22 @@ async def keep_ledger(state: DaemonState) -> None:
         pause_s = math.inf if went_well else _FIRST_SNAPSHOT_S
         if time.monotonic() - pruned > _PRUNE_EVERY_S:
             pruned = time.monotonic()
-            before_s = state.core.site.now - state.loaded.config.retention_days * _DAY_S
-            await state.recording.prune(before_s)
+            await prune(state)
+
+
+async def prune(state: DaemonState) -> None:
+    """Remove what is older than the retention, as long as it is known what time it is.
+
+    After a leap of the clock that is counted from before it for a week: should the clock have been
+    put ahead wrongly, nothing is lost by that.
+    """
+    clock, now_s = state.site_clock, state.core.site.now
+    leaps = state.recording.snapshots.leaps()
+    latest_s = LAST_S if clock is None else clock.limits(now_s).latest_s
+    if clock is not None and leaps:
+        now_s = min(now_s, leaps[0].before_s)
+    before_s = now_s - state.loaded.config.retention_days * _DAY_S
+    await state.recording.prune(before_s, latest_s)
 
 
 async def watch_loop(view: DaemonView) -> None:

@@ -1,7 +1,6 @@
 """Pumps: each reads one source for ever and passes its batches through the core into the ledger."""
 
 import asyncio
-import time
 from typing import Final
 
 import structlog
@@ -87,9 +86,12 @@ class Pumps:
                 await self._pass_over(label, batch)
                 return
             check_batch(batch)
-            until_s = seen_until(adapter, batch, time.time())
+            if await self._rebuilder.follow_clock():
+                core = state.core
+            until_s = seen_until(adapter, batch, state.clock.now_s)
+            limits = None if adapter.own_clock else state.clock.limits(core.merger.now)
             state.batch_in_core = label  # and remains so, should this be cut short
-            feed = core.take(label, batch, until_s)
+            feed = core.take(label, batch, until_s, limits)
             while core.step(feed, _SLICE_EVENTS):  # noqa: ASYNC110 - no wait:
                 await asyncio.sleep(0)  # other tasks get their turn between slices
             state.cursors[label] = batch.cursor
@@ -131,7 +133,7 @@ class Pumps:
                 state.adapters
             ):
                 return
-            past = state.core.past(time.time())
+            past = state.core.past(state.clock.now_s)
             while state.core.step(past, _SLICE_EVENTS):  # noqa: ASYNC110 - as in `_process`
                 await asyncio.sleep(0)
             state.core.begin()

@@ -144,16 +144,17 @@ class Recording:
         # the writer seals after all that was submitted before, and not while it has failed
         self.last_seq = await asyncio.wrap_future(self._writer.run(_seal))
 
-    async def snapshot(self, core: Core) -> bool:
+    async def snapshot(self, core: Core, now_s: float | None = None) -> bool:
         """Write the state beside the journal; whether that went well.
 
-        The caller keeps the core from changing, and has submitted everything that led to it.
+        The caller keeps the core from changing, and has submitted everything that led to it;
+        `now_s` is the daemon's clock, Unix seconds; None: as the files' system has it.
         """
         try:
             await self.settle()
             core.accounting.work_out()  # or the thread and a reader of metrics might do it at once
             loop = asyncio.get_running_loop()
-            await loop.run_in_executor(self._saver, self._save, core)
+            await loop.run_in_executor(self._saver, self._save, core, now_s)
         except Exception as error:  # noqa: BLE001 - a policy's `save` is a plugin's code
             self.failures += 1
             named = "" if isinstance(error, LedgerError) else f"{type(error).__name__}: "
@@ -162,23 +163,25 @@ class Recording:
         self.snapshot_at = time.monotonic()
         return True
 
-    def _save(self, core: Core) -> None:
+    def _save(self, core: Core, now_s: float | None) -> None:
         """Runs in the thread of the snapshots."""
         collects = gc.isenabled()
         gc.disable()  # a hundred thousand small lists would set off collections that hold up all
         try:
-            self.snapshots.save(self.last_seq, core.save())
+            self.snapshots.save(self.last_seq, core.save(), now_s)
         finally:
             if collects:
                 gc.enable()
 
-    async def prune(self, before_s: float) -> None:
-        """Forget what is older than the retention allows."""
+    async def prune(self, before_s: float, latest_s: float) -> None:
+        """Forget what is older than the retention allows, or dated later than can be."""
         oldest = self.snapshots.oldest_seq()
+
+        def pruned(journal: Journal) -> int:
+            return journal.prune(before_s, oldest_snapshot_seq=oldest, latest_time_s=latest_s)
+
         try:
-            n = await asyncio.wrap_future(
-                self._writer.run(lambda j: j.prune(before_s, oldest_snapshot_seq=oldest))
-            )
+            n = await asyncio.wrap_future(self._writer.run(pruned))
         except LedgerError as error:
             log.error("skip_pruning", reason=str(error))
         else:

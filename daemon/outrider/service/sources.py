@@ -39,6 +39,7 @@ class SourceState:
         self.inferred = inferred
         self.lateness_s = lateness_s
         self.note = ""
+        self.problem = ""
         self._clock = clock
         self._said_age_s = 0.0
         self._batch_at_s = clock()
@@ -48,10 +49,11 @@ class SourceState:
         self.ignored: Counter[str] = Counter()
         self.recorded: list[dict[str, int]] = [{}, {}]
 
-    def note_batch(self, age_s: float, note: str, stale_after_s: float) -> None:
+    def note_batch(self, age_s: float, note: str, stale_after_s: float, problem: str = "") -> None:
         """A batch came, with information of this age; the source is `up` until that is stale."""
         self._said_age_s, self._batch_at_s, self.note = age_s, self._clock(), note
         self._stale_after_s, self._is_open = stale_after_s, True
+        self.problem = problem
 
     def lose(self, problem: str) -> None:
         """The source cannot be read at present; the age of its information grows."""
@@ -73,7 +75,7 @@ class SourceState:
     @property
     def up(self) -> bool:
         """Whether the source can be read and its information is not stale."""
-        return self._is_open and self.age_s <= self._stale_after_s
+        return self._is_open and not self.problem and self.age_s <= self._stale_after_s
 
 
 def make_adapters(loaded: LoadedConfig, kept: Mapping[str, Adapter]) -> dict[str, Adapter]:

@@ -7,6 +7,8 @@ neither ends the daemon.
 """
 
 import asyncio
+import time
+from collections.abc import Callable
 
 import structlog
 
@@ -30,13 +32,17 @@ class Supervisor:
         loaded: the configuration.
         recording: the state directory.
         service: the service manager that started the daemon.
+        clock: Unix seconds now.
 
     Raises:
         OutriderError: the daemon cannot start with this configuration and state directory.
     """
 
-    def __init__(self, loaded: LoadedConfig, recording: Recording, service: ServiceManager) -> None:
-        self._state = DaemonState(loaded, recording)
+    def __init__(
+        self, loaded: LoadedConfig, recording: Recording, service: ServiceManager,
+        clock: Callable[[], float] = time.time,
+    ) -> None:  # fmt: skip
+        self._state = DaemonState(loaded, recording, clock)
         self._service = service
 
     @property
@@ -56,6 +62,7 @@ class Supervisor:
             state.core.engine.be_silent()
         else:
             state.history_read.set()
+        await state.record_set_aside()
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._pumps = Pumps(state, tasks)

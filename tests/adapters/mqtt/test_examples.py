@@ -11,8 +11,11 @@ import pytest
 
 from outrider.api import events
 from tests.adapters.mqtt.listening import adapter, listening
+from tests.cli.running import outrider
 from tests.peers.mosquitto import Mosquitto, require_mosquitto
 from tests.peers.presence import require_program
+from tests.service.mqtt.publishing_site import mqtt_table
+from tests.service.running.small_site import SmallSite
 
 USERS = {"outrider": "0utr1der", "lab-7": "s3cret", "plugs": "pl7g"}
 pytestmark = pytest.mark.mosquitto
@@ -90,6 +93,22 @@ async def test_a_plug_may_tell_its_watts(site_broker: Mosquitto) -> None:
             await plug.publish("tele/plug7/SENSOR", said, qos=1)
         await received.until(lambda: received.events, "the reading")
     assert received.events[0][1:] == (events.POWER, "lab-7", 63.0)
+
+
+def test_the_rights_suffice_for_listening_and_publishing(
+    site_broker: Mosquitto, tmp_path: Path
+) -> None:
+    table = mqtt_table(site_broker)
+    listens = table.replace("[mqtt]", "[adapters.mqtt]").replace("health_every_s = 1.0", "")
+    site = SmallSite(tmp_path, tables=listens + table)
+    with site.daemon:
+        status = site.daemon.wait_until(
+            "both", lambda s: s["mqtt"]["connected"] and s["adapters"][0]["up"]
+        )
+        assert status["mqtt"]["failure"] is None
+    done = outrider("doctor", "--config", site.config)
+    assert "ok    mqtt: " in done.out
+    assert "fail" not in done.out
 
 
 def test_the_log_in_script_says_how_it_is_used(examples: Path) -> None:

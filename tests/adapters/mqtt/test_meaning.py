@@ -185,6 +185,15 @@ def test_clocks_that_are_wrong_are_not_believed() -> None:
     assert told("outrider/in/owner/lab-7", a_little) != []
 
 
+def test_what_came_while_our_own_clock_was_ahead_is_no_measure() -> None:
+    """Without a time of its own a message counts from its arrival, on a clock that was wrong."""
+    asked = meaning()
+    told("outrider/in/owner/lab-7", {"present": True}, asked, at_s=NOW_S + 10 * 365 * 86_400)
+    again = told("outrider/in/owner/lab-7", {"present": False, "usable": False}, asked)
+    assert [event[:2] for event in again] == [(NOW_S, events.OWNER_WENT)]
+    assert not asked.ignored
+
+
 def test_invented_machines_have_an_end() -> None:
     asked = meaning(max_machines=3)
     for number in range(1000):

@@ -4,6 +4,7 @@ import heapq
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from outrider.engine.ingest.set_aside import TimeLimits
 from outrider.model.events import NamedEvent
 
 
@@ -28,6 +29,16 @@ class ArrivalQueue:
         for event in events:
             self._arrived += 1
             heapq.heappush(self.heap, (event[0], rank, self._arrived, source, event))
+
+    def take_out(self, limits: TimeLimits) -> list[tuple[str, NamedEvent]]:
+        """Remove the events whose time is not believed; returns them with their sources."""
+        wrong = sorted(entry[:3] for entry in self.heap if not limits.hold(entry[4]))
+        if not wrong:
+            return []
+        by_place = {entry[:3]: entry[3:] for entry in self.heap}
+        self.heap[:] = [entry for entry in self.heap if limits.hold(entry[4])]
+        heapq.heapify(self.heap)
+        return [by_place[place] for place in wrong]
 
     def save(self) -> dict[str, Any]:
         """Everything as plain data; events as (time_s, arrival, source, event)."""

@@ -7,7 +7,7 @@ are all that it depends on, and both are in the journal: fed again, they give th
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from math import inf, nextafter
 from typing import Any
 
@@ -16,9 +16,11 @@ from outrider.engine.ingest.machine_registry import Complete, Describe, as_told
 from outrider.engine.ingest.normaliser import Normaliser
 from outrider.engine.ingest.set_aside import (
     FAULT,
+    IMPLAUSIBLE_TIME,
     REASONS,
     NotApplicableError,
     SetAside,
+    TimeLimits,
     refuse_impossible,
 )
 from outrider.engine.ingest.tick_schedule import TickSchedule
@@ -83,6 +85,25 @@ class EventMerger:
     def arrive(self, source: str, events: Iterable[NamedEvent]) -> None:
         """Events came; they wait for the watermark."""
         self._arrivals.add(source, events)
+
+    def admit(
+        self, source: str, events: Sequence[NamedEvent], limits: TimeLimits
+    ) -> Sequence[NamedEvent]:
+        """Set aside, before they arrive, events whose time is not believed; returns the others.
+
+        What is set aside here never was an input: it is not to be fed again.
+        """
+        if all(map(limits.hold, events)):
+            return events
+        for event in events:
+            if not limits.hold(event):
+                self._set_aside_early(source, event)
+        return [event for event in events if limits.hold(event)]
+
+    def recheck(self, limits: TimeLimits) -> None:
+        """Set aside events that wait, and whose time is not believed (any more)."""
+        for source, event in self._arrivals.take_out(limits):
+            self._set_aside_early(source, event)
 
     def seen(self, source: str, until_s: float) -> Iterator[Event]:
         """A source has been seen up to a time: yields what may enter the engine now.
@@ -190,6 +211,15 @@ class EventMerger:
         self.set_aside[event.reason] += 1
         self.newly_set_aside.append(event)
 
+    def _set_aside_early(self, source: str, event: NamedEvent) -> None:
+        self.counts.setdefault(source, Counter())[KIND_NAMES[event[1]]] += 1
+        self._set_aside(SetAside(source, event, IMPLAUSIBLE_TIME))
+
+    def recount(self, source: str, kind: str, reason: str) -> None:
+        """An event was set aside before it arrived, by a record of that: count it again."""
+        self.counts.setdefault(source, Counter())[kind] += 1
+        self.set_aside[reason] += 1
+
     def give_up(self, error: Exception) -> tuple[EventIdentity | None, list[Event]]:
         """Something failed on the event at hand (or else on a tick): set it aside.
 
@@ -205,6 +235,11 @@ class EventMerger:
         left = [step for step in self._steps if step[1] not in JOB_KINDS]
         self._at_hand, self._steps = None, iter(())
         return (None if at_hand is None else (origin, *event[:3])), left
+
+    def take_set_aside(self) -> list[SetAside]:
+        """Those set aside since the last time, in order."""
+        taken, self.newly_set_aside = self.newly_set_aside, []
+        return taken
 
     def amend_last(self, detail: str) -> None:
         """Add to what is recorded of the event that was set aside last."""

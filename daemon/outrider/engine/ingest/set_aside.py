@@ -6,8 +6,8 @@ a job or a machine is checked by the normaliser; here is what no job and no mach
 """
 
 from collections.abc import Callable
-from math import isfinite
-from typing import Any, Final
+from math import inf, isfinite
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -21,6 +21,7 @@ AFTER_END: Final = "after_end"
 IMPOSSIBLE_STATE: Final = "impossible_state"
 UNKNOWN_MACHINE: Final = "unknown_machine"
 IMPOSSIBLE_TIME: Final = "impossible_time"
+IMPLAUSIBLE_TIME: Final = "implausible_time"
 IMPOSSIBLE_VALUE: Final = "impossible_value"
 FAULT: Final = "fault"
 
@@ -29,6 +30,7 @@ REASONS: Final = {
     IMPOSSIBLE_STATE: "its job is not in a state that allows it",
     UNKNOWN_MACHINE: "a meter's reading of a machine that no event named",
     IMPOSSIBLE_TIME: "its time lies outside the years 1900 to 2500",
+    IMPLAUSIBLE_TIME: "its time is before 2001, or days ahead of this host's clock",
     IMPOSSIBLE_VALUE: "CPUs, resources, watts, a speed or seconds that cannot be",
     FAULT: "Outrider itself failed on it; please report it",
 }
@@ -44,6 +46,21 @@ _LONGEST_S: Final = 1e12
 FIRST_S: Final = -2_208_988_800.0
 LAST_S: Final = 16_725_225_600.0
 """The years 1900 to 2500: outside them a date is garbled."""
+
+
+class TimeLimits(NamedTuple):
+    """Which times of events are believed; whoever knows what time it is sets them.
+
+    Attributes:
+        earliest_s, latest_s: the first and the last of them, Unix seconds.
+    """
+
+    earliest_s: float = -inf
+    latest_s: float = inf
+
+    def hold(self, event: NamedEvent) -> bool:
+        """Whether the time of this event is believed."""
+        return self.earliest_s <= event[0] <= self.latest_s
 
 
 class NotApplicableError(Exception):

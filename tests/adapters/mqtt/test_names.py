@@ -1,0 +1,77 @@
+"""Names that were heard: junk and those that left do not keep out who comes later, for ever."""
+
+import pytest
+
+from outrider_adapters.mqtt.messages import Refused
+from outrider_adapters.mqtt.names import LEFT_FOR_S, SILENT_FOR_S, Names
+from tests.adapters.mqtt.test_meaning import NOW_S, meaning, told
+
+MOST = 100
+
+
+def names(metered: int = 0, present: int = 0) -> Names[str]:
+    made: Names[str] = Names(MOST)
+    for n in range(metered):
+        made.hear(f"meter{n}", "", NOW_S + n, True)
+    for n in range(present):
+        made.hear(f"junk{n}", "", NOW_S + n, False)
+    return made
+
+
+def test_names_that_only_meters_know_give_way_at_once() -> None:
+    known = names(metered=MOST)
+    for n in range(MOST):
+        known.hear(f"lab-{n}", "", NOW_S, False)
+    assert len(known) == MOST
+    with pytest.raises(Refused):
+        known.hear("meter1", "", NOW_S, True)
+
+
+def test_a_metered_name_that_turns_out_to_be_a_machine_stays() -> None:
+    known = names(metered=MOST)
+    known.hear("meter0", "", NOW_S, False)
+    for n in range(MOST - 1):
+        known.hear(f"lab-{n}", "", NOW_S, False)
+    assert known.find("meter0") is not None
+    known.hear("meter0", "", NOW_S, True)
+    assert known.find("meter0") is not None
+
+
+def test_the_one_that_was_silent_for_longest_gives_way_after_a_day() -> None:
+    known = names(present=MOST)
+    with pytest.raises(Refused):
+        known.hear("lab-1", "", NOW_S + SILENT_FOR_S, False)
+    known.hear("junk0", "", NOW_S + SILENT_FOR_S, False)  # speaks again
+    known.hear("lab-1", "", NOW_S + SILENT_FOR_S + 2, False)
+    assert known.find("junk0") is not None
+    assert known.find("junk1") is None
+    assert len(known) == MOST
+
+
+def test_who_left_gives_way_after_an_hour() -> None:
+    known = names(present=MOST)
+    known.leave("junk7")
+    with pytest.raises(Refused):
+        known.hear("lab-1", "", NOW_S + 60, False)
+    known.hear("lab-1", "", NOW_S + LEFT_FOR_S + 60, False)
+    assert known.find("junk7") is None
+
+
+def test_names_heard_while_the_clock_was_ahead_give_way() -> None:
+    known = names()
+    for n in range(MOST):
+        known.hear(f"junk{n}", "", NOW_S + 1e9, False)
+    known.hear("lab-1", "", NOW_S, False)
+    assert len(known) == MOST
+
+
+def test_a_site_full_of_junk_hears_of_its_machines_again() -> None:
+    asked = meaning(max_machines=MOST)
+    for n in range(5 * MOST):
+        told(f"outrider/in/owner/junk{n}", {"present": True}, asked)
+    assert not told("outrider/in/owner/lab-1", {"present": True}, asked)
+    later_s = NOW_S + SILENT_FOR_S + 1
+    assert told("outrider/in/owner/lab-1", {"present": True}, asked, at_s=later_s)
+    for n in range(5 * MOST):
+        told(f"outrider/in/state/drain{n}", {"state": "drained"}, asked, at_s=later_s + 1e6 * n)
+    assert len(asked.save()["drained"]) <= MOST
