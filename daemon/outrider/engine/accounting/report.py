@@ -1,5 +1,6 @@
 """One report for replay, ingest and status, made from site and accounting."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from math import isnan
 from typing import Any
@@ -78,14 +79,13 @@ def _waits(accounting: Accounting, site: Site) -> dict[str, Any]:
         parts.setdefault(key, Distribution(accounting.exact))
 
     def grouped(position: int) -> dict[str, Any]:
-        names = sorted({key[position] for key in parts})
-        return {
-            name: summary(
-                [waits for key, waits in parts.items() if key[position] == name],
-                sum(n for key, n in never.items() if key[position] == name),
-            )
-            for name in names
-        }
+        waits: defaultdict[str, list[Distribution]] = defaultdict(list)
+        for key, part in parts.items():
+            waits[key[position]].append(part)
+        censored: Counter[str] = Counter()
+        for key, n in never.items():
+            censored[key[position]] += n
+        return {name: summary(waits[name], censored[name]) for name in sorted(waits)}
 
     return {
         "all": summary(parts.values(), sum(never.values())),

@@ -1,11 +1,12 @@
 """The machines that sources have named: their numbers, specifications, and what uses them."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from outrider.engine.ingest.bounded_names import OTHER, Names
 from outrider.engine.ingest.set_aside import UNKNOWN_MACHINE, NotApplicableError
 from outrider.model import events as ev
 from outrider.model.events import Event
@@ -37,13 +38,26 @@ class MachineRegistry:
         describe: the specification of a machine that is only known because a job ran there.
         complete: adds what the site knows of a machine beyond what a source told of it.
         repairs: counts what had to be mended; shared with the normaliser.
+        bounds: how many names are followed; None: all. The machine `OTHER` stands for all others:
+            it is never open, and has no slots.
 
     Attributes:
         names: by machine number.
     """
 
-    def __init__(self, describe: Describe, complete: Complete, repairs: Counter[str]) -> None:
+    def __init__(
+        self,
+        describe: Describe,
+        complete: Complete,
+        repairs: Counter[str],
+        bounds: Names | None = None,
+    ) -> None:
         self.names: list[str] = []
+        self._bounds = bounds
+        if bounds is not None:
+            bounds.machine.in_use, bounds.machine.forget = self._in_use, self._forget
+        self._spare: list[int] = []
+        self._gone: list[int] = []
         self._describe = describe
         self._complete = complete
         self._repairs = repairs
@@ -78,6 +92,8 @@ class MachineRegistry:
         """Whether so many CPUs of a machine are not in use; True for an unknown machine."""
         m = self._numbers.get(name)
         spec = None if m is None else self._specs[m]
+        if name == OTHER and self._bounds is not None:
+            return True
         return m is None or spec is None or self._busy[m] + cpus <= spec.cpus
 
     def resize_run(self, m: int, more_cpus: int, time_s: float) -> list[Event]:
@@ -126,6 +142,8 @@ class MachineRegistry:
             return self._reading(time_s, name, extra)
         if kind == ev.ELIGIBLE:
             return self._told_class(time_s, name, frozenset(extra))
+        if self._bounds is not None and self._bounds.machine.of(name, time_s) == OTHER:
+            return []
         key = (name, kind, round(time_s * 1000), repr(extra))
         if key in self._told:
             return None
@@ -160,6 +178,8 @@ class MachineRegistry:
         """A class of machines is told; None if it holds what it held before."""
         if self._classes.get(name) == machines:
             return None
+        if self._bounds is not None and self._bounds.eligible.of(name, time_s) != name:
+            return []  # its jobs may run nowhere that Outrider knows of
         self._classes[name] = machines
         known = tuple(sorted(self._numbers[m] for m in machines if m in self._numbers))
         return [(time_s, ev.ELIGIBLE, 0, (name, known, True))]
@@ -170,13 +190,14 @@ class MachineRegistry:
         return [(time_s, ev.ELIGIBLE, 0, (each, (m,), False)) for each in names]
 
     def _joined(self, time_s: float, name: str, told: MachineSpec) -> list[Event] | None:
-        spec = self._complete(told)
+        spec = self._placed(self._complete(told), time_s)
         if name in self._numbers and self._specs[self._numbers[name]] == spec:
             return None
+        out: list[Event] = []
         is_new = name not in self._numbers
-        m = self._number(name)
+        m = self._number(name, time_s, out)
         classes = self._in_classes(time_s, name, m) if is_new else []
-        return [self._join(time_s, m, spec), *classes]
+        return [*out, self._join(time_s, m, spec), *classes]
 
     def _changes(self, kind: int, m: int) -> bool:
         """Remember the machine's state; False if the event tells nothing new."""
@@ -194,21 +215,76 @@ class MachineRegistry:
     def _known(self, name: str, time_s: float, out: list[Event]) -> int:
         """The machine's number; one that is unknown, or that had left, joins first."""
         had_left = name in self._numbers
-        m = self._number(name)
+        m = self._number(name, time_s, out)
         if self._specs[m] is None:
             if had_left:
                 self._repairs["unseen_machine"] += 1
-            out.append(self._join(time_s, m, self._describe(name)))
+            out.append(self._join(time_s, m, self._placed(self._described(name), time_s)))
             out += [] if had_left else self._in_classes(time_s, name, m)
         return m
 
-    def _number(self, name: str) -> int:
-        if name not in self._numbers:
-            self._numbers[name] = len(self.names)
+    def _described(self, name: str) -> MachineSpec:
+        if name == OTHER and self._bounds is not None:
+            return MachineSpec(cluster=OTHER, usable=False)
+        return self._describe(name)
+
+    def _placed(self, spec: MachineSpec, time_s: float) -> MachineSpec:
+        """In a cluster that is followed."""
+        if self._bounds is None:
+            return spec
+        cluster = self._bounds.cluster.of(spec.cluster, time_s)
+        return spec if cluster == spec.cluster else msgspec.structs.replace(spec, cluster=cluster)
+
+    def _number(self, name: str, time_s: float, out: list[Event]) -> int:
+        """The number of a machine; a new one may get that of a machine that is forgotten."""
+        if name in self._numbers:
+            return self._numbers[name]
+        if self._gone:
+            out += self._taken_off(time_s)
+        if self._spare:
+            m = self._spare.pop()
+            self.names[m] = name
+        else:
+            m = len(self.names)
             self.names.append(name)
             self._specs.append(None)
             self._busy.append(0)
-        return self._numbers[name]
+        self._numbers[name] = m
+        return m
+
+    def _in_use(self) -> set[str]:
+        """Machines that must not be forgotten: on which something runs, or that are told of."""
+        return {
+            name
+            for name, m in self._numbers.items()
+            if self._busy[m] or m in self._owned or not _may_go(self._specs[m])
+        }
+
+    def _forget(self, names: Collection[str]) -> None:
+        """These make room: their numbers go to others."""
+        for name in names:
+            m = self._numbers.pop(name, None)
+            if m is not None:
+                self._gone.append(m)
+                self._spare.append(m)
+
+    def _taken_off(self, time_s: float) -> list[Event]:
+        """What the engine must know before the numbers that were given up mean others."""
+        out: list[Event] = []
+        names = {self.names[m] for m in self._gone}
+        for m in self._gone:
+            if self._specs[m] is not None:
+                out.append((time_s, ev.LEFT, m, None))
+                self._specs[m] = None
+            self._widest.pop(m, None)
+            self._read_s.pop(m, None)
+            self._closed.discard(m)
+        self._gone.clear()
+        for each, machines in self._classes.items():
+            if not names.isdisjoint(machines):
+                known = tuple(sorted(self._numbers[n] for n in machines if n in self._numbers))
+                out.append((time_s, ev.ELIGIBLE, 0, (each, known, True)))
+        return out
 
     def _join(self, time_s: float, m: int, spec: MachineSpec) -> Event:
         self._specs[m] = spec
@@ -238,12 +314,16 @@ class MachineRegistry:
             "read_s": list(self._read_s.items()),
             "classes": {name: sorted(machines) for name, machines in self._classes.items()},
             "told": [list(key) for key in self._told],
+            "spare": self._spare,
+            "gone": self._gone,
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
         self.names = list(saved["names"])
-        self._numbers = {name: m for m, name in enumerate(self.names)}
+        self._spare, self._gone = list(saved.get("spare", ())), list(saved.get("gone", ()))
+        spare = set(self._spare)
+        self._numbers = {name: m for m, name in enumerate(self.names) if m not in spare}
         self._specs = [
             None if s is None else msgspec.convert(s, MachineSpec) for s in saved["specs"]
         ]
@@ -253,3 +333,8 @@ class MachineRegistry:
         self._read_s = dict(saved["read_s"])
         self._classes = {name: frozenset(told) for name, told in saved["classes"].items()}
         self._told = OrderedDict.fromkeys((n, k, ms, x) for n, k, ms, x in saved["told"])
+
+
+def _may_go(spec: MachineSpec | None) -> bool:
+    """Whether nobody tells of a machine: it has left, or a job's run was all that named it."""
+    return spec is None or spec.inferred
