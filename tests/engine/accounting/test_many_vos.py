@@ -15,7 +15,7 @@ def played(vos: int, seed: int) -> tuple[Fairness, Fairness]:
 
     What is saved has whole copies, so the second one never looks at changes.
     """
-    rng, now = random.Random(seed), 1000.0  # noqa: S311
+    rng, now = random.Random(seed), 1000.0
     changes, copies = (Fairness({}, 3600.0) for _ in range(2))
     running: list[str] = []
     for _ in range(4 * vos):
@@ -61,8 +61,7 @@ def test_a_submission_copies_nothing_where_there_are_many_vos() -> None:
 def test_vos_merged_into_another_keep_the_sums() -> None:
     fairness, _ = played(MANY, 5)
     now = 1e5
-    for vo in list(fairness.save()["vos"]):
-        fairness.correct({}, now)
+    fairness.correct({}, now)  # no job runs
     before = fairness.report(now)
     gone = [f"vo{n}" for n in range(10)]
     fairness.merge(gone, "other")
