@@ -10,6 +10,7 @@ from outrider.service.metrics import Snapshot
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
+from outrider.service.reused import Reused
 from outrider.service.views.sentence import sentence
 
 _REFUSED: Final = "reload refused: "
@@ -31,6 +32,7 @@ class DaemonView:
         is_ready: the sources are being read.
         own_clock: a simulated site that lives on a clock of its own.
         scraping: held by the one scrape that is being rendered.
+        status_json: the whole status as it is sent.
     """
 
     def __init__(self, core: Core, recording: Recording, publisher: Publisher) -> None:
@@ -47,6 +49,8 @@ class DaemonView:
         """From now on this core is seen, and its metrics."""
         self.core = core
         self._exporter = MetricsExporter(core)
+        self.status_json: Reused[bytes] = Reused()
+        self._snapshot: Reused[Snapshot] = Reused()
 
     @property
     def journal(self) -> Path:
@@ -76,5 +80,8 @@ class DaemonView:
 
     def metrics(self) -> Snapshot:
         """The values of all metrics now. The longest delay of the loop begins again at 0."""
+        return self._snapshot.of(self._metrics_now)
+
+    def _metrics_now(self) -> Snapshot:
         lag_s, self.loop_lag_s = self.loop_lag_s, 0.0
         return self._exporter.take(self.recording.figures(), lag_s, self.publisher.figures())

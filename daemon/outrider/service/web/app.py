@@ -1,5 +1,6 @@
 """The application: from a request to an answer, whatever happens on the way."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -48,20 +49,28 @@ def make_app(
     app = web.Application(middlewares=[_answer_errors, _guard(token, endpoints), _compress])
     app[SERVED] = tuple(endpoints)
     app.on_response_prepare.append(_add_headers)
+    turn = asyncio.Lock()
     for endpoint in endpoints:
         path = endpoint.path.replace("{job}", "{job:.+}")  # a job's name may have slashes
-        app.router.add_get(path, _handler(endpoint, view))
+        app.router.add_get(path, _handler(endpoint, view, turn))
     return app
 
 
-def _handler(endpoint: Endpoint[Any], view: DaemonView) -> Handler:
-    """What aiohttp calls for an endpoint."""
+def _handler(endpoint: Endpoint[Any], view: DaemonView, turn: asyncio.Lock) -> Handler:
+    """What aiohttp calls for an endpoint.
+
+    Hundreds of clients may ask at one moment. Each is answered in an iteration of the loop of its
+    own, so that events, the watchdog and whoever asks for nothing but health come in between.
+    """
 
     async def handle(request: web.Request) -> web.StreamResponse:
         if endpoint.query is NoQuery:
             query = NoQuery()
         else:
             query = read_query(endpoint.query, request.query.items())
+        if not endpoint.open:
+            async with turn:
+                await asyncio.sleep(0)
         answer = await endpoint.handle(Call(view, query, request))
         return answer if isinstance(answer, web.Response) else json_response(answer)
 

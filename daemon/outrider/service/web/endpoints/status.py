@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import msgspec
+from aiohttp import web
+
 from outrider.service.daemon_view import DaemonView
 from outrider.service.views.status import status
-from outrider.service.web.endpoint import Answer, Call, Endpoint, NoQuery
+from outrider.service.web.endpoint import JSON, Call, Endpoint, NoQuery, response
 from outrider.service.web.shapes.status import Status
 
 
@@ -23,9 +26,10 @@ def whole_status(view: DaemonView) -> dict[str, Any]:
     return status(view.core, extra)
 
 
-async def handle(call: Call[NoQuery]) -> Answer:
-    """Answer from memory."""
-    return whole_status(call.view)
+async def handle(call: Call[NoQuery]) -> web.Response:
+    """Answer from memory; where that takes long, as somebody else was answered a moment ago."""
+    view = call.view
+    return response(view.status_json.of(lambda: msgspec.json.encode(whole_status(view))), JSON)
 
 
 ENDPOINT = Endpoint(
