@@ -29,6 +29,7 @@ class DaemonView:
     Attributes:
         notes: what an operator should know, one sentence each.
         loop_lag_s: longest delay of the event loop since the last scrape, seconds.
+        failed_requests: requests answered with 500, because a handler raised.
         is_ready: the sources are being read.
         own_clock: a simulated site that lives on a clock of its own.
         scraping: held by the one scrape that is being rendered.
@@ -39,6 +40,7 @@ class DaemonView:
         self.notes: list[str] = []
         self.loop_lag_s = 0.0
         self.is_ready = False
+        self.failed_requests = 0
         self.own_clock = False
         self.scraping = asyncio.Lock()
         self.recording = recording
@@ -84,4 +86,6 @@ class DaemonView:
 
     def _metrics_now(self) -> Snapshot:
         lag_s, self.loop_lag_s = self.loop_lag_s, 0.0
-        return self._exporter.take(self.recording.figures(), lag_s, self.publisher.figures())
+        return self._exporter.take(
+            self.recording.figures(), lag_s, self.publisher.figures(), self.failed_requests
+        )

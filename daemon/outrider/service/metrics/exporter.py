@@ -62,6 +62,7 @@ class MetricsExporter:
         recording: Mapping[str, Any],
         loop_lag_s: float,
         publishing: Mapping[str, Any] | None = None,
+        failed_requests: int = 0,
     ) -> Snapshot:
         """The values of all metrics now. Call it on the event loop, which owns the core.
 
@@ -71,6 +72,7 @@ class MetricsExporter:
             loop_lag_s: longest delay of the event loop since the last scrape.
             publishing: ``connected``, ``published``, ``behind`` and ``lost`` of the publisher;
                 None where nothing is published.
+            failed_requests: requests that a fault of Outrider's own answered.
         """
         self._site()
         self._totals()
@@ -80,6 +82,7 @@ class MetricsExporter:
         if publishing is not None:
             self._publishing(publishing)
         self._store.set("loop_lag_seconds", loop_lag_s)
+        self._store.set("requests_failed_total", failed_requests)
         self._process()
         return self._store.snapshot()
 

@@ -46,7 +46,7 @@ def make_app(
     Only GET and HEAD. Every error is JSON, ``{"error": "..."}``. A handler that raises answers
     500, is logged, and ends nothing.
     """
-    app = web.Application(middlewares=[_answer_errors, _guard(token, endpoints), _compress])
+    app = web.Application(middlewares=[_answer_errors(view), _guard(token, endpoints), _compress])
     app[SERVED] = tuple(endpoints)
     app.on_response_prepare.append(_add_headers)
     turn = asyncio.Lock()
@@ -81,26 +81,33 @@ def _error(status: int, text: str) -> web.Response:
     return json_response({"error": text}, status)
 
 
-@web.middleware
-async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
-    try:
-        return await handler(request)
-    except BadQueryError as error:
-        return _error(400, str(error))
-    except web.HTTPMethodNotAllowed as error:
-        response = _error(405, f"{request.method} is not allowed here; GET and HEAD are right")
-        response.headers["Allow"] = error.headers["Allow"]
-        return response
-    except NotFoundError as error:
-        return _error(404, str(error))
-    except web.HTTPNotFound:
-        return _error(404, f"nothing is served at {request.path!r}; / and /api/v1/openapi.json are")
-    except web.HTTPException as error:
-        return _error(error.status, error.reason)
-    except Exception as error:
-        # Boundary: whatever a handler raises is its own; the other requests go on.
-        log.exception("fail_request", path=request.path, error=type(error).__name__)
-        return _error(500, "a fault of Outrider's own; its log tells more")
+def _answer_errors(view: DaemonView) -> Any:
+    """Answer what a handler raises: JSON, with a status; faults of our own are counted."""
+
+    @web.middleware
+    async def answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except BadQueryError as error:
+            return _error(400, str(error))
+        except web.HTTPMethodNotAllowed as error:
+            response = _error(405, f"{request.method} is not allowed here; GET and HEAD are right")
+            response.headers["Allow"] = error.headers["Allow"]
+            return response
+        except NotFoundError as error:
+            return _error(404, str(error))
+        except web.HTTPNotFound:
+            known = "/ and /api/v1/openapi.json are"
+            return _error(404, f"nothing is served at {request.path!r}; {known}")
+        except web.HTTPException as error:
+            return _error(error.status, error.reason)
+        except Exception as error:
+            # Boundary: whatever a handler raises is its own; the other requests go on.
+            view.failed_requests += 1
+            log.exception("fail_request", path=request.path, error=type(error).__name__)
+            return _error(500, "a fault of Outrider's own; its log tells more")
+
+    return answer_errors
 
 
 def _guard(token: str | None, endpoints: Sequence[Endpoint[Any]]) -> Any:

@@ -91,6 +91,10 @@ DAEMON_METRICS: Final[tuple[Metric, ...]] = (
         "loop_lag_seconds", "Longest delay of the event loop since the scrape before, in seconds."
     ),
     counter(
+        "requests_failed_total",
+        "Requests answered with 500: a fault of Outrider's own in making the answer.",
+    ),
+    counter(
         REFUSED,
         "Label sets folded into other for being too many, and counters told to go backwards.",
         reason=(FOLDED, DECREASED),
