@@ -264,7 +264,12 @@ class Core:
         Raises:
             ValueError: it was saved by another version of the state, or does not fit a policy.
         """
-        return restore_state(saved, self.merger, self.engine, self.decision_log)
+        fresh = restore_state(saved, self.merger, self.engine, self.decision_log)
+        if saved["merger"]["tracker"].get("names") is None:  # saved before names were bounded
+            self.names.vo.adopt(self.accounting.fairness.vos)
+            self.names.cluster.adopt(self.site.cluster_names)
+            self.names.machine.adopt(self.merger.normaliser.machine_names)
+        return fresh
 
     def succeed(self, old: "Core", kept: Iterable[str]) -> None:
         """Take over what `save` does not hold from another core; `kept` are unchanged sources."""

@@ -195,3 +195,21 @@ def test_names_are_the_same_after_a_restart(tmp_path: Path) -> None:
         fed("machine", range(4, 9), each, from_s=T + 96 * DAY_S)
     assert packed(twin.save()) == packed(core.save())
     assert status(core, {})["names"] == status(twin, {})["names"]
+
+
+def test_a_snapshot_from_before_the_bound_is_taken_over_and_shrinks() -> None:
+    old, new = small(vo=50, machine=50), small(vo=3, machine=3)
+    fed("vo", range(20), old)
+    fed("machine", range(20), old, from_s=T + 1_000.0)
+    tell(old, "log", [(T + 2_000.0, ev.SUBMITTED, "waits", JobSpec(vo="vo7"))], T + 2_001.0)
+    saved = old.save()
+    saved["merger"]["tracker"]["names"] = None
+    new.restore(saved)
+    assert len(status(new, {})["wait_s"]["by_vo"]) == 21, "all that is known stays at first"
+    fed("vo", range(30, 32), new, from_s=T + 3_000.0)
+    fed("machine", range(30, 32), new, from_s=T + 4_000.0)
+    told = status(new, {})
+    assert set(told["wait_s"]["by_vo"]) == {"vo7", "vo30", "vo31", "all", OTHER}
+    assert told["wait_s"]["all"]["n"] == old.accounting.starts + 4
+    assert told["names"]["machine"]["named"] <= 3
+    assert not new.merger.set_aside["fault"]

@@ -80,6 +80,11 @@ class Fairness:
             self._are_many, self._look_at_s = True, _NEVER_YET
         return len(self._base) - 1
 
+    @property
+    def vos(self) -> list[str]:
+        """Every VO seen."""
+        return list(self._number)
+
     def submitted(self, vo: str, now: float) -> None:
         """A job came: remember the service delivered at this moment."""
         self._number[vo]

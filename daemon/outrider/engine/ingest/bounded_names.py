@@ -84,6 +84,12 @@ class BoundedNames:
         seen_s[name] = time_s
         return name
 
+    def adopt(self, names: Iterable[str]) -> None:
+        """Follow names from before there was a bound; those not seen again soon make room."""
+        for name in names:
+            if name not in self._always:
+                self._seen_s.setdefault(name, 0.0)
+
     def _make_room(self, time_s: float) -> bool:
         """Forget what was not seen for long; False if there is nothing such."""
         if time_s < self._look_again_s:
