@@ -1,12 +1,13 @@
 """The machines that sources have named: their numbers, specifications, and what uses them."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from outrider.engine.ingest.bounded_names import OTHER, Names
+from outrider.engine.ingest.machine_numbers import MachineNumbers
 from outrider.engine.ingest.set_aside import UNKNOWN_MACHINE, NotApplicableError
 from outrider.model import events as ev
 from outrider.model.events import Event
@@ -40,9 +41,6 @@ class MachineRegistry:
         repairs: counts what had to be mended; shared with the normaliser.
         bounds: how many names are followed; None: all. The machine `OTHER` stands for all others:
             it is never open, and has no slots.
-
-    Attributes:
-        names: by machine number.
     """
 
     def __init__(
@@ -52,16 +50,14 @@ class MachineRegistry:
         repairs: Counter[str],
         bounds: Names | None = None,
     ) -> None:
-        self.names: list[str] = []
+        self._numbers = MachineNumbers()
         self._bounds = bounds
         if bounds is not None:
-            bounds.machine.in_use, bounds.machine.forget = self._in_use, self._forget
-        self._spare: list[int] = []
-        self._gone: list[int] = []
+            bounds.machine.in_use = self._in_use
+            bounds.machine.forget = self._numbers.give_up
         self._describe = describe
         self._complete = complete
         self._repairs = repairs
-        self._numbers: dict[str, int] = {}
         self._specs: list[MachineSpec | None] = []
         self._busy: list[int] = []
         self._widest: dict[int, tuple[float, int, int]] = {}
@@ -70,6 +66,11 @@ class MachineRegistry:
         self._read_s: dict[int, float] = {}
         self._told: OrderedDict[tuple[str, int, int, str], None] = OrderedDict()
         self._classes: dict[str, frozenset[str]] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """By machine number."""
+        return self._numbers.names
 
     # -- runs ---------------------------------------------------------------------------------
 
@@ -181,8 +182,7 @@ class MachineRegistry:
         if self._bounds is not None and self._bounds.eligible.of(name, time_s) != name:
             return []  # its jobs may run nowhere that Outrider knows of
         self._classes[name] = machines
-        known = tuple(sorted(self._numbers[m] for m in machines if m in self._numbers))
-        return [(time_s, ev.ELIGIBLE, 0, (name, known, True))]
+        return [(time_s, ev.ELIGIBLE, 0, (name, self._numbers.known(machines), True))]
 
     def _in_classes(self, time_s: float, name: str, m: int) -> list[Event]:
         """The classes of a machine that was not known when these were told."""
@@ -191,10 +191,11 @@ class MachineRegistry:
 
     def _joined(self, time_s: float, name: str, told: MachineSpec) -> list[Event] | None:
         spec = self._placed(self._complete(told), time_s)
-        if name in self._numbers and self._specs[self._numbers[name]] == spec:
+        before = self._numbers.get(name)
+        if before is not None and self._specs[before] == spec:
             return None
         out: list[Event] = []
-        is_new = name not in self._numbers
+        is_new = before is None
         m = self._number(name, time_s, out)
         classes = self._in_classes(time_s, name, m) if is_new else []
         return [*out, self._join(time_s, m, spec), *classes]
@@ -237,19 +238,15 @@ class MachineRegistry:
 
     def _number(self, name: str, time_s: float, out: list[Event]) -> int:
         """The number of a machine; a new one may get that of a machine that is forgotten."""
-        if name in self._numbers:
-            return self._numbers[name]
-        if self._gone:
+        m = self._numbers.get(name)
+        if m is not None:
+            return m
+        if self._numbers.given_up:
             out += self._taken_off(time_s)
-        if self._spare:
-            m = self._spare.pop()
-            self.names[m] = name
-        else:
-            m = len(self.names)
-            self.names.append(name)
+        m = self._numbers.give(name)
+        if m == len(self._specs):
             self._specs.append(None)
             self._busy.append(0)
-        self._numbers[name] = m
         return m
 
     def _in_use(self) -> set[str]:
@@ -260,30 +257,22 @@ class MachineRegistry:
             if self._busy[m] or m in self._owned or not _may_go(self._specs[m])
         }
 
-    def _forget(self, names: Collection[str]) -> None:
-        """These make room: their numbers go to others."""
-        for name in names:
-            m = self._numbers.pop(name, None)
-            if m is not None:
-                self._gone.append(m)
-                self._spare.append(m)
-
     def _taken_off(self, time_s: float) -> list[Event]:
         """What the engine must know before the numbers that were given up mean others."""
         out: list[Event] = []
-        names = {self.names[m] for m in self._gone}
-        for m in self._gone:
+        given_up = self._numbers.given_up
+        names = {self.names[m] for m in given_up}
+        for m in given_up:
             if self._specs[m] is not None:
                 out.append((time_s, ev.LEFT, m, None))
                 self._specs[m] = None
             self._widest.pop(m, None)
             self._read_s.pop(m, None)
             self._closed.discard(m)
-        self._gone.clear()
+        given_up.clear()
         for each, machines in self._classes.items():
             if not names.isdisjoint(machines):
-                known = tuple(sorted(self._numbers[n] for n in machines if n in self._numbers))
-                out.append((time_s, ev.ELIGIBLE, 0, (each, known, True)))
+                out.append((time_s, ev.ELIGIBLE, 0, (each, self._numbers.known(machines), True)))
         return out
 
     def _join(self, time_s: float, m: int, spec: MachineSpec) -> Event:
@@ -305,7 +294,7 @@ class MachineRegistry:
     def save(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
-            "names": self.names,
+            **self._numbers.save(),
             "specs": [None if s is None else msgspec.to_builtins(s) for s in self._specs],
             "busy": self._busy,
             "widest": [[m, *seen] for m, seen in self._widest.items()],
@@ -314,16 +303,11 @@ class MachineRegistry:
             "read_s": list(self._read_s.items()),
             "classes": {name: sorted(machines) for name, machines in self._classes.items()},
             "told": [list(key) for key in self._told],
-            "spare": self._spare,
-            "gone": self._gone,
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
-        self.names = list(saved["names"])
-        self._spare, self._gone = list(saved.get("spare", ())), list(saved.get("gone", ()))
-        spare = set(self._spare)
-        self._numbers = {name: m for m, name in enumerate(self.names) if m not in spare}
+        self._numbers.restore(saved)
         self._specs = [
             None if s is None else msgspec.convert(s, MachineSpec) for s in saved["specs"]
         ]
