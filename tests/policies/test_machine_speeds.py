@@ -1,5 +1,6 @@
 """Speeds of machines, learned from runs against their estimates."""
 
+import random
 from typing import Any
 
 import pytest
@@ -75,3 +76,13 @@ def test_what_was_saved_goes_on() -> None:
         speeds.take(0, 600.0, 700.0, site)
     assert [one.speed(m, site) for m in (0, 1)] == [other.speed(m, site) for m in (0, 1)]
     assert other.fastest(1, site) == 1
+
+
+def test_the_widest_difference_is_known_without_looking_at_all_machines_again() -> None:
+    rng, speeds = random.Random(1), MachineSpeeds()
+    site: Any = Machines(*[1] * 40)
+    for _ in range(2000):
+        speeds.take(rng.randrange(40), 100.0, rng.lognormvariate(4.6, 0.05), site)
+        logs = speeds.save()["logs"]
+        widest = max(log for _, log in logs) - min(log for _, log in logs)
+        assert speeds._differ == (widest > 0.1)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from outrider.api import Job, JobSpec, PolicySettings, RunTimeEstimate, RunTimeEstimator
 from outrider_policies.estimators import LastTwoRunTimes, LearnedRunTimes, UserRunTimes
 from outrider_policies.estimators.context_histograms import ContextHistograms, Level
+from outrider_policies.estimators.last_two import MOST_USERS
 from outrider_policies.estimators.learned import LearnedSettings
 from outrider_policies.estimators.quantile_levels import QuantileLevels
 
@@ -257,3 +258,15 @@ def test_the_last_two_are_averaged_and_capped_by_the_request() -> None:
     again = LastTwoRunTimes(PolicySettings(), random.Random(1))
     again.restore(json.loads(json.dumps(estimator.save())))
     assert again.estimate(ada, 0.0) == estimator.estimate(ada, 0.0)
+
+
+def test_users_without_end_are_not_all_remembered() -> None:
+    estimator = LastTwoRunTimes(PolicySettings(), random.Random(1))
+    estimator.learn(Job(1, JobSpec(user="ada"), 0.0), 100.0, 0.0)
+    for n in range(MOST_USERS):
+        estimator.learn(Job(1, JobSpec(user=f"made-up-{n}"), 0.0), 5.0, 0.0)
+        if n % 1000 == 0:
+            estimator.learn(Job(1, JobSpec(user="ada"), 0.0), 100.0, 0.0)
+    assert len(estimator.save()["last_s"]) == MOST_USERS
+    assert median_of(estimator, JobSpec(user="ada")) == 100.0
+    assert isnan(median_of(estimator, JobSpec(user="made-up-0"))), "whose job ended longest ago"

@@ -3,6 +3,7 @@
 Nothing large may be imported at the top of this module: ``outrider --version`` pays for it.
 """
 
+import os
 import sys
 
 from outrider.cli.exit_codes import DONE
@@ -19,6 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
         3 a peer could not be reached; 70 a fault of Outrider's own; 130 interrupted; 141 whoever
         read the output has gone.
     """
+    _open_standard_streams()
     words = sys.argv[1:] if arguments is None else arguments
     if words in (["--version"], ["-V"]):
         from outrider import __version__
@@ -28,3 +30,20 @@ def main(arguments: list[str] | None = None) -> int:
     from outrider.cli.endings import run
 
     return run(words)
+
+
+def _open_standard_streams() -> None:
+    """Where one of the three is closed, let it be nowhere.
+
+    Python has None for such a stream, on which whatever writes a line fails. And the next file that
+    is opened, which may be the journal, would get its number, and with it what C libraries print.
+    """
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    while nowhere <= 2:  # the lowest that is free
+        nowhere = os.dup(nowhere)
+    os.close(nowhere)
+    sys.stdin = sys.stdin or os.fdopen(0, "r", closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", buffering=1, closefd=False)

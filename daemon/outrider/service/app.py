@@ -1,6 +1,7 @@
 """``outrider run``: everything together, from a checked configuration to a clean end."""
 
 import asyncio
+import contextlib
 import math
 import os
 import signal
@@ -115,7 +116,8 @@ class _Daemon:
             done, _ = await asyncio.wait([work], timeout=_WORK_STOPS_S)
             if not done:
                 log.error("abandon_work", after_s=_WORK_STOPS_S)
-                sys.stderr.flush()
+                with contextlib.suppress(OSError, ValueError):  # its reader may be gone
+                    sys.stderr.flush()
                 os._exit(1)
         return 0
 

@@ -14,6 +14,7 @@ from outrider.api.adapter import Batch
 from outrider.engine import Engine, EventMerger
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.distribution import DECISION_BOUNDS_S, Distribution
+from outrider.engine.ingest.bounded_names import OTHER, Names
 from outrider.engine.ingest.event_merger import EventIdentity
 from outrider.engine.ingest.set_aside import FAULT, FIRST_S, LAST_S, SetAside, TimeLimits
 from outrider.engine.state.site import Site
@@ -28,10 +29,11 @@ from outrider.service.decision_log import JournalledDecisions
 from outrider.service.guarded_feed import GuardedFeed
 from outrider.service.guards import GuardedEstimator, GuardedUtility, guarded_utilities
 from outrider.service.malformed import is_well_formed
+from outrider.service.name_notes import name_notes
 from outrider.service.personal_vos import PersonalVos
 from outrider.service.policies import make_runners, policies_without_runner
 from outrider.service.pseudonyms import Pseudonyms
-from outrider.service.sources import SourceState
+from outrider.service.sources import SourceState, add_bounded
 
 PERSONAL_VOS_KEY: Final = "personal_vos"
 """Where the journal keeps which VOs are named for a user."""
@@ -54,6 +56,7 @@ class Core:
         carried: the actions for which an adapter has a lever.
 
     Attributes:
+        names: how many users, VOs, machines and so on are named; all others are `other`.
         unrepaired: keys of events that failed, and after which the repair of the state failed, too
             (None: a tick): while there are any, the state is in doubt.
     """
@@ -80,7 +83,13 @@ class Core:
         self.accounting = Accounting(clock, config.shares, exact=False, utilities=utilities)
         self.runners = make_runners(loaded)
         self.policies_without_runner = policies_without_runner(loaded)
-        self.merger = EventMerger(self.sources, loaded.describe_machine, loaded.complete_machine)
+        self.names = Names(
+            forget_after_s=config.retention_days * 86_400.0, vos=config.shares, clusters=declared
+        )
+        self.names.vo.forget = lambda vos: self.accounting.merge_vos(vos, OTHER)
+        self.merger = EventMerger(
+            self.sources, loaded.describe_machine, loaded.complete_machine, self.names
+        )
         self.pass_times = Distribution(exact=False, bounds=DECISION_BOUNDS_S)
         self._pass_began_s = 0.0
         inferred = any(source.inferred for source in self.sources.values())
@@ -125,7 +134,7 @@ class Core:
                 f"{faults} events set aside because Outrider itself failed on them: see "
                 "`outrider ledger set-aside`, and please report it"
             )
-        return notes
+        return [*notes, *name_notes(self.names)]
 
     def _time_pass(self, begins: bool) -> None:
         if begins:
@@ -148,8 +157,8 @@ class Core:
         """
         source = self.sources[label]
         source.note_batch(batch.age_s, batch.note, self.config.stale_after_s, batch.problem)
-        source.rejected.update(batch.rejected)
-        source.ignored.update(batch.ignored)
+        add_bounded(source.rejected, batch.rejected)
+        add_bounded(source.ignored, batch.ignored)
         events: Sequence[NamedEvent] = batch.events
         malformed = len(events) - sum(map(is_well_formed, events))
         if malformed:
@@ -286,7 +295,12 @@ class Core:
         Raises:
             ValueError: it was saved by another version of the state, or does not fit a policy.
         """
-        return restore_state(saved, self.merger, self.engine, self.decision_log)
+        fresh = restore_state(saved, self.merger, self.engine, self.decision_log)
+        if saved["merger"]["tracker"].get("names") is None:  # saved before names were bounded
+            self.names.vo.adopt(self.accounting.fairness.vos)
+            self.names.cluster.adopt(self.site.cluster_names)
+            self.names.machine.adopt(self.merger.normaliser.machine_names)
+        return fresh
 
     def succeed(self, old: "Core", kept: Iterable[str]) -> None:
         """Take over what `save` does not hold from another core; `kept` are unchanged sources."""

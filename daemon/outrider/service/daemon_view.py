@@ -15,6 +15,7 @@ from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.pseudonyms import KEY_NAME, Pseudonyms, load_key
 from outrider.service.recording import Recording
+from outrider.service.reused import Reused
 from outrider.service.user_names import UserNames
 from outrider.service.views.sentence import sentence
 
@@ -36,15 +37,18 @@ class DaemonView:
     Attributes:
         notes: what an operator should know, one sentence each.
         loop_lag_s: longest delay of the event loop since the last scrape, seconds.
+        failed_requests: requests answered with 500, because a handler raised.
         is_ready: the sources are being read.
         own_clock: a simulated site that lives on a clock of its own.
         scraping: held by the one scrape that is being rendered.
+        status_json: the whole status as it is sent, by whether users are shown by their names.
     """
 
     def __init__(self, core: Core, recording: Recording, publisher: Publisher) -> None:
         self.notes: list[str] = []
         self.loop_lag_s = 0.0
         self.is_ready = False
+        self.failed_requests = 0
         self.own_clock = False
         self.scraping = asyncio.Lock()
         self.recording = recording
@@ -56,6 +60,8 @@ class DaemonView:
         """From now on this core is seen, and its metrics."""
         self.core = core
         self._exporter = MetricsExporter(core)
+        self.status_json: dict[bool, Reused[bytes]] = {True: Reused(), False: Reused()}
+        self._snapshot: Reused[Snapshot] = Reused()
 
     @property
     def journal(self) -> Path:
@@ -89,8 +95,13 @@ class DaemonView:
 
     def metrics(self) -> Snapshot:
         """The values of all metrics now. The longest delay of the loop begins again at 0."""
+        return self._snapshot.of(self._metrics_now)
+
+    def _metrics_now(self) -> Snapshot:
         lag_s, self.loop_lag_s = self.loop_lag_s, 0.0
-        return self._exporter.take(self.recording.figures(), lag_s, self.publisher.figures())
+        return self._exporter.take(
+            self.recording.figures(), lag_s, self.publisher.figures(), self.failed_requests
+        )
 
 
 def _pseudonyms_of(recording: Recording) -> Pseudonyms:

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any, Final
 
 from outrider.api.adapter import Adapter, Batch
+from outrider.engine.ingest.bounded_names import OTHER
 from outrider.ledger.extras import encode_json
 from outrider.model.errors import ConfigurationError, OutriderError, PluginError
 from outrider.model.settings import build
@@ -20,6 +21,17 @@ _MOST_AHEAD_S: Final = 3_600.0
 HANGS_AFTER_S: Final = 15.0
 """An adapter yields a batch every few seconds, an empty one if nothing happened. One that yields
 none for so long hangs, and the age of its information grows."""
+
+
+MOST_COUNTED: Final = 100
+"""Reasons for which records are rejected, and kinds of those ignored, that are counted by name:
+some are words of the source's own."""
+
+
+def add_bounded(counts: Counter[str], more: Mapping[str, int]) -> None:
+    """Add counts by name; those of names that come when there are many already go to `OTHER`."""
+    for name, n in more.items():
+        counts[name if name in counts or len(counts) < MOST_COUNTED else OTHER] += n
 
 
 class SourceState:

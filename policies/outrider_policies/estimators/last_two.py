@@ -1,9 +1,12 @@
 """Estimator ``last_two``: the mean of the user's last two run times (Tsafrir et al.)."""
 
 import random
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from outrider.api import Job, JobSpec, PolicySettings, RunTimeEstimate, RunTimeEstimator
+
+MOST_USERS: Final = 20_000
+"""Users who are remembered; the one whose job ended longest ago is forgotten first."""
 
 
 class LastTwoRunTimes(RunTimeEstimator):
@@ -34,7 +37,10 @@ class LastTwoRunTimes(RunTimeEstimator):
 
     def learn(self, job: Job, run_s: float, now: float) -> None:
         """Keep this run time and the one before."""
-        self._last_s[job.spec.user] = [*self._last_s.get(job.spec.user, ())[-1:], run_s]
+        user = job.spec.user
+        self._last_s[user] = [*self._last_s.pop(user, ())[-1:], run_s]  # seen last, stands last
+        if len(self._last_s) > MOST_USERS:
+            del self._last_s[next(iter(self._last_s))]
 
     def save(self) -> dict[str, Any]:
         """The run times, by user."""

@@ -1,6 +1,6 @@
 """Speeds of machines learned from run times: a node that slows down does not report it."""
 
-from math import exp, log
+from math import exp, inf, log
 from typing import Any, Final
 
 from outrider.api import SiteView
@@ -24,18 +24,26 @@ class MachineSpeeds:
         self._logs: dict[int, float] = {}
         self._bias = 0.0
         self._differ = False
+        self._lowest, self._highest = inf, -inf
 
     def take(self, machine: int, estimate_s: float, run_s: float, view: SiteView) -> None:
         """Learn from a run that completed after `run_s` seconds, estimated at `estimate_s`; > 0."""
         known = self._log(machine, view)
         observed = min(max(log(estimate_s / run_s), -_WIDEST), _WIDEST)
         self._bias += _BIAS_STEP * (observed - known - self._bias)
-        self._logs[machine] = known + _STEP * (observed - self._bias - known)
-        self._compare()
+        learned = known + _STEP * (observed - self._bias - known)
+        was_extreme = self._logs.get(machine) in (self._lowest, self._highest)
+        self._logs[machine] = learned
+        if was_extreme:
+            self._compare()
+        else:
+            self._lowest, self._highest = min(self._lowest, learned), max(self._highest, learned)
+            self._differ = self._highest - self._lowest > _ALIKE
 
     def _compare(self) -> None:
         logs = self._logs.values()
-        self._differ = bool(logs) and max(logs) - min(logs) > _ALIKE
+        self._lowest, self._highest = min(logs, default=inf), max(logs, default=-inf)
+        self._differ = self._highest - self._lowest > _ALIKE
 
     def _log(self, machine: int, view: SiteView) -> float:
         found = self._logs.get(machine)

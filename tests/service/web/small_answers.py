@@ -183,6 +183,10 @@ STATUS: dict[str, Any] = {
     "repairs": {"missing_submit": 4},
     "late": 3,
     "set_aside": {"after_end": 2, "fault": 0},
+    "names": {
+        kind: {"named": 3, "most": 1000, "folded": 0}
+        for kind in ("user", "vo", "class", "cluster", "machine", "eligible")
+    },
     "discipline": {
         "name": "first_fit",
         "source": "adapter",

@@ -33,6 +33,7 @@ class SmallSite:
         job_names: the jobs it knows, all queued.
         reasons: why it is not ready; empty: it is.
         broken: `status` raises.
+        failed_requests: how often something did.
         asked: the query, or the job, of every call, in order.
         on_status: called at every `status`.
         sees_names: whether the last client was one that is shown users' names.
@@ -43,6 +44,7 @@ class SmallSite:
         self.job_names = ["1042.0", "1043.0", "1051.7"]
         self.reasons: list[str] = []
         self.broken = False
+        self.failed_requests = 0
         self.asked: list[object] = []
         self.scraping = asyncio.Lock()
         self.sees_names = False
@@ -166,6 +168,7 @@ class SmallSite:
     def metrics(self) -> Snapshot:
         store = MetricStore({})
         store.set("jobs", len(self.job_names), "queued")
+        store.set("requests_failed_total", self.failed_requests)
         return store.snapshot()
 
 

@@ -212,6 +212,8 @@ async def test_a_handler_that_raises_is_answered_logged_and_survived(
         site.broken = False
         async with client.get("/api/v1/status") as answer:
             assert answer.status == 200
+        async with client.get("/metrics") as answer:
+            assert "outrider_requests_failed_total 1.0" in await answer.text()
     logged = capsys.readouterr().out + caplog.text
     assert "fail_request" in logged
     assert "/api/v1/status" in logged

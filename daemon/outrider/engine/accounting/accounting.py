@@ -4,13 +4,13 @@ There is one accounting for everything. Replay's report, the status page and the
 the same numbers for the same events because they are the same numbers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from outrider.engine.accounting.distribution import Distribution
 from outrider.engine.accounting.energy import BADPUT, GOODPUT, EnergyStatistics
 from outrider.engine.accounting.fairness import Fairness
-from outrider.engine.accounting.job_statistics import AT_ONCE, JobStatistics
+from outrider.engine.accounting.job_statistics import AT_ONCE, JobStatistics, merge_keys
 from outrider.engine.accounting.utility_statistics import UtilityStatistics
 from outrider.model.events import EVICTION_REASONS
 from outrider.model.jobs import RUNNING, Job, JobSpec
@@ -42,6 +42,7 @@ class Accounting:
         self.fairness = Fairness(targets or {}, half_life_s)
         self.energy = EnergyStatistics(local_time)
         self.begin_s: float | None = None
+        self.merged_vos_n = 0
         self._ending = ("", -1, 0.0)
         self._clear()
 
@@ -181,6 +182,14 @@ class Accounting:
         self.energy.end_run(*self._ending, job, now)
         if job.state == RUNNING:  # a suspended one has paused already
             self.fairness.change(job.spec.vo, -job.cpus, time_s, now)
+
+    def merge_vos(self, vos: Collection[str], into: str) -> None:
+        """What these VOs got is another's from now on; none of them may have a job here."""
+        self._jobs.merge_vos(vos, into)
+        merge_keys(self.badput, vos, into)
+        merge_keys(self.never_started, vos, into)
+        self.fairness.merge(vos, into)
+        self.merged_vos_n += len(vos)
 
     def evictions_by_reason(self) -> dict[str, int]:
         """Counts over all clusters, every reason of the closed list named."""

@@ -52,6 +52,13 @@ class Distribution:
         if self.values is not None:
             self.values.frombytes(values.tobytes())
 
+    def merge(self, other: "Distribution") -> None:
+        """Count what another has counted, too."""
+        self.buckets = [n + more for n, more in zip(self.buckets, other.buckets, strict=True)]
+        self.total += other.total
+        if self.values is not None and other.values is not None:
+            self.values.extend(other.values)
+
     @property
     def n(self) -> int:
         """How many values were counted."""

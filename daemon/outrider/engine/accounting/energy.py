@@ -101,9 +101,14 @@ class EnergyStatistics:
         while len(self._machines) <= m:
             self._machines.append(MachinePower())
         self._machines[m].describe(spec, cluster)
-        self._table = None
+        if self._table is not None and m < len(self._table.cpus):
+            self._table.describe(m, self._machines[m])
+        else:
+            self._table = None
 
     def _know(self, cluster: int, habits: ClusterSpec) -> None:
+        if cluster < len(self._habits) and self._habits[cluster] == habits:
+            return
         while len(self._habits) <= cluster:
             self._habits.append(habits)
             for columns in (self._metered.joules, self._metered.measured):

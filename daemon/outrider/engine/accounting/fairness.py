@@ -5,7 +5,7 @@ Perez et al. 2008, section IV.B: with target shares w and delivered shares S, th
 ``F = 1 - D / M`` (equation 4).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import exp2, inf
 from typing import Any, Final
 
@@ -15,6 +15,8 @@ _LN2: Final = 0.6931471805599453
 _MOST_DOUBLINGS: Final = 400.0
 _NEVER_YET: Final = -inf
 SAMPLE_S: Final = 3600.0
+FEW_VOS: Final = 64
+"""Up to here a submission keeps a copy of what every VO got: the cheapest way for few."""
 
 
 def check_targets(targets: Mapping[str, float], where: str) -> None:
@@ -25,6 +27,18 @@ def check_targets(targets: Mapping[str, float], where: str) -> None:
         raise ConfigurationError(
             f"{where}: shares {listed} sum to {total:g}; right would be shares >= 0 that sum to 1"
         )
+
+
+class _Numbers(dict[str, int]):
+    """Positions of VOs; a new VO gets one."""
+
+    def __init__(self, add: Callable[[], int]) -> None:
+        super().__init__()
+        self._add = add
+
+    def __missing__(self, vo: str) -> int:
+        self[vo] = number = self._add()
+        return number
 
 
 class Fairness:
@@ -39,7 +53,7 @@ class Fairness:
         check_targets(targets, "fairness")
         self.targets = dict(targets)
         self.half_life_s = half_life_s
-        self._number: dict[str, int] = {}
+        self._number = _Numbers(self._add)
         self._running: list[int] = []
         # Service delivered until t is `_base[k] + _running[k] * t`: a start subtracts its moment,
         # an end adds its own, and nothing needs to be brought forward in between.
@@ -47,42 +61,93 @@ class Fairness:
         # The same for fading service, in a measure that doubles every half-life.
         self._faded: list[float] = []
         self._fade_from_s = 0.0
-        self._at_submission: tuple[float, list[float], list[int]] | None = None
+        # When the last job came, and `_base` and `_running` then; or, of many VOs, in `_before`
+        # what those had whose CPUs changed since.
+        self._submission: tuple[float, list[float], list[int]] | None = None
+        self._before: dict[int, tuple[float, int]] = {}
+        self._are_many, self._vos_then = False, 0
         self._sum = 0.0
         self._samples = 0
         self._next_sample_s = _NEVER_YET
+        self._look_at_s = _NEVER_YET
 
-    def number(self, vo: str) -> int:
-        """The position of a VO in the lists; a new VO gets one."""
-        if vo not in self._number:
-            self._number[vo] = len(self._number)
-            self._running.append(0)
-            self._base.append(0.0)
-            self._faded.append(0.0)
-        return self._number[vo]
+    def _add(self) -> int:
+        """The position of a new VO in the lists."""
+        self._running.append(0)
+        self._base.append(0.0)
+        self._faded.append(0.0)
+        if len(self._base) == FEW_VOS + 1:
+            self._are_many, self._look_at_s = True, _NEVER_YET
+        return len(self._base) - 1
+
+    @property
+    def vos(self) -> list[str]:
+        """Every VO seen."""
+        return list(self._number)
 
     def submitted(self, vo: str, now: float) -> None:
         """A job came: remember the service delivered at this moment."""
-        if vo not in self._number:
-            self.number(vo)
-        self._at_submission = (now, self._base.copy(), self._running.copy())
+        self._number[vo]
+        if self._are_many:
+            self._before.clear()
+            self._submission, self._vos_then = (now, [], []), len(self._base)
+        else:
+            self._submission = (now, self._base.copy(), self._running.copy())
+
+    def _at_submission(self) -> tuple[float, list[float], list[int]] | None:
+        """When the last job came, and `_base` and `_running` as they were; None before any."""
+        if self._submission is None or self._submission[1]:
+            return self._submission
+        base, running = self._base[: self._vos_then], self._running[: self._vos_then]
+        for k, (had, ran) in self._before.items():
+            if k < self._vos_then:
+                base[k], running[k] = had, ran
+        return self._submission[0], base, running
+
+    def _look(self, vo: str, now: float) -> None:
+        """What a change of a VO's CPUs has to be preceded by, if not always."""
+        if now >= self._next_sample_s:
+            self._sample(now)
+        if self._are_many:
+            k = self._number[vo]
+            self._before.setdefault(k, (self._base[k], self._running[k]))
+        else:
+            self._look_at_s = self._next_sample_s
 
     def change(self, vo: str, cpus: int, time_s: float, now: float) -> None:
         """So many more CPUs work for a VO, fewer if negative; `time_s` < `now` if told late."""
-        if now >= self._next_sample_s:
-            self._sample(now)
-        try:
-            k = self._number[vo]
-        except KeyError:
-            k = self.number(vo)
+        if now >= self._look_at_s:
+            self._look(vo, now)
+        k = self._number[vo]
         self._running[k] += cpus
         self._base[k] -= cpus * time_s
         self._faded[k] -= cpus * exp2((now - self._fade_from_s) / self.half_life_s)
 
+    def merge(self, vos: Collection[str], into: str) -> None:
+        """What these VOs got is another's from now on; none of their jobs may run."""
+        then, target = self._at_submission(), self._number[into]
+        gone = {self._number[vo] for vo in vos if vo != into and vo in self._number}
+        kept = {vo: k for vo, k in self._number.items() if k not in gone}
+        n = len(self._number)
+
+        def joined(column: Sequence[Any]) -> list[Any]:
+            whole = [*column, *[column[0] * 0] * (n - len(column))]
+            for k in sorted(gone):
+                whole[target] += whole[k]
+            return [whole[k] for k in kept.values()]
+
+        self._running, self._base = joined(self._running), joined(self._base)
+        self._faded = joined(self._faded)
+        self._submission = None if then is None else (then[0], joined(then[1]), joined(then[2]))
+        self._before.clear()
+        self._number.clear()
+        self._number.update((vo, k) for k, vo in enumerate(kept))
+        self._are_many, self._look_at_s = len(kept) > FEW_VOS, _NEVER_YET
+
     def correct(self, running: Mapping[str, int], now: float) -> None:
         """After a fault: so many CPUs work for each VO now (0 for those not named)."""
         for vo in {**self._number, **running}:
-            more = running.get(vo, 0) - self._running[self.number(vo)]
+            more = running.get(vo, 0) - self._running[self._number[vo]]
             if more:
                 self.change(vo, more, now, now)
 
@@ -144,8 +209,9 @@ class Fairness:
         hourly = list(self._hourly(self._next_sample_s, now))
         samples = self._samples + len(hourly)
         utility = None
-        if self._at_submission is not None:
-            utility = self._utility(self._delivered(*self._at_submission))
+        then = self._at_submission()
+        if then is not None:
+            utility = self._utility(self._delivered(*then))
         listed = list(self._number) + [vo for vo in self.targets if vo not in self._number]
         got = {vo: delivered[k] / total for vo, k in self._number.items()} if total > 0 else {}
         return {
@@ -173,7 +239,7 @@ class Fairness:
             "base": self._base,
             "faded": self._faded,
             "fade_from_s": self._fade_from_s,
-            "at_submission": self._at_submission,
+            "at_submission": self._at_submission(),
             "sum": self._sum,
             "samples": self._samples,
             "next_sample_s": None if self._next_sample_s == _NEVER_YET else self._next_sample_s,
@@ -181,12 +247,15 @@ class Fairness:
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
-        self._number = {vo: k for k, vo in enumerate(saved["vos"])}
+        self._number.clear()
+        self._number.update((vo, k) for k, vo in enumerate(saved["vos"]))
         self._running = list(saved["running"])
         self._base, self._faded = list(saved["base"]), list(saved["faded"])
         self._fade_from_s = saved["fade_from_s"]
         at = saved["at_submission"]
-        self._at_submission = None if at is None else (at[0], list(at[1]), list(at[2]))
+        self._submission = None if at is None else (at[0], list(at[1]), list(at[2]))
+        self._before.clear()
         self._sum, self._samples = saved["sum"], saved["samples"]
         next_s = saved["next_sample_s"]
         self._next_sample_s = _NEVER_YET if next_s is None else next_s
+        self._are_many, self._look_at_s = len(self._base) > FEW_VOS, _NEVER_YET

@@ -1,7 +1,7 @@
 """What jobs got: waits, goodput, overhead, slowdown and utility, worked out many at a time."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from collections.abc import Collection, Iterator, Mapping, MutableMapping
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from outrider.model.utility import TimeUtility
 Floats: TypeAlias = NDArray[np.float64]
 Key: TypeAlias = tuple[str, str]
 """Job class and VO."""
+N = TypeVar("N", int, float)
 
 START: Final = ("whose", "submit_s", "eligible_s", "start_s")
 """What is noted of a first start."""
@@ -77,11 +78,14 @@ class JobStatistics:
             self._count_completed(*np.compress(~np.isnan(rows[:, 1]), rows, axis=0).T[:-1])
             self.completions.clear()
 
-    def _by_key(self, whose: Floats) -> Iterator[tuple[Key, NDArray[np.bool_]]]:
+    def _by_key(self, whose: Floats) -> Iterator[tuple[Key, NDArray[np.intp]]]:
         """Whose the rows are, in the order in which they come first, and which are theirs."""
-        keys = list(self.numbers)
-        for k in dict.fromkeys(whose.tolist()):
-            yield keys[int(k)], whose == k
+        keys, its = list(self.numbers), np.argsort(whose, kind="stable")
+        ends = np.flatnonzero(np.diff(whose[its], append=np.nan)) + 1
+        begins = np.append(0, ends[:-1])
+        for n in np.argsort(its[begins]).tolist() if len(whose) else ():
+            rows = its[begins[n] : ends[n]]
+            yield keys[int(whose[rows[0]])], rows
 
     def _count_waits(
         self, whose: Floats, submit_s: Floats, eligible_s: Floats, start_s: Floats
@@ -105,13 +109,20 @@ class JobStatistics:
         slowed_s = _waited_s(submit_s, eligible_s, start_s) + run_s
         self.overhead.extend(np.maximum(0.0, turnaround_s - run_s))
         self.slowdown.extend(np.maximum(1.0, slowed_s / np.maximum(run_s, _SHORTEST_RUN_S)))
-        first_alike = [self._first_of_class(job_class) for job_class, _ in self.numbers]
+        firsts: dict[str, int] = {}
+        first_alike = [firsts.setdefault(key[0], k) for k, key in enumerate(self.numbers)]
         for (job_class, _), its in self._by_key(np.array(first_alike)[whose.astype(np.intp)]):
             self.utility.completed(job_class, turnaround_s[its], (cpu_s / cpus)[its], cpu_s[its])
 
-    def _first_of_class(self, job_class: str) -> int:
-        """The number used for all VOs' jobs of a class."""
-        return next(k for (name, _), k in self.numbers.items() if name == job_class)
+    def merge_vos(self, vos: Collection[str], into: str) -> None:
+        """What these VOs' jobs got is another's from now on."""
+        self.work_out()
+        self.numbers.clear()
+        for key in [key for key in self.waits if key[1] in vos]:
+            self.waits.setdefault((key[0], into), Distribution(self._exact)).merge(
+                self.waits.pop(key)
+            )
+        merge_keys(self.goodput, vos, into)
 
     def save(self) -> dict[str, Any]:
         """Everything as plain data."""
@@ -132,6 +143,13 @@ class JobStatistics:
         if "utility" in saved:  # not in a snapshot from before it was counted
             self.utility.restore(saved["utility"])
         self.goodput = {(c, vo): cpu_s for c, vo, cpu_s in saved["goodput"]}
+
+
+def merge_keys(sums: MutableMapping[Key, N], vos: Collection[str], into: str) -> None:
+    """Add the sums of these VOs to another's, each in its class."""
+    for key in [key for key in sums if key[1] in vos]:
+        more, into_key = sums.pop(key), (key[0], into)
+        sums[into_key] = sums[into_key] + more if into_key in sums else more
 
 
 def _waited_s(submit_s: Floats, eligible_s: Floats, start_s: Floats) -> Floats:

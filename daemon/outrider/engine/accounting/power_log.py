@@ -25,13 +25,17 @@ RESTED: Final = -1
 
 
 class Table(NamedTuple):
-    """What machines are, by their numbers, and how their clusters sleep, by theirs."""
+    """What machines are, by their numbers, and how their clusters sleep, by theirs.
+
+    There are more rows than machines, so that most of those that join need no new table.
+    """
 
     cluster: Numbers
     cpus: Floats
     active_w: Floats
     idle_w: Floats
     sleep_w: Floats
+    hours: Numbers
     open_minutes: NDArray[np.bool_]
     sleep_after_open_s: Floats
     sleep_after_closed_s: Floats
@@ -42,22 +46,34 @@ class Table(NamedTuple):
         """The table of machines and clusters in the order of their numbers."""
         open_s = np.array([spec.sleep_after_open_s for spec in habits], dtype=float)
         closed_s = np.array([spec.sleep_after_closed_s for spec in habits], dtype=float)
-        minutes = [np.frombuffer(spec.hours.minutes, dtype=bool) for spec in habits]
-        return cls(
-            np.array([machine.cluster for machine in machines], dtype=np.intp),
-            np.array([machine.cpus for machine in machines], dtype=float),
-            np.array([machine.active_w for machine in machines]),
-            np.array([machine.idle_w for machine in machines]),
-            np.array([machine.sleep_w for machine in machines]),
-            np.array(minutes),
+        distinct: dict[bytes, int] = {}
+        hours = [distinct.setdefault(bytes(s.hours.minutes), len(distinct)) for s in habits]
+        rows = 2 * len(machines)
+        table = cls(
+            np.zeros(rows, dtype=np.intp),
+            np.full(rows, np.nan),
+            np.full(rows, np.nan),
+            np.full(rows, np.nan),
+            np.full(rows, np.nan),
+            np.array(hours, dtype=np.intp),
+            np.array([np.frombuffer(minutes, dtype=bool) for minutes in distinct]),
             open_s,
             closed_s,
             float(np.minimum(open_s, closed_s).min(initial=NEVER_S)),
         )
+        for m, machine in enumerate(machines):
+            table.describe(m, machine)
+        return table
+
+    def describe(self, m: int, machine: MachinePower) -> None:
+        """A machine is something else from now on, or joins."""
+        self.cluster[m], self.cpus[m] = machine.cluster, machine.cpus
+        self.active_w[m], self.idle_w[m] = machine.active_w, machine.idle_w
+        self.sleep_w[m] = machine.sleep_w
 
     def sleep_after_s(self, cluster: Numbers, week_second: Floats) -> Floats:
         """Idle seconds until sleep for idleness that begins then (`ClusterSpec.sleep_after_s`)."""
-        is_open = self.open_minutes[cluster, week_second.astype(np.intp) // 60]
+        is_open = self.open_minutes[self.hours[cluster], week_second.astype(np.intp) // 60]
         return np.where(
             is_open, self.sleep_after_open_s[cluster], self.sleep_after_closed_s[cluster]
         )
@@ -94,9 +110,9 @@ def work_out(
         table: of the same machines.
         local_time: the site's wall clock.
     """
-    n = len(machines)
     rows = np.array(log, dtype=float).reshape(-1, 3)
-    changed = rows[:, 0].astype(np.intp)
+    named, changed = np.unique(rows[:, 0].astype(np.intp), return_inverse=True)
+    machines, n = [machines[m] for m in named.tolist()], len(named)  # the others stay as they are
     since = np.array([machine.since for machine in machines])
     # How each machine stood comes before its own changes; those stay in the order of the log.
     who = np.concatenate((np.arange(n), changed))
@@ -128,11 +144,17 @@ def work_out(
     sleeps_at[asked] = np.where(
         stood[began],
         np.array([machine.sleeps_at for machine in machines])[idler],
-        when[began] + table.sleep_after_s(table.cluster[idler], week_seconds),
+        when[began] + table.sleep_after_s(table.cluster[named[idler]], week_seconds),
     )
     _stand(machines, state[last], busy[last], when[last], sleeps_at[last])
     return _stretches(
-        table, who[begins], state[begins], busy[begins], when[begins], when[ends], sleeps_at[begins]
+        table,
+        named[who[begins]],
+        state[begins],
+        busy[begins],
+        when[begins],
+        when[ends],
+        sleeps_at[begins],
     )
 
 

@@ -1,8 +1,9 @@
 """One report for replay, ingest and status, made from site and accounting."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from math import isnan
-from typing import Any
+from typing import Any, TypeAlias
 
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.distribution import Distribution, summary
@@ -11,6 +12,9 @@ from outrider.engine.state.site import Site
 from outrider.model.jobs import RUNNING, SUSPENDED_STATE
 
 _J_PER_WH = 3600.0
+
+OpenEnergy: TypeAlias = dict[int, tuple[float, float]]
+"""Joules of runs that go on, and of them measured, by cluster number."""
 
 
 def add_unfinished_overhead(
@@ -30,7 +34,7 @@ def add_unfinished_overhead(
             accounting.overhead.add(max(0.0, end_s - job.submit_s - seconds))
 
 
-def open_energy_j(accounting: Accounting, site: Site) -> dict[int, tuple[float, float]]:
+def open_energy_j(accounting: Accounting, site: Site) -> OpenEnergy:
     """Joules spent so far by runs that are still going, by cluster number.
 
     Returns:
@@ -47,18 +51,29 @@ def open_energy_j(accounting: Accounting, site: Site) -> dict[int, tuple[float, 
     return joules
 
 
-def energy_wh(accounting: Accounting, site: Site) -> dict[str, float | None]:
-    """Watt-hours by purpose; None where watts or machine states are unknown."""
+def energy_wh(
+    accounting: Accounting, site: Site, open_j: OpenEnergy | None = None
+) -> dict[str, float | None]:
+    """Watt-hours by purpose; None where watts or machine states are unknown.
+
+    `open_j` is what `open_energy_j` gave, where that is known already.
+    """
+    if open_j is None:
+        open_j = open_energy_j(accounting, site)
     joules = {purpose: sum(by_cluster) for purpose, by_cluster in accounting.energy.joules.items()}
-    joules["open"] = sum(spent for spent, _ in open_energy_j(accounting, site).values())
+    joules["open"] = sum(spent for spent, _ in open_j.values())
     return {p: None if isnan(joules[p]) else joules[p] / _J_PER_WH for p in PURPOSES}
 
 
-def energy_measured_wh(accounting: Accounting, site: Site) -> dict[str, float]:
+def energy_measured_wh(
+    accounting: Accounting, site: Site, open_j: OpenEnergy | None = None
+) -> dict[str, float]:
     """Watt-hours by purpose that meters measured: the part of `energy_wh` that is no table's."""
+    if open_j is None:
+        open_j = open_energy_j(accounting, site)
     measured = accounting.energy.measured
     joules = {purpose: sum(by_cluster) for purpose, by_cluster in measured.items()}
-    joules["open"] = sum(spent for _, spent in open_energy_j(accounting, site).values())
+    joules["open"] = sum(spent for _, spent in open_j.values())
     return {p: joules[p] / _J_PER_WH for p in PURPOSES}
 
 
@@ -78,14 +93,13 @@ def _waits(accounting: Accounting, site: Site) -> dict[str, Any]:
         parts.setdefault(key, Distribution(accounting.exact))
 
     def grouped(position: int) -> dict[str, Any]:
-        names = sorted({key[position] for key in parts})
-        return {
-            name: summary(
-                [waits for key, waits in parts.items() if key[position] == name],
-                sum(n for key, n in never.items() if key[position] == name),
-            )
-            for name in names
-        }
+        waits: defaultdict[str, list[Distribution]] = defaultdict(list)
+        for key, part in parts.items():
+            waits[key[position]].append(part)
+        censored: Counter[str] = Counter()
+        for key, n in never.items():
+            censored[key[position]] += n
+        return {name: summary(waits[name], censored[name]) for name in sorted(waits)}
 
     return {
         "all": summary(parts.values(), sum(never.values())),
@@ -116,7 +130,7 @@ def report(
         accounting: of the run.
         longest_defer_s: longest time for which a policy deferred a job; None: none is reported.
     """
-    unfinished = len(site.jobs)
+    unfinished, open_j = len(site.jobs), open_energy_j(accounting, site)
     return {
         "jobs": {
             "submitted": accounting.submitted,
@@ -129,8 +143,8 @@ def report(
         "overhead_s": {"all": summary([accounting.overhead])},
         "bounded_slowdown": {"all": summary([accounting.slowdown])},
         "defer_s": {"max": longest_defer_s},
-        "energy_wh": energy_wh(accounting, site),
-        "energy_measured_wh": energy_measured_wh(accounting, site),
+        "energy_wh": energy_wh(accounting, site, open_j),
+        "energy_measured_wh": energy_measured_wh(accounting, site, open_j),
         "goodput_s": accounting.goodput_s,
         "badput_s": accounting.badput_s,
         "work_s": _work(accounting),

@@ -12,6 +12,7 @@ from math import inf, nextafter
 from typing import Any
 
 from outrider.engine.ingest.arrival_queue import ArrivalQueue
+from outrider.engine.ingest.bounded_names import Names
 from outrider.engine.ingest.machine_registry import Complete, Describe, as_told
 from outrider.engine.ingest.normaliser import Normaliser
 from outrider.engine.ingest.set_aside import (
@@ -39,6 +40,7 @@ class EventMerger:
     Args:
         sources: labels of the adapters; the slowest of them holds the watermark.
         describe, complete: what the site knows of machines; see `MachineRegistry`.
+        names: how many names are followed; None: all.
 
     Attributes:
         now: everything up to this time has entered the engine.
@@ -51,9 +53,13 @@ class EventMerger:
     """
 
     def __init__(
-        self, sources: Iterable[str], describe: Describe, complete: Complete = as_told
+        self,
+        sources: Iterable[str],
+        describe: Describe,
+        complete: Complete = as_told,
+        names: Names | None = None,
     ) -> None:
-        self.normaliser = Normaliser(describe, complete)
+        self.normaliser = Normaliser(describe, complete, names)
         self.now = -inf
         self.counts: dict[str, Counter[str]] = {label: Counter() for label in sources}
         self.duplicates: Counter[str] = Counter()
@@ -251,6 +257,8 @@ class EventMerger:
             counts.clear()
         self.duplicates.clear()
         self.normaliser.repairs.clear()
+        if self.normaliser.names is not None:
+            self.normaliser.names.begin()
         self.late = 0
         self.set_aside = dict.fromkeys(REASONS, 0)
         self.newly_set_aside.clear()

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
+from outrider.engine.ingest.bounded_names import OTHER, Names
+from outrider.engine.ingest.machine_numbers import MachineNumbers
 from outrider.engine.ingest.set_aside import UNKNOWN_MACHINE, NotApplicableError
 from outrider.model import events as ev
 from outrider.model.events import Event
@@ -37,17 +39,25 @@ class MachineRegistry:
         describe: the specification of a machine that is only known because a job ran there.
         complete: adds what the site knows of a machine beyond what a source told of it.
         repairs: counts what had to be mended; shared with the normaliser.
-
-    Attributes:
-        names: by machine number.
+        bounds: how many names are followed; None: all. The machine `OTHER` stands for all others:
+            it is never open, and has no slots.
     """
 
-    def __init__(self, describe: Describe, complete: Complete, repairs: Counter[str]) -> None:
-        self.names: list[str] = []
+    def __init__(
+        self,
+        describe: Describe,
+        complete: Complete,
+        repairs: Counter[str],
+        bounds: Names | None = None,
+    ) -> None:
+        self._numbers = MachineNumbers()
+        self._bounds = bounds
+        if bounds is not None:
+            bounds.machine.in_use = self._in_use
+            bounds.machine.forget = self._numbers.give_up
         self._describe = describe
         self._complete = complete
         self._repairs = repairs
-        self._numbers: dict[str, int] = {}
         self._specs: list[MachineSpec | None] = []
         self._busy: list[int] = []
         self._widest: dict[int, tuple[float, int, int]] = {}
@@ -56,6 +66,11 @@ class MachineRegistry:
         self._read_s: dict[int, float] = {}
         self._told: OrderedDict[tuple[str, int, int, str], None] = OrderedDict()
         self._classes: dict[str, frozenset[str]] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """By machine number."""
+        return self._numbers.names
 
     # -- runs ---------------------------------------------------------------------------------
 
@@ -78,6 +93,8 @@ class MachineRegistry:
         """Whether so many CPUs of a machine are not in use; True for an unknown machine."""
         m = self._numbers.get(name)
         spec = None if m is None else self._specs[m]
+        if name == OTHER and self._bounds is not None:
+            return True
         return m is None or spec is None or self._busy[m] + cpus <= spec.cpus
 
     def resize_run(self, m: int, more_cpus: int, time_s: float) -> list[Event]:
@@ -126,6 +143,8 @@ class MachineRegistry:
             return self._reading(time_s, name, extra)
         if kind == ev.ELIGIBLE:
             return self._told_class(time_s, name, frozenset(extra))
+        if self._bounds is not None and self._bounds.machine.of(name, time_s) == OTHER:
+            return []
         key = (name, kind, round(time_s * 1000), repr(extra))
         if key in self._told:
             return None
@@ -160,9 +179,10 @@ class MachineRegistry:
         """A class of machines is told; None if it holds what it held before."""
         if self._classes.get(name) == machines:
             return None
+        if self._bounds is not None and self._bounds.eligible.of(name, time_s) != name:
+            return []  # its jobs may run nowhere that Outrider knows of
         self._classes[name] = machines
-        known = tuple(sorted(self._numbers[m] for m in machines if m in self._numbers))
-        return [(time_s, ev.ELIGIBLE, 0, (name, known, True))]
+        return [(time_s, ev.ELIGIBLE, 0, (name, self._numbers.known(machines), True))]
 
     def _in_classes(self, time_s: float, name: str, m: int) -> list[Event]:
         """The classes of a machine that was not known when these were told."""
@@ -170,13 +190,15 @@ class MachineRegistry:
         return [(time_s, ev.ELIGIBLE, 0, (each, (m,), False)) for each in names]
 
     def _joined(self, time_s: float, name: str, told: MachineSpec) -> list[Event] | None:
-        spec = self._complete(told)
-        if name in self._numbers and self._specs[self._numbers[name]] == spec:
+        spec = self._placed(self._complete(told), time_s)
+        before = self._numbers.get(name)
+        if before is not None and self._specs[before] == spec:
             return None
-        is_new = name not in self._numbers
-        m = self._number(name)
+        out: list[Event] = []
+        is_new = before is None
+        m = self._number(name, time_s, out)
         classes = self._in_classes(time_s, name, m) if is_new else []
-        return [self._join(time_s, m, spec), *classes]
+        return [*out, self._join(time_s, m, spec), *classes]
 
     def _changes(self, kind: int, m: int) -> bool:
         """Remember the machine's state; False if the event tells nothing new."""
@@ -194,21 +216,64 @@ class MachineRegistry:
     def _known(self, name: str, time_s: float, out: list[Event]) -> int:
         """The machine's number; one that is unknown, or that had left, joins first."""
         had_left = name in self._numbers
-        m = self._number(name)
+        m = self._number(name, time_s, out)
         if self._specs[m] is None:
             if had_left:
                 self._repairs["unseen_machine"] += 1
-            out.append(self._join(time_s, m, self._describe(name)))
+            out.append(self._join(time_s, m, self._placed(self._described(name), time_s)))
             out += [] if had_left else self._in_classes(time_s, name, m)
         return m
 
-    def _number(self, name: str) -> int:
-        if name not in self._numbers:
-            self._numbers[name] = len(self.names)
-            self.names.append(name)
+    def _described(self, name: str) -> MachineSpec:
+        if name == OTHER and self._bounds is not None:
+            return MachineSpec(cluster=OTHER, usable=False)
+        return self._describe(name)
+
+    def _placed(self, spec: MachineSpec, time_s: float) -> MachineSpec:
+        """In a cluster that is followed."""
+        if self._bounds is None:
+            return spec
+        cluster = self._bounds.cluster.of(spec.cluster, time_s)
+        return spec if cluster == spec.cluster else msgspec.structs.replace(spec, cluster=cluster)
+
+    def _number(self, name: str, time_s: float, out: list[Event]) -> int:
+        """The number of a machine; a new one may get that of a machine that is forgotten."""
+        m = self._numbers.get(name)
+        if m is not None:
+            return m
+        if self._numbers.given_up:
+            out += self._taken_off(time_s)
+        m = self._numbers.give(name)
+        if m == len(self._specs):
             self._specs.append(None)
             self._busy.append(0)
-        return self._numbers[name]
+        return m
+
+    def _in_use(self) -> set[str]:
+        """Machines that must not be forgotten: on which something runs, or that are told of."""
+        return {
+            name
+            for name, m in self._numbers.items()
+            if self._busy[m] or m in self._owned or not _may_go(self._specs[m])
+        }
+
+    def _taken_off(self, time_s: float) -> list[Event]:
+        """What the engine must know before the numbers that were given up mean others."""
+        out: list[Event] = []
+        given_up = self._numbers.given_up
+        names = {self.names[m] for m in given_up}
+        for m in given_up:
+            if self._specs[m] is not None:
+                out.append((time_s, ev.LEFT, m, None))
+                self._specs[m] = None
+            self._widest.pop(m, None)
+            self._read_s.pop(m, None)
+            self._closed.discard(m)
+        given_up.clear()
+        for each, machines in self._classes.items():
+            if not names.isdisjoint(machines):
+                out.append((time_s, ev.ELIGIBLE, 0, (each, self._numbers.known(machines), True)))
+        return out
 
     def _join(self, time_s: float, m: int, spec: MachineSpec) -> Event:
         self._specs[m] = spec
@@ -229,7 +294,7 @@ class MachineRegistry:
     def save(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
-            "names": self.names,
+            **self._numbers.save(),
             "specs": [None if s is None else msgspec.to_builtins(s) for s in self._specs],
             "busy": self._busy,
             "widest": [[m, *seen] for m, seen in self._widest.items()],
@@ -242,8 +307,7 @@ class MachineRegistry:
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
-        self.names = list(saved["names"])
-        self._numbers = {name: m for m, name in enumerate(self.names)}
+        self._numbers.restore(saved)
         self._specs = [
             None if s is None else msgspec.convert(s, MachineSpec) for s in saved["specs"]
         ]
@@ -253,3 +317,8 @@ class MachineRegistry:
         self._read_s = dict(saved["read_s"])
         self._classes = {name: frozenset(told) for name, told in saved["classes"].items()}
         self._told = OrderedDict.fromkeys((n, k, ms, x) for n, k, ms, x in saved["told"])
+
+
+def _may_go(spec: MachineSpec | None) -> bool:
+    """Whether nobody tells of a machine: it has left, or a job's run was all that named it."""
+    return spec is None or spec.inferred

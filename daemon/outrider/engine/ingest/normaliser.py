@@ -9,10 +9,11 @@ other.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from outrider.engine.ingest.bounded_names import Names
 from outrider.engine.ingest.job_history import QUEUED, EventKey, JobHistory, event_key
 from outrider.engine.ingest.job_registry import JobRegistry
 from outrider.engine.ingest.job_transitions import JobTransitions
@@ -22,24 +23,34 @@ from outrider.model import events as ev
 from outrider.model.events import Event, NamedEvent
 from outrider.model.jobs import UNSEEN_JOB, Job, JobSpec
 
+_NAMING: Final = frozenset({ev.SUBMITTED, ev.CHANGED, ev.STARTED})
+"""Kinds about jobs that name a user, a VO or a machine."""
+
 
 class Normaliser:
     """Turns named events into numbered ones that are possible.
 
     Args:
         describe, complete: see `MachineRegistry`.
+        names: how many names are followed; None: all, as long as it is a record that is read once.
 
     Attributes:
         repairs: what was mended, by kind.
     """
 
-    def __init__(self, describe: Describe, complete: Complete = as_told) -> None:
+    def __init__(
+        self, describe: Describe, complete: Complete = as_told, names: Names | None = None
+    ) -> None:
+        self.names = names
         self.repairs: Counter[str] = Counter()
         self._said_later: set[str] = set()
         self._job_registry = JobRegistry()
-        self._machines = MachineRegistry(describe, complete, self.repairs)
+        self._machines = MachineRegistry(describe, complete, self.repairs, names)
         self._transitions = JobTransitions(self._job_registry, self._machines, self.repairs)
         self._runs = self._transitions.runs
+        if names is not None:
+            names.user.in_use = lambda: {each.spec.user for each in self.jobs.values()}
+            names.vo.in_use = lambda: {each.spec.vo for each in self.jobs.values()}
 
     @property
     def machine_names(self) -> list[str]:
@@ -88,6 +99,8 @@ class Normaliser:
 
     def _job_event(self, time_s: float, kind: int, name: str, extra: Any) -> list[Event] | None:
         key = event_key(time_s, kind, extra)
+        if kind in _NAMING and self.names is not None:
+            extra = self._bounded(time_s, kind, extra, self.names)
         registry = self._job_registry
         own = registry.name_at(name, key[1])
         history = registry.jobs.get(name)
@@ -117,6 +130,15 @@ class Normaliser:
             if not before:
                 raise
             return before  # at least it told that the job is there
+
+    def _bounded(self, time_s: float, kind: int, extra: Any, names: Names) -> Any:
+        """What an event about a job says, with names that are followed."""
+        if kind == ev.SUBMITTED:
+            return names.spec(extra, time_s)
+        if kind == ev.CHANGED:
+            return names.changes(extra, time_s)
+        machine = names.machine.of(extra[0], time_s)
+        return extra if machine == extra[0] else (machine, extra[1])
 
     def _recall(self, name: str, history: JobHistory | None, spec: JobSpec) -> None:
         """Keep what the record of a job's end adds to the first one (Torque: user, VO).
@@ -190,10 +212,13 @@ class Normaliser:
             "repairs": dict(self.repairs),
             "fuller": sorted(self._said_later),
             "slots": self._runs.save(),
+            "names": None if self.names is None else self.names.save(),
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
+        if self.names is not None and saved.get("names") is not None:
+            self.names.restore(saved["names"])
         self._job_registry.restore(saved["jobs"])
         self._machines.restore(saved["machines"])
         self.repairs.clear()

@@ -107,6 +107,10 @@ def fits_an_open_machine(site: Machines, spec: JobSpec) -> bool:
     )
 
 
+MOST_KINDS: Final = 10_000
+"""Kinds of job that are remembered: a user may ask for another amount of memory with each job."""
+
+
 class Possible:
     """Which kinds of job fit on any machine of the site at all; worked out once per kind.
 
@@ -122,7 +126,7 @@ class Possible:
     def __call__(self, spec: JobSpec) -> bool:
         """Whether a job would fit on some machine, open or not, if nothing else ran there."""
         site = self._site
-        if self._capacities_n != site.capacities_n:
+        if self._capacities_n != site.capacities_n or len(self._known) >= MOST_KINDS:
             self._capacities_n = site.capacities_n
             self._known.clear()
         kind = spec.cpus, spec.resources, spec.eligible

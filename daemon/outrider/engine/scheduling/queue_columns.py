@@ -11,6 +11,8 @@ from outrider.model.jobs import Job
 _SUBMIT, _ESTIMATE, _ORDER = range(3)
 _STAMP, _CPUS, _VO, _INTERACTIVE = range(4)
 _FIRST_ROWS: Final = 64
+MOST_VOS: Final = 10_000
+"""More than are ever named at once: an empty queue forgets the names of its past."""
 
 
 class QueueColumns:
@@ -36,6 +38,8 @@ class QueueColumns:
     def add(self, job: Job, stamp: int, now: float, order: float) -> None:
         """A job enters the queue behind all others; `stamp` is later than theirs."""
         row = len(self.jobs)
+        if not row and len(self.vo_names) > MOST_VOS:  # of jobs that are gone
+            self.vo_names, self._vos = [], {}
         if row == self._floats.shape[1]:
             self._floats = np.concatenate([self._floats, np.empty_like(self._floats)], axis=1)
             self._ints = np.concatenate([self._ints, np.empty_like(self._ints)], axis=1)

@@ -8,6 +8,7 @@ is drawn by rejection: never from a list of all free machines, which would have 
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -51,8 +52,9 @@ class Machines:
         self.members: list[list[int]] = []
         self.free_n: list[int] = []
         self.free_total = 0
-        self.active_w: list[float | None] = []
-        self._watts_span = (0.0, 0.0)
+        self._cluster_numbers: dict[str, int] = {}
+        self._mean_w: list[float | None] = []
+        self._watts_changed: set[int] = set()
 
         self.specs: list[MachineSpec | None] = []
         self.machine_cluster: list[int] = []
@@ -71,18 +73,18 @@ class Machines:
             self._add_cluster(cluster)
 
     def _add_cluster(self, spec: ClusterSpec) -> int:
+        self._cluster_numbers.setdefault(spec.name, len(self.cluster_names))
         self.cluster_specs.append(spec)
         self.cluster_names.append(spec.name)
         self.members.append([])
         self.free_n.append(0)
-        self.active_w.append(None)
+        self._mean_w.append(None)
         return len(self.cluster_names) - 1
 
     def cluster_number(self, name: str) -> int:
         """The number of a cluster; an unknown name gets a new one."""
-        if name in self.cluster_names:
-            return self.cluster_names.index(name)
-        return self._add_cluster(ClusterSpec(name))
+        number = self._cluster_numbers.get(name)
+        return self._add_cluster(ClusterSpec(name)) if number is None else number
 
     # -- what happens to them ---------------------------------------------------------------
 
@@ -99,7 +101,7 @@ class Machines:
             self.shut(machine)
             before = self.machine_cluster[machine]
             self.members[before].remove(machine)
-            self._refresh_watts(before)
+            self._watts_change(before)
         cluster = self.cluster_number(spec.cluster)
         self.specs[machine] = spec
         self.machine_cluster[machine] = cluster
@@ -108,7 +110,7 @@ class Machines:
         self.members[cluster].append(machine)
         self.resources.declare(machine, spec.resources)
         self.capacities_n += 1
-        self._refresh_watts(cluster)
+        self._watts_change(cluster)
 
     def leave(self, machine: int) -> None:
         """A machine leaves; its number stays its own."""
@@ -120,7 +122,7 @@ class Machines:
         self.specs[machine] = None
         self.resources.declare(machine, None)
         self.capacities_n += 1
-        self._refresh_watts(cluster)
+        self._watts_change(cluster)
 
     def tell_class(self, name: str, machines: Sequence[int], anew: bool) -> None:
         """An eligibility class holds these machines; if not `anew`, beside those told before."""
@@ -128,12 +130,26 @@ class Machines:
         self.classes[name] = before | set(machines)
         self.capacities_n += 1
 
-    def _refresh_watts(self, cluster: int) -> None:
-        watts = [s.active_w for m in self.members[cluster] if (s := self.specs[m]) is not None]
-        known = [w for w in watts if w is not None]
-        self.active_w[cluster] = sum(known) / len(known) if known else None
+    def _watts_change(self, cluster: int) -> None:
+        """A machine joined or left: means are taken once for all that did, when somebody asks."""
+        self._watts_changed.add(cluster)
+        for name in ("active_w", "_watts_span"):
+            self.__dict__.pop(name, None)
+
+    @cached_property
+    def active_w(self) -> Sequence[float | None]:
+        """Mean watts of a busy machine, by cluster number; None where unknown."""
+        for cluster in self._watts_changed:
+            watts = [s.active_w for m in self.members[cluster] if (s := self.specs[m]) is not None]
+            known = [w for w in watts if w is not None]
+            self._mean_w[cluster] = sum(known) / len(known) if known else None
+        self._watts_changed.clear()
+        return self._mean_w
+
+    @cached_property
+    def _watts_span(self) -> tuple[float, float]:
         means = [w for w in self.active_w if w is not None]
-        self._watts_span = (min(means), max(means)) if means else (0.0, 0.0)
+        return (min(means), max(means)) if means else (0.0, 0.0)
 
     def open_machine(self, machine: int) -> None:
         """Jobs may start on it from now on."""

@@ -12,6 +12,8 @@ import msgspec
 from outrider.model.resources import Resources
 
 _NOTHING: Final[Mapping[str, float]] = {}
+_LEAST: Final = 1e-6
+"""Less of a resource than this is what additions and subtractions of parts leave over."""
 
 
 class ResourceUse:
@@ -55,8 +57,11 @@ class ResourceUse:
     def give_back(self, machine: int, asked: Resources) -> None:
         """It is used no longer."""
         used = self._used[machine]
+        declared = self.declared.get(machine, _NOTHING)
         for name, amount in asked.amounts():
             used[name] -= amount
+            if name not in declared and abs(used[name]) < _LEAST:
+                del used[name]  # jobs may ask for whatever names
 
     def left(self, machine: int) -> Mapping[str, float]:
         """What is left of what the machine declares, by name; empty where it declares nothing."""

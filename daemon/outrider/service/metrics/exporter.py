@@ -39,6 +39,7 @@ class MetricsExporter:
     def __init__(self, core: Core) -> None:
         config = core.config
         self._core = core
+        self._merged_vos_n = 0
         self._store = MetricStore(
             {
                 "adapter": list(core.sources),
@@ -61,6 +62,7 @@ class MetricsExporter:
         recording: Mapping[str, Any],
         loop_lag_s: float,
         publishing: Mapping[str, Any] | None = None,
+        failed_requests: int = 0,
     ) -> Snapshot:
         """The values of all metrics now. Call it on the event loop, which owns the core.
 
@@ -70,6 +72,7 @@ class MetricsExporter:
             loop_lag_s: longest delay of the event loop since the last scrape.
             publishing: ``connected``, ``published``, ``behind`` and ``lost`` of the publisher;
                 None where nothing is published.
+            failed_requests: requests that a fault of Outrider's own answered.
         """
         self._site()
         self._totals()
@@ -79,6 +82,7 @@ class MetricsExporter:
         if publishing is not None:
             self._publishing(publishing)
         self._store.set("loop_lag_seconds", loop_lag_s)
+        self._store.set("requests_failed_total", failed_requests)
         self._process()
         return self._store.snapshot()
 
@@ -99,6 +103,12 @@ class MetricsExporter:
         core, put = self._core, self._store.set
         observe = self._store.set_observations
         accounting, names = core.accounting, core.site.cluster_names
+        fairness = accounting.fairness.report(core.site.now)
+        if accounting.merged_vos_n != self._merged_vos_n:
+            self._merged_vos_n = accounting.merged_vos_n
+            self._store.keep("job_wait_seconds", accounting.waits)
+            for name in ("vo_share_ratio", "vo_target_ratio"):
+                self._store.keep(name, [(vo,) for vo in fairness["share"]])
         for (job_class, vo), waits in accounting.waits.items():
             observe("job_wait_seconds", waits.buckets, waits.total, job_class, vo)
         put("goodput_seconds_total", accounting.goodput_s)
@@ -115,7 +125,6 @@ class MetricsExporter:
         for cluster, name in enumerate(names):
             put("energy_open_joules", open_j.get(cluster, (0.0, 0.0))[0], name)
         observe("decision_seconds", core.pass_times.buckets, core.pass_times.total)
-        fairness = accounting.fairness.report(core.site.now)
         put("fairness_utility_ratio", fairness["utility"])
         put("fairness_windowed_ratio", fairness["windowed"])
         for vo, share in fairness["share"].items():
@@ -176,6 +185,9 @@ class MetricsExporter:
         for reason, n in core.merger.set_aside.items():
             put("events_set_aside_total", n, reason)
         put("events_late_total", core.merger.late)
+        for kind, names in core.names.by_kind.items():
+            put("names", len(names), kind)
+            put("names_folded_total", names.folded, kind)
         for kind, n in core.merger.normaliser.repairs.items():
             put("repairs_total", n, kind)
 

@@ -1,7 +1,7 @@
 """The latest values of one metric's series, and the limit on how many series there may be."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from outrider.model.errors import nearest
@@ -62,6 +62,7 @@ class Series(Generic[V]):
         labels = metric.labels.items()
         columns = [known.get(name, ()) if values is SITE else values for name, values in labels]
         self._shown: dict[LabelValues, V] = dict.fromkeys(itertools.product(*columns), begin)
+        self._known = frozenset(self._shown)
         self._folded: dict[LabelValues, V] = {}
 
     @property
@@ -96,6 +97,14 @@ class Series(Generic[V]):
         """Take away the series with a label value of which this metric has nothing to tell."""
         place = list(self.metric.labels).index(label)
         self._shown = {key: v for key, v in self._shown.items() if key[place] != value}
+
+    def keep(self, labels: Collection[LabelValues]) -> None:
+        """Take away what has other labels, but for what was known at the start."""
+        gone = [key for key in self._shown if key not in labels and key not in self._known]
+        for key in gone:
+            del self._shown[key]
+        self._room += len(gone)
+        self._folded = {key: value for key, value in self._folded.items() if key in labels}
 
     def snapshot(self) -> dict[LabelValues, V]:
         """What an exposition shows now; later changes do not reach it."""

@@ -8,7 +8,7 @@ is a `Snapshot`, which never changes, so that any other thread may render it.
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, SupportsFloat
+from typing import Any, Final, NamedTuple, SupportsFloat
 
 from outrider.model.errors import nearest
 from outrider.service.metrics.declarations import METRICS
@@ -135,6 +135,13 @@ class MetricStore:
     def leave_out(self, name: str, label: str, value: str) -> None:
         """Take away the series of a number with a label value that has nothing to tell."""
         self._numbers[name].leave_out(label, value)
+
+    def keep(self, name: str, labels: Iterable[LabelValues]) -> None:
+        """Take away a metric's series with other labels, but for those shown from the start."""
+        of: Mapping[str, Series[Any]] = (
+            self._numbers if name in self._numbers else self._observations
+        )
+        of[name].keep(frozenset(labels))
 
     def snapshot(self) -> Snapshot:
         """All values as they are now: a few copies of dictionaries, cheap on the event loop."""

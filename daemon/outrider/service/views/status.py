@@ -67,6 +67,10 @@ def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
         "repairs": dict(core.merger.normaliser.repairs),
         "late": core.merger.late,
         "set_aside": dict(core.merger.set_aside),
+        "names": {
+            kind: {"named": len(names), "most": names.most, "folded": names.folded}
+            for kind, names in core.names.by_kind.items()
+        },
         "gate": _gate(core.decision_log.verdicts()),
     }
     return {**shown, "sentence": sentence(core, figures), **extra}

@@ -1,5 +1,6 @@
 """The application: from a request to an answer, whatever happens on the way."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -50,18 +51,25 @@ def make_app(
     500, is logged, and ends nothing.
     """
     access = Access() if access is None else access
-    app = web.Application(middlewares=[_answer_errors, _guard(access, endpoints), _compress])
+    app = web.Application(middlewares=[_answer_errors(view), _guard(access, endpoints), _compress])
     app[SERVED] = tuple(endpoints)
     app[ACCESS] = access
     app.on_response_prepare.append(_add_headers)
+    turn = asyncio.Lock()
     for endpoint in endpoints:
         path = endpoint.path.replace("{job}", "{job:.+}")  # a job's name may have slashes
-        app.router.add_get(path, _handler(endpoint, view, access))
+        app.router.add_get(path, _handler(endpoint, view, access, turn))
     return app
 
 
-def _handler(endpoint: Endpoint[Any], view: DaemonView, access: Access) -> Handler:
-    """What aiohttp calls for an endpoint."""
+def _handler(
+    endpoint: Endpoint[Any], view: DaemonView, access: Access, turn: asyncio.Lock
+) -> Handler:
+    """What aiohttp calls for an endpoint.
+
+    Hundreds of clients may ask at one moment. Each is answered in an iteration of the loop of its
+    own, so that events, the watchdog and whoever asks for nothing but health come in between.
+    """
 
     async def handle(request: web.Request) -> web.StreamResponse:
         if endpoint.query is NoQuery:
@@ -70,6 +78,9 @@ def _handler(endpoint: Endpoint[Any], view: DaemonView, access: Access) -> Handl
             query = read_query(endpoint.query, request.query.items())
         judged = access.judge(request)
         sees_names = isinstance(judged, Allowed) and judged.sees_names
+        if not endpoint.open:
+            async with turn:
+                await asyncio.sleep(0)
         answer = await endpoint.handle(Call(view, query, request, sees_names))
         return answer if isinstance(answer, web.Response) else json_response(answer)
 
@@ -80,28 +91,35 @@ def _error(status: int, text: str) -> web.Response:
     return json_response({"error": text}, status)
 
 
-@web.middleware
-async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
-    try:
-        return await handler(request)
-    except BadQueryError as error:
-        return _error(400, str(error))
-    except web.HTTPMethodNotAllowed as error:
-        response = _error(405, f"{request.method} is not allowed here; GET and HEAD are right")
-        response.headers["Allow"] = error.headers["Allow"]
-        return response
-    except SignInError as error:
-        return _refusal(Refused(401, str(error)))
-    except NotFoundError as error:
-        return _error(404, str(error))
-    except web.HTTPNotFound:
-        return _error(404, f"nothing is served at {request.path!r}; / and /api/v1/openapi.json are")
-    except web.HTTPException as error:
-        return _error(error.status, error.reason)
-    except Exception as error:
-        # Boundary: whatever a handler raises is its own; the other requests go on.
-        log.exception("fail_request", path=request.path, error=type(error).__name__)
-        return _error(500, "a fault of Outrider's own; its log tells more")
+def _answer_errors(view: DaemonView) -> Any:
+    """Answer what a handler raises: JSON, with a status; faults of our own are counted."""
+
+    @web.middleware
+    async def answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except BadQueryError as error:
+            return _error(400, str(error))
+        except web.HTTPMethodNotAllowed as error:
+            response = _error(405, f"{request.method} is not allowed here; GET and HEAD are right")
+            response.headers["Allow"] = error.headers["Allow"]
+            return response
+        except SignInError as error:
+            return _refusal(Refused(401, str(error)))
+        except NotFoundError as error:
+            return _error(404, str(error))
+        except web.HTTPNotFound:
+            known = "/ and /api/v1/openapi.json are"
+            return _error(404, f"nothing is served at {request.path!r}; {known}")
+        except web.HTTPException as error:
+            return _error(error.status, error.reason)
+        except Exception as error:
+            # Boundary: whatever a handler raises is its own; the other requests go on.
+            view.failed_requests += 1
+            log.exception("fail_request", path=request.path, error=type(error).__name__)
+            return _error(500, "a fault of Outrider's own; its log tells more")
+
+    return answer_errors
 
 
 def _guard(access: Access, endpoints: Sequence[Endpoint[Any]]) -> Any:

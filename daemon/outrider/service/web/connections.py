@@ -10,7 +10,7 @@ import contextlib
 import resource
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Final, cast
 
 import structlog
@@ -100,6 +100,14 @@ class Connections:
                 del unread[connection]
             elif quiet_s >= self._idle_s:
                 self._end(connection, "idle")
+        self._end_excess(unread)
+
+    def paused(self) -> None:
+        """A client does not keep up: nobody waits for the next sweep where all do that at once."""
+        unread = {each: each.unread_bytes for each in self._open if each.unread_bytes}
+        self._end_excess(unread)
+
+    def _end_excess(self, unread: Mapping["Connection", int]) -> None:
         excess = sum(unread.values()) - self._most_unread_bytes
         for connection in sorted(unread, key=unread.__getitem__, reverse=True):
             if excess <= 0:
@@ -180,6 +188,7 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client does not keep up with reading."""
         self._http.pause_writing()
+        self._owner.paused()
 
     def resume_writing(self) -> None:
         """It has read most of what was sent."""

@@ -47,7 +47,13 @@ async def serve(
         ConfigurationError: the address cannot be had, or certificate or key is not right.
     """
     tls = None if cert is None else tls_context(cert, key)
-    runner = web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=CLOSING_S)
+    runner = web.AppRunner(
+        app,
+        handle_signals=False,
+        access_log=None,
+        shutdown_timeout=CLOSING_S,
+        handler_cancellation=True,  # nobody waits behind the requests of clients that are gone
+    )
     await runner.setup()
     try:
         connections = Connections(runner.server, most)  # type: ignore[arg-type]  # None before setup

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from outrider.engine.ingest.bounded_names import KINDS
 from outrider.engine.ingest.set_aside import REASONS
 from outrider.model.decisions import MODES
 from outrider.model.events import KIND_NAMES
@@ -43,6 +44,16 @@ DAEMON_METRICS: Final[tuple[Metric, ...]] = (
         "Impossible transitions that were repaired, by what was repaired.",
         kind=SITE,
     ),
+    gauge(
+        "names",
+        "Names that are followed: there is a bound of each kind, see names_folded_total.",
+        kind=KINDS,
+    ),
+    counter(
+        "names_folded_total",
+        "Events that named a user, VO, machine and so on beyond the bound, counted as other.",
+        kind=KINDS,
+    ),
     # -- the ledger ------------------------------------------------------------------------------
     counter("ledger_rows_total", "Rows written to the journal.", table=LEDGER_TABLES),
     counter("ledger_failures_total", "Writes to the journal or a snapshot that failed."),
@@ -78,6 +89,10 @@ DAEMON_METRICS: Final[tuple[Metric, ...]] = (
     ),
     gauge(
         "loop_lag_seconds", "Longest delay of the event loop since the scrape before, in seconds."
+    ),
+    counter(
+        "requests_failed_total",
+        "Requests answered with 500: a fault of Outrider's own in making the answer.",
     ),
     counter(
         REFUSED,

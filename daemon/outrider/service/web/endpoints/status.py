@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import msgspec
+from aiohttp import web
+
 from outrider.service.daemon_view import DaemonView
 from outrider.service.views.status import status
 from outrider.service.web.access import ACCESS
-from outrider.service.web.endpoint import Answer, Call, Endpoint, NoQuery
+from outrider.service.web.endpoint import JSON, Call, Endpoint, NoQuery, response
 from outrider.service.web.shapes.status import Status
 
 
@@ -24,15 +27,22 @@ def whole_status(view: DaemonView) -> dict[str, Any]:
     return status(view.core, extra)
 
 
-async def handle(call: Call[NoQuery]) -> Answer:
-    """Answer from memory."""
+async def handle(call: Call[NoQuery]) -> web.Response:
+    """Answer from memory; where that takes long, as somebody else was answered a moment ago."""
     names = call.names
-    told = {
+    made = call.view.status_json[names.shown]
+    return response(made.of(lambda: msgspec.json.encode(_shown(call))), JSON)
+
+
+def _shown(call: Call[NoQuery]) -> dict[str, Any]:
+    """The status as a client sees it who is shown users like this one."""
+    names, access = call.names, call.request.app[ACCESS]
+    return {
+        **names.in_status(whole_status(call.view)),
         "users": "names" if names.shown else "pseudonyms",
-        "users_hint": "" if names.shown else call.request.app[ACCESS].how_to_see_names,
-        "sign_in": not names.shown and call.request.app[ACCESS].wants_token,
+        "users_hint": "" if names.shown else access.how_to_see_names,
+        "sign_in": not names.shown and access.wants_token,
     }
-    return {**names.in_status(whole_status(call.view)), **told}
 
 
 ENDPOINT = Endpoint(

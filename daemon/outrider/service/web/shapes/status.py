@@ -211,6 +211,14 @@ class Publishing(Struct):
     lost: Annotated[Count, Meta(description="Of those, how many retention removed before.")]
 
 
+class NamesFollowed(Struct):
+    """Names of one kind. There is a bound; what comes beyond it is counted as `other`."""
+
+    named: Annotated[Count, Meta(description="Names followed now.")]
+    most: Annotated[Count, Meta(description="So many are followed at most.")]
+    folded: Annotated[Count, Meta(description="How often a name beyond the bound was told.")]
+
+
 class Status(Struct):
     """Everything the status page shows."""
 
@@ -252,6 +260,10 @@ class Status(Struct):
     repairs: Counts
     late: Count
     set_aside: Annotated[Counts, Meta(description="Events that could not be applied, by reason.")]
+    names: Annotated[
+        dict[str, NamesFollowed],
+        Meta(description="By what is named: user, vo, class, cluster, machine, eligible."),
+    ]
     gate: Gate
     ledger: LedgerStatus
     notes: list[str]

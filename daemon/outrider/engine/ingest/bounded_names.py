@@ -1,0 +1,186 @@
+"""How many users, VOs, machines and so on are named; all others are `other`.
+
+Whoever may submit a job can make up names: accounting groups, machines, classes. Each name costs
+memory, a line in every list and a part of every sum. So a bounded number of names is followed,
+first come, first named, and what comes beyond that is counted under `OTHER`: totals stay whole, and
+nothing else changes. A name that was not seen for the retention time makes room for another, but
+only where room is needed: below the bound nothing is ever forgotten.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from outrider.model.jobs import JobSpec
+
+OTHER: Final = "other"
+"""Stands for every name beyond the bound; who is really called so is counted with them."""
+SWEEP_EVERY_S: Final = 3600.0
+"""Room is looked for at most this often, by event time."""
+
+USER, VO, CLASS, CLUSTER, MACHINE, ELIGIBLE = KINDS = (
+    "user", "vo", "class", "cluster", "machine", "eligible"
+)  # fmt: skip
+"""What is named; `ELIGIBLE` is a class of machines that some jobs may use."""
+
+
+class Most(NamedTuple):
+    """How many of each kind are named at most."""
+
+    user: int = 10_000
+    vo: int = 1_000
+    job_class: int = 16
+    cluster: int = 1_000
+    machine: int = 50_000
+    eligible: int = 1_000
+
+
+class BoundedNames:
+    """The names of one kind that are followed.
+
+    Args:
+        most: so many, beside those that are always named.
+        always: declared names, such as VOs with a target share.
+        forget_after_s: a name not seen for so long may make room; infinite: none ever does.
+        in_use: names that must stay, however long ago they were seen.
+        forget: told which names were given up, before another takes their room.
+
+    Attributes:
+        folded: how often a name beyond the bound was told.
+    """
+
+    def __init__(
+        self,
+        most: int,
+        always: Iterable[str] = (),
+        forget_after_s: float = float("inf"),
+        in_use: Callable[[], Collection[str]] = tuple,
+        forget: Callable[[Collection[str]], None] = lambda names: None,
+    ) -> None:
+        self.most = most
+        self.in_use, self.forget = in_use, forget
+        self.folded = 0
+        self._always = frozenset(always) | {OTHER}
+        self._forget_after_s = forget_after_s
+        self._seen_s: dict[str, float] = {}
+        self._look_again_s = float("-inf")
+
+    def __len__(self) -> int:
+        return len(self._seen_s)
+
+    def of(self, name: str, time_s: float) -> str:
+        """What a name goes by that is told at a time: itself, or `OTHER`."""
+        seen_s = self._seen_s
+        if name in seen_s:
+            if seen_s[name] < time_s:
+                seen_s[name] = time_s
+            return name
+        if name in self._always:
+            return name
+        if len(seen_s) >= self.most and not self._make_room(time_s):
+            self.folded += 1
+            return OTHER
+        seen_s[name] = time_s
+        return name
+
+    def adopt(self, names: Iterable[str]) -> None:
+        """Follow names from before there was a bound; those not seen again soon make room."""
+        for name in names:
+            if name not in self._always:
+                self._seen_s.setdefault(name, 0.0)
+
+    def _make_room(self, time_s: float) -> bool:
+        """Forget what was not seen for long; False if there is nothing such."""
+        if time_s < self._look_again_s:
+            return False
+        self._look_again_s = time_s + SWEEP_EVERY_S
+        before_s = time_s - self._forget_after_s
+        old = [name for name, seen_s in self._seen_s.items() if seen_s < before_s]
+        if old:
+            kept = frozenset(self.in_use())
+            old = [name for name in old if name not in kept]
+        if old:
+            for name in old:
+                del self._seen_s[name]
+            self.forget(old)
+        return bool(old)
+
+    def save(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        again_s = self._look_again_s
+        return {
+            "seen_s": self._seen_s,
+            "folded": self.folded,
+            "look_again_s": None if again_s == float("-inf") else again_s,
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        self._seen_s = dict(saved["seen_s"])
+        self.folded = saved["folded"]
+        again_s = saved["look_again_s"]
+        self._look_again_s = float("-inf") if again_s is None else again_s
+
+
+class Names:
+    """The names of every kind.
+
+    Args:
+        most: how many of each.
+        forget_after_s: see `BoundedNames`. Clusters and classes are never forgotten: those who
+            declare them are few, and totals by cluster are kept by their numbers.
+        vos, clusters: declared names, always named.
+    """
+
+    def __init__(
+        self,
+        most: Most | None = None,
+        forget_after_s: float = float("inf"),
+        vos: Iterable[str] = (),
+        clusters: Iterable[str] = (),
+    ) -> None:
+        most = most or Most()
+        self.user = BoundedNames(most.user, ("",), forget_after_s)
+        self.vo = BoundedNames(most.vo, ("all", *vos), forget_after_s)
+        self.job_class = BoundedNames(most.job_class, ("batch", "interactive"))
+        self.cluster = BoundedNames(most.cluster, ("default", *clusters))
+        self.machine = BoundedNames(most.machine, (), forget_after_s)
+        self.eligible = BoundedNames(most.eligible)
+
+    @property
+    def by_kind(self) -> dict[str, BoundedNames]:
+        """Each, by one of `KINDS`."""
+        kinds = (
+            self.user, self.vo, self.job_class, self.cluster, self.machine, self.eligible,
+        )  # fmt: skip
+        return dict(zip(KINDS, kinds, strict=True))
+
+    def begin(self) -> None:
+        """Count from now on what is folded."""
+        for names in self.by_kind.values():
+            names.folded = 0
+
+    def spec(self, told: JobSpec, time_s: float) -> JobSpec:
+        """What is told of a job at a time, with names that are followed."""
+        user, vo = self.user.of(told.user, time_s), self.vo.of(told.vo, time_s)
+        job_class = self.job_class.of(told.job_class, time_s)
+        if user is told.user and vo is told.vo and job_class is told.job_class:
+            return told
+        return msgspec.structs.replace(told, user=user, vo=vo, job_class=job_class)
+
+    def changes(self, told: dict[str, Any], time_s: float) -> dict[str, Any]:
+        """The same of changed fields of a job's specification."""
+        bounds = (("user", self.user), ("vo", self.vo), ("job_class", self.job_class))
+        named = {field: names.of(told[field], time_s) for field, names in bounds if field in told}
+        return {**told, **named} if named else told
+
+    def save(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {kind: names.save() for kind, names in self.by_kind.items()}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        for kind, names in self.by_kind.items():
+            if kind in saved:
+                names.restore(saved[kind])
