@@ -6,7 +6,7 @@ import errno
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import structlog
 
@@ -17,7 +17,7 @@ GATHER_S = 0.2
 """After the first sign of a change, wait this long for more: one reading for many writes."""
 
 _DRAIN_S = 0.002
-_HINTS = {
+_HINTS: Final[dict[int | None, str]] = {
     errno.EMFILE: "this user has no inotify left: raise fs.inotify.max_user_instances (sysctl)",
     errno.ENOSPC: "this user has no watch left: raise fs.inotify.max_user_watches (sysctl)",
 }
