@@ -30,6 +30,7 @@ def write_certificate(cert: Path, key: Path, days: float, begins_days: float = -
         x509.CertificateBuilder()
         .subject_name(name).issuer_name(name).public_key(made.public_key())
         .serial_number(x509.random_serial_number())
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("outrider.example.org")]), False)
         .not_valid_before(now + begins_days * DAY).not_valid_after(now + days * DAY)
         .sign(made, hashes.SHA256())
     )  # fmt: skip

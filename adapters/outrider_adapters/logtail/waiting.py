@@ -2,10 +2,13 @@
 
 import asyncio
 import contextlib
+import errno
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
+
+import structlog
 
 if sys.platform == "linux":
     from asyncinotify import Inotify, Mask
@@ -14,6 +17,12 @@ GATHER_S = 0.2
 """After the first sign of a change, wait this long for more: one reading for many writes."""
 
 _DRAIN_S = 0.002
+_HINTS: Final[dict[int | None, str]] = {
+    errno.EMFILE: "this user has no inotify left: raise fs.inotify.max_user_instances (sysctl)",
+    errno.ENOSPC: "this user has no watch left: raise fs.inotify.max_user_watches (sysctl)",
+}
+
+log = structlog.get_logger()
 
 
 class Waiting(Protocol):
@@ -58,6 +67,7 @@ class InotifyWaiting:
 
     def __init__(self) -> None:
         self._inotify = Inotify()
+        self._told = False
         self._files = Mask.MODIFY | Mask.ATTRIB | Mask.MOVE_SELF | Mask.DELETE_SELF
         self._folders = Mask.CREATE | Mask.MOVED_TO | Mask.MOVED_FROM | Mask.DELETE | Mask.ONLYDIR
 
@@ -86,8 +96,25 @@ class InotifyWaiting:
         self._inotify.close()
 
     def _watch(self, path: Path, mask: "Mask") -> None:
-        with contextlib.suppress(OSError):  # `wait` ends by its timeout all the same
+        try:
             self._inotify.add_watch(path, mask)
+        except OSError as error:  # `wait` ends by its timeout all the same
+            self._told = tell_of_polling(error, path, self._told)
+
+
+def tell_of_polling(error: OSError, path: Path, told: bool) -> bool:
+    """Log why a path is polled, once; True if that was told now or before.
+
+    A path that is not there yet is no fault: its folder is watched.
+    """
+    if told or error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return told
+    log.warning("poll_log", path=str(path), reason=_reason(error), hint=_HINTS.get(error.errno))
+    return True
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error) or type(error).__name__
 
 
 def waiting(inotify: bool) -> tuple[Waiting, str]:
@@ -97,4 +124,6 @@ def waiting(inotify: bool) -> tuple[Waiting, str]:
     try:
         return InotifyWaiting(), ""
     except OSError as error:
-        return PollingWaiting(), f"inotify is not to be had ({error}): polling"
+        reason, hint = _reason(error), _HINTS.get(error.errno)
+        log.warning("poll_logs", reason=f"inotify is not to be had: {reason}", hint=hint)
+        return PollingWaiting(), f"inotify is not to be had ({reason}): polling"

@@ -20,7 +20,10 @@ WRONG = {
     "a_site_with_a_slash": ('site = "north/lab"', ["[mqtt]", "north/lab", "north-campus"]),
     "a_site_with_a_wildcard": ('site = "+"', ["[mqtt]", "site", "'+'"]),
     "a_topic_of_the_broker_s_own": ('topic = "$SYS"', ["[mqtt]", "topic", "$SYS"]),
-    "no_time_between_two_healths": ("health_every_s = 0", ["[mqtt]", "health_every_s", ">= 1"]),
+    "no_time_between_two_healths": (
+        "health_every_s = 0",
+        ["[mqtt]", "health_every_s", "1 or more"],
+    ),
     "a_password_of_nobody": ('password_file = "/p"', ["[mqtt]", "username"]),
 }
 

@@ -1,0 +1,54 @@
+"""Where inotify cannot be had, logs are polled, and a line of the log says why."""
+
+import errno
+import resource
+from pathlib import Path
+
+import pytest
+import structlog
+
+from outrider_adapters.logtail.waiting import (
+    PollingWaiting,
+    tell_of_polling,
+    waiting,
+)
+
+
+def test_without_a_descriptor_left_it_polls_and_says_why() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))  # the kernel itself refuses
+    try:
+        with structlog.testing.capture_logs() as lines:
+            made, note = waiting(True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert isinstance(made, PollingWaiting)
+    assert "Too many open files" in note
+    (line,) = lines
+    assert (line["event"], line["log_level"]) == ("poll_logs", "warning")
+    assert line["reason"] == "inotify is not to be had: Too many open files"
+    assert "max_user_instances" in line["hint"]
+
+
+def test_who_asks_for_polling_gets_it_without_a_word() -> None:
+    with structlog.testing.capture_logs() as lines:
+        made, note = waiting(False)
+    assert isinstance(made, PollingWaiting)
+    assert (note, lines) == ("", [])
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES])
+def test_a_path_that_cannot_be_watched_is_told_once(code: int) -> None:
+    error = OSError(code, "no")
+    with structlog.testing.capture_logs() as lines:
+        assert tell_of_polling(error, Path("/logs/a"), told=False)
+        assert tell_of_polling(error, Path("/logs/b"), told=True)
+    (line,) = lines
+    assert (line["event"], line["path"], line["reason"]) == ("poll_log", "/logs/a", "no")
+
+
+def test_a_log_that_is_not_there_yet_is_no_fault() -> None:
+    with structlog.testing.capture_logs() as lines:
+        missing = FileNotFoundError(errno.ENOENT, "No such file")
+        assert not tell_of_polling(missing, Path("/logs/later"), told=False)
+    assert lines == []
