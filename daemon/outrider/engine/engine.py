@@ -120,6 +120,7 @@ class Engine:
             for machine, spec in enumerate(site.specs):
                 if spec is not None:
                     self.accounting.energy.settle(machine, site.now)
+            self.accounting.fairness.reach(site.now)
 
     def take_out_all_but(self, known: Collection[int], asks_again: bool = True) -> None:
         """After an error in `feed`: be consistent again, with these of the jobs alone.

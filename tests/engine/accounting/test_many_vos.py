@@ -6,6 +6,7 @@ import tracemalloc
 import pytest
 
 from outrider.engine.accounting.fairness import FEW_VOS, Fairness
+from tests.fixtures.counted import instructions
 
 MANY = 3 * FEW_VOS
 
@@ -71,3 +72,22 @@ def test_vos_merged_into_another_keep_the_sums() -> None:
     assert sum(after["share"].values()) == pytest.approx(1.0)
     kept = {vo: share for vo, share in after["share"].items() if vo != "other"}
     assert kept == pytest.approx({vo: before["share"][vo] for vo in kept})
+
+
+def test_a_long_quiet_time_costs_a_report_nothing() -> None:
+    quiet, asked = (played(MANY, 7)[0] for _ in range(2))
+    now = 1e5
+    for _ in range(200):
+        now += 4_000.0
+        quiet.reach(now)
+    long_n, short_n = (instructions(lambda each=each: each.report(now)) for each in (asked, quiet))
+    assert short_n < long_n / 20
+    assert figures(quiet, now) == pytest.approx(figures(asked, now))
+    for each in (quiet, asked):
+        each.change("vo1", 1, now, now)
+    assert figures(quiet, now + 1e4) == pytest.approx(figures(asked, now + 1e4))
+
+
+def figures(fairness: Fairness, now: float) -> list[float]:
+    told = fairness.report(now)
+    return [told[name] for name in ("utility", "time_mean", "windowed")]

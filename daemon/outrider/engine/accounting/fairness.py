@@ -114,6 +114,11 @@ class Fairness:
         else:
             self._look_at_s = self._next_sample_s
 
+    def reach(self, now: float) -> None:
+        """Nothing changed until now: what full hours show is taken once, not at each report."""
+        if now >= self._next_sample_s > _NEVER_YET:
+            self._sample(now)
+
     def change(self, vo: str, cpus: int, time_s: float, now: float) -> None:
         """So many more CPUs work for a VO, fewer if negative; `time_s` < `now` if told late."""
         if now >= self._look_at_s:
