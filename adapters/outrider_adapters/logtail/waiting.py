@@ -19,8 +19,12 @@ _DRAIN_S = 0.002
 class Waiting(Protocol):
     """How to wait until it is worth looking again."""
 
-    def watch(self, paths: Iterable[Path]) -> None:
-        """These are the logs."""
+    def places(self, logs: Iterable[Path]) -> Iterable[Path]:
+        """What to `watch` for changes of these logs."""
+        ...
+
+    def watch(self, place: Path) -> None:
+        """Watch one of `places`. It may hang as the place may; any thread may call it."""
         ...
 
     async def wait(self, timeout_s: float) -> None:
@@ -35,7 +39,11 @@ class Waiting(Protocol):
 class PollingWaiting:
     """Waits by the clock alone."""
 
-    def watch(self, paths: Iterable[Path]) -> None:
+    def places(self, logs: Iterable[Path]) -> Iterable[Path]:
+        """None."""
+        return ()
+
+    def watch(self, place: Path) -> None:
         """Nothing to do."""
 
     async def wait(self, timeout_s: float) -> None:
@@ -58,16 +66,21 @@ class InotifyWaiting:
 
     def __init__(self) -> None:
         self._inotify = Inotify()
+        self._are_folders: set[Path] = set()
         self._files = Mask.MODIFY | Mask.ATTRIB | Mask.MOVE_SELF | Mask.DELETE_SELF
         self._folders = Mask.CREATE | Mask.MOVED_TO | Mask.MOVED_FROM | Mask.DELETE | Mask.ONLYDIR
 
-    def watch(self, paths: Iterable[Path]) -> None:
-        """Watch the files by their present inodes, and their folders."""
-        paths = list(paths)
-        for folder in {path.parent for path in paths}:
-            self._watch(folder, self._folders)
-        for path in paths:
-            self._watch(path, self._files)
+    def places(self, logs: Iterable[Path]) -> Iterable[Path]:
+        """The files, and their folders: there one comes or goes."""
+        logs = list(logs)
+        self._are_folders = {log.parent for log in logs}
+        return [*self._are_folders, *logs]
+
+    def watch(self, place: Path) -> None:
+        """Watch a file by its present inode, or a folder."""
+        mask = self._folders if place in self._are_folders else self._files
+        with contextlib.suppress(OSError):  # `wait` ends by its timeout all the same
+            self._inotify.add_watch(place, mask)
 
     async def wait(self, timeout_s: float) -> None:
         """Return when something changed, having gathered more of it, or after the timeout."""
@@ -84,10 +97,6 @@ class InotifyWaiting:
     def close(self) -> None:
         """Stop watching."""
         self._inotify.close()
-
-    def _watch(self, path: Path, mask: "Mask") -> None:
-        with contextlib.suppress(OSError):  # `wait` ends by its timeout all the same
-            self._inotify.add_watch(path, mask)
 
 
 def waiting(inotify: bool) -> tuple[Waiting, str]:

@@ -35,6 +35,10 @@ class Batch(msgspec.Struct):
         history: True for what was written before the daemon first started, when it was told to
             start now: state is built from it, without metrics, decisions or rewards.
         note: what the person on call should know ("EventLog vanished"), or empty.
+        problem: why the source, or a part of it, cannot be read; while it is not empty the
+            adapter is down, however young its information is. What passes in a moment is none.
+        written_s: when what it reads was last written (Unix seconds), by name, where that is
+            known; a log to which nothing is written while jobs run is told to the user.
     """
 
     events: list[NamedEvent]
@@ -45,6 +49,8 @@ class Batch(msgspec.Struct):
     ignored: dict[str, int] = {}
     history: bool = False
     note: str = ""
+    problem: str = ""
+    written_s: dict[str, float] = {}
 
 
 class Adapter:

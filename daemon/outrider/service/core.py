@@ -30,7 +30,7 @@ from outrider.service.guards import GuardedEstimator, GuardedUtility, guarded_ut
 from outrider.service.malformed import is_well_formed
 from outrider.service.policies import make_runners, policies_without_runner
 from outrider.service.pseudonyms import Pseudonyms
-from outrider.service.sources import SourceState
+from outrider.service.source_state import SourceState
 
 MALFORMED = "malformed"
 """Why an event that no adapter should have made is rejected."""
@@ -84,6 +84,7 @@ class Core:
         self.decision_log = JournalledDecisions(
             config, [runner.name for runner in self.runners], self.merger, self.site,
             "inferred" if inferred else "full", lambda: self.input_age_s, carried,
+            lambda: all(source.up for source in self.sources.values()),
         )  # fmt: skip
         self.engine = Engine(
             self.site, self.accounting, self.runners, self.merger, self.decision_log,
@@ -99,6 +100,15 @@ class Core:
         return max((source.age_s for source in self.sources.values()), default=0.0)
 
     @property
+    def sources_down(self) -> list[str]:
+        """The sources that cannot be read, or not all of them, and why, a sentence each."""
+        return [
+            f"adapter {source.label} is down: {source.down_because}"
+            for source in self.sources.values()
+            if not source.up
+        ]
+
+    @property
     def now_s(self) -> float:
         """The time at the site, for people: event time, and the wall clock before any event."""
         return self.site.now if self.merger.now > -inf else time.time()
@@ -110,11 +120,11 @@ class Core:
         return self.policies_without_runner | failed
 
     def notes(self) -> list[str]:
-        """Failures of plugins and of Outrider itself that an operator should know, as sentences."""
+        """What is wrong with sources, plugins and Outrider itself, as sentences for an operator."""
         broken = [plugin.broken for plugin in self._guarded]
         if self._estimator is not None:
             broken.append(self._estimator.broken)
-        notes = [why for why in broken if why]
+        notes = [*self.sources_down, *(why for why in broken if why)]
         if faults := self.merger.set_aside[FAULT]:
             notes.append(
                 f"{faults} events set aside because Outrider itself failed on them: see "
@@ -139,7 +149,7 @@ class Core:
             until_s: everything of this adapter up to this time has been seen, or None.
         """
         source = self.sources[label]
-        source.note_batch(batch.age_s, batch.note, self.config.stale_after_s)
+        source.note_batch(batch, self.config.stale_after_s)
         source.rejected.update(batch.rejected)
         source.ignored.update(batch.ignored)
         events = batch.events

@@ -14,7 +14,8 @@ from outrider.service.policies import LostPolicyLog
 from outrider.service.pseudonyms import Pseudonyms, load_key
 from outrider.service.recording import Recording
 from outrider.service.restart import bring_up
-from outrider.service.sources import SourceState, make_adapters
+from outrider.service.source_state import SourceState
+from outrider.service.sources import make_adapters
 
 log = structlog.get_logger()
 
