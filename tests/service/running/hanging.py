@@ -11,6 +11,7 @@ import os
 import time
 
 from outrider.api import Adapter, Batch
+from outrider_adapters.readers.htcondor import HTCondorLogReader
 
 
 def alive():
@@ -56,12 +57,28 @@ class Blocked(Adapter):
     async def batches(self, cursor):
         yield alive()
         await asyncio.to_thread(open, os.environ["FIFO"])
+
+
+class Stuck(HTCondorLogReader):
+    """Reads as HTCondor's, but blocks in the kernel while FIFO has no writer."""
+
+    name = "stuck"
+    description = "blocks at the log named StuckLog"
+    api_version = 1
+
+    def read(self, data, final=False):
+        if self.options.log_name == "StuckLog":
+            open(os.environ["FIFO"]).close()
+        return super().read(data, final)
 '''
 ENTRY_POINTS = """\
 [outrider.adapters]
 mute = hanging_adapters:Mute
 fading = hanging_adapters:Fading
 blocked = hanging_adapters:Blocked
+
+[outrider.readers]
+stuck = hanging_adapters:Stuck
 """
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.service.running.event_log import EventLog
 from tests.service.running.hanging import install
 from tests.service.running.small_site import LOG_TABLE, SmallSite
 
@@ -191,6 +192,32 @@ def test_a_plugin_that_blocks_in_a_system_call_does_not_hold_up_the_end(
         daemon.start()  # from the snapshot that was written all the same
         assert daemon.status()["jobs"]["completed"] == 1
         assert daemon.stop() == 0
+
+
+def test_a_log_whose_reading_blocks_holds_up_neither_its_neighbours_nor_the_end(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    stuck = EventLog(tmp_path / "StuckLog")
+    stuck.run([50])
+    paths = f'["{stuck.path}", "{{log}}"]\nformat = "stuck"'
+    site = SmallSite(tmp_path, tables=LOG_TABLE.replace('["{log}"]', paths), environ=environ)
+    site.log.run([1])
+    with site.daemon as daemon:
+        site.wait_until_applied(within_s=30)
+        site.log.run([2])
+        site.wait_until_applied()
+        told = daemon.wait_until("down", lambda s: not adapter(s, "log")["up"], within_s=20)
+        assert "StuckLog: reading it hangs" in adapter(told, "log")["problem"]
+        began_s = time.monotonic()
+        assert daemon.stop() == 0
+        assert time.monotonic() - began_s < 5.0
+        daemon.start()
+        held = os.open(tmp_path / "fifo", os.O_RDWR)  # from now on nobody blocks
+        daemon.wait_until("read", lambda s: s["jobs"]["completed"] == 3, within_s=30)
+        daemon.wait_until("up", lambda s: adapter(s, "log")["up"], within_s=20)
+        os.close(held)
+        assert daemon.stop() == 0
+    assert site.recorded() == site.log.counts + stuck.counts
 
 
 def test_a_log_that_appears_later_is_read_and_its_adapter_is_up(tmp_path: Path) -> None:
