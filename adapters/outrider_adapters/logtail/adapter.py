@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Final, Self
 
 from outrider.api import Adapter, AdapterSettings, Batch
+from outrider_adapters.logtail.first_look import wrong_with
 from outrider_adapters.logtail.follower import LogFollower
 from outrider_adapters.logtail.settings import LogtailSettings
 from outrider_adapters.logtail.steps import Steps
@@ -69,6 +70,11 @@ class LogtailAdapter(Adapter):
         self._waiting: Waiting | None = None
         self._note = ""
         self._worker: Worker | None = None
+
+    @classmethod
+    def check_source(cls, settings: LogtailSettings) -> list[str]:
+        """What is wrong with the logs, a sentence each."""
+        return list(wrong_with(settings))
 
     async def __aenter__(self) -> Self:
         """Get ready to watch. A log need not be there yet."""

@@ -68,7 +68,7 @@ class Tail:
         self._unread = 0
         self._history_until = 0
         self._is_new = history
-        self._refused = ""  # while no record of the log was ever understood: by whom
+        self._refused = False  # records of which none was understood
         self._understood = False
         self.changes = 0
 
@@ -145,8 +145,10 @@ class Tail:
             if part.progress:
                 return part
         self._look_around(part, file, status)
-        if self._refused:
-            part.problem = f"{self.path}: no record of it can be read as {self._refused}"
+        in_vain = self._refused or (self._unread and self._flushed_size == status.st_size)
+        if in_vain and not self._understood and self._reader and not part.problem:
+            part.may_pass = not self._refused  # the first record may be written as we look
+            part.problem = f"{self.path}: no record of it can be read as {self._reader.name}"
         return part
 
     def _changed(self, file: OpenFile, status: os.stat_result) -> bool:
@@ -191,7 +193,7 @@ class Tail:
         _take(part, file, reading)
         if not self._understood:
             self._understood = bool(reading.events or reading.ignored)
-            self._refused = reader.name if reading.rejected and not self._understood else ""
+            self._refused = self._refused or bool(reading.rejected)
         part.notes += [f"{self.path}: {warning}" for warning in reading.warnings]
 
     def _look_around(self, part: Slice, file: OpenFile, status: os.stat_result) -> None:

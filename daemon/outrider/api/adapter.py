@@ -83,6 +83,14 @@ class Adapter:
         self.label = label
         self.settings = settings
 
+    @classmethod
+    def check_source(cls, settings: Any) -> list[str]:
+        """What is wrong with the source that the settings name, a sentence each; for check-config.
+
+        A look that changes nothing and opens no connection. It may hang: nobody waits for it long.
+        """
+        return []
+
     async def __aenter__(self) -> Self:
         """Open what it reads. Raises `outrider.api.PeerError` if that cannot be done."""
         return self

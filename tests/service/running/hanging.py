@@ -59,6 +59,23 @@ class Blocked(Adapter):
         await asyncio.to_thread(open, os.environ["FIFO"])
 
 
+class Clinging(Adapter):
+    """Lives, and never ends once it is asked to."""
+
+    name = "clinging"
+    description = "never closes"
+    api_version = 1
+    sees = ("submitted",)
+
+    async def __aexit__(self, *raised):
+        await asyncio.Event().wait()
+
+    async def batches(self, cursor):
+        while True:
+            yield alive()
+            await asyncio.sleep(0.2)
+
+
 class Stuck(HTCondorLogReader):
     """Reads as HTCondor's, but blocks in the kernel while FIFO has no writer."""
 
@@ -76,6 +93,7 @@ ENTRY_POINTS = """\
 mute = hanging_adapters:Mute
 fading = hanging_adapters:Fading
 blocked = hanging_adapters:Blocked
+clinging = hanging_adapters:Clinging
 
 [outrider.readers]
 stuck = hanging_adapters:Stuck

@@ -178,17 +178,20 @@ def test_a_source_that_falls_silent_is_down_when_stale_and_refuses_what_is_decid
         assert daemon.stop() == 0
 
 
-def test_a_plugin_that_blocks_in_a_system_call_does_not_hold_up_the_end(
-    tmp_path: Path, environ: dict[str, str]
+@pytest.mark.parametrize(
+    ("kind", "told"), [("blocked", "abandon_threads"), ("clinging", "abandon_source")]
+)
+def test_a_plugin_that_blocks_or_never_closes_does_not_hold_up_the_end(
+    tmp_path: Path, environ: dict[str, str], kind: str, told: str
 ) -> None:
-    site = SmallSite(tmp_path, tables=LOG_TABLE + "[adapters.blocked]\n", environ=environ)
+    site = SmallSite(tmp_path, tables=LOG_TABLE + f"[adapters.{kind}]\n", environ=environ)
     site.log.run([1])
     with site.daemon as daemon:
         site.wait_until_applied()
         began_s = time.monotonic()
         assert daemon.stop() == 0
         assert time.monotonic() - began_s < 5.0
-        assert "abandon_threads" in site.log_text()
+        assert told in site.log_text()
         daemon.start()  # from the snapshot that was written all the same
         assert daemon.status()["jobs"]["completed"] == 1
         assert daemon.stop() == 0

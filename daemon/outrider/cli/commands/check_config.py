@@ -22,7 +22,8 @@ def command(file: Path | None, example: bool, as_json: bool) -> None:
 
     Use it before `outrider run` and before a reload. It checks every key, every plugin and every
     setting, as the daemon would, and touches nothing. Exit code 2: something is wrong; the message
-    names file, place, value and what would be right.
+    names file, place, value and what would be right. A log that is not there, cannot be read or is
+    none is a warning: the daemon starts, and its adapter is down until it can be read.
 
     Example:
       outrider check-config --example > outrider.toml
@@ -49,7 +50,9 @@ def command(file: Path | None, example: bool, as_json: bool) -> None:
         raise
     except RecursionError as error:
         raise ConfigurationError(f"{shown(file)}: not valid TOML: nested too deep") from error
-    told = meaning(loaded)
+    from outrider.cli.sources import wrong_with_sources
+
+    told = meaning(loaded) | {"warnings": wrong_with_sources(loaded)}
     if as_json:
         print_json({"ok": True, "file": shown(file)} | told)
     else:
@@ -101,6 +104,7 @@ def _lines(file: str, told: dict[str, Any]) -> list[str]:
     for label, adapter in told["adapters"].items():
         given = ", ".join(f"{k} = {v}" for k, v in adapter["settings"].items())
         lines.append(f"adapter    {label} ({adapter['type']}) {given}")
+    lines += [f"warning    {warning}" for warning in told["warnings"]]
     discipline = told["discipline"]
     lines.append(f"discipline {discipline['name']}: {discipline['why']}")
     if discipline["note"]:
