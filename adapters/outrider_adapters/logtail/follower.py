@@ -95,8 +95,9 @@ class LogFollower:
         rejected: Counter[str] = Counter()
         ignored: Counter[str] = Counter()
         for part in parts:
-            rejected += part.rejected
-            ignored += part.ignored
+            if part.rejected or part.ignored:
+                rejected += part.rejected
+                ignored += part.ignored
         tails, groups = self._tails, self._tails.groups.values()
         problem = tails.troubles.told(groups)
         notes = [*tails.broken_readers(), *(note for part in parts for note in part.notes)]

@@ -30,6 +30,8 @@ PENDING: Final = Pending()
 
 
 class _Step:
+    __slots__ = ("began_s", "dispose", "ended", "error", "is_forgotten", "is_given_up", "result")
+
     def __init__(self, dispose: Callable[[], Any]) -> None:
         self.dispose = dispose
         self.began_s = time.monotonic()
@@ -94,7 +96,9 @@ class Steps:
             mine.ended = True
             if not mine.is_given_up:
                 self._at_hand = None
-                made: T = mine.take()
+                if mine.error is not None:
+                    raise mine.error
+                made: T = mine.result
                 return made
             forgotten = mine.is_forgotten
         if forgotten:

@@ -96,9 +96,9 @@ class Tail:
         self._understood = self._place is not None and self._place.offset > 0
 
     @property
-    def modified_s(self) -> float | None:
-        """When the log was last written, as far as was seen (Unix seconds)."""
-        return self._place.modified_ns / 1e9 if self._place else None
+    def modified_s(self) -> float:
+        """When the log was last written, as far as was seen (Unix seconds); 0 if it never was."""
+        return self._place.modified_ns / 1e9 if self._place else 0.0
 
     @property
     def in_history(self) -> bool:

@@ -108,12 +108,17 @@ class Tails:
                 if path not in self._tails:
                     self._add(path, self._history and pattern in self._unmatched)
             self._unmatched.discard(pattern)
-        named = {*self._plain, *(path for paths in self._matches.values() for path in paths)}
-        for path in self.troubles.names():
+        troubles = self.troubles.names()
+        named = self._followed() if troubles else set()
+        for path in troubles:
             gone = path in self._tails and path not in named
             if gone and path not in self._modes and not self._tails[path].is_open:
                 del self._tails[path], self._saved[path], self._saved_at[path]
                 self.troubles.drop(path)
+
+    def _followed(self) -> set[str]:
+        """What the settings name, or a pattern of theirs matches now."""
+        return {*self._plain, *(path for paths in self._matches.values() for path in paths)}
 
     def _look_up(self, pattern: str) -> None:
         found = self._steps.make(f"pattern {pattern}", lambda: _files(pattern), list)
@@ -153,13 +158,12 @@ class Tails:
 
     def written_s(self) -> dict[str, float]:
         """When each was last written, by the settings' paths; those of which it is known."""
-        found = {}
-        for named, paths in self.groups.items():
-            times_s = [self._tails[path].modified_s for path in paths if path in self._tails]
-            known_s = [time_s for time_s in times_s if time_s is not None]
-            if known_s:
-                found[named] = max(known_s)
-        return found
+        tails = self._tails
+        found_s = {
+            named: max((tails[path].modified_s for path in paths if path in tails), default=0.0)
+            for named, paths in self.groups.items()
+        }
+        return {named: time_s for named, time_s in found_s.items() if time_s}
 
     def broken_readers(self) -> list[str]:
         """What is wrong with readers that could not be loaded."""

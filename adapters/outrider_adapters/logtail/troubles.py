@@ -23,6 +23,8 @@ class Troubles:
 
     Args:
         clock: Unix seconds now; it may be set back.
+
+    No group is empty.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -53,11 +55,15 @@ class Troubles:
 
     def age_s(self, groups: Iterable[Collection[str]]) -> float:
         """Seconds for which the group that is in trouble the longest has been; 0 if none is."""
+        if not self._troubles:
+            return 0.0
         since_s = [self._since_s(group) for group in groups if self._is_in_trouble(group)]
         return max(0.0, self._clock() - min(since_s)) if since_s else 0.0
 
     def told(self, groups: Iterable[Collection[str]]) -> str:
         """What keeps groups from being read, but for what may pass and has not lasted yet."""
+        if not self._troubles:
+            return ""
         lasting_s = self._clock() - PASSES_WITHIN_S
         whys: list[str] = []
         for group in groups:
@@ -73,7 +79,7 @@ class Troubles:
         self._were_read.clear()
 
     def _is_in_trouble(self, group: Collection[str]) -> bool:
-        return bool(group) and all(name in self._troubles for name in group)
+        return all(name in self._troubles for name in group)
 
     def _since_s(self, group: Collection[str]) -> float:
         return max(self._troubles[name].since_s for name in group)

@@ -147,7 +147,6 @@ export function drawAdapters(s) {
         ...Object.entries(adapter.silent).map(([log, since_s]) => [
           `${log} is silent since`,
           `${time(since_s)}, though jobs run`,
-          true,
         ]),
         ["events", number(sum(Object.values(adapter.events)))],
         ["of these", list(adapter.events)],
