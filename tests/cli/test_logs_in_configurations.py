@@ -4,9 +4,11 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from outrider.cli import sources
 from tests.cli.running import outrider
 
 RECORD = "000 (001.000.000) 2026-11-21 10:00:00 Job submitted from host: <10.0.0.1:9618>\n...\n"
@@ -83,3 +85,27 @@ def test_good_logs_and_empty_ones_are_no_warning_and_a_pattern_without_a_file_is
     (config.parent / "one.userlog").unlink()
     (told,) = outrider("check-config", config, "--json").json()["warnings"]
     assert "*.userlog: no file matches it" in told
+
+
+def test_a_log_that_hangs_is_a_warning_and_fails_the_doctor(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fifo = config.parent / "fifo"
+    os.mkfifo(fifo)
+    real = os.stat
+
+    def stat(path: Any, **options: Any) -> os.stat_result:
+        if str(path).endswith("EventLog"):  # as on a dead mount: blocks in the kernel
+            os.close(os.open(fifo, os.O_RDONLY))
+        return real(path, **options)
+
+    monkeypatch.setattr(os, "stat", stat)
+    monkeypatch.setattr(sources, "PATIENCE_S", 0.5)
+    try:
+        (told,) = outrider("check-config", config, "--json").json()["warnings"]
+        assert "is it on a dead mount?" in told
+        done = outrider("doctor", "--config", config)
+        assert done.code == 1
+        assert "is it on a dead mount?" in done.out
+    finally:
+        os.close(os.open(fifo, os.O_RDWR))  # whoever blocks goes on

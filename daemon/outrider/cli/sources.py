@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PATIENCE_S: Final = 5.0
 MOST_BATCHES: Final = 20
+_NO_ANSWER: Final = f"gave no answer in {PATIENCE_S:g} s: is it on a dead mount?"
 
 
 def check_sources(loaded: "LoadedConfig") -> Iterator[Check]:
@@ -43,6 +44,9 @@ def check_sources(loaded: "LoadedConfig") -> Iterator[Check]:
             if diagnose is not None:
                 findings: Iterable[Any] = diagnose()
                 yield from (Check(f"{name}: {what}", *rest) for what, *rest in findings)
+            if _NO_ANSWER in _within_patience(partial(adapter.check_source, settings)):
+                yield Check(name, "fail", _NO_ANSWER, "mend the mount, or name another log")
+                continue
             absent = list(_check_files(name, getattr(settings, "paths", ())))
             if absent:
                 yield from absent
@@ -75,7 +79,7 @@ def wrong_with_sources(loaded: "LoadedConfig") -> list[str]:
 
 def _within_patience(look: Callable[[], list[str]]) -> list[str]:
     """What a look finds; a look that hangs is left to itself, and fails alone."""
-    found = [f"gave no answer in {PATIENCE_S:g} s: is it on a dead mount?"]
+    found = [_NO_ANSWER]
 
     def take() -> None:
         try:

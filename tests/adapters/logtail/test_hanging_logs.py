@@ -39,9 +39,8 @@ class Mount:
 
     def revive(self) -> None:
         self.is_dead = False
-        while self.n_hanging:
-            os.close(os.open(self.fifo, os.O_WRONLY))
-            self.n_hanging -= 1
+        self.n_hanging = 0
+        os.close(os.open(self.fifo, os.O_RDWR))  # whoever blocks goes on
 
 
 @pytest.fixture
@@ -94,6 +93,46 @@ async def test_the_others_go_on_and_what_hangs_is_read_once_it_can_be(
         assert threads() == 1
     assert sorted(jobs(seen)) == sorted(names(1, 5) + names(101, 105))
     assert seen[-1].problem == ""
+
+
+async def test_a_log_that_is_only_slow_gets_a_thread_of_its_own_until_it_is_quick_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, well = tmp_path / "slow", tmp_path / "well"
+    pause_s, made_in = 0.0, list[str]()
+    real = OpenFile.read
+
+    def read(file: OpenFile, size: int) -> bytes:
+        if file.status().st_ino == slow.stat().st_ino:
+            made_in.append(threading.current_thread().name.partition(" ")[0])
+            time.sleep(pause_s)
+        return real(file, size)
+
+    monkeypatch.setattr(OpenFile, "read", read)
+    monkeypatch.setattr(steps, "HANGS_AFTER_S", 0.2)
+    monkeypatch.setattr(steps, "APART", 4)
+    for path, number in ((slow, 1), (well, 101)):
+        append(path, job_record(number))
+    given = settings(slow, well, start_at="beginning", settle_s=0.0)
+    async with LogtailAdapter("hanging", given, heartbeat_s=0.1) as adapter:
+        batches = adapter.batches(None)
+        seen = await until(batches, at_least(2))
+        assert set(made_in) == {"logtail-hanging"}
+        pause_s = 0.8
+        for number in (2, 3, 4):
+            made_in.clear()
+            append(slow, job_record(number))
+            append(well, job_record(100 + number))
+            seen += await until(batches, at_least(2))
+            assert made_in[0] == ("logtail-hanging" if number == 2 else "slow")
+            assert threads() == 1
+        pause_s = 0.0
+        for number in range(5, 11):
+            append(slow, job_record(number))
+            seen += await until(batches, at_least(1))
+        assert made_in[-1] == "logtail-hanging"
+    assert [job for job in jobs(seen) if job in names(1, 10)] == names(1, 10)
+    assert [job for job in jobs(seen) if job in names(101, 104)] == names(101, 104)
 
 
 async def test_a_log_that_hangs_for_long_is_a_problem_and_its_age_grows(

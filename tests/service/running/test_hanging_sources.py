@@ -101,6 +101,7 @@ def test_what_is_no_log_is_down_at_once_and_holds_up_neither_logs_nor_the_end(
         began_s = time.monotonic()
         assert daemon.stop() == 0
         assert time.monotonic() - began_s < 5.0
+    assert "abandon" not in site.log_text()
     told = [line for line in site.log_text().splitlines() if "lose_source" in line]
     assert any("odd" in line and "error" in line.lower() for line in told)
 
