@@ -100,13 +100,13 @@ class Core:
         return max((source.age_s for source in self.sources.values()), default=0.0)
 
     @property
-    def sources_down(self) -> list[str]:
-        """The sources that cannot be read, or not all of them, and why, a sentence each."""
-        return [
-            f"adapter {source.label} is down: {source.down_because}"
-            for source in self.sources.values()
+    def sources_down(self) -> dict[str, str]:
+        """The sources that cannot be read, or not all of them, by label; why, as a sentence."""
+        return {
+            label: f"adapter {label} is down: {source.down_because}"
+            for label, source in self.sources.items()
             if not source.up
-        ]
+        }
 
     @property
     def now_s(self) -> float:
@@ -124,7 +124,9 @@ class Core:
         broken = [plugin.broken for plugin in self._guarded]
         if self._estimator is not None:
             broken.append(self._estimator.broken)
-        notes = [*self.sources_down, *(why for why in broken if why)]
+        opening = {label for label, source in self.sources.items() if source.is_opening}
+        down = [why for label, why in self.sources_down.items() if label not in opening]
+        notes = [*down, *(why for why in broken if why)]
         if faults := self.merger.set_aside[FAULT]:
             notes.append(
                 f"{faults} events set aside because Outrider itself failed on them: see "

@@ -99,6 +99,11 @@ class SourceState:
         return since_s is not None and self._clock() - since_s > HANGS_AFTER_S
 
     @property
+    def is_opening(self) -> bool:
+        """Whether nothing was heard of it yet and nothing is wrong so far."""
+        return not (self._is_open or self.problem or self.hangs)
+
+    @property
     def down_because(self) -> str:
         """Why the source is not `up`, in words; empty if it is."""
         if self.up:

@@ -47,7 +47,6 @@ class SourceWatch:
                 del self._told[source.label]
                 log.info("regain_source", adapter=source.label)
             return
-        opening = not (source.is_open or source.problem or source.hangs)
-        if not opening and told != source.problem:
+        if not source.is_opening and told != source.problem:
             self._told[source.label] = source.problem
             log.error("lose_source", adapter=source.label, reason=source.down_because)
