@@ -27,7 +27,7 @@ from outrider.service.interpreter import tune_interpreter
 from outrider.service.metrics import expose
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
-from outrider.service.sources import SourceState
+from outrider.service.source_state import SourceState
 from outrider.service.web.endpoints.jobs import jobs
 from outrider.service.web.endpoints.machines import machines
 from outrider.service.web.endpoints.status import whole_status

@@ -12,7 +12,7 @@ from outrider.api import Batch
 from outrider.ledger import Journal, SnapshotStore
 from outrider.service.config.loaded import check_config
 from outrider.service.core import Core
-from outrider.service.sources import SourceState
+from outrider.service.source_state import SourceState
 from tests.fuzzing.disorder import Disorder
 from tests.fuzzing.invariants import contradictions
 

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 PATIENCE_S: Final = 2.0
 """After so long without an answer the caller hears that there is none yet."""
 
-_LEAVE_WITHIN_S: Final = 3.0
+_LEAVE_WITHIN_S: Final = 1.5
 
 T = TypeVar("T")
 

@@ -3,14 +3,17 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import TracebackType
 from typing import Any, ClassVar, Final, Self
 
 from outrider.api import Adapter, AdapterSettings, Batch
+from outrider_adapters.logtail.first_look import wrong_with
 from outrider_adapters.logtail.follower import LogFollower
 from outrider_adapters.logtail.settings import LogtailSettings
+from outrider_adapters.logtail.steps import Steps
 from outrider_adapters.logtail.waiting import Waiting, waiting
+from outrider_adapters.logtail.worker import Worker
 
 HEARTBEAT_S: Final = 2.0
 
@@ -19,7 +22,8 @@ class LogtailAdapter(Adapter):
     """Follows event logs and user logs. Machines and owners are guessed from job events.
 
     Files are read in a thread of the adapter's own, one slice at a time, so that neither a slow
-    disk nor a long log holds up the event loop.
+    disk nor a long log holds up the event loop. A log whose reading hangs keeps that thread; the
+    others go on in another, and nobody waits for the first.
 
     Args:
         label: its name in the configuration.
@@ -61,15 +65,21 @@ class LogtailAdapter(Adapter):
         super().__init__(label, settings)
         self._heartbeat_s = heartbeat_s
         self._settings = settings
-        self._follower = LogFollower(settings, clock)
+        self._steps = Steps()
+        self._follower = LogFollower(settings, clock, self._steps)
         self._waiting: Waiting | None = None
         self._note = ""
-        self._thread: ThreadPoolExecutor | None = None
+        self._worker: Worker | None = None
+
+    @classmethod
+    def check_source(cls, settings: LogtailSettings) -> list[str]:
+        """What is wrong with the logs, a sentence each."""
+        return list(wrong_with(settings))
 
     async def __aenter__(self) -> Self:
         """Get ready to watch. A log need not be there yet."""
         self._waiting, self._note = waiting(self._settings.inotify)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"logtail-{self.label}")
+        self._worker = Worker(f"logtail-{self.label}", self._steps)
         return self
 
     async def __aexit__(
@@ -78,31 +88,37 @@ class LogtailAdapter(Adapter):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Let the slice at hand end, then close the files."""
-        if self._thread is not None:
-            self._thread.shutdown(wait=True, cancel_futures=True)
+        """Let the slice at hand end, but do not wait for one that hangs; then close the files."""
+        if self._worker is not None:
+            await self._worker.close(self._follower.close)
+            self._worker = None
         if self._waiting is not None:
             self._waiting.close()
-        self._follower.close()
 
     async def batches(self, cursor: Any) -> AsyncIterator[Batch]:
         """Yield batches for ever. Raises `ValueError` if the cursor is not this adapter's."""
-        if self._thread is None or self._waiting is None:
+        worker, waiting_for = self._worker, self._waiting
+        if worker is None or waiting_for is None:
             raise RuntimeError("batches() needs the adapter to be entered first")
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._thread, self._follower.start, cursor)
+        self._follower.start(cursor)
         yielded_at_s = float("-inf")
         while True:
-            batch, progress = await loop.run_in_executor(self._thread, self._next_batch)
+            made = await worker.do(lambda: self._next_batch(waiting_for))
+            if made is None:
+                continue  # a log hangs: now without it
+            batch, progress = made
             if progress or loop.time() - yielded_at_s >= self._heartbeat_s:
                 yielded_at_s = loop.time()
                 yield batch
             if not progress:
-                self._waiting.watch(self._follower.paths)
-                await self._waiting.wait(self._settings.poll_s)
+                await waiting_for.wait(self._settings.poll_s)
 
-    def _next_batch(self) -> tuple[Batch, bool]:
+    def _next_batch(self, waiting_for: Waiting) -> tuple[Batch, bool]:
         """What was written, and whether there was anything to do. In the adapter's thread."""
+        for path in waiting_for.places(self._follower.paths):  # before the reading: then no
+            # change is missed between the two
+            self._steps.make(f"watch {path}", partial(waiting_for.watch, path), list)
         batch, progress = self._follower.read()
         if self._note:
             batch.note = "; ".join(filter(None, [self._note, batch.note]))

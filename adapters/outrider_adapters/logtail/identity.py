@@ -1,7 +1,9 @@
 """Which file is which: telling a log from its successor, its copy and a stranger."""
 
+import errno
 import os
 import re
+import stat
 from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
@@ -12,6 +14,13 @@ import msgspec
 _ANCHOR_BYTES: Final = 1024
 _WHOLE_HEAD_BYTES: Final = 2048
 _CHANGING = re.compile(rb"[^\n]*Global JobLog:[^\n]*")  # HTCondor rewrites this as it rotates
+_KINDS: Final = {
+    stat.S_IFDIR: "directory",
+    stat.S_IFIFO: "FIFO",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "character device",
+    stat.S_IFBLK: "block device",
+}
 _ROTATED = re.compile(r"\.(?:old|\d{1,4}|\d{8}(?:T\d{6})?)|-\d{8}(?:-?\d{6})?")
 
 
@@ -83,6 +92,9 @@ def find(place: Place, path: Path) -> OpenFile | None:
 
     The file of that inode comes first; if what it holds is not what was consumed, any that does
     hold it will do, such as a copy.
+
+    Raises:
+        OSError: as `open_file`.
     """
     paths = [path, *(sibling for sibling, _ in rotated_files(path))]
     for by_inode in (True, False) if place.offset else (True,):
@@ -121,7 +133,7 @@ def rotated_files(path: Path) -> list[tuple[Path, os.stat_result]]:
         if is_rotated_name(name, path.name):
             sibling = path.with_name(name)
             status = status_of(sibling)
-            if status is not None:
+            if status is not None and stat.S_ISREG(status.st_mode):
                 found.append((sibling, status))
     return sorted(found, key=lambda entry: entry[1].st_mtime_ns)
 
@@ -135,11 +147,37 @@ def status_of(path: Path) -> os.stat_result | None:
 
 
 def open_file(path: Path) -> int | None:
-    """A descriptor for reading, or None if the file is not there."""
+    """A descriptor for reading, or None if the file is not there.
+
+    Only a regular file is opened: to open a FIFO may wait for a writer for ever, and to open a
+    device may do something. What stands there is looked at before and, as it may have been put
+    there since, again afterwards.
+
+    Raises:
+        OSError: it may not be read, or is no regular file; says which.
+    """
+    status = status_of(path)
+    if status is None:
+        return None
+    _refuse_irregular(status, path)
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    try:
+        _refuse_irregular(os.fstat(descriptor), path)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _refuse_irregular(status: os.stat_result, path: Path) -> None:
+    if stat.S_ISREG(status.st_mode):
+        return
+    kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+    number = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
+    raise OSError(number, f"Is a {kind}, not a file", str(path))
 
 
 def _names_in(folder: Path) -> Iterator[str]:

@@ -16,7 +16,8 @@ class Slice(msgspec.Struct):
         progress: something was done; another step at once makes sense.
         history: all of it was written before the first start.
         caught_up: nothing that can be read is left in the file and it is the newest.
-        present: the log is there.
+        problem: why the log cannot be read: it is not there, or is none; empty: it can.
+        may_pass: the problem may well be over in a moment.
         notes: what the person on call should know.
     """
 
@@ -27,5 +28,6 @@ class Slice(msgspec.Struct):
     progress: bool = False
     history: bool = False
     caught_up: bool = False
-    present: bool = True
+    problem: str = ""
+    may_pass: bool = False
     notes: list[str] = []

@@ -26,7 +26,7 @@ _REMEMBERED_FILES: Final = 8
 
 
 class Tail:
-    """One log under one path. Synchronous; a step reads one slice.
+    """One log under one path. Synchronous; a step reads one slice, and may hang as the log may.
 
     Args:
         path: where the live log is.
@@ -34,7 +34,10 @@ class Tail:
         timezone, system: as in `ReaderOptions`.
         clock: Unix seconds now.
         settle_s: quiet seconds after which nothing more is expected to explain the last record.
-        history: what the file holds now is history.
+        history: what the file holds at the first step is history.
+
+    Attributes:
+        changes: grows with each step after which `save` may give something else.
     """
 
     def __init__(
@@ -63,8 +66,11 @@ class Tail:
         self._grown_at_s = 0.0
         self._flushed_size = -1
         self._unread = 0
-        status = status_of(path) if history else None
-        self._history_until = status.st_size if status else 0
+        self._history_until = 0
+        self._is_new = history
+        self._refused = False  # records of which none was understood
+        self._understood = False
+        self.changes = 0
 
     def save(self) -> dict[str, Any]:
         """Where the log stands, as JSON types."""
@@ -74,7 +80,7 @@ class Tail:
             "place": msgspec.to_builtins(self._place),
             "reader": list(reader) if reader else None,
             "reader_before": list(before) if before else None,
-            "left": self._left,
+            "left": list(self._left),
             "history_until": self._history_until,
         }
 
@@ -86,11 +92,18 @@ class Tail:
         self._reader_before = tuple(saved["reader_before"]) if saved["reader_before"] else None
         self._left = [list(entry) for entry in saved["left"]]
         self._history_until = saved["history_until"]
+        self._is_new = False
+        self._understood = self._place is not None and self._place.offset > 0
+
+    @property
+    def modified_s(self) -> float:
+        """When the log was last written, as far as was seen (Unix seconds); 0 if it never was."""
+        return self._place.modified_ns / 1e9 if self._place else 0.0
 
     @property
     def in_history(self) -> bool:
         """Whether the next slice holds what was written before the first start."""
-        return self._history_until > (self._place.offset if self._place else 0)
+        return self._is_new or self._history_until > (self._place.offset if self._place else 0)
 
     def close(self) -> None:
         """Close the file."""
@@ -103,6 +116,13 @@ class Tail:
         """Whether it holds a file, under whatever name; a deleted one is let go when read."""
         return self._file is not None
 
+    def mark_history(self) -> None:
+        """What the file holds now is history. May hang, so that the first step does it."""
+        before = status_of(self.path)
+        self._history_until = before.st_size if before else 0
+        self._is_new = False
+        self.changes += 1
+
     def step(self) -> Slice:
         """Read the next slice of the log, or find out that there is none.
 
@@ -110,9 +130,11 @@ class Tail:
             OSError: the file is there and cannot be read.
         """
         part = Slice()
+        if self._is_new:
+            self.mark_history()
         file = self._file or self._open(part)
         if file is None:
-            part.present = False
+            part.problem = f"{self.path} is not there"
             return part
         status = file.status()
         if self._changed(file, status) and not file.holds_its_place():
@@ -123,6 +145,10 @@ class Tail:
             if part.progress:
                 return part
         self._look_around(part, file, status)
+        in_vain = self._refused or (self._unread and self._flushed_size == status.st_size)
+        if in_vain and not self._understood and self._reader and not part.problem:
+            part.may_pass = not self._refused  # the first record may be written as we look
+            part.problem = f"{self.path}: no record of it can be read as {self._reader.name}"
         return part
 
     def _changed(self, file: OpenFile, status: os.stat_result) -> bool:
@@ -130,6 +156,7 @@ class Tail:
         if look == self._seen:
             return False
         self._seen = look
+        self.changes += 1
         self._grown_at_s = self._clock()
         file.place.modified_ns = status.st_mtime_ns
         return True
@@ -141,10 +168,13 @@ class Tail:
 
     def _read(self, part: Slice, file: OpenFile, status: os.stat_result) -> None:
         """Read what stands at the place, up to the end of history if that is still ahead."""
+        self.changes += 1
         part.history = self.in_history
         end = min(status.st_size, self._history_until) if part.history else status.st_size
-        reader = self._reader = self._reader or self._find_reader(part, file)
+        reader = self._reader = self._reader or self._find_reader(file)
         if reader is None:
+            part.problem = f"{self.path}: no log reader recognises it"
+            part.may_pass = not self._is_quiet(status)  # one that is being written may say more
             return
         limit = SLICE_BYTES
         while True:
@@ -161,6 +191,9 @@ class Tail:
                 self._history_until = 0  # what is half history is news
                 part.progress = True
         _take(part, file, reading)
+        if not self._understood:
+            self._understood = bool(reading.events or reading.ignored)
+            self._refused = self._refused or bool(reading.rejected)
         part.notes += [f"{self.path}: {warning}" for warning in reading.warnings]
 
     def _look_around(self, part: Slice, file: OpenFile, status: os.stat_result) -> None:
@@ -169,16 +202,19 @@ class Tail:
         done = self._unread == 0 or self._flushed_size == status.st_size
         live = status_of(self.path)
         if live is None:
-            part.present = False
+            part.problem = f"{self.path} is not there"
             if done and status.st_nlink == 0:
                 self.close()  # so that the disk space of a deleted log is given back
         elif file.place.is_same_file(live):
             part.caught_up = done
         elif self._is_quiet(status):
+            self.changes += 1
             if self._unread:
                 part.rejected["cut_short"] += 1
-            self._left.append([status.st_dev, status.st_ino, status.st_mtime_ns])
-            del self._left[:-_REMEMBERED_FILES]
+            left = [status.st_dev, status.st_ino, status.st_mtime_ns]
+            if left not in self._left:  # where the next one cannot be opened, this comes again
+                self._left.append(left)
+                del self._left[:-_REMEMBERED_FILES]
             part.progress = self._begin(self._successor()) is not None
 
     def _open(self, part: Slice) -> OpenFile | None:
@@ -239,6 +275,7 @@ class Tail:
 
     def _go_on(self, file: OpenFile) -> OpenFile:
         """Read this file from now on."""
+        self.changes += 1
         self._file, self._place = file, file.place
         self._seen = (-1, -1)
         self._flushed_size = -1
@@ -250,7 +287,7 @@ class Tail:
             return self._reader.name, self._reader.save()
         return self._saved_reader
 
-    def _find_reader(self, part: Slice, file: OpenFile) -> LogReader | None:
+    def _find_reader(self, file: OpenFile) -> LogReader | None:
         options = ReaderOptions(
             timezone=self._timezone,
             modified_s=file.status().st_mtime,
@@ -264,10 +301,9 @@ class Tail:
                 reader.restore(saved)
                 return reader
         reader = self._readers.reader_for(file.head(HEAD_BYTES), options)
-        if reader is None:
-            part.notes.append(f"{self.path}: no log reader recognises it (yet)")
-        elif self._reader_before is not None and self._reader_before[0] == reader.name:
-            reader.inherit(self._reader_before[1])
+        before = self._reader_before
+        if reader is not None and before is not None and before[0] == reader.name:
+            reader.inherit(before[1])
         return reader
 
 

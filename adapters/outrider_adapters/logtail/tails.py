@@ -2,7 +2,7 @@
 
 import fnmatch
 import glob
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,9 @@ from outrider_adapters.logtail.identity import is_rotated_name
 from outrider_adapters.logtail.readers import Readers
 from outrider_adapters.logtail.settings import LogtailSettings
 from outrider_adapters.logtail.slices import Slice
+from outrider_adapters.logtail.steps import Pending, Steps
 from outrider_adapters.logtail.tail import Tail
+from outrider_adapters.logtail.troubles import Troubles
 
 _VERSION = 1
 
@@ -23,34 +25,45 @@ class Tails:
     Args:
         settings: which logs, and how.
         clock: Unix seconds now.
+        steps: make whatever looks at a file, which may hang.
+
+    Attributes:
+        troubles: which logs cannot be read.
 
     Raises:
         ConfigurationError, PluginError: as `Readers`.
     """
 
-    def __init__(self, settings: LogtailSettings, clock: Callable[[], float]) -> None:
+    def __init__(self, settings: LogtailSettings, clock: Callable[[], float], steps: Steps) -> None:
+        self.troubles = Troubles(clock)
         self._settings = settings
         self._clock = clock
+        self._steps = steps
         self._readers = Readers(settings.format)
+        self._plain = [path for path in settings.paths if not glob.has_magic(path)]
+        self._matches: dict[str, list[str]] = {}
+        self._unmatched: set[str] = set()  # patterns that have not been looked up yet
         self._tails: dict[str, Tail] = {}
-        self._away_since_s: dict[str, float] = {}
+        self._saved: dict[str, dict[str, Any]] = {}  # as each tail was after its last whole step
+        self._saved_at: dict[str, int] = {}
+        self._modes: dict[str, bool] = {}  # of steps under way: whether they read history
+        self._history = False
         self._lives: set[str] = set()
 
     def start(self, cursor: Any) -> None:
-        """Begin at a cursor; without one, at the beginning of every log.
+        """Begin at a cursor; without one, at the beginning of every log. Looks at no file.
 
         Raises:
             ValueError: the cursor is none of this adapter's.
         """
-        history = cursor is None and self._settings.start_at == "now"
+        self._history = cursor is None and self._settings.start_at == "now"
+        self._unmatched = {path for path in self._settings.paths if path not in self._plain}
         try:
             saved = {} if cursor is None else {entry["path"]: entry for entry in cursor["files"]}
-            self._lives |= set(saved)
-            for path in [*self._paths(), *filter(self._is_named, saved)]:
+            self._lives |= set(saved).union(self._plain)
+            for path in [*self._plain, *filter(self._is_named, saved)]:
                 if path not in self._tails:
-                    self._add(path, history)
-                    if path in saved:
-                        self._tails[path].restore(saved[path])
+                    self._add(path, self._history, saved.get(path))
         except (KeyError, TypeError, msgspec.ValidationError) as error:
             raise ValueError(f"no cursor of the logtail adapter: {error}") from error
 
@@ -61,14 +74,18 @@ class Tails:
 
     def save(self) -> dict[str, Any]:
         """The cursor: where every log stands."""
-        return {"version": _VERSION, "files": [tail.save() for tail in self._tails.values()]}
+        return {"version": _VERSION, "files": [self._saved[path] for path in self._tails]}
 
     def close(self) -> None:
-        """Close all files and forget them: who opens anew goes on from a cursor, not from here."""
-        for tail in self._tails.values():
-            tail.close()
-        self._tails.clear()
-        self._away_since_s.clear()
+        """Close all files and forget them: who opens anew goes on from a cursor, not from here.
+
+        A file whose reading hangs is closed by whoever makes that step, once it comes back.
+        """
+        for path, tail in self._tails.items():
+            if not self._steps.is_hanging(path):
+                tail.close()
+        for known in (self._tails, self._saved, self._modes, self._matches, self.troubles):
+            known.clear()
 
     @property
     def paths(self) -> list[Path]:
@@ -77,50 +94,83 @@ class Tails:
 
     def look_for_files(self) -> None:
         """Follow what patterns match by now; give up what they no longer match and is gone."""
-        named = set(self._paths())
-        for path in named:
-            if path not in self._tails:
-                self._add(path, history=False)
-        for path in [path for path in self._away_since_s if path not in named]:
-            if not self._tails[path].is_open:
-                del self._tails[path], self._away_since_s[path]
+        for pattern in self._settings.paths:
+            if pattern not in self._plain:
+                self._look_up(pattern)
+        matched = {path for paths in self._matches.values() for path in paths}
+        self._lives |= matched  # and stay so while a rotation renames them
+        for pattern, paths in self._matches.items():
+            mine = self._matches[pattern] = [
+                path for path in paths if not _is_left_of_another(path, self._lives)
+            ]
+            self.troubles.note(pattern, "" if mine else f"{pattern}: no file matches it")
+            for path in mine:
+                if path not in self._tails:
+                    self._add(path, self._history and pattern in self._unmatched)
+            self._unmatched.discard(pattern)
+        troubles = self.troubles.names()
+        named = self._followed() if troubles else set()
+        for path in troubles:
+            gone = path in self._tails and path not in named
+            if gone and path not in self._modes and not self._tails[path].is_open:
+                del self._tails[path], self._saved[path], self._saved_at[path]
+                self.troubles.drop(path)
 
-    def step_all(self, history: bool) -> list[Slice]:
-        """One step along each log that is still in its history, or along each that is not.
+    def _followed(self) -> set[str]:
+        """What the settings name, or a pattern of theirs matches now."""
+        return {*self._plain, *(path for paths in self._matches.values() for path in paths)}
 
-        A log that is away is noted; one that cannot be read is away, too.
-        """
-        return [
-            self._step(path, tail)
-            for path, tail in self._tails.items()
-            if tail.in_history == history
-        ]
+    def _look_up(self, pattern: str) -> None:
+        found = self._steps.make(f"pattern {pattern}", lambda: _files(pattern), list)
+        if not isinstance(found, Pending):
+            self._matches[pattern] = found
+        elif pattern not in self._matches:
+            self.troubles.note(pattern, f"{pattern}: looking for files hangs", may_pass=True)
+
+    def step_all(self, history: bool) -> Iterator[Slice]:
+        """One step along each log that is still in its history, or along each that is not."""
+        for path, tail in self._tails.items():
+            mode = self._modes.get(path)
+            if (tail.in_history if mode is None else mode) == history:
+                self._modes[path] = history
+                yield self._step(path, tail)
 
     def _step(self, path: str, tail: Tail) -> Slice:
         try:
-            part = tail.step()
+            part = self._steps.make(path, tail.step, tail.close)
         except OSError as error:
-            part = Slice(present=False, notes=[f"{path}: {error.strerror or error}"])
-        if part.present:
-            self._away_since_s.pop(path, None)
-            return part
-        now_s = self._clock()  # which may have been set back
-        self._away_since_s[path] = min(self._away_since_s.get(path, now_s), now_s)
-        part.notes = part.notes or [f"{path} is not there"]
+            part = Slice(problem=f"{path}: {error.strerror or error}")
+        if isinstance(part, Pending):
+            part = Slice(problem=f"{path}: reading it hangs", may_pass=True)
+        else:
+            del self._modes[path]
+            if part.progress or tail.changes != self._saved_at[path]:
+                self._save(path, tail)
+        self.troubles.note(path, part.problem, part.may_pass)
+        if part.problem:
+            part.notes.append(part.problem)
         return part
 
-    def age_s(self) -> float:
-        """Seconds for which the log that is away the longest has been away; 0 if none is."""
-        if not self._away_since_s:
-            return 0.0
-        return max(0.0, self._clock() - min(self._away_since_s.values()))
+    @property
+    def groups(self) -> dict[str, list[str]]:
+        """What each of the settings' paths stands for now; a pattern without a match for itself."""
+        return {path: self._matches.get(path) or [path] for path in self._settings.paths}
+
+    def written_s(self) -> dict[str, float]:
+        """When each was last written, by the settings' paths; those of which it is known."""
+        tails = self._tails
+        found_s = {
+            named: max((tails[path].modified_s for path in paths if path in tails), default=0.0)
+            for named, paths in self.groups.items()
+        }
+        return {named: time_s for named, time_s in found_s.items() if time_s}
 
     def broken_readers(self) -> list[str]:
         """What is wrong with readers that could not be loaded."""
         return list(self._readers.broken.values())
 
-    def _add(self, path: str, history: bool) -> None:
-        self._tails[path] = Tail(
+    def _add(self, path: str, history: bool, saved: dict[str, Any] | None = None) -> None:
+        tail = Tail(
             Path(path),
             self._readers,
             self._settings.timezone,
@@ -129,20 +179,18 @@ class Tails:
             history,
             self._settings.system,
         )
+        if saved is not None:
+            tail.restore(saved)
+        self._tails[path] = tail
+        self._save(path, tail)
 
-    def _paths(self) -> list[str]:
-        """The settings' paths with patterns expanded, without what rotations left of others."""
-        plain = [path for path in self._settings.paths if not glob.has_magic(path)]
-        matched = {
-            found
-            for path in self._settings.paths
-            if glob.has_magic(path)
-            for found in glob.glob(path)  # noqa: PTH207  # absolute patterns, too
-            if Path(found).is_file()
-        }
-        self._lives |= matched.union(plain)  # and stay so while a rotation renames them
-        news = [path for path in sorted(matched) if not _is_left_of_another(path, self._lives)]
-        return list(dict.fromkeys([*plain, *news]))
+    def _save(self, path: str, tail: Tail) -> None:
+        self._saved[path], self._saved_at[path] = tail.save(), tail.changes
+
+
+def _files(pattern: str) -> list[str]:
+    """The regular files that match a pattern."""
+    return sorted(path for path in glob.glob(pattern) if Path(path).is_file())  # noqa: PTH207  # absolute patterns, too
 
 
 def _is_left_of_another(path: str, lives: set[str]) -> bool:

@@ -28,8 +28,12 @@ log = structlog.get_logger()
 class Waiting(Protocol):
     """How to wait until it is worth looking again."""
 
-    def watch(self, paths: Iterable[Path]) -> None:
-        """These are the logs."""
+    def places(self, logs: Iterable[Path]) -> Iterable[Path]:
+        """What to `watch` for changes of these logs."""
+        ...
+
+    def watch(self, place: Path) -> None:
+        """Watch one of `places`. It may hang as the place may; any thread may call it."""
         ...
 
     async def wait(self, timeout_s: float) -> None:
@@ -44,7 +48,11 @@ class Waiting(Protocol):
 class PollingWaiting:
     """Waits by the clock alone."""
 
-    def watch(self, paths: Iterable[Path]) -> None:
+    def places(self, logs: Iterable[Path]) -> Iterable[Path]:
+        """None."""
+        return ()
+
+    def watch(self, place: Path) -> None:
         """Nothing to do."""
 
     async def wait(self, timeout_s: float) -> None:
@@ -68,16 +76,23 @@ class InotifyWaiting:
     def __init__(self) -> None:
         self._inotify = Inotify()
         self._told = False
+        self._are_folders: set[Path] = set()
         self._files = Mask.MODIFY | Mask.ATTRIB | Mask.MOVE_SELF | Mask.DELETE_SELF
         self._folders = Mask.CREATE | Mask.MOVED_TO | Mask.MOVED_FROM | Mask.DELETE | Mask.ONLYDIR
 
-    def watch(self, paths: Iterable[Path]) -> None:
-        """Watch the files by their present inodes, and their folders."""
-        paths = list(paths)
-        for folder in {path.parent for path in paths}:
-            self._watch(folder, self._folders)
-        for path in paths:
-            self._watch(path, self._files)
+    def places(self, logs: Iterable[Path]) -> Iterable[Path]:
+        """The files, and their folders: there one comes or goes."""
+        logs = list(logs)
+        self._are_folders = {log.parent for log in logs}
+        return [*self._are_folders, *logs]
+
+    def watch(self, place: Path) -> None:
+        """Watch a file by its present inode, or a folder."""
+        mask = self._folders if place in self._are_folders else self._files
+        try:
+            self._inotify.add_watch(place, mask)
+        except OSError as error:  # `wait` ends by its timeout all the same
+            self._told = tell_of_polling(error, place, self._told)
 
     async def wait(self, timeout_s: float) -> None:
         """Return when something changed, having gathered more of it, or after the timeout."""
@@ -94,12 +109,6 @@ class InotifyWaiting:
     def close(self) -> None:
         """Stop watching."""
         self._inotify.close()
-
-    def _watch(self, path: Path, mask: "Mask") -> None:
-        try:
-            self._inotify.add_watch(path, mask)
-        except OSError as error:  # `wait` ends by its timeout all the same
-            self._told = tell_of_polling(error, path, self._told)
 
 
 def tell_of_polling(error: OSError, path: Path, told: bool) -> bool:

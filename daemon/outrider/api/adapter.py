@@ -37,6 +37,8 @@ class Batch(msgspec.Struct):
         note: what the person on call should know ("EventLog vanished"), or empty.
         problem: why the source, or a part of it, cannot be read; while it is not empty the
             adapter is down, however young its information is. What passes in a moment is none.
+        written_s: when what it reads was last written (Unix seconds), by name, where that is
+            known; a log to which nothing is written while jobs run is told to the user.
     """
 
     events: list[NamedEvent]
@@ -48,6 +50,7 @@ class Batch(msgspec.Struct):
     history: bool = False
     note: str = ""
     problem: str = ""
+    written_s: dict[str, float] = {}
 
 
 class Adapter:
@@ -79,6 +82,14 @@ class Adapter:
     def __init__(self, label: str, settings: Any) -> None:
         self.label = label
         self.settings = settings
+
+    @classmethod
+    def check_source(cls, settings: Any) -> list[str]:
+        """What is wrong with the source that the settings name, a sentence each; for check-config.
+
+        A look that changes nothing and opens no connection. It may hang: nobody waits for it long.
+        """
+        return []
 
     async def __aenter__(self) -> Self:
         """Open what it reads. Raises `outrider.api.PeerError` if that cannot be done."""

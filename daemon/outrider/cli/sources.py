@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import aclosing
+from functools import partial
 from glob import glob
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 PATIENCE_S: Final = 5.0
 MOST_BATCHES: Final = 20
+_NO_ANSWER: Final = f"gave no answer in {PATIENCE_S:g} s: is it on a dead mount?"
 
 
 def check_sources(loaded: "LoadedConfig") -> Iterator[Check]:
@@ -41,6 +44,9 @@ def check_sources(loaded: "LoadedConfig") -> Iterator[Check]:
             if diagnose is not None:
                 findings: Iterable[Any] = diagnose()
                 yield from (Check(f"{name}: {what}", *rest) for what, *rest in findings)
+            if _NO_ANSWER in _within_patience(partial(adapter.check_source, settings)):
+                yield Check(name, "fail", _NO_ANSWER, "mend the mount, or name another log")
+                continue
             absent = list(_check_files(name, getattr(settings, "paths", ())))
             if absent:
                 yield from absent
@@ -55,6 +61,36 @@ def check_sources(loaded: "LoadedConfig") -> Iterator[Check]:
                 f"{type(error).__name__}: {error}",
                 f"report it to whoever made {kind}",
             )
+
+
+def wrong_with_sources(loaded: "LoadedConfig") -> list[str]:
+    """What a look at the sources finds wrong with them, a sentence each; it connects to nobody."""
+    from outrider.service.config.declarations import adapter_of
+
+    wrong = []
+    for label, table in loaded.config.adapters.items():
+        kind, options = adapter_of(label, table)
+        adapter = load_adapter(kind)
+        settings = build(adapter.settings_type, options, f"{loaded.source} [adapters.{label}]")
+        found = _within_patience(partial(adapter.check_source, settings))
+        wrong += [f"adapter {label}: {problem}" for problem in found]
+    return wrong
+
+
+def _within_patience(look: Callable[[], list[str]]) -> list[str]:
+    """What a look finds; a look that hangs is left to itself, and fails alone."""
+    found = [_NO_ANSWER]
+
+    def take() -> None:
+        try:
+            found[:] = look()
+        except Exception as error:  # noqa: BLE001 - a stranger's code
+            found[:] = [str(error) or type(error).__name__]
+
+    thread = threading.Thread(target=take, name="check-source", daemon=True)
+    thread.start()
+    thread.join(PATIENCE_S)
+    return list(found)
 
 
 def _check_files(name: str, patterns: Iterable[str]) -> Iterator[Check]:
@@ -81,7 +117,7 @@ async def _first_look(name: str, adapter: Adapter, stale_after_s: float) -> Chec
         async with asyncio.timeout(PATIENCE_S), adapter, aclosing(_stream(adapter)) as batches:
             async for batch in batches:
                 seen.append(batch)
-                if batch.seen_until_s is not None or len(seen) >= MOST_BATCHES:
+                if batch.seen_until_s is not None or batch.problem or len(seen) >= MOST_BATCHES:
                     break
     except TimeoutError:
         if not seen:
@@ -104,6 +140,8 @@ def _judge(name: str, adapter: Adapter, seen: list[Batch], stale_after_s: float)
     if events and not adapter.own_clock:
         newest_s = max(event[0] for batch in seen for event in batch.events)
         found += f", newest event {duration(time.time() - newest_s)} ago"
+    if problem := seen[-1].problem:
+        return Check(name, "fail", problem, "name a log, and let the daemon's user read it")
     if notes:
         return Check(name, "warn", f"{found}; {notes}", "see what the note says")
     if rejected:

@@ -20,6 +20,7 @@ from outrider.service.config.declarations import listen_address, socket_path
 from outrider.service.config.loaded import LoadedConfig, load_config
 from outrider.service.daemon_view import DaemonView
 from outrider.service.interpreter import tune_interpreter
+from outrider.service.leaving import LeavingExecutor, leave, leave_after_error, threads
 from outrider.service.logs import Mode, set_up_logs
 from outrider.service.loop_faults import LoopFaults
 from outrider.service.recording import Recording
@@ -51,7 +52,13 @@ def run(loaded: LoadedConfig, announce: Callable[[str], None] | None = None) -> 
     os.umask(0o077)  # whoever starts us: what we write is nobody else's business
     mode = Mode(loaded.config.mode)
     set_up_logs(mode, style=loaded.config.log_format, zone=loaded.config.timezone)
-    return asyncio.run(_Daemon(loaded, mode, announce).live())
+    before = threads()
+    try:
+        code = asyncio.run(_Daemon(loaded, mode, announce).live())
+    except BaseException:
+        leave_after_error(before)
+        raise
+    return leave(code, before)
 
 
 class _Daemon:
@@ -71,6 +78,7 @@ class _Daemon:
         config = self.loaded.config
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(LoopFaults())
+        loop.set_default_executor(LeavingExecutor())
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)

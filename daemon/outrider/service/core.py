@@ -33,7 +33,7 @@ from outrider.service.name_notes import name_notes
 from outrider.service.personal_vos import PersonalVos
 from outrider.service.policies import make_runners, policies_without_runner
 from outrider.service.pseudonyms import Pseudonyms
-from outrider.service.sources import SourceState, add_bounded
+from outrider.service.source_state import SourceState, add_bounded
 
 PERSONAL_VOS_KEY: Final = "personal_vos"
 """Where the journal keeps which VOs are named for a user."""
@@ -96,6 +96,7 @@ class Core:
         self.decision_log = JournalledDecisions(
             config, [runner.name for runner in self.runners], self.merger, self.site,
             "inferred" if inferred else "full", lambda: self.input_age_s, carried,
+            lambda: all(source.up for source in self.sources.values()),
         )  # fmt: skip
         self.engine = Engine(
             self.site, self.accounting, self.runners, self.merger, self.decision_log,
@@ -113,6 +114,15 @@ class Core:
         return max((source.age_s for source in self.sources.values()), default=0.0)
 
     @property
+    def sources_down(self) -> dict[str, str]:
+        """The sources that cannot be read, or not all of them, by label; why, as a sentence."""
+        return {
+            label: f"adapter {label} is down: {source.down_because}"
+            for label, source in self.sources.items()
+            if not source.up
+        }
+
+    @property
     def now_s(self) -> float:
         """The time at the site, for people: event time, and the wall clock before any event."""
         return self.site.now if self.merger.now > -inf else time.time()
@@ -124,11 +134,13 @@ class Core:
         return self.policies_without_runner | failed
 
     def notes(self) -> list[str]:
-        """Failures of plugins and of Outrider itself that an operator should know, as sentences."""
+        """What is wrong with sources, plugins and Outrider itself, as sentences for an operator."""
         broken = [plugin.broken for plugin in self._guarded]
         if self._estimator is not None:
             broken.append(self._estimator.broken)
-        notes = [why for why in broken if why]
+        opening = {label for label, source in self.sources.items() if source.is_opening}
+        down = [why for label, why in self.sources_down.items() if label not in opening]
+        notes = [*down, *(why for why in broken if why)]
         if faults := self.merger.set_aside[FAULT]:
             notes.append(
                 f"{faults} events set aside because Outrider itself failed on them: see "
@@ -156,7 +168,7 @@ class Core:
             limits: events of other times are set aside; None: all times are believed.
         """
         source = self.sources[label]
-        source.note_batch(batch.age_s, batch.note, self.config.stale_after_s, batch.problem)
+        source.note_batch(batch, self.config.stale_after_s)
         add_bounded(source.rejected, batch.rejected)
         add_bounded(source.ignored, batch.ignored)
         events: Sequence[NamedEvent] = batch.events

@@ -18,7 +18,8 @@ from outrider.service.policies import LostPolicyLog
 from outrider.service.pseudonyms import KEY_NAME, Pseudonyms, load_key
 from outrider.service.recording import Recording
 from outrider.service.restart import bring_up
-from outrider.service.sources import SourceState, make_adapters
+from outrider.service.source_state import SourceState
+from outrider.service.sources import make_adapters
 from outrider.service.wall_clock import WallClock
 
 log = structlog.get_logger()

@@ -91,6 +91,7 @@ class DaemonView:
         reasons = [] if self.is_ready else ["still starting"]
         if self.recording.failure is not None:
             reasons.append(f"not recording: {self.recording.failure}")
+        reasons += self.core.sources_down.values()
         return not reasons, reasons
 
     def metrics(self) -> Snapshot:

@@ -6,6 +6,7 @@ nothing from the budget of another.
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
+from math import inf
 from typing import Any
 
 from outrider.acting.gate import Budget, Gate
@@ -28,6 +29,7 @@ class JournalledDecisions:
         input: ``full``, or ``inferred`` where machines are known from their jobs alone.
         input_age_s: how old the newest input is, seconds.
         carried: the actions for which an adapter has a lever.
+        sources_up: whether every source can be read; while one is down, input counts as stale.
 
     Attributes:
         gates: by policy.
@@ -39,6 +41,7 @@ class JournalledDecisions:
         input: str,  # noqa: A002 - the ledger's own word for it
         input_age_s: Callable[[], float],
         carried: Container[str] = (),
+        sources_up: Callable[[], bool] = lambda: True,
     ) -> None:  # fmt: skip
         budget = Budget(config.max_starts_per_minute, config.stale_after_s)
         self.gates = {policy: Gate(config.mode, budget, carried) for policy in policies}
@@ -48,6 +51,7 @@ class JournalledDecisions:
         self._site = site
         self._input = input
         self._input_age_s = input_age_s
+        self._sources_up = sources_up
         self._decisions: list[DecisionRow] = []
         self._outcomes: list[OutcomeRecord] = []
 
@@ -61,12 +65,16 @@ class JournalledDecisions:
             self._mode,
             input_age_s=input_age_s,
             input=self._input,
-            gate=None
-            if decision.action == DEFER
-            else self.gates[decision.policy].answer(decision.action, decision.time_s, input_age_s),
+            gate=None if decision.action == DEFER else self._answer(decision, input_age_s),
         )
         if not self.replaying:
             self._decisions.append(row)
+
+    def _answer(self, decision: Decision, input_age_s: float) -> str:
+        # fed again, nothing is read yet, and the budget must be as it was
+        fresh = self.replaying or self._sources_up()
+        gate = self.gates[decision.policy]
+        return gate.answer(decision.action, decision.time_s, input_age_s if fresh else inf)
 
     def ended(
         self, policy: str, job: Job, ending: str, reason: str, run_s: float,

@@ -11,6 +11,7 @@ from outrider.model.errors import OutriderError
 from outrider.service.daemon_state import DaemonState
 from outrider.service.rebuilding import Rebuilder
 from outrider.service.set_aside_log import SetAsideLog
+from outrider.service.source_state import SourceState
 from outrider.service.sources import check_batch, opened, seen_until
 
 _SLICE_EVENTS: Final = 50
@@ -56,9 +57,12 @@ class Pumps:
             try:
                 resumes = state.cursors.get(label) is not None
                 log.info("open_source", adapter=label, resumes=resumes)
+                self._source(label).note_awaited(True)
                 async with opened(adapter, state.cursors.get(label)) as batches:
                     async for batch in batches:
+                        self._source(label).note_awaited(False)
                         await self._process(label, adapter, batch)
+                        self._source(label).note_awaited(True)
                         backoff_s = _FIRST_BACKOFF_S
                 problem = "the source ended"
             except Exception as error:  # a plugin's fault must not end the daemon
@@ -68,12 +72,22 @@ class Pumps:
                 if not isinstance(error, OutriderError):
                     log.exception("fail_source", adapter=label)
                     problem = f"{type(error).__name__}: {error}"
-            state.core.sources[label].lose(problem)
+            self._source(label).lose(problem)
             state.core.merger.excuse(label)
             log.warning("close_source", adapter=label, reason=problem, again_in_s=backoff_s)
             await self._wait_for_history(label)
             await asyncio.sleep(backoff_s)
             backoff_s = min(2 * backoff_s, _LONGEST_BACKOFF_S)
+
+    def _source(self, label: str) -> SourceState:
+        return self._state.core.sources[label]  # another after a reload or a rebuilding
+
+    async def go_on_without(self, label: str) -> None:
+        """A source hangs: until it is seen again the others wait neither for it nor its history."""
+        self._state.core.merger.excuse(label)
+        if not self._state.history_read.is_set():
+            self._state.sources_with_history_read.add(label)
+            await self.begin_if_history_read()
 
     async def _process(self, label: str, adapter: Adapter, batch: Batch) -> None:
         """One batch: through the core in slices, then into the ledger as one entry."""
@@ -107,9 +121,9 @@ class Pumps:
                 await self._rebuilder.rebuild()
 
     async def _pass_over(self, label: str, batch: Batch) -> None:
-        """History of a source that was added while the daemon runs does not count."""
+        """History of a source that is first read while the daemon runs does not count."""
         state = self._state
-        note = f"{label}: added while running; what it held by then is passed over"
+        note = f"{label}: first read while running; what it held by then is passed over"
         if note not in state.view.notes:
             log.warning("pass_over_history", adapter=label)
             state.view.add_note(note)

@@ -1,14 +1,15 @@
 """The sources of a configuration: how each is made, opened, and how far it has been seen."""
 
-import time
-from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from math import isfinite
 from typing import Any, Final
 
+import structlog
+
 from outrider.api.adapter import Adapter, Batch
-from outrider.engine.ingest.bounded_names import OTHER
 from outrider.ledger.extras import encode_json
 from outrider.model.errors import ConfigurationError, OutriderError, PluginError
 from outrider.model.settings import build
@@ -18,76 +19,10 @@ from outrider.service.config.loaded import LoadedConfig
 from outrider.service.malformed import is_well_formed
 
 _MOST_AHEAD_S: Final = 3_600.0
-HANGS_AFTER_S: Final = 15.0
-"""An adapter yields a batch every few seconds, an empty one if nothing happened. One that yields
-none for so long hangs, and the age of its information grows."""
+CLOSES_WITHIN_S: Final = 2.0
+"""A source may take so long to close; then it is left as it is."""
 
-
-MOST_COUNTED: Final = 100
-"""Reasons for which records are rejected, and kinds of those ignored, that are counted by name:
-some are words of the source's own."""
-
-
-def add_bounded(counts: Counter[str], more: Mapping[str, int]) -> None:
-    """Add counts by name; those of names that come when there are many already go to `OTHER`."""
-    for name, n in more.items():
-        counts[name if name in counts or len(counts) < MOST_COUNTED else OTHER] += n
-
-
-class SourceState:
-    """What is known of one adapter, for status and metrics.
-
-    Args:
-        label, kind, inferred, lateness_s: as the adapter says.
-        clock: seconds that only ever go on.
-    """
-
-    def __init__(
-        self, label: str, kind: str, inferred: bool, lateness_s: float,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
-        self.label = label
-        self.kind = kind
-        self.inferred = inferred
-        self.lateness_s = lateness_s
-        self.note = ""
-        self.problem = ""
-        self._clock = clock
-        self._said_age_s = 0.0
-        self._batch_at_s = clock()
-        self._stale_after_s = 0.0
-        self._is_open = False
-        self.rejected: Counter[str] = Counter()
-        self.ignored: Counter[str] = Counter()
-        self.recorded: list[dict[str, int]] = [{}, {}]
-
-    def note_batch(self, age_s: float, note: str, stale_after_s: float, problem: str = "") -> None:
-        """A batch came, with information of this age; the source is `up` until that is stale."""
-        self._said_age_s, self._batch_at_s, self.note = age_s, self._clock(), note
-        self._stale_after_s, self._is_open = stale_after_s, True
-        self.problem = problem
-
-    def lose(self, problem: str) -> None:
-        """The source cannot be read at present; the age of its information grows."""
-        self._is_open, self.note = False, problem
-
-    @property
-    def age_s(self) -> float:
-        """Seconds since the newest information was true; grows while no batch comes."""
-        silent_s = self._clock() - self._batch_at_s
-        return self._said_age_s + (
-            silent_s if silent_s > HANGS_AFTER_S or not self._is_open else 0.0
-        )
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the source can be read at present."""
-        return self._is_open
-
-    @property
-    def up(self) -> bool:
-        """Whether the source can be read and its information is not stale."""
-        return self._is_open and not self.problem and self.age_s <= self._stale_after_s
+log = structlog.get_logger()
 
 
 def make_adapters(loaded: LoadedConfig, kept: Mapping[str, Adapter]) -> dict[str, Adapter]:
@@ -129,14 +64,26 @@ def _make_adapter(loaded: LoadedConfig, label: str, given: Mapping[str, Any]) ->
 
 @asynccontextmanager
 async def opened(adapter: Adapter, cursor: Any) -> AsyncIterator[AsyncIterator[Batch]]:
-    """The batches of an adapter, which end before the adapter is closed."""
-    async with adapter:
+    """The batches of an adapter, which end before the adapter is closed.
+
+    An adapter whose closing hangs is left behind: it must hold up neither the end of the daemon
+    nor the next try to open it.
+    """
+    await adapter.__aenter__()
+    batches: AsyncIterator[Batch] | None = None
+    try:
         batches = adapter.batches(cursor)
+        yield batches
+    finally:
         try:
-            yield batches
-        finally:
-            if isinstance(batches, AsyncGenerator):
-                await batches.aclose()
+            async with asyncio.timeout(CLOSES_WITHIN_S):
+                try:
+                    if isinstance(batches, AsyncGenerator):
+                        await batches.aclose()
+                finally:
+                    await adapter.__aexit__(*sys.exc_info())
+        except TimeoutError:
+            log.error("abandon_source", adapter=adapter.label, after_s=CLOSES_WITHIN_S)
 
 
 def check_batch(batch: Batch) -> None:
@@ -162,8 +109,12 @@ def _wrong_in(events: Any, batch: Any) -> str:
         return f"age_s = {batch.age_s!r}; right would be seconds >= 0"
     if batch.seen_until_s is not None and not isfinite(batch.seen_until_s):
         return f"seen_until_s = {batch.seen_until_s!r}; right would be Unix seconds, or None"
-    if not isinstance(batch.note, str):
-        return f"note = {batch.note!r}; right would be text"
+    for name in ("note", "problem"):
+        if not isinstance(getattr(batch, name), str):
+            return f"{name} = {getattr(batch, name)!r}; right would be text"
+    written = batch.written_s.items()
+    if not all(isinstance(name, str) and isfinite(time_s) for name, time_s in written):
+        return "written_s must hold Unix seconds by name"
     if not all(isinstance(name, str) and type(n) is int and n >= 0 for name, n in counts):
         return "rejected and ignored must hold counts by name"
     return ""

@@ -21,6 +21,7 @@ from outrider.service.pump import Pumps
 from outrider.service.recording import Recording
 from outrider.service.reload import reload
 from outrider.service.sdnotify import ServiceManager
+from outrider.service.source_watch import SourceWatch
 
 log = structlog.get_logger()
 
@@ -71,6 +72,8 @@ class Supervisor:
                 tasks.create_task(state.recording.mend(), name="mend-recording")
                 tasks.create_task(state.publisher.run(), name="publish")
                 tasks.create_task(keep_ledger(state), name="keep-ledger")
+                watch = SourceWatch(state, self._pumps)
+                tasks.create_task(watch.run(), name="watch-sources")
                 tasks.create_task(watch_loop(state.view), name="watch-loop")
                 every_s = self._service.watchdog_every_s
                 if every_s is not None:

@@ -36,6 +36,8 @@ class Followed:
         self.notes: list[str] = []
         self.last = Slice()
         self.tail = self._new_tail(history)
+        if history:
+            self.tail.mark_history()
 
     def _new_tail(self, history: bool = False) -> Tail:
         return Tail(self.path, Readers("auto"), None, self.clock, SETTLE_S, history)

@@ -68,7 +68,7 @@ def test_a_clock_set_back_an_hour_does_not_keep_the_last_record(log: Followed) -
 
 def test_a_file_that_is_not_there_yet_is_read_from_its_beginning(log: Followed) -> None:
     log.poll()
-    assert not log.last.present
+    assert log.last.problem
     log.append(job_records(1, 2))
     log.settle()
     assert log.jobs == names(1, 2)
@@ -213,14 +213,14 @@ def test_a_log_that_vanishes_and_returns_is_read_on(log: Followed) -> None:
     away = log.path.with_name("elsewhere")
     log.path.rename(away)
     log.settle()
-    assert not log.last.present
+    assert log.last.problem
     away.rename(log.path)
     log.append(job_record(4))
     log.settle()
     assert log.jobs == names(1, 4)
     log.path.unlink()
     log.settle()
-    assert not log.last.present
+    assert log.last.problem
     log.append(job_records(5, 6))
     log.settle()
     assert log.jobs == names(1, 6)

@@ -20,7 +20,7 @@ from outrider.ledger import Journal, SnapshotStore
 from outrider.model.events import KIND_NAMES, TICK
 from outrider.service.config.loaded import check_config
 from outrider.service.core import Core
-from outrider.service.sources import SourceState
+from outrider.service.source_state import SourceState
 from tests.service.running.process import DaemonProcess
 
 KILLS = 50

@@ -6,7 +6,7 @@ import pytest
 
 from outrider.api import Batch
 from outrider.model.decisions import DecisionRow
-from outrider.model.events import JOINED, SUBMITTED, NamedEvent
+from outrider.model.events import JOINED, SUBMITTED, TICK, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
 from outrider.service.views.status import status
@@ -67,3 +67,30 @@ def test_each_policy_has_a_budget_of_its_own() -> None:
     again = core_of("log", policies={"fifo": {}, "sjf": {}}, max_starts_per_minute=2)
     again.restore(core.save())
     assert status(again, {})["policies"][0]["gate"] == shown["policies"][0]["gate"]
+
+
+def test_while_a_source_is_down_nothing_that_is_decided_could_be_done() -> None:
+    core = core_of("log", policies={"fifo": {}})
+    batch = Batch(events=MORNING, cursor=None, problem="EventLog is not there")
+    feed = core.take("log", batch, T + 10)
+    while core.step(feed, 100):
+        pass
+    entry = core.entry("log", batch)
+    assert entry is not None
+    gates = [row.gate for row in entry.decisions if row.gate]
+    assert gates == ["refused: stale_input"] * 2
+    shown = status(core, {})
+    (source,) = shown["adapters"]
+    assert (source["up"], source["problem"]) == (False, "EventLog is not there")
+    assert source["input_age_s"] == 0.0
+    assert shown["gate"]["would_refuse"]["stale_input"] == 2
+    assert core.notes() == ["adapter log is down: EventLog is not there"]
+
+
+def test_the_budget_is_the_same_when_the_journal_is_fed_again() -> None:
+    rows, shown = rows_of(0.0, max_starts_per_minute=1)
+    again = core_of("log", policies={"fifo": {}}, max_starts_per_minute=1)
+    inputs = [(n, "log", event) for n, event in enumerate([*MORNING, (T + 10, TICK, "log", None)])]
+    again.refeed(inputs)  # nothing is read yet, so no source is up
+    assert status(again, {})["gate"] == shown
+    assert len(rows) == 3

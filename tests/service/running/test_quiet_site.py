@@ -15,7 +15,8 @@ from outrider.plugins.finding import load_adapter
 from outrider.service.core import CLOCK_EVERY_S, Core
 from outrider.service.metrics import expose
 from outrider.service.metrics.exporter import MetricsExporter
-from outrider.service.sources import HANGS_AFTER_S, SourceState, seen_until
+from outrider.service.source_state import HANGS_AFTER_S, SourceState
+from outrider.service.sources import seen_until
 from outrider.service.views import explanation, status
 from outrider.service.web.endpoints.jobs import jobs
 from outrider.service.web.endpoints.machines import machines
@@ -104,7 +105,7 @@ def test_one_of_two_sources_that_hangs_holds_the_clock_where_it_was_seen_last() 
 def test_a_source_that_gives_no_sign_of_life_grows_old_and_is_down_in_the_end() -> None:
     clock = SteppedClock()
     source = SourceState("log", "logtail", True, 5.0, clock)
-    source.note_batch(0.0, "", stale_after_s=300.0)
+    source.note_batch(Batch(events=[], cursor=None), stale_after_s=300.0)
     clock.now_s += HANGS_AFTER_S / 2
     assert (source.age_s, source.up) == (0.0, True)
     clock.now_s += 250.0

@@ -155,7 +155,7 @@ def test_a_log_added_later_does_not_count_its_past(tmp_path: Path) -> None:
         site.log.path = first
         site.configure(tables=LOG_TABLE + added)
         reload(site, "reload_configuration")
-        daemon.wait_until("read", lambda s: "old: added while running" in str(s["notes"]))
+        daemon.wait_until("read", lambda s: "old: first read while running" in str(s["notes"]))
         site.log.path = old
         site.log.run([200])
         site.log.path = first

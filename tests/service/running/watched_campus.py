@@ -7,7 +7,7 @@ from outrider.model.settings import build
 from outrider.plugins.finding import load_adapter
 from outrider.service.config.loaded import check_config
 from outrider.service.core import Core
-from outrider.service.sources import SourceState
+from outrider.service.source_state import SourceState
 
 
 def small_campus(machines: int, seed: int) -> dict[str, Any]:

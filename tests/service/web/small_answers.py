@@ -177,6 +177,8 @@ STATUS: dict[str, Any] = {
             "rejected": {"half_line": 1},
             "ignored": {"image_size": 5120},
             "note": "reading /var/log/condor/EventLog",
+            "problem": "",
+            "silent": {},
             "inferred": True,
         }
     ],

@@ -7,6 +7,7 @@ import pytest
 from outrider.service.web import serve
 from outrider.service.web.access import Access
 from tests.service.web.browser import Tab
+from tests.service.web.small_answers import T0
 from tests.service.web.small_site import SmallSite, open_site
 
 pytestmark = pytest.mark.chromium
@@ -230,7 +231,8 @@ async def test_what_is_out_of_order_is_told_where_it_belongs(tab: Tab) -> None:
     site = SmallSite()
     answer = site.status_answer
     answer["policies"][0]["broken"] = "ZeroDivisionError: division by zero"
-    answer["adapters"][0] |= {"up": False, "inferred": False, "input_age_s": None}
+    down = {"up": False, "problem": "EventLog is not there", "silent": {"OldLog": T0}}
+    answer["adapters"][0] |= {"inferred": False, "input_age_s": None} | down
     answer["ledger"] |= {"recording": False, "failure": "no space left on device"}
     async with open_site(site) as address:
         await tab.open(address)
@@ -241,6 +243,12 @@ async def test_what_is_out_of_order_is_told_where_it_belongs(tab: Tab) -> None:
         assert adapter.startswith("campus down")
         assert "newest information unknown" in adapter
         assert "inferred" not in adapter
+        assert "why it is down EventLog is not there" in adapter
+        assert "OldLog is silent since 21 Nov 2026 09:12, though jobs run" in adapter
+        for place in (".state", ".pairs .warn"):
+            colour = f"getComputedStyle(document.querySelector('#adapters {place}'))"
+            shown = await tab.run(f"{colour}.{'backgroundColor' if 'state' in place else 'color'}")
+            assert shown == "rgb(185, 81, 47)"  # the red of the light scheme
         assert "not recording: no space left on device" in await tab.text_of("#ledger")
     assert tab.complaints == []
 

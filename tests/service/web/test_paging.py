@@ -10,7 +10,7 @@ from outrider.api import Batch, JobSpec, MachineSpec
 from outrider.model.events import JOINED, SUBMITTED, NamedEvent
 from outrider.service.config.loaded import check_config
 from outrider.service.core import Core
-from outrider.service.sources import SourceState
+from outrider.service.source_state import SourceState
 from outrider.service.web.endpoints.jobs import jobs
 from outrider.service.web.endpoints.machines import machines
 from outrider.service.web.paging import LARGEST_PAGE_BYTES, page_of

@@ -23,7 +23,8 @@ def command(file: Path | None, example: bool, as_json: bool) -> None:
     Use it before `outrider run` and before a reload. It checks every key, every plugin and every
     setting, as the daemon would, reads the files of certificates, keys, tokens and passwords that
     it names, and touches nothing. Exit code 2: something is wrong; the message names file, place,
-    value and what would be right.
+    value and what would be right. A log that is not there, cannot be read or is none is a warning:
+    the daemon starts, and its adapter is down until it can be read.
 
     Example:
       outrider check-config --example > outrider.toml
@@ -40,12 +41,13 @@ def command(file: Path | None, example: bool, as_json: bool) -> None:
         raise click.UsageError("name a FILE, or ask for --example")
     from outrider.cli.configuration import load
     from outrider.cli.secret_files import refuse_bad_files
+    from outrider.cli.sources import wrong_with_sources
 
     try:
         loaded = load(file)
         if loaded.broken:  # the daemon would start without them; who asks wants to know
             raise PluginError("; ".join(loaded.broken.values()))
-        warnings = refuse_bad_files(loaded)
+        warnings = [*refuse_bad_files(loaded), *wrong_with_sources(loaded)]
     except OutriderError as error:
         if as_json:
             print_json({"ok": False, "file": shown(file), "error": str(error)})

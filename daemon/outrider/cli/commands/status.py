@@ -62,7 +62,7 @@ def _lines(status: dict[str, Any]) -> list[str]:
         f"fairness   {figure(fair['utility'], digits=3)} (1: every VO got its share)",
     ]
     lines += [f"policy     {_policy(policy, status['mode'])}" for policy in status["policies"]]
-    lines += [f"adapter    {_adapter(adapter)}" for adapter in status["adapters"]]
+    lines += [f"adapter    {_adapter(adapter, zone)}" for adapter in status["adapters"]]
     ledger = status["ledger"]
     state = "recording" if ledger["recording"] else f"NOT RECORDING: {ledger['failure']}"
     lines.append(f"ledger     {state}, {count(ledger['last_seq'])} rows so far")
@@ -97,7 +97,7 @@ def _policy(policy: dict[str, Any], mode: str) -> str:
     )
 
 
-def _adapter(adapter: dict[str, Any]) -> str:
+def _adapter(adapter: dict[str, Any], timezone: str) -> str:
     events = sum(adapter["events"].values())
     rejected = sum(adapter["rejected"].values())
     line = (
@@ -105,4 +105,6 @@ def _adapter(adapter: dict[str, Any]) -> str:
         f"input {duration(adapter['input_age_s'])} old, {count(events)} events"
     )
     line += f", {count(rejected)} records rejected" if rejected else ""
+    for log, since_s in adapter["silent"].items():
+        line += f"; {log} is silent since {clock(since_s, timezone)}, though jobs run"
     return line + (f"; {adapter['note']}" if adapter["note"] else "")

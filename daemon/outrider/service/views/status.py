@@ -1,5 +1,6 @@
 """The status: what the daemon saw and thinks of it."""
 
+import time
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -23,6 +24,7 @@ def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
     buckets = [0] * (len(WAIT_BOUNDS_S) + 1)
     for waits in accounting.waits.values():
         buckets = [a + b for a, b in zip(buckets, waits.buckets, strict=True)]
+    jobs = job_counts(core)
     counts = machine_counts(core)
     machines: Counter[str] = Counter()
     for (state, _), n in counts.items():
@@ -34,7 +36,7 @@ def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
         "since_s": accounting.begin_s,
         "now_s": core.now_s,
         "jobs": {
-            **job_counts(core),
+            **jobs,
             "submitted": accounting.submitted,
             "completed": accounting.completed,
             "removed": accounting.removed,
@@ -63,7 +65,7 @@ def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
             *(_policy_without_runner(*lost) for lost in core.policies_without_runner.items()),
         ],
         "saving": {"text": NOT_ESTIMATED, "wh": None},
-        "adapters": [_source(core, label) for label in core.sources],
+        "adapters": [_source(core, label, jobs["running"]) for label in core.sources],
         "repairs": dict(core.merger.normaliser.repairs),
         "late": core.merger.late,
         "set_aside": dict(core.merger.set_aside),
@@ -151,7 +153,7 @@ def _policy_without_runner(name: str, why: str) -> dict[str, Any]:
     }
 
 
-def _source(core: Core, label: str) -> dict[str, Any]:
+def _source(core: Core, label: str, running: int) -> dict[str, Any]:
     source = core.sources[label]
     return {
         "label": label,
@@ -163,6 +165,8 @@ def _source(core: Core, label: str) -> dict[str, Any]:
         "rejected": dict(source.rejected),
         "ignored": dict(source.ignored),
         "note": source.note,
+        "problem": source.down_because,
+        "silent": source.silent(time.time()) if running else {},
         "inferred": source.inferred,
     }
 

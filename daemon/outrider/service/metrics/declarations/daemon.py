@@ -20,7 +20,9 @@ DAEMON_METRICS: Final[tuple[Metric, ...]] = (
         "Seconds since the newest information from this adapter was true.",
         adapter=SITE,
     ),
-    gauge("adapter_up", "Whether the adapter reaches its source: 1 or 0.", adapter=SITE),
+    gauge(
+        "adapter_up", "Whether the adapter reads all of its source, lately: 1 or 0.", adapter=SITE
+    ),
     counter("events_total", "Events taken in.", adapter=SITE, kind=KIND_NAMES),
     counter(
         "events_duplicate_total",

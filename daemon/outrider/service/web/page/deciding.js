@@ -11,6 +11,7 @@ import {
   plural,
   significant,
   sum,
+  time,
 } from "./words.js";
 import { at, keyed, make, orNone, part, setText } from "./elements.js";
 import { pairs } from "./charts.js";
@@ -133,15 +134,20 @@ export function drawAdapters(s) {
       if (adapter.none) return;
       const state = part(item, "state");
       setText(state, adapter.up ? "up" : "down");
-      state.dataset.kind = adapter.up ? "" : "warn";
+      state.dataset.kind = adapter.up ? "" : "bad";
       part(item, "inferred").hidden = !adapter.inferred;
       const rejected = sum(Object.values(adapter.rejected));
       pairs(part(item, "pairs"), [
+        ...(adapter.problem ? [["why it is down", adapter.problem, true]] : []),
         ["type", adapter.type],
         [
           "newest information",
           known(adapter.input_age_s) ? `${duration(adapter.input_age_s)} old` : UNKNOWN,
         ],
+        ...Object.entries(adapter.silent).map(([log, since_s]) => [
+          `${log} is silent since`,
+          `${time(since_s)}, though jobs run`,
+        ]),
         ["events", number(sum(Object.values(adapter.events)))],
         ["of these", list(adapter.events)],
         ["duplicates", number(adapter.duplicates)],
@@ -154,7 +160,7 @@ export function drawAdapters(s) {
           ? "Machines are inferred from where jobs ran: one that never ran a job is not counted, and a free one may have an owner."
           : "",
       );
-      setText(part(item, "note"), adapter.note);
+      setText(part(item, "note"), adapter.note === adapter.problem ? "" : adapter.note);
     },
   );
 }

@@ -181,6 +181,14 @@ class AdapterStatus(Struct):
     rejected: Counts
     ignored: Counts
     note: str
+    problem: Annotated[str, Meta(description="Why it is down; empty where it is up.")]
+    silent: Annotated[
+        dict[str, float],
+        Meta(
+            description="Logs to which nothing is written though jobs run: since when (Unix "
+            "seconds), by what the settings name them."
+        ),
+    ]
     inferred: Annotated[
         bool,
         Meta(description="True: it never tells of machines; they are inferred from their jobs."),
