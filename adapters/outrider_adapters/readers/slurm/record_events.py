@@ -12,6 +12,7 @@ from outrider_adapters.readers.slurm.lost_runs import LostRuns
 from outrider_adapters.readers.slurm.times import Clock, limit_s, span_s
 
 _MOST_DIGITS: Final = 9
+_MOST_NAME_CHARACTERS: Final = 300  # of a job with its cluster
 
 
 class UnreadableRecordError(ValueError):
@@ -65,6 +66,8 @@ class Lives:
         Raises:
             UnreadableRecordError: it makes no sense.
         """
+        if len(record.job) > _MOST_NAME_CHARACTERS:
+            raise UnreadableRecordError("too_long")
         state = record.state.partition(" ")[0]
         if state not in states.KNOWN:
             raise UnreadableRecordError("state")

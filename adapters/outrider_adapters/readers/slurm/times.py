@@ -2,10 +2,10 @@
 
 import datetime as dt
 import re
-from functools import lru_cache
 from typing import Final
 
 from outrider.api import ReaderOptions
+from outrider_adapters.readers.short_cache import cached_if_short
 
 DAY_S: Final = 86_400
 _LAST_S: Final = 253_402_300_800  # the year 10,000
@@ -71,7 +71,7 @@ class Clock:
         return start_s
 
 
-@lru_cache(maxsize=4096)
+@cached_if_short(entries=4096)
 def span_s(text: str) -> float | None:
     """Seconds of ``[days-][hours:]minutes:seconds``, or None if it is none.
 
@@ -85,7 +85,7 @@ def span_s(text: str) -> float | None:
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
-@lru_cache(maxsize=4096)
+@cached_if_short(entries=4096)
 def limit_s(text: str) -> float | None:
     """Seconds of a time limit: a span, or whole minutes. None for ``UNLIMITED`` and the like.
 
