@@ -66,9 +66,13 @@ class PBSAccountingReader(LogReader):
         return reading
 
     def save(self) -> Any:
-        """Requests to delete that are not known yet to have ended a run, or were lately."""
-        return self._records.deletions.save()
+        """Requests to delete that may not have ended a run yet, or did lately; the last time."""
+        records = self._records
+        return {"deletions": records.deletions.save(), "last_s": records.stamps.last_s}
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave."""
+        """Go on from what `save` gave, or gave in versions that saved requests alone."""
+        if set(saved) == {"deletions", "last_s"}:
+            self._records.stamps.last_s = saved["last_s"]
+            saved = saved["deletions"]
         self._records.deletions.restore(saved)

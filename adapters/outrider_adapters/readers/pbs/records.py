@@ -30,11 +30,12 @@ class Records:
 
     Attributes:
         deletions: requests to delete that still wait for the end of a run.
+        stamps: turns the times at the front of records into Unix seconds.
     """
 
     def __init__(self, options: ReaderOptions) -> None:
         self.deletions = Deletions()
-        self._stamps = Stamps(options)
+        self.stamps = Stamps(options)
         self._zone = options.timezone or "UTC"
         self._warned = False
         self._readers: dict[str, Callable[[str, float, str, Reading], None]] = {
@@ -58,7 +59,7 @@ class Records:
             return
         minute, second, zone, letter, job, message = header.groups()
         try:
-            stamp_s = self._stamps.at(minute, second, zone)
+            stamp_s = self.stamps.at(minute, second, zone)
         except ValueError:
             _count(reading.rejected, "date")
             return
