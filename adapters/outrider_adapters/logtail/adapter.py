@@ -90,7 +90,7 @@ class LogtailAdapter(Adapter):
         if self._thread is None or self._waiting is None:
             raise RuntimeError("batches() needs the adapter to be entered first")
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._thread, self._follower.start, cursor)
+        await loop.run_in_executor(self._thread, self._follower.start, cursor, self.in_progress)
         yielded_at_s = float("-inf")
         while True:
             batch, progress = await loop.run_in_executor(self._thread, self._next_batch)

@@ -8,10 +8,12 @@ from typing import Any
 
 import msgspec
 
+from outrider.api import InProgress
 from outrider_adapters.logtail.identity import is_rotated_name
 from outrider_adapters.logtail.readers import Readers
 from outrider_adapters.logtail.settings import LogtailSettings
 from outrider_adapters.logtail.slices import Slice
+from outrider_adapters.logtail.suspects import Suspects
 from outrider_adapters.logtail.tail import Tail
 
 _VERSION = 1
@@ -35,13 +37,20 @@ class Tails:
         self._tails: dict[str, Tail] = {}
         self._away_since_s: dict[str, float] = {}
         self._lives: set[str] = set()
+        self._suspects: Suspects | None = None
 
-    def start(self, cursor: Any) -> None:
+    def start(self, cursor: Any, in_progress: InProgress | None = None) -> None:
         """Begin at a cursor; without one, at the beginning of every log.
+
+        Args:
+            cursor: what `save` gave.
+            in_progress: where to note what is being read; heeded at the first start.
 
         Raises:
             ValueError: the cursor is none of this adapter's.
         """
+        if in_progress is not None and self._suspects is None:
+            self._suspects = Suspects(in_progress)
         history = cursor is None and self._settings.start_at == "now"
         try:
             saved = {} if cursor is None else {entry["path"]: entry for entry in cursor["files"]}
@@ -128,6 +137,7 @@ class Tails:
             self._settings.settle_s,
             history,
             self._settings.system,
+            self._suspects,
         )
 
     def _paths(self) -> list[str]:

@@ -18,6 +18,7 @@ from outrider.api.capabilities import (
     Ranks,
 )
 from outrider.api.estimator import RunTimeEstimate, RunTimeEstimator
+from outrider.api.in_progress import InProgress
 from outrider.api.lever import Lever
 from outrider.api.policy import Policy, PolicySettings
 from outrider.api.prediction import Prediction
@@ -76,6 +77,7 @@ __all__ = [
     "Decides",
     "DecisionRow",
     "Groups",
+    "InProgress",
     "Job",
     "JobSpec",
     "Learns",
