@@ -101,7 +101,7 @@ class LogtailAdapter(Adapter):
         if worker is None or waiting_for is None:
             raise RuntimeError("batches() needs the adapter to be entered first")
         loop = asyncio.get_running_loop()
-        self._follower.start(cursor)
+        self._follower.start(cursor, self.in_progress)
         yielded_at_s = float("-inf")
         while True:
             made = await worker.do(lambda: self._next_batch(waiting_for))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from outrider.api import Batch
+from outrider.api import Batch, InProgress
 from outrider_adapters.logtail.settings import LogtailSettings
 from outrider_adapters.logtail.slices import Slice
 from outrider_adapters.logtail.steps import Steps
@@ -44,9 +44,17 @@ class LogFollower:
         """The live logs followed now."""
         return self._tails.paths
 
-    def start(self, cursor: Any) -> None:
-        """Begin at a cursor; None: at the beginning. Raises `ValueError` if it is none of ours."""
-        self._tails.start(cursor)
+    def start(self, cursor: Any, in_progress: InProgress | None = None) -> None:
+        """Begin at a cursor; None: at the beginning.
+
+        Args:
+            cursor: of a batch.
+            in_progress: of the adapter (see `outrider.api.Adapter`).
+
+        Raises:
+            ValueError: the cursor is none of ours.
+        """
+        self._tails.start(cursor, in_progress)
 
     def close(self) -> None:
         """Close the files."""

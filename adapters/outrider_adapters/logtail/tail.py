@@ -1,13 +1,14 @@
 """Following one log through growth, rotation, truncation, absence and restarts."""
 
 import os
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from outrider.api import LogReader, ReaderOptions, Reading, log_name_of
+from outrider.api import InProgress, LogReader, ReaderOptions, Reading, log_name_of
 from outrider_adapters.logtail.identity import (
     OpenFile,
     Place,
@@ -19,6 +20,7 @@ from outrider_adapters.logtail.identity import (
 )
 from outrider_adapters.logtail.readers import HEAD_BYTES, Readers
 from outrider_adapters.logtail.slices import Slice
+from outrider_adapters.logtail.suspects import COST_A_RESTART, Stretch, Suspects
 
 SLICE_BYTES: Final = 1 << 18
 _MOST_SLICE_BYTES: Final = 1 << 25
@@ -35,6 +37,7 @@ class Tail:
         clock: Unix seconds now.
         settle_s: quiet seconds after which nothing more is expected to explain the last record.
         history: what the file holds at the first step is history.
+        suspects: notes what is being read, and knows what the process before died of.
 
     Attributes:
         changes: grows with each step after which `save` may give something else.
@@ -49,8 +52,10 @@ class Tail:
         settle_s: float,
         history: bool = False,
         system: str | None = None,
+        suspects: Suspects | None = None,
     ) -> None:
         self.path = path
+        self._suspects = suspects or Suspects(InProgress())
         self._readers = readers
         self._timezone = timezone
         self._system = system
@@ -176,16 +181,24 @@ class Tail:
             part.problem = f"{self.path}: no log reader recognises it"
             part.may_pass = not self._is_quiet(status)  # one that is being written may say more
             return
+        hole = self._suspects.hole_ahead(self.path, file.place)
+        if hole is not None and hole.start > end:
+            hole = None
+        end = end if hole is None else hole.start
+        self._probe(reader, file, end)
         limit = SLICE_BYTES
         while True:
             data = file.read(min(limit, end - file.place.offset))
-            reading = reader.read(data)
+            reading = self._feed(reader, file, data)
             whole = file.place.offset + len(data) >= end
             if reading.consumed or whole or limit >= _MOST_SLICE_BYTES:
                 break
             limit *= 2
+        if hole is not None and whole and not reading.consumed:
+            self._pass_over(reader, part, file, data, hole)
+            return
         if not reading.consumed and whole and (part.history or self._is_quiet(status)):
-            reading = reader.read(data, final=True)
+            reading = self._feed(reader, file, data, final=True)
             self._flushed_size = end
             if part.history and not reading.consumed:
                 self._history_until = 0  # what is half history is news
@@ -195,6 +208,52 @@ class Tail:
             self._understood = bool(reading.events or reading.ignored)
             self._refused = self._refused or bool(reading.rejected)
         part.notes += [f"{self.path}: {warning}" for warning in reading.warnings]
+
+    def _feed(self, reader: LogReader, file: OpenFile, data: bytes, final: bool = False) -> Reading:
+        with self._suspects.reading(self.path, file.place, file.place.offset, data):
+            return reader.read(data, final)
+
+    def _probe(self, reader: LogReader, file: OpenFile, end: int) -> None:
+        """Read what the process before died in line by line, with another reader, for nothing."""
+        suspect = self._suspects.suspect_ahead(self.path, file.place)
+        if suspect is None:
+            return
+        start, stop = max(suspect.start, file.place.offset), min(suspect.end, end)
+        if start >= stop:
+            return
+        data = os.pread(file.descriptor, stop - start, start)
+        scratch = type(reader)(reader.options)
+        scratch.restore(reader.save())
+        record = line = 0
+        while line < len(data):
+            after = data.find(b"\n", line) + 1 or len(data)
+            place = file.place
+            with self._suspects.reading(self.path, place, start + line, data[line:after], True):
+                record += scratch.read(data[record:after], final=True).consumed
+            line = after
+            self._suspects.survived(start + line)
+
+    def _pass_over(
+        self, reader: LogReader, part: Slice, file: OpenFile, data: bytes, hole: Stretch
+    ) -> None:
+        """Go on behind a record that twice ended the process that read it."""
+        part.progress = True
+        place = file.place
+        there = os.pread(file.descriptor, hole.end - hole.start, hole.start)
+        if zlib.crc32(there) != hole.crc:  # the file was written anew
+            self._suspects.forget(hole)
+            return
+        if data and not hole.blind:
+            with self._suspects.nearing(hole):
+                reading = reader.read(data, final=True)
+            _take(part, file, reading)
+        part.notes.append(
+            f"{self.path}: Outrider died twice in reading the bytes {hole.start} to {hole.end}: "
+            "they are passed over"
+        )
+        part.rejected[COST_A_RESTART] += 1
+        part.size += hole.end - place.offset
+        file.advance(hole.end - place.offset)
 
     def _look_around(self, part: Slice, file: OpenFile, status: os.stat_result) -> None:
         """Nothing is left to read here: is this still the live file?"""

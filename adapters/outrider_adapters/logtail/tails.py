@@ -8,11 +8,13 @@ from typing import Any
 
 import msgspec
 
+from outrider.api import InProgress
 from outrider_adapters.logtail.identity import is_rotated_name
 from outrider_adapters.logtail.readers import Readers
 from outrider_adapters.logtail.settings import LogtailSettings
 from outrider_adapters.logtail.slices import Slice
 from outrider_adapters.logtail.steps import Pending, Steps
+from outrider_adapters.logtail.suspects import Suspects
 from outrider_adapters.logtail.tail import Tail
 from outrider_adapters.logtail.troubles import Troubles
 
@@ -49,13 +51,20 @@ class Tails:
         self._modes: dict[str, bool] = {}  # of steps under way: whether they read history
         self._history = False
         self._lives: set[str] = set()
+        self._suspects: Suspects | None = None
 
-    def start(self, cursor: Any) -> None:
-        """Begin at a cursor; without one, at the beginning of every log. Looks at no file.
+    def start(self, cursor: Any, in_progress: InProgress | None = None) -> None:
+        """Begin at a cursor; without one, at the beginning of every log. Looks at no log.
+
+        Args:
+            cursor: what `save` gave.
+            in_progress: where to note what is being read; heeded at the first start.
 
         Raises:
             ValueError: the cursor is none of this adapter's.
         """
+        if in_progress is not None and self._suspects is None:
+            self._suspects = Suspects(in_progress)
         self._history = cursor is None and self._settings.start_at == "now"
         self._unmatched = {path for path in self._settings.paths if path not in self._plain}
         try:
@@ -178,6 +187,7 @@ class Tails:
             self._settings.settle_s,
             history,
             self._settings.system,
+            self._suspects,
         )
         if saved is not None:
             tail.restore(saved)

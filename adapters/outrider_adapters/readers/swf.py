@@ -30,6 +30,7 @@ _MISSING: Final = -1.0
 _CANCELLED: Final = 5.0
 _PARTS: Final = frozenset({2.0, 3.0, 4.0})
 _MOST_LINE_BYTES: Final = 1 << 20
+_MOST_LINE_CHARACTERS: Final = 4096  # 18 numbers
 _LATEST_S: Final = 1e9
 _NUMBER = rb"-?\d+(?:\.\d*)?"
 _JOB = re.compile(
@@ -80,10 +81,13 @@ class SwfReader(LogReader):
         for line in lines:
             if not line or line.isspace():
                 continue
-            if line.lstrip().startswith(";"):
+            if line.lstrip()[:1] == ";":
                 self._read_header(line)
                 continue
             reading.records += 1
+            if len(line) > _MOST_LINE_CHARACTERS:
+                rejected["too_long"] += 1
+                continue
             try:
                 told = self._life(line.split(), reading.warnings)
             except UnreadableJobError as reason:

@@ -26,6 +26,7 @@ from outrider.api.capabilities import (
     Ranks,
 )
 from outrider.api.estimator import RunTimeEstimate, RunTimeEstimator
+from outrider.api.in_progress import InProgress
 from outrider.api.lever import Lever
 from outrider.api.policy import Policy, PolicySettings
 from outrider.api.prediction import Prediction
@@ -84,6 +85,7 @@ __all__ = [
     "Decides",
     "DecisionRow",
     "Groups",
+    "InProgress",
     "Job",
     "JobSpec",
     "Learns",

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import msgspec
 
+from outrider.api.in_progress import InProgress
 from outrider.api.lever import Lever
 from outrider.model.clusters import ClusterSpec
 from outrider.model.disciplines import Discipline
@@ -66,6 +67,10 @@ class Adapter:
         discipline: who may start before a job that does not fit, as its batch system does it; it
             holds where the configuration does not say. None: not known.
         own_clock: True if event times are not Unix time (a simulated site on a clock of its own).
+
+    Attributes:
+        in_progress: where it may note what it is at, for the next process should this one die in
+            it. The daemon sets it before it enters the adapter.
     """
 
     name: ClassVar[str]
@@ -78,6 +83,7 @@ class Adapter:
     lateness_s: float = 5.0
     own_clock: ClassVar[bool] = False
     discipline: ClassVar[Discipline | None] = None
+    in_progress: InProgress = InProgress()
 
     def __init__(self, label: str, settings: Any) -> None:
         self.label = label

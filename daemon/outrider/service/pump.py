@@ -9,6 +9,7 @@ from outrider.api.adapter import Adapter, Batch
 from outrider.ledger import Entry
 from outrider.model.errors import OutriderError
 from outrider.service.daemon_state import DaemonState
+from outrider.service.in_progress import InProgressFile
 from outrider.service.rebuilding import Rebuilder
 from outrider.service.set_aside_log import SetAsideLog
 from outrider.service.source_state import SourceState
@@ -39,8 +40,10 @@ class Pumps:
 
     def start(self, label: str) -> None:
         """Begin to read a source."""
+        adapter = self._state.adapters[label]
+        adapter.in_progress = InProgressFile(self._state.recording.folder, label)
         self._tasks[label] = self._task_group.create_task(
-            self._pump(label, self._state.adapters[label]), name=f"pump-{label}"
+            self._pump(label, adapter), name=f"pump-{label}"
         )
 
     def cancel(self, label: str) -> asyncio.Task[None]:

@@ -41,7 +41,7 @@ def read(data: bytes, final: bool = True) -> Reading:
         ('jobname="a b" queue=q', {"jobname": "a b", "queue": "q"}),
         ("jobname='say \"a b\"' queue=q", {"jobname": 'say "a b"', "queue": "q"}),
         ('account="x" queue=q', {"account": "x", "queue": "q"}),
-        ('jobname="start=1 end=2" user=u', {"jobname": "start=1 end=2", "user": "u"}),
+        ('jobname="start 1=2" user=u', {"jobname": "start 1=2", "user": "u"}),
         ('jobname="never closed queue=q', {"jobname": '"never', "queue": "q"}),
         ("select=1:ncpus=4:mem=2gb", {"select": "1:ncpus=4:mem=2gb"}),
         ("note=of several words queue=q", {"note": "of", "queue": "q"}),

@@ -266,7 +266,7 @@ def test_what_was_deleted_long_ago_is_forgotten() -> None:
     reader = PBSAccountingReader(ReaderOptions())
     later = line(5, "D", job="8.server").replace(" 03:", " 05:")
     reader.read((line(5, "D") + later + later.replace(" 05:17", " 05:19") * 2).encode())
-    assert list(reader.save()) == ["8.server"]
+    assert list(reader.save()["deletions"]) == ["8.server"]
 
 
 # -- reruns -----------------------------------------------------------------------------------

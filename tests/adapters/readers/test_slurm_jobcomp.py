@@ -100,8 +100,6 @@ def test_a_record_tells_the_whole_life_of_a_job() -> None:
         {"Name": "JobState=FAILED Partition=x TimeLimit=1 StartTime=Unknown"},
         {"Name": "a=b UserId=root(0) GroupId=root(0)"},
         {"WorkDir": "/tmp/w d"},
-        {"WorkDir": "/tmp/ ReservationName= Account=root SubmitTime=Unknown"},
-        {"WorkDir": "/tmp/ ReservationName= ArrayJobId=1 ArrayTaskId=2"},
         {"GroupId": "domain users (EU)(513)"},
         {"GroupId": "(null)(0)"},
     ],

@@ -377,7 +377,7 @@ def test_jobs_of_the_same_number_on_two_clusters_are_two() -> None:
     rows = [{"JobID": "7", "Cluster": "c1"}, {"JobID": "7", "Cluster": "c2"}]
     reading = read(dump(*rows))
     assert {event[2] for event in reading.events} == {"c1:7", "c2:7"}
-    assert reading.warnings == []
+    assert not any("cluster" in warning for warning in reading.warnings)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,13 @@ _XML_ATTRIBUTE = re.compile(
     r'<a n="([^"]*)">\s*<(?:([sireat])[^>]*>([^<]*)</\2>|b v="([tf])"\s*/>)', re.ASCII
 )
 _MOST_DIGITS: Final = 18
+_ONCE: Final = ("Cluster", "Proc", "Subproc", "EventTypeNumber", "EventTime")
+"""Attributes that say what an ad tells, and of which job: two of them can be read twice."""
+_ONCE_IN_JSON: Final = tuple(f'"{name}"'.encode() for name in _ONCE)
+
+
+class AmbiguousAdError(ValueError):
+    """An ad that can be read twice."""
 
 
 class ClassAdReader:
@@ -50,7 +57,9 @@ class ClassAdReader:
         """
         stop = 0
         for what, start, end in frames.frames(data, self._markup):
-            if what == frames.RECORD:
+            if what == frames.RECORD and end - start > MOST_RECORD_BYTES:
+                account.reject("too_long")
+            elif what == frames.RECORD:
                 self._read_record(data[start:end], start, account)
             else:
                 account.reject(what)
@@ -65,6 +74,9 @@ class ClassAdReader:
     def _read_record(self, record: bytes, offset: int, account: Account) -> None:
         try:
             ad = self._parse(record)
+        except AmbiguousAdError:
+            account.reject("ambiguous")
+            return
         except (ValueError, RecursionError):
             account.reject("no_ad")
             return
@@ -101,7 +113,14 @@ class ClassAdReader:
 
 
 def parse_json(record: bytes) -> Ad:
-    """The attributes of an ad in JSON. Raises `ValueError` if it is none."""
+    """The attributes of an ad in JSON.
+
+    Raises:
+        ValueError: it is none.
+        AmbiguousAdError: one of `_ONCE` is there twice.
+    """
+    if any(record.count(name) > 1 for name in _ONCE_IN_JSON):
+        raise AmbiguousAdError
     try:
         ad = msgspec.json.decode(record)
     except UnicodeDecodeError:  # words of a user in some other encoding are no reason to fail
@@ -112,9 +131,15 @@ def parse_json(record: bytes) -> Ad:
 
 
 def parse_xml(record: bytes) -> Ad:
-    """The attributes of an ad in XML, those of ads within it beside its own."""
+    """The attributes of an ad in XML, those of ads within it beside its own.
+
+    Raises:
+        AmbiguousAdError: one of `_ONCE` is there twice.
+    """
     ad: dict[str, Any] = {}
     for name, kind, words, truth in _XML_ATTRIBUTE.findall(record.decode("utf-8", "replace")):
+        if name in _ONCE and name in ad:
+            raise AmbiguousAdError
         if truth:
             ad[name] = truth == "t"
         elif kind == "i":

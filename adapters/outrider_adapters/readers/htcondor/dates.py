@@ -6,8 +6,10 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from outrider.api import ReaderOptions
+from outrider_adapters.readers.repeated_hour import LATE_S, again_s
 
 DAY_S: Final = 86_400
+NEVER_YET: Final = float("-inf")
 _ISO = re.compile(rb"(\d{4})-(\d\d?)-(\d\d?)[ T](\d\d):(\d\d)")
 _SLASHES = re.compile(rb"(\d\d?)/(\d\d?)(?:/(\d{4}|\d\d))?[ T](\d\d):(\d\d)")
 _STAMP = re.compile(
@@ -29,20 +31,26 @@ class Dates:
     """Turns the dates of one log into Unix seconds.
 
     A date with a zone is taken at its word. One without is local time of `options.timezone`, and
-    UTC where that is None. A date without a year gets one from where the log stands: `anchor`
-    says where it begins, and from there the year turns when the month falls back.
+    UTC where that is None; of an hour that comes twice, the first is meant until the log falls
+    back in it. A date without a year gets one from where the log stands: `anchor` says where it
+    begins, and from there the year turns when the month falls back.
 
     Args:
         options: year, zone and modification time of the log.
+
+    Attributes:
+        last_s: the date given out last, in Unix seconds; set it to go back there.
 
     Raises:
         ConfigurationError: the time zone is not known.
     """
 
     def __init__(self, options: ReaderOptions) -> None:
+        self.last_s = NEVER_YET
         self._zone = options.zone()
         self._options = options
         self._minutes: dict[bytes, float] = {}
+        self._again: dict[bytes, float] = {}  # minutes that come twice: when they come again
         self._day: Day | None = None
         self._warnings: list[str] = []
 
@@ -60,11 +68,19 @@ class Dates:
         key = minute + zone if zone else minute
         start_s = self._minutes.get(key)
         if start_s is None:
-            start_s = self._read_minute(minute, zone)
+            there = self._read_minute(minute, zone)
+            start_s, again = there.timestamp(), again_s(there)
             if len(self._minutes) >= _MOST_MINUTES:
                 self._minutes.clear()
+                self._again.clear()
             self._minutes[key] = start_s
-        return start_s + float(second)
+            if again is not None:
+                self._again[key] = again
+        time_s = start_s + float(second)
+        if self._again and time_s < self.last_s - LATE_S and key in self._again:
+            time_s = self._again[key] + float(second)
+        self.last_s = time_s
+        return time_s
 
     def at_stamp(self, stamp: str) -> float:
         """Unix seconds of the ``EventTime`` of a ClassAd. Raises `ValueError` if it is no date."""
@@ -89,6 +105,7 @@ class Dates:
         if day != self._day:
             self._day = day
             self._minutes.clear()
+            self._again.clear()
 
     def anchor(self, days: list[tuple[int, int]], whole: bool) -> bool:
         """Find the year of the first of some dates without one.
@@ -133,7 +150,7 @@ class Dates:
                 continue
         return year
 
-    def _read_minute(self, minute: bytes, zone: bytes | None) -> float:
+    def _read_minute(self, minute: bytes, zone: bytes | None) -> dt.datetime:
         match = _ISO.fullmatch(minute)
         if match is not None:
             year, month, day, hour, minutes = map(int, match.groups())
@@ -146,7 +163,7 @@ class Dates:
             year += 2000 if year < 100 else 0
         return dt.datetime(
             year, month, day, hour, minutes, tzinfo=_zone(zone) if zone else self._zone
-        ).timestamp()
+        )
 
     def _year_of(self, month: int, day: int) -> int:
         here = self._day

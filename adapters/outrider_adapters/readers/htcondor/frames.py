@@ -23,7 +23,8 @@ class Markup(NamedTuple):
 
 
 JSON: Final = Markup(
-    tokens=re.compile(rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|\n\{|[{}]'),
+    # a string that does not end is one to its line's end: searching on inside it would never end
+    tokens=re.compile(rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"?|\n\{|[{}]'),
     opening=b"{",
     closing=b"}",
     fresh=b"\n{",

@@ -1,10 +1,10 @@
 """What a job's id and ad say: its short id, its user, its group, its CPUs."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final
 
 from outrider.api import JobSpec
+from outrider_adapters.readers.short_cache import cached_if_short
 
 SPEC_ATTRIBUTES: Final = (
     "Owner",
@@ -44,7 +44,7 @@ def job_spec(facts: Mapping[str, str]) -> JobSpec:
     return _shared_spec(user, vo, facts.get("RequestCpus", ""))
 
 
-@lru_cache(maxsize=4096)
+@cached_if_short(entries=4096)
 def _shared_spec(user: str, vo: str, cpus: str) -> JobSpec:
     """One record for all jobs that ask for the same."""
     whole = cpus.isascii() and cpus.isdigit() and len(cpus) < 10

@@ -3,18 +3,20 @@
 import html
 import re
 from collections import deque
+from itertools import islice
 from typing import Any, Final
 
 from outrider.api import ReaderOptions
 from outrider_adapters.readers.htcondor.hosts import schedd_of
 from outrider_adapters.readers.htcondor.job_ads import job_id
 
-_GLOBAL_ID = re.compile(rb'GlobalJobId(?:"\s*:\s*"| = "|"><s>)([^"#<\r\n]+)#')
-_SUBMIT_HOST = re.compile(
-    rb"(?:submitted from host: *|SubmitHost(?:\"\s*:\s*\"| = \"|\"><s>))"
-    rb"([^\"<\r\n]*<[^>\r\n]*>|&lt;.*?&gt;)",
-    re.IGNORECASE,
+_GLOBAL_ID = re.compile(rb'GlobalJobId(?:"\s*:\s*"| = "|"><s>)([^"#<\r\n]{1,255})#')
+_SUBMITTED = re.compile(
+    rb"submitted from host:|SubmitHost(?:\"\s*:\s*\"| = \"|\"><s>)", re.IGNORECASE
 )
+_ADDRESS = re.compile(rb"[^\"<\r\n]{0,300}<[^>\r\n]{0,1000}>|[^\"<\r\n]{0,300}?&lt;.{0,1000}?&gt;")
+_MOST_ADDRESS_BYTES: Final = 4096
+_MOST_TRIES: Final = 16  # places in the first bytes of a log that look like an address
 _MOST_NAMES: Final = 100_000  # remembered at a time, so that a common name is made once
 _LEAVING: Final = 256  # of jobs that have ended, whose last records may still come
 
@@ -61,8 +63,8 @@ class JobNames:
         if self._settled:
             return
         self._others, self._met, self._by_raw = {}, set(), {}
-        told, host = _GLOBAL_ID.search(data), _SUBMIT_HOST.search(data)
-        self._address = self._schedd(host[1]) if host else ""
+        told = _GLOBAL_ID.search(data)
+        self._address = self._schedd(_first_address(data))
         own = told[1].decode("utf-8", "replace") if told else ""
         self._home = own or self._system or self._address or self._log_name
 
@@ -146,13 +148,32 @@ class JobNames:
         self._home = home
 
     def _schedd(self, host: bytes) -> str:
+        if len(host) > _MOST_ADDRESS_BYTES:
+            return ""
         schedd = self._schedds.get(host)
         if schedd is None:
             if len(self._schedds) >= _MOST_NAMES:
                 self._schedds.clear()
-            address = html.unescape(host.decode("utf-8", "replace"))
-            schedd = self._schedds[host] = schedd_of(address.strip())
+            schedd = self._schedds[host] = schedd_of(_unescaped(host).strip())
         return schedd
+
+
+def _first_address(data: bytes) -> bytes:
+    """The address from which the first job in these bytes was submitted; empty if none is there."""
+    for told in islice(_SUBMITTED.finditer(data), _MOST_TRIES):
+        address = _ADDRESS.match(data, told.end())
+        if address is not None:
+            return address[0]
+    return b""
+
+
+def _unescaped(host: bytes) -> str:
+    """An address out of XML; as it stands where it holds a number that is no character's."""
+    address = host.decode("utf-8", "replace")
+    try:
+        return html.unescape(address)
+    except ValueError:  # a number of thousands of digits
+        return address
 
 
 def _id_of_raw(raw: bytes) -> str:

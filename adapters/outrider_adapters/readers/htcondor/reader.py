@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Final, Protocol
 
 from outrider.api import LogReader, ReaderOptions, Reading
 from outrider_adapters.readers.htcondor import classads, frames, text
-from outrider_adapters.readers.htcondor.dates import Dates, Day
+from outrider_adapters.readers.htcondor.dates import NEVER_YET, Dates, Day
 from outrider_adapters.readers.htcondor.names import JobNames
 from outrider_adapters.readers.htcondor.record_events import NO_CLOCK, Account
 
@@ -74,13 +74,14 @@ class HTCondorLogReader(LogReader):
         return reading
 
     def save(self) -> Any:
-        """Form, names, newest second and, for dates without a year, the day the log stands at."""
-        day = self._dates.day
+        """Form, names, newest second, last date; without years, the day the log stands at."""
+        day, last_s = self._dates.day, self._dates.last_s
         return {
             "form": self._form_name,
             "names": self._names.save(),
             "clock": self._clock,
             "day": list(day) if day else None,
+            "last_s": None if last_s == NEVER_YET else last_s,
         }
 
     def restore(self, saved: Any) -> None:
@@ -88,6 +89,8 @@ class HTCondorLogReader(LogReader):
         self._form_name = saved["form"]
         self._clock = saved["clock"]
         self._dates.day = Day(*saved["day"]) if saved["day"] else None
+        last_s = saved.get("last_s")
+        self._dates.last_s = NEVER_YET if last_s is None else last_s
         self._names.restore(saved["names"])
 
     def inherit(self, saved: Any) -> None:

@@ -21,9 +21,9 @@ _KIND_OF_TRIGGER: Final = {
 _ENDED_QUEUEING: Final = {"removed": events.REMOVED, "held": events.HELD}
 
 
-_Mark: TypeAlias = tuple[int, int, int, int, int, Day | None]
+_Mark: TypeAlias = tuple[int, int, int, int, int, Day | None, float]
 """A place between two records, as the account stood there: offset, events, ignored, rejected,
-clock, day. A plain tuple, for there may be one a record."""
+clock, day, date given out last. A plain tuple, for there may be one a record."""
 
 
 class Account:
@@ -158,8 +158,8 @@ class Account:
         """
         # two ticks' worth without a record: nothing will explain what came before it
         over = final or end >= self.limit + _OPEN_BYTES
-        offset, told, passed, refused, clock, day = self._here(end) if over else self._before
-        self._dates.day = day
+        here = self._here(end) if over else self._before
+        offset, told, passed, refused, clock, self._dates.day, self._dates.last_s = here
         kept = [event for event in self.events[:told] if event is not None]
         ignored = Counter(self._ignored[:passed])
         if len(kept) < told:  # the 024s that a 004 made superfluous
@@ -182,6 +182,7 @@ class Account:
             len(self._rejected),
             self.clock,
             self._dates.day,
+            self._dates.last_s,
         )
 
     def _open(self, time_s: float, kind: int, job: str, extra: object) -> None:

@@ -14,20 +14,25 @@ MOST_RECORD_BYTES: Final = 1 << 20
 """What is longer than this and no record yet never becomes one."""
 
 HEADER: Final = re.compile(
-    rb"(\d\d\d) \((-?\d+\.-?\d+\.-?\d+)\) "
+    rb"(\d\d\d) \((-?\d{1,20}\.-?\d{1,20}\.-?\d{1,20})\) "
     rb"(\d[\d/-]*[ T]\d\d:\d\d):((?:[0-5]\d|60)(?:\.\d+)?)(Z|[+-]\d\d:?\d\d)?(?!\S)"
 )
 _BREAKS = re.compile(rb"\n(?:(\.\.\.)\r?\n|\d\d\d \()")
 _LAST_BREAKS = re.compile(rb"\n(?:(\.\.\.)(?:\r?\n|\Z)|\d\d\d \()")
-_YEARLESS = re.compile(rb"^\d\d\d \(-?\d+\.-?\d+\.-?\d+\) (\d\d?)/(\d\d?)[ T]\d\d:", re.MULTILINE)
-_PLACE = re.compile(rb"[^\r\n]*?host: *([^\r\n]*)(?:\r?\n\s+SlotName: ([^\r\n]*))?", re.IGNORECASE)
-_CPUS = re.compile(rb"\n\s+Cpus = (\d{1,9})\b")
+_YEARLESS = re.compile(
+    rb"^\d\d\d \(-?\d{1,20}\.-?\d{1,20}\.-?\d{1,20}\) (\d\d?)/(\d\d?)[ T]\d\d:", re.MULTILINE
+)
+_PLACE = re.compile(
+    rb"[^\r\n]*?host: *([^\r\n]*)(?:\r?\n[ \t]+SlotName: ([^\r\n]*))?", re.IGNORECASE
+)
+_CPUS = re.compile(rb"\n[ \t]+Cpus = (\d{1,9})\b")
 _TRIGGER = re.compile(rb"\nTriggerEventTypeNumber = (\d{1,9})\b")
 _REMOTE_HOST = re.compile(rb'\nRemoteHost = "([^"\r\n]*)"')
 _VACATE_CODE = re.compile(rb"\nVacateReasonCode = (\d{1,9})\b")
 _SPEC_ATTRIBUTE = re.compile(rb"\n(" + "|".join(SPEC_ATTRIBUTES).encode() + rb') = "?([^"\r\n]*)')
 _HEAD_BYTES = 1 << 16
 _MOST_NAMES = 100_000  # places remembered at a time
+_MOST_PLACE_BYTES = 4096
 _BLANK = b" \t\r\n."
 _JOB_AD: Final = b"028"
 _EXECUTE: Final = b"001"
@@ -39,6 +44,10 @@ _IGNORED: Final = {
 _SIMPLE_KINDS: Final = {b"%03d" % number: kind for number, kind in meaning.SIMPLE_KINDS.items()}
 _SUBMIT: Final = b"%03d" % meaning.SUBMIT
 _ENDINGS: Final = frozenset(b"%03d" % number for number in meaning.ENDINGS)
+
+
+class AmbiguousError(ValueError):
+    """A job ad that says twice who its user is, or what the job asks for."""
 
 
 def anchor_years(data: bytes, dates: Dates, whole: bool) -> bool:
@@ -76,7 +85,9 @@ class TextReader:
                     start = stop + 1
                 continue
             header = HEADER.match(data, start, stop) or _skip_garbage(data, start, stop, account)
-            if header is not None:
+            if header is not None and stop - header.start() > MOST_RECORD_BYTES:
+                account.reject("too_long")
+            elif header is not None:
                 self._read_record(header, data, stop, account)
             start = break_.end()
         if final and not data[start:].strip(_BLANK):
@@ -103,7 +114,11 @@ class TextReader:
         job = names.of_raw(raw_job)
         if number in _IGNORED:
             if number == _JOB_AD and account.is_open(job):
-                _tell_job_ad(time_s, job, data, header.end(), end, account)
+                try:
+                    _tell_job_ad(time_s, job, data, header.end(), end, account)
+                except AmbiguousError:
+                    account.reject("ambiguous")
+                    return
             account.ignore(_IGNORED[number])
         elif number in _SIMPLE_KINDS:
             account.tell(time_s, _SIMPLE_KINDS[number], job)
@@ -135,6 +150,8 @@ class TextReader:
         if place is None:
             address, slot = (word.decode("utf-8", "replace") if word else "" for word in key)
             place = machine_of_run(slot, address), slot_of(slot.strip())
+            if sum(map(len, filter(None, key))) > _MOST_PLACE_BYTES:
+                return place
             if len(self._places) >= _MOST_NAMES:
                 self._places.clear()
             self._places[key] = place
@@ -175,10 +192,11 @@ def _tell_job_ad(
             name = host[1].decode("utf-8", "replace")
             account.machine_told(time_s, job, machine_of_slot(name), slot_of(name))
     elif number == meaning.SUBMIT:
-        facts = {
-            name.decode(): value.decode("utf-8", "replace")
-            for name, value in _SPEC_ATTRIBUTE.findall(data, body, end)
-        }
+        facts: dict[str, str] = {}
+        for name, value in _SPEC_ATTRIBUTE.findall(data, body, end):
+            fact = value.decode("utf-8", "replace")
+            if facts.setdefault(name.decode(), fact) != fact:
+                raise AmbiguousError
         account.spec_told(time_s, job, job_spec(facts))
     elif number == meaning.EVICTED:
         code = _VACATE_CODE.search(data, body, end)

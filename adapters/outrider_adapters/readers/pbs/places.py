@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final
+
+from outrider_adapters.readers.short_cache import cached_if_short
 
 UNKNOWN_HOST: Final = "unknown"
 """The machine of a run whose record names none."""
@@ -16,7 +17,7 @@ _PER_CHUNK = re.compile(r":ncpus=(\d{1,6})", re.ASCII)
 _WHOLE = re.compile(r"\d{1,6}", re.ASCII)
 
 
-@lru_cache(maxsize=4096)
+@cached_if_short(entries=4096)
 def place_of(exec_host: str) -> tuple[str, int]:
     """The first host of a run, and its CPUs over all hosts.
 
@@ -62,7 +63,7 @@ def _cpus_of_part(part: str) -> int:
     return sum(int(last or first) - int(first) + 1 for first, last in _SLOTS.findall(slots)) or 1
 
 
-@lru_cache(maxsize=4096)
+@cached_if_short(entries=4096)
 def _cpus_of_chunks(chunks: str, each: re.Pattern[str]) -> int:
     """CPUs of ``4:ppn=16+n7:ppn=2`` or ``2:ncpus=8+1:ncpus=1``: of each chunk its count, or one."""
     total = 0

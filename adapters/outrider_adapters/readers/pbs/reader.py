@@ -8,7 +8,7 @@ from outrider.api import LogReader, ReaderOptions, Reading
 from outrider_adapters.readers.pbs.records import Records
 
 MOST_RECORD_BYTES: Final = 1 << 20
-"""What is longer than this and has no line end never becomes a record."""
+"""What is longer than this is no record, whether it has a line end or not."""
 
 _RECORD = re.compile(
     rb"^(?:\d{8}:)?\d\d/\d\d/\d{4} \d\d:\d\d:\d\d[^;\n]{0,16};[A-Za-z];[^;\s]", re.MULTILINE
@@ -50,6 +50,10 @@ class PBSAccountingReader(LogReader):
                 break
             reading.consumed = after
             reading.lines += 1
+            if len(line) > MOST_RECORD_BYTES:
+                reading.records += 1
+                reading.rejected["too_long"] = reading.rejected.get("too_long", 0) + 1
+                continue
             record = line.decode("utf-8", "replace").strip()
             if record:
                 reading.records += 1
@@ -62,9 +66,13 @@ class PBSAccountingReader(LogReader):
         return reading
 
     def save(self) -> Any:
-        """Requests to delete that are not known yet to have ended a run, or were lately."""
-        return self._records.deletions.save()
+        """Requests to delete that may not have ended a run yet, or did lately; the last time."""
+        records = self._records
+        return {"deletions": records.deletions.save(), "last_s": records.stamps.last_s}
 
     def restore(self, saved: Any) -> None:
-        """Go on from what `save` gave."""
+        """Go on from what `save` gave, or gave in versions that saved requests alone."""
+        if set(saved) == {"deletions", "last_s"}:
+            self._records.stamps.last_s = saved["last_s"]
+            saved = saved["deletions"]
         self._records.deletions.restore(saved)

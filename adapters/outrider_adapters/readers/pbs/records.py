@@ -8,14 +8,14 @@ from outrider.api import JobSpec, NamedEvent, ReaderOptions, Reading, events
 from outrider_adapters.readers.end_records import KILLED, REMOVED, life_of
 from outrider_adapters.readers.pbs import exits, kinds
 from outrider_adapters.readers.pbs.deletions import Deletions
-from outrider_adapters.readers.pbs.fields import epoch, parse
+from outrider_adapters.readers.pbs.fields import AmbiguousError, epoch, parse
 from outrider_adapters.readers.pbs.places import UNKNOWN_HOST, place_of
 from outrider_adapters.readers.pbs.specs import spec_of
 from outrider_adapters.readers.pbs.stamps import Stamps
 
 _HEADER: Final = re.compile(
-    r"(?:\d{8}:)?(\d\d/\d\d/\d{4} \d\d:\d\d):(\d\d(?:\.\d+)?)(Z|[+-]\d\d:?\d\d)?"
-    r";([^;]);([^;]+)(?:;(.*))?",
+    r"(?:\d{8}:)?(\d\d/\d\d/\d{4} \d\d:\d\d):(\d\d(?:\.\d{1,9})?)(Z|[+-]\d\d:?\d\d)?"
+    r";([^;]);([^;]{1,255})(?:;(.*))?",
     re.ASCII,
 )
 _STATUS = re.compile(r"-?\d{1,5}", re.ASCII)
@@ -30,11 +30,12 @@ class Records:
 
     Attributes:
         deletions: requests to delete that still wait for the end of a run.
+        stamps: turns the times at the front of records into Unix seconds.
     """
 
     def __init__(self, options: ReaderOptions) -> None:
         self.deletions = Deletions()
-        self._stamps = Stamps(options)
+        self.stamps = Stamps(options)
         self._zone = options.timezone or "UTC"
         self._warned = False
         self._readers: dict[str, Callable[[str, float, str, Reading], None]] = {
@@ -58,7 +59,7 @@ class Records:
             return
         minute, second, zone, letter, job, message = header.groups()
         try:
-            stamp_s = self._stamps.at(minute, second, zone)
+            stamp_s = self.stamps.at(minute, second, zone)
         except ValueError:
             _count(reading.rejected, "date")
             return
@@ -69,7 +70,10 @@ class Records:
             if "[]" in job:
                 _count(reading.ignored, kinds.ARRAY_PARENT)
             else:
-                read(job, stamp_s, message or "", reading)
+                try:
+                    read(job, stamp_s, message or "", reading)
+                except AmbiguousError:
+                    _count(reading.rejected, "ambiguous")
         elif letter in kinds.IGNORED:
             _count(reading.ignored, kinds.IGNORED[letter])
         else:

@@ -1,12 +1,12 @@
 """What a record says of a job's user: who, for which VO, how much, for how long."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final
 
 from outrider.api import JobSpec
 from outrider_adapters.readers.pbs.fields import duration_s, epoch
 from outrider_adapters.readers.pbs.places import cpus_requested, place_of
+from outrider_adapters.readers.short_cache import cached_if_short
 
 NO_GROUP: Final = "-default-"
 NO_PROJECT: Final = "_pbs_project_default"
@@ -59,7 +59,7 @@ def _vo(fields: Mapping[str, str]) -> str:
     return project if project not in ("", NO_PROJECT) else "all"
 
 
-@lru_cache(maxsize=4096)
+@cached_if_short(entries=4096)
 def _shared_spec(
     user: str, vo: str, job_class: str, cpus: int, walltime: str, eligible_s: float | None
 ) -> JobSpec:

@@ -11,7 +11,11 @@ _WANTED: Final = (
     ("timelimit", "timelimitraw"), ("nodelist",), ("restarts",), ("cluster",),
 )  # fmt: skip
 """In the order of `Record`, and the cluster behind it; of several names the first is preferred."""
-_JOB_NAME: Final = "jobname"
+WRITTEN_BY_USERS: Final = (
+    "jobname", "comment", "workdir", "submitline", "wckey", "container", "extra", "stdin",
+    "stdout", "stderr",
+)  # fmt: skip
+"""Columns that hold whatever a user wrote, ``|`` and line ends among it."""
 
 Pick = Callable[[list[str]], tuple[str, ...]]
 
@@ -25,14 +29,14 @@ class Columns:
     Attributes:
         names: small.
         missing: required columns that it has not.
+        free: where the columns are that hold whatever a user wrote.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = [name.partition("%")[0].strip().lower() for name in names]
         self.missing = [name for name in REQUIRED if name not in self.names]
         self.job = self.names.index("jobid") if "jobid" in self.names else 0
-        named = _JOB_NAME in self.names
-        self._free = self.names.index(_JOB_NAME) if named else len(self.names) - 1
+        self.free = [place for place, name in enumerate(self.names) if name in WRITTEN_BY_USERS]
         self._pick: Pick = itemgetter(*map(self._place, _WANTED))
 
     @classmethod
@@ -42,15 +46,20 @@ class Columns:
         return columns if {"jobid", "state"} <= set(columns.names) else None
 
     def cells(self, line: str) -> list[str]:
-        """The cells of a row. What is one too many belongs to the job's name, which may hold ``|``.
+        """The cells of a row. Those too many belong to the one column that users write.
 
-        A row that is too short gives fewer cells than there are columns.
+        A row that is too short gives fewer cells than there are columns. One that is too long
+        gives more where no one column can have them all: with several such columns it could be
+        read in more ways than one.
         """
         cells = line.split("|")
         extra = len(cells) - len(self.names)
-        if extra > 0:
-            last = self._free + extra + 1
-            cells[self._free : last] = ["|".join(cells[self._free : last])]
+        if extra > 0 and len(self.free) == 1:
+            first = self.free[0]
+            last = first + extra + 1
+            cells[first:last] = ["|".join(cells[first:last])]
+        elif extra == 1 and not self.free and not cells[-1]:
+            del cells[-1]  # what ``sacct -p`` puts behind each row
         return cells
 
     def pick(self, cells: list[str]) -> tuple[str, ...]:

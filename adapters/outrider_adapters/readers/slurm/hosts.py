@@ -1,8 +1,9 @@
 """Which machine a run is on, from Slurm's shorthand for many."""
 
 import re
-from functools import lru_cache
 from typing import Final
+
+from outrider_adapters.readers.short_cache import cached_if_short
 
 UNKNOWN_HOST: Final = "unknown"
 """The machine of a run whose record names none."""
@@ -14,7 +15,7 @@ _FIRST = re.compile(r"(?:[^,\[]|\[[^\]]*\])+")
 _RANGE = re.compile(r"\[([^\],-]*)[^\]]*\]")
 
 
-@lru_cache(maxsize=16_384)
+@cached_if_short(entries=16_384)
 def first_host(nodes: str) -> str:
     """The first host of a node list, `UNKNOWN_HOST` if it names none.
 

@@ -8,18 +8,22 @@ from outrider_adapters.readers.slurm import states
 from outrider_adapters.readers.slurm.lines import LineReader
 from outrider_adapters.readers.slurm.record_events import Record, UnreadableRecordError
 
-_HEAD = re.compile(
-    r"JobId=(?P<id>\d{1,10}) (?>UserId=(?P<user>.*?)\(\d+\) (?=GroupId=|Name=))"
-    r"(?>GroupId=(?P<group>.*?)\(\d+\) (?=Name=))?Name=.*? JobState=(?P<state>[A-Z_]+)"
-    r" Partition=\S* TimeLimit=(?P<limit>\S*) StartTime=(?P<start>\S*) EndTime=(?P<end>\S*)"
-    r" NodeList=(?P<nodes>\S*) NodeCnt=\d+(?: ProcCnt=(?P<cpus>\d+))?(?: (?P<rest>.*))?",
+_FRONT = re.compile(r"JobId=(\d{1,10}) UserId=", re.ASCII)
+_USER_END = re.compile(r"\(\d{1,10}\) (?=GroupId=|Name=)", re.ASCII)
+_GROUP_END = re.compile(r"\(\d{1,10}\) (?=Name=)", re.ASCII)
+_RUN = re.compile(
+    r" JobState=(?P<state>[A-Z_]+) Partition=\S* TimeLimit=(?P<limit>\S*)"
+    r" StartTime=(?P<start>\S*) EndTime=(?P<end>\S*) NodeList=(?P<nodes>\S*) NodeCnt=\d{1,9}"
+    r"(?: ProcCnt=(?P<cpus>\d{1,9}))?(?= |\Z)",
     re.ASCII,
 )
-"""A name may hold blanks and even pairs: it ends where all that must follow it does."""
-_PAIR = re.compile(r"(\w+)=(\S*)", re.ASCII)
-_BEGINNING = re.compile(rb"JobId=\d+ UserId=[^\n]*?\(\d+\) [^\n]* JobState=")
+"""What must stand behind a name. A name may hold blanks and even pairs, so that it is searched for
+in the whole line: where it stands twice, one of them was written by a user."""
+_BEGINNING = re.compile(rb"JobId=\d{1,10} UserId=")
 _AFTER_FOLDER: Final = " ReservationName="
 _CPUS_ASKED = re.compile(r"cpu=(\d{1,9})", re.ASCII)
+AMBIGUOUS: Final = "ambiguous"
+"""The reason of a record that can be read twice, because a user wrote pairs into a name."""
 
 
 class JobcompReader(LineReader):
@@ -40,37 +44,79 @@ class JobcompReader(LineReader):
     @classmethod
     def recognises(cls, head: bytes) -> bool:
         """Whether a file begins with a job completion record."""
-        return _BEGINNING.match(head.lstrip()) is not None
+        first = head.lstrip().partition(b"\n")[0]
+        return _BEGINNING.match(first) is not None and b" JobState=" in first
+
+    def is_cut(self, line: str) -> bool:
+        """See `LineReader.is_cut`."""
+        return _FRONT.match(line) is not None and _RUN.search(line) is None
+
+    def is_rest(self, line: str) -> bool:
+        """See `LineReader.is_rest`."""
+        return _FRONT.match(line) is None and _RUN.search(line) is not None
 
     def read_line(self, line: str) -> list[NamedEvent]:
         """The events of a record; see `LineReader.read_line`."""
-        head = _HEAD.fullmatch(line)
-        if head is None:
-            raise UnreadableRecordError("garbage")
-        # folders may hold blanks and pairs, too; no value behind them holds a blank
-        _, _, behind = (head["rest"] or "").rpartition(_AFTER_FOLDER)
-        more = dict(_PAIR.findall(behind))
+        number, user, group, run = _split(line)
+        more = _pairs_behind(line[run.end() :])
         asked = _CPUS_ASKED.match(more.get("Tres", ""))
-        state = head["state"]
+        state = run["state"]
         return self.lives.tell(
             Record(
-                job=self.name_of(_job_id(head["id"], more), _cluster(more.get("Cluster"))),
+                job=self.name_of(_job_id(number, more), _cluster(more.get("Cluster"))),
                 state=states.REQUEUED if state == "PENDING" else state,
                 submit=more.get("SubmitTime", ""),
                 eligible=more.get("EligibleTime", ""),
-                start=head["start"],
-                end=head["end"],
+                start=run["start"],
+                end=run["end"],
                 elapsed="",
-                allocated=head["cpus"] or "",
+                allocated=run["cpus"] or "",
                 requested=asked[1] if asked else "",
-                user=_word(head["user"]),
+                user=_word(user),
                 account=_word(more.get("Account")),
-                group=_word(head["group"]),
-                limit=head["limit"],
-                nodes=head["nodes"],
+                group=_word(group),
+                limit=run["limit"],
+                nodes=run["nodes"],
                 restarts="",
             )
         )
+
+
+def _split(line: str) -> tuple[str, str, str, re.Match[str]]:
+    """Number, user and group of a record, and the match of what stands behind its name.
+
+    Every pattern is found in one pass over the line, whatever the line holds.
+    """
+    front = _FRONT.match(line)
+    user_end = _USER_END.search(line, front.end()) if front else None
+    if front is None or user_end is None:
+        raise UnreadableRecordError("garbage")
+    group, name_at = "", user_end.end()
+    if line.startswith("GroupId=", name_at):
+        group_end = _GROUP_END.search(line, name_at)
+        if group_end is None:
+            raise UnreadableRecordError("garbage")
+        group, name_at = line[name_at + len("GroupId=") : group_end.start()], group_end.end()
+    runs = _RUN.finditer(line, name_at + len("Name="))
+    run = next(runs, None)
+    if run is None:
+        raise UnreadableRecordError("garbage")
+    if next(runs, None) is not None:
+        raise UnreadableRecordError(AMBIGUOUS)
+    return front[1], line[front.end() : user_end.start()], group, run
+
+
+def _pairs_behind(rest: str) -> dict[str, str]:
+    """The pairs behind the folder, which may hold blanks and pairs; no value behind it may."""
+    _, *behind = rest.split(_AFTER_FOLDER)
+    if len(behind) > 1:
+        raise UnreadableRecordError(AMBIGUOUS)
+    pairs: dict[str, str] = {}
+    for word in behind[0].split(" ") if behind else ():
+        key, equals, value = word.partition("=")
+        if equals and pairs.setdefault(key, value) != value:
+            raise UnreadableRecordError(AMBIGUOUS)
+    return pairs
 
 
 def _word(text: str | None) -> str:

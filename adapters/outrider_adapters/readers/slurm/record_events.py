@@ -12,6 +12,8 @@ from outrider_adapters.readers.slurm.lost_runs import LostRuns
 from outrider_adapters.readers.slurm.times import Clock, limit_s, span_s
 
 _MOST_DIGITS: Final = 9
+_HALF_A_REPETITION_S: Final = 900.0  # half an hour is the least that a clock is set back
+_MOST_NAME_CHARACTERS: Final = 300  # of a job with its cluster
 
 
 class UnreadableRecordError(ValueError):
@@ -65,6 +67,8 @@ class Lives:
         Raises:
             UnreadableRecordError: it makes no sense.
         """
+        if len(record.job) > _MOST_NAME_CHARACTERS:
+            raise UnreadableRecordError("too_long")
         state = record.state.partition(" ")[0]
         if state not in states.KNOWN:
             raise UnreadableRecordError("state")
@@ -102,8 +106,13 @@ class Lives:
         at = self._clock.at
         try:
             submit_s = at(record.submit)
-            eligible_s = None if record.eligible == record.submit else at(record.eligible)
-            start_s, end_s = at(record.start), at(record.end)
+            eligible_s = None if record.eligible == record.submit else at(record.eligible, submit_s)
+            start_s = at(record.start, submit_s)
+            end_s = at(record.end, submit_s if start_s is None else start_s)
+            if record.nodes not in NO_HOSTS and start_s is not None and end_s is not None:
+                run_s = span_s(record.elapsed)
+                if run_s is not None and run_s - (end_s - start_s) > _HALF_A_REPETITION_S:
+                    end_s = at(record.end, end_s + 1)
         except ValueError:
             raise UnreadableRecordError("date") from None
         if record.nodes in NO_HOSTS:  # a job that never ran may have its end for a start

@@ -60,6 +60,21 @@ class SacctReader(LineReader):
         first = head.lstrip().partition(b"\n")[0]
         return Columns.of_header(first.decode("utf-8", "replace")) is not None
 
+    def is_cut(self, line: str) -> bool:
+        """See `LineReader.is_cut`."""
+        columns = self._columns
+        if columns is None or not columns.free:
+            return False
+        cells = columns.cells(line)
+        return len(cells) < len(columns.names) and _is_job(cells[columns.job : columns.job + 1])
+
+    def is_rest(self, line: str) -> bool:
+        """See `LineReader.is_rest`."""
+        columns = self._columns
+        if columns is None or "|" not in line or Columns.of_header(line) is not None:
+            return False
+        return not _is_job(line.split("|")[columns.job : columns.job + 1])
+
     def read_line(self, line: str) -> list[NamedEvent]:
         """The events of a row; see `LineReader.read_line`."""
         columns = self._columns
@@ -68,6 +83,8 @@ class SacctReader(LineReader):
         cells = columns.cells(line)
         if len(cells) < len(columns.names):
             return self._begin(line)
+        if len(cells) > len(columns.names):
+            return self._begin(line, "ambiguous")
         job = cells[columns.job]
         if _JOB_ID.fullmatch(job) is None:
             other = _NO_JOB.fullmatch(job)
@@ -84,22 +101,32 @@ class SacctReader(LineReader):
             return []
         return self.lives.tell(record)
 
-    def _begin(self, line: str) -> list[NamedEvent]:
+    def _begin(self, line: str, otherwise: str = "garbage") -> list[NamedEvent]:
         """A header, at the beginning of the file or of a dump appended to it."""
         columns = Columns.of_header(line)
         if columns is None:
             if self._columns is not None:
-                raise UnreadableRecordError("garbage")
+                raise UnreadableRecordError(otherwise)
             self._warn("there is no header: say the names of the columns, as in --fields")
             raise UnreadableRecordError("no_header")
-        self._columns = columns
+        known, self._columns = self._columns, columns
         self.ignored["header"] += 1
         if columns.missing:
             self._warn(
                 f"there is no column {' and no '.join(columns.missing)}: "
                 f"let sacct print them, with --format {_ALL_THAT_HELPS}"
             )
+        if known is None or known.names != columns.names:
+            self._warn_of_names(columns)
         return []
+
+    def _warn_of_names(self, columns: Columns) -> None:
+        if columns.free:
+            names = " and ".join(columns.names[place] for place in columns.free)
+            self._warn(
+                f"users write what is in the column {names}: a line end in it can make up rows of "
+                "anybody's jobs; let sacct print without it"
+            )
 
     def _warn(self, warning: str) -> None:
         if warning not in self.warnings:
@@ -114,3 +141,8 @@ class SacctReader(LineReader):
         """Go on from what `save` gave."""
         super().restore(saved)
         self._columns = Columns(saved["columns"]) if saved["columns"] else None
+
+
+def _is_job(cell: list[str]) -> bool:
+    """Whether this cell, if there is one, is the id of a job or of a step."""
+    return any(_JOB_ID.fullmatch(word) or _NO_JOB.fullmatch(word) for word in cell)

@@ -2,10 +2,11 @@
 
 import datetime as dt
 import re
-from functools import lru_cache
 from typing import Final
 
 from outrider.api import ReaderOptions
+from outrider_adapters.readers.repeated_hour import again_s
+from outrider_adapters.readers.short_cache import cached_if_short
 
 DAY_S: Final = 86_400
 _LAST_S: Final = 253_402_300_800  # the year 10,000
@@ -24,8 +25,9 @@ class Clock:
 
     Slurm writes the local time of whoever printed it (``sacct``: the shell's, jobcomp: the
     controller's) and names no zone. It is taken to be local time of `options.timezone`, and UTC
-    where that is None; of an hour that comes twice, the first is meant. A time that does name
-    its zone, and Unix seconds (``SLURM_TIME_FORMAT=%s``), are taken at their word.
+    where that is None; of an hour that comes twice, the first is meant unless that would be too
+    early (see `at`). A time that does name its zone, and Unix seconds
+    (``SLURM_TIME_FORMAT=%s``), are taken at their word.
 
     Raises:
         ConfigurationError: the time zone is not known.
@@ -34,9 +36,15 @@ class Clock:
     def __init__(self, options: ReaderOptions) -> None:
         self._zone = options.zone()
         self._minutes: dict[str, float] = {}
+        self._again: dict[str, float] = {}  # minutes that come twice: when they come again
 
-    def at(self, text: str) -> float | None:
+    def at(self, text: str, after_s: float | None = None) -> float | None:
         """Unix seconds, or None where the time was never set (``Unknown``, the first of 1970).
+
+        Args:
+            text: in Slurm's words.
+            after_s: the time cannot be before this: of an hour that comes twice it is then the
+                second.
 
         Raises:
             ValueError: it is no time.
@@ -44,7 +52,10 @@ class Clock:
         match = _STAMP.fullmatch(text)
         if match is not None:
             minute, second, zone = match.groups()
-            time_s = self._minute_s(minute + zone if zone else minute) + int(second)
+            minute = minute + zone if zone else minute
+            time_s = self._minute_s(minute) + int(second)
+            if after_s is not None and time_s < after_s and minute in self._again:
+                time_s = self._again[minute] + int(second)
         elif text.lower() in _UNSET:
             return None
         elif _WHOLE.fullmatch(text):
@@ -62,16 +73,19 @@ class Clock:
             if there.tzinfo is None:
                 there = there.replace(tzinfo=self._zone)
             try:
-                start_s = there.timestamp()
+                start_s, again = there.timestamp(), again_s(there)
             except OverflowError as error:
                 raise ValueError(f'"{minute}" is too far away') from error
             if len(self._minutes) >= _MOST_MINUTES:
                 self._minutes.clear()
+                self._again.clear()
             self._minutes[minute] = start_s
+            if again is not None:
+                self._again[minute] = again
         return start_s
 
 
-@lru_cache(maxsize=4096)
+@cached_if_short(entries=4096)
 def span_s(text: str) -> float | None:
     """Seconds of ``[days-][hours:]minutes:seconds``, or None if it is none.
 
@@ -85,7 +99,7 @@ def span_s(text: str) -> float | None:
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
-@lru_cache(maxsize=4096)
+@cached_if_short(entries=4096)
 def limit_s(text: str) -> float | None:
     """Seconds of a time limit: a span, or whole minutes. None for ``UNLIMITED`` and the like.
 

@@ -36,7 +36,8 @@ class MachineRegistry:
     """Numbers machines, drops duplicate events and closes gaps, as `Normaliser` does for jobs.
 
     Args:
-        describe: the specification of a machine that is only known because a job ran there.
+        describe: the specification of a machine that is only known because a job ran there; of
+            more than one CPU: it has so many, whatever runs on it.
         complete: adds what the site knows of a machine beyond what a source told of it.
         repairs: counts what had to be mended; shared with the normaliser.
         bounds: how many names are followed; None: all. The machine `OTHER` stands for all others:
@@ -61,6 +62,7 @@ class MachineRegistry:
         self._specs: list[MachineSpec | None] = []
         self._busy: list[int] = []
         self._widest: dict[int, tuple[float, int, int]] = {}
+        self._declared: dict[int, int] = {}
         self._closed: set[int] = set()
         self._owned: set[int] = set()
         self._read_s: dict[int, float] = {}
@@ -98,14 +100,16 @@ class MachineRegistry:
         return m is None or spec is None or self._busy[m] + cpus <= spec.cpus
 
     def resize_run(self, m: int, more_cpus: int, time_s: float) -> list[Event]:
-        """A run has so many CPUs more, or fewer; an inferred machine has those seen in use."""
+        """A run has so many CPUs more, or fewer.
+
+        An inferred machine has those seen in use, unless the site says how many it has: a run over
+        several machines is told with the CPUs of all and the first of them.
+        """
         self._busy[m] += more_cpus
         spec = self._specs[m]
         if spec is None or not spec.inferred:
             return []
-        cpus = self._seen_in_use(m, time_s)
-        if cpus < spec.cpus:
-            cpus = max(cpus, self._describe(self.names[m]).cpus)
+        cpus = self._declared.get(m) or self._seen_in_use(m, time_s)
         if cpus == spec.cpus:
             return []
         return [self._join(time_s, m, msgspec.structs.replace(spec, cpus=cpus))]
@@ -247,6 +251,7 @@ class MachineRegistry:
         if m == len(self._specs):
             self._specs.append(None)
             self._busy.append(0)
+        self._declare(m)
         return m
 
     def _in_use(self) -> set[str]:
@@ -274,6 +279,14 @@ class MachineRegistry:
             if not names.isdisjoint(machines):
                 out.append((time_s, ev.ELIGIBLE, 0, (each, self._numbers.known(machines), True)))
         return out
+
+    def _declare(self, m: int) -> None:
+        """Remember the CPUs that the site says the machine has."""
+        cpus = self._describe(self.names[m]).cpus
+        if cpus > 1:
+            self._declared[m] = cpus
+        else:  # the number may have been another machine's
+            self._declared.pop(m, None)
 
     def _join(self, time_s: float, m: int, spec: MachineSpec) -> Event:
         self._specs[m] = spec
@@ -308,6 +321,9 @@ class MachineRegistry:
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
         self._numbers.restore(saved)
+        self._declared = {}
+        for m in range(len(self.names)):
+            self._declare(m)
         self._specs = [
             None if s is None else msgspec.convert(s, MachineSpec) for s in saved["specs"]
         ]

@@ -26,6 +26,16 @@ class ClusterSettings(msgspec.Struct, frozen=True):
             examples=[["lab-*"]],
         ),
     ] = []
+    cpus: Annotated[
+        int | None,
+        Meta(
+            ge=2,
+            le=1_000_000,
+            description="CPUs of each machine that is only known from its jobs, 2 or more. Unset: "
+            "as many as were seen in use at once, which a job over several machines, or a record "
+            "that somebody made up, can make too many.",
+        ),
+    ] = None
     active_w: Annotated[
         float | None, Meta(description="Watts of a busy machine. Unset: its energy is unknown.")
     ] = None

@@ -94,6 +94,7 @@ class LoadedConfig(msgspec.Struct, frozen=True):
             if any(fnmatch.fnmatchcase(name, pattern) for pattern in settings.match):
                 return MachineSpec(
                     cluster=cluster,
+                    cpus=settings.cpus or 1,
                     active_w=settings.active_w,
                     idle_w=settings.idle_w,
                     sleep_w=settings.sleep_w,

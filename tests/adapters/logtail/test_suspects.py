@@ -1,0 +1,164 @@
+"""What the process before was reading when it died: by line, and in the end not at all."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from outrider.api import InProgress, LogReader, ReaderOptions
+from outrider_adapters.logtail.readers import Readers
+from outrider_adapters.logtail.suspects import COST_A_RESTART, Suspects
+from outrider_adapters.logtail.tail import Tail
+from outrider_adapters.readers.htcondor import HTCondorLogReader
+from tests.adapters.logtail.following import SETTLE_S, Clock
+from tests.adapters.readers.samples import record
+
+
+class Death(BaseException):
+    """Stands for the end of the process: nobody catches it."""
+
+
+class Deadly(HTCondorLogReader):
+    """Ends the process on some bytes; counts how often it was asked to read any."""
+
+    on: bytes = b"POISON"
+    only_finally = False
+
+    def read(self, data: bytes, final: bool = False) -> Any:
+        if self.on in data and (final or not self.only_finally):
+            raise Death
+        return super().read(data, final)
+
+
+class OneReader(Readers):
+    def reader_for(self, head: bytes, options: ReaderOptions) -> LogReader | None:
+        return Deadly(options)
+
+
+class Kept(InProgress):
+    """Keeps the note, as the daemon's file does, and how it stood when the process died.
+
+    A death clears nothing: that `Death` passes through context managers is the test's doing.
+    """
+
+    at_death: Any = None
+
+    def note(self, what: Any) -> None:
+        if what is not None and what["reading"] is not None:
+            self.at_death = what
+        self.left = what
+
+
+class Process:
+    """One tail after another, each begun at the beginning: no batch was recorded."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.kept = Kept()
+        self.clock = Clock()
+        self.deaths = 0
+
+    def run(self) -> tuple[list[str], dict[str, int]]:
+        """Read all there is, however often it dies of it: jobs, and what was rejected."""
+        while True:
+            tail = Tail(
+                self.path, OneReader("auto"), None, self.clock, SETTLE_S,
+                suspects=Suspects(self.kept),
+            )  # fmt: skip
+            self.clock.now_s += 10
+            try:
+                return self._read(tail)
+            except Death:
+                self.kept.left = self.kept.at_death
+                self.deaths += 1
+                assert self.deaths < 20
+            finally:
+                tail.close()
+
+    def _read(self, tail: Tail) -> tuple[list[str], dict[str, int]]:
+        jobs: list[str] = []
+        rejected: dict[str, int] = {}
+        quiet = False
+        for _ in range(1000):
+            part = tail.step()
+            jobs += [event[2].rpartition("#")[2] for event in part.events]
+            for reason, count in part.rejected.items():
+                rejected[reason] = rejected.get(reason, 0) + count
+            if not part.progress and quiet:
+                return jobs, rejected
+            if not part.progress:
+                self.clock.now_s += SETTLE_S + 1
+            quiet = not part.progress
+        raise AssertionError("it never comes to rest")
+
+
+POISON = b"008 (000.000.000) 2026-11-21 03:17:00 POISON\n...\n"
+
+
+def log_of(*parts: bytes | int) -> bytes:
+    """A record that completes a job by number, or these bytes."""
+    return b"".join(record(5, f"{part}.0.0") if isinstance(part, int) else part for part in parts)
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Process:
+    return Process(tmp_path / "EventLog")
+
+
+def jobs_of(*numbers: int) -> list[str]:
+    return [f"{number}.0" for number in numbers]
+
+
+@pytest.mark.parametrize("before", [0, 1, 5, 3000])
+def test_one_deadly_record_costs_two_deaths_and_nothing_else(process: Process, before: int) -> None:
+    process.path.write_bytes(log_of(*range(1, before + 1), POISON, *range(before + 1, before + 9)))
+    jobs, rejected = process.run()
+    assert jobs == jobs_of(*range(1, before + 9))
+    assert rejected == {COST_A_RESTART: 1}
+    assert process.deaths == 2
+
+
+def test_several_cost_two_deaths_each_though_nothing_was_recorded_in_between(
+    process: Process,
+) -> None:
+    process.path.write_bytes(log_of(1, POISON, 2, POISON, POISON, 3, 4))
+    jobs, rejected = process.run()
+    assert jobs == jobs_of(1, 2, 3, 4)
+    assert rejected == {COST_A_RESTART: 3}
+    assert process.deaths <= 6
+
+
+def test_what_is_only_deadly_as_the_end_of_a_log_is_passed_over_as_a_whole(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Deadly, "only_finally", True)
+    process.path.write_bytes(log_of(1, 2, POISON))
+    _, rejected = process.run()
+    assert rejected[COST_A_RESTART] == 1
+    assert process.deaths <= 4
+
+
+def test_a_death_that_had_another_reason_costs_no_record(process: Process) -> None:
+    process.path.write_bytes(log_of(*range(1, 50)))
+    status = process.path.stat()
+    stretch = {"path": str(process.path), "device": status.st_dev, "inode": status.st_ino,
+               "start": 0, "end": status.st_size, "crc": 0}  # fmt: skip
+    process.kept.left = {"holes": [], "reading": stretch}
+    jobs, rejected = process.run()
+    assert (jobs, rejected, process.deaths) == (jobs_of(*range(1, 50)), {}, 0)
+    assert process.kept.left is None
+
+
+def test_a_hole_in_a_file_that_was_written_anew_is_forgotten(process: Process) -> None:
+    process.path.write_bytes(log_of(1, POISON, 2))
+    process.run()
+    process.path.write_bytes(log_of(*range(5, 20)))
+    jobs, rejected = process.run()
+    assert (jobs, rejected) == (jobs_of(*range(5, 20)), {})
+
+
+@pytest.mark.parametrize("left", [None, 7, [], {"holes": 1}, {"reading": {}}, {"other": "x"}])
+def test_a_note_of_another_kind_is_nothing(process: Process, left: Any) -> None:
+    process.kept.left = left
+    process.path.write_bytes(log_of(1, 2))
+    assert process.run() == (jobs_of(1, 2), {})

@@ -1,0 +1,55 @@
+"""What a record costs grows no faster than its length, whatever a stranger wrote into it."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from outrider.api import LogReader, ReaderOptions
+from tests.adapters.readers import hostile
+
+SMALL = 8_000
+LARGE = 4 * SMALL
+CHEAP_S = 0.010
+"""A pattern that searches the rest of the record from each of its bytes takes 50 ms at `LARGE`
+even where the search goes at the speed of memory, and half a second where it does not."""
+MOST_TIMES = 6
+
+
+def best_s(call: Callable[[], object], tries: int) -> float:
+    """The least CPU seconds of this thread, which a loaded machine does not make longer."""
+    times = []
+    for _ in range(tries):
+        before = time.thread_time()
+        call()
+        times.append(time.thread_time() - before)
+    return min(times)
+
+
+def read(kind: type[LogReader], data: bytes) -> None:
+    kind.recognises(data)
+    reader = kind(ReaderOptions(year=2026, timezone="Europe/Berlin"))
+    reading = reader.read(data)
+    reader.restore(reader.save())
+    reader.read(data[reading.consumed :], final=True)
+
+
+def is_linear(kind: type[LogReader], shape: tuple[str, bytes, bytes, bytes]) -> bool:
+    small, large = (hostile.repeated(shape, size) for size in (SMALL, LARGE))
+    if best_s(lambda: read(kind, large), 1) <= CHEAP_S:
+        return True
+    for _ in range(3):  # one disturbed measurement is no proof
+        large_s = best_s(lambda: read(kind, large), 2)
+        if large_s <= max(CHEAP_S, MOST_TIMES * best_s(lambda: read(kind, small), 4)):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("kind", hostile.READERS, ids=lambda kind: kind.name)
+def test_four_times_the_record_costs_at_most_six_times_the_cpu(kind: type[LogReader]) -> None:
+    slow: list[str] = []
+    for shape in hostile.shapes(kind):
+        if not is_linear(kind, shape):
+            slow.append(shape[0])
+        assert len(slow) < 5, slow  # each costs seconds
+    assert slow == []
