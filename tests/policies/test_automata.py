@@ -214,6 +214,22 @@ def test_a_node_is_penalised_for_having_more_than_the_mean() -> None:
     assert probabilities(site)[f"default no. {first}"] == pytest.approx(0.48)
 
 
+def test_the_ratio_rule_rewards_where_capacity_per_job_is_not_below_any_busy_node_s() -> None:
+    """Section 4.1.2 by hand: nodes of 4 and 2 CPUs, steps of 0.2, jobs sent to one or the other."""
+    site = HandSite(Automata, level="computer", response="ratio", reward_step=0.2)
+    site.machines(4, 2)
+    site.submit(0)
+
+    def after_one_more(machine: int) -> float:
+        site.policy.sent(site.site.jobs[0], machine, site.site)
+        return probabilities(site)[f"default no. {machine}"]
+
+    assert after_one_more(0) == pytest.approx(0.6), "nobody is busy: rewarded"
+    assert after_one_more(1) == pytest.approx(0.8 * 0.4), "2 / 1 is below 4 / 1: penalised"
+    assert after_one_more(0) == pytest.approx(0.68 + 0.2 * 0.32), "4 / 2 is as much as 2 / 1"
+    assert after_one_more(0) == pytest.approx(0.8 * 0.744), "4 / 3 is below both: penalised"
+
+
 def test_an_evicted_run_is_a_penalty_and_a_completed_one_none() -> None:
     site = HandSite(Automata, level="computer", reward_step=0.2)
     site.machines(1, 1)
