@@ -207,6 +207,10 @@ class Journal:
         """Decisions and outcomes up to this sequence number were pruned; 0: none yet."""
         return int(self._fetch("SELECT pruned_seq FROM counter")[0][0])
 
+    def pruned_inputs_seq(self) -> int:
+        """Inputs up to this sequence number were pruned; 0: none yet."""
+        return int(self._fetch("SELECT pruned_inputs_seq FROM counter")[0][0])
+
     def cursor(self, adapter: str) -> Any:
         """The cursor from which an adapter resumes, or None if there is none."""
         rows = self._fetch("SELECT cursor FROM cursors WHERE adapter = :a", {"a": adapter})

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import struct
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -80,6 +81,14 @@ class SnapshotStore:
             not_after: the journal's last sequence number. A snapshot beyond it has seen what
                 the journal lost in a power failure, and would see it twice.
         """
+        return next(self.newest_first(not_after), None)
+
+    def newest_first(self, not_after: int | None = None) -> Iterator[Snapshot]:
+        """The valid snapshots, read one by one; `notes` lists those that were skipped.
+
+        Args:
+            not_after: as in `load_latest`.
+        """
         for path in reversed(self.paths()):
             try:
                 snapshot = read_snapshot(path)
@@ -87,12 +96,12 @@ class SnapshotStore:
                 self.notes.append(f"{error}; falling back to the snapshot before")
                 continue
             if not_after is None or snapshot.seq <= not_after:
-                return snapshot
+                yield snapshot
+                continue
             self.notes.append(
                 f"{path}: stands at {snapshot.seq}, the journal ends at {not_after}; "
                 "falling back to the snapshot before"
             )
-        return None
 
     def paths(self) -> list[Path]:
         """The snapshot files, oldest first."""

@@ -35,6 +35,7 @@ class Recording:
     Attributes:
         last_seq: of the last entry that is safe on the disk.
         fed: inputs that a restart had to feed again.
+        snapshot_used: whether there is a snapshot that no restart found to be of no use.
 
     Raises:
         LedgerError: it cannot be written, holds a newer journal, or another daemon uses it.
@@ -52,6 +53,7 @@ class Recording:
         self._saver = ThreadPoolExecutor(1, thread_name_prefix="snapshots")
         self.failures = 0
         self.fed = 0
+        self.snapshot_used = bool(self.snapshots.paths())
         self.snapshot_at: float | None = None
         self._waiting_since: float | None = None
 
@@ -62,8 +64,8 @@ class Recording:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing was ever recorded here."""
-        return self.last_seq == 0 and not self.snapshots.paths()
+        """Whether nothing was ever recorded here, or nothing that can be used."""
+        return self.last_seq == 0 and not self.snapshot_used
 
     # -- while running ------------------------------------------------------------------------
 
@@ -149,7 +151,7 @@ class Recording:
             named = "" if isinstance(error, LedgerError) else f"{type(error).__name__}: "
             log.error("skip_snapshot", reason=f"{named}{error}")
             return False
-        self.snapshot_at = time.monotonic()
+        self.snapshot_at, self.snapshot_used = time.monotonic(), True
         return True
 
     def _save(self, core: Core) -> None:

@@ -7,9 +7,9 @@ import structlog
 
 from outrider.engine.ingest.event_merger import EventIdentity
 from outrider.ledger import Journal
-from outrider.model.errors import LedgerError
 from outrider.service.core import Core
 from outrider.service.recording import Recording
+from outrider.service.start_progress import StartProgress
 
 _TRIES: Final = 3
 """Each leaves out the events after which the one before could not repair its state."""
@@ -18,7 +18,10 @@ log = structlog.get_logger()
 
 
 def bring_up(
-    make: Callable[[], Core], recording: Recording, left_out: Iterable[EventIdentity] = ()
+    make: Callable[[], Core],
+    recording: Recording,
+    left_out: Iterable[EventIdentity] = (),
+    progress: StartProgress | None = None,
 ) -> tuple[Core, dict[str, Any], list[str]]:
     """A core in the state in which the journal ends.
 
@@ -26,20 +29,20 @@ def bring_up(
         make: gives an empty core.
         recording: the state directory.
         left_out: events that are set aside without being tried.
+        progress: is told how far it has come.
 
     Returns:
         The core, the cursors by adapter (None: it never reported), and notes for the person on
-        call.
+        call. No snapshot that can be used is such a note, and no error: the journal is the truth.
 
     Raises:
-        LedgerError: the journal or the snapshot cannot be read, or does not fit the configuration.
+        LedgerError: the journal cannot be read.
+        StartStoppedError: `progress` was told to stop.
     """
+    progress = progress or StartProgress()
     skipped = set(left_out)
     for _ in range(_TRIES):
-        core = make()
-        core.merger.leave_out = skipped
-        cursors, notes = recall(core, recording)
-        core.merger.leave_out = set()
+        core, cursors, notes = _recall(make, recording, skipped, progress)
         if not core.unrepaired:
             break
         skipped |= {key for key in core.unrepaired if key is not None}
@@ -51,35 +54,73 @@ def bring_up(
     return core, cursors, notes
 
 
-def recall(core: Core, recording: Recording) -> tuple[dict[str, Any], list[str]]:
-    """Bring an empty core to where the journal ends, by the newest snapshot and what came after.
-
-    Returns, raises:
-        As `bring_up`.
-    """
-    notes: list[str] = []
-    seq = 0
-    snapshots = recording.snapshots
-    snapshot = snapshots.load_latest(not_after=recording.last_seq)
-    notes += snapshots.notes
-    if snapshot is not None:
-        seq, state = snapshot
-        try:
-            fresh = core.restore(state)
-        except ValueError as error:
-            raise LedgerError(
-                f"{snapshots.folder}: what was learned does not fit this configuration: "
-                f"{error}; right would be the settings it was learned with"
-            ) from error
-        if fresh:
-            notes.append(f"policies that start afresh: {', '.join(fresh)}")
+def _recall(
+    make: Callable[[], Core],
+    recording: Recording,
+    skipped: set[EventIdentity],
+    progress: StartProgress,
+) -> tuple[Core, dict[str, Any], list[str]]:
+    """A core where the journal ends, by the newest snapshot that fits and what came after."""
+    progress.begin("reading the last snapshot")
+    core, seq, notes = _from_snapshot(make, recording)
+    core.merger.leave_out = skipped
+    progress.begin("feeding the journal again")
     with Journal(recording.path, read_only=True) as journal:
-        recording.fed = core.refeed(journal.inputs_after(seq))
+        if recording.last_seq and not recording.snapshot_used:
+            notes += _made_anew(journal, had_snapshots=bool(notes))
+        rows = progress.watch(journal.inputs_after(seq), seq, recording.last_seq)
+        recording.fed = core.refeed(rows)
         # without a snapshot or a row, history was not read to its end: it is read again
         cursors = {} if recording.is_new else {n: journal.cursor(n) for n in core.sources}
         for label in core.sources:
             core.recall_records(label, journal.meta(f"records:{label}"))
+    core.merger.leave_out = set()
     log.info(
         "recall_state", snapshot_seq=seq, inputs_fed=recording.fed, last_seq=recording.last_seq
     )
-    return cursors, notes
+    return core, cursors, notes
+
+
+def _from_snapshot(make: Callable[[], Core], recording: Recording) -> tuple[Core, int, list[str]]:
+    """A core in the state of the newest snapshot that fits it, or an empty one.
+
+    Returns:
+        The core, the sequence number at which it stands, and notes.
+    """
+    snapshots = recording.snapshots
+    snapshots.notes.clear()
+    notes: list[str] = []
+    recording.snapshot_used = False
+    core, seq = make(), 0
+    for seq_of_it, state in snapshots.newest_first(not_after=recording.last_seq):
+        try:
+            fresh = core.restore(state)
+        except Exception as error:  # noqa: BLE001 - of another version, or a plugin's own fault
+            why = (
+                str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+            )
+            notes.append(
+                f"{snapshots.folder}: the snapshot at {seq_of_it} does not fit this Outrider and "
+                f"its configuration, and was not used: {why}"
+            )
+            core = make()  # the one before may be half in another's state
+            continue
+        recording.snapshot_used, seq = True, seq_of_it
+        if fresh:
+            notes.append(f"policies that start afresh: {', '.join(fresh)}")
+        break
+    return core, seq, [*snapshots.notes, *notes]
+
+
+def _made_anew(journal: Journal, *, had_snapshots: bool) -> list[str]:
+    """What to know of a state that is made of the journal alone.
+
+    Nothing where it is young: a daemon that is killed soon after its first start has no snapshot.
+    """
+    pruned = journal.pruned_inputs_seq()
+    if not (had_snapshots or pruned):
+        return []
+    told = "no snapshot could be used: the state was made anew of the journal"
+    if pruned:
+        told += f", whose inputs up to number {pruned} were pruned"
+    return [f"{told}; jobs that are older are known again once their source tells of them"]
