@@ -27,6 +27,7 @@ from outrider.model.events import COMPLETED, EVICTED, STARTED, SUBMITTED, TICK, 
 from outrider.model.jobs import JobSpec
 from outrider.service.config.loaded import LoadedConfig, check_config
 from outrider.service.core import Core
+from outrider.service.interpreter import share_threads
 from outrider.service.recording import JOURNAL_NAME, Recording
 from outrider.service.restart import bring_up
 from outrider.service.sources import SourceState
@@ -102,6 +103,7 @@ def measure(
     write_journal(folder, count, queued, machines)
     loaded = configuration()
     recording = Recording(folder)
+    share_threads()  # as the daemon does
     profiler = cProfile.Profile()
     try:
         began_s, cpu_s = time.perf_counter(), time.process_time()

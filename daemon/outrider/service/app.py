@@ -5,6 +5,7 @@ import math
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +21,9 @@ from outrider.service.logs import Mode, set_up_logs
 from outrider.service.loop_faults import LoopFaults
 from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
+from outrider.service.start import Start
+from outrider.service.start_progress import StartProgress, StartStoppedError
+from outrider.service.starting_view import StartingView
 from outrider.service.supervisor import Supervisor
 from outrider.service.web import make_app, read_token, serve
 
@@ -68,17 +72,30 @@ class _Daemon:
             loop.add_signal_handler(number, self._stop.set)
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
         token = None if config.token_file is None else read_token(Path(config.token_file))
-        recording = Recording(state_folder(self.loaded))
-        try:
-            supervisor = Supervisor(self.loaded, recording, self._service)
-            tune_interpreter()
-            host, port = listen_address(config)
-            app = make_app(supervisor.view, token)
-            cert, key = (None if f is None else Path(f) for f in (config.tls_cert, config.tls_key))
-            async with serve(app, host, port, cert, key) as bound:
+        progress = StartProgress()
+        starting = StartingView(progress, config.mode)
+        app = make_app(starting, token)
+        host, port = listen_address(config)
+        cert, key = (None if f is None else Path(f) for f in (config.tls_cert, config.tls_key))
+        async with serve(app, host, port, cert, key) as bound:
+            log.info("start_reading", address=f"{host}:{bound}", pid=os.getpid())
+            start = Start(progress, self._service, self._stop, within_s=_WORK_STOPS_S)
+            try:
+                recording = await start.run(lambda: Recording(state_folder(self.loaded)))
+            except StartStoppedError:
+                return 0
+            try:
+                supervisor = await start.run(
+                    lambda: Supervisor(self.loaded, recording, self._service, progress)
+                )
+                tune_interpreter()
+                supervisor.view.start_s = time.monotonic() - progress.began_at
+                starting.view = supervisor.view
                 return await self._serve(supervisor, host, bound)
-        finally:
-            await asyncio.to_thread(recording.close, max(0.5, self._stop_by - loop.time()))
+            except StartStoppedError:
+                return 0
+            finally:
+                await asyncio.to_thread(recording.close, max(0.5, self._stop_by - loop.time()))
 
     async def _serve(self, supervisor: Supervisor, host: str, port: int) -> int:
         scheme = "https" if self.loaded.config.tls_cert else "http"

@@ -15,6 +15,7 @@ from outrider.service.pseudonyms import Pseudonyms, load_key
 from outrider.service.recording import Recording
 from outrider.service.restart import bring_up
 from outrider.service.sources import SourceState, make_adapters
+from outrider.service.start_progress import StartProgress
 
 log = structlog.get_logger()
 
@@ -44,6 +45,7 @@ class DaemonState:
     Args:
         loaded: the configuration.
         recording: the state directory.
+        progress: is told how far the start has come.
 
     Attributes:
         lock: held by whoever changes the core, or replaces it.
@@ -56,10 +58,12 @@ class DaemonState:
             the ledger yet; None: there is none.
 
     Raises:
-        OutriderError: the daemon cannot start so.
+        OutriderError: the daemon cannot start so, or was told to stop meanwhile.
     """
 
-    def __init__(self, loaded: LoadedConfig, recording: Recording) -> None:
+    def __init__(
+        self, loaded: LoadedConfig, recording: Recording, progress: StartProgress | None = None
+    ) -> None:
         self.loaded = loaded
         self.recording = recording
         self.lock = asyncio.Lock()
@@ -68,7 +72,7 @@ class DaemonState:
         self.batch_in_core: str | None = None
         self.adapters = make_adapters(loaded, {})
         self.levers = make_lever_runner(loaded, self.adapters)
-        self.core, self.cursors, notes = bring_up(self.new_core, recording)
+        self.core, self.cursors, notes = bring_up(self.new_core, recording, progress=progress)
         self.publisher = Publisher(recording, lambda: self.core)
         self.publisher.follow(loaded.config)
         self.view = DaemonView(self.core, recording, self.publisher)

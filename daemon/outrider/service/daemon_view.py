@@ -29,6 +29,7 @@ class DaemonView:
         notes: what an operator should know, one sentence each.
         loop_lag_s: longest delay of the event loop since the last scrape, seconds.
         is_ready: the sources are being read.
+        start_s: how long the start took, seconds.
         own_clock: a simulated site that lives on a clock of its own.
         scraping: held by the one scrape that is being rendered.
     """
@@ -41,6 +42,7 @@ class DaemonView:
         self.scraping = asyncio.Lock()
         self.recording = recording
         self.publisher = publisher
+        self.start_s = 0.0
         self.show(core)
 
     def show(self, core: Core) -> None:
@@ -77,4 +79,5 @@ class DaemonView:
     def metrics(self) -> Snapshot:
         """The values of all metrics now. The longest delay of the loop begins again at 0."""
         lag_s, self.loop_lag_s = self.loop_lag_s, 0.0
-        return self._exporter.take(self.recording.figures(), lag_s, self.publisher.figures())
+        figures = self.recording.figures()
+        return self._exporter.take(figures, lag_s, self.publisher.figures(), self.start_s)

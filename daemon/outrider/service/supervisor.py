@@ -19,6 +19,7 @@ from outrider.service.pump import Pumps
 from outrider.service.recording import Recording
 from outrider.service.reload import reload
 from outrider.service.sdnotify import ServiceManager
+from outrider.service.start_progress import StartProgress
 
 log = structlog.get_logger()
 
@@ -30,13 +31,20 @@ class Supervisor:
         loaded: the configuration.
         recording: the state directory.
         service: the service manager that started the daemon.
+        progress: is told how far the start has come.
 
     Raises:
         OutriderError: the daemon cannot start with this configuration and state directory.
     """
 
-    def __init__(self, loaded: LoadedConfig, recording: Recording, service: ServiceManager) -> None:
-        self._state = DaemonState(loaded, recording)
+    def __init__(
+        self,
+        loaded: LoadedConfig,
+        recording: Recording,
+        service: ServiceManager,
+        progress: StartProgress | None = None,
+    ) -> None:
+        self._state = DaemonState(loaded, recording, progress)
         self._service = service
 
     @property

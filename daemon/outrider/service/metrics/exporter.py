@@ -61,6 +61,7 @@ class MetricsExporter:
         recording: Mapping[str, Any],
         loop_lag_s: float,
         publishing: Mapping[str, Any] | None = None,
+        start_s: float = 0.0,
     ) -> Snapshot:
         """The values of all metrics now. Call it on the event loop, which owns the core.
 
@@ -70,6 +71,7 @@ class MetricsExporter:
             loop_lag_s: longest delay of the event loop since the last scrape.
             publishing: ``connected``, ``published``, ``behind`` and ``lost`` of the publisher;
                 None where nothing is published.
+            start_s: how long the start took, seconds.
         """
         self._site()
         self._totals()
@@ -79,6 +81,8 @@ class MetricsExporter:
         if publishing is not None:
             self._publishing(publishing)
         self._store.set("loop_lag_seconds", loop_lag_s)
+        self._store.set("start_ratio", 1.0)
+        self._store.set("start_seconds", start_s)
         self._process()
         return self._store.snapshot()
 

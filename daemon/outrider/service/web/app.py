@@ -7,6 +7,7 @@ import structlog
 from aiohttp import web
 
 from outrider.service.daemon_view import DaemonView
+from outrider.service.starting_view import StartingView
 from outrider.service.web.auth import CHALLENGES, is_allowed
 from outrider.service.web.endpoint import (
     SERVED,
@@ -34,16 +35,21 @@ HEADERS: Final = {
 SMALLEST_COMPRESSED: Final = 1024
 """Bytes below which a packet is a packet, compressed or not."""
 
+_ASK_AGAIN_S: Final = "5"
+
 log = structlog.get_logger()
 
 
 def make_app(
-    view: DaemonView, token: str | None, endpoints: Sequence[Endpoint[Any]] = ENDPOINTS
+    view: DaemonView | StartingView,
+    token: str | None,
+    endpoints: Sequence[Endpoint[Any]] = ENDPOINTS,
 ) -> web.Application:
     """The application that shows a daemon to clients that send `token` (None: to all clients).
 
     Only GET and HEAD. Every error is JSON, ``{"error": "..."}``. A handler that raises answers
-    500, is logged, and ends nothing.
+    500, is logged, and ends nothing. While the daemon is starting, what it cannot tell yet is
+    answered with 503 and how far it is.
     """
     app = web.Application(middlewares=[_answer_errors, _guard(token, endpoints), _compress])
     app[SERVED] = tuple(endpoints)
@@ -54,15 +60,22 @@ def make_app(
     return app
 
 
-def _handler(endpoint: Endpoint[Any], view: DaemonView) -> Handler:
+def _handler(endpoint: Endpoint[Any], view: DaemonView | StartingView) -> Handler:
     """What aiohttp calls for an endpoint."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
+        seen: Any = view
+        if isinstance(view, StartingView):
+            seen = view.view or view
+            if seen is view and not endpoint.while_starting:
+                response = _error(503, view.progress.sentence)
+                response.headers["Retry-After"] = _ASK_AGAIN_S
+                return response
         if endpoint.query is NoQuery:
             query = NoQuery()
         else:
             query = read_query(endpoint.query, request.query.items())
-        answer = await endpoint.handle(Call(view, query, request))
+        answer = await endpoint.handle(Call(seen, query, request))
         return answer if isinstance(answer, web.Response) else json_response(answer)
 
     return handle

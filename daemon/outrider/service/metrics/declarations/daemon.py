@@ -77,6 +77,11 @@ DAEMON_METRICS: Final[tuple[Metric, ...]] = (
         begin=1.0,
     ),
     gauge(
+        "start_ratio",
+        "Ratio of the journal that the start has read: below 1 while the daemon is starting.",
+    ),
+    gauge("start_seconds", "Seconds that the start took, or has taken so far."),
+    gauge(
         "loop_lag_seconds", "Longest delay of the event loop since the scrape before, in seconds."
     ),
     counter(

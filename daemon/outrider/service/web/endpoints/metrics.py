@@ -28,4 +28,5 @@ ENDPOINT = Endpoint(
     handle=handle,
     query=NoQuery,
     content="text/plain",
+    while_starting=True,
 )
