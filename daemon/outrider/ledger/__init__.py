@@ -12,10 +12,11 @@ from outrider.ledger.records import (
     AlikeDecision,
     Entry,
     OutcomeRecord,
+    RunRecord,
     SetAsideRecord,
 )
 from outrider.ledger.snapshots import SnapshotStore
-from outrider.ledger.verify import Report, verify
+from outrider.ledger.verify import Report, check_end, verify
 from outrider.ledger.writer import Writer
 
 __all__ = [
@@ -27,9 +28,11 @@ __all__ = [
     "LedgerHash",
     "OutcomeRecord",
     "Report",
+    "RunRecord",
     "SetAsideRecord",
     "SnapshotStore",
     "Writer",
+    "check_end",
     "verify",
     "write_jsonl",
 ]

@@ -8,6 +8,8 @@ from typing import Any, Final, Self
 
 import msgspec
 
+from outrider.ledger.backup import refuse_same_file, sync_path, write_backup
+from outrider.ledger.checksums import row_crc, sum_up
 from outrider.ledger.connection import naming_errors, open_to_read, open_to_write
 from outrider.ledger.extras import decode_extra, decode_json, encode_json
 from outrider.ledger.job_lookup import find_jobs
@@ -15,10 +17,12 @@ from outrider.ledger.records import (
     DECISION_COLUMNS,
     INPUT_COLUMNS,
     OUTCOME_COLUMNS,
+    RUN_COLUMNS,
     SET_ASIDE_COLUMNS,
     Entry,
     OutcomeRecord,
     Row,
+    RunRecord,
     SetAsideRecord,
     decision_from,
     decision_rows,
@@ -27,7 +31,14 @@ from outrider.ledger.records import (
     outcome_rows,
     set_aside_rows,
 )
-from outrider.ledger.retention import prune_journal
+from outrider.ledger.retention import (
+    give_back_pages,
+    prune_journal,
+    prune_runs,
+    prune_to_size,
+    used_bytes,
+)
+from outrider.ledger.salvage import check_types, readable_inputs
 from outrider.model.decisions import DecisionRow
 from outrider.model.errors import LedgerError
 from outrider.model.events import KIND_NUMBERS, NamedEvent
@@ -44,6 +55,9 @@ _INSERT_OUTCOME: Final = f"INSERT INTO outcomes ({OUTCOME_COLUMNS}) VALUES ({', 
 _INSERT_SET_ASIDE: Final = (
     f"INSERT INTO set_aside ({SET_ASIDE_COLUMNS}) VALUES ({', '.join('?' * 8)})"
 )
+_PUT_CURSOR: Final = "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?, ?)"
+_INSERT_RUN: Final = f"INSERT INTO runs ({RUN_COLUMNS}, crc) VALUES ({', '.join('?' * 11)})"
+_RUNS: Final = f"SELECT id, {RUN_COLUMNS} FROM runs WHERE id > :after ORDER BY id LIMIT :limit"
 
 _OF_JOB: Final = """seq IN (
     SELECT seq FROM decisions WHERE job = :job
@@ -116,7 +130,7 @@ class Journal:
     def _write(self, entries: Iterable[Entry]) -> list[int]:
         seqs = []
         write = self._connection
-        seq = self.last_seq()
+        before = seq = self.last_seq()
         for entry in entries:
             if entry.inputs:
                 write.executemany(_INSERT_INPUT, input_rows(entry, seq))
@@ -132,30 +146,51 @@ class Journal:
                 seq += len(entry.set_aside)
             for adapter, cursor in entry.cursors.items():
                 position = (adapter, encode_json(cursor), seq)
-                write.execute("INSERT OR REPLACE INTO cursors VALUES (?, ?, ?)", position)
+                write.execute(_PUT_CURSOR, (*position, row_crc(position)))
             for key, value in entry.meta.items():
                 fact = (key, encode_json(value))
-                write.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", fact)
+                write.execute(
+                    "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (*fact, row_crc(fact))
+                )
+            if entry.runs:
+                write.executemany(_INSERT_RUN, map(_run_row, entry.runs))
             seqs.append(seq)
+        sum_up(write, before, seq)
         write.execute("UPDATE counter SET last_seq = ?", (seq,))
         return seqs
 
-    def inputs_after(self, seq: int) -> Iterator[tuple[int, str, NamedEvent]]:
+    def inputs_after(
+        self, seq: int, left_out: list[str] | None = None
+    ) -> Iterator[tuple[int, str, NamedEvent]]:
         """Every input after a sequence number, as (its number, adapter, event), in order.
 
+        Args:
+            seq: only later ones.
+            left_out: gets a sentence for each row that cannot be read, and the others follow.
+
         Raises:
-            LedgerError: a row cannot be read; the message names its sequence number.
+            LedgerError: a row cannot be read, and `left_out` is None; or too many cannot.
         """
-        for row in self._pages("inputs", INPUT_COLUMNS, after=seq):
+        if left_out is None:
+            rows = self._pages("inputs", INPUT_COLUMNS, after=seq)
+        else:
+            rows = readable_inputs(self._fetch, seq, self.last_seq(), left_out)
+        for row in rows:
             number, adapter, time_s, kind_name, subject, text = row
             try:
                 kind = KIND_NUMBERS[kind_name]
                 extra = None if text is None else decode_extra(kind, text)
-            except (KeyError, ValueError, msgspec.MsgspecError) as error:
-                raise LedgerError(
+                if left_out is not None:
+                    check_types(adapter, time_s, kind, subject)
+            except (KeyError, TypeError, ValueError, msgspec.MsgspecError) as error:
+                why = (
                     f"{self.path}: input {number}: cannot read kind {kind_name!r} with extra "
                     f"{text!r}: {error}"
-                ) from error
+                )
+                if left_out is None:
+                    raise LedgerError(why) from error
+                left_out.append(why)
+                continue
             yield number, adapter, (time_s, kind, subject, extra)
 
     def decisions(
@@ -195,6 +230,13 @@ class Journal:
         rows = self._fetch(query, {"limit": limit})
         return [(row[0], SetAsideRecord(*row[1:])) for row in rows]
 
+    def runs(self, after: int = 0) -> Iterator[tuple[int, RunRecord]]:
+        """Runs after one of these numbers, with their numbers, in the order in which they ended."""
+        while rows := self._fetch(_RUNS, {"after": after, "limit": PAGE_ROWS}):
+            for row in rows:
+                yield row[0], RunRecord(*row[1:])
+            after = rows[-1][0]
+
     def last_seq(self) -> int:
         """The last sequence number given out; 0 in a new journal. Outlives pruning."""
         return int(self._fetch("SELECT last_seq FROM counter")[0][0])
@@ -212,16 +254,32 @@ class Journal:
         return int(self._fetch("SELECT pruned_inputs_seq FROM counter")[0][0])
 
     def cursor(self, adapter: str) -> Any:
-        """The cursor from which an adapter resumes, or None if there is none."""
-        rows = self._fetch("SELECT cursor FROM cursors WHERE adapter = :a", {"a": adapter})
-        return decode_json(rows[0][0]) if rows else None
+        """The cursor from which an adapter resumes, or None if there is none.
+
+        Raises:
+            LedgerError: it cannot be read, or is not what was written.
+        """
+        rows = self._fetch("SELECT * FROM cursors WHERE adapter = :a", {"a": adapter})
+        if not rows:
+            return None
+        name, cursor, seq, *crc = rows[0]
+        if crc not in ([], [None], [row_crc((name, cursor, seq))]):
+            raise LedgerError(f"{self.path}: the cursor of {adapter} is not what was written")
+        try:
+            return decode_json(cursor)
+        except (TypeError, ValueError) as error:
+            raise LedgerError(
+                f"{self.path}: the cursor of {adapter} is no JSON: {error}"
+            ) from error
 
     def meta(self, key: str, default: Any = None) -> Any:
         """The value that an entry recorded under this name, or the default."""
         rows = self._fetch("SELECT value FROM meta WHERE key = :key", {"key": key})
         return decode_json(rows[0][0]) if rows else default
 
-    def prune(self, before_time_s: float, *, oldest_snapshot_seq: int) -> int:
+    def prune(
+        self, before_time_s: float, *, oldest_snapshot_seq: int, runs_before_s: float | None = None
+    ) -> int:
         """Delete rows older than a time; return how many.
 
         What goes is always a front piece of the sequence: the first row that is not older ends
@@ -231,16 +289,58 @@ class Journal:
             before_time_s: event time in seconds.
             oldest_snapshot_seq: `SnapshotStore.oldest_seq`; inputs after it are kept whatever
                 their age, since a restart may have to feed them again. 0 keeps every input.
+            runs_before_s: runs that ended before this time go, too; None: all are kept.
 
         Raises:
             LedgerError: as `append`; pieces done before the failure stay done.
         """
         with naming_errors(self.path, "prune"):
-            return prune_journal(self._connection, before_time_s, oldest_snapshot_seq)
+            gone = prune_journal(self._connection, before_time_s, oldest_snapshot_seq)
+            if runs_before_s is not None:
+                gone += prune_runs(self._connection, runs_before_s)
+            give_back_pages(self._connection)
+            return gone
+
+    def keep_within(self, budget_bytes: int, *, oldest_snapshot_seq: int) -> int:
+        """Delete the oldest rows while the journal takes more than its budget; return how many.
+
+        Events go before runs. Inputs after the oldest snapshot stay, whatever they take.
+
+        Args:
+            budget_bytes: what the file may take, without its log.
+            oldest_snapshot_seq: as for `prune`.
+
+        Raises:
+            LedgerError: as `append`; pieces done before the failure stay done.
+        """
+        with naming_errors(self.path, "prune"):
+            return prune_to_size(self._connection, budget_bytes, oldest_snapshot_seq)
+
+    def used_bytes(self) -> int:
+        """Bytes of the file that hold something; without its log."""
+        with naming_errors(self.path, "measure the journal"):
+            return used_bytes(self._connection)
+
+    def back_up(self, target: Path) -> None:
+        """Copy the journal as it is at one moment, while it may be written.
+
+        Raises:
+            LedgerError: it could not be written; there is no such file from this.
+        """
+        refuse_same_file(self.path, target)
+        with naming_errors(target, "write the backup"):
+            write_backup(self._connection, target)
 
     def sync(self) -> None:
-        """Flush the file to disk, so that all recorded rows survive a power failure."""
+        """Flush the file to disk, so that all recorded rows survive a power failure.
+
+        The log is flushed by itself first: a checkpoint does not do it where a long reader (a
+        backup) keeps it from taking the newest rows.
+        """
         with naming_errors(self.path, "flush to disk"):
+            log = self.path.with_name(f"{self.path.name}-wal")
+            if log.exists():
+                sync_path(log)
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def size_bytes(self) -> int:
@@ -289,6 +389,16 @@ class Journal:
     def _fetch(self, query: str, values: dict[str, Any] | None = None) -> list[Row]:
         with naming_errors(self.path, "read the journal"):
             return self._connection.execute(query, values or {}).fetchall()
+
+
+def _run_row(run: RunRecord) -> Row:
+    # as the columns give them back: an integer in a column of real numbers would be another value
+    values = (
+        run.job, run.vo, run.job_class, run.machine, run.cpus,
+        None if run.submit_s is None else float(run.submit_s),
+        float(run.start_s), float(run.end_s), float(run.run_s), run.reason,
+    )  # fmt: skip
+    return (*values, row_crc(values))
 
 
 def _about(job: str | None) -> tuple[str, dict[str, Any]]:

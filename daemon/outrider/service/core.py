@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from outrider.api.adapter import Batch
 from outrider.engine import Engine, EventMerger
-from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.distribution import DECISION_BOUNDS_S, Distribution
 from outrider.engine.ingest.event_merger import EventIdentity
 from outrider.engine.ingest.set_aside import FAULT, FIRST_S, LAST_S
@@ -30,6 +29,7 @@ from outrider.service.guards import GuardedEstimator, GuardedUtility, guarded_ut
 from outrider.service.malformed import is_well_formed
 from outrider.service.policies import make_runners, policies_without_runner
 from outrider.service.pseudonyms import Pseudonyms
+from outrider.service.run_log import JournalledAccounting
 from outrider.service.sources import SourceState
 
 MALFORMED = "malformed"
@@ -74,10 +74,12 @@ class Core:
         self._guarded = [u for u in utilities.values() if isinstance(u, GuardedUtility)]
         self._estimator = None if estimator is None else GuardedEstimator(estimator)
         self.site = Site(clock, list(declared.values()), loaded.reboot_day_s(), utilities)
-        self.accounting = Accounting(clock, config.shares, exact=False, utilities=utilities)
         self.runners = make_runners(loaded)
         self.policies_without_runner = policies_without_runner(loaded)
         self.merger = EventMerger(self.sources, loaded.describe_machine, loaded.complete_machine)
+        self.accounting = JournalledAccounting(
+            self.merger, self._keeps_runs, clock, config.shares, exact=False, utilities=utilities
+        )
         self.pass_times = Distribution(exact=False, bounds=DECISION_BOUNDS_S)
         self._pass_began_s = 0.0
         inferred = any(source.inferred for source in self.sources.values())
@@ -121,6 +123,10 @@ class Core:
                 "`outrider ledger set-aside`, and please report it"
             )
         return notes
+
+    def _keeps_runs(self) -> bool:
+        """Whether runs that end now are news: neither history nor in the journal already."""
+        return not (self.decision_log.replaying or self.engine.silent)
 
     def _time_pass(self, begins: bool) -> None:
         if begins:
@@ -194,6 +200,7 @@ class Core:
             decisions=decisions,
             outcomes=outcomes,
             set_aside=aside,
+            runs=self.accounting.take_runs(),
             cursors={label: batch.cursor},
             meta={f"records:{label}": counts, TIMEZONE_KEY: self.config.timezone},
         )

@@ -19,7 +19,7 @@ _FIRST_SNAPSHOT_S: Final = 10.0
 
 async def keep_ledger(state: DaemonState) -> None:
     """Write snapshots and remove what is older than the retention, for ever."""
-    pruned = time.monotonic()
+    pruned_at = -math.inf  # a daemon that is often started again must prune, too
     # should the daemon be killed soon, as many inputs need not be fed again
     pause_s = 0.0 if state.recording.fed > _MANY_FED else _FIRST_SNAPSHOT_S
     while True:
@@ -27,10 +27,14 @@ async def keep_ledger(state: DaemonState) -> None:
         async with state.lock:
             went_well = await state.snapshot()
         pause_s = math.inf if went_well else _FIRST_SNAPSHOT_S
-        if time.monotonic() - pruned > _PRUNE_EVERY_S:
-            pruned = time.monotonic()
-            before_s = state.core.site.now - state.loaded.config.retention_days * _DAY_S
-            await state.recording.prune(before_s)
+        config, now_s = state.loaded.config, state.core.site.now
+        if time.monotonic() - pruned_at > _PRUNE_EVERY_S:
+            pruned_at = time.monotonic()
+            await state.recording.prune(
+                now_s - config.retention_days * _DAY_S,
+                now_s - config.runs_retention_days * _DAY_S,
+            )
+        await state.recording.keep_within(config.journal_max_bytes)
 
 
 async def watch_loop(view: DaemonView) -> None:

@@ -18,6 +18,7 @@ from outrider.service.core import Core
 JOURNAL_NAME = "journal.sqlite"
 SNAPSHOTS_NAME = "snapshots"
 ROWS_KEY = "rows"
+DROPPED_KEY = "dropped"
 _NO_ROWS = {"inputs": 0, "decisions": 0, "outcomes": 0, "set_aside": 0}
 _RETRY_S = 2.0
 _STOP_S = 3.0
@@ -47,7 +48,10 @@ class Recording:
         self.path = folder / JOURNAL_NAME
         journal = Journal(self.path)
         self.last_seq = journal.last_seq()
-        self.rows: Counter[str] = Counter(journal.meta(ROWS_KEY, _NO_ROWS))
+        self.rows: Counter[str] = Counter(_counts(journal, ROWS_KEY, _NO_ROWS))
+        self.dropped: Counter[str] = Counter(_counts(journal, DROPPED_KEY, {"rows": 0}))
+        self.budget_bytes: int | None = None
+        self.over_budget: str | None = None
         self._writer = Writer(journal)
         self.snapshots = SnapshotStore(folder / SNAPSHOTS_NAME)
         self._saver = ThreadPoolExecutor(1, thread_name_prefix="snapshots")
@@ -164,17 +168,48 @@ class Recording:
             if collects:
                 gc.enable()
 
-    async def prune(self, before_s: float) -> None:
-        """Forget what is older than the retention allows."""
+    async def prune(self, before_s: float, runs_before_s: float | None = None) -> None:
+        """Forget what is older than the retention allows: events and decisions, and runs."""
         oldest = self.snapshots.oldest_seq()
         try:
             n = await asyncio.wrap_future(
-                self._writer.run(lambda j: j.prune(before_s, oldest_snapshot_seq=oldest))
+                self._writer.run(
+                    lambda j: j.prune(
+                        before_s, oldest_snapshot_seq=oldest, runs_before_s=runs_before_s
+                    )
+                )
             )
         except LedgerError as error:
             log.error("skip_pruning", reason=str(error))
         else:
             log.info("prune_journal", rows=n)
+
+    async def keep_within(self, budget_bytes: int) -> None:
+        """Drop the oldest rows while the journal takes more than its budget, and say so."""
+        self.budget_bytes = budget_bytes
+        oldest = self.snapshots.oldest_seq()
+        try:
+            gone, used, first = await asyncio.wrap_future(
+                self._writer.run(lambda j: _keep_within(j, budget_bytes, oldest))
+            )
+        except LedgerError as error:
+            log.error("skip_pruning", reason=str(error))
+            return
+        if used > budget_bytes:
+            self.over_budget = (
+                f"the journal takes {used:,} bytes, more than its budget of {budget_bytes:,}; what "
+                "is left is newer than the oldest snapshot, and a restart needs it"
+            )
+            log.error("exceed_budget", used_bytes=used, budget_bytes=budget_bytes)
+        elif gone:
+            self.over_budget = (
+                f"the journal reached its budget of {budget_bytes:,} bytes (journal_max_bytes): "
+                f"its oldest rows were dropped before their time, up to number {first}"
+            )
+            log.warning("drop_rows", rows=gone, up_to_seq=first, budget_bytes=budget_bytes)
+        if gone:
+            self.dropped["rows"] += gone
+            await self.submit(Entry(meta={DROPPED_KEY: dict(self.dropped)}))
 
     def figures(self) -> dict[str, Any]:
         """For status and metrics."""
@@ -187,6 +222,8 @@ class Recording:
             "lag_s": 0.0 if self._waiting_since is None else time.monotonic() - self._waiting_since,
             "size_bytes": size,
             "last_seq": self.last_seq,
+            "budget_bytes": self.budget_bytes,
+            "dropped_rows": self.dropped["rows"],
             "snapshot_age_s": None
             if self.snapshot_at is None
             else time.monotonic() - self.snapshot_at,
@@ -201,6 +238,21 @@ class Recording:
         finally:
             self._saver.shutdown(cancel_futures=True)
             self._lock.close()
+
+
+def _keep_within(journal: Journal, budget_bytes: int, oldest: int) -> tuple[int, int, int]:
+    """Rows dropped, bytes used then, and up to which number rows were dropped."""
+    gone = journal.keep_within(budget_bytes, oldest_snapshot_seq=oldest)
+    return gone, journal.used_bytes(), journal.pruned_seq()
+
+
+def _counts(journal: Journal, key: str, none: dict[str, int]) -> dict[str, int]:
+    """Counts that an entry recorded; what cannot be read begins again."""
+    try:
+        return none | {name: int(n) for name, n in journal.meta(key, none).items()}
+    except (AttributeError, LedgerError, TypeError, ValueError) as error:
+        log.error("lose_counts", key=key, reason=str(error))
+        return dict(none)
 
 
 def _seal(journal: Journal) -> int:

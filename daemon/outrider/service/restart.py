@@ -6,7 +6,8 @@ from typing import Any, Final
 import structlog
 
 from outrider.engine.ingest.event_merger import EventIdentity
-from outrider.ledger import Journal
+from outrider.ledger import Journal, check_end
+from outrider.model.errors import LedgerError
 from outrider.service.core import Core
 from outrider.service.recording import Recording
 from outrider.service.start_progress import StartProgress
@@ -64,16 +65,28 @@ def _recall(
     progress.begin("reading the last snapshot")
     core, seq, notes = _from_snapshot(make, recording)
     core.merger.leave_out = skipped
+    progress.begin("checking the end of the journal")
+    notes += check_end(recording.path)
     progress.begin("feeding the journal again")
+    left_out: list[str] = []
     with Journal(recording.path, read_only=True) as journal:
         if recording.last_seq and not recording.snapshot_used:
-            notes += _made_anew(journal, had_snapshots=bool(notes))
-        rows = progress.watch(journal.inputs_after(seq), seq, recording.last_seq)
+            notes += _made_anew(journal, had_snapshots=bool(recording.snapshots.paths()))
+        rows = progress.watch(journal.inputs_after(seq, left_out), seq, recording.last_seq)
         recording.fed = core.refeed(rows)
         # without a snapshot or a row, history was not read to its end: it is read again
-        cursors = {} if recording.is_new else {n: journal.cursor(n) for n in core.sources}
+        cursors: dict[str, Any] = {}
         for label in core.sources:
-            core.recall_records(label, journal.meta(f"records:{label}"))
+            try:
+                if not recording.is_new:
+                    cursors[label] = journal.cursor(label)
+                core.recall_records(label, journal.meta(f"records:{label}"))
+            except (LedgerError, AttributeError, LookupError, TypeError, ValueError) as error:
+                notes.append(f"{label}: read as on a first start: {error}")
+    if left_out:
+        notes.append(
+            f"{len(left_out)} inputs of the journal cannot be read and were left out: {left_out[0]}"
+        )
     core.merger.leave_out = set()
     log.info(
         "recall_state", snapshot_seq=seq, inputs_fed=recording.fed, last_seq=recording.last_seq

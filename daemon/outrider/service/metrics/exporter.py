@@ -190,6 +190,8 @@ class MetricsExporter:
         put("ledger_failures_total", figures["failures"])
         put("ledger_lag_seconds", figures["lag_s"])
         put("ledger_size_bytes", figures["size_bytes"])
+        put("ledger_budget_bytes", figures.get("budget_bytes"))
+        put("ledger_dropped_rows_total", figures.get("dropped_rows", 0))
         put("ledger_last_seq", figures["last_seq"])
         put("ledger_snapshot_age_seconds", figures["snapshot_age_s"])
 

@@ -48,6 +48,10 @@ DAEMON_METRICS: Final[tuple[Metric, ...]] = (
     counter("ledger_failures_total", "Writes to the journal or a snapshot that failed."),
     gauge("ledger_lag_seconds", "Seconds that the oldest unwritten entry has waited."),
     gauge("ledger_size_bytes", "Bytes of the journal on disk."),
+    gauge(
+        "ledger_budget_bytes", "Most bytes that the journal may take; NaN before the first check."
+    ),
+    counter("ledger_dropped_rows_total", "Rows dropped before their time, to keep the budget."),
     gauge("ledger_last_seq", "Last sequence number in the journal."),
     gauge("ledger_snapshot_age_seconds", "Seconds since the last good snapshot."),
     # -- publishing ------------------------------------------------------------------------------
