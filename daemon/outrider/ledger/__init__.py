@@ -4,6 +4,7 @@ The journal is the truth: inputs, decisions, outcomes and cursors under one sequ
 Snapshots only save the time it takes to feed a long journal again.
 """
 
+from outrider.ledger.damaged import open_or_begin_anew
 from outrider.ledger.export import LedgerHash, write_jsonl
 from outrider.ledger.journal import Journal
 from outrider.ledger.ledger_file import LedgerFile
@@ -33,6 +34,7 @@ __all__ = [
     "SnapshotStore",
     "Writer",
     "check_end",
+    "open_or_begin_anew",
     "verify",
     "write_jsonl",
 ]

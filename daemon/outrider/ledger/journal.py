@@ -59,6 +59,36 @@ _PUT_CURSOR: Final = "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?, ?)"
 _INSERT_RUN: Final = f"INSERT INTO runs ({RUN_COLUMNS}, crc) VALUES ({', '.join('?' * 11)})"
 _RUNS: Final = f"SELECT id, {RUN_COLUMNS} FROM runs WHERE id > :after ORDER BY id LIMIT :limit"
 
+_NUMBERED: Final = ("inputs", "decisions", "outcomes", "set_aside")
+_COLUMNS: Final = {
+    "inputs": INPUT_COLUMNS,
+    "decisions": DECISION_COLUMNS,
+    "outcomes": OUTCOME_COLUMNS,
+    "set_aside": SET_ASIDE_COLUMNS,
+    "runs": f"id, {RUN_COLUMNS}, crc",
+    "cursors": "adapter, cursor, seq, crc",
+    "meta": "key, value, crc",
+    "checksums": "last_seq, first_seq, crc",
+    "counter": "only, last_seq, pruned_inputs_seq, pruned_seq, open_first_seq, open_crc",
+}
+
+_AN_EMPTY_DECISION: Final = (
+    "SELECT last_seq + 1, 0, '', '[]', '', NULL, 0, '', '', '', NULL, NULL, '', NULL, NULL "
+    "FROM counter"
+)
+_PROBES: Final = (
+    "INSERT INTO inputs SELECT last_seq + 1, '', 0, '', '', NULL FROM counter",
+    f"INSERT INTO decisions ({DECISION_COLUMNS}) {_AN_EMPTY_DECISION}",
+    "INSERT INTO outcomes SELECT last_seq + 1, 0, '', NULL, '', '', 0, '', NULL, 0 FROM counter",
+    "INSERT INTO set_aside SELECT last_seq + 1, '', 0, '', '', NULL, '', '' FROM counter",
+    "INSERT INTO checksums SELECT last_seq + 1, 0, 0 FROM counter",
+    "INSERT INTO runs VALUES (NULL, '', '', '', '', 0, NULL, 0, 0, 0, '', 0)",
+    "UPDATE cursors SET seq = seq + 1",
+    "UPDATE meta SET crc = 0",
+    "UPDATE counter SET last_seq = last_seq + 1",
+)
+"""None of these stays."""
+
 _OF_JOB: Final = """seq IN (
     SELECT seq FROM decisions WHERE job = :job
     UNION SELECT seq FROM decisions WHERE jobs IS NOT NULL AND instr(jobs, :quoted)
@@ -236,6 +266,46 @@ class Journal:
             for row in rows:
                 yield row[0], RunRecord(*row[1:])
             after = rows[-1][0]
+
+    def probe(self) -> None:
+        """Ask for every column, and for what each write needs, but for no rows.
+
+        Raises:
+            LedgerError: a table is not as the schema has it.
+        """
+        for table, columns in _COLUMNS.items():
+            self._fetch(f"SELECT {columns} FROM {table} WHERE 0")
+        self._fetch("SELECT last_seq + pruned_seq + pruned_inputs_seq + open_crc FROM counter")[0]
+        self.last_decision_seq()
+
+    def mend_counter(self) -> bool:
+        """Let the counter go on after the last row, should it be behind it; whether it was.
+
+        Raises:
+            LedgerError: it cannot be read or written.
+        """
+        newest = " UNION ALL ".join(f"SELECT max(seq) AS seq FROM {table}" for table in _NUMBERED)
+        last = self._fetch(f"SELECT coalesce(max(seq), 0) FROM ({newest})")[0][0]
+        if last <= self.last_seq():
+            return False
+        with naming_errors(self.path, "record"):
+            self._connection.execute("UPDATE counter SET last_seq = ?", (last,))
+        return True
+
+    def probe_writing(self) -> None:
+        """Write a row into every table, as the next entry would, and take it back.
+
+        Raises:
+            LedgerError: it cannot be written.
+        """
+        with naming_errors(self.path, "record"):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                for statement in _PROBES:
+                    self._connection.execute(statement)
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
 
     def last_seq(self) -> int:
         """The last sequence number given out; 0 in a new journal. Outlives pruning."""

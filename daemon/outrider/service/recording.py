@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import structlog
 
-from outrider.ledger import Entry, Journal, SnapshotStore, Writer
+from outrider.ledger import Entry, Journal, SnapshotStore, Writer, open_or_begin_anew
 from outrider.model.errors import LedgerError
 from outrider.service.core import Core
 
@@ -36,6 +36,7 @@ class Recording:
     Attributes:
         last_seq: of the last entry that is safe on the disk.
         fed: inputs that a restart had to feed again.
+        notes: what an operator should know of the journal that was found.
         snapshot_used: whether there is a snapshot that no restart found to be of no use.
 
     Raises:
@@ -46,7 +47,12 @@ class Recording:
         self.folder = folder
         self._lock = _lock(folder)
         self.path = folder / JOURNAL_NAME
-        journal = Journal(self.path)
+        try:
+            journal, damage = open_or_begin_anew(self.path)
+        except BaseException:
+            self._lock.close()
+            raise
+        self.notes = [] if damage is None else [damage]
         self.last_seq = journal.last_seq()
         self.rows: Counter[str] = Counter(_counts(journal, ROWS_KEY, _NO_ROWS))
         self.dropped: Counter[str] = Counter(_counts(journal, DROPPED_KEY, {"rows": 0}))

@@ -122,7 +122,7 @@ def _from_snapshot(make: Callable[[], Core], recording: Recording) -> tuple[Core
         if fresh:
             notes.append(f"policies that start afresh: {', '.join(fresh)}")
         break
-    return core, seq, [*snapshots.notes, *notes]
+    return core, seq, [*recording.notes, *snapshots.notes, *notes]
 
 
 def _made_anew(journal: Journal, *, had_snapshots: bool) -> list[str]:
