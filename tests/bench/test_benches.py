@@ -37,6 +37,7 @@ FIELDS: dict[str, set[str]] = {
     "mqtt": {"live_per_s", "backlog_per_s", "calibration_s"},
     "records": {"readers", "missed", "target_lines_per_s", "calibration_s"},
     "replay": {"runs", "machines", "jobs", "owner_sessions", "calibration_s"},
+    "restart": {"wall_s", "cpu_s", "inputs_per_cpu_s", "passes", "budget_s", "calibration_s"},
     "round": {"sizes", "p99_within_budget", "p50_of_50000_over_10000", "calibration_s"},
     "sarsa": {"decision, ms", "one seed of one row, CPU s", "within budget", "calibration_s"},
     "scrape": {"scrapes", "budget_ms", "within_budget", "calibration_s"},

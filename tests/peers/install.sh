@@ -118,6 +118,7 @@ bootstrapped_htcondor() {
 
 installed systemd systemd-analyze systemd
 installed Chromium chromium chromium
+installed strace strace strace
 fetched Prometheus prometheus
 fetched Alertmanager prometheus-alertmanager
 fetched Mosquitto mosquitto && installed "its clients" mosquitto_pub mosquitto-clients

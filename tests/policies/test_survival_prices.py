@@ -35,9 +35,7 @@ def prices(
     one = group(np.array([0]), np.array([0]), np.array([frailty]))
     levels = np.full((1, 168), hazard)
     regime = np.ones(1)
-    return Prices(
-        one, np.array([WATTS]), lengths, levels, regime, 5.5, reboot_s / HOUR_S, DELAY_WH
-    )
+    return Prices(one, np.array([WATTS]), lengths, levels, regime, 5.5, reboot_s / HOUR_S, DELAY_WH)
 
 
 def test_the_bins_are_those_of_the_examples() -> None:

@@ -4,6 +4,7 @@ The journal is the truth: inputs, decisions, outcomes and cursors under one sequ
 Snapshots only save the time it takes to feed a long journal again.
 """
 
+from outrider.ledger.damaged import open_or_begin_anew
 from outrider.ledger.export import LedgerHash, write_jsonl
 from outrider.ledger.journal import Journal
 from outrider.ledger.ledger_file import LedgerFile
@@ -12,10 +13,11 @@ from outrider.ledger.records import (
     AlikeDecision,
     Entry,
     OutcomeRecord,
+    RunRecord,
     SetAsideRecord,
 )
 from outrider.ledger.snapshots import SnapshotStore
-from outrider.ledger.verify import Report, verify
+from outrider.ledger.verify import Report, check_end, verify
 from outrider.ledger.writer import Writer
 
 __all__ = [
@@ -27,9 +29,12 @@ __all__ = [
     "LedgerHash",
     "OutcomeRecord",
     "Report",
+    "RunRecord",
     "SetAsideRecord",
     "SnapshotStore",
     "Writer",
+    "check_end",
+    "open_or_begin_anew",
     "verify",
     "write_jsonl",
 ]

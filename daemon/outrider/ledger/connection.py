@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from outrider.ledger.schema import VERSION, migrate, version_of
+from outrider.ledger import schema
+from outrider.ledger.backup import back_up_before_migration
+from outrider.ledger.schema import migrate, version_of
 from outrider.model.errors import LedgerError
 
 BUSY_S: Final = 5.0
@@ -53,10 +55,14 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         with naming_errors(path, "open the journal for writing"):
             # Pruned rows held people's names: overwrite them, not only unlink them.
             connection.execute("PRAGMA secure_delete = ON")
-            version_of(connection, path)
+            version = version_of(connection, path)
+            if version == 0:  # so that pruning can make the file smaller
+                connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT_BYTES}")
+            if 0 < version < schema.VERSION:
+                back_up_before_migration(connection, path, version)
             migrate(connection, path)
     except LedgerError:
         connection.close()
@@ -92,9 +98,9 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     try:
         with naming_errors(path, "read the journal"):
             version = version_of(connection, path)
-        if version < VERSION:
+        if version < min(schema.READABLE_FROM, schema.VERSION):
             raise LedgerError(
-                f"{path}: schema version {version}, this Outrider reads version {VERSION}; "
+                f"{path}: schema version {version}, this Outrider reads version {schema.VERSION}; "
                 "open it once for writing to bring it up to date"
                 if version
                 else f"{path}: the file holds no journal yet"

@@ -9,6 +9,8 @@ from typing import Any, Final, Self
 import msgspec
 
 from outrider.engine.ingest.set_aside import LAST_S
+from outrider.ledger.backup import refuse_same_file, sync_path, write_backup
+from outrider.ledger.checksums import row_crc, sum_up
 from outrider.ledger.connection import naming_errors, open_to_read, open_to_write
 from outrider.ledger.extras import decode_extra, decode_json, encode_json
 from outrider.ledger.job_lookup import find_jobs
@@ -16,10 +18,12 @@ from outrider.ledger.records import (
     DECISION_COLUMNS,
     INPUT_COLUMNS,
     OUTCOME_COLUMNS,
+    RUN_COLUMNS,
     SET_ASIDE_COLUMNS,
     Entry,
     OutcomeRecord,
     Row,
+    RunRecord,
     SetAsideRecord,
     decision_from,
     decision_rows,
@@ -28,7 +32,14 @@ from outrider.ledger.records import (
     outcome_rows,
     set_aside_rows,
 )
-from outrider.ledger.retention import prune_journal
+from outrider.ledger.retention import (
+    give_back_pages,
+    prune_journal,
+    prune_runs,
+    prune_to_size,
+    used_bytes,
+)
+from outrider.ledger.salvage import check_types, readable_inputs
 from outrider.model.decisions import DecisionRow
 from outrider.model.errors import LedgerError
 from outrider.model.events import KIND_NUMBERS, NamedEvent
@@ -45,6 +56,39 @@ _INSERT_OUTCOME: Final = f"INSERT INTO outcomes ({OUTCOME_COLUMNS}) VALUES ({', 
 _INSERT_SET_ASIDE: Final = (
     f"INSERT INTO set_aside ({SET_ASIDE_COLUMNS}) VALUES ({', '.join('?' * 8)})"
 )
+_PUT_CURSOR: Final = "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?, ?)"
+_INSERT_RUN: Final = f"INSERT INTO runs ({RUN_COLUMNS}, crc) VALUES ({', '.join('?' * 11)})"
+_RUNS: Final = f"SELECT id, {RUN_COLUMNS} FROM runs WHERE id > :after ORDER BY id LIMIT :limit"
+
+_NUMBERED: Final = ("inputs", "decisions", "outcomes", "set_aside")
+_COLUMNS: Final = {
+    "inputs": INPUT_COLUMNS,
+    "decisions": DECISION_COLUMNS,
+    "outcomes": OUTCOME_COLUMNS,
+    "set_aside": SET_ASIDE_COLUMNS,
+    "runs": f"id, {RUN_COLUMNS}, crc",
+    "cursors": "adapter, cursor, seq, crc",
+    "meta": "key, value, crc",
+    "checksums": "last_seq, first_seq, crc",
+    "counter": "only, last_seq, pruned_inputs_seq, pruned_seq, open_first_seq, open_crc",
+}
+
+_AN_EMPTY_DECISION: Final = (
+    "SELECT last_seq + 1, 0, '', '[]', '', NULL, 0, '', '', '', NULL, NULL, '', NULL, NULL "
+    "FROM counter"
+)
+_PROBES: Final = (
+    "INSERT INTO inputs SELECT last_seq + 1, '', 0, '', '', NULL FROM counter",
+    f"INSERT INTO decisions ({DECISION_COLUMNS}) {_AN_EMPTY_DECISION}",
+    "INSERT INTO outcomes SELECT last_seq + 1, 0, '', NULL, '', '', 0, '', NULL, 0 FROM counter",
+    "INSERT INTO set_aside SELECT last_seq + 1, '', 0, '', '', NULL, '', '' FROM counter",
+    "INSERT INTO checksums SELECT last_seq + 1, 0, 0 FROM counter",
+    "INSERT INTO runs VALUES (NULL, '', '', '', '', 0, NULL, 0, 0, 0, '', 0)",
+    "UPDATE cursors SET seq = seq + 1",
+    "UPDATE meta SET crc = 0",
+    "UPDATE counter SET last_seq = last_seq + 1",
+)
+"""None of these stays."""
 
 _OF_JOB: Final = """seq IN (
     SELECT seq FROM decisions WHERE job = :job
@@ -117,7 +161,7 @@ class Journal:
     def _write(self, entries: Iterable[Entry]) -> list[int]:
         seqs = []
         write = self._connection
-        seq = self.last_seq()
+        before = seq = self.last_seq()
         for entry in entries:
             if entry.inputs:
                 write.executemany(_INSERT_INPUT, input_rows(entry, seq))
@@ -133,30 +177,51 @@ class Journal:
                 seq += len(entry.set_aside)
             for adapter, cursor in entry.cursors.items():
                 position = (adapter, encode_json(cursor), seq)
-                write.execute("INSERT OR REPLACE INTO cursors VALUES (?, ?, ?)", position)
+                write.execute(_PUT_CURSOR, (*position, row_crc(position)))
             for key, value in entry.meta.items():
                 fact = (key, encode_json(value))
-                write.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", fact)
+                write.execute(
+                    "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (*fact, row_crc(fact))
+                )
+            if entry.runs:
+                write.executemany(_INSERT_RUN, map(_run_row, entry.runs))
             seqs.append(seq)
+        sum_up(write, before, seq)
         write.execute("UPDATE counter SET last_seq = ?", (seq,))
         return seqs
 
-    def inputs_after(self, seq: int) -> Iterator[tuple[int, str, NamedEvent]]:
+    def inputs_after(
+        self, seq: int, left_out: list[str] | None = None
+    ) -> Iterator[tuple[int, str, NamedEvent]]:
         """Every input after a sequence number, as (its number, adapter, event), in order.
 
+        Args:
+            seq: only later ones.
+            left_out: gets a sentence for each row that cannot be read, and the others follow.
+
         Raises:
-            LedgerError: a row cannot be read; the message names its sequence number.
+            LedgerError: a row cannot be read, and `left_out` is None; or too many cannot.
         """
-        for row in self._pages("inputs", INPUT_COLUMNS, after=seq):
+        if left_out is None:
+            rows = self._pages("inputs", INPUT_COLUMNS, after=seq)
+        else:
+            rows = readable_inputs(self._fetch, seq, self.last_seq(), left_out)
+        for row in rows:
             number, adapter, time_s, kind_name, subject, text = row
             try:
                 kind = KIND_NUMBERS[kind_name]
                 extra = None if text is None else decode_extra(kind, text)
-            except (KeyError, ValueError, msgspec.MsgspecError) as error:
-                raise LedgerError(
+                if left_out is not None:
+                    check_types(adapter, time_s, kind, subject)
+            except (KeyError, TypeError, ValueError, msgspec.MsgspecError) as error:
+                why = (
                     f"{self.path}: input {number}: cannot read kind {kind_name!r} with extra "
                     f"{text!r}: {error}"
-                ) from error
+                )
+                if left_out is None:
+                    raise LedgerError(why) from error
+                left_out.append(why)
+                continue
             yield number, adapter, (time_s, kind, subject, extra)
 
     def decisions(
@@ -202,6 +267,53 @@ class Journal:
         for row in self._pages("set_aside", SET_ASIDE_COLUMNS, seq, None, where, values):
             yield row[0], SetAsideRecord(*row[1:])
 
+    def runs(self, after: int = 0) -> Iterator[tuple[int, RunRecord]]:
+        """Runs after one of these numbers, with their numbers, in the order in which they ended."""
+        while rows := self._fetch(_RUNS, {"after": after, "limit": PAGE_ROWS}):
+            for row in rows:
+                yield row[0], RunRecord(*row[1:])
+            after = rows[-1][0]
+
+    def probe(self) -> None:
+        """Ask for every column, and for what each write needs, but for no rows.
+
+        Raises:
+            LedgerError: a table is not as the schema has it.
+        """
+        for table, columns in _COLUMNS.items():
+            self._fetch(f"SELECT {columns} FROM {table} WHERE 0")
+        self._fetch("SELECT last_seq + pruned_seq + pruned_inputs_seq + open_crc FROM counter")[0]
+        self.last_decision_seq()
+
+    def mend_counter(self) -> bool:
+        """Let the counter go on after the last row, should it be behind it; whether it was.
+
+        Raises:
+            LedgerError: it cannot be read or written.
+        """
+        newest = " UNION ALL ".join(f"SELECT max(seq) AS seq FROM {table}" for table in _NUMBERED)
+        last = self._fetch(f"SELECT coalesce(max(seq), 0) FROM ({newest})")[0][0]
+        if last <= self.last_seq():
+            return False
+        with naming_errors(self.path, "record"):
+            self._connection.execute("UPDATE counter SET last_seq = ?", (last,))
+        return True
+
+    def probe_writing(self) -> None:
+        """Write a row into every table, as the next entry would, and take it back.
+
+        Raises:
+            LedgerError: it cannot be written.
+        """
+        with naming_errors(self.path, "record"):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                for statement in _PROBES:
+                    self._connection.execute(statement)
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+
     def last_seq(self) -> int:
         """The last sequence number given out; 0 in a new journal. Outlives pruning."""
         return int(self._fetch("SELECT last_seq FROM counter")[0][0])
@@ -214,10 +326,28 @@ class Journal:
         """Decisions and outcomes up to this sequence number were pruned; 0: none yet."""
         return int(self._fetch("SELECT pruned_seq FROM counter")[0][0])
 
+    def pruned_inputs_seq(self) -> int:
+        """Inputs up to this sequence number were pruned; 0: none yet."""
+        return int(self._fetch("SELECT pruned_inputs_seq FROM counter")[0][0])
+
     def cursor(self, adapter: str) -> Any:
-        """The cursor from which an adapter resumes, or None if there is none."""
-        rows = self._fetch("SELECT cursor FROM cursors WHERE adapter = :a", {"a": adapter})
-        return decode_json(rows[0][0]) if rows else None
+        """The cursor from which an adapter resumes, or None if there is none.
+
+        Raises:
+            LedgerError: it cannot be read, or is not what was written.
+        """
+        rows = self._fetch("SELECT * FROM cursors WHERE adapter = :a", {"a": adapter})
+        if not rows:
+            return None
+        name, cursor, seq, *crc = rows[0]
+        if crc not in ([], [None], [row_crc((name, cursor, seq))]):
+            raise LedgerError(f"{self.path}: the cursor of {adapter} is not what was written")
+        try:
+            return decode_json(cursor)
+        except (TypeError, ValueError) as error:
+            raise LedgerError(
+                f"{self.path}: the cursor of {adapter} is no JSON: {error}"
+            ) from error
 
     def meta(self, key: str, default: Any = None) -> Any:
         """The value that an entry recorded under this name, or the default."""
@@ -225,7 +355,12 @@ class Journal:
         return decode_json(rows[0][0]) if rows else default
 
     def prune(
-        self, before_time_s: float, *, oldest_snapshot_seq: int, latest_time_s: float = LAST_S
+        self,
+        before_time_s: float,
+        *,
+        oldest_snapshot_seq: int,
+        latest_time_s: float = LAST_S,
+        runs_before_s: float | None = None,
     ) -> int:
         """Delete rows older than a time; return how many.
 
@@ -237,18 +372,60 @@ class Journal:
             oldest_snapshot_seq: `SnapshotStore.oldest_seq`; inputs after it are kept whatever
                 their age, since a restart may have to feed them again. 0 keeps every input.
             latest_time_s: rows of a later time are dated wrongly, and keep nothing.
+            runs_before_s: runs that ended before this time go, too; None: all are kept.
 
         Raises:
             LedgerError: as `append`; pieces done before the failure stay done.
         """
         with naming_errors(self.path, "prune"):
-            return prune_journal(
+            gone = prune_journal(
                 self._connection, before_time_s, oldest_snapshot_seq, latest_time_s
             )
+            if runs_before_s is not None:
+                gone += prune_runs(self._connection, runs_before_s)
+            give_back_pages(self._connection)
+            return gone
+
+    def keep_within(self, budget_bytes: int, *, oldest_snapshot_seq: int) -> int:
+        """Delete the oldest rows while the journal takes more than its budget; return how many.
+
+        Events go before runs. Inputs after the oldest snapshot stay, whatever they take.
+
+        Args:
+            budget_bytes: what the file may take, without its log.
+            oldest_snapshot_seq: as for `prune`.
+
+        Raises:
+            LedgerError: as `append`; pieces done before the failure stay done.
+        """
+        with naming_errors(self.path, "prune"):
+            return prune_to_size(self._connection, budget_bytes, oldest_snapshot_seq)
+
+    def used_bytes(self) -> int:
+        """Bytes of the file that hold something; without its log."""
+        with naming_errors(self.path, "measure the journal"):
+            return used_bytes(self._connection)
+
+    def back_up(self, target: Path) -> None:
+        """Copy the journal as it is at one moment, while it may be written.
+
+        Raises:
+            LedgerError: it could not be written; there is no such file from this.
+        """
+        refuse_same_file(self.path, target)
+        with naming_errors(target, "write the backup"):
+            write_backup(self._connection, target)
 
     def sync(self) -> None:
-        """Flush the file to disk, so that all recorded rows survive a power failure."""
+        """Flush the file to disk, so that all recorded rows survive a power failure.
+
+        The log is flushed by itself first: a checkpoint does not do it where a long reader (a
+        backup) keeps it from taking the newest rows.
+        """
         with naming_errors(self.path, "flush to disk"):
+            log = self.path.with_name(f"{self.path.name}-wal")
+            if log.exists():
+                sync_path(log)
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def size_bytes(self) -> int:
@@ -297,6 +474,16 @@ class Journal:
     def _fetch(self, query: str, values: dict[str, Any] | None = None) -> list[Row]:
         with naming_errors(self.path, "read the journal"):
             return self._connection.execute(query, values or {}).fetchall()
+
+
+def _run_row(run: RunRecord) -> Row:
+    # as the columns give them back: an integer in a column of real numbers would be another value
+    values = (
+        run.job, run.vo, run.job_class, run.machine, run.cpus,
+        None if run.submit_s is None else float(run.submit_s),
+        float(run.start_s), float(run.end_s), float(run.run_s), run.reason,
+    )  # fmt: skip
+    return (*values, row_crc(values))
 
 
 def _about(job: str | None) -> tuple[str, dict[str, Any]]:

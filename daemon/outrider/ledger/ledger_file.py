@@ -117,7 +117,7 @@ class LedgerFile:
         write = self._connection
         write.execute("UPDATE counter SET last_seq = ?", (self._seq,))
         for key, value in self.meta.items():
-            write.execute("INSERT INTO meta VALUES (?, ?)", (key, encode_json(value)))
+            write.execute("INSERT INTO meta (key, value) VALUES (?, ?)", (key, encode_json(value)))
         for statement in self._indexes:
             write.execute(statement)
         write.execute("COMMIT")

@@ -82,6 +82,34 @@ class SetAsideRecord(msgspec.Struct, gc=False):
         return cls(put.source, time_s, KIND_NAMES[kind], subject, text, put.reason, put.detail)
 
 
+class RunRecord(msgspec.Struct, gc=False):
+    """One run in a few columns, kept for longer than events; without the name of its user.
+
+    Attributes:
+        job: the job.
+        vo: its accounting group.
+        job_class: its class.
+        machine: where it ran.
+        cpus: how many CPUs it had.
+        submit_s: when it was submitted, in seconds; None if that was not seen.
+        start_s: when the run began.
+        end_s: when it ended.
+        run_s: seconds of work in it.
+        reason: why it was thrown away; empty: it completed its job.
+    """
+
+    job: str
+    vo: str
+    job_class: str
+    machine: str
+    cpus: int
+    submit_s: float | None
+    start_s: float
+    end_s: float
+    run_s: float
+    reason: str = ""
+
+
 class Entry(msgspec.Struct):
     """Rows recorded together: all of them, or none.
 
@@ -95,6 +123,7 @@ class Entry(msgspec.Struct):
         set_aside: events that could not be applied, in order. They are among the inputs too, of
             this entry or of one before, and are set aside again when those are fed again; but
             those of reason ``implausible_time`` were set aside before they became inputs.
+        runs: runs that ended, in order. They have no sequence numbers.
     """
 
     inputs: Sequence[tuple[str, NamedEvent]] = ()
@@ -103,6 +132,7 @@ class Entry(msgspec.Struct):
     cursors: dict[str, Any] = {}
     meta: dict[str, Any] = {}
     set_aside: Sequence[SetAsideRecord] = ()
+    runs: Sequence[RunRecord] = ()
 
     def rows(self) -> int:
         """Number of rows, each with its sequence number."""
@@ -117,6 +147,7 @@ DECISION_COLUMNS: Final = (
 OUTCOME_COLUMNS: Final = (
     "seq, time_s, job, machine, ending, reason, run_s, policy, reward, on_policy"
 )
+RUN_COLUMNS: Final = "job, vo, job_class, machine, cpus, submit_s, start_s, end_s, run_s, reason"
 SET_ASIDE_COLUMNS: Final = "seq, adapter, time_s, kind, subject, extra, reason, detail"
 
 

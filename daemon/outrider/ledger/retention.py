@@ -16,6 +16,10 @@ _KEPT_FROM: Final = """SELECT min(seq) FROM (
     UNION ALL SELECT min(seq) FROM decisions WHERE time_s BETWEEN :before AND :latest
     UNION ALL SELECT min(seq) FROM outcomes WHERE time_s BETWEEN :before AND :latest)"""
 _NOT_FED_AGAIN: Final = ("decisions", "outcomes", "set_aside")
+_PAGES: Final = 2_000
+"""Free pages given back to the file system at a time: 8 MB."""
+_ROOM_RATIO: Final = 0.95
+"""Part of the budget down to which rows are deleted, so that not every batch deletes some."""
 
 
 def prune_journal(
@@ -53,6 +57,87 @@ def prune_journal(
     return gone
 
 
+def prune_runs(connection: sqlite3.Connection, before_time_s: float) -> int:
+    """Delete the runs before the first one that did not end before a time; returns how many.
+
+    Raises:
+        sqlite3.Error: pieces done before the failure stay done.
+    """
+    query = "SELECT id FROM runs WHERE end_s >= ? ORDER BY id LIMIT 1"
+    kept = connection.execute(query, (before_time_s,)).fetchone()
+    if kept is None:
+        kept = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM runs").fetchone()
+    return _delete_runs(connection, kept[0], most=None)
+
+
+def prune_to_size(
+    connection: sqlite3.Connection, budget_bytes: int, oldest_snapshot_seq: int
+) -> int:
+    """Delete the oldest rows while those that there are take more than a budget.
+
+    Args:
+        connection: open for writing.
+        budget_bytes: what they may take.
+        oldest_snapshot_seq: inputs after this sequence number are kept.
+
+    Returns:
+        Rows deleted.
+
+    Raises:
+        sqlite3.Error: pieces done before the failure stay done.
+    """
+    if used_bytes(connection) <= budget_bytes:
+        return 0
+    counters = "SELECT last_seq, pruned_inputs_seq, pruned_seq FROM counter"
+    last_seq, inputs_until, until = connection.execute(counters).fetchone()
+    gone = 0
+    while used_bytes(connection) > budget_bytes * _ROOM_RATIO:
+        start = min(until, inputs_until if inputs_until < oldest_snapshot_seq else until)
+        if start < last_seq:
+            end = min(start + PIECE // 10, last_seq)
+            inputs_until = max(inputs_until, min(end, oldest_snapshot_seq))
+            until = max(until, end)
+            gone += _prune_piece(connection, inputs_until, until)
+        elif runs := _delete_runs(connection, None, most=PIECE // 10):
+            gone += runs
+        else:
+            break
+    give_back_pages(connection)
+    return gone
+
+
+def used_bytes(connection: sqlite3.Connection) -> int:
+    """Bytes of the pages that hold something."""
+    pages, free, size = (
+        int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+        for name in ("page_count", "freelist_count", "page_size")
+    )
+    return (pages - free) * size
+
+
+def give_back_pages(connection: sqlite3.Connection) -> None:
+    """Make the file smaller by its free pages. A journal of before schema 4 keeps them, for use."""
+    free = int(connection.execute("PRAGMA freelist_count").fetchone()[0])
+    for _ in range(0, free, _PAGES):
+        # it gives a row without columns for each page, at the first of which `execute` would end
+        connection.executescript(f"PRAGMA incremental_vacuum({_PAGES})")
+
+
+def _delete_runs(connection: sqlite3.Connection, before_id: int | None, most: int | None) -> int:
+    """Delete the first runs, in pieces; returns how many."""
+    gone = 0
+    while most is None or gone < most:
+        done = connection.execute(
+            "DELETE FROM runs WHERE id IN "
+            "(SELECT id FROM runs WHERE :id IS NULL OR id < :id ORDER BY id LIMIT :most)",
+            {"id": before_id, "most": PIECE if most is None else most},
+        ).rowcount
+        gone += done
+        if done == 0:
+            break
+    return gone
+
+
 def _prune_piece(connection: sqlite3.Connection, inputs_until: int, until: int) -> int:
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -63,6 +148,7 @@ def _prune_piece(connection: sqlite3.Connection, inputs_until: int, until: int) 
         connection.execute(
             "UPDATE counter SET pruned_inputs_seq = ?, pruned_seq = ?", (inputs_until, until)
         )
+        connection.execute("DELETE FROM checksums WHERE last_seq <= ?", (inputs_until,))
         connection.execute("COMMIT")
         return gone
     finally:

@@ -44,10 +44,28 @@ _VERSION_2: Final = (
 
 _VERSION_3: Final = ("ALTER TABLE decisions ADD COLUMN gate TEXT",)
 
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1, _VERSION_2, _VERSION_3)
+_VERSION_4: Final = (
+    """CREATE TABLE runs (
+        id INTEGER PRIMARY KEY, job TEXT NOT NULL, vo TEXT NOT NULL, job_class TEXT NOT NULL,
+        machine TEXT NOT NULL, cpus INTEGER NOT NULL, submit_s REAL, start_s REAL NOT NULL,
+        end_s REAL NOT NULL, run_s REAL NOT NULL, reason TEXT NOT NULL, crc INTEGER)""",
+    """CREATE TABLE checksums (
+        last_seq INTEGER PRIMARY KEY, first_seq INTEGER NOT NULL, crc INTEGER NOT NULL)""",
+    "ALTER TABLE counter ADD COLUMN open_first_seq INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE counter ADD COLUMN open_crc INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE cursors ADD COLUMN crc INTEGER",
+    "ALTER TABLE meta ADD COLUMN crc INTEGER",
+)
+
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
+    _VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4,
+)  # fmt: skip
 """``MIGRATIONS[n]`` migrates version n to n + 1. Append; never change a released one."""
 
 VERSION: Final = len(MIGRATIONS)
+
+READABLE_FROM: Final = 3
+"""The oldest version that is read as it is; an older one is brought up to date first."""
 
 
 def version_of(connection: sqlite3.Connection, path: Path) -> int:

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -106,25 +106,28 @@ class SnapshotStore:
         Args:
             not_after: the journal's last sequence number. A snapshot beyond it has seen what
                 the journal lost in a power failure, and would see it twice.
-            is_right: whether a state is one to go on from. If none is, the newest has to do.
         """
-        newest: Snapshot | None = None
+        return next(self.newest_first(not_after), None)
+
+    def newest_first(self, not_after: int | None = None) -> Iterator[Snapshot]:
+        """The valid snapshots, read one by one; `notes` lists those that were skipped.
+
+        Args:
+            not_after: as in `load_latest`.
+        """
         for path in reversed(self.paths()):
             try:
                 snapshot = read_snapshot(path)
             except LedgerError as error:
                 self.notes.append(f"{error}; falling back to the snapshot before")
                 continue
-            if not_after is not None and snapshot.seq > not_after:
-                self.notes.append(
-                    f"{path}: stands at {snapshot.seq}, the journal ends at {not_after}; "
-                    "falling back to the snapshot before"
-                )
-            elif is_right(snapshot.state):
-                return snapshot
-            else:
-                newest = newest or snapshot
-        return newest
+            if not_after is None or snapshot.seq <= not_after:
+                yield snapshot
+                continue
+            self.notes.append(
+                f"{path}: stands at {snapshot.seq}, the journal ends at {not_after}; "
+                "falling back to the snapshot before"
+            )
 
     def paths(self) -> list[Path]:
         """The snapshot files, oldest first."""

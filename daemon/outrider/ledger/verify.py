@@ -3,12 +3,13 @@
 # ruff: noqa: S608 - names of tables and columns are constants of ours; values are bound.
 
 import sqlite3
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from outrider.ledger.checksums import lenient, wrong_blocks, wrong_rows
 from outrider.ledger.connection import naming_errors, open_to_read
 from outrider.ledger.export import LedgerHash
 from outrider.ledger.extras import decode_extra, decode_json
@@ -20,6 +21,12 @@ from outrider.model.events import KIND_NUMBERS
 
 EXAMPLES: Final = 5
 """Bad rows of one kind that are listed; the rest are counted."""
+
+_SUMMED_FROM: Final = 4
+"""Schema version from which on rows have checksums."""
+_NEWEST_BLOCKS: Final = 8
+_MOST: Final = 100
+"""Problems of one kind that are listed."""
 
 NUMBERED: Final = ("inputs", "decisions", "outcomes", "set_aside")
 
@@ -103,8 +110,9 @@ def verify(path: Path | str, snapshots: Path | str | None = None) -> Report:
     connection = open_to_read(path)
     try:
         connection.execute("BEGIN")
+        report.schema_version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         for check in (_check_file, _check_numbers, _check_cursors, _check_rows, _check_inputs,
-                      _check_decisions):  # fmt: skip
+                      _check_decisions, _check_values):  # fmt: skip
             try:
                 with naming_errors(path, "read it whole"):
                     check(connection, report)
@@ -204,6 +212,41 @@ def _check_decisions(connection: sqlite3.Connection, report: Report) -> None:
         report.problems.append(f"decisions that cannot be read: {_some(bad)}")
     else:
         report.ledger_sha256 = total.hexdigest()
+
+
+def _check_values(connection: sqlite3.Connection, report: Report) -> None:
+    if report.schema_version < _SUMMED_FROM:
+        return
+    before, connection.text_factory = connection.text_factory, lenient
+    try:
+        bad = list(islice(wrong_blocks(connection), _MOST))
+        bad += islice(wrong_rows(connection, ("cursors", "meta", "runs")), _MOST)
+    finally:
+        connection.text_factory = before
+    report.problems += bad
+
+
+def check_end(path: Path | str) -> list[str]:
+    """What is wrong with the newest rows, the cursors and the meta entries, as sentences.
+
+    Cheap, however long the journal is: for the start of a daemon. At most some 2,000 rows are
+    compared with their checksums; `verify` looks at all.
+    """
+    path = Path(path)
+    try:
+        connection = open_to_read(path)
+    except LedgerError as error:
+        return [str(error)]
+    try:
+        connection.text_factory = lenient
+        with naming_errors(path, "check its end"):
+            bad = list(islice(wrong_blocks(connection, newest=_NEWEST_BLOCKS), _MOST))
+            bad += islice(wrong_rows(connection, ("cursors", "meta")), _MOST)
+    except LedgerError as error:
+        return [str(error)]
+    finally:
+        connection.close()
+    return [f"{path}: {problem}" for problem in bad]
 
 
 def _check_snapshots(store: SnapshotStore, report: Report) -> None:

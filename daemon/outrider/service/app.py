@@ -6,6 +6,7 @@ import math
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -25,6 +26,9 @@ from outrider.service.logs import Mode, set_up_logs
 from outrider.service.loop_faults import LoopFaults
 from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
+from outrider.service.start import Start
+from outrider.service.start_progress import StartProgress, StartStoppedError
+from outrider.service.starting_view import StartingView
 from outrider.service.supervisor import Supervisor
 from outrider.service.web import make_app, serve
 from outrider.service.web.access import Access
@@ -82,23 +86,41 @@ class _Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
-        recording = Recording(state_folder(self.loaded))
+        folder = state_folder(self.loaded)
+        self._access = Access.configured(config, folder)
+        progress = StartProgress()
+        starting = StartingView(progress, config.mode)
+        app = make_app(starting, self._access)
+        host, port = listen_address(config)
+        files = (config.tls_cert, config.tls_key)
+        cert, key = (None if f is None else file_of(f) for f in files)
+        with ExitStack() as stack:
+            path, local = socket_path(config), None
+            if path is not None:
+                local = stack.enter_context(listening_at(path, config.socket_group))
+                self._access.gid = local.gid
+            async with serve(app, host, port, cert, key, local=local) as bound:
+                log.info("start_reading", address=f"{host}:{bound}", pid=os.getpid())
+                return await self._start(starting, folder, host, bound)
+
+    async def _start(self, starting: StartingView, folder: Path, host: str, port: int) -> int:
+        """Bring the state up while the page says how far it is; then do the work."""
+        loop, progress = asyncio.get_running_loop(), starting.progress
+        start = Start(progress, self._service, self._stop, within_s=_WORK_STOPS_S)
         try:
-            self._access = Access.configured(config, recording.folder)
-            supervisor = Supervisor(self.loaded, recording, self._service)
+            recording = await start.run(lambda: Recording(folder))
+        except StartStoppedError:
+            return 0
+        try:
+            supervisor = await start.run(
+                lambda: Supervisor(self.loaded, recording, self._service, progress=progress)
+            )
             tune_interpreter()
-            host, port = listen_address(config)
-            app = make_app(supervisor.view, self._access)
-            files = (config.tls_cert, config.tls_key)
-            cert, key = (None if f is None else file_of(f) for f in files)
-            with ExitStack() as stack:
-                path = socket_path(config)
-                local = None
-                if path is not None:
-                    local = stack.enter_context(listening_at(path, config.socket_group))
-                    self._access.gid = local.gid
-                async with serve(app, host, port, cert, key, local=local) as bound:
-                    return await self._serve(supervisor, host, bound)
+            supervisor.view.start_s = time.monotonic() - progress.began_at
+            starting.view = supervisor.view
+            return await self._serve(supervisor, host, port)
+        except StartStoppedError:
+            return 0
         finally:
             await asyncio.to_thread(recording.close, max(0.5, self._stop_by - loop.time()))
 

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from outrider.api.adapter import Batch
 from outrider.engine import Engine, EventMerger
-from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.distribution import DECISION_BOUNDS_S, Distribution
 from outrider.engine.ingest.bounded_names import OTHER, Names
 from outrider.engine.ingest.event_merger import EventIdentity
@@ -33,6 +32,7 @@ from outrider.service.name_notes import name_notes
 from outrider.service.personal_vos import PersonalVos
 from outrider.service.policies import make_runners, policies_without_runner
 from outrider.service.pseudonyms import Pseudonyms
+from outrider.service.run_log import JournalledAccounting
 from outrider.service.source_state import SourceState, add_bounded
 
 PERSONAL_VOS_KEY: Final = "personal_vos"
@@ -80,7 +80,6 @@ class Core:
         self._guarded = [u for u in utilities.values() if isinstance(u, GuardedUtility)]
         self._estimator = None if estimator is None else GuardedEstimator(estimator)
         self.site = Site(clock, list(declared.values()), loaded.reboot_day_s(), utilities)
-        self.accounting = Accounting(clock, config.shares, exact=False, utilities=utilities)
         self.runners = make_runners(loaded)
         self.policies_without_runner = policies_without_runner(loaded)
         self.names = Names(
@@ -89,6 +88,9 @@ class Core:
         self.names.vo.forget = lambda vos: self.accounting.merge_vos(vos, OTHER)
         self.merger = EventMerger(
             self.sources, loaded.describe_machine, loaded.complete_machine, self.names
+        )
+        self.accounting = JournalledAccounting(
+            self.merger, self._keeps_runs, clock, config.shares, exact=False, utilities=utilities
         )
         self.pass_times = Distribution(exact=False, bounds=DECISION_BOUNDS_S)
         self._pass_began_s = 0.0
@@ -147,6 +149,10 @@ class Core:
                 "`outrider ledger set-aside`, and please report it"
             )
         return [*notes, *name_notes(self.names)]
+
+    def _keeps_runs(self) -> bool:
+        """Whether runs that end now are news: neither history nor in the journal already."""
+        return not (self.decision_log.replaying or self.engine.silent)
 
     def _time_pass(self, begins: bool) -> None:
         if begins:
@@ -234,6 +240,7 @@ class Core:
             decisions=decisions,
             outcomes=outcomes,
             set_aside=aside,
+            runs=self.accounting.take_runs(),
             cursors={label: batch.cursor},
             meta=meta,
         )

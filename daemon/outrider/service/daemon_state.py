@@ -20,6 +20,7 @@ from outrider.service.recording import Recording
 from outrider.service.restart import bring_up
 from outrider.service.source_state import SourceState
 from outrider.service.sources import make_adapters
+from outrider.service.start_progress import StartProgress
 from outrider.service.wall_clock import WallClock
 
 log = structlog.get_logger()
@@ -51,6 +52,7 @@ class DaemonState:
         loaded: the configuration.
         recording: the state directory.
         clock: Unix seconds now.
+        progress: is told how far the start has come.
 
     Attributes:
         clock: this host's clock.
@@ -64,11 +66,15 @@ class DaemonState:
             the ledger yet; None: there is none.
 
     Raises:
-        OutriderError: the daemon cannot start so.
+        OutriderError: the daemon cannot start so, or was told to stop meanwhile.
     """
 
     def __init__(
-        self, loaded: LoadedConfig, recording: Recording, clock: Callable[[], float] = time.time
+        self,
+        loaded: LoadedConfig,
+        recording: Recording,
+        clock: Callable[[], float] = time.time,
+        progress: StartProgress | None = None,
     ) -> None:
         self.loaded = loaded
         self.recording = recording
@@ -79,7 +85,9 @@ class DaemonState:
         self.batch_in_core: str | None = None
         self.adapters = make_adapters(loaded, {})
         self.levers = make_lever_runner(loaded, self.adapters)
-        self.core, self.cursors, notes = bring_up(self.new_core, recording, (), self.site_clock)
+        self.core, self.cursors, notes = bring_up(
+            self.new_core, recording, (), self.site_clock, progress
+        )
         self.publisher = Publisher(recording, lambda: self.core)
         self.publisher.follow(loaded.config)
         self.view = DaemonView(self.core, recording, self.publisher)

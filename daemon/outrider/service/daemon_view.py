@@ -39,6 +39,7 @@ class DaemonView:
         loop_lag_s: longest delay of the event loop since the last scrape, seconds.
         failed_requests: requests answered with 500, because a handler raised.
         is_ready: the sources are being read.
+        start_s: how long the start took, seconds.
         own_clock: a simulated site that lives on a clock of its own.
         scraping: held by the one scrape that is being rendered.
         status_json: the whole status as it is sent, by whether users are shown by their names.
@@ -54,6 +55,7 @@ class DaemonView:
         self.recording = recording
         self.publisher = publisher
         self._pseudonyms = _pseudonyms_of(recording)
+        self.start_s = 0.0
         self.show(core)
 
     def show(self, core: Core) -> None:
@@ -101,7 +103,11 @@ class DaemonView:
     def _metrics_now(self) -> Snapshot:
         lag_s, self.loop_lag_s = self.loop_lag_s, 0.0
         return self._exporter.take(
-            self.recording.figures(), lag_s, self.publisher.figures(), self.failed_requests
+            self.recording.figures(),
+            lag_s,
+            self.publisher.figures(),
+            self.failed_requests,
+            self.start_s,
         )
 
 

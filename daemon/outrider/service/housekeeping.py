@@ -20,7 +20,7 @@ _FIRST_SNAPSHOT_S: Final = 10.0
 
 async def keep_ledger(state: DaemonState) -> None:
     """Write snapshots and remove what is older than the retention, for ever."""
-    pruned = time.monotonic()
+    pruned_at = -math.inf  # a daemon that is often started again must prune, too
     # should the daemon be killed soon, as many inputs need not be fed again
     pause_s = 0.0 if state.recording.fed > _MANY_FED else _FIRST_SNAPSHOT_S
     while True:
@@ -28,9 +28,10 @@ async def keep_ledger(state: DaemonState) -> None:
         async with state.lock:
             went_well = await state.snapshot()
         pause_s = math.inf if went_well else _FIRST_SNAPSHOT_S
-        if time.monotonic() - pruned > _PRUNE_EVERY_S:
-            pruned = time.monotonic()
+        if time.monotonic() - pruned_at > _PRUNE_EVERY_S:
+            pruned_at = time.monotonic()
             await prune(state)
+        await state.recording.keep_within(state.loaded.config.journal_max_bytes)
 
 
 async def prune(state: DaemonState) -> None:
@@ -44,8 +45,12 @@ async def prune(state: DaemonState) -> None:
     latest_s = LAST_S if clock is None else clock.limits(now_s).latest_s
     if clock is not None and leaps:
         now_s = min(now_s, leaps[0].before_s)
-    before_s = now_s - state.loaded.config.retention_days * _DAY_S
-    await state.recording.prune(before_s, latest_s)
+    config = state.loaded.config
+    await state.recording.prune(
+        now_s - config.retention_days * _DAY_S,
+        latest_s,
+        now_s - config.runs_retention_days * _DAY_S,
+    )
 
 
 async def watch_loop(view: DaemonView) -> None:

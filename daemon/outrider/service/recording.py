@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import structlog
 
-from outrider.ledger import Entry, Journal, SnapshotStore, Writer
+from outrider.ledger import Entry, Journal, SnapshotStore, Writer, open_or_begin_anew
 from outrider.model.errors import LedgerError
 from outrider.service.core import Core
 from outrider.service.private_folder import make_private, make_private_file
@@ -27,6 +27,7 @@ _OURS = frozenset(
      SNAPSHOTS_NAME, KEY_NAME, TOKEN_NAME, _LOCK_NAME)
 )  # fmt: skip
 ROWS_KEY = "rows"
+DROPPED_KEY = "dropped"
 _NO_ROWS = {"inputs": 0, "decisions": 0, "outcomes": 0, "set_aside": 0}
 _RETRY_S = 2.0
 _STOP_S = 3.0
@@ -42,9 +43,10 @@ class Recording:
         folder: the state directory; made if it is not there, and closed to other users.
 
     Attributes:
-        notes: what an operator should know of the state directory, one sentence each.
+        notes: what an operator should know of the state directory and the journal, one sentence each.
         last_seq: of the last entry that is safe on the disk.
         fed: inputs that a restart had to feed again.
+        snapshot_used: whether there is a snapshot that no restart found to be of no use.
 
     Raises:
         LedgerError: it cannot be written, holds a newer journal, or another daemon uses it.
@@ -54,14 +56,23 @@ class Recording:
         self.folder = folder
         self.path = folder / JOURNAL_NAME
         self.notes, self._lock = _open_folder(folder)
-        journal = Journal(self.path)
+        try:
+            journal, damage = open_or_begin_anew(self.path)
+        except BaseException:
+            self._lock.close()
+            raise
+        self.notes += [] if damage is None else [damage]
         self.last_seq = journal.last_seq()
-        self.rows: Counter[str] = Counter(journal.meta(ROWS_KEY, _NO_ROWS))
+        self.rows: Counter[str] = Counter(_counts(journal, ROWS_KEY, _NO_ROWS))
+        self.dropped: Counter[str] = Counter(_counts(journal, DROPPED_KEY, {"rows": 0}))
+        self.budget_bytes: int | None = None
+        self.over_budget: str | None = None
         self._writer = Writer(journal)
         self.snapshots = SnapshotStore(folder / SNAPSHOTS_NAME)
         self._saver = ThreadPoolExecutor(1, thread_name_prefix="snapshots")
         self.failures = 0
         self.fed = 0
+        self.snapshot_used = bool(self.snapshots.paths())
         self.snapshot_at: float | None = None
         self._waiting_since: float | None = None
 
@@ -72,8 +83,8 @@ class Recording:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing was ever recorded here."""
-        return self.last_seq == 0 and not self.snapshots.paths()
+        """Whether nothing was ever recorded here, or nothing that can be used."""
+        return self.last_seq == 0 and not self.snapshot_used
 
     # -- while running ------------------------------------------------------------------------
 
@@ -160,7 +171,7 @@ class Recording:
             named = "" if isinstance(error, LedgerError) else f"{type(error).__name__}: "
             log.error("skip_snapshot", reason=f"{named}{error}")
             return False
-        self.snapshot_at = time.monotonic()
+        self.snapshot_at, self.snapshot_used = time.monotonic(), True
         return True
 
     def _save(self, core: Core, now_s: float | None) -> None:
@@ -173,12 +184,22 @@ class Recording:
             if collects:
                 gc.enable()
 
-    async def prune(self, before_s: float, latest_s: float) -> None:
-        """Forget what is older than the retention allows, or dated later than can be."""
+    async def prune(
+        self, before_s: float, latest_s: float, runs_before_s: float | None = None
+    ) -> None:
+        """Forget what is older than the retention allows: events and decisions, and runs.
+
+        Rows that are dated later than can be keep nothing.
+        """
         oldest = self.snapshots.oldest_seq()
 
         def pruned(journal: Journal) -> int:
-            return journal.prune(before_s, oldest_snapshot_seq=oldest, latest_time_s=latest_s)
+            return journal.prune(
+                before_s,
+                oldest_snapshot_seq=oldest,
+                latest_time_s=latest_s,
+                runs_before_s=runs_before_s,
+            )
 
         try:
             n = await asyncio.wrap_future(self._writer.run(pruned))
@@ -186,6 +207,33 @@ class Recording:
             log.error("skip_pruning", reason=str(error))
         else:
             log.info("prune_journal", rows=n)
+
+    async def keep_within(self, budget_bytes: int) -> None:
+        """Drop the oldest rows while the journal takes more than its budget, and say so."""
+        self.budget_bytes = budget_bytes
+        oldest = self.snapshots.oldest_seq()
+        try:
+            gone, used, first = await asyncio.wrap_future(
+                self._writer.run(lambda j: _keep_within(j, budget_bytes, oldest))
+            )
+        except LedgerError as error:
+            log.error("skip_pruning", reason=str(error))
+            return
+        if used > budget_bytes:
+            self.over_budget = (
+                f"the journal takes {used:,} bytes, more than its budget of {budget_bytes:,}; what "
+                "is left is newer than the oldest snapshot, and a restart needs it"
+            )
+            log.error("exceed_budget", used_bytes=used, budget_bytes=budget_bytes)
+        elif gone:
+            self.over_budget = (
+                f"the journal reached its budget of {budget_bytes:,} bytes (journal_max_bytes): "
+                f"its oldest rows were dropped before their time, up to number {first}"
+            )
+            log.warning("drop_rows", rows=gone, up_to_seq=first, budget_bytes=budget_bytes)
+        if gone:
+            self.dropped["rows"] += gone
+            await self.submit(Entry(meta={DROPPED_KEY: dict(self.dropped)}))
 
     def figures(self) -> dict[str, Any]:
         """For status and metrics."""
@@ -198,6 +246,8 @@ class Recording:
             "lag_s": 0.0 if self._waiting_since is None else time.monotonic() - self._waiting_since,
             "size_bytes": size,
             "last_seq": self.last_seq,
+            "budget_bytes": self.budget_bytes,
+            "dropped_rows": self.dropped["rows"],
             "snapshot_age_s": None
             if self.snapshot_at is None
             else time.monotonic() - self.snapshot_at,
@@ -212,6 +262,21 @@ class Recording:
         finally:
             self._saver.shutdown(cancel_futures=True)
             self._lock.close()
+
+
+def _keep_within(journal: Journal, budget_bytes: int, oldest: int) -> tuple[int, int, int]:
+    """Rows dropped, bytes used then, and up to which number rows were dropped."""
+    gone = journal.keep_within(budget_bytes, oldest_snapshot_seq=oldest)
+    return gone, journal.used_bytes(), journal.pruned_seq()
+
+
+def _counts(journal: Journal, key: str, none: dict[str, int]) -> dict[str, int]:
+    """Counts that an entry recorded; what cannot be read begins again."""
+    try:
+        return none | {name: int(n) for name, n in journal.meta(key, none).items()}
+    except (AttributeError, LedgerError, TypeError, ValueError) as error:
+        log.error("lose_counts", key=key, reason=str(error))
+        return dict(none)
 
 
 def _seal(journal: Journal) -> int:

@@ -1,6 +1,6 @@
 """Bringing a core to where the journal ends: after a restart, or with its state in doubt."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from typing import Any, Final
 
@@ -8,12 +8,14 @@ import structlog
 
 from outrider.engine.ingest.event_merger import EventIdentity
 from outrider.engine.ingest.set_aside import IMPLAUSIBLE_TIME
-from outrider.ledger import Journal
+from outrider.ledger import Journal, check_end
+from outrider.ledger.snapshots import Snapshot
 from outrider.model.errors import LedgerError
 from outrider.service.core import PERSONAL_VOS_KEY, Core
 from outrider.service.core_state import site_time_of
 from outrider.service.put_right import put_right
 from outrider.service.recording import Recording
+from outrider.service.start_progress import StartProgress
 from outrider.service.wall_clock import SITE_AHEAD_S, WallClock
 
 _TRIES: Final = 3
@@ -23,9 +25,12 @@ log = structlog.get_logger()
 
 
 def bring_up(
-    make: Callable[[], Core], recording: Recording, left_out: Iterable[EventIdentity] = (),
+    make: Callable[[], Core],
+    recording: Recording,
+    left_out: Iterable[EventIdentity] = (),
     clock: WallClock | None = None,
-) -> tuple[Core, dict[str, Any], list[str]]:  # fmt: skip
+    progress: StartProgress | None = None,
+) -> tuple[Core, dict[str, Any], list[str]]:
     """A core in the state in which the journal ends.
 
     Args:
@@ -33,20 +38,20 @@ def bring_up(
         recording: the state directory.
         left_out: events that are set aside without being tried.
         clock: what was recorded while it was ahead is put right; None: the site has its own.
+        progress: is told how far it has come.
 
     Returns:
         The core, the cursors by adapter (None: it never reported), and notes for the person on
-        call.
+        call. No snapshot that can be used is such a note, and no error: the journal is the truth.
 
     Raises:
-        LedgerError: the journal or the snapshot cannot be read, or does not fit the configuration.
+        LedgerError: the journal cannot be read.
+        StartStoppedError: `progress` was told to stop.
     """
+    progress = progress or StartProgress()
     skipped = set(left_out)
     for _ in range(_TRIES):
-        core = make()
-        core.merger.leave_out = skipped
-        cursors, notes = recall(core, recording, clock)
-        core.merger.leave_out = set()
+        core, cursors, notes = _recall(make, recording, skipped, clock, progress)
         if not core.unrepaired:
             break
         skipped |= {key for key in core.unrepaired if key is not None}
@@ -58,40 +63,33 @@ def bring_up(
     return core, cursors, notes
 
 
-def recall(
-    core: Core, recording: Recording, clock: WallClock | None = None
-) -> tuple[dict[str, Any], list[str]]:
-    """Bring an empty core to where the journal ends, by the newest snapshot and what came after.
+def _recall(
+    make: Callable[[], Core],
+    recording: Recording,
+    skipped: set[EventIdentity],
+    clock: WallClock | None,
+    progress: StartProgress,
+) -> tuple[Core, dict[str, Any], list[str]]:
+    """A core where the journal ends, by the newest snapshot that fits and what came after.
 
     Where that snapshot is of a time that the clock has not reached, the clock was ahead then and
     has been put back: it is begun from the newest one before that, if there is one still.
-
-    Returns, raises:
-        As `bring_up`.
     """
-    notes: list[str] = []
-    seq = 0
-    snapshots = recording.snapshots
     latest_s = None if clock is None else clock.latest_site_s()
-    snapshot = snapshots.load_latest(
-        recording.last_seq, lambda state: latest_s is None or site_time_of(state) <= latest_s
-    )
-    notes += snapshots.notes
-    if snapshot is not None:
-        seq, state = snapshot
-        try:
-            fresh = core.restore(state)
-        except ValueError as error:
-            raise LedgerError(
-                f"{snapshots.folder}: what was learned does not fit this configuration: "
-                f"{error}; right would be the settings it was learned with"
-            ) from error
-        if fresh:
-            notes.append(f"policies that start afresh: {', '.join(fresh)}")
+    progress.begin("reading the last snapshot")
+    core, seq, notes = _from_snapshot(make, recording, latest_s)
+    core.merger.leave_out = skipped
+    progress.begin("checking the end of the journal")
+    notes += check_end(recording.path)
+    progress.begin("feeding the journal again")
+    left_out: list[str] = []
     with Journal(recording.path, read_only=True) as journal:
+        if recording.last_seq and not recording.snapshot_used:
+            notes += _made_anew(journal, had_snapshots=bool(recording.snapshots.paths()))
+        rows = progress.watch(journal.inputs_after(seq, left_out), seq, recording.last_seq)
         core.personal_vos.recall(journal.meta(PERSONAL_VOS_KEY, {}))
-        rows, limits = journal.inputs_after(seq), None
-        if clock is not None and snapshot is not None:
+        limits = None
+        if clock is not None and recording.snapshot_used:
             believed_s = core.merger.now
             if believed_s > -inf:  # or a clock that is behind would decide alone
                 limits = clock.limits(believed_s)
@@ -101,10 +99,87 @@ def recall(
         for _, early in journal.set_aside_after(seq, IMPLAUSIBLE_TIME):
             core.merger.recount(early.adapter, early.kind, early.reason)
         # without a snapshot or a row, history was not read to its end: it is read again
-        cursors = {} if recording.is_new else {n: journal.cursor(n) for n in core.sources}
+        cursors: dict[str, Any] = {}
         for label in core.sources:
-            core.recall_records(label, journal.meta(f"records:{label}"))
+            try:
+                if not recording.is_new:
+                    cursors[label] = journal.cursor(label)
+                core.recall_records(label, journal.meta(f"records:{label}"))
+            except (LedgerError, AttributeError, LookupError, TypeError, ValueError) as error:
+                notes.append(f"{label}: read as on a first start: {error}")
+    if left_out:
+        notes.append(
+            f"{len(left_out)} inputs of the journal cannot be read and were left out: {left_out[0]}"
+        )
+    core.merger.leave_out = set()
     log.info(
         "recall_state", snapshot_seq=seq, inputs_fed=recording.fed, last_seq=recording.last_seq
     )
-    return cursors, notes
+    return core, cursors, notes
+
+
+def _from_snapshot(
+    make: Callable[[], Core], recording: Recording, latest_s: float | None
+) -> tuple[Core, int, list[str]]:
+    """A core in the state of the newest snapshot that fits it, or an empty one.
+
+    Returns:
+        The core, the sequence number at which it stands, and notes.
+    """
+    snapshots = recording.snapshots
+    snapshots.notes.clear()
+    notes: list[str] = []
+    recording.snapshot_used = False
+    core, seq = make(), 0
+    for seq_of_it, state in _in_order(snapshots.newest_first(recording.last_seq), latest_s):
+        try:
+            fresh = core.restore(state)
+        except Exception as error:  # noqa: BLE001 - of another version, or a plugin's own fault
+            why = (
+                str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+            )
+            notes.append(
+                f"{snapshots.folder}: the snapshot at {seq_of_it} does not fit this Outrider and "
+                f"its configuration, and was not used: {why}"
+            )
+            core = make()  # the one before may be half in another's state
+            continue
+        recording.snapshot_used, seq = True, seq_of_it
+        if fresh:
+            notes.append(f"policies that start afresh: {', '.join(fresh)}")
+        break
+    return core, seq, [*recording.notes, *snapshots.notes, *notes]
+
+
+def _in_order(snapshots: Iterable[Snapshot], latest_s: float | None) -> Iterator[Snapshot]:
+    """Those of a time that the clock has reached, newest first; then the newest of the others."""
+    ahead: Snapshot | None = None
+    for snapshot in snapshots:
+        if latest_s is None or _time_of(snapshot.state) <= latest_s:
+            yield snapshot
+        else:
+            ahead = ahead or snapshot
+    if ahead is not None:
+        yield ahead
+
+
+def _time_of(state: Any) -> float:
+    """The time of a state; minus infinity for one of another release, which will not fit."""
+    try:
+        return site_time_of(state)
+    except (LookupError, TypeError):
+        return -inf
+
+
+def _made_anew(journal: Journal, *, had_snapshots: bool) -> list[str]:
+    """What to know of a state that is made of the journal alone.
+
+    Nothing where it is young: a daemon that is killed soon after its first start has no snapshot.
+    """
+    pruned = journal.pruned_inputs_seq()
+    if not (had_snapshots or pruned):
+        return []
+    told = "no snapshot could be used: the state was made anew of the journal"
+    if pruned:
+        told += f", whose inputs up to number {pruned} were pruned"
+    return [f"{told}; jobs that are older are known again once their source tells of them"]

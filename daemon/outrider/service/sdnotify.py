@@ -31,6 +31,11 @@ class ServiceManager:
         self.watchdog_every_s = _watchdog_every_s(environ)
         """Seconds between two `alive` (half of what systemd allows), or None: no watchdog."""
 
+    def starting(self, status: str, extend_s: float) -> bool:
+        """The start goes on, and may take this much longer from now, in seconds."""
+        extend = f"EXTEND_TIMEOUT_USEC={round(extend_s * 1e6)}"
+        return self._tell(extend, "WATCHDOG=1", f"STATUS={_one_line(status)}")
+
     def ready(self, status: str) -> bool:
         """Start-up, or a reload, is done."""
         return self._tell("READY=1", f"STATUS={_one_line(status)}")

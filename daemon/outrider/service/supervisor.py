@@ -22,6 +22,7 @@ from outrider.service.recording import Recording
 from outrider.service.reload import reload
 from outrider.service.sdnotify import ServiceManager
 from outrider.service.source_watch import SourceWatch
+from outrider.service.start_progress import StartProgress
 
 log = structlog.get_logger()
 
@@ -34,16 +35,21 @@ class Supervisor:
         recording: the state directory.
         service: the service manager that started the daemon.
         clock: Unix seconds now.
+        progress: is told how far the start has come.
 
     Raises:
         OutriderError: the daemon cannot start with this configuration and state directory.
     """
 
     def __init__(
-        self, loaded: LoadedConfig, recording: Recording, service: ServiceManager,
+        self,
+        loaded: LoadedConfig,
+        recording: Recording,
+        service: ServiceManager,
         clock: Callable[[], float] = time.time,
-    ) -> None:  # fmt: skip
-        self._state = DaemonState(loaded, recording, clock)
+        progress: StartProgress | None = None,
+    ) -> None:
+        self._state = DaemonState(loaded, recording, clock, progress)
         self._service = service
 
     @property

@@ -49,18 +49,24 @@ def group(machine: Numbers, cluster: Numbers, frailties: Floats) -> Groups:
     machine, cluster = machine[order], cluster[order]
     frailty = frailties[machine]
     step = np.searchsorted(FRAILTY_STEPS, frailty)
-    differs = (np.diff(step) != 0) | (np.diff(cluster) != 0)
-    begins = np.flatnonzero(np.append(True, differs)[: len(machine)])
-    populated, first_groups = np.unique(cluster[begins], return_index=True)
-    ends = np.append(begins[1:], len(machine))[: len(begins)]
+    # slices, not `diff`, `append` and `unique`: this is done for every run that ends
+    begin = np.ones(len(machine), dtype=bool)
+    begin[1:] = (step[1:] != step[:-1]) | (cluster[1:] != cluster[:-1])
+    begins = np.flatnonzero(begin)
+    of_cluster = cluster[begins]
+    is_first = np.ones(len(begins), dtype=bool)
+    is_first[1:] = of_cluster[1:] != of_cluster[:-1]
+    first_groups = np.flatnonzero(is_first)
+    ends = np.empty_like(begins)
+    ends[:-1], ends[-1:] = begins[1:], len(machine)
     numbers = machine.tolist()
     machines = [numbers[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
     of_machine = np.full(len(frailties), NOWHERE)
     of_machine[machine] = np.repeat(np.arange(len(begins)), ends - begins)
     return Groups(
-        cluster[begins],
-        cluster[begins].tolist(),
-        populated.tolist(),
+        of_cluster,
+        of_cluster.tolist(),
+        of_cluster[first_groups].tolist(),
         first_groups,
         np.add.reduceat(frailty, begins) / (ends - begins),
         machines,

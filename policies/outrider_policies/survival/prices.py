@@ -13,6 +13,7 @@ from outrider_policies.survival.owner_return import cumulative
 Floats = NDArray[np.float64]
 
 HOUR_S: Final = 3600.0
+_WIDTHS_S: Final = np.diff(EDGES_S)
 LEAST_CHANCE: Final = 1e-9
 """Least chance of completing: keeps prices finite where the reboot comes first."""
 
@@ -47,8 +48,8 @@ class Prices:
         from_h: float, reboot_h: float, delay_wh: float,
     ) -> None:  # fmt: skip
         edges_h = np.minimum(EDGES_S / HOUR_S, reboot_h)
-        width_h = np.diff(edges_h)
-        in_time = width_h / np.diff(EDGES_S) * HOUR_S
+        width_h = edges_h[1:] - edges_h[:-1]
+        in_time = width_h / _WIDTHS_S * HOUR_S
         hazard = cumulative(levels, from_h, edges_h) * regime[:, None]
         survival = np.exp(-hazard[groups.cluster] * groups.frailty[:, None])
         survives = (survival[:, 1:] + survival[:, :-1]) / 2.0

@@ -36,6 +36,14 @@ def test_each_message_arrives_as_one_datagram(tmp_path: Path) -> None:
         assert listener.recv(4096) == b"STOPPING=1\nSTATUS=SIGTERM"
 
 
+def test_a_long_start_asks_for_more_time_and_keeps_the_watchdog_quiet(tmp_path: Path) -> None:
+    path = str(tmp_path / "notify")
+    with listening(path) as listener:
+        assert ServiceManager({"NOTIFY_SOCKET": path}).starting("still starting: 1 %", 60.0)
+        asked = b"EXTEND_TIMEOUT_USEC=60000000\nWATCHDOG=1\nSTATUS=still starting: 1 %"
+        assert listener.recv(4096) == asked
+
+
 def test_a_reload_carries_the_monotonic_time_that_systemd_asks_for(tmp_path: Path) -> None:
     path = str(tmp_path / "notify")
     with listening(path) as listener:

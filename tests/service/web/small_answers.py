@@ -201,6 +201,8 @@ STATUS: dict[str, Any] = {
         "rows": 4711,
         "last_seq": 4711,
         "size_bytes": 1_843_200,
+        "budget_bytes": 10_000_000_000,
+        "dropped_rows": 0,
         "snapshot_age_s": 42.0,
     },
     "notes": ["An HTCondor event log tells no reason of an eviction; 7 are counted as unknown."],

@@ -177,6 +177,26 @@ def verify(file: Path, snapshots: Path | None, as_json: bool) -> int:
     return int(not report.ok)
 
 
+@command.command("backup", short_help="Copy a journal, even one that is being written.")
+@_FILE
+@click.argument("target", metavar="TARGET", type=file_path(dir_okay=False))
+def backup(file: Path, target: Path) -> None:
+    """Copy a journal as it is at one moment; a daemon may be writing it meanwhile.
+
+    Use it for backups: a plain copy of a file that is being written is torn. TARGET is replaced,
+    and only when the copy is whole. To restore, stop the daemon, put the copy into an empty state
+    directory as journal.sqlite, and start it: it makes its state anew of the journal.
+
+    Example:
+      outrider ledger backup /var/lib/outrider/journal.sqlite /backup/journal.sqlite
+    """
+    with _open(file) as journal:
+        journal.back_up(target)
+    with _open(target) as copy:
+        last_seq = copy.last_seq()
+    click.echo(f"{shown(target)}: a copy of {shown(file)} up to number {last_seq}")
+
+
 @command.command(_DIRECT, hidden=True)
 @_FILE
 @click.option(

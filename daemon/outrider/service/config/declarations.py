@@ -155,6 +155,22 @@ class Config(msgspec.Struct, frozen=True):
     retention_days: Annotated[
         float, Meta(gt=0, description="How long decisions and events are kept in the journal.")
     ] = 90.0
+    runs_retention_days: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="How long one short row of each run is kept, without its user: for the "
+            "same week a year ago.",
+        ),
+    ] = 400.0
+    journal_max_bytes: Annotated[
+        int,
+        Meta(
+            ge=1_000_000,
+            description="Most bytes that the journal may take. Beyond, its oldest rows are dropped "
+            "before their time, and the status says so.",
+        ),
+    ] = 10_000_000_000
     pseudonymise_users: Annotated[
         bool,
         Meta(description="Keep only keyed pseudonyms of user names. Owners' names are never kept."),

@@ -63,6 +63,7 @@ class MetricsExporter:
         loop_lag_s: float,
         publishing: Mapping[str, Any] | None = None,
         failed_requests: int = 0,
+        start_s: float = 0.0,
     ) -> Snapshot:
         """The values of all metrics now. Call it on the event loop, which owns the core.
 
@@ -73,6 +74,7 @@ class MetricsExporter:
             publishing: ``connected``, ``published``, ``behind`` and ``lost`` of the publisher;
                 None where nothing is published.
             failed_requests: requests that a fault of Outrider's own answered.
+            start_s: how long the start took, seconds.
         """
         self._site()
         self._totals()
@@ -83,6 +85,8 @@ class MetricsExporter:
             self._publishing(publishing)
         self._store.set("loop_lag_seconds", loop_lag_s)
         self._store.set("requests_failed_total", failed_requests)
+        self._store.set("start_ratio", 1.0)
+        self._store.set("start_seconds", start_s)
         self._process()
         return self._store.snapshot()
 
@@ -198,6 +202,8 @@ class MetricsExporter:
         put("ledger_failures_total", figures["failures"])
         put("ledger_lag_seconds", figures["lag_s"])
         put("ledger_size_bytes", figures["size_bytes"])
+        put("ledger_budget_bytes", figures.get("budget_bytes"))
+        put("ledger_dropped_rows_total", figures.get("dropped_rows", 0))
         put("ledger_last_seq", figures["last_seq"])
         put("ledger_snapshot_age_seconds", figures["snapshot_age_s"])
 

@@ -8,6 +8,7 @@ import structlog
 from aiohttp import web
 
 from outrider.service.daemon_view import DaemonView
+from outrider.service.starting_view import StartingView
 from outrider.service.web.access import ACCESS, Access, Allowed, Refused
 from outrider.service.web.auth import CHALLENGES
 from outrider.service.web.endpoint import (
@@ -37,18 +38,23 @@ HEADERS: Final = {
 SMALLEST_COMPRESSED: Final = 1024
 """Bytes below which a packet is a packet, compressed or not."""
 
+_ASK_AGAIN_S: Final = "5"
+
 log = structlog.get_logger()
 
 
 def make_app(
-    view: DaemonView, access: Access | None, endpoints: Sequence[Endpoint[Any]] = ENDPOINTS
+    view: DaemonView | StartingView,
+    access: Access | None,
+    endpoints: Sequence[Endpoint[Any]] = ENDPOINTS,
 ) -> web.Application:
     """The application that shows a daemon to clients whom the rules let in.
 
     None for the rules: everybody who asks under a name of this host, and users have pseudonyms.
 
     Only GET and HEAD. Every error is JSON, ``{"error": "..."}``. A handler that raises answers
-    500, is logged, and ends nothing.
+    500, is logged, and ends nothing. While the daemon is starting, what it cannot tell yet is
+    answered with 503 and how far it is.
     """
     access = Access() if access is None else access
     app = web.Application(middlewares=[_answer_errors(view), _guard(access, endpoints), _compress])
@@ -63,7 +69,7 @@ def make_app(
 
 
 def _handler(
-    endpoint: Endpoint[Any], view: DaemonView, access: Access, turn: asyncio.Lock
+    endpoint: Endpoint[Any], view: DaemonView | StartingView, access: Access, turn: asyncio.Lock
 ) -> Handler:
     """What aiohttp calls for an endpoint.
 
@@ -72,6 +78,13 @@ def _handler(
     """
 
     async def handle(request: web.Request) -> web.StreamResponse:
+        seen: Any = view
+        if isinstance(view, StartingView):
+            seen = view.view or view
+            if seen is view and not endpoint.while_starting:
+                response = _error(503, view.progress.sentence)
+                response.headers["Retry-After"] = _ASK_AGAIN_S
+                return response
         if endpoint.query is NoQuery:
             query = NoQuery()
         else:
@@ -81,7 +94,7 @@ def _handler(
         if not endpoint.open:
             async with turn:
                 await asyncio.sleep(0)
-        answer = await endpoint.handle(Call(view, query, request, sees_names))
+        answer = await endpoint.handle(Call(seen, query, request, sees_names))
         return answer if isinstance(answer, web.Response) else json_response(answer)
 
     return handle
@@ -91,7 +104,7 @@ def _error(status: int, text: str) -> web.Response:
     return json_response({"error": text}, status)
 
 
-def _answer_errors(view: DaemonView) -> Any:
+def _answer_errors(view: DaemonView | StartingView) -> Any:
     """Answer what a handler raises: JSON, with a status; faults of our own are counted."""
 
     @web.middleware
@@ -115,7 +128,8 @@ def _answer_errors(view: DaemonView) -> Any:
             return _error(error.status, error.reason)
         except Exception as error:
             # Boundary: whatever a handler raises is its own; the other requests go on.
-            view.failed_requests += 1
+            now_seen = view.view or view if isinstance(view, StartingView) else view
+            now_seen.failed_requests += 1
             log.exception("fail_request", path=request.path, error=type(error).__name__)
             return _error(500, "a fault of Outrider's own; its log tells more")
 

@@ -76,6 +76,8 @@ class Endpoint(Generic[Q]):
         content: media type of a good answer.
         others: shape of the answer by further status.
         open: answered without a token, too.
+        while_starting: answered while the daemon is starting, too: by a handler that asks its view
+            only for what `StartingView` has.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Endpoint(Generic[Q]):
     content: str = JSON
     others: Mapping[int, type[Struct]] = field(default_factory=dict)
     open: bool = False
+    while_starting: bool = False
 
 
 SERVED: Final = web.AppKey("SERVED", tuple[Endpoint[Any], ...])

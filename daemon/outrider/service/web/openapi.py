@@ -19,7 +19,7 @@ _DESCRIPTIONS: Final = {
     401: "A token is configured and the client sent none, or another.",
     404: "Nobody knows it.",
     500: "A fault of Outrider's own; the log tells.",
-    503: "Not ready.",
+    503: "Not ready, or still starting.",
 }
 
 
@@ -62,6 +62,8 @@ def _operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
         answers[400] = Failure
     if not endpoint.open:
         answers[401] = Failure
+    if not endpoint.while_starting:
+        answers[503] = Failure
     responses = {200: _response(200, endpoint.answer, endpoint.content)}
     responses |= {status: _response(status, shape, JSON) for status, shape in answers.items()}
     operation = {

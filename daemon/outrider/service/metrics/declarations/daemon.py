@@ -61,6 +61,10 @@ DAEMON_METRICS: Final[tuple[Metric, ...]] = (
     counter("ledger_failures_total", "Writes to the journal or a snapshot that failed."),
     gauge("ledger_lag_seconds", "Seconds that the oldest unwritten entry has waited."),
     gauge("ledger_size_bytes", "Bytes of the journal on disk."),
+    gauge(
+        "ledger_budget_bytes", "Most bytes that the journal may take; NaN before the first check."
+    ),
+    counter("ledger_dropped_rows_total", "Rows dropped before their time, to keep the budget."),
     gauge("ledger_last_seq", "Last sequence number in the journal."),
     gauge("ledger_snapshot_age_seconds", "Seconds since the last good snapshot."),
     # -- publishing ------------------------------------------------------------------------------
@@ -89,6 +93,11 @@ DAEMON_METRICS: Final[tuple[Metric, ...]] = (
         {"version": SITE, "python": SITE},
         begin=1.0,
     ),
+    gauge(
+        "start_ratio",
+        "Ratio of the journal that the start has read: below 1 while the daemon is starting.",
+    ),
+    gauge("start_seconds", "Seconds that the start took, or has taken so far."),
     gauge(
         "loop_lag_seconds", "Longest delay of the event loop since the scrape before, in seconds."
     ),

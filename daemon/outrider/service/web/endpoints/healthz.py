@@ -26,4 +26,5 @@ ENDPOINT = Endpoint(
     query=NoQuery,
     answer=Health,
     open=True,
+    while_starting=True,
 )

@@ -29,4 +29,5 @@ ENDPOINT = Endpoint(
     handle=handle,
     query=NoQuery,
     content="text/plain",
+    while_starting=True,
 )

@@ -21,4 +21,5 @@ ENDPOINT = Endpoint(
     handle=handle,
     query=NoQuery,
     answer=Document,
+    while_starting=True,
 )

@@ -18,4 +18,5 @@ ENDPOINT = Endpoint(
     handle=handle,
     query=NoQuery,
     content="text/html",
+    while_starting=True,
 )

@@ -20,4 +20,5 @@ ENDPOINT = Endpoint(
     query=NoQuery,
     content="*/*",
     others={404: Failure},
+    while_starting=True,
 )

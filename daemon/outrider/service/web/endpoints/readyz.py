@@ -27,4 +27,5 @@ ENDPOINT = Endpoint(
     query=NoQuery,
     answer=Readiness,
     others={503: Readiness},
+    while_starting=True,
 )

@@ -17,10 +17,20 @@ def whole_status(view: DaemonView) -> dict[str, Any]:
     figures = view.recording.figures()
     ledger = {
         key: figures[key]
-        for key in ("recording", "failure", "last_seq", "size_bytes", "snapshot_age_s")
+        for key in (
+            "recording",
+            "failure",
+            "last_seq",
+            "size_bytes",
+            "budget_bytes",
+            "dropped_rows",
+            "snapshot_age_s",
+        )
     } | {"rows": sum(figures["rows"].values())}
     mqtt = view.publisher.figures()
     notes = [*view.notes, *view.core.notes()]
+    if view.recording.over_budget is not None:
+        notes.append(view.recording.over_budget)
     if mqtt is not None and mqtt["failure"]:
         notes.append(f"not publishing: {mqtt['failure']}")
     extra = {"own_clock": view.own_clock, "ledger": ledger, "mqtt": mqtt, "notes": notes}

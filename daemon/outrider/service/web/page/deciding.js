@@ -178,6 +178,7 @@ export function drawLedger(s) {
     ["rows", number(ledger.rows)],
     ["last sequence number", String(ledger.last_seq)],
     ["size", bytes(ledger.size_bytes)],
+    ["rows dropped for the disk budget", number(ledger.dropped_rows), ledger.dropped_rows > 0],
     [
       "last snapshot",
       known(ledger.snapshot_age_s) ? `${duration(ledger.snapshot_age_s)} ago` : "none yet",

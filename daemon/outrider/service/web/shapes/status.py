@@ -203,6 +203,8 @@ class LedgerStatus(Struct):
     rows: Count
     last_seq: Count
     size_bytes: Count
+    budget_bytes: Annotated[int | None, Meta(description="Null: not checked yet.")]
+    dropped_rows: Annotated[int, Meta(description="Dropped before their time, for the budget.")]
     snapshot_age_s: Unknown
 
 
