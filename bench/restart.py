@@ -30,7 +30,7 @@ from outrider.service.core import Core
 from outrider.service.interpreter import share_threads
 from outrider.service.recording import JOURNAL_NAME, Recording
 from outrider.service.restart import bring_up
-from outrider.service.sources import SourceState
+from outrider.service.source_state import SourceState
 
 BUDGET_S = 30.0
 BUDGET_INPUTS = 270_000

@@ -112,15 +112,3 @@ def test_many_leaps_do_not_fill_the_disk(tmp_path: Path) -> None:
     for n in range(50):
         store.save(n, {}, n * 8_000.0)
     assert len(store.paths()) <= 6
-
-
-def test_a_state_that_is_not_right_is_passed_over_if_there_is_another(tmp_path: Path) -> None:
-    store = SnapshotStore(tmp_path)
-    for n in (1, 2, 3):
-        store.save(n, n)
-    right = store.load_latest(is_right=lambda state: state < 2)
-    assert right is not None
-    assert right.seq == 1
-    newest = store.load_latest(is_right=lambda state: state < 0)
-    assert newest is not None
-    assert newest.seq == 3

@@ -86,7 +86,8 @@ def test_the_bound_is_never_above_a_price_and_the_offer_ranks_by_price() -> None
         made = prices(reboot_s=300.0, odds=odds)
         assert made.bound_wh(0) <= made.of(0).min() + 1e-12
         ranked, at = made.offer(0).ranked
-        assert (ranked, at) == (pytest.approx(made.of(0).tolist()), [0])
+        assert ranked == pytest.approx(made.of(0).tolist())
+        assert at == [0]
 
 
 def test_three_faults_in_an_hour_of_work_are_a_rate_of_one_and_a_half() -> None:

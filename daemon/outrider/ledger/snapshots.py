@@ -98,9 +98,7 @@ class SnapshotStore:
             self._remove_surplus(path)
         return path
 
-    def load_latest(
-        self, not_after: int | None = None, is_right: Callable[[Any], bool] = lambda state: True
-    ) -> Snapshot | None:
+    def load_latest(self, not_after: int | None = None) -> Snapshot | None:
         """The newest valid snapshot, or None; `notes` lists those that were skipped.
 
         Args:

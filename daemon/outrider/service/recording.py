@@ -43,7 +43,7 @@ class Recording:
         folder: the state directory; made if it is not there, and closed to other users.
 
     Attributes:
-        notes: what an operator should know of the state directory and the journal, one sentence each.
+        notes: what an operator should know of state directory and journal, one sentence each.
         last_seq: of the last entry that is safe on the disk.
         fed: inputs that a restart had to feed again.
         snapshot_used: whether there is a snapshot that no restart found to be of no use.

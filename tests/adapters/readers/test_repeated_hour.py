@@ -62,7 +62,7 @@ def as_pbs(clock: Clock, time_s: float, job: int, starts: bool) -> bytes:
     return f"{clock(time_s):%m/%d/%Y %H:%M:%S};{letter};{job}.s;user=u exec_host=n1/0\n".encode()
 
 
-WRITERS = {
+WRITERS: dict[Callable[[Clock, float, int, bool], bytes], type[LogReader]] = {
     as_text: HTCondorLogReader,
     as_iso_text: HTCondorLogReader,
     as_json: HTCondorLogReader,
@@ -76,7 +76,7 @@ WRITERS = {
 def test_a_log_in_order_is_read_at_its_true_times(
     write: Callable[[Clock, float, int, bool], bytes], zone: str, turn: dt.datetime, restarts: bool
 ) -> None:
-    kind: type[LogReader] = WRITERS[write]
+    kind = WRITERS[write]
     told = in_order(turn, 20)
     options = ReaderOptions(timezone=zone, modified_s=told[-1][0])
     reader = kind(options)

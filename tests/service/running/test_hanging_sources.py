@@ -21,8 +21,9 @@ Made = Callable[[Path], object]
 
 
 def adapter(status: dict[str, Any], label: str) -> dict[str, Any]:
-    (found,) = [a for a in status["adapters"] if a["label"] == label]
-    return found
+    found: list[dict[str, Any]] = [a for a in status["adapters"] if a["label"] == label]
+    assert len(found) == 1
+    return found[0]
 
 
 def log_table(label: str, path: Path) -> str:
@@ -81,7 +82,7 @@ def test_what_is_no_log_is_down_at_once_and_holds_up_neither_logs_nor_the_end(
         # twice: the log is followed by an adapter of its own, and by one beside the odd one
         def all_read(status: dict[str, Any]) -> bool:
             seen = [adapter(status, label) for label in ("log", "both")]
-            return sum(sum(a["events"].values()) + a["duplicates"] for a in seen) >= 6
+            return bool(sum(sum(a["events"].values()) + a["duplicates"] for a in seen) >= 6)
 
         daemon.wait_until("read", all_read, within_s=20)
         status = daemon.wait_until("down", lambda s: not adapter(s, "odd")["up"], within_s=20)

@@ -44,7 +44,7 @@ async def record(state: DaemonState, at_s: float) -> None:
 
 
 def rows(state: DaemonState) -> int:
-    return state.recording._writer.run(lambda j: len(list(j.inputs_after(0)))).result(10)
+    return int(state.recording._writer.run(lambda j: len(list(j.inputs_after(0)))).result(10))
 
 
 async def test_a_leap_of_ten_years_takes_nothing_away(tmp_path: Path) -> None:
