@@ -15,6 +15,9 @@ from outrider.model.resources import Resources
 _MOST = 2**63
 """Whole numbers of the journal are below this."""
 
+MOST_TEXT = 8_192
+"""Characters of a name: a stranger's record may hold a mebibyte, and the engine keeps names."""
+
 
 def is_well_formed(event: Any) -> bool:
     """Whether this is a `NamedEvent` as `outrider.model.events` declares it."""
@@ -34,7 +37,7 @@ def is_well_formed(event: Any) -> bool:
 
 def _is_text(text: Any) -> bool:
     """Text that can be written as UTF-8; raises `ValueError` for half of a surrogate pair."""
-    return type(text) is str and (text.isascii() or bool(text.encode()))
+    return type(text) is str and len(text) <= MOST_TEXT and (text.isascii() or bool(text.encode()))
 
 
 def _is_name(text: Any) -> bool:

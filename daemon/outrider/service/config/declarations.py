@@ -27,10 +27,8 @@ class ClusterSettings(msgspec.Struct, frozen=True):
         ),
     ] = []
     cpus: Annotated[
-        int | None,
+        Annotated[int, Meta(ge=2, le=1_000_000)] | None,
         Meta(
-            ge=2,
-            le=1_000_000,
             description="CPUs of each machine that is only known from its jobs, 2 or more. Unset: "
             "as many as were seen in use at once, which a job over several machines, or a record "
             "that somebody made up, can make too many.",
