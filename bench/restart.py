@@ -12,6 +12,7 @@ where the budget of 30 s for 270,000 inputs is missed.
 import argparse
 import cProfile
 import json
+import logging
 import random
 import sys
 import tempfile
@@ -19,6 +20,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import structlog
 from calibration import calibration_s
 from options import parsed
 
@@ -136,6 +138,8 @@ def main() -> int:
     parser.add_argument("--machines", type=int, default=500, help="machines of the pool")
     parser.add_argument("--profile", metavar="FILE", help="write a profile there")
     given = parsed(parser, inputs=2_000, queued=50, machines=20)
+    # only the figures go to the output
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     with tempfile.TemporaryDirectory() as folder:
         found = measure(
             Path(folder) / "state", given.inputs, given.queued, given.machines, given.profile
