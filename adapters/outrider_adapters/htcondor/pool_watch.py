@@ -113,7 +113,8 @@ class PoolWatch:
         return self._ask("schedd", now_s, lambda: self._queue.describe(told)) or told
 
     def _is_due(self, now_s: float) -> bool:
-        return now_s >= self._snapshot_due_s
+        ahead_s = self._snapshot_due_s - now_s
+        return ahead_s <= 0.0 or ahead_s > self._settings.snapshot_s  # the clock was set back
 
     def _ask(self, whom: str, now_s: float, question: Callable[[], Any]) -> Any:
         """The answer, or None (and a note) if nobody gives it."""

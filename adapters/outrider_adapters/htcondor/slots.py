@@ -14,6 +14,9 @@ from outrider_adapters.htcondor.settings import WatchSettings
 _CLOSED: Final = "Start =?= false"
 """Asked of the collector, for only the whole ad can tell what its START comes to."""
 
+_CLOCK_OFF_S: Final = 86_400.0
+"""Clocks of machines, the collector and this host may differ by hours; by days one is wrong."""
+
 
 class SlotWatch:
     """The machines of a pool as its collector knows them.
@@ -47,8 +50,11 @@ class SlotWatch:
         self.heard_s = max((float(ad.get("LastHeardFrom") or 0) for ad in ads), default=None)
         found = machines_of(ads, closed, self._cluster_of)
         told: list[NamedEvent] = []
-        for name, after in found.items():
+        for name, ad_says in found.items():
+            after = _dated(ad_says, now_s)
             before = self.machines.get(name)
+            if before is not None and before.told_s > now_s + _CLOCK_OFF_S:
+                before = msgspec.structs.replace(before, told_s=after.told_s)  # ours was ahead then
             if before is not None and after.told_s < before.told_s:
                 continue  # an older ad than the one known: nothing new
             told += changes(name, before, after)
@@ -72,7 +78,8 @@ class SlotWatch:
             del missing[name]
         left: list[NamedEvent] = []
         for name in [name for name in self.machines if name not in found]:
-            if now_s - missing.setdefault(name, now_s) >= self._settings.left_after_s:
+            missing[name] = min(missing.get(name, now_s), now_s)  # the clock may have been set back
+            if now_s - missing[name] >= self._settings.left_after_s:
                 del missing[name], self.machines[name]
                 left.append((now_s, events.LEFT, name, None))
         return left
@@ -84,3 +91,10 @@ class SlotWatch:
         patterns = self._settings.machine_clusters.items()
         matching = (cluster for like, cluster in patterns if fnmatch.fnmatchcase(machine, like))
         return next(matching, "default")
+
+
+def _dated(state: MachineState, now_s: float) -> MachineState:
+    """What an ad says, as of now where the machine's clock, or ours, is wrong by days."""
+    if abs(state.told_s - now_s) <= _CLOCK_OFF_S:
+        return state
+    return msgspec.structs.replace(state, told_s=now_s, entered_s=min(state.entered_s, now_s))

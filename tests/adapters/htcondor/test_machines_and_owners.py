@@ -5,6 +5,7 @@ from pathlib import Path
 from outrider.api import MachineSpec, events
 from outrider_adapters.htcondor import WatchSettings
 from outrider_adapters.htcondor.machines import MachineState, changes, machines_of
+from outrider_adapters.htcondor.slots import _dated
 from outrider_adapters.mock_condor.machines import Machine
 from tests.adapters.htcondor.watched_pool import BEGIN_S, WatchedPool, kinds
 
@@ -135,3 +136,36 @@ def test_a_change_older_than_the_last_look_has_the_time_of_the_ad_that_shows_it(
     later = slot(MyCurrentTime=400, OwnerActive=True)
     [after] = machines_of([later], set(), lambda n, a: "A").values()
     assert changes("pc", before, after) == [(400.0, events.OWNER_CAME, "pc", None)]
+
+
+YEARS_S = 10 * 365.25 * 86_400.0
+
+
+def test_a_clock_that_was_years_ahead_hides_nothing_that_comes_after(site: WatchedPool) -> None:
+    site.look()
+    site.clock = lambda: site.pool.now_s + YEARS_S
+    site.pool.owner_came("m2")
+    ahead = site.look(after_s=20).events
+    assert [event[1:3] for event in ahead] == [(events.OWNER_CAME, "m2")]
+    site.clock = site.pool_clock
+    site.pool.owner_went("m2")
+    back = site.look(after_s=20)
+    assert [event[1:3] for event in back.events] == [
+        (events.OWNER_WENT, "m2"), (events.USABLE, "m2"),
+    ]  # fmt: skip
+    assert all(abs(event[0] - site.pool.now_s) < 60 for event in back.events)
+    assert site.watch._is_due(site.now() + site.settings.snapshot_s)
+
+
+def test_the_queue_is_asked_again_after_the_clock_was_put_back(site: WatchedPool) -> None:
+    site.clock = lambda: site.pool.now_s + YEARS_S
+    site.look()
+    site.clock = site.pool_clock
+    assert site.watch._is_due(site.now())
+
+
+def test_a_machine_whose_own_clock_is_years_ahead_is_dated_by_ours() -> None:
+    state = machine(slot(MyCurrentTime=4e9, LastHeardFrom=4e9, EnteredCurrentState=4e9))
+    dated = _dated(state, 1_000.0)
+    assert (dated.told_s, dated.entered_s) == (1_000.0, 1_000.0)
+    assert _dated(machine(slot()), 150.0).told_s == 100.0
