@@ -1,25 +1,18 @@
 """What the web may see of the daemon."""
 
 import asyncio
-import secrets
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from outrider.engine.accounting.report import report
-from outrider.model.errors import LedgerError
 from outrider.service.core import Core
 from outrider.service.metrics import Snapshot
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.mqtt.publisher import Publisher
-from outrider.service.pseudonyms import KEY_NAME, Pseudonyms, load_key
 from outrider.service.recording import Recording
 from outrider.service.reused import Reused
 from outrider.service.user_names import UserNames
 from outrider.service.views.sentence import sentence
-
-log = structlog.get_logger()
 
 _REFUSED: Final = "reload refused: "
 _MOST_NOTES: Final = 100
@@ -54,7 +47,6 @@ class DaemonView:
         self.scraping = asyncio.Lock()
         self.recording = recording
         self.publisher = publisher
-        self._pseudonyms = _pseudonyms_of(recording)
         self.start_s = 0.0
         self.show(core)
 
@@ -82,7 +74,7 @@ class DaemonView:
 
     def names(self, shown: bool) -> UserNames:
         """How users are shown to a client: by their names, or by pseudonyms."""
-        return UserNames(self._pseudonyms, self.core.personal_vos, shown)
+        return UserNames(self.recording.pseudonyms, self.core.personal_vos, shown)
 
     def sentence(self) -> str:
         """What the daemon saw and thinks, in one sentence."""
@@ -109,12 +101,3 @@ class DaemonView:
             self.failed_requests,
             self.start_s,
         )
-
-
-def _pseudonyms_of(recording: Recording) -> Pseudonyms:
-    """Those of the state directory; while its key cannot be kept, such as hold until the end."""
-    try:
-        return Pseudonyms(load_key(recording.folder / KEY_NAME))
-    except LedgerError as error:
-        log.warning("forget_pseudonyms", reason=str(error), hint="they change at the next start")
-        return Pseudonyms(secrets.token_bytes(32))

@@ -3,9 +3,11 @@
 import asyncio
 import fcntl
 import gc
+import secrets
 import time
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -15,7 +17,7 @@ from outrider.ledger import Entry, Journal, SnapshotStore, Writer, open_or_begin
 from outrider.model.errors import LedgerError
 from outrider.service.core import Core
 from outrider.service.private_folder import make_private, make_private_file
-from outrider.service.pseudonyms import KEY_NAME
+from outrider.service.pseudonyms import KEY_NAME, Pseudonyms, load_key
 
 JOURNAL_NAME = "journal.sqlite"
 SNAPSHOTS_NAME = "snapshots"
@@ -80,6 +82,17 @@ class Recording:
         """From where an adapter resumes, or None if it never reported."""
         with Journal(self.path, read_only=True) as journal:
             return journal.cursor(label)
+
+    @cached_property
+    def pseudonyms(self) -> Pseudonyms:
+        """Those of this state directory; while its key cannot be kept, others until the end."""
+        try:
+            return Pseudonyms(load_key(self.folder / KEY_NAME))
+        except LedgerError as error:
+            log.warning(
+                "forget_pseudonyms", reason=str(error), hint="they change at the next start"
+            )
+            return Pseudonyms(secrets.token_bytes(32))
 
     @property
     def is_new(self) -> bool:

@@ -1,7 +1,7 @@
 """How users are shown: by their names to whoever may see these, by pseudonyms to everybody else."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -13,6 +13,7 @@ from outrider.service.pseudonyms import Pseudonyms, is_pseudonym
 V = TypeVar("V")
 
 _VO: Final = "vo"
+_WORD: Final = re.compile(r"\w[\w.@/+-]*(?<![.])")
 
 
 class UserNames:
@@ -81,15 +82,38 @@ class UserNames:
         return snapshot._replace(numbers=numbers, observations=observations)
 
     def in_explanation(self, answer: Mapping[str, Any], user: str) -> Mapping[str, Any]:
-        """What policies say of a job, in words of their own that may name its user."""
-        if self.shown or not user:
+        """What policies say of a job, in words of their own.
+
+        They may name its user, and VOs of other jobs that are named for theirs.
+        """
+        if self.shown:
             return answer
-        word = re.compile(rf"(?<![\w.-]){re.escape(user)}(?![\w-])")
         policies = [
-            {**policy, "explanation": word.sub(self.user(user), policy["explanation"])}
-            for policy in answer["policies"]
+            {**policy, "explanation": self._in_words(policy["explanation"], user)}
+            for policy in self.in_rows(answer["policies"])
         ]
-        return {**answer, "policies": policies}
+        return {**answer, "policies": policies, "decisions": self.in_rows(answer["decisions"])}
+
+    def in_rows(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        """Decisions: policies label their scores as they like, by VOs too."""
+        if not self._has_hidden_vos:
+            return rows
+        return [self.in_row(row) for row in rows]
+
+    def in_row(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """One decision."""
+        if not self._has_hidden_vos or not row["scores"]:
+            return row
+        hidden = {self._in_words(label, ""): score for label, score in row["scores"].items()}
+        return {**row, "scores": hidden}
+
+    def _in_words(self, text: str, user: str) -> str:
+        if self._personal.is_full:
+            return self._pseudonyms.of(text)
+        text = _WORD.sub(lambda found: self.vo(found[0]), text)
+        if not user:
+            return text
+        return re.sub(rf"(?<![\w.-]){re.escape(user)}(?![\w-])", self.user(user), text)
 
     @cached_property
     def _has_hidden_vos(self) -> bool:

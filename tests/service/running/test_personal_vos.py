@@ -2,14 +2,17 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from outrider.model.events import CHANGED, SUBMITTED, NamedEvent
+from outrider.model.events import CHANGED, COMPLETED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
+from outrider.service.mqtt.messages import row_message
 from outrider.service.personal_vos import MOST_PERSONAL_VOS, PersonalVos
 from outrider.service.pseudonyms import Pseudonyms, is_named_for
 from outrider.service.user_names import UserNames
+from tests.fixtures.cores import T, core_of, tell
 from tests.service.running.small_site import SmallSite
 
 NAME = "carol.curie"
@@ -94,10 +97,17 @@ def test_beyond_the_most_that_are_kept_every_vo_is_hidden() -> None:
     assert "physics" not in names.vo("physics")
 
 
+def explained(told: str) -> dict[str, Any]:
+    return {
+        "policies": [{"name": "p", "explanation": told, "scores": {f"batch {NAME} 1 min": 0.5}}],
+        "decisions": [],
+    }
+
+
 def test_what_a_policy_says_of_a_job_does_not_name_its_user() -> None:
     names = UserNames(Pseudonyms(b"key"), PersonalVos(), shown=False)
     told = "ada has 3 jobs; ada@site waits, adamant does not, canada neither; Ada? (ada)"
-    answer = names.in_explanation({"policies": [{"name": "p", "explanation": told}]}, "ada")
+    answer = names.in_explanation(explained(told), "ada")
     hidden = names.user("ada")
     assert answer["policies"][0]["explanation"] == (
         f"{hidden} has 3 jobs; {hidden}@site waits, adamant does not, canada neither; Ada? "
@@ -107,3 +117,35 @@ def test_what_a_policy_says_of_a_job_does_not_name_its_user() -> None:
     open_names = UserNames(Pseudonyms(b"key"), PersonalVos(), shown=True)
     assert open_names.in_explanation(answer, "ada") is answer
     assert open_names.user("ada") == "ada"
+
+
+def test_an_explanation_does_not_name_the_users_in_vos_of_other_jobs() -> None:
+    personal = PersonalVos()
+    personal.note([(0.0, SUBMITTED, "2.0", JobSpec(user=NAME, vo=NAME))], lambda name: None)
+    names = UserNames(Pseudonyms(b"key"), personal, shown=False)
+    told = f"batch {NAME} 10 min before it, physics after. Then {NAME}."
+    answer = names.in_explanation(explained(told), "")
+    hidden = names.vo(NAME)
+    assert answer["policies"][0]["scores"] == {f"batch {hidden} 1 min": 0.5}
+    assert answer["policies"][0]["explanation"] == (
+        f"batch {hidden} 10 min before it, physics after. Then {hidden}."
+    )
+
+
+def test_labels_of_scores_do_not_name_a_user_on_the_page_nor_over_mqtt() -> None:
+    core = core_of("log", timezone="UTC", policies={"sarsa": {}})
+    spec = JobSpec(user=NAME, vo=NAME)
+    ran: list[NamedEvent] = [
+        (T, SUBMITTED, "1.0", spec), (T + 1, STARTED, "1.0", ("m1", 1)),
+        (T + 2, COMPLETED, "1.0", None), (T + 3, SUBMITTED, "2.0", spec),
+    ]  # fmt: skip
+    tell(core, "log", ran, T + 100)
+    decisions, _ = core.decision_log.take()
+    labels = [label for row in decisions for label in row.scores or ()]
+    assert any(NAME in label for label in labels), "sarsa labels its scores by VO"
+    names = UserNames(Pseudonyms(b"key"), core.personal_vos, shown=False)
+    rows = names.in_rows([row.as_row(1) for row in decisions])
+    assert NAME not in str(rows)
+    assert names.vo(NAME) in str(rows)
+    messages = [row_message(1, row, core, names) for row in decisions]
+    assert NAME.encode() not in b"".join(messages)

@@ -10,6 +10,7 @@ from outrider import __version__
 from outrider.ledger import OutcomeRecord
 from outrider.model.decisions import DecisionRow
 from outrider.service.core import Core
+from outrider.service.user_names import UserNames
 from outrider.service.views.counts import job_counts
 
 STATUS: Final = "status"
@@ -64,10 +65,10 @@ def row_kind(row: DecisionRow | OutcomeRecord) -> str:
     return DECISIONS if isinstance(row, DecisionRow) else EVICTIONS
 
 
-def row_message(seq: int, row: DecisionRow | OutcomeRecord, core: Core) -> bytes:
+def row_message(seq: int, row: DecisionRow | OutcomeRecord, core: Core, names: UserNames) -> bytes:
     """A decision as the ledger exports it, or an eviction. Both have `seq`, which never repeats."""
     if isinstance(row, DecisionRow):
-        return _encode({**row.as_row(seq), "would": row.mode == "shadow"})
+        return _encode({**names.in_row(row.as_row(seq)), "would": row.mode == "shadow"})
     return _encode(
         {
             "time_s": row.time_s,

@@ -22,6 +22,7 @@ from outrider.service.mqtt.feed import Numbered, read_piece
 from outrider.service.mqtt.messages import HEALTH, STATUS, health, presence, row_kind, row_message
 from outrider.service.mqtt.place import Place
 from outrider.service.recording import Recording
+from outrider.service.user_names import UserNames
 
 if TYPE_CHECKING:
     import aiomqtt
@@ -200,9 +201,13 @@ class Publisher:
     ) -> None:
         """Send rows together, in order; the place moves on as far as all were confirmed."""
         core = self._core()
+        shown = core.config.show_users == "everybody"  # whoever reads there, we do not know them
+        names = UserNames(self._recording.pseudonyms, core.personal_vos, shown)
         client.pending_calls_threshold = len(rows)
         sent = [
-            client.publish(f"{settings.base}/{row_kind(row)}", row_message(seq, row, core), qos=1)
+            client.publish(
+                f"{settings.base}/{row_kind(row)}", row_message(seq, row, core, names), qos=1
+            )
             for seq, row in rows
         ]
         results = await asyncio.gather(*sent, return_exceptions=True)

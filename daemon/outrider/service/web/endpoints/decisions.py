@@ -48,7 +48,7 @@ async def handle(call: Call[DecisionsQuery]) -> Answer:
         cursor = page[-1]["seq"]  # others may follow
     return {
         "mode": call.view.core.config.mode,
-        "decisions": page,
+        "decisions": call.names.in_rows(page),
         "next": None if query.after is UNSET else cursor,
     }
 
