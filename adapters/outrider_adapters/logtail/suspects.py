@@ -15,7 +15,10 @@ COST_A_RESTART: Final = "cost_a_restart"
 """The reason under which a record that is passed over is counted as rejected."""
 
 _MOST_HOLES: Final = 16
-_MOST_DEATHS: Final = 3
+_LINE_DEATHS: Final = 2
+"""A kill of the process says nothing of the line that it was reading; a second in the same does."""
+_MOST_DEATHS: Final = 10
+"""Of a stretch whose lines are harmless one by one: it may be their combination, or kills."""
 
 
 class Stretch(msgspec.Struct):
@@ -50,9 +53,10 @@ class Suspects:
     """Notes what is being read, and knows what the process before died of.
 
     The first death leaves a *suspect*, some hundred kilobytes: they are tried line by line before
-    they are read again, so that the second leaves one line. That is a *hole*: it is passed over,
-    and counted. Holes stay on note until 16 others have followed, for the cursor behind one may
-    not be on record yet when the next ends the process. A reader that raises is taken for a death.
+    they are read again, so that the second leaves one line. That is tried alone, and after a third
+    death, in that very line, it is a *hole*: it is passed over, and counted. Holes stay on note
+    until 16 others have followed, for the cursor behind one may not be on record yet when the next
+    ends the process. A reader that raises is taken for a death.
     """
 
     def __init__(self, in_progress: InProgress) -> None:
@@ -76,13 +80,13 @@ class Suspects:
         stretch = Stretch(str(path), place.device, place.inode, start, end, crc, alone)
         suspect = self._suspect
         if suspect is not None and _is_of(suspect, path, place) and start < suspect.end:
-            stretch.deaths += suspect.deaths
+            stretch.deaths += suspect.deaths if suspect.alone == alone else 0
         with self._noted(stretch):
             yield
 
     def nearing(self, hole: Stretch) -> AbstractContextManager[None]:
         """While what stands before a hole is read as if the file ended there."""
-        return self._noted(msgspec.structs.replace(hole, alone=True, blind=True))
+        return self._noted(msgspec.structs.replace(hole, blind=True))
 
     def forget(self, hole: Stretch) -> None:
         """The file has other bytes there now."""
@@ -117,7 +121,7 @@ class Suspects:
             self._suspect.start = max(self._suspect.start, end)
 
     def _learn(self, stretch: Stretch) -> None:
-        if not stretch.alone and stretch.deaths < _MOST_DEATHS:
+        if stretch.deaths < (_LINE_DEATHS if stretch.alone else _MOST_DEATHS):
             self._suspect = stretch
             return
         self._suspect = None

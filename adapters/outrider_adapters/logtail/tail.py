@@ -236,7 +236,7 @@ class Tail:
     def _pass_over(
         self, reader: LogReader, part: Slice, file: OpenFile, data: bytes, hole: Stretch
     ) -> None:
-        """Go on behind a record that twice ended the process that read it."""
+        """Go on behind a record that ended the process again and again that read it."""
         part.progress = True
         place = file.place
         there = os.pread(file.descriptor, hole.end - hole.start, hole.start)
@@ -248,7 +248,7 @@ class Tail:
                 reading = reader.read(data, final=True)
             _take(part, file, reading)
         part.notes.append(
-            f"{self.path}: Outrider died twice in reading the bytes {hole.start} to {hole.end}: "
+            f"{self.path}: Outrider died again and again in reading the bytes {hole.start} to {hole.end}: "
             "they are passed over"
         )
         part.rejected[COST_A_RESTART] += 1

@@ -91,7 +91,7 @@ class DaemonState:
         self.publisher = Publisher(recording, lambda: self.core)
         self.publisher.follow(loaded.config)
         self.view = DaemonView(self.core, recording, self.publisher)
-        self.view.notes = [*notes_on(loaded), *recording.notes, *notes]
+        self.view.notes = [*notes_on(loaded), *notes]
         for note in self.view.notes:
             log.warning("note_problem", reason=note)
         self.view.own_clock = any(a.own_clock for a in self.adapters.values())

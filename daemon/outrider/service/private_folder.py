@@ -6,7 +6,8 @@ not even on a host with other users.
 
 import os
 import stat
-from collections.abc import Container, Iterator
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
@@ -15,14 +16,14 @@ _FOLDER: Final = 0o700
 _FILE: Final = 0o600
 
 
-def make_private(folder: Path, ours: Container[str]) -> list[str]:
+def make_private(folder: Path, patterns: Iterable[str]) -> list[str]:
     """Make a folder if it is not there, and close it and our files in it to other users.
 
     A folder in which others keep files, too, stays as open as it is; ours in it are closed.
 
     Args:
         folder: the folder.
-        ours: what we keep there, by name.
+        patterns: of the names of what we keep there, as for a shell.
 
     Returns:
         Notes for the operator: what could not be closed, and what would be right.
@@ -32,6 +33,7 @@ def make_private(folder: Path, ours: Container[str]) -> list[str]:
     """
     folder.mkdir(mode=_FOLDER, parents=True, exist_ok=True)
     entries = sorted(folder.iterdir())
+    ours = {e.name for e in entries if any(fnmatchcase(e.name, each) for each in patterns)}
     notes = [note for entry in entries if entry.name in ours for note in _close(entry)]
     if not folder.stat().st_mode & _OTHERS:
         return notes

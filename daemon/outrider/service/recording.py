@@ -9,7 +9,7 @@ from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 import structlog
 
@@ -24,10 +24,11 @@ SNAPSHOTS_NAME = "snapshots"
 TOKEN_NAME = "token"  # noqa: S105 - the name of a file
 """The file whose token shows users' names; `outrider token` makes it."""
 _LOCK_NAME = "lock"
-_OURS = frozenset(
-    (JOURNAL_NAME, f"{JOURNAL_NAME}-wal", f"{JOURNAL_NAME}-shm", f"{JOURNAL_NAME}-journal",
-     SNAPSHOTS_NAME, KEY_NAME, TOKEN_NAME, _LOCK_NAME)
+_OURS: Final = (
+    f"{JOURNAL_NAME}*", SNAPSHOTS_NAME, KEY_NAME, TOKEN_NAME, _LOCK_NAME, "in-progress-*.json",
+    f"before-schema-*-{JOURNAL_NAME}*", f"damaged-*-{JOURNAL_NAME}*",
 )  # fmt: skip
+"""Patterns of the names that the daemon gives files in its state directory."""
 ROWS_KEY = "rows"
 DROPPED_KEY = "dropped"
 _NO_ROWS = {"inputs": 0, "decisions": 0, "outcomes": 0, "set_aside": 0}

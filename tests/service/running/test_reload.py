@@ -87,9 +87,11 @@ def test_a_wrong_new_file_keeps_the_old_and_says_why(tmp_path: Path) -> None:
         site.config.unlink()
         reload(site, "keep_configuration")
         after = daemon.status()
-        assert after["notes"] == [
-            f"reload refused: {site.config}: cannot be read: No such file or directory"
-        ]
+        (note,) = after["notes"]
+        assert note == (
+            f"reload refused: {site.config}: cannot be read: No such file or directory; right "
+            "would be a file as `outrider check-config --example` prints it"
+        )
         assert "did you mean" in site.log_text()
         assert [p["name"] for p in after["policies"]] == [p["name"] for p in before["policies"]]
         site.log.run([3])
