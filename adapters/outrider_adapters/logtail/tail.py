@@ -248,8 +248,8 @@ class Tail:
                 reading = reader.read(data, final=True)
             _take(part, file, reading)
         part.notes.append(
-            f"{self.path}: Outrider died again and again in reading the bytes {hole.start} to {hole.end}: "
-            "they are passed over"
+            f"{self.path}: Outrider died again and again in reading the bytes {hole.start} to "
+            f"{hole.end}: they are passed over"
         )
         part.rejected[COST_A_RESTART] += 1
         part.size += hole.end - place.offset
