@@ -1,5 +1,6 @@
 """What a record costs grows no faster than its length, whatever a stranger wrote into it."""
 
+import gc
 import time
 from collections.abc import Callable
 
@@ -17,12 +18,20 @@ MOST_TIMES = 6
 
 
 def best_s(call: Callable[[], object], tries: int) -> float:
-    """The least CPU seconds of this thread, which a loaded machine does not make longer."""
+    """The least CPU seconds of this thread, which a loaded machine does not make longer.
+
+    Without the garbage collector, as in `timeit`: what it costs grows with all that other tests
+    left in this process.
+    """
     times = []
-    for _ in range(tries):
-        before = time.thread_time()
-        call()
-        times.append(time.thread_time() - before)
+    gc.disable()
+    try:
+        for _ in range(tries):
+            before = time.thread_time()
+            call()
+            times.append(time.thread_time() - before)
+    finally:
+        gc.enable()
     return min(times)
 
 

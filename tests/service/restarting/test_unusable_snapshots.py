@@ -2,6 +2,7 @@
 
 import asyncio
 import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from outrider.service.core import Core
 from outrider.service.recording import Recording
 from outrider.service.restart import bring_up
 from outrider.service.start_progress import StartProgress, StartStoppedError
+from outrider.service.wall_clock import WallClock
 from tests.fixtures.cores import T, core_of, packed, run_of, tell
 from tests.service.running.test_failing_repairs import journalled
 
@@ -111,6 +113,27 @@ def test_an_older_snapshot_that_fits_is_taken_before_the_journal_alone(tmp_path:
     assert again.accounting.completed == 3
     assert len(notes) == 1
     assert 0 < recording.fed < recording.last_seq - int(middle.stem.removeprefix("snapshot-")) + 1
+
+
+def test_a_snapshot_of_a_time_to_come_is_the_last_choice(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    core = make()
+    day_s, begin_s = 86_400.0, time.time()
+    for n, at_s in enumerate((begin_s, begin_s + 3_650 * day_s, begin_s + 3_651 * day_s)):
+        journalled(recording, core, run_of(str(n), at_s), at_s + 8)
+        assert asyncio.run(recording.snapshot(core))
+
+    def fed(paths_gone: int) -> int:
+        for path in recording.snapshots.paths()[:paths_gone]:
+            path.unlink()
+        again, _, notes = bring_up(make, recording, clock=WallClock(lambda: begin_s + 60))
+        assert (again.accounting.completed, notes) == (3, [])
+        return recording.fed
+
+    behind_two, behind_none = fed(0), fed(1)
+    recording.close()
+    assert behind_two > 0, "begun before the clock leapt, and what came after is put right"
+    assert behind_none == 0, "none is of a time before: the newest is better than none"
 
 
 def test_history_is_read_again_where_only_an_unusable_snapshot_held_it(tmp_path: Path) -> None:

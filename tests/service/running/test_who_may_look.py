@@ -164,7 +164,7 @@ def test_the_token_shows_names_once_the_daemon_has_read_it(site: SmallSite) -> N
         ("localhost", 200), ("LOCALHOST.:9690", 200), ("127.0.0.1:1", 200), ("[::1]:9690", 200),
         ("evil.example", 421), ("evil.example:9690", 421), ("127.0.0.1.evil.example", 421),
         ("localhost.evil.example", 421), ("192.0.2.7", 421), ("[::1", 421), ("localhost:x", 421),
-        ("pool.example", 200),
+        ("pool.example", 200), (socket.gethostname(), 200), (f"{socket.gethostname()}.evil", 421),
     ],
 )  # fmt: skip
 def test_the_name_that_is_asked_for_has_to_be_ours(

@@ -103,9 +103,9 @@ class Config(msgspec.Struct, frozen=True):
     host_names: Annotated[
         list[str],
         Meta(
-            description="Names under which clients ask, beside localhost and the address that is "
-            "listened on: other names in `Host` are refused, because a web page elsewhere could "
-            "have made its own name lead here.",
+            description="Names under which clients ask, beside localhost, this host's own name "
+            "and the address that is listened on: other names in `Host` are refused, because a web "
+            "page elsewhere could have made its own name lead here.",
             examples=[["outrider.example.org"]],
         ),
     ] = []

@@ -107,8 +107,8 @@ class Access:
             return None
         return Refused(
             MISDIRECTED,
-            f"{', '.join(hosts)!r} is no name of this daemon; right would be localhost, the "
-            "address it listens on, or a name in its setting host_names",
+            f"{', '.join(hosts)!r} is no name of this daemon; right would be localhost, its "
+            "host's own name, the address it listens on, or a name in its setting host_names",
         )
 
     def judge(self, request: web.Request) -> Allowed | Refused:

@@ -6,6 +6,7 @@ somebody on this host, what that name answers (DNS rebinding). The browser tells
 """
 
 import ipaddress
+import socket
 from collections.abc import Iterable
 from typing import Final
 
@@ -13,7 +14,7 @@ _EVERYWHERE: Final = ("0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
 
 
 class Hosts:
-    """The names that are ours.
+    """The names that are ours: localhost, the name that this host has itself, and those given.
 
     Args:
         listen: the host that is listened on; a name, or an address. Where that is every address of
@@ -23,7 +24,8 @@ class Hosts:
 
     def __init__(self, listen: str = "127.0.0.1", declared: Iterable[str] = ()) -> None:
         self._any_address = listen in _EVERYWHERE
-        self._names = {_plain(name) for name in ("localhost", listen, *declared)}
+        own = ("localhost", socket.gethostname(), listen)
+        self._names = {_plain(name) for name in (*own, *declared)}
 
     def is_ours(self, host: str) -> bool:
         """Whether a ``Host`` header, with or without a port, names us."""
