@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from tests.adapters.mqtt.raw_broker import packet
+from tests.peers.mosquitto import USERS, Mosquitto
 from tests.service.running.process import DaemonProcess
 from tests.soak.site import SoakSite
 
 CLIENTS: Final = 300
 GROUPS: Final = 12_000
 COSTLY_BYTES: Final = 150_000
+MESSAGES_A_SECOND: Final = 20_000
 SMALL_BUFFER: Final = 4_096
 _JOBS: Final = count(1)
 
@@ -90,6 +93,23 @@ def far_future(site: SoakSite, daemon: DaemonProcess, seconds: float) -> None:
         time.sleep(seconds / 2)
 
 
+def junk_meters(site: SoakSite, daemon: DaemonProcess, seconds: float) -> None:
+    """Messages faster than they can be taken, half of them of meters that somebody made up."""
+    made_up = count()
+    with _machine_at(site.broker) as connection:
+        ends_s = time.monotonic() + seconds
+        while time.monotonic() < ends_s:
+            began_s = time.monotonic()
+            connection.sendall(
+                b"".join(
+                    packet(f"outrider/in/power/{name}", b"63.5")
+                    for _ in range(MESSAGES_A_SECOND // 40)
+                    for name in ("meter", f"junk{next(made_up)}")
+                )
+            )
+            time.sleep(max(0.0, began_s + 0.05 - time.monotonic()))
+
+
 def no_snapshot(site: SoakSite, daemon: DaemonProcess, seconds: float) -> None:
     """A kill, after which no snapshot can be read: the state comes from the journal."""
     daemon.kill()
@@ -100,7 +120,8 @@ def no_snapshot(site: SoakSite, daemon: DaemonProcess, seconds: float) -> None:
 
 
 ATTACKS: Final[tuple[Attack, ...]] = (
-    idle_connections, unread_answers, no_log, costly_records, many_groups, far_future, no_snapshot,
+    idle_connections, unread_answers, no_log, costly_records, many_groups, far_future, junk_meters,
+    no_snapshot,
 )  # fmt: skip
 
 
@@ -116,6 +137,21 @@ def _append(log: Path, text: str) -> None:
 
 def _link_to_zeros(path: Path) -> None:
     path.symlink_to("/dev/zero")
+
+
+@contextlib.contextmanager
+def _machine_at(broker: Mosquitto) -> Iterator[socket.socket]:
+    """A connection over which a machine that may publish does so, with QoS 0."""
+
+    def text(value: str) -> bytes:
+        return len(value).to_bytes(2, "big") + value.encode()
+
+    asked = text("MQTT") + b"\x04\xc2\x00\x3c" + text("soak")  # version 3.1.1, a clean session
+    asked += text("machine") + text(USERS["machine"])
+    with socket.create_connection(("127.0.0.1", broker.port), timeout=30.0) as connection:
+        connection.sendall(bytes([0x10, len(asked)]) + asked)
+        assert connection.recv(4) == b"\x20\x02\x00\x00", "the broker refuses the machine"
+        yield connection
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from tests.peers.mosquitto import Mosquitto, require_mosquitto
 from tests.service.restarting import log_writer
 
 RATE: Final = 1_000
@@ -32,17 +33,16 @@ type = "logtail"
 paths = ["{logs}/other.log"]
 start_at = "beginning"
 
-[policies.bandit]
-[policies.lowest_watts]
-"""
-METERS: Final = """
 [adapters.meters]
 type = "mqtt"
 host = "127.0.0.1"
-port = {port}
-user = "outrider"
+port = {broker.port}
+username = "outrider"
 password_file = "{password_file}"
 max_machines = 100
+
+[policies.bandit]
+[policies.lowest_watts]
 """
 
 
@@ -59,6 +59,7 @@ class SoakSite:
         users: the log to which hostile users write.
         other: the path that is at times no log.
         counts: what the writer wrote, as JSON by kind, once it has stopped.
+        broker: to which machines may publish what their meters say.
     """
 
     def __init__(self, folder: Path, seed: int, seconds: float) -> None:
@@ -74,8 +75,10 @@ class SoakSite:
         words = [self.jobs, self.counts, seed, RATE, seconds]
         self._command = [sys.executable, str(Path(log_writer.__file__)), *map(str, words)]
         self._writer: subprocess.Popen[bytes] | None = None
+        self.broker = Mosquitto(require_mosquitto(), folder / "broker", saves_each_change=False)
 
     def __enter__(self) -> Self:
+        self.broker.start()
         self._writer = subprocess.Popen(self._command)
         return self
 
@@ -86,6 +89,7 @@ class SoakSite:
         if self._writer is not None and self._writer.poll() is None:
             self._writer.kill()
             self._writer.wait()
+        self.broker.stop()
 
     def finish(self) -> None:
         """Stop the writer once every job has ended."""
@@ -93,10 +97,16 @@ class SoakSite:
         self._writer.terminate()
         assert self._writer.wait(120) == 0
 
-    def config(self, name: str, meters: str = "") -> Path:
+    def config(self, name: str) -> Path:
         """The configuration of a daemon with a state directory of its own on these logs."""
         folder = self.folder / name
         folder.mkdir()
         path = folder / "outrider.toml"
-        path.write_text(CONFIG.format(folder=folder, logs=self.jobs.parent) + meters)
+        password_file = self.broker.password_file("outrider")
+        path.write_text(
+            CONFIG.format(
+                folder=folder, logs=self.jobs.parent, broker=self.broker,
+                password_file=password_file,
+            )
+        )  # fmt: skip
         return path

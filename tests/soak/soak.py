@@ -28,13 +28,13 @@ class Ledger(NamedTuple):
     Attributes:
         events: by adapter and kind.
         decisions, outcomes: in order.
-        set_aside: by reason.
+        set_aside: by adapter and reason.
     """
 
     events: Counter[tuple[str, str]]
     decisions: list[Row]
     outcomes: list[Row]
-    set_aside: Counter[str]
+    set_aside: Counter[tuple[str, str]]
 
 
 class SoakReport(NamedTuple):
@@ -130,12 +130,14 @@ def ledger_of(state: Path) -> Ledger:
             (o.time_s, o.job, o.ending, o.reason, o.policy, o.reward, o.on_policy)
             for _, o in journal.outcomes()
         ]
-        set_aside = Counter(record.reason for _, record in journal.latest_set_aside(1_000_000))
+        set_aside = Counter(
+            (record.adapter, record.reason) for _, record in journal.latest_set_aside(1_000_000)
+        )
     return Ledger(events, decisions, outcomes, set_aside)
 
 
 def _read_to_the_end(daemon: DaemonProcess, written: Counter[str]) -> None:
-    """Start it if it does not run; stop it when the steady log is read and nothing more comes."""
+    """Start it if it does not run; stop it when all is read, and was decided on as well."""
     if daemon.process is None:
         daemon.start()
     state = daemon.config.parent / "state"
@@ -145,8 +147,9 @@ def _read_to_the_end(daemon: DaemonProcess, written: Counter[str]) -> None:
         time.sleep(3.0)
         with Journal(state / "journal.sqlite", read_only=True) as journal:
             now = _events(journal)
+            newest_s = max(e[0] for _, _, e in journal.inputs_after(0) if e[1] != TICK)
         read = sum(n for (adapter, _), n in now.items() if adapter == "jobs")
-        if now == before and read >= written.total():
+        if now == before and read >= written.total() and daemon.status()["now_s"] >= newest_s:
             break
         assert time.monotonic() < deadline_s, f"{read} of {written.total()} records were read"
         before = now

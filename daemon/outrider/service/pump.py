@@ -154,6 +154,10 @@ class Pumps:
             while state.core.step(past, _SLICE_EVENTS):  # noqa: ASYNC110 - as in `_process`
                 await asyncio.sleep(0)
             state.core.begin()
+            for label, source in state.core.sources.items():
+                if not (source.hangs or source.problem):
+                    # or what is first told by one that has much to read would come late
+                    state.core.merger.expect(label)
             state.view.show(state.core)  # metrics that count from now on
             # a restart that finds no snapshot after this reads history again
             await state.recording.submit(Entry(cursors=dict(state.cursors)))

@@ -1,5 +1,7 @@
 """Tables behind the scheduling passes stay small, whatever users ask for."""
 
+import pytest
+
 from outrider.engine.scheduling.placement import MOST_KINDS, Possible
 from outrider.engine.scheduling.queue_columns import MOST_VOS, QueueColumns
 from outrider.engine.state.resource_use import ResourceUse
@@ -28,6 +30,18 @@ def test_resources_that_jobs_make_up_leave_nothing_behind_on_a_machine() -> None
         use.end(n)
     assert use._used[0].keys() <= {"memory_mib", "licence"}
     assert use.left(0)["licence"] == 3.0
+
+
+@pytest.mark.parametrize("hardly", [0.0, 1e-7])
+def test_a_run_that_asks_for_next_to_nothing_gives_it_back_after_one_that_asked_for_more(
+    hardly: float,
+) -> None:
+    use = ResourceUse()
+    use.begin(1, 0, Resources(named=(("licence", hardly),)))
+    use.begin(2, 0, Resources(named=(("licence", 1.0),)))
+    use.end(2)
+    use.end(1)
+    assert use._used[0] == {}
 
 
 def test_an_empty_queue_forgets_the_vos_of_its_past() -> None:

@@ -51,6 +51,7 @@ class DaemonProcess:
 
     def spawn(self) -> subprocess.Popen[bytes]:
         """Start it and do not wait for anything."""
+        self.url = ""  # the port is another one
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [OUTRIDER, "run", "--config", self.config],

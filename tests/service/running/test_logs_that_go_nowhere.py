@@ -51,6 +51,7 @@ def test_the_daemon_lives_on_without_a_log(how: str, style: str, tmp_path: Path)
     head = HEAD.format(state=site.state).replace(":0", f":{port}")
     text = head + f'log_format = "{style}"\n' + LOG_TABLE.replace("{log}", str(site.log.path))
     site.config.write_text(text)
+    site.log.path.touch()
     with STREAMS[how]() as stream:
         closing = ["sh", "-c", 'exec "$0" "$@" 2>&-'] if stream is None else []
         daemon = subprocess.Popen(

@@ -37,7 +37,9 @@ def site(tmp_path: Path) -> SmallSite:
     state.mkdir()
     with Journal(state / "journal.sqlite") as journal:
         journal.append(Entry(inputs=rows, cursors={"log": None}))
-    return SmallSite(tmp_path, tables=LOG_TABLE + POLICIES)
+    made = SmallSite(tmp_path, tables=LOG_TABLE + POLICIES)
+    made.log.path.touch()
+    return made
 
 
 def address(site: SmallSite) -> str:

@@ -144,6 +144,10 @@ class EventMerger:
         """A source is away: until it is seen again the others do not wait for it."""
         self._watermark.excuse(source)
 
+    def expect(self, source: str) -> None:
+        """A source that was excused is there: the others wait until it has been seen."""
+        self._watermark.expect(source)
+
     def advance(self, watermark_s: float) -> Iterator[Event]:
         """As `seen`: yield what may enter the engine up to a watermark."""
         waiting = self._waiting

@@ -27,6 +27,10 @@ class Watermark:
         """Do not wait for a source until it is seen again."""
         self._seen_s.pop(source, None)
 
+    def expect(self, source: str) -> None:
+        """Wait for a source from now on, though it was excused; until it has been seen at all."""
+        self._seen_s.setdefault(source, -inf)
+
     def save(self) -> dict[str, float | None]:
         """Seconds by source; None: not seen yet."""
         return {label: None if s == -inf else s for label, s in self._seen_s.items()}

@@ -59,9 +59,9 @@ class ResourceUse:
         used = self._used[machine]
         declared = self.declared.get(machine, _NOTHING)
         for name, amount in asked.amounts():
-            used[name] -= amount
+            used[name] = used.get(name, 0.0) - amount
             if name not in declared and abs(used[name]) < _LEAST:
-                del used[name]  # jobs may ask for whatever names
+                del used[name]  # jobs may ask for whatever names, and for next to nothing
 
     def left(self, machine: int) -> Mapping[str, float]:
         """What is left of what the machine declares, by name; empty where it declares nothing."""
