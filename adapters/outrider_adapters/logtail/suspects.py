@@ -15,10 +15,11 @@ COST_A_RESTART: Final = "cost_a_restart"
 """The reason under which a record that is passed over is counted as rejected."""
 
 _MOST_HOLES: Final = 16
-_LINE_DEATHS: Final = 2
-"""A kill of the process says nothing of the line that it was reading; a second in the same does."""
+_RECORD_DEATHS: Final = 2
+"""A kill of the process says nothing of the record that it was reading; a second in the same does.
+"""
 _MOST_DEATHS: Final = 10
-"""Of a stretch whose lines are harmless one by one: it may be their combination, or kills."""
+"""Of a stretch whose records are harmless one by one: it may be their combination, or kills."""
 
 
 class Stretch(msgspec.Struct):
@@ -28,8 +29,10 @@ class Stretch(msgspec.Struct):
         path, device, inode: of the file.
         start, end: first byte, and byte after the last.
         crc: of the bytes, for a file may be truncated and written anew.
-        alone: it is one line, and what stands before it was read without harm.
+        alone: it is one record, or as much of it as was tried, and what stands before it was read
+            without harm.
         blind: what stands before it must not be read as the end of a file either.
+        harmless: of one record: up to here (exclusive) it was tried without harm; 0: not at all.
         deaths: how often the process died in it.
     """
 
@@ -41,6 +44,7 @@ class Stretch(msgspec.Struct):
     crc: int
     alone: bool = False
     blind: bool = False
+    harmless: int = 0
     deaths: int = 1
 
 
@@ -52,11 +56,11 @@ class _Note(msgspec.Struct):
 class Suspects:
     """Notes what is being read, and knows what the process before died of.
 
-    The first death leaves a *suspect*, some hundred kilobytes: they are tried line by line before
-    they are read again, so that the second leaves one line. That is tried alone, and after a third
-    death, in that very line, it is a *hole*: it is passed over, and counted. Holes stay on note
-    until 16 others have followed, for the cursor behind one may not be on record yet when the next
-    ends the process. A reader that raises is taken for a death.
+    The first death leaves a *suspect*, some hundred kilobytes: they are tried record by record
+    before they are read again (`probe`), so that the second leaves one record. That is tried alone,
+    and after a third death, in that very record, it is a *hole*: it is passed over, and counted.
+    Holes stay on note until 16 others have followed, for the cursor behind one may not be on record
+    yet when the next ends the process. A reader that raises is taken for a death.
     """
 
     def __init__(self, in_progress: InProgress) -> None:
@@ -71,18 +75,30 @@ class Suspects:
         if left.reading is not None:
             self._learn(left.reading)
 
-    @contextmanager
     def reading(
-        self, path: Path, place: Place, start: int, data: bytes, alone: bool = False
-    ) -> Iterator[None]:
+        self, path: Path, place: Place, start: int, data: bytes
+    ) -> AbstractContextManager[None]:
         """While bytes of a file from `start` on are being read."""
-        end, crc = start + len(data), zlib.crc32(data)
-        stretch = Stretch(str(path), place.device, place.inode, start, end, crc, alone)
+        return self._noted(self._stretch(path, place, start, data, None))
+
+    def trying(
+        self, path: Path, place: Place, start: int, data: bytes, harmless: int
+    ) -> AbstractContextManager[None]:
+        """While one record from `start` on is tried, of which `harmless` is known (`Stretch`)."""
+        return self._noted(self._stretch(path, place, start, data, harmless))
+
+    def _stretch(
+        self, path: Path, place: Place, start: int, data: bytes, harmless: int | None
+    ) -> Stretch:
+        alone, end = harmless is not None, start + len(data)
+        stretch = Stretch(
+            str(path), place.device, place.inode, start, end, zlib.crc32(data), alone=alone,
+            harmless=harmless or 0,
+        )  # fmt: skip
         suspect = self._suspect
         if suspect is not None and _is_of(suspect, path, place) and start < suspect.end:
             stretch.deaths += suspect.deaths if suspect.alone == alone else 0
-        with self._noted(stretch):
-            yield
+        return stretch
 
     def nearing(self, hole: Stretch) -> AbstractContextManager[None]:
         """While what stands before a hole is read as if the file ended there."""
@@ -104,12 +120,12 @@ class Suspects:
             self._in_progress.note(msgspec.to_builtins(_Note(self._holes)) if self._holes else None)
 
     def hole_ahead(self, path: Path, place: Place) -> Stretch | None:
-        """The next line of this file that must not be read; None if there is none."""
+        """The next record of this file that must not be read; None if there is none."""
         ahead = (h for h in self._holes if _is_of(h, path, place) and h.start >= place.offset)
         return min(ahead, key=lambda hole: hole.start, default=None)
 
     def suspect_ahead(self, path: Path, place: Place) -> Stretch | None:
-        """What must be read line by line from its start on; None if there is nothing of it."""
+        """What must be tried record by record from its start on; None if nothing of it is ahead."""
         suspect = self._suspect
         if suspect is None or not _is_of(suspect, path, place):
             return None
@@ -121,7 +137,7 @@ class Suspects:
             self._suspect.start = max(self._suspect.start, end)
 
     def _learn(self, stretch: Stretch) -> None:
-        if stretch.deaths < (_LINE_DEATHS if stretch.alone else _MOST_DEATHS):
+        if stretch.deaths < (_RECORD_DEATHS if stretch.alone else _MOST_DEATHS):
             self._suspect = stretch
             return
         self._suspect = None

@@ -18,6 +18,7 @@ from outrider_adapters.logtail.identity import (
     rotated_files,
     status_of,
 )
+from outrider_adapters.logtail.probing import probe
 from outrider_adapters.logtail.readers import HEAD_BYTES, Readers
 from outrider_adapters.logtail.slices import Slice
 from outrider_adapters.logtail.suspects import COST_A_RESTART, Stretch, Suspects
@@ -185,7 +186,7 @@ class Tail:
         if hole is not None and hole.start > end:
             hole = None
         end = end if hole is None else hole.start
-        self._probe(reader, file, end)
+        probe(self._suspects, self.path, file, reader, end)
         limit = SLICE_BYTES
         while True:
             data = file.read(min(limit, end - file.place.offset))
@@ -212,26 +213,6 @@ class Tail:
     def _feed(self, reader: LogReader, file: OpenFile, data: bytes, final: bool = False) -> Reading:
         with self._suspects.reading(self.path, file.place, file.place.offset, data):
             return reader.read(data, final)
-
-    def _probe(self, reader: LogReader, file: OpenFile, end: int) -> None:
-        """Read what the process before died in line by line, with another reader, for nothing."""
-        suspect = self._suspects.suspect_ahead(self.path, file.place)
-        if suspect is None:
-            return
-        start, stop = max(suspect.start, file.place.offset), min(suspect.end, end)
-        if start >= stop:
-            return
-        data = os.pread(file.descriptor, stop - start, start)
-        scratch = type(reader)(reader.options)
-        scratch.restore(reader.save())
-        record = line = 0
-        while line < len(data):
-            after = data.find(b"\n", line) + 1 or len(data)
-            place = file.place
-            with self._suspects.reading(self.path, place, start + line, data[line:after], True):
-                record += scratch.read(data[record:after], final=True).consumed
-            line = after
-            self._suspects.survived(start + line)
 
     def _pass_over(
         self, reader: LogReader, part: Slice, file: OpenFile, data: bytes, hole: Stretch

@@ -1,4 +1,4 @@
-"""What the process before was reading when it died: by line, and in the end not at all."""
+"""What the process before was reading when it died: alone, and in the end not at all."""
 
 from pathlib import Path
 from typing import Any
@@ -30,9 +30,24 @@ class Deadly(HTCondorLogReader):
         return super().read(data, final)
 
 
+class DeadlyWhenWhole(Deadly):
+    """Ends the process on a record that is complete, as a pattern that goes over all of it does."""
+
+    bytes_read = 0
+
+    def read(self, data: bytes, final: bool = False) -> Any:
+        type(self).bytes_read += len(data)
+        _, poison, rest = data.partition(self.on)
+        if poison and b"\n...\n" in rest:
+            raise Death
+        return HTCondorLogReader.read(self, data, final)
+
+
 class OneReader(Readers):
+    kind: type[Deadly] = Deadly
+
     def reader_for(self, head: bytes, options: ReaderOptions) -> LogReader | None:
-        return Deadly(options)
+        return self.kind(options)
 
 
 class Kept(InProgress):
@@ -130,6 +145,23 @@ def test_several_cost_three_deaths_each_though_nothing_was_recorded_in_between(
     assert process.deaths <= 9
 
 
+@pytest.mark.parametrize("lines", [2, 3_000, 40_000])
+def test_a_record_that_is_deadly_as_a_whole_costs_as_much_and_not_more_the_more_lines_it_has(
+    process: Process, lines: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(OneReader, "kind", DeadlyWhenWhole)
+    monkeypatch.setattr(DeadlyWhenWhole, "bytes_read", 0)
+    poison = POISON.replace(b"POISON\n", b"POISON\n" + b"\t\n" * lines)
+    process.path.write_bytes(log_of(*range(1, 200), poison, *range(200, 300)))
+    jobs, rejected = process.run()
+    lost = set(jobs_of(*range(1, 300))) - set(jobs)
+    assert len(jobs) == len(set(jobs))
+    assert lost <= set(jobs_of() if lines == 2 else jobs_of(200, 201)), "a long one, these behind"
+    assert rejected[COST_A_RESTART] == 1
+    assert process.deaths == 3
+    assert DeadlyWhenWhole.bytes_read < 100 * process.path.stat().st_size
+
+
 def test_what_is_only_deadly_as_the_end_of_a_log_is_passed_over_as_a_whole(
     process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,8 +183,8 @@ def test_a_death_that_had_another_reason_costs_no_record(process: Process) -> No
     assert process.kept.left is None
 
 
-def test_a_second_kill_while_lines_are_tried_costs_no_record_either(process: Process) -> None:
-    """Kills come at any moment; only one line that is read at each of them is to blame."""
+def test_a_second_kill_while_records_are_tried_costs_no_record_either(process: Process) -> None:
+    """Kills come at any moment; only one record that is read at each of them is to blame."""
     process.path.write_bytes(log_of(*range(1, 50)))
     status = process.path.stat()
     stretch = {"path": str(process.path), "device": status.st_dev, "inode": status.st_ino,
