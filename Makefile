@@ -99,7 +99,8 @@ lint: $(VENV)/.ready  ## format, style, types and layers, without tests
 check: lint  ## what CI asks: lint, then every test
 	@$(MAKE) test
 
-check-long: $(VENV)/.ready  ## what CI takes samples of: the whole fuzz, and a fresh machine (two hours)
+check-long: $(VENV)/.ready  ## what CI takes samples of: an hour of soak, the whole fuzz, a fresh machine (three hours)
+	@$(BIN)/python -m tests.soak.run --seconds 3600
 	@$(BIN)/python -m tests.fuzzing.run --events 100000 --seeds 10 fifo bandit survival
 	@$(BIN)/python -m tests.fuzzing.run --events 20000
 	@tests/fresh_machine.sh

@@ -22,6 +22,7 @@ GROUPS: Final = 12_000
 COSTLY_BYTES: Final = 150_000
 MESSAGES_A_SECOND: Final = 20_000
 SMALL_BUFFER: Final = 4_096
+STARTS_WITHIN_S: Final = 180.0
 _JOBS: Final = count(1)
 
 Attack = Callable[[SoakSite, DaemonProcess, float], None]
@@ -111,11 +112,16 @@ def junk_meters(site: SoakSite, daemon: DaemonProcess, seconds: float) -> None:
 
 
 def no_snapshot(site: SoakSite, daemon: DaemonProcess, seconds: float) -> None:
-    """A kill, after which no snapshot can be read: the state comes from the journal."""
+    """A kill, after which no snapshot can be read: the state comes from the journal.
+
+    When it is tried again the oldest one is left: all of a long journal takes minutes.
+    """
     daemon.kill()
-    for snapshot in (daemon.config.parent / "state" / "snapshots").iterdir():
+    snapshots = sorted((daemon.config.parent / "state" / "snapshots").iterdir())
+    for snapshot in snapshots[site.spared_snapshots :]:
         snapshot.write_bytes(b"\0" * 100)
-    daemon.start()
+    site.spared_snapshots = 1
+    daemon.start(STARTS_WITHIN_S)
     time.sleep(seconds)
 
 

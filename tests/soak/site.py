@@ -59,6 +59,7 @@ class SoakSite:
         users: the log to which hostile users write.
         other: the path that is at times no log.
         counts: what the writer wrote, as JSON by kind, once it has stopped.
+        spared_snapshots: how many of the oldest stay whole at the next attack on them.
         broker: to which machines may publish what their meters say.
     """
 
@@ -75,6 +76,7 @@ class SoakSite:
         words = [self.jobs, self.counts, seed, RATE, seconds]
         self._command = [sys.executable, str(Path(log_writer.__file__)), *map(str, words)]
         self._writer: subprocess.Popen[bytes] | None = None
+        self.spared_snapshots = 0
         self.broker = Mosquitto(require_mosquitto(), folder / "broker", saves_each_change=False)
 
     def __enter__(self) -> Self:

@@ -17,6 +17,9 @@ from tests.soak.site import SoakSite
 
 CALM: Final = "calm"
 BEGINS: Final = "begins"
+ENDS: Final = "ends"
+NOT_PROBED: Final = (BEGINS, ENDS)
+"""A daemon need not answer while it is killed and begins, or reads to the end and stops."""
 READ_WITHIN_S: Final = 300.0
 
 Row = tuple[Any, ...]
@@ -108,6 +111,7 @@ def soak(
                     daemon.wait_until("ready", lambda _: bool(daemon.get("/readyz")["ready"]))
                     probe.during = CALM
                     time.sleep(each_s / 2)
+            probe.during = ENDS
             site.finish()
             written = _written(site)
             _read_to_the_end(daemon, written)

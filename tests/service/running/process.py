@@ -62,11 +62,11 @@ class DaemonProcess:
             )
         return self.process
 
-    def start(self) -> None:
+    def start(self, within_s: float = READY_WITHIN_S) -> None:
         """Start it and return when it is ready."""
         seen = self.log.stat().st_size if self.log.exists() else 0
         process = self.spawn()
-        deadline_s = time.monotonic() + READY_WITHIN_S
+        deadline_s = time.monotonic() + within_s
         while time.monotonic() < deadline_s:
             with self.log.open("rb") as log:
                 log.seek(seen)
@@ -76,7 +76,7 @@ class DaemonProcess:
                 return
             assert process.poll() is None, self.log.read_text()[-3000:]
             time.sleep(0.05)
-        raise AssertionError(f"not ready in {READY_WITHIN_S:g} s:\n{self.log.read_text()[-3000:]}")
+        raise AssertionError(f"not ready in {within_s:g} s:\n{self.log.read_text()[-3000:]}")
 
     def stop(self) -> int:
         """Ask it to stop, as systemd does; returns its exit code."""
