@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from outrider.ledger import Journal
-from outrider.model.events import KIND_NAMES, TICK
 from tests.service.running.process import DaemonProcess
 from tests.soak.attacks import ATTACKS, Attack
-from tests.soak.probes import Probe, Sample
+from tests.soak.ledgers import differences, recorded_events
+from tests.soak.probes import Probe, Sample, loop_lag_s
 from tests.soak.site import SoakSite
 
 CALM: Final = "calm"
@@ -20,24 +20,8 @@ BEGINS: Final = "begins"
 ENDS: Final = "ends"
 NOT_PROBED: Final = (BEGINS, ENDS)
 """A daemon need not answer while it is killed and begins, or reads to the end and stops."""
-READ_WITHIN_S: Final = 300.0
-
-Row = tuple[Any, ...]
-
-
-class Ledger(NamedTuple):
-    """What a daemon recorded of a site, without what the wall clock says of it.
-
-    Attributes:
-        events: by adapter and kind.
-        decisions, outcomes: in order.
-        set_aside: by adapter and reason.
-    """
-
-    events: Counter[tuple[str, str]]
-    decisions: list[Row]
-    outcomes: list[Row]
-    set_aside: Counter[tuple[str, str]]
+LEAST_READ_WITHIN_S: Final = 300.0
+SLOWEST_EVENTS_A_SECOND: Final = 1_000
 
 
 class SoakReport(NamedTuple):
@@ -46,15 +30,18 @@ class SoakReport(NamedTuple):
     Attributes:
         samples: of the attacked daemon.
         attacks: how often each was tried, by name.
+        lag_s: the longest delay of the event loop while it went on, by name; what was last.
         written: records of the steady log, by kind.
-        attacked, undisturbed: the ledgers of the two daemons.
+        recorded: events of that log in the attacked daemon's ledger, by kind.
+        differences: between its ledger and the undisturbed daemon's.
     """
 
     samples: Sequence[Sample]
     attacks: Counter[str]
+    lag_s: dict[str, float]
     written: Counter[str]
-    attacked: Ledger
-    undisturbed: Ledger
+    recorded: Counter[str]
+    differences: list[str]
 
     def during(self, name: str) -> list[Sample]:
         """The samples of one attack, by its name; `CALM` of the time between."""
@@ -71,11 +58,12 @@ class SoakReport(NamedTuple):
         return [statistics.median(spell) for spell in spells if spell]
 
     def lines(self) -> list[str]:
-        """A line for each attack: the slowest answer of ``/healthz``, the most memory."""
+        """A line for each attack: slowest ``/healthz``, most memory, longest loop lag."""
         return [
             f"{name}: {self.attacks[name]} times, {len(seen)} looks, slowest answer "
             f"{max(s.answer_s for s in seen):.2f} s, most memory "
             f"{max(s.memory_mb for s in seen):.0f} MB"
+            + (f", loop lag {self.lag_s[name] * 1e3:.0f} ms" if name in self.lag_s else "")
             for name in dict.fromkeys(sample.during for sample in self.samples)
             if (seen := self.during(name))
         ]
@@ -93,6 +81,7 @@ def soak(
         attacks: in this order, again and again.
     """
     tried: Counter[str] = Counter()
+    lag_s: dict[str, float] = {}
     each_s = max(1.0, min(30.0, seconds / len(attacks) / 1.6))
     with SoakSite(folder, seed, seconds * 3 + 600) as site:
         daemon = DaemonProcess(site.config("attacked"))
@@ -102,9 +91,12 @@ def soak(
             ends_s = time.monotonic() + seconds
             while not tried or time.monotonic() < ends_s:
                 for attack in attacks:
-                    probe.during = attack.__name__
+                    name = probe.during = attack.__name__
+                    daemon.text("/metrics")  # which tells the longest delay since it was asked last
                     attack(site, daemon, each_s)
-                    tried[attack.__name__] += 1
+                    lag = loop_lag_s(daemon.text("/metrics"))
+                    lag_s[name] = max(lag, lag_s.get(name, 0.0))
+                    tried[name] += 1
                     probe.during = BEGINS
                     daemon.kill()
                     daemon.start()
@@ -118,51 +110,33 @@ def soak(
         undisturbed = DaemonProcess(site.config("undisturbed"))
         with undisturbed:
             _read_to_the_end(undisturbed, written)
-        ledgers = [ledger_of(one.config.parent / "state") for one in (daemon, undisturbed)]
-    return SoakReport(probe.samples, tried, written, *ledgers)
-
-
-def ledger_of(state: Path) -> Ledger:
-    """The ledger in a state directory."""
-    with Journal(state / "journal.sqlite", read_only=True) as journal:
-        events = _events(journal)
-        decisions = [
-            (d.time_s, d.job, d.action, d.machine, d.reason, d.policy, d.propensity)
-            for _, d in journal.decisions()
-        ]
-        outcomes = [
-            (o.time_s, o.job, o.ending, o.reason, o.policy, o.reward, o.on_policy)
-            for _, o in journal.outcomes()
-        ]
-        set_aside = Counter(
-            (record.adapter, record.reason) for _, record in journal.latest_set_aside(1_000_000)
-        )
-    return Ledger(events, decisions, outcomes, set_aside)
+        attacked, spared = (one.config.parent / "state" for one in (daemon, undisturbed))
+        with Journal(attacked / "journal.sqlite", read_only=True) as journal:
+            events = recorded_events(journal)
+        recorded = Counter({kind: n for (label, kind), n in events.items() if label == "jobs"})
+        found = differences(attacked, spared)
+    return SoakReport(probe.samples, tried, lag_s, written, recorded, found)
 
 
 def _read_to_the_end(daemon: DaemonProcess, written: Counter[str]) -> None:
-    """Start it if it does not run; stop it when all is read, and was decided on as well."""
+    """Start it if it does not run; stop it when all is read, and every job has ended."""
     if daemon.process is None:
         daemon.start()
-    state = daemon.config.parent / "state"
-    deadline_s = time.monotonic() + READ_WITHIN_S
-    before: Counter[tuple[str, str]] = Counter()
+    deadline_s = time.monotonic() + LEAST_READ_WITHIN_S + written.total() / SLOWEST_EVENTS_A_SECOND
+    before: list[Any] = []
     while True:
         time.sleep(3.0)
-        with Journal(state / "journal.sqlite", read_only=True) as journal:
-            now = _events(journal)
-            newest_s = max(e[0] for _, _, e in journal.inputs_after(0) if e[1] != TICK)
-        read = sum(n for (adapter, _), n in now.items() if adapter == "jobs")
-        if now == before and read >= written.total() and daemon.status()["now_s"] >= newest_s:
+        status = daemon.status()
+        now = [adapter["events"] for adapter in status["adapters"]]
+        read = sum(
+            n for a in status["adapters"] if a["label"] == "jobs" for n in a["events"].values()
+        )
+        left = status["jobs"]["queued"] + status["jobs"]["running"]
+        if now == before and read >= written.total() and not left:
             break
-        assert time.monotonic() < deadline_s, f"{read} of {written.total()} records were read"
+        assert time.monotonic() < deadline_s, f"{read} of {written.total()} read, {left} jobs left"
         before = now
     assert daemon.stop() == 0
-
-
-def _events(journal: Journal) -> Counter[tuple[str, str]]:
-    inputs = journal.inputs_after(0)
-    return Counter((adapter, KIND_NAMES[e[1]]) for _, adapter, e in inputs if e[1] != TICK)
 
 
 def _written(site: SoakSite) -> Counter[str]:
