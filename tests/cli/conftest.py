@@ -34,11 +34,14 @@ def without_bindings(tmp_path: Path) -> Path:
     return folder
 
 
-def _wait_for_jobs(url: str) -> None:
-    """The page answers before the two weeks that the demo begins with have been told."""
+def _wait_for_decisions(url: str) -> None:
+    """The page answers before the two weeks that the demo begins with have been told.
+
+    A job is seen a moment before what was decided on it can be read in the ledger.
+    """
     deadline = time.monotonic() + WITHIN_S
-    while not get(f"{url}/api/v1/status")["jobs"]["submitted"]:
-        assert time.monotonic() < deadline, "no job was seen"
+    while not get(f"{url}/api/v1/decisions?limit=1")["decisions"]:
+        assert time.monotonic() < deadline, "nothing was decided"
         time.sleep(0.05)
 
 
@@ -53,7 +56,7 @@ def demo_url() -> Iterator[str]:
         assert demo.stdout is not None
         try:
             url = demo.stdout.readline().strip()
-            _wait_for_jobs(url)
+            _wait_for_decisions(url)
             yield url
         finally:
             demo.send_signal(signal.SIGTERM)
