@@ -23,12 +23,12 @@ class Room(NamedTuple):
 ROOMS: Final = (
     Room(
         "daemon/outrider/engine",
-        ("tests/engine", "tests/policies", "tests/replay", "tests/simulation"),
+        ("tests/engine", "tests/policies"),
     ),
     Room("daemon/outrider/ledger", ("tests/ledger", "tests/service/restarting")),
     Room("daemon/outrider/acting", ("tests/acting", "tests/service/running/test_gate.py")),
     Room("daemon/outrider/service", ("tests/service",)),
-    Room("policies/outrider_policies", ("tests/policies", "tests/conformance/test_policies.py")),
+    Room("policies/outrider_policies", ("tests/policies",)),
 )
 
 
