@@ -1,6 +1,6 @@
 """Which of the tests that run a line are asked, in which order, and how long they may take."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 FIRST_S: Final = 4.0
@@ -26,19 +26,20 @@ class Choice(NamedTuple):
 
 
 def choose(
-    tests: Collection[str], durations_s: Mapping[str, float], near: Collection[str], bound_s: float
+    tests: Collection[str], durations_s: Mapping[str, float], near: Sequence[str], bound_s: float
 ) -> Choice:
     """Order the tests that run a line, and take those that fit.
 
     Args:
         tests: their ids.
         durations_s: seconds of each.
-        near: folders and files of tests whose matter the code is: these come first.
+        near: folders and files of tests, the one first whose matter the code is.
         bound_s: seconds for all that are asked.
     """
 
-    def order(test: str) -> tuple[bool, float, str]:
-        return not any(_is_in(test, path) for path in near), durations_s[test], test
+    def order(test: str) -> tuple[int, float, str]:
+        far = next((n for n, path in enumerate(near) if _is_in(test, path)), len(near))
+        return far, durations_s[test], test
 
     first: list[str] = []
     then: list[str] = []

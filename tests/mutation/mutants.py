@@ -4,6 +4,8 @@ Left out are
 
 - annotations, aliases of types, decorators, and what only a type checker reads: a fault there stops
   the import, or changes nothing;
+- options of classes (`frozen=True`) and of `zip` (`strict=True`): they stop faults of programmers,
+  which are not there;
 - numbers outside of functions: they are bounds in seconds, bytes and counts, and defaults, which
   tests must not pin down;
 - `is` for `==` and the reverse: whether equal values are one object is an accident of the

@@ -98,7 +98,7 @@ def main() -> int:
     parser.add_argument("rooms", nargs="*", help=f"of {', '.join(r.name for r in ROOMS)}; or all")
     parser.add_argument("--mutants", type=int, default=20, help="drawn of each room")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
-    parser.add_argument("--bound", type=float, default=60.0, help="seconds of tests for a mutant")
+    parser.add_argument("--bound", type=float, default=30.0, help="seconds of tests for a mutant")
     parser.add_argument("--map", type=Path, help="file: which tests run which line")
     parser.add_argument("--only", default="", help="mutants of files with this in their path")
     given = parser.parse_args()

@@ -68,7 +68,11 @@ class Span(NamedTuple):
 
 
 def spans_without_effect(tree: ast.Module) -> list[Span]:
-    """Annotations, decorators, aliases of types, and what only a type checker reads."""
+    """What is for type checkers and against faults of programmers.
+
+    Annotations, decorators, aliases of types, what only a type checker reads, the options of a
+    class (`frozen`), and of `zip` (`strict`).
+    """
     found: list[ast.AST] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.AnnAssign | ast.arg) and node.annotation:
@@ -76,6 +80,10 @@ def spans_without_effect(tree: ast.Module) -> list[Span]:
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             found += [node.returns] if node.returns else []
             found += node.decorator_list
+        elif isinstance(node, ast.ClassDef) or (
+            isinstance(node, ast.Call) and ast.unparse(node.func) == "zip"
+        ):
+            found += [keyword.value for keyword in node.keywords]
         elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             found += node.body
     for node in tree.body:

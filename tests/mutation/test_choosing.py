@@ -22,6 +22,12 @@ def test_the_rooms_own_tests_are_asked_first_and_the_quickest_of_them_before_the
     assert choice.cut_off == 0
 
 
+def test_the_nearest_folder_comes_before_the_next_however_quick_that_is() -> None:
+    quick = {"t/b/test_b.py::test_quick": 0.1, "t/a/test_a.py::test_slow": 1.0}
+    assert choose(quick, quick, ["t/a", "t/b"], 9.0).first == list(reversed(quick))
+    assert choose(quick, quick, ["t/b", "t/a"], 9.0).first == list(quick)
+
+
 def test_what_does_not_fit_within_the_bound_is_counted() -> None:
     choice = choose(DURATIONS_S, DURATIONS_S, ["tests/near/test_a.py"], bound_s=4.0)
     assert choice.first == [

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 Number = int | float
 LIMIT: int | None = 3 + 4
 
-class Box:
+class Box(Base, frozen=True):
     size: int = 5
 
     @staticmethod
@@ -22,7 +22,7 @@ class Box:
         ):
             return a - b > 7
         return sum(
-            [a,
+            [*zip(a, b, strict=True),
              b])
 """
 PARSED = ast.parse(SOURCE)
@@ -47,9 +47,10 @@ def test_only_what_stands_in_a_function_runs_when_it_is_called() -> None:
     ]  # fmt: skip
 
 
-def test_annotations_aliases_decorators_and_what_type_checkers_read_have_no_effect() -> None:
+def test_what_is_for_type_checkers_and_against_programmers_faults_has_no_effect() -> None:
     spans = spans_without_effect(PARSED)
-    for place in [(3, 4), columns(4, "|"), columns(5, "|"), columns(10, "s"), columns(11, "|")]:
+    annotated = [columns(4, "|"), columns(5, "|"), columns(11, "|")]
+    for place in [(3, 4), *annotated, columns(7, "True"), columns(10, "s"), columns(18, "True")]:
         assert any(span.holds(place) for span in spans), place
     for place in [columns(5, "+"), columns(11, "6"), columns(14, "and"), columns(16, "-")]:
         assert not any(span.holds(place) for span in spans), place
