@@ -92,9 +92,15 @@ def mutants_of(tree: Path, code: str) -> Iterator[Mutant]:
 
 
 def mutated(mutant: Mutant, source: str) -> str | None:
-    """The file with the fault in it; None if Cosmic Ray finds nothing to change."""
+    """The file with the fault in it; None if it is no Python or means the same.
+
+    Cosmic Ray makes `if not found := look():` of `if found := look():`.
+    """
     from cosmic_ray import plugins
     from cosmic_ray.mutating import mutate_code
 
     changed = mutate_code(source, plugins.get_operator(mutant.operator)(), mutant.occurrence)
-    return None if changed is None else str(changed)
+    try:
+        return None if ast.dump(ast.parse(changed)) == ast.dump(ast.parse(source)) else str(changed)
+    except (SyntaxError, TypeError):  # TypeError: there was nothing to change
+        return None

@@ -77,6 +77,8 @@ def spans_without_effect(tree: ast.Module) -> list[Span]:
     for node in ast.walk(tree):
         if isinstance(node, ast.AnnAssign | ast.arg) and node.annotation:
             found.append(node.annotation)
+            if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias":
+                found.append(node)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             found += [node.returns] if node.returns else []
             found += node.decorator_list

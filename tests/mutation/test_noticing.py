@@ -88,5 +88,8 @@ def test_cosmic_ray_makes_the_mutants(tree: Path) -> None:
     found = Mutant("code_of_a_site/pay.py", times, 0, 5, 24, "return (hours or 0) * wage")
     assert found in mutants
     assert mutated(found, CODE) == CODE.replace(") * w", ") + w")
+    walrus = "if hours := found():\n    pass\n"
+    assert mutated(Mutant("a.py", "core/AddNot", 0, 1, 0, walrus), walrus) is None, "no Python"
+    assert mutated(Mutant("a.py", "core/AddNot", 1, 1, 0, walrus), walrus) is None, "no such place"
     kinds = {mutant.operator.removeprefix("core/") for mutant in mutants}
     assert kinds >= {"ReplaceOrWithAnd", "NumberReplacer", "ReplaceBinaryOperator_Mul_Div"}

@@ -8,7 +8,7 @@ SOURCE = """\
 from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from numbers import Real
-Number = int | float
+Number = int | float; Named: TypeAlias = str | bytes
 LIMIT: int | None = 3 + 4
 
 class Box(Base, frozen=True):
@@ -49,7 +49,7 @@ def test_only_what_stands_in_a_function_runs_when_it_is_called() -> None:
 
 def test_what_is_for_type_checkers_and_against_programmers_faults_has_no_effect() -> None:
     spans = spans_without_effect(PARSED)
-    annotated = [columns(4, "|"), columns(5, "|"), columns(11, "|")]
+    annotated = [columns(4, "|"), columns(4, "| b"), columns(5, "|"), columns(11, "|")]
     for place in [(3, 4), *annotated, columns(7, "True"), columns(10, "s"), columns(18, "True")]:
         assert any(span.holds(place) for span in spans), place
     for place in [columns(5, "+"), columns(11, "6"), columns(14, "and"), columns(16, "-")]:
