@@ -148,6 +148,22 @@ def test_inputs_that_cannot_be_read_are_left_out_and_the_others_follow(path: Pat
     assert "input 301" in left_out[1]
 
 
+def test_an_input_with_a_value_that_no_source_could_give_is_left_out(path: Path) -> None:
+    """One such value would end each start of the daemon; whoever verifies is told all the same."""
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE inputs SET time_s = 'noon' WHERE seq = 5")
+    connection.execute("UPDATE inputs SET subject = x'00ff' WHERE seq = 6")
+    connection.commit()
+    connection.close()
+    left_out: list[str] = []
+    with Journal(path, read_only=True) as journal:
+        numbers = [seq for seq, _, _ in journal.inputs_after(0, left_out)]
+    assert not {5, 6} & set(numbers)
+    assert len(numbers) == 448
+    assert "time 'noon' should be a number" in left_out[0]
+    assert "should be text" in left_out[1]
+
+
 def test_a_damaged_page_costs_the_rows_on_it_alone(path: Path) -> None:
     with Journal(path) as journal:
         journal.append_all([numbered_entry(number) for number in range(200, 3_000)])
