@@ -7,10 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from outrider.engine.ingest.set_aside import SetAside
 from outrider.ledger import AlikeDecision, Entry, Journal, SetAsideRecord, schema, verify
+from outrider.ledger.extras import decode_extra
 from outrider.ledger.schema import VERSION
 from outrider.model.errors import LedgerError
-from outrider.model.events import CHANGED, EVICTED, JOINED, STARTED, SUBMITTED, TICK, NamedEvent
+from outrider.model.events import (
+    CHANGED,
+    COMPLETED,
+    EVICTED,
+    JOINED,
+    STARTED,
+    SUBMITTED,
+    TICK,
+    NamedEvent,
+)
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
 from tests.ledger.samples import decision, entry_numbers, numbered_entry, outcome
@@ -267,3 +278,25 @@ def test_pruned_names_are_gone_from_the_file(path: Path) -> None:
         assert b"very-private-name" in path.read_bytes()
         journal.prune(2.0, oldest_snapshot_seq=last)
     assert b"very-private-name" not in path.read_bytes()
+
+
+def test_an_event_that_was_set_aside_is_kept_with_all_that_it_said(tmp_path: Path) -> None:
+    started: NamedEvent = (5.0, STARTED, "1.0", ("m1", 2))
+    evicted: NamedEvent = (6.0, COMPLETED, "1.0", None)
+    put = [
+        SetAside("log", started, "unknown_machine", "no m1"),
+        SetAside("meters", evicted, "after_end", ""),
+    ]
+    with Journal(tmp_path / "journal.sqlite") as journal:
+        journal.append(Entry(set_aside=[SetAsideRecord.of(one) for one in put]))
+        (second, first) = [record for _, record in journal.latest_set_aside(5)]
+    assert first.extra is not None
+    assert decode_extra(STARTED, first.extra) == ("m1", 2)
+    assert (first.adapter, first.time_s, first.kind, first.subject) == (
+        "log",
+        5.0,
+        "started",
+        "1.0",
+    )
+    assert (first.reason, first.detail) == ("unknown_machine", "no m1")
+    assert (second.adapter, second.kind, second.extra) == ("meters", "completed", None)
