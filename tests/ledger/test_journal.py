@@ -300,3 +300,17 @@ def test_an_event_that_was_set_aside_is_kept_with_all_that_it_said(tmp_path: Pat
     )
     assert (first.reason, first.detail) == ("unknown_machine", "no m1")
     assert (second.adapter, second.kind, second.extra) == ("meters", "completed", None)
+
+
+def test_events_set_aside_for_a_reason_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    reasons = ("fault", "after_end", "fault", "fault", "after_end")
+    records = [
+        SetAsideRecord("log", float(n), "started", f"{n}.0", None, reason)
+        for n, reason in enumerate(reasons)
+    ]
+    with Journal(tmp_path / "journal.sqlite") as journal:
+        journal.append(Entry(set_aside=records))
+        assert [seq for seq, _ in journal.set_aside_after(0, "fault")] == [1, 3, 4]
+        assert [one for _, one in journal.set_aside_after(1, "fault")] == [records[2], records[3]]
+        assert [seq for seq, _ in journal.set_aside_after(0, "after_end")] == [2, 5]
+        assert [seq for seq, _ in journal.latest_set_aside(2)] == [5, 4]
