@@ -9,11 +9,12 @@ from outrider.testing.fixtures import chance
 from outrider_policies.planning.completion_utility import request_of
 from outrider_policies.planning.replan import Replan
 from outrider_policies.planning.run_lengths import SHORTEST_S, RunLengths
+from outrider_policies.planning.settings import LengthSettings
 from tests.policies.views import HandView, outcome
 
 
 def replanning() -> Replan:
-    return Replan(Replan.settings_type(assumed_s=50.0), chance("replan"))
+    return Replan(LengthSettings(assumed_s=50.0), chance("replan"))
 
 
 def end(policy: Replan, run_s: float, estimate_s: float | None, how: str = COMPLETED_RUN) -> None:

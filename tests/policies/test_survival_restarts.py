@@ -12,6 +12,7 @@ from outrider.testing.hand_site import HandSite
 from outrider_policies.survival import Survival
 from outrider_policies.survival.absence import Absence
 from outrider_policies.survival.owner_return import WEEK_H, OwnerReturn
+from outrider_policies.survival.settings import SurvivalSettings
 from tests.policies.test_survival import HOUR_S, lose_a_run, site_of
 
 
@@ -33,7 +34,7 @@ def lived() -> HandSite:
 
 
 def fresh() -> Survival:
-    return Survival(Survival.settings_type(), chance("survival"))
+    return Survival(SurvivalSettings(), chance("survival"))
 
 
 def test_a_restart_changes_nothing_of_what_was_learned() -> None:

@@ -69,3 +69,17 @@ def test_a_log_that_nobody_writes_is_named_while_a_job_runs_and_only_then() -> N
             job.state = 0
     assert status(core, {})["jobs"]["running"] == 0
     assert status(core, {})["adapters"][0]["silent"] == {}, "a quiet site has nothing to write"
+
+
+def test_a_policy_that_could_not_be_made_decided_nothing_and_says_why() -> None:
+    core = small_figures()
+    core.policies_without_runner["lost"] = "it needs a package that is not here"
+    known, _, lost = status(core, {})["policies"]
+    assert known.keys() == lost.keys(), "whoever reads one can read the other"
+    told = {key: value for key, value in lost.items() if value}
+    assert told == {
+        "name": "lost", "role": "shadow", "broken": "it needs a package that is not here",
+        "by_action": {"start": 0, "defer": 0},
+        "gate": {"would_act": 0, "would_refuse": {"stale_input": 0, "budget": 0}},
+    }  # fmt: skip
+    assert (lost["decisions"], lost["agreed"], lost["disagreed"], lost["reward_n"]) == (0, 0, 0, 0)
