@@ -70,13 +70,17 @@ class CoverageMap(NamedTuple):
         """Ids of the tests that run the statement in which a line stands.
 
         What stands outside functions runs once, when the module is imported, and so do functions
-        that are only called then: there it is the tests that run anything of the file.
+        that are only called then: there it is the tests that run anything of the file, or of its
+        folder where nothing in the file is ever called (settings are such files).
         """
         numbers = self.lines.get(file, {})
         statement = StatementLines(ast.parse(source)).around(line)
         contexts = {c for n in statement.numbers for c in numbers.get(n, ()) if c}
         if not contexts or not statement.in_function:
             contexts = {c for by in numbers.values() for c in by if c}
+        if not contexts:
+            beside = (of for path, of in self.lines.items() if _folder(path) == _folder(file))
+            contexts = {c for of in beside for by in of.values() for c in by if c}
         files = {context for context in contexts if "::" not in context}
         return {t for t in self.durations_s if t in contexts or _file(t) in files}
 
@@ -90,6 +94,10 @@ def read(file: Path) -> tuple[CoverageMap, dict[str, str]]:
 def keep(known: CoverageMap, digests: dict[str, str], file: Path) -> None:
     """Write what `read` reads."""
     file.write_text(json.dumps({"digests": digests, "map": known.plain()}))
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def _file(test: str) -> str:

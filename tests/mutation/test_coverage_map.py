@@ -53,6 +53,16 @@ def test_what_runs_on_import_has_the_tests_that_run_anything_of_the_file() -> No
         assert KNOWN.tests_running("code.py", line, SOURCE) == EVERYBODY
 
 
+def test_where_nothing_of_a_file_is_called_it_is_the_tests_of_its_folder() -> None:
+    settings, far = {1: frozenset([""])}, {1: frozenset(["t/test_a.py::test_one"])}
+    known = KNOWN._replace(
+        lines={"a/settings.py": settings, "a/b.py": KNOWN.lines["code.py"], "c/d.py": far}
+    )
+    assert known.tests_running("a/settings.py", 1, "X = 1\n") == EVERYBODY
+    without = known._replace(lines={"a/settings.py": settings, "c/d.py": far})
+    assert without.tests_running("a/settings.py", 1, "X = 1\n") == set()
+
+
 def test_a_test_that_failed_or_was_skipped_is_not_asked() -> None:
     lines = {"code.py": {5: frozenset(["t/test_b.py::test_skipped"])}}
     assert KNOWN._replace(lines=lines).tests_running("code.py", 5, SOURCE) == set()

@@ -43,7 +43,12 @@ async def test_rows_before_a_broken_link_are_not_told_again_and_the_others_are(
     try:
         publisher = Publisher(recording, lambda: core)
         settings = PublishSettings(host="broker", site="north")
+        assert publisher.figures() is None, "nothing is to be published"
         publisher.follow(Config(mqtt=settings))
+        figures = publisher.figures()
+        assert figures is not None
+        assert (figures["connected"], figures["failure"]) == (False, None)
+        assert figures["topic"] == "outrider/north"
         place = publisher._place
         await place.begin()
         rows = [decision(float(n), f"{n}.0") for n in range(4)]
