@@ -83,3 +83,13 @@ def test_a_policy_that_could_not_be_made_decided_nothing_and_says_why() -> None:
         "gate": {"would_act": 0, "would_refuse": {"stale_input": 0, "budget": 0}},
     }  # fmt: skip
     assert (lost["decisions"], lost["agreed"], lost["disagreed"], lost["reward_n"]) == (0, 0, 0, 0)
+
+
+def test_a_policy_s_mean_reward_and_how_often_it_agreed_are_of_what_it_was_asked() -> None:
+    core = small_figures()
+    runner = core.runners[0]
+    runner.reward_sum, runner.reward_n = -3.0, 4
+    runner.agreed, runner.disagreed = 3, 9
+    told, other = status(core, {})["policies"]
+    assert (told["reward_mean"], told["reward_n"], told["agreement_ratio"]) == (-0.75, 4, 0.25)
+    assert other["reward_mean"] is None
