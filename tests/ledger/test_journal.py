@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from outrider.engine.ingest.set_aside import SetAside
-from outrider.ledger import AlikeDecision, Entry, Journal, SetAsideRecord, schema, verify
+from outrider.ledger import AlikeDecision, Entry, Journal, RunRecord, SetAsideRecord, schema, verify
 from outrider.ledger.extras import decode_extra
 from outrider.ledger.schema import VERSION
 from outrider.model.errors import LedgerError
@@ -314,3 +314,16 @@ def test_events_set_aside_for_a_reason_come_in_the_order_of_their_numbers(tmp_pa
         assert [one for _, one in journal.set_aside_after(1, "fault")] == [records[2], records[3]]
         assert [seq for seq, _ in journal.set_aside_after(0, "after_end")] == [2, 5]
         assert [seq for seq, _ in journal.latest_set_aside(2)] == [5, 4]
+
+
+def test_runs_are_numbered_as_they_ended_and_go_on_after_a_number(tmp_path: Path) -> None:
+    runs = [
+        RunRecord(f"{n}.0", "physics", "batch", "m1", 1, None, 5.0 + n, 9.0 + n, 4.0, "")
+        for n in range(5)
+    ]
+    with Journal(tmp_path / "journal.sqlite") as journal:
+        journal.append(Entry(runs=runs[:2]))
+        journal.append(Entry(runs=runs[2:]))
+        assert list(journal.runs()) == list(enumerate(runs, 1))
+        assert list(journal.runs(after=3)) == [(4, runs[3]), (5, runs[4])]
+        assert list(journal.runs(after=5)) == []

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from outrider.api import Move, Policy, Queue, SiteView
-from outrider.model.machines import Resources
+from outrider.model.resources import Resources
 from outrider.testing.fixtures import chance
 from outrider.testing.hand_site import HandSite
 from outrider_policies.planning.aggressive import Aggressive
