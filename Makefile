@@ -107,7 +107,7 @@ check: lint  ## what CI asks: lint, then every test
 check-long: $(VENV)/.ready $(VENV)/.mutation  ## what CI takes samples of: the whole fuzz, faults put into the code, and a fresh machine (three hours)
 	@$(BIN)/python -m tests.fuzzing.run --events 100000 --seeds 10 fifo bandit survival
 	@$(BIN)/python -m tests.fuzzing.run --events 20000
-	@$(BIN)/python -m tests.mutation.run --mutants 40 --seed 1
+	@$(BIN)/python -m tests.mutation.run --mutants 30 --seed 1
 	@tests/fresh_machine.sh
 
 bench: $(VENV)/.ready $(VENV)/.htcondor  ## measure speed and memory against the budgets

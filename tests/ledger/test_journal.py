@@ -327,3 +327,18 @@ def test_runs_are_numbered_as_they_ended_and_go_on_after_a_number(tmp_path: Path
         assert list(journal.runs()) == list(enumerate(runs, 1))
         assert list(journal.runs(after=3)) == [(4, runs[3]), (5, runs[4])]
         assert list(journal.runs(after=5)) == []
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_journal_opened_in_one_thread_may_be_used_in_another(
+    tmp_path: Path, read_only: bool
+) -> None:
+    path = tmp_path / "journal.sqlite"
+    with Journal(path) as journal:
+        journal.append(numbered_entry(1))
+    found: list[list[int]] = []
+    with Journal(path, read_only=read_only) as journal:
+        thread = threading.Thread(target=lambda: found.append(entry_numbers(journal)))
+        thread.start()
+        thread.join(30.0)
+    assert found == [[1, 1, 1]]
