@@ -56,6 +56,11 @@ $(VENV)/.htcondor: $(VENV)/.ready
 	@if said=$$($(BIN)/pip install --quiet --no-deps --require-hashes -r locks/htcondor.txt 2>&1); then touch $@; \
 	    else printf '  %-12s not here: %s\n' htcondor2 "$$(tail -n 1 <<<"$$said")"; fi
 
+# What puts faults into the code to see whether a test notices; no test needs it.
+$(VENV)/.mutation: $(VENV)/.ready locks/mutation.txt
+	@$(BIN)/pip install --quiet --no-deps --require-hashes -r locks/mutation.txt
+	@touch $@
+
 peers: $(VENV)/.htcondor  ## fetch real HTCondor, Slurm, Prometheus, Mosquitto, systemd, Chromium to test against
 	$(call say,"peers")
 	@tests/peers/install.sh
@@ -99,10 +104,11 @@ lint: $(VENV)/.ready  ## format, style, types and layers, without tests
 check: lint  ## what CI asks: lint, then every test
 	@$(MAKE) test
 
-check-long: $(VENV)/.ready  ## what CI takes samples of: an hour of soak, the whole fuzz, a fresh machine (three hours)
+check-long: $(VENV)/.ready $(VENV)/.mutation  ## what CI takes samples of: an hour of soak, the whole fuzz, faults put into the code, a fresh machine (four hours)
 	@$(BIN)/python -m tests.soak.run --seconds 3600
 	@$(BIN)/python -m tests.fuzzing.run --events 100000 --seeds 10 fifo bandit survival
 	@$(BIN)/python -m tests.fuzzing.run --events 20000
+	@$(BIN)/python -m tests.mutation.run --mutants 30 --seed 1
 	@tests/fresh_machine.sh
 
 bench: $(VENV)/.ready $(VENV)/.htcondor  ## measure speed and memory against the budgets

@@ -27,6 +27,7 @@ PARTS: Final = {
     "runtime": "what a site installs, and `make demo`",
     "checkout": "what builds an editable install",
     "htcondor": "HTCondor's Python library, where it has a wheel",
+    "mutation": "what `make check-long` puts faults into the code with",
     "supply": "what makes these files and the bill of materials",
 }
 """Locks and what they are for; all but the first agree with it where they pin the same package."""

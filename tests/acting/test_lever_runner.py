@@ -92,6 +92,34 @@ def test_what_has_lapsed_is_not_withdrawn() -> None:
     assert lever.asked[2:] == [("withdraw", "2")]
 
 
+def test_what_waits_behind_a_change_that_hangs_is_not_made_any_more_once_the_daemon_ends() -> None:
+    lever = Blocking()
+    runner = LeverRunner([lever])
+    runner.take([row("1", action="preempt"), row("2", action="preempt")])
+    lever.wait_for(1)
+    assert runner.close(0.0) == ["blocking"]
+    lever.let_go.set()
+    assert runner.close(10.0) == []
+    assert lever.asked[0] == ("apply", "1")
+    assert sorted(lever.asked[1:]) == [("withdraw", "1"), ("withdraw", "2")]
+    assert runner.counts["blocking"] == {"applied": 1, "withdrawn": 2}
+
+
+def test_a_change_that_could_not_be_taken_back_is_taken_back_at_the_end() -> None:
+    class Stuck(Noting):
+        def withdraw(self, job: str) -> None:
+            super().withdraw(job)
+            if len(self.asked) == 2:
+                raise OSError("the batch system does not answer")
+
+    lever = Stuck()
+    runner = LeverRunner([lever])
+    runner.take([row("1"), row("1", "defer", None)])
+    assert wait_until(lambda: runner.counts["noting"]["failed"] == 1)
+    assert runner.close(10.0) == []
+    assert lever.asked == [("apply", "1"), ("withdraw", "1"), ("withdraw", "1")]
+
+
 def test_nothing_is_done_that_could_not_be_recorded() -> None:
     lever = Noting()
     runner = LeverRunner([lever])

@@ -2,13 +2,17 @@
 
 import random
 import sqlite3
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from outrider.engine.ingest.set_aside import FIRST_S, LAST_S
 from outrider.ledger import Entry, Journal, RunRecord, check_end, verify
+from outrider.ledger.salvage import check_types
 from outrider.model.errors import LedgerError
+from outrider.model.events import STARTED, SUBMITTED, TICK
 from tests.ledger.samples import decision, numbered_entry, outcome
 
 FLIPS = 300
@@ -146,6 +150,33 @@ def test_inputs_that_cannot_be_read_are_left_out_and_the_others_follow(path: Pat
     assert not {5, 301} & set(numbers)
     assert "'sneezed'" in left_out[0]
     assert "input 301" in left_out[1]
+
+
+def test_an_input_with_a_value_that_no_source_could_give_is_left_out(path: Path) -> None:
+    """One such value would end each start of the daemon; whoever verifies is told all the same."""
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE inputs SET time_s = 'noon' WHERE seq = 5")
+    connection.execute("UPDATE inputs SET subject = x'00ff' WHERE seq = 6")
+    connection.commit()
+    connection.close()
+    left_out: list[str] = []
+    with Journal(path, read_only=True) as journal:
+        numbers = [seq for seq, _, _ in journal.inputs_after(0, left_out)]
+    assert not {5, 6} & set(numbers)
+    assert len(numbers) == 448
+    assert "time 'noon' should be a number" in left_out[0]
+    assert "should be text" in left_out[1]
+
+
+def test_a_clock_beyond_all_that_can_be_is_left_out_and_a_jobs_event_is_for_the_merger() -> None:
+    """It sets the event aside, where users see it; a tick would take the clock with it."""
+    for time_s in (FIRST_S, LAST_S):
+        check_types("log", time_s, TICK, "log")
+    for time_s in (FIRST_S - 1.0, LAST_S + 1.0, inf, nan):
+        with pytest.raises(ValueError, match="a clock at"):
+            check_types("log", time_s, TICK, "log")
+        for kind in (SUBMITTED, STARTED):
+            check_types("log", time_s, kind, "1.0")
 
 
 def test_a_damaged_page_costs_the_rows_on_it_alone(path: Path) -> None:

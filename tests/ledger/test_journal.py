@@ -7,10 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from outrider.ledger import AlikeDecision, Entry, Journal, SetAsideRecord, schema, verify
+from outrider.engine.ingest.set_aside import SetAside
+from outrider.ledger import AlikeDecision, Entry, Journal, RunRecord, SetAsideRecord, schema, verify
+from outrider.ledger.extras import decode_extra
 from outrider.ledger.schema import VERSION
 from outrider.model.errors import LedgerError
-from outrider.model.events import CHANGED, EVICTED, JOINED, STARTED, SUBMITTED, TICK, NamedEvent
+from outrider.model.events import (
+    CHANGED,
+    COMPLETED,
+    EVICTED,
+    JOINED,
+    STARTED,
+    SUBMITTED,
+    TICK,
+    NamedEvent,
+)
 from outrider.model.jobs import JobSpec
 from outrider.model.machines import MachineSpec
 from tests.ledger.samples import decision, entry_numbers, numbered_entry, outcome
@@ -267,3 +278,67 @@ def test_pruned_names_are_gone_from_the_file(path: Path) -> None:
         assert b"very-private-name" in path.read_bytes()
         journal.prune(2.0, oldest_snapshot_seq=last)
     assert b"very-private-name" not in path.read_bytes()
+
+
+def test_an_event_that_was_set_aside_is_kept_with_all_that_it_said(tmp_path: Path) -> None:
+    started: NamedEvent = (5.0, STARTED, "1.0", ("m1", 2))
+    evicted: NamedEvent = (6.0, COMPLETED, "1.0", None)
+    put = [
+        SetAside("log", started, "unknown_machine", "no m1"),
+        SetAside("meters", evicted, "after_end", ""),
+    ]
+    with Journal(tmp_path / "journal.sqlite") as journal:
+        journal.append(Entry(set_aside=[SetAsideRecord.of(one) for one in put]))
+        (second, first) = [record for _, record in journal.latest_set_aside(5)]
+    assert first.extra is not None
+    assert decode_extra(STARTED, first.extra) == ("m1", 2)
+    assert (first.adapter, first.time_s, first.kind, first.subject) == (
+        "log",
+        5.0,
+        "started",
+        "1.0",
+    )
+    assert (first.reason, first.detail) == ("unknown_machine", "no m1")
+    assert (second.adapter, second.kind, second.extra) == ("meters", "completed", None)
+
+
+def test_events_set_aside_for_a_reason_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    reasons = ("fault", "after_end", "fault", "fault", "after_end")
+    records = [
+        SetAsideRecord("log", float(n), "started", f"{n}.0", None, reason)
+        for n, reason in enumerate(reasons)
+    ]
+    with Journal(tmp_path / "journal.sqlite") as journal:
+        journal.append(Entry(set_aside=records))
+        assert [seq for seq, _ in journal.set_aside_after(0, "fault")] == [1, 3, 4]
+        assert [one for _, one in journal.set_aside_after(1, "fault")] == [records[2], records[3]]
+        assert [seq for seq, _ in journal.set_aside_after(0, "after_end")] == [2, 5]
+        assert [seq for seq, _ in journal.latest_set_aside(2)] == [5, 4]
+
+
+def test_runs_are_numbered_as_they_ended_and_go_on_after_a_number(tmp_path: Path) -> None:
+    runs = [
+        RunRecord(f"{n}.0", "physics", "batch", "m1", 1, None, 5.0 + n, 9.0 + n, 4.0, "")
+        for n in range(5)
+    ]
+    with Journal(tmp_path / "journal.sqlite") as journal:
+        journal.append(Entry(runs=runs[:2]))
+        journal.append(Entry(runs=runs[2:]))
+        assert list(journal.runs()) == list(enumerate(runs, 1))
+        assert list(journal.runs(after=3)) == [(4, runs[3]), (5, runs[4])]
+        assert list(journal.runs(after=5)) == []
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_journal_opened_in_one_thread_may_be_used_in_another(
+    tmp_path: Path, read_only: bool
+) -> None:
+    path = tmp_path / "journal.sqlite"
+    with Journal(path) as journal:
+        journal.append(numbered_entry(1))
+    found: list[list[int]] = []
+    with Journal(path, read_only=read_only) as journal:
+        thread = threading.Thread(target=lambda: found.append(entry_numbers(journal)))
+        thread.start()
+        thread.join(30.0)
+    assert found == [[1, 1, 1]]

@@ -107,6 +107,19 @@ def test_snapshots_on_both_sides_of_a_leap_stay_for_a_week(tmp_path: Path) -> No
     assert [read_snapshot(path).seq for path in store.paths()] == [21, 22, 30]
 
 
+def test_a_leap_counts_from_its_first_snapshot_on_and_not_while_a_clock_is_back(
+    tmp_path: Path,
+) -> None:
+    store = SnapshotStore(tmp_path)
+    store.save(1, {}, 300.0)
+    store.save(2, {}, 10 * DAY_S)
+    assert [leap.before_s for leap in store.leaps()] == [300.0], "the newest is just behind it"
+    store.save(3, {}, 600.0)  # put right
+    assert store.leaps() == [], "what is dated after the newest was dated wrongly"
+    store.save(4, {}, 17 * DAY_S - 1.0)
+    assert [leap.before_s for leap in store.leaps()] == [300.0, 600.0]
+
+
 def test_many_leaps_do_not_fill_the_disk(tmp_path: Path) -> None:
     store = SnapshotStore(tmp_path)
     for n in range(50):

@@ -8,6 +8,7 @@ import pytest
 
 from outrider.ledger import Entry, Journal, SnapshotStore, verify
 from outrider.ledger.export import ledger_sha256
+from outrider.ledger.verify import Report
 from outrider.model.errors import LedgerError
 from tests.ledger.samples import decision, numbered_entry, outcome
 
@@ -34,6 +35,28 @@ def test_a_sound_journal_has_no_problems_and_its_hash_is_told(path: Path) -> Non
         assert report.ledger_sha256 == ledger_sha256(journal.decisions())
     assert json.loads(json.dumps(report.as_dict()))["ok"] is True
     assert "all is well" in report.as_text()
+
+
+def test_people_read_what_was_found_line_by_line(path: Path) -> None:
+    snapshots = SnapshotStore(path.parent / "snapshots")
+    newest = snapshots.save(40, {"state": 1})
+    with Journal(path) as journal:
+        journal.prune(3.0, oldest_snapshot_seq=40)
+        kept = ledger_sha256(journal.decisions())
+    assert verify(path, snapshots.folder).as_text().splitlines() == [
+        f"{path}: 21 inputs, 8 decisions, 1 outcomes, 0 set_aside; last sequence number 42",
+        "pruned up to 12 (inputs: 12)",
+        "cursor of log stands at 40",
+        f"snapshot {newest.name} stands at 40",
+        f"ledger_sha256 {kept}",
+        "all is well",
+    ]
+    assert Report("a.sqlite", problems=["the disk is gone"]).as_text().splitlines() == [
+        "a.sqlite: no rows read; last sequence number 0",
+        "ledger_sha256 unknown",
+        "PROBLEM: the disk is gone",
+        "1 problems",
+    ]
 
 
 def test_a_journal_can_be_checked_while_it_is_written(path: Path) -> None:

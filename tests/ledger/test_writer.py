@@ -118,11 +118,40 @@ def test_a_full_queue_refuses_loudly_and_loses_nothing_it_took(path: Path) -> No
 def test_stopping_says_how_much_could_not_be_recorded(path: Path) -> None:
     journal = StubbornJournal(path)
     journal.refuses = True
+    threads_before_n = threading.active_count()
     writer = Writer(journal)
     futures = [writer.submit(numbered_entry(number)) for number in range(5)]
     with pytest.raises(LedgerError, match=r"5 entries were not recorded: .*disk is full"):
         writer.stop(10)
     assert all(isinstance(future.exception(0), LedgerError) for future in futures)
+    assert threading.active_count() == threads_before_n, "its thread tries for ever"
+
+
+def test_a_retry_where_nothing_is_wrong_records_nothing(path: Path) -> None:
+    writer = Writer(Journal(path))
+    writer.submit(numbered_entry(0)).result(10)
+    assert writer.retry().result(10) == 0
+    writer.stop(10)
+    assert writer.retry().result(10) == 0
+    assert numbers_in(path) == [0]
+
+
+def test_a_retry_that_fails_half_way_keeps_the_rest_in_order_for_the_next(path: Path) -> None:
+    journal = StubbornJournal(path)
+    writer = Writer(journal)
+    journal.refuses = True
+    many = [writer.submit(numbered_entry(number)) for number in range(3)]
+    with pytest.raises(LedgerError):
+        many[-1].result(10)
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="disk is full"):
+            writer.retry().result(10)
+        assert writer.failure is not None
+        assert writer.waiting_rows == 12
+    journal.refuses = False
+    assert writer.retry().result(10) == 3
+    writer.stop(10)
+    assert numbers_in(path) == [0, 1, 2]
 
 
 def test_stopping_tries_once_more(path: Path) -> None:

@@ -245,6 +245,19 @@ def test_an_evicted_run_is_a_penalty_and_a_completed_one_none() -> None:
     assert probabilities(site)[f"default no. {machine}"] == before
 
 
+def test_where_endings_are_the_response_a_completion_is_worth_one_and_an_eviction_minus_one() -> (
+    None
+):
+    site = HandSite(Automata, level="computer", response="ending", reward_step=0.2)
+    site.machines(1, 1)
+    site.submit(0)
+    (job,) = site.tick()
+    site.evict(job)
+    (job,) = site.tick(1.0)
+    site.complete(job)
+    assert [end[-2] for end in site.decision_log.ends] == [-1.0, 1.0]
+
+
 def test_nodes_come_and_go_with_their_machines() -> None:
     site = HandSite(Automata, level="computer")
     site.machines(1, 1, 1)

@@ -194,3 +194,24 @@ def test_a_site_without_reboots_is_not_affected_by_the_rule() -> None:
     assert view.next_reboot_s() == inf
     reward(policy, view, COMPLETED_RUN)
     assert set(chosen(policy, view)) == {0}
+
+
+def test_presets_are_the_settings_that_they_are_named_for() -> None:
+    assert Bandit.presets == {
+        "literal": {"max_defer_s": inf},
+        "reboot": {"avoid_reboot": True},
+        "least_energy": {"epsilon": 0.01},
+    }
+
+
+@pytest.mark.parametrize(
+    ("level", "where"),
+    [
+        ("cluster", "at 03 h with 2 h lost on evicted runs: nothing observed yet"),
+        ("cluster_week", "Tue at 03 h with 2 h lost on evicted runs: nothing observed yet"),
+    ],
+)
+def test_users_are_told_the_day_and_hour_that_the_choice_went_by(level: str, where: str) -> None:
+    policy, view = bandit(level=level), two_rooms()
+    view.now = (24 + 3) * 3600.0 + 59.0  # event time counts from a Monday
+    assert policy.explain(waiting_job(longest_lost_s=2.9 * 3600), view).startswith(where)

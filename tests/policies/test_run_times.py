@@ -211,6 +211,29 @@ def test_contexts_sum_to_one_and_lean_on_the_general_where_nothing_was_seen() ->
     assert unknown[3:6].min() > 0.2, "a third each, as of all"
 
 
+def test_each_level_is_smoothed_by_the_one_before_it() -> None:
+    """Four bins; the first was seen once. Of all: (1 + 1/4) / 2; of the user: (1 + 2 x 5/8) / 3."""
+    histograms = ContextHistograms((Level(0.9, 1.0), Level(0.9, 2.0)), 4, 50, user_level=1)
+    assert histograms.predict((("all",), ("ann",))).tolist() == [0.25] * 4
+    histograms.learn((("all",), ("ann",)), 0)
+    known, unknown = (histograms.predict((("all",), (user,))) for user in ("ann", "bob"))
+    assert known.tolist() == pytest.approx([(5 / 8 + 3 / 4) / 2, *[(1 / 8 + 1 / 12) / 2] * 3])
+    assert unknown.tolist() == pytest.approx([5 / 8, *[1 / 8] * 3])
+
+
+def test_what_is_learned_of_jobs_never_seen_says_nothing_of_jobs_that_are_often_seen() -> None:
+    """A user has many jobs, of which no two are alike: weights of that situation alone move."""
+    levels = (Level(0.99, 5.0), Level(0.99, 5.0), Level(0.99, 1.0))
+    histograms = ContextHistograms(levels, 20, 1000, user_level=1)
+    for number in range(300):
+        histograms.learn((("all", number % 2), ("ann",), ("ann", number)), 3 + 9 * (number % 2))
+    weights = np.array(histograms.save()["weights"])
+    moved = {row for row in range(16) if abs(weights[row] - 1 / 3).max() > 1e-9}
+    assert {4, 12} <= moved, "few jobs of the user, and many"
+    assert all(row % 4 == 0 for row in moved), "but never one just like it"
+    assert weights[12][0] > weights[12][1], "her jobs do not tell these apart"
+
+
 def test_a_level_that_misleads_loses_its_say() -> None:
     """Users mean nothing here; only the size tells."""
     histograms = ContextHistograms((Level(0.99, 5.0), Level(0.5, 1.0)), 20, 500, user_level=0)

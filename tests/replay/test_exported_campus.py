@@ -416,7 +416,10 @@ def bad_site(folder: Path) -> list[object]:
         (replay_ledger, "holds no events of a site; right would be the journal of a daemon"),
         (empty_log, "no job is told of; right would be a log of a batch system"),
         (lambda folder: [*some_log(folder), "--timezone", "Mars/Olympus"], "Mars/Olympus"),
-        (bad_site, 'habits.toml: "reboot" = "3 am" is no time of day; right would be "03:00"'),
+        (
+            bad_site,
+            'habits.toml: line 1: "reboot" = "3 am" is no time of day; right would be "03:00"',
+        ),
         (lambda folder: ["--ledger", folder / "none.sqlite"], "none.sqlite"),
     ],
 )

@@ -1,5 +1,6 @@
 """A name that a batch system gives out again is that of another job, and both are told apart."""
 
+from outrider.engine.ingest.reused_names import ReusedNames
 from outrider.model import events as ev
 from outrider.model.events import NamedEvent
 from outrider.model.jobs import JobSpec
@@ -65,6 +66,32 @@ def test_both_names_are_known_after_a_restart() -> None:
     assert again.merger.normaliser.job_names == live.merger.normaliser.job_names
     assert again.merger.normaliser.known_by("ap1#1.0#1000") is not None
     assert again.merger.normaliser.known_by("ap1#1.0") is None, "that one has ended"
+
+
+def test_of_three_jobs_of_a_name_the_forgotten_one_alone_is_told_no_more() -> None:
+    """A record belongs to the job that was the last to be submitted before it."""
+    reused = ReusedNames()
+    assert reused.use_again("ap1#1.0", "ap1#1.0", 1000.0) == "ap1#1.0#1000"
+    assert reused.use_again("ap1#1.0", "ap1#1.0#1000", 2000.5) == "ap1#1.0#2000"
+    moments_ms = (500_000, 998_999, 999_000, 1_500_000, 1_999_499, 1_999_500, 3_000_000)
+    first, second, third = "ap1#1.0", "ap1#1.0#1000", "ap1#1.0#2000"
+    assert [reused.at("ap1#1.0", ms) for ms in moments_ms] == [
+        first, first, second, second, second, third, third,
+    ]  # fmt: skip
+    reused.forget(second)
+    assert [reused.at("ap1#1.0", ms) for ms in moments_ms] == [
+        first, first, first, first, first, third, third,
+    ]  # fmt: skip
+    reused.forget(first)
+    assert {reused.at("ap1#1.0", ms) for ms in moments_ms} == {third}
+    reused.forget(third)
+    assert reused.save() == {}
+
+
+def test_two_jobs_of_a_name_in_one_second_get_seconds_of_their_own() -> None:
+    reused = ReusedNames()
+    given = [reused.use_again("7", "7", moment_s) for moment_s in (1000.1, 1000.7, 1000.9)]
+    assert given == ["7#1000", "7#1001", "7#1002"]
 
 
 def test_a_requeued_job_of_slurm_is_the_same_job() -> None:

@@ -79,6 +79,19 @@ def test_so_it_may_if_nobody_looked_at_runs_before(extra: str | None) -> None:
     assert list(fresh.site.running) == []
 
 
+def test_a_policy_that_looks_at_runs_and_is_new_after_a_restart_sees_those_from_before() -> None:
+    hand = running([0, 1, 2], Fifo)
+    hand.now = 30.0
+    hand.tell(ev.SUSPENDED, 1)  # it keeps its CPUs
+    hand.tell(ev.SUSPENDED, 2, ev.CPUS_GIVEN_BACK)
+    assert hand.site.runs is None
+    fresh = again(hand)
+    assert fresh.site.runs is not None
+    assert [job.number for job in fresh.site.running_on(0)] == [0, 1]
+    assert [end.job for end in fresh.site.runs.ends(0)] == [0, 1]
+    assert fresh.site.runs.ends(0)[0].end_s == 100.0
+
+
 def test_a_policy_that_is_new_after_a_restart_resumes_who_was_preempted_before() -> None:
     hand = running([0], Fifo)
     hand.tell(ev.SUSPENDED, 0, ev.CPUS_GIVEN_BACK)

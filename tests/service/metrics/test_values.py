@@ -12,6 +12,7 @@ from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.metrics.exposition import expose
 from outrider.service.metrics.store import MetricStore
 from tests.fixtures.cores import RECORDING, T, core_of, tell
+from tests.fixtures.small_figures import small_figures
 from tests.service.running.watched_campus import small_campus, watched
 
 BY_THE_STORE = {"build_info"}
@@ -47,3 +48,68 @@ def test_every_metric_that_is_declared_is_told(monkeypatch: pytest.MonkeyPatch) 
     recording = RECORDING | {"rows": {"decisions": 1}}
     MetricsExporter(core).take(recording, 0.0, PUBLISHING)
     assert [metric.name for metric in METRICS if metric.name not in told | BY_THE_STORE] == []
+
+
+def test_the_figures_of_a_small_site_are_told_by_cluster_purpose_and_policy() -> None:
+    """Worked out by hand in `tests.fixtures.small_figures`."""
+    core = small_figures()
+    recording = RECORDING | {
+        "rows": {"inputs": 17, "decisions": 12}, "failures": 2, "lag_s": 0.5,
+        "size_bytes": 4096, "last_seq": 29,
+    }  # fmt: skip
+    told = {
+        "connected": True,
+        "published": {"decisions": 3, "evictions": 1},
+        "behind": 4,
+        "lost": 5,
+    }
+    text = expose(MetricsExporter(core).take(recording, 0.25, told), "text/plain")[0].decode()
+    lines = set(text.splitlines())
+    expected = """\
+jobs{state="queued"} 2
+machines{cluster="lab",state="busy"} 1
+machines{cluster="lab",state="free"} 1
+machines{cluster="office",state="owner"} 1
+machines{cluster="office",state="closed"} 1
+machines{cluster="office",state="busy"} 0
+job_wait_seconds_count{class="batch",vo="all"} 3
+job_wait_seconds_sum{class="batch",vo="all"} 4
+job_wait_seconds_bucket{class="batch",le="1.0",vo="all"} 2
+job_wait_seconds_bucket{class="batch",le="5.0",vo="all"} 3
+goodput_seconds_total 1
+badput_seconds_total 30
+evictions_total{cluster="lab",reason="owner"} 1
+evictions_total{cluster="office",reason="owner"} 0
+energy_joules_total{cluster="lab",purpose="goodput"} 50
+energy_joules_total{cluster="lab",purpose="badput"} 3000
+energy_open_joules{cluster="lab"} 3950
+energy_open_joules{cluster="office"} 0
+decisions_total{action="start",mode="shadow",policy="fifo"} 6
+decisions_total{action="defer",mode="shadow",policy="fifo"} 0
+agreement_total{agrees="true",policy="lowest_watts"} 3
+agreement_total{agrees="false",policy="lowest_watts"} 0
+input_age_seconds{adapter="meters"} 0
+adapter_up{adapter="log"} 1
+events_total{adapter="log",kind="submitted"} 5
+events_total{adapter="log",kind="joined"} 5
+events_total{adapter="meters",kind="submitted"} 0
+names{kind="cluster"} 2
+names{kind="machine"} 5
+ledger_rows_total{table="inputs"} 17
+ledger_rows_total{table="decisions"} 12
+ledger_failures_total 2
+ledger_lag_seconds 0.5
+ledger_size_bytes 4096
+ledger_last_seq 29
+mqtt_connected 1
+mqtt_published_total{kind="decisions"} 3
+mqtt_published_total{kind="evictions"} 1
+mqtt_behind_rows 4
+mqtt_lost_rows_total 5
+mode{outrider_mode="shadow"} 1
+mode{outrider_mode="active"} 0
+loop_lag_seconds 0.25
+"""
+    for line in expected.splitlines():
+        name, _, value = line.rpartition(" ")
+        assert f"outrider_{name} {float(value)}" in lines, line

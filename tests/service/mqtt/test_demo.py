@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cli.running import COMMAND, outrider
+from tests.cli.running import COMMAND, outrider, shell
 from tests.service.mqtt.listener import Listener
 
 WORDS = ["demo", "--mqtt", "--machines", "20", "--weeks", "3", "--for", "60"]
@@ -48,3 +48,11 @@ def test_without_the_extra_one_sentence_says_what_to_install(
     assert done.code == 2
     assert "pip install 'outrider[broker]'" in done.err
     assert done.out == ""
+
+
+def test_a_demo_for_some_seconds_ends_by_itself_and_says_where_its_page_is() -> None:
+    done = shell("demo", "--machines", "20", "--weeks", "1", "--for", "3")
+    assert done.code == 0, done.err
+    assert done.out.startswith("http://127.0.0.1:")
+    assert done.out.count("\n") == 1, "no broker was asked for"
+    assert "Traceback" not in done.err

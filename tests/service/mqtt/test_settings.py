@@ -19,6 +19,9 @@ WRONG = {
     "a_port_out_of_range": ("port = 70000", ["[mqtt]", "port", "70000"]),
     "a_site_with_a_slash": ('site = "north/lab"', ["[mqtt]", "north/lab", "north-campus"]),
     "a_site_with_a_wildcard": ('site = "+"', ["[mqtt]", "site", "'+'"]),
+    "a_site_that_begins_with_a_space": ('site = " north"', ["[mqtt]", "site", "' north'"]),
+    "a_site_that_ends_with_a_space": ('site = "north "', ["[mqtt]", "site", "'north '"]),
+    "a_topic_that_ends_with_a_space": ('topic = "site/a "', ["[mqtt]", "topic", "'site/a '"]),
     "a_topic_of_the_broker_s_own": ('topic = "$SYS"', ["[mqtt]", "topic", "$SYS"]),
     "no_time_between_two_healths": (
         "health_every_s = 0",

@@ -2,7 +2,7 @@
 
 from math import inf
 
-from outrider.model.events import SUBMITTED, TICK
+from outrider.model.events import COMPLETED, STARTED, SUBMITTED, TICK
 from outrider.model.jobs import JobSpec
 from outrider.service.put_right import Input, put_right
 from tests.fixtures.cores import T
@@ -34,6 +34,15 @@ def test_a_stretch_of_ten_years_ahead_is_moved_to_where_it_was() -> None:
         job("wrong", ahead + 17), tick(ahead + 20), job("right", T + 30), tick(T + 40),
     )  # fmt: skip
     assert times(*rows) == [10, 12, 13, 10, 17, 20, 30, 40]
+
+
+def test_whatever_happens_to_a_job_meanwhile_is_moved_as_its_submission_is() -> None:
+    """Only the daemon's own ticks say where the clock was; a job's times may be anything."""
+    ahead = T + 10 * YEAR_S
+    started = (0, "log", (ahead + 12, STARTED, "1", ("m1", 1)))
+    completed = (0, "log", (ahead + 14, COMPLETED, "1", None))
+    rows = (tick(T + 10), job("1", ahead + 11), started, completed, tick(ahead + 20), tick(T + 30))
+    assert times(*rows) == [10, 1, 2, 4, 10, 30]
 
 
 def test_two_faults_in_a_row_have_each_their_own_distance() -> None:

@@ -72,3 +72,11 @@ def test_the_last_page_says_that_nothing_follows() -> None:
     assert page_of(rows, 3) == ([row for _, row in rows], None)
     assert page_of(rows, 2) == ([row for _, row in rows[:2]], 1)
     assert page_of([], 2) == ([], None)
+
+
+def test_rows_that_fill_a_page_to_the_byte_are_one_page_and_a_byte_more_are_two() -> None:
+    """Each row counts with the comma behind it."""
+    row = {"a": "x" * (LARGEST_PAGE_BYTES // 4 - len('{"a":""},'))}
+    assert page_of([(n, row) for n in range(4)], 10) == ([row] * 4, None)
+    longer = {"a": row["a"] + "x"}
+    assert page_of([(0, row), (1, row), (2, row), (3, longer)], 10) == ([row] * 3, 2)

@@ -1,0 +1,77 @@
+"""After a fault of Outrider's own, what is derived is made anew from jobs and machines."""
+
+from typing import Any
+
+from outrider.engine.realign import realign
+from outrider.model import events as ev
+from outrider.testing.hand_site import HandSite
+from outrider_policies.rules.fifo import Fifo
+
+HOUR_S = 3600.0
+
+
+def lived() -> HandSite:
+    """Five machines of 2 CPUs: 0 is full, 1 half, 2 its owner's, 3 free, 4 gone; job 9 waits."""
+    hand = HandSite(Fifo)
+    hand.machines(2, 2, 2, 2, 2, cluster="lab")
+    for job, (machine, cpus) in enumerate(((0, 2), (1, 1), (4, 1))):
+        hand.submit(job, vo=f"vo{job}", cpus=cpus)
+        hand.tell(ev.STARTED, job, (machine, cpus))
+    hand.now += HOUR_S
+    hand.tell(ev.OWNER_CAME, 2)
+    hand.tell(ev.COMPLETED, 2)
+    hand.tell(ev.LEFT, 4)
+    hand.submit(9, cpus=64)
+    return hand
+
+
+def derived(hand: HandSite) -> dict[str, Any]:
+    site = hand.site
+    return {
+        "busy": list(site.busy), "state": list(site.state), "free_n": list(site.free_n),
+        "free_total": site.free_total, "free": sorted(site.free_since),
+        "members": [list(of) for of in site.members], "waiting": sorted(hand.runner.queue.waiting),
+        "running": sorted(hand.runner.running),
+    }  # fmt: skip
+
+
+def align(hand: HandSite, *known: int) -> None:
+    realign(hand.site, hand.engine.accounting, [hand.runner], set(known))
+
+
+def test_a_site_without_a_fault_stays_as_it_is() -> None:
+    hand = lived()
+    before, since = derived(hand), dict(hand.site.free_since)
+    align(hand, 0, 1, 9)
+    assert derived(hand) == before
+    assert dict(hand.site.free_since) == since
+    assert before["busy"][:3] == [2, 1, 0]
+    assert (before["free_n"], before["free"], before["waiting"]) == ([2], [1, 3], [9])
+    assert before["members"] == [[0, 1, 2, 3]]
+
+
+def test_whatever_was_miscounted_is_counted_anew() -> None:
+    hand = lived()
+    before, site = derived(hand), hand.site
+    for m in range(5):
+        site.busy[m] = 7
+    site.free_n[0], site.free_total = 9, 44
+    site.free_since.clear()
+    site.members[0][:] = [4, 4]
+    hand.runner.dequeue(9, site)
+    align(hand, 0, 1, 9)
+    assert derived(hand) == before
+    assert set(site.free_since.values()) == {hand.now}, "since when is not known: from now on"
+
+
+def test_a_job_that_nobody_knows_any_more_is_taken_out_whole() -> None:
+    hand = lived()
+    align(hand, 1)
+    assert set(hand.site.jobs) == {1}
+    assert list(hand.site.busy)[:4] == [0, 1, 0, 0]
+    assert sorted(hand.site.free_since) == [0, 1, 3]
+    assert hand.runner.queue.waiting.keys() == set()
+    assert hand.engine.accounting.removed == 2
+    hand.submit(10, cpus=2)
+    assert hand.tick() == [10]
+    assert hand.site.jobs[10].machine in (0, 3)

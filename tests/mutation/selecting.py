@@ -1,0 +1,32 @@
+"""A pytest plugin: run the listed tests alone, each within its time, and tell who fails."""
+
+import json
+import os
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+LISTED: Final = "OUTRIDER_MUTATION_LISTED"
+"""In the environment: a JSON file of seconds by id, in the order of asking."""
+FAILED: Final = "OUTRIDER_MUTATION_FAILED"
+"""In the environment: a file for the id of the first test that fails."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    listed: dict[str, float] = json.loads(Path(os.environ[LISTED]).read_text())
+    places: dict[str, int] = {}
+    for test in listed:  # a file's tests together: they share fixtures
+        places.setdefault(test.partition("::")[0], len(places))
+    wanted = [item for item in items if item.nodeid in listed]
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in listed])
+    order = {test: n for n, test in enumerate(listed)}
+    wanted.sort(key=lambda item: (places[item.nodeid.partition("::")[0]], order[item.nodeid]))
+    for item in wanted:
+        item.add_marker(pytest.mark.timeout(listed[item.nodeid]), append=False)
+    items[:] = wanted
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.failed:
+        Path(os.environ[FAILED]).write_text(report.nodeid)

@@ -1,0 +1,72 @@
+"""How far was published, and what of it: kept in the journal, and the same after a restart."""
+
+import asyncio
+from pathlib import Path
+
+from outrider.ledger import Entry
+from outrider.service.mqtt import place as places
+from outrider.service.mqtt.place import Place
+from outrider.service.recording import Recording
+from tests.ledger.samples import numbered_entry
+
+
+async def recorded(recording: Recording, *entries: Entry) -> None:
+    for entry in entries:
+        future = await recording.submit(entry)
+        await asyncio.wrap_future(future)
+
+
+async def test_the_first_time_begins_with_what_is_recorded_from_now_on(tmp_path: Path) -> None:
+    recording = Recording(tmp_path / "state")
+    try:
+        await recorded(recording, numbered_entry(1), numbered_entry(2))
+        place = Place(recording)
+        assert (place.seq, place.lost, place.behind) == (None, 0, 0)
+        nothing = {"decisions": 0, "evictions": 0}
+        assert place.figures() == {"published": nothing, "last_seq": 8, "behind": 0, "lost": 0}
+        await place.begin()
+        assert place.seq == 8
+        await recorded(recording, numbered_entry(3))
+        await place.begin()  # not the first time any more
+        assert (place.seq, place.behind) == (8, 4)
+    finally:
+        recording.close(10.0)
+
+
+async def test_what_was_published_and_lost_is_counted_on_after_a_restart(tmp_path: Path) -> None:
+    recording = Recording(tmp_path / "state")
+    try:
+        await recorded(recording, numbered_entry(1), numbered_entry(2))
+        place = Place(recording)
+        place.published["decisions"] += 2
+        place.lost += 3
+        await place.move_to(5, worth_keeping=True)
+        await recorded(recording)
+    finally:
+        recording.close(10.0)
+    again = Recording(tmp_path / "state")
+    try:
+        place = Place(again)
+        assert place.figures() == {
+            "published": {"decisions": 2, "evictions": 0}, "last_seq": 5, "behind": 3, "lost": 3,
+        }  # fmt: skip
+    finally:
+        again.close(10.0)
+
+
+async def test_where_nothing_was_published_the_place_is_kept_now_and_then(tmp_path: Path) -> None:
+    """Each keeping is a row that the next start reads; a look every 0.2 s would fill the disk."""
+    every = places._SAVE_EVERY
+    recording = Recording(tmp_path / "state")
+    try:
+        place = Place(recording)
+        await place.move_to(10, worth_keeping=True)
+        for seq in (every + 9, every + 10):
+            await place.move_to(seq, worth_keeping=False)
+            await recorded(recording, Entry())
+            assert (place.seq, Place(recording).seq) == (seq, 10)
+        await place.move_to(every + 11, worth_keeping=False)
+        await recorded(recording, Entry())
+        assert Place(recording).seq == every + 11
+    finally:
+        recording.close(10.0)

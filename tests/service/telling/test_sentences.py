@@ -1,0 +1,124 @@
+"""Sentences that users read on the page, whole and by value."""
+
+from typing import Any
+
+import pytest
+
+from outrider.api import JobSpec, MachineSpec
+from outrider.model.events import JOINED, STARTED, SUBMITTED, NamedEvent
+from outrider.service.views.explanation import explain, explain_from_rows
+from outrider.service.views.sentence import measured_ratio
+from outrider.service.views.status import status
+from tests.fixtures.cores import T, core_of, run_of, tell
+from tests.fixtures.small_figures import small_figures
+
+AGREED = "would have chosen the same cluster in 100% of 3 starts"
+
+
+def test_the_status_in_one_sentence() -> None:
+    assert status(small_figures(), {})["sentence"] == (
+        "shadow since 14 Nov 2023 22:13: 5 jobs seen, mean wait 1 s, 0.0 kWh useful and 0.0 kWh "
+        f"wasted; fifo {AGREED}; lowest_watts {AGREED}; saving: not estimated yet"
+    )
+
+
+def test_before_anything_happened_the_sentence_promises_nothing() -> None:
+    nothing = "0 jobs seen, no job started yet, 0.0 kWh useful and 0.0 kWh wasted"
+    assert status(core_of("log"), {})["sentence"] == (
+        f"shadow since now: {nothing}; bandit has not been compared with a start yet; "
+        "saving: not estimated yet"
+    )
+    assert status(core_of("log", mode="observe"), {})["sentence"] == (
+        f"observe since now: {nothing}; no policy is asked; saving: not estimated yet"
+    )
+
+
+def test_where_watts_are_not_known_the_sentence_says_so() -> None:
+    core = core_of("log", policies={"fifo": {}})
+    tell(core, "log", run_of("1", T), T + 60)
+    said = status(core, {})["sentence"]
+    assert "energy unknown (no watts configured)" in said
+    assert "kWh" not in said
+
+
+@pytest.mark.parametrize(
+    ("wait_s", "said"),
+    [
+        (59.4, "59 s"), (60.0, "1.0 min"), (3_599.0, "60.0 min"), (3_600.0, "1.0 h"),
+        (86_399.0, "24.0 h"), (86_400.0, "1.0 d"), (216_000.0, "2.5 d"),
+    ],
+)  # fmt: skip
+def test_a_mean_wait_is_said_in_the_unit_that_fits(wait_s: float, said: str) -> None:
+    core = core_of("log")
+    events: list[NamedEvent] = [
+        (T, SUBMITTED, "1", JobSpec()),
+        (T + wait_s, STARTED, "1", ("m1", 1)),
+    ]
+    tell(core, "log", events, T + wait_s + 60)
+    assert f"mean wait {said}," in status(core, {})["sentence"]
+
+
+def test_how_much_of_the_energy_was_measured_is_of_what_is_known() -> None:
+    known: dict[str, Any] = {"goodput": 30.0, "badput": 10.0, "idle": None}
+    measured = {"goodput": 20.0, "badput": 10.0, "idle": 5.0}
+    figures = {"energy_wh": known, "energy_measured_wh": measured}
+    assert measured_ratio(figures) == 0.75
+    nothing = {"goodput": 0.0, "badput": 0.0, "idle": None}
+    assert measured_ratio({"energy_wh": nothing, "energy_measured_wh": measured}) is None
+
+
+def explained(core: Any, job: str, *rows: dict[str, Any]) -> dict[str, Any]:
+    told = explain(core, job, list(rows))
+    assert told is not None
+    return told
+
+
+def test_why_a_job_waits_though_machines_are_free() -> None:
+    row = {"policy": "fifo", "time_s": T + 22, "seq": 7, "scores": {"lab": 1.0}, "propensity": 0.5}
+    told = explained(small_figures(), "c", row | {"seq": 3}, row)
+    assert told["sentence"] == (  # there is room on o2, on m2, and on the other CPU of m1
+        "c waits: 3 machines are free; the batch system has not started it. "
+        "In shadow: fifo would start it on lab; lowest_watts would start it on lab."
+    )
+    assert (told["state"], told["waiting_s"], told["since_s"]) == ("queued", 78.0, T + 22)
+    fifo, other = told["policies"]
+    assert (fifo["action"], fifo["cluster"], fifo["decided_s"]) == ("start", "lab", T + 22)
+    assert (fifo["seq"], fifo["scores"], fifo["propensity"]) == (7, {"lab": 1.0}, 0.5)
+    assert (other["seq"], other["scores"], other["decided_s"]) == (None, {}, None)
+
+
+def test_a_running_job_is_told_with_its_machine_and_one_that_left_is_not_known() -> None:
+    core = small_figures()
+    told = explained(core, "b")
+    assert told["sentence"] == "b is running on m1."
+    assert told["waiting_s"] is None
+    assert explain(core, "a", []) is None
+    assert explain(core, "never seen", []) is None
+
+
+def test_who_waits_for_a_machine_and_who_fits_on_none_is_told_apart() -> None:
+    core = core_of("log", policies={"fifo": {}})
+    events: list[NamedEvent] = [
+        (T, JOINED, "m1", MachineSpec("lab", 2)),
+        (T + 1, SUBMITTED, "1", JobSpec(cpus=2)),
+        (T + 2, STARTED, "1", ("m1", 2)),
+        (T + 3, SUBMITTED, "2", JobSpec(cpus=2)),
+        (T + 4, SUBMITTED, "3", JobSpec(cpus=64)),
+    ]
+    tell(core, "log", events, T + 60)
+    waits = "waits: no machine is free that Outrider knows of. In shadow: fifo"
+    assert explained(core, "2")["sentence"] == f"2 {waits} waits for a machine."
+    assert explained(core, "3")["sentence"] == f"3 {waits} knows of no machine that it fits on."
+
+
+def test_a_job_that_left_is_told_from_the_last_of_its_rows() -> None:
+    core = small_figures()
+    rows = [
+        {"policy": "fifo", "action": "defer", "reason": "no_machine"},
+        {"policy": "bandit", "action": "start", "reason": "best"},
+    ]
+    told = explain_from_rows(core.config, "9.0", rows)
+    assert told["sentence"] == (
+        "9.0 is not in the queue any more; the last decision about it was bandit: start (best)."
+    )
+    assert (told["state"], told["source"], told["decisions"]) == (None, "ledger", rows)

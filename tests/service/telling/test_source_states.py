@@ -1,0 +1,99 @@
+"""What users are told of a source at each moment of its life: is it up, how old is it, and why?"""
+
+from typing import Any
+
+from outrider.api import Batch
+from outrider.service.source_state import HANGS_AFTER_S, MOST_COUNTED, SourceState, add_bounded
+
+STALE_AFTER_S = 60.0
+
+
+class Clock:
+    now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def told(source: SourceState) -> tuple[bool, float, str]:
+    return source.up, source.age_s, source.down_because
+
+
+def batch(**told: Any) -> Batch:
+    return Batch(events=[], cursor=None, **told)
+
+
+def opened(clock: Clock) -> SourceState:
+    return SourceState("log", "logtail", False, 0.0, clock)
+
+
+def test_a_source_that_never_gives_anything_is_down_and_says_since_when() -> None:
+    source = opened(clock := Clock())
+    source.note_awaited(True)
+    assert source.is_opening
+    clock.now_s += HANGS_AFTER_S
+    assert (source.is_opening, source.hangs) == (True, False)
+    clock.now_s += 5.0
+    assert told(source) == (False, 20.0, "no sign of life yet, for 20 s")
+    assert (source.is_opening, source.hangs) == (False, True)
+
+
+def test_what_a_source_gave_and_is_not_taken_in_yet_is_no_silence_of_the_source() -> None:
+    source = opened(clock := Clock())
+    source.note_awaited(True)
+    clock.now_s += 40.0
+    source.note_awaited(False)
+    assert source.down_because == "what it gave waits to be taken in"
+    assert not source.hangs
+
+
+def test_the_age_is_what_the_source_says_until_it_hangs_and_grows_from_then_on() -> None:
+    source = opened(clock := Clock())
+    source.note_batch(batch(age_s=3.0), STALE_AFTER_S)
+    source.note_awaited(True)
+    clock.now_s += HANGS_AFTER_S
+    assert told(source) == (True, 3.0, "")
+    clock.now_s += 5.0
+    assert told(source) == (True, 23.0, ""), "it hangs, but what it told is not stale"
+    assert source.hangs
+    clock.now_s += 37.0
+    assert told(source) == (True, 60.0, "")
+    clock.now_s += 1.0
+    assert told(source) == (False, 61.0, "no sign of life for 58 s")
+
+
+def test_a_source_that_lives_but_tells_old_things_is_down_for_their_age() -> None:
+    source = opened(clock := Clock())
+    source.note_batch(batch(age_s=90.0), STALE_AFTER_S)
+    clock.now_s += 10.0
+    assert told(source) == (False, 90.0, "its newest information is 90 s old")
+
+
+def test_a_lost_source_ages_at_once_says_its_problem_and_is_up_again_with_its_next_batch() -> None:
+    source = opened(clock := Clock())
+    source.note_batch(batch(age_s=1.0, note="reads 2 logs"), STALE_AFTER_S)
+    source.lose("permission denied")
+    clock.now_s += 4.0
+    assert told(source) == (False, 5.0, "permission denied")
+    assert (source.is_open, source.is_opening, source.note) == (False, False, "permission denied")
+    source.note_batch(batch(age_s=2.0, note="reads 2 logs"), STALE_AFTER_S)
+    assert told(source) == (True, 2.0, "")
+    assert source.note == "reads 2 logs"
+    source.note_batch(batch(problem="1 of 2 logs is missing"), STALE_AFTER_S)
+    assert told(source) == (False, 0.0, "1 of 2 logs is missing")
+    assert source.is_open
+
+
+def test_a_log_that_nobody_writes_is_silent_once_that_is_longer_than_input_may_be_old() -> None:
+    source = opened(Clock())
+    source.note_batch(batch(written_s={"a": 100.0, "b": 139.5, "c": 140.0}), STALE_AFTER_S)
+    assert source.silent(200.0) == {"a": 100.0, "b": 139.5}
+
+
+def test_reasons_without_end_are_counted_together_and_those_known_by_then_by_name() -> None:
+    source = opened(Clock())
+    add_bounded(source.rejected, {f"word {n}": 1 for n in range(MOST_COUNTED + 3)})
+    add_bounded(source.rejected, {"word 0": 4, "one more": 5})
+    assert source.rejected["word 0"] == 5
+    assert source.rejected["other"] == 8
+    assert len(source.rejected) == MOST_COUNTED + 1
