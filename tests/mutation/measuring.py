@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from coverage import Coverage
 
 TEST: Final = "OUTRIDER_MUTATION_TEST"
 RESULTS: Final = "OUTRIDER_MUTATION_RESULTS"
@@ -25,6 +24,8 @@ _not_passed: set[str] = set()
 
 
 def _is_run_now(name: str) -> None:
+    from coverage import Coverage
+
     measured = Coverage.current()
     assert measured is not None, "coverage was not started: is COVERAGE_PROCESS_START set?"
     measured.switch_context(name)
