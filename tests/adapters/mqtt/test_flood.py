@@ -27,11 +27,13 @@ def adapter_on(port: int, **more: Any) -> MqttAdapter:
 
 
 async def first_batches(source: MqttAdapter, still_s: float) -> AsyncIterator[Batch]:
-    """Take one batch, nothing for a while, and then all that waited."""
+    """Take one batch, nothing until more has come than waits, and then all that waits."""
     async with source:
         batches = source.batches(None)
         yield await anext(batches)
         await asyncio.sleep(still_s)
+        while not (source._arrived.dropped or source._arrived.replaced):
+            await asyncio.sleep(0.02)
         async for batch in batches:
             yield batch
         await batches.aclose()  # type: ignore[attr-defined]
