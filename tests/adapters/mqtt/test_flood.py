@@ -32,7 +32,8 @@ async def first_batches(source: MqttAdapter, still_s: float) -> AsyncIterator[Ba
         batches = source.batches(None)
         yield await anext(batches)
         await asyncio.sleep(still_s)
-        while not (source._arrived.dropped or source._arrived.replaced):
+        arrived = source._arrived
+        while not (arrived.dropped or arrived.replaced):  # noqa: ASYNC110 - it wakes nobody
             await asyncio.sleep(0.02)
         async for batch in batches:
             yield batch
