@@ -29,7 +29,23 @@ def main(arguments: list[str] | None = None) -> int:
         return DONE
     from outrider.cli.endings import run
 
-    return run(words)
+    try:
+        return run(words)
+    finally:
+        _give_up_untaken_lines()
+
+
+def _give_up_untaken_lines() -> None:
+    """Where nobody takes the last lines of standard error, let them go nowhere.
+
+    The interpreter would try once more as it ends, and make 120 of whatever the exit code is.
+    """
+    try:
+        sys.stderr.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stderr.fileno())
+        os.close(nowhere)
 
 
 def _open_standard_streams() -> None:

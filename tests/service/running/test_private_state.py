@@ -32,9 +32,9 @@ def check_closed(site: SmallSite) -> dict[str, str]:
     return found
 
 
-def run_once(site: SmallSite) -> set[str]:
+def run_once(site: SmallSite, job: int = 1) -> set[str]:
     """Everything there was in the state directory, while the daemon ran and after it."""
-    site.log.run([1])
+    site.log.run([job])
     with site.daemon as daemon:
         site.wait_until_applied()
         seen = set(check_closed(site))
@@ -53,7 +53,7 @@ def test_what_an_older_daemon_left_open_is_closed(tmp_path: Path) -> None:
     run_once(site)
     for path in [site.state, *site.state.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
-    run_once(site)
+    run_once(site, job=2)
 
 
 def test_an_empty_folder_that_was_open_is_closed(tmp_path: Path) -> None:
