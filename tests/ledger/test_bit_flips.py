@@ -134,12 +134,21 @@ def test_what_was_pruned_is_no_damage(path: Path) -> None:
     assert found(path) == []
 
 
-def test_inputs_that_cannot_be_read_are_left_out_and_the_others_follow(path: Path) -> None:
+def update_inputs(path: Path, *changes: str) -> None:
+    """Change rows without their checksums, as damage does."""
     connection = sqlite3.connect(path)
-    connection.execute("UPDATE inputs SET kind = 'sneezed' WHERE seq = 5")
-    connection.execute("UPDATE inputs SET subject = CAST(x'ff' AS TEXT) WHERE seq = 301")
+    for change in changes:
+        connection.execute(f"UPDATE inputs {change}")
     connection.commit()
     connection.close()
+
+
+def test_inputs_that_cannot_be_read_are_left_out_and_the_others_follow(path: Path) -> None:
+    update_inputs(
+        path,
+        "SET kind = 'sneezed' WHERE seq = 5",
+        "SET subject = CAST(x'ff' AS TEXT) WHERE seq = 301",
+    )
     left_out: list[str] = []
     with Journal(path, read_only=True) as journal:
         numbers = [seq for seq, _, _ in journal.inputs_after(0, left_out)]
@@ -154,11 +163,7 @@ def test_inputs_that_cannot_be_read_are_left_out_and_the_others_follow(path: Pat
 
 def test_an_input_with_a_value_that_no_source_could_give_is_left_out(path: Path) -> None:
     """One such value would end each start of the daemon; whoever verifies is told all the same."""
-    connection = sqlite3.connect(path)
-    connection.execute("UPDATE inputs SET time_s = 'noon' WHERE seq = 5")
-    connection.execute("UPDATE inputs SET subject = x'00ff' WHERE seq = 6")
-    connection.commit()
-    connection.close()
+    update_inputs(path, "SET time_s = 'noon' WHERE seq = 5", "SET subject = x'00ff' WHERE seq = 6")
     left_out: list[str] = []
     with Journal(path, read_only=True) as journal:
         numbers = [seq for seq, _, _ in journal.inputs_after(0, left_out)]

@@ -59,6 +59,8 @@ def test_the_daemon_lives_on_without_a_log(how: str, style: str, tmp_path: Path)
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stream,
+            # as a service manager starts it: what is not taken waits until the very end
+            env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"},
         )
     try:
         site.daemon.url = f"http://127.0.0.1:{port}"
