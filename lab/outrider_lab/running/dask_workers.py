@@ -51,7 +51,7 @@ def on_dask(
         # A worker takes a run when it is free, not before: runs are long.
         stack.enter_context(dask.config.set({"distributed.scheduler.worker-saturation": 1.0}))
         if system == LOCAL:
-            cluster = stack.enter_context(_local(distributed, workers))
+            cluster = stack.enter_context(_local(dask, distributed, workers))
         else:
             cluster = stack.enter_context(_batch(dask, system, settings, files, refusals))
             # Also: ask for another job when one with a running worker is gone.
@@ -73,11 +73,16 @@ def _installed(name: str) -> Any:
         ) from error
 
 
-def _local(distributed: Any, workers: int) -> Any:
-    return distributed.LocalCluster(
+@contextmanager
+def _local(dask: Any, distributed: Any, workers: int) -> Iterator[Any]:
+    # A run that fails, or kills its worker, is told with that run; what a worker logs besides is
+    # of heartbeats that the end of the sweep cuts off.
+    quiet = {"distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "critical"}
+    with dask.config.set(quiet), distributed.LocalCluster(
         n_workers=workers, threads_per_worker=1, host="127.0.0.1", security=True, protocol="tls",
         dashboard_address="127.0.0.1:0", silence_logs=logging.ERROR,
-    )  # fmt: skip
+    ) as cluster:  # fmt: skip
+        yield cluster
 
 
 def _batch(
