@@ -17,8 +17,8 @@ from outrider_lab.commands.compare import command
 from outrider_lab.comparison.comparison import Comparison
 from outrider_lab.comparison.difference import (
     BETTER,
-    NO_DIFFERENCE,
-    TOO_SHORT,
+    TOO_SMALL,
+    UNDECIDED,
     WORSE,
     Differences,
 )
@@ -235,10 +235,8 @@ def test_a_sure_difference_is_better_one_way_and_worse_the_other() -> None:
     assert 2.0 < low < 3.0 < high < 4.0
 
 
-def test_what_chance_could_have_made_is_no_difference() -> None:
-    assert (
-        differences(scatter=60.0, shift=0.5).between("ours", "theirs")["verdict"] == NO_DIFFERENCE
-    )
+def test_what_chance_could_have_made_is_undecided() -> None:
+    assert differences(scatter=60.0, shift=0.5).between("ours", "theirs")["verdict"] == UNDECIDED
 
 
 def test_a_difference_of_one_day_among_many_alike_is_not_taken_for_sure() -> None:
@@ -247,7 +245,7 @@ def test_a_difference_of_one_day_among_many_alike_is_not_taken_for_sure() -> Non
     ours = np.where(blocks == 7, 50.0, 1.0)
     values = np.stack([ours, np.ones_like(ours)], axis=1)
     by_day = Differences(("ours", "theirs"), values, blocks)
-    assert by_day.between("ours", "theirs")["verdict"] == NO_DIFFERENCE
+    assert by_day.between("ours", "theirs")["verdict"] == UNDECIDED
     by_job = Differences(("ours", "theirs"), values, np.arange(len(ours)))
     assert by_job.between("ours", "theirs")["verdict"] == WORSE
 
@@ -258,7 +256,7 @@ def test_few_days_give_no_interval() -> None:
         "difference": pytest.approx(-30.0, abs=2.0),
         "interval": None,
         "ratio": pytest.approx(found.mean("ours") / found.mean("theirs")),
-        "verdict": TOO_SHORT,
+        "verdict": TOO_SMALL,
     }
     assert found.ratios("ours", "theirs") is None
 
@@ -319,7 +317,7 @@ def test_over_traces_verdicts_are_counted_and_ratios_multiplied() -> None:
     ]
     rows = {row["policy"]: row for row in over_traces(traces, "fifo")}
     ours = rows["ours"]["against_best_published"]  # sjf, sjf, fifo
-    assert (ours["better"], ours["worse"], ours["no difference"]) == (1, 1, 1)
+    assert (ours["better"], ours["worse"], ours["undecided"]) == (1, 1, 1)
     assert ours["not_worse_ratio"] == pytest.approx(2 / 3)
     assert ours["ratio"] == pytest.approx(1.0)
     against = rows["ours"]["against_reference"]

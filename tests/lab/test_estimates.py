@@ -125,7 +125,7 @@ def test_all_are_scored_on_the_jobs_of_which_each_had_an_opinion() -> None:
     found = score(trace, told)
     assert found["scored"] == 2
     assert found["silent"] == ["mute"]
-    assert found["against"]["all"]["median_seconds"]["verdict"] == "too short"
+    assert found["against"]["all"]["median_seconds"]["verdict"] == "too small"
 
 
 def test_a_trace_of_which_nobody_had_an_opinion_is_refused() -> None:

@@ -97,7 +97,7 @@ def _show_over_traces(rows: list[dict[str, Any]], reference: str) -> None:
         ("against_reference", reference),
         ("against_best_published", "the best published"),
     ):
-        columns = ("", "better", "no diff.", "worse", "too short", "ratio", "95 % interval")
+        columns = ("", "better", "undecided", "worse", "too small", "ratio", "95 % interval")
         lines = [(row["policy"], row[against]) for row in rows if row[against] is not None]
         print_table(
             f"traces by verdict on the bounded slowdown, and its ratio to that of {other}",
@@ -107,5 +107,5 @@ def _show_over_traces(rows: list[dict[str, Any]], reference: str) -> None:
 
 
 def _over(one: dict[str, Any]) -> list[str]:
-    counts = ("better", "no difference", "worse", "too short")
+    counts = ("better", "undecided", "worse", "too small")
     return [*(count(one[name]) for name in counts), figure(one["ratio"], digits=2), _interval(one)]

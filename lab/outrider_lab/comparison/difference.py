@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider_lab.reporting.bootstrap import Blocks, Interval, interval, resampled_means
+from outrider_lab.reporting.verdicts import Verdict, verdict_of
 
 BETTER: Final = "better"
 WORSE: Final = "worse"
-NO_DIFFERENCE: Final = "no difference"
-TOO_SHORT: Final = "too short"
+UNDECIDED: Final = str(Verdict.UNDECIDED)
+TOO_SMALL: Final = str(Verdict.TOO_SMALL)
 FEWEST_BLOCKS: Final = 5
 """With fewer there are too few different resamples for an interval."""
 
@@ -68,14 +69,28 @@ class Differences:
             "difference": ours - theirs,
             "interval": found,
             "ratio": ours / theirs if theirs else None,
-            "verdict": verdict(found),
+            "verdict": compared(found, self.blocks_n, FEWEST_BLOCKS),
         }
 
 
-def verdict(found: Interval | None) -> str:
-    """What the interval of a difference says of a figure of which less is better."""
-    if found is None:
-        return TOO_SHORT
-    if found.holds_zero:
-        return NO_DIFFERENCE
-    return BETTER if found.high < 0.0 else WORSE
+def compared(
+    found: tuple[float, float] | None, measured_n: int, fewest: int, more_is_better: bool = False
+) -> str:
+    """What the interval of a difference says: ours less theirs.
+
+    Args:
+        found: the interval; None: there is none.
+        measured_n: how many blocks of time or seeds it is from.
+        fewest: with fewer it says nothing.
+        more_is_better: of a figure such as utility.
+
+    Returns:
+        `BETTER`, `WORSE`, `UNDECIDED` where it holds 0, or `TOO_SMALL`.
+    """
+    below = verdict_of(found, (None, 0.0), measured_n, fewest)
+    above = verdict_of(found, (0.0, None), measured_n, fewest)
+    if below is Verdict.TOO_SMALL:
+        return TOO_SMALL
+    if Verdict.REPRODUCED not in (below, above):  # it holds 0, if only at an end
+        return UNDECIDED
+    return BETTER if (above is Verdict.REPRODUCED) == more_is_better else WORSE
