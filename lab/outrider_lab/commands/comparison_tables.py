@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from outrider.cli.printing import MISSING, count, figure, print_table
+from outrider.cli.printing import MISSING, count, duration, figure, print_table
 
 _POLICIES_A_TABLE = 4
 _MINUTE_S = 60.0
@@ -77,11 +77,11 @@ def _show_less(
             less = found["wait_s"]["by_class"]["interactive"]
         rows.append(
             [one["policy"], figure(less["difference"], per, 2), _interval(less, per),
-             less["verdict"]]
+             f"{less['blocks']} of {duration(less['block_s'])}", less["verdict"]]
         )  # fmt: skip
     best = ", the best published" if against == "against_best_published" else ""
     title = f"{name}, minus that of {other}{best}"
-    print_table(title, ("", "difference", "95 % interval", "verdict"), rows)
+    print_table(title, ("", "difference", "95 % interval", "blocks", "verdict"), rows)
 
 
 def _interval(one: dict[str, Any], per: float = 1.0) -> str:

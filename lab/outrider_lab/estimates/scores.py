@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from outrider.formats.workload import Floats, Workload
 from outrider.model.errors import TraceError
 from outrider_lab.comparison.difference import (
-    FEWEST_BLOCKS,
     TOO_SMALL,
     UNDECIDED,
     compared,
@@ -22,6 +21,7 @@ from outrider_lab.reporting.bootstrap import (
     blocks_of_time,
     paired_interval,
 )
+from outrider_lab.reporting.verdicts import FEWEST_BLOCKS
 
 QUANTILES: Final = (0.1, 0.5, 0.9)
 PROMISED: Final = QUANTILES[-1] - QUANTILES[0]
