@@ -167,6 +167,20 @@ def test_people_get_tables(trace: Path, tmp_path: Path) -> None:
     assert re.search(r"\d+ of [\d.]+ (s|min|h|d)\b", ran.stdout), "how many blocks, how long"
 
 
+def test_that_fairness_is_degenerate_over_many_equal_targets_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "many.swf"
+    grid = perez_grid(0.4, seed=3, jobs=60, machines=5, load=1.1)
+    many = dataclasses.replace(grid, vo=[str(number % 30) for number in range(60)])
+    write_swf(many, path, {"MaxProcs": "5"})
+    for tell, given in ((command, ["--workers", "1"]), (replay_command, [])):
+        words = [str(path), "--policy", "edf", *given]
+        ran = CliRunner().invoke(tell, words, standalone_mode=False)
+        assert ran.exception is None, ran.output
+        assert "fairness is degenerate: 30 VOs are owed 3.33% each" in ran.stdout
+    (trace,) = compared(path, "--policy", "edf")["traces"]
+    assert trace["fairness_note"].startswith("fairness is degenerate")
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -32,6 +32,8 @@ def _show_figures(trace: dict[str, Any]) -> None:
         columns = [_column(one) for one in some]
         rows = [[label, *(column[label] for column in columns)] for label in columns[0]]
         print_table(title, ["", *(one["policy"] for one in some)], rows)
+    if trace["fairness_note"]:
+        click.echo(trace["fairness_note"])
     left_out = dict(trace["skipped"])
     if trace["left_out"]:
         left_out["not completed under every policy"] = trace["left_out"]

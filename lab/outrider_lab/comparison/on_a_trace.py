@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from outrider.engine.accounting.fairness import degenerate
 from outrider_lab.comparison.difference import Differences
 from outrider_lab.comparison.paired import PairedJobs, PolicyRun
 from outrider_lab.comparison.stretches import Stretches
@@ -75,6 +76,7 @@ class TraceComparison:
             "left_out": self.jobs.left_out,
             "skipped": first["jobs"]["skipped"],
             "best_published": best,
+            "fairness_note": degenerate(first["fairness"]["target"]),
             "policies": [
                 self._figures(policy)
                 | {
