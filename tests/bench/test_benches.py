@@ -17,6 +17,7 @@ SHARED = {"calibration", "options"}
 """Files of `bench/` that are no benches."""
 
 FIELDS: dict[str, set[str]] = {
+    "blocks": {"results"},
     "bytecodes": {"bytecodes_per_event", "calls_per_event", "functions"},
     "daemon": {
         "idle_cpu_ratio", "idle_rss_mb", "known_rss_mb", "peak_rss_mb", "loop_lag_ms",

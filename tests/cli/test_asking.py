@@ -170,6 +170,19 @@ def test_the_energy_says_where_its_watts_come_from(source: str, words: str) -> N
         assert words in outrider("status", "--url", url).out
 
 
+@pytest.mark.parametrize(("vos", "says_so"), [(100, True), (4, False)])
+def test_the_status_says_where_fairness_is_degenerate(vos: int, says_so: bool) -> None:
+    targets = {f"vo{number}": 1 / vos for number in range(vos)}
+    fairness = STATUS["fairness"] | {"target": targets, "share": targets}
+
+    class Told(Stranger):
+        says = json.dumps(STATUS | {"fairness": fairness}).encode()
+
+    with serving(Told) as url:
+        out = outrider("status", "--url", url).out
+    assert ("fairness is degenerate: 100 VOs are owed 1.00% each" in out) == says_so
+
+
 def test_a_stranger_on_the_port_is_not_taken_for_a_daemon(stranger: str) -> None:
     done = outrider("status", "--url", stranger)
     assert done.code == 3

@@ -43,7 +43,7 @@ from outrider_lab.papers.automata.reproduction import Reproduction
 from outrider_lab.papers.automata.schedulers import SeveralSchedulers
 from outrider_lab.papers.automata.specs import spec_of
 from outrider_lab.papers.automata.workloads import LOAD_RATIO, MEAN_RUN_S, node_grid
-from outrider_lab.reporting.claims import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED
+from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict
 from outrider_lab.running.run_spec import RunSpec
 from outrider_lab.running.study import run_study, specs_of
 
@@ -155,7 +155,9 @@ def made_up(good: bool, seeds: range) -> dict[Case, dict[int, Figures]]:
     return found
 
 
-@pytest.mark.parametrize(("good", "verdict"), [(True, REPRODUCED), (False, NOT_REPRODUCED)])
+@pytest.mark.parametrize(
+    ("good", "verdict"), [(True, Verdict.REPRODUCED), (False, Verdict.OUTSIDE)]
+)
 def test_verdicts_follow_what_was_measured(good: bool, verdict: str) -> None:
     seeds = range(1, 6)
     claims = {c["claim"]: c for c in summed_up(seeds, made_up(good, seeds))["claims"]}
@@ -163,9 +165,9 @@ def test_verdicts_follow_what_was_measured(good: bool, verdict: str) -> None:
     assert claims[beside]["verdict"] == verdict
     assert claims[beside]["measured"] == pytest.approx(0.5 if good else 2.0)
     printed = claims["equation 4.1, as printed, updates a probability vector: it sums to 1"]
-    assert printed["verdict"] == NOT_REPRODUCED
+    assert printed["verdict"] == Verdict.OUTSIDE
     short = claims["queue length is kept below the dynamic average length"]
-    assert (short["verdict"], short["measured"]) == (NOT_REPRODUCED, 0.5)
+    assert (short["verdict"], short["measured"]) == (Verdict.OUTSIDE, 0.5)
     unpublished = claims["two-way outperforms FPSO and GJS"]
     assert unpublished["verdict"] == NOT_COMPARABLE
     assert "prints no figure" in unpublished["why"]
@@ -199,7 +201,10 @@ def test_a_run_too_small_measures_everything_and_decides_nothing(tiny: dict[str,
     assert {row["experiment"] for row in tiny["rows"]} == {STATIONARY, GRID, DRIFT, USERS}
     assert all(row["scheme"] and row["runs"] == 2 for row in tiny["rows"])
     assert all(set(claim) >= CLAIM_FIELDS for claim in tiny["claims"])
-    assert {claim["verdict"] for claim in tiny["claims"]} == {NOT_COMPARABLE}
+    assert {claim["verdict"] for claim in tiny["claims"]} == {
+        NOT_COMPARABLE,
+        Verdict.TOO_SMALL,
+    }
     assert sum(claim["measured"] is not None for claim in tiny["claims"]) > 20
 
 
@@ -237,5 +242,8 @@ def test_claims_about_a_run_that_failed_are_not_judged_and_the_others_stand() ->
     found = summed_up(range(1, 3), measured)
     claims = {claim["claim"]: claim for claim in found["claims"]}
     lost = claims["LAJS improves flowtime: beside random"]
-    assert (lost["verdict"], lost["measured"]) == (NOT_COMPARABLE, None)
-    assert claims["several schedulers may share the nodes (many-to-many)"]["verdict"] == REPRODUCED
+    assert (lost["verdict"], lost["measured"]) == (Verdict.TOO_SMALL, None)
+    assert (
+        claims["several schedulers may share the nodes (many-to-many)"]["verdict"]
+        == Verdict.REPRODUCED
+    )

@@ -2,12 +2,14 @@
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from numpy.typing import NDArray
 
 from outrider.cli.commands.replay import command as replay_command
 from outrider.formats.swf.writing import write_swf
@@ -17,14 +19,15 @@ from outrider_lab.commands.compare import command
 from outrider_lab.comparison.comparison import Comparison
 from outrider_lab.comparison.difference import (
     BETTER,
-    NO_DIFFERENCE,
-    TOO_SHORT,
+    TOO_SMALL,
+    UNDECIDED,
     WORSE,
     Differences,
 )
 from outrider_lab.comparison.on_a_trace import PUBLISHED, TraceComparison
 from outrider_lab.comparison.over_traces import over_traces
 from outrider_lab.comparison.paired import JobOutcomes, PairedJobs, PolicyRun, pair_jobs
+from outrider_lab.comparison.stretches import Stretches
 from outrider_lab.comparison.watched_run import Conditions, run_watched
 from outrider_lab.reporting.bootstrap import DAY_S, blocks_of_time
 from outrider_lab.running.run_spec import PolicySpec
@@ -158,8 +161,24 @@ def test_people_get_tables(trace: Path, tmp_path: Path) -> None:
     ran = CliRunner().invoke(command, given, standalone_mode=False)
     assert ran.exception is None, ran.output
     for words in ("bounded slowdown, mean", "wait, interactive, p95 [min]", "fairness, windowed",
-                  "minus that of fifo", "the best published", "traces by verdict"):  # fmt: skip
+                  "minus that of fifo", "the best published", "traces by verdict",
+                  "blocks"):  # fmt: skip
         assert words in ran.stdout
+    assert re.search(r"\d+ of [\d.]+ (s|min|h|d)\b", ran.stdout), "how many blocks, how long"
+
+
+def test_that_fairness_is_degenerate_over_many_equal_targets_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "many.swf"
+    grid = perez_grid(0.4, seed=3, jobs=60, machines=5, load=1.1)
+    many = dataclasses.replace(grid, vo=[str(number % 30) for number in range(60)])
+    write_swf(many, path, {"MaxProcs": "5"})
+    for tell, given in ((command, ["--workers", "1"]), (replay_command, [])):
+        words = [str(path), "--policy", "edf", *given]
+        ran = CliRunner().invoke(tell, words, standalone_mode=False)
+        assert ran.exception is None, ran.output
+        assert "fairness is degenerate: 30 VOs are owed 3.33% each" in ran.stdout
+    (trace,) = compared(path, "--policy", "edf")["traces"]
+    assert trace["fairness_note"].startswith("fairness is degenerate")
 
 
 @pytest.mark.parametrize(
@@ -218,13 +237,19 @@ def test_a_damaged_trace_is_refused_by_its_line(trace: Path, tmp_path: Path) -> 
 # -- differences and verdicts ---------------------------------------------------------------------
 
 
+def by_day_of(blocks: NDArray[np.int64]) -> Stretches:
+    """Days of jobs that hardly waited."""
+    return Stretches(blocks.astype(np.float64) * DAY_S, np.zeros((len(blocks), 2)), DAY_S)
+
+
 def differences(scatter: float, shift: float, days: int = 20) -> Differences:
     """Two policies on jobs whose days differ much; the second is `shift` above the first."""
     rng = np.random.default_rng(1)
     blocks = np.repeat(np.arange(days), 30)
     ours = rng.exponential(100.0, days)[blocks]
     theirs = ours + shift + rng.normal(0.0, scatter, len(ours))
-    return Differences(("ours", "theirs"), np.stack([ours, theirs], axis=1), blocks)
+    values = np.stack([ours, theirs], axis=1)
+    return Differences(("ours", "theirs"), values, by_day_of(blocks))
 
 
 def test_a_sure_difference_is_better_one_way_and_worse_the_other() -> None:
@@ -235,10 +260,8 @@ def test_a_sure_difference_is_better_one_way_and_worse_the_other() -> None:
     assert 2.0 < low < 3.0 < high < 4.0
 
 
-def test_what_chance_could_have_made_is_no_difference() -> None:
-    assert (
-        differences(scatter=60.0, shift=0.5).between("ours", "theirs")["verdict"] == NO_DIFFERENCE
-    )
+def test_what_chance_could_have_made_is_undecided() -> None:
+    assert differences(scatter=60.0, shift=0.5).between("ours", "theirs")["verdict"] == UNDECIDED
 
 
 def test_a_difference_of_one_day_among_many_alike_is_not_taken_for_sure() -> None:
@@ -246,21 +269,23 @@ def test_a_difference_of_one_day_among_many_alike_is_not_taken_for_sure() -> Non
     blocks = np.repeat(np.arange(20), 100)
     ours = np.where(blocks == 7, 50.0, 1.0)
     values = np.stack([ours, np.ones_like(ours)], axis=1)
-    by_day = Differences(("ours", "theirs"), values, blocks)
-    assert by_day.between("ours", "theirs")["verdict"] == NO_DIFFERENCE
-    by_job = Differences(("ours", "theirs"), values, np.arange(len(ours)))
+    by_day = Differences(("ours", "theirs"), values, by_day_of(blocks))
+    assert by_day.between("ours", "theirs")["verdict"] == UNDECIDED
+    by_job = Differences(("ours", "theirs"), values, by_day_of(np.arange(len(ours))))
     assert by_job.between("ours", "theirs")["verdict"] == WORSE
 
 
 def test_few_days_give_no_interval() -> None:
-    found = differences(scatter=5.0, shift=30.0, days=4)
+    found = differences(scatter=5.0, shift=30.0, days=9)
     assert found.between("ours", "theirs") == {
         "difference": pytest.approx(-30.0, abs=2.0),
         "interval": None,
         "ratio": pytest.approx(found.mean("ours") / found.mean("theirs")),
-        "verdict": TOO_SHORT,
+        "blocks": 9,
+        "block_s": DAY_S,
+        "verdict": TOO_SMALL,
     }
-    assert found.ratios("ours", "theirs") is None
+    assert found.log_ratios("ours", "theirs") is None
 
 
 # -- pairs and traces -----------------------------------------------------------------------------
@@ -319,7 +344,7 @@ def test_over_traces_verdicts_are_counted_and_ratios_multiplied() -> None:
     ]
     rows = {row["policy"]: row for row in over_traces(traces, "fifo")}
     ours = rows["ours"]["against_best_published"]  # sjf, sjf, fifo
-    assert (ours["better"], ours["worse"], ours["no difference"]) == (1, 1, 1)
+    assert (ours["better"], ours["worse"], ours["undecided"]) == (1, 1, 1)
     assert ours["not_worse_ratio"] == pytest.approx(2 / 3)
     assert ours["ratio"] == pytest.approx(1.0)
     against = rows["ours"]["against_reference"]
@@ -331,4 +356,8 @@ def test_over_traces_verdicts_are_counted_and_ratios_multiplied() -> None:
 
 def test_blocks_follow_the_submission_of_the_paired_jobs() -> None:
     one = comparison("x", fifo=2.0, ours=1.0)
-    assert one.slowdown.blocks_n == len(set(blocks_of_time(one.jobs.submit_s).tolist())) == 30
+    assert (
+        one.slowdown.blocks_n("ours", "fifo")
+        == len(set(blocks_of_time(one.jobs.submit_s).tolist()))
+        == 30
+    )

@@ -162,7 +162,7 @@ def test_the_suite_compares_with_the_same_jobs_and_says_too_short_of_a_few_seeds
     assert less["difference"] == pytest.approx(
         rows["sarsa", LEARNING] - rows["fifo", STATIC], abs=1e-9
     )
-    assert less["verdict"] == "too short"
+    assert less["verdict"] == "too small"
     assert [one["against"] for one in result["verdicts"]] == [STOPPED, FROZEN]
     assert "Does learning on line beat the frozen self?" in html(result)
 
@@ -172,4 +172,4 @@ def test_a_run_that_fails_is_named_and_the_others_are_reported() -> None:
     assert len(result["failed"]) == 3
     assert "no_such" in result["failed"][0]["run"]
     assert {row["policy"] for row in result["rows"]} >= {"fifo", "sjf"}
-    assert result["verdicts"][0]["verdict"] == "too short"
+    assert result["verdicts"][0]["verdict"] == "too small"

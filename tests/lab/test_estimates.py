@@ -99,7 +99,7 @@ def test_the_pinball_loss_is_the_published_one() -> None:
 def test_the_truth_scores_best_and_is_said_to_be_better() -> None:
     rng = np.random.default_rng(4)
     run_s = rng.choice(np.round(rng.lognormal(6.0, 1.0, 40)) + 1.0, 600)
-    submit_s = np.sort(rng.uniform(0.0, 60 * DAY_S, 600))
+    submit_s = np.sort(rng.uniform(0.0, 80 * DAY_S, 600))
     trace = workload(submit_s, run_s, wait_s=np.zeros(600), requested_s=10.0 * run_s)
     user = UserRunTimes(PolicySettings(), random.Random(1))
     found = score(trace, tell(trace, {"oracle": Oracle(), "user": user}))
@@ -125,7 +125,7 @@ def test_all_are_scored_on_the_jobs_of_which_each_had_an_opinion() -> None:
     found = score(trace, told)
     assert found["scored"] == 2
     assert found["silent"] == ["mute"]
-    assert found["against"]["all"]["median_seconds"]["verdict"] == "too short"
+    assert found["against"]["all"]["median_seconds"]["verdict"] == "too small"
 
 
 def test_a_trace_of_which_nobody_had_an_opinion_is_refused() -> None:

@@ -11,6 +11,7 @@ import pytest
 from outrider_lab.papers.mcgough.grid import COMPARED, FULL, LEVELS, QUICK, paper_bandit
 from outrider_lab.papers.mcgough.page import PAGE, drawings
 from outrider_lab.reporting.page import Drawing
+from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict, in_words
 from tests.lab import made_up
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -108,6 +109,18 @@ def test_the_page_is_whole_and_needs_nothing_beside_it(result: dict[str, Any], t
         assert row["variant"] in words
     assert "absolute MWh cannot" in words
     assert "quick" not in words.partition("Claims")[0]
+
+
+def test_the_page_says_of_the_verdicts_what_the_json_says(
+    result: dict[str, Any], text: str
+) -> None:
+    words = " ".join(_Page(text).words)
+    assert in_words(result["verdicts"]) in words
+    assert words.count(" not reproduced") == 0
+    for verdict in (*Verdict, NOT_COMPARABLE):
+        shown = len(re.findall(rf'<span class="verdict \w+">{verdict}</span>', text))
+        assert shown == result["verdicts"][verdict], verdict
+        assert shown == sum(one["verdict"] == verdict for one in result["claims"])
 
 
 def test_what_a_drawing_refers_to_is_the_same_in_all_drawings(figures: list[Drawing]) -> None:

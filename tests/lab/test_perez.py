@@ -20,7 +20,7 @@ from outrider_lab.papers.perez.grid import (
     points,
 )
 from outrider_lab.papers.perez.reproduction import Reproduction
-from outrider_lab.reporting.claims import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED
+from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict
 from outrider_lab.running.study import specs_of
 from tests.lab import made_up_perez as made_up
 
@@ -103,7 +103,15 @@ def test_where_the_paper_is_right_every_comparable_claim_is_reproduced(
     result: dict[str, Any],
 ) -> None:
     claims = result["claims"]
-    assert [c["claim"] for c in claims if c["verdict"] == NOT_REPRODUCED] == []
+    assert [
+        c["claim"]
+        for c in claims
+        if c["verdict"]
+        not in (
+            Verdict.REPRODUCED,
+            NOT_COMPARABLE,
+        )
+    ] == []
     not_comparable = {c["claim"] for c in claims if c["verdict"] == NOT_COMPARABLE}
     assert not_comparable == {c["claim"] for c in claims if c["expected"] is None}
     assert len(not_comparable) == 16
@@ -120,7 +128,7 @@ def test_misprints_are_named_and_confirm_nothing(result: dict[str, Any]) -> None
 def test_where_nothing_helps_no_gain_is_reproduced() -> None:
     runs = made_up.results(made_up.nothing_helps)
     claims = made_up.summed_up(FULL, SEEDS, (), runs)["claims"]
-    reproduced = {claim["claim"] for claim in claims if claim["verdict"] == REPRODUCED}
+    reproduced = {claim["claim"] for claim in claims if claim["verdict"] == Verdict.REPRODUCED}
     gains = (
         "divided",
         "improves",
@@ -134,7 +142,7 @@ def test_where_nothing_helps_no_gain_is_reproduced() -> None:
     assert not [c for c in reproduced if any(word in c for word in gains) and "accepted" not in c]
     assert "at second 50,000 the fairness is above 94 % (as printed)" in reproduced
     conserved = [c for c in claims if "conserved" in c["why"]]
-    assert {c["verdict"] for c in conserved} == {NOT_REPRODUCED}
+    assert {c["verdict"] for c in conserved} == {Verdict.OUTSIDE}
     assert len(conserved) == 6
 
 
@@ -142,7 +150,7 @@ def test_a_quick_run_measures_and_decides_nothing() -> None:
     runs = made_up.results(made_up.as_the_paper, range(1, 3), QUICK)
     quick = made_up.summed_up(QUICK, range(1, 3), (), runs, [])
     assert quick["settings"]["quick"] is True
-    assert {claim["verdict"] for claim in quick["claims"]} == {NOT_COMPARABLE}
+    assert {claim["verdict"] for claim in quick["claims"]} == {NOT_COMPARABLE, Verdict.TOO_SMALL}
     assert sum(claim["measured"] is not None for claim in quick["claims"]) > 40
 
 
@@ -163,7 +171,7 @@ def test_claims_about_a_policy_that_always_failed_are_not_judged() -> None:
     found = made_up.summed_up(FULL, SEEDS, (), runs, [])
     about = [claim for claim in found["claims"] if "shortest job first" in claim["claim"]]
     assert len(about) == 2
-    assert {(c["verdict"], c["measured"]) for c in about} == {(NOT_COMPARABLE, None)}
+    assert {(c["verdict"], c["measured"]) for c in about} == {(Verdict.TOO_SMALL, None)}
     assert all("failed" in claim["why"] for claim in about)
 
 
@@ -179,7 +187,7 @@ def test_traces_of_the_user_take_the_place_of_the_windows_and_run_once() -> None
     found = made_up.summed_up(FULL, SEEDS, traces, runs, [])
     assert made_up.row_of(found, row=WINDOW, trace="b.swf", variant="sarsa")["targets"] == "equal"
     (claim,) = (c for c in found["claims"] if c["claim"] == "RL lowers the batch waits too")
-    assert claim["verdict"] == REPRODUCED
+    assert claim["verdict"] == Verdict.REPRODUCED
     assert "over 3 seeds" in claim["why"]
 
 

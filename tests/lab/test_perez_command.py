@@ -11,7 +11,7 @@ from outrider.model.errors import ConfigurationError, OutriderError
 from outrider_lab.commands.reproductions.perez import command
 from outrider_lab.papers.perez.grid import COMPARED, FULL, QUICK, WINDOW, Size, points
 from outrider_lab.papers.perez.reproduction import Reproduction
-from outrider_lab.reporting.claims import NOT_COMPARABLE
+from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict
 from outrider_lab.running.study import run_study
 from tests.lab import made_up_perez as made_up
 
@@ -114,7 +114,7 @@ def test_a_quick_run_has_every_row_writes_its_report_and_decides_no_claim(tmp_pa
     result = json.loads(ran.stdout)
     assert result["failed"] == []
     assert len(result["rows"]) + len(result["variants"]) == len(points(QUICK, range(1, 2)))
-    assert {claim["verdict"] for claim in result["claims"]} == {NOT_COMPARABLE}
+    assert {claim["verdict"] for claim in result["claims"]} == {NOT_COMPARABLE, Verdict.TOO_SMALL}
     assert json.loads((folder / "result.json").read_text()) == result
     page = (folder / "index.html").read_text()
     assert page.count("<figure>") == 14

@@ -11,7 +11,7 @@ from outrider.model.errors import ConfigurationError
 from outrider_lab.commands.reproduce import command
 from outrider_lab.papers.mcgough.grid import FULL, QUICK, RANDOM, Size, policies
 from outrider_lab.papers.mcgough.reproduction import Reproduction
-from outrider_lab.reporting.claims import NOT_COMPARABLE
+from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict
 from outrider_lab.running.study import run_study
 from tests.lab import made_up
 
@@ -59,7 +59,7 @@ def test_a_quick_run_says_so_and_decides_no_claim(quick: tuple[dict[str, Any], P
     result, _ = quick
     assert result["settings"]["quick"] is True
     assert result["settings"]["seeds"] == [1, 2]
-    assert {claim["verdict"] for claim in result["claims"]} == {NOT_COMPARABLE}
+    assert {claim["verdict"] for claim in result["claims"]} == {NOT_COMPARABLE, Verdict.TOO_SMALL}
 
 
 def test_policies_that_do_different_things_have_different_rows(

@@ -43,7 +43,7 @@ from outrider_lab.papers.vengerov.page import PAGE, drawings
 from outrider_lab.papers.vengerov.reproduction import Reproduction
 from outrider_lab.papers.vengerov.rows import Report
 from outrider_lab.papers.vengerov.steps import StepRun
-from outrider_lab.reporting.claims import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED
+from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict
 
 TINY = Size(True, 300, 400, (0.1, 0.2))
 
@@ -156,15 +156,15 @@ def test_verdicts_follow_the_figures() -> None:
     seeds = range(1, 13)
     better, worse = (verdicts(summed_up(seeds, made_up(f))) for f in (1.3, 0.9))
     claim = "beyond the paper: learned both is 1.11 of none at rate 0.1"
-    assert better[claim] == REPRODUCED
-    assert worse[claim] == NOT_REPRODUCED
-    assert better["learned beats aggressive (both)"] == NOT_REPRODUCED, "a tie is not better"
+    assert better[claim] == Verdict.REPRODUCED
+    assert worse[claim] == Verdict.OUTSIDE
+    assert better["learned beats aggressive (both)"] == Verdict.OUTSIDE, "a tie is not better"
     assert better["productivity in thousands of utility units"] == NOT_COMPARABLE
 
 
 def test_few_runs_decide_nothing() -> None:
     few = summed_up([1, 2], made_up(1.3))
-    assert set(verdicts(few).values()) == {NOT_COMPARABLE}
+    assert set(verdicts(few).values()) == {NOT_COMPARABLE, Verdict.TOO_SMALL}
 
 
 def test_a_failed_run_is_told_and_does_not_count() -> None:

@@ -14,6 +14,8 @@ _KWH = 1000.0
 
 def show_runs(runs: list[dict[str, Any]]) -> None:
     """Print the run objects of ``outrider replay --json``, a few columns at a time by trace."""
+    from outrider.engine.accounting.fairness import degenerate
+
     for trace in dict.fromkeys(run["trace"] for run in runs):
         of_trace = [run for run in runs if run["trace"] == trace]
         first = of_trace[0]
@@ -26,6 +28,8 @@ def show_runs(runs: list[dict[str, Any]]) -> None:
             labels = dict.fromkeys(label for column in columns for label in column)
             rows = [[name, *(column.get(name, MISSING) for column in columns)] for name in labels]
             print_table(title, ["", *names], rows)
+        if is_grid and (note := degenerate(first["fairness"]["target"])):
+            click.echo(note)
         for reasons in dict.fromkeys(_left_out(run) for run in of_trace):
             if reasons:
                 click.echo(f"left out: {reasons}")

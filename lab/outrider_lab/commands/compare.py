@@ -14,8 +14,6 @@ from outrider_lab.commands.options import many_runs_options
 
 SECTION = "Judge"
 
-_BLOCK_S = 21_600.0
-
 
 @click.command("compare", short_help="Compare policies on workload files, job by job.")
 @policies_on_traces(
@@ -32,9 +30,9 @@ _BLOCK_S = 21_600.0
     "them.",
 )  # fmt: skip
 @click.option(
-    "--block", "block_s", type=Seconds(min=0, min_open=True), default=_BLOCK_S,
-    show_default=True, metavar="S",
-    help="Jobs submitted within such a stretch are drawn together for the intervals.",
+    "--block", "block_s", type=Seconds(min=0, min_open=True), metavar="S",
+    help="Jobs submitted within such a stretch are drawn together for the intervals; never below "
+    "the mean wait. [default: chosen from the waits' autocorrelation]",
 )  # fmt: skip
 @many_runs_options
 @json_option
@@ -42,7 +40,7 @@ def command(
     asked: Asked,
     baseline: str,
     seeds: str,
-    block_s: float,
+    block_s: float | None,
     workers: int | None,
     resume: bool | None,
     runs: Path | None,
@@ -54,8 +52,8 @@ def command(
     is a Standard Workload Format file (.swf, .swf.gz); every policy runs it by itself, and beside
     it the published baselines fifo (FCFS), sjf, wfp3, unicep and f1. Differences are taken job by
     job, with 95 % intervals from resampled stretches of time: "better" and "worse" are said only
-    where the interval leaves out 0. The best published baseline is chosen on each trace after the
-    fact, by its mean bounded slowdown.
+    where the interval leaves out 0, and nothing is said of fewer than ten stretches. The best
+    published baseline is chosen on each trace after the fact, by its mean bounded slowdown.
 
     Example:
       outrider compare kth.swf.gz lcg.swf.gz --policy edf --estimates lognormal:1.0

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from outrider.cli.printing import MISSING, count, figure, print_table
+from outrider.cli.printing import MISSING, count, duration, figure, print_table
 
 _POLICIES_A_TABLE = 4
 _MINUTE_S = 60.0
@@ -32,6 +32,8 @@ def _show_figures(trace: dict[str, Any]) -> None:
         columns = [_column(one) for one in some]
         rows = [[label, *(column[label] for column in columns)] for label in columns[0]]
         print_table(title, ["", *(one["policy"] for one in some)], rows)
+    if trace["fairness_note"]:
+        click.echo(trace["fairness_note"])
     left_out = dict(trace["skipped"])
     if trace["left_out"]:
         left_out["not completed under every policy"] = trace["left_out"]
@@ -77,11 +79,11 @@ def _show_less(
             less = found["wait_s"]["by_class"]["interactive"]
         rows.append(
             [one["policy"], figure(less["difference"], per, 2), _interval(less, per),
-             less["verdict"]]
+             f"{less['blocks']} of {duration(less['block_s'])}", less["verdict"]]
         )  # fmt: skip
     best = ", the best published" if against == "against_best_published" else ""
     title = f"{name}, minus that of {other}{best}"
-    print_table(title, ("", "difference", "95 % interval", "verdict"), rows)
+    print_table(title, ("", "difference", "95 % interval", "blocks", "verdict"), rows)
 
 
 def _interval(one: dict[str, Any], per: float = 1.0) -> str:
@@ -97,7 +99,7 @@ def _show_over_traces(rows: list[dict[str, Any]], reference: str) -> None:
         ("against_reference", reference),
         ("against_best_published", "the best published"),
     ):
-        columns = ("", "better", "no diff.", "worse", "too short", "ratio", "95 % interval")
+        columns = ("", "better", "undecided", "worse", "too small", "ratio", "95 % interval")
         lines = [(row["policy"], row[against]) for row in rows if row[against] is not None]
         print_table(
             f"traces by verdict on the bounded slowdown, and its ratio to that of {other}",
@@ -107,5 +109,5 @@ def _show_over_traces(rows: list[dict[str, Any]], reference: str) -> None:
 
 
 def _over(one: dict[str, Any]) -> list[str]:
-    counts = ("better", "no difference", "worse", "too short")
+    counts = ("better", "undecided", "worse", "too small")
     return [*(count(one[name]) for name in counts), figure(one["ratio"], digits=2), _interval(one)]

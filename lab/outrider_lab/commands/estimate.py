@@ -99,10 +99,12 @@ def _show(result: dict[str, Any]) -> None:
         for name, found in result["against"].items()
         for unit, one in ((unit, found[f"median_{unit}"]) for unit in ("seconds", "log_seconds"))
     ]  # fmt: skip
-    over_time = f"95 % over\n{duration(result['block_s'])} blocks"
+    blocks = result["blocks"]
+    over_time = f"95 % over\n{blocks['time']} blocks of\n{duration(result['block_s'])}"
+    over_users = f"95 % over\n{blocks['users']} users"
     print_table(
         "differences of the loss at .5; below 0: the first is better",
-        ("", "loss in", "ratio", over_time, "95 % over\nusers", "verdict"),
+        ("", "loss in", "ratio", over_time, over_users, "verdict"),
         lines,
     )
 

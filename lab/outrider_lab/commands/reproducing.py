@@ -9,6 +9,7 @@ import click
 from outrider.cli.printing import figure, print_json, print_table, shown
 from outrider_lab.commands.many_runs import Keeping, carried_out, name_failures
 from outrider_lab.commands.options import Asked
+from outrider_lab.reporting.verdicts import in_words
 from outrider_lab.running.study import Row, Study, check_policies
 
 Result = dict[str, Any]
@@ -101,4 +102,5 @@ def show_claims(result: Result) -> None:
         (one["claim"], one["where"], figure(one["measured"], digits=3), one["verdict"])
         for one in result["claims"]
     ]
-    print_table("claims", ("", "section", "measured", "verdict"), claims, figures=False)
+    title = in_words(result["verdicts"])
+    print_table(title, ("", "section", "measured", "verdict"), claims, figures=False)

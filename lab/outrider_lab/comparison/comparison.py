@@ -10,7 +10,6 @@ from outrider_lab.comparison.on_a_trace import PUBLISHED, TraceComparison
 from outrider_lab.comparison.over_traces import over_traces
 from outrider_lab.comparison.paired import JobOutcomes, PolicyRun, pair_jobs
 from outrider_lab.comparison.watched_run import Conditions
-from outrider_lab.reporting.bootstrap import BLOCK_S
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 from outrider_lab.running.traces import WorkloadFile, workload_of
 
@@ -33,7 +32,8 @@ class Comparison:
         reference: the policy that all others are held against.
         seeds: of the policies' chance and of the estimates'.
         conditions: under which all of them run.
-        block_s: seconds of submissions that are drawn together for the intervals.
+        block_s: seconds of submissions that are drawn together for the intervals; None: chosen
+            from the waits.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Comparison:
         reference: str = "fifo",
         seeds: Sequence[int] = (0,),
         conditions: Conditions = _USUAL,
-        block_s: float = BLOCK_S,
+        block_s: float | None = None,
     ) -> None:
         self.traces = traces
         self.reference = reference

@@ -1,21 +1,30 @@
 """Differences between policies on the same jobs, each with its interval and a verdict."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider_lab.reporting.bootstrap import Blocks, Interval, interval, resampled_means
+from outrider_lab.comparison.stretches import Stretches
+from outrider_lab.reporting.bootstrap import Interval, resampled_means, student_interval
+from outrider_lab.reporting.verdicts import FEWEST_BLOCKS, Verdict, verdict_of
 
 BETTER: Final = "better"
 WORSE: Final = "worse"
-NO_DIFFERENCE: Final = "no difference"
-TOO_SHORT: Final = "too short"
-FEWEST_BLOCKS: Final = 5
-"""With fewer there are too few different resamples for an interval."""
+UNDECIDED: Final = str(Verdict.UNDECIDED)
+TOO_SMALL: Final = str(Verdict.TOO_SMALL)
+RESAMPLES: Final = 1000
+"""Of which only the standard error is taken: it is known to 2 %."""
 
 Floats = NDArray[np.float64]
+
+
+class _Drawn(NamedTuple):
+    block_s: float
+    blocks_n: int
+    means: Floats | None
+    """(resamples, 2); None: too few blocks."""
 
 
 class Differences:
@@ -24,58 +33,88 @@ class Differences:
     Args:
         policies: by column.
         values: shape (jobs, policies), a figure of each job under each policy.
-        blocks: of time, by job.
+        stretches: of the same jobs.
         seed: of the resampling.
     """
 
     def __init__(
-        self, policies: Sequence[str], values: Floats, blocks: Blocks, seed: int = 0
+        self, policies: Sequence[str], values: Floats, stretches: Stretches, seed: int = 0
     ) -> None:
         self._column = {name: number for number, name in enumerate(policies)}
+        self._values = values
+        self._stretches = stretches
+        self._seed = seed
         self.means = values.mean(axis=0)
-        self.blocks_n = len(np.unique(blocks))
-        self._drawn: Floats | None = None
-        if self.blocks_n >= FEWEST_BLOCKS:
-            numbered = np.unique(blocks, return_inverse=True)[1]
-            self._drawn = resampled_means(values, seed, numbered)
+        self._drawn: dict[tuple[int, int], _Drawn] = {}
 
     def mean(self, policy: str) -> float:
         """The mean over the jobs."""
         return float(self.means[self._column[policy]])
 
-    def ratios(self, policy: str, other: str) -> Floats | None:
-        """Policy's mean over the other's in every resample; None: too few blocks of time."""
-        if self._drawn is None:
+    def blocks_n(self, policy: str, other: str) -> int:
+        """How many blocks of time two policies are compared by."""
+        return self._draw(policy, other).blocks_n
+
+    def log_ratios(self, policy: str, other: str) -> Floats | None:
+        """Logarithm of policy's mean over the other's in every resample; None: too few blocks."""
+        means = self._draw(policy, other).means
+        if means is None:
             return None
-        column = self._column
-        ratios: Floats = self._drawn[:, column[policy]] / self._drawn[:, column[other]]
-        return ratios
+        logs: Floats = np.log(means[:, 0] / means[:, 1])
+        return logs
 
     def between(self, policy: str, other: str) -> dict[str, Any]:
         """The policy less the other.
 
         Returns:
             difference (of the means), interval (95 %; None: too few blocks of time), ratio (None
-            where the other's mean is 0), verdict.
+            where the other's mean is 0), blocks and block_s (how many, and how long), verdict.
         """
         ours, theirs = self.mean(policy), self.mean(other)
+        block_s, blocks_n, means = self._draw(policy, other)
         found: Interval | None = None
-        if self._drawn is not None:
-            column = self._column
-            less = self._drawn[:, column[policy]] - self._drawn[:, column[other]]
-            found = interval(less, self.blocks_n)
+        if means is not None:
+            found = student_interval(means[:, 0] - means[:, 1], ours - theirs, blocks_n)
         return {
             "difference": ours - theirs,
             "interval": found,
             "ratio": ours / theirs if theirs else None,
-            "verdict": verdict(found),
+            "block_s": block_s,
+            "blocks": blocks_n,
+            "verdict": compared(found, blocks_n, FEWEST_BLOCKS),
         }
 
+    def _draw(self, policy: str, other: str) -> _Drawn:
+        pair = (self._column[policy], self._column[other])
+        if pair not in self._drawn:
+            blocks = self._stretches.blocks(*pair)
+            blocks_n = int(blocks.max()) + 1
+            means = None
+            if blocks_n >= FEWEST_BLOCKS:
+                columns = self._values[:, list(pair)]
+                means = resampled_means(columns, self._seed, blocks, RESAMPLES)
+            self._drawn[pair] = _Drawn(self._stretches.block_s(*pair), blocks_n, means)
+        return self._drawn[pair]
 
-def verdict(found: Interval | None) -> str:
-    """What the interval of a difference says of a figure of which less is better."""
-    if found is None:
-        return TOO_SHORT
-    if found.holds_zero:
-        return NO_DIFFERENCE
-    return BETTER if found.high < 0.0 else WORSE
+
+def compared(
+    found: tuple[float, float] | None, measured_n: int, fewest: int, more_is_better: bool = False
+) -> str:
+    """What the interval of a difference says: ours less theirs.
+
+    Args:
+        found: the interval; None: there is none.
+        measured_n: how many blocks of time or seeds it is from.
+        fewest: with fewer it says nothing.
+        more_is_better: of a figure such as utility.
+
+    Returns:
+        `BETTER`, `WORSE`, `UNDECIDED` where it holds 0, or `TOO_SMALL`.
+    """
+    below = verdict_of(found, (None, 0.0), measured_n, fewest)
+    above = verdict_of(found, (0.0, None), measured_n, fewest)
+    if below is Verdict.TOO_SMALL:
+        return TOO_SMALL
+    if Verdict.REPRODUCED not in (below, above):  # it holds 0, if only at an end
+        return UNDECIDED
+    return BETTER if (above is Verdict.REPRODUCED) == more_is_better else WORSE

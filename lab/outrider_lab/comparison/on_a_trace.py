@@ -11,9 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from outrider.engine.accounting.fairness import degenerate
 from outrider_lab.comparison.difference import Differences
 from outrider_lab.comparison.paired import PairedJobs, PolicyRun
-from outrider_lab.reporting.bootstrap import Blocks, blocks_of_time
+from outrider_lab.comparison.stretches import Stretches
 
 PUBLISHED: Final = ("fifo", "sjf", "wfp3", "unicep", "f1")
 """Orders that others published and that need no learning; `fifo` is FCFS."""
@@ -26,23 +27,24 @@ class TraceComparison:
         trace: its name.
         jobs: what befell its jobs under every policy.
         runs: every policy with every seed.
-        block_s: seconds of submissions that are drawn together; see `reporting.bootstrap`.
+        block_s: seconds of submissions that are drawn together; None: chosen from the waits.
     """
 
     def __init__(
-        self, trace: str, jobs: PairedJobs, runs: Sequence[PolicyRun], block_s: float
+        self, trace: str, jobs: PairedJobs, runs: Sequence[PolicyRun], block_s: float | None
     ) -> None:
         self.trace = trace
         self.jobs = jobs
         self._runs = runs
-        self._blocks: Blocks = blocks_of_time(jobs.submit_s, block_s)
-        self.slowdown = Differences(jobs.policies, jobs.bounded_slowdown, self._blocks)
-        self._wait = Differences(jobs.policies, jobs.wait_s, self._blocks)
-        self._wait_of_class = {
-            str(name): Differences(jobs.policies, jobs.wait_s[mine], self._blocks[mine])
-            for name in np.unique(jobs.job_class)
-            for mine in [jobs.of_class(str(name))]
-        }
+        stretches = Stretches(jobs.submit_s, jobs.wait_s, block_s)
+        self.slowdown = Differences(jobs.policies, jobs.bounded_slowdown, stretches)
+        self._wait = Differences(jobs.policies, jobs.wait_s, stretches)
+        self._wait_of_class = {}
+        for name in map(str, np.unique(jobs.job_class)):
+            mine = jobs.of_class(name)
+            waits = jobs.wait_s[mine]
+            own = Stretches(jobs.submit_s[mine], waits, block_s)
+            self._wait_of_class[name] = Differences(jobs.policies, waits, own)
         published = [name for name in jobs.policies if name in PUBLISHED]
         self.best_published = min(published, key=self.slowdown.mean) if published else None
 
@@ -73,8 +75,8 @@ class TraceComparison:
             "jobs": len(self.jobs.submit_s),
             "left_out": self.jobs.left_out,
             "skipped": first["jobs"]["skipped"],
-            "blocks": self.slowdown.blocks_n,
             "best_published": best,
+            "fairness_note": degenerate(first["fairness"]["target"]),
             "policies": [
                 self._figures(policy)
                 | {

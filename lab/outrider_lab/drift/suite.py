@@ -5,7 +5,7 @@ from math import exp, log
 from statistics import fmean
 from typing import Any, Final
 
-from outrider_lab.comparison.difference import BETTER, NO_DIFFERENCE, TOO_SHORT, WORSE
+from outrider_lab.comparison.difference import compared
 from outrider_lab.drift.world_run import (
     FROZEN,
     LEARNING,
@@ -169,17 +169,8 @@ def _difference(
         "interval": interval,
         "ratio": fmean(a for a, _ in pairs) / whole if whole else None,
         "seeds": len(pairs),
-        "verdict": _verdict(interval, len(pairs), figure in _MORE_IS_BETTER),
+        "verdict": compared(interval, len(pairs), FEWEST_SEEDS, figure in _MORE_IS_BETTER),
     }
-
-
-def _verdict(interval: tuple[float, float] | None, seeds: int, more_is_better: bool) -> str:
-    if interval is None or seeds < FEWEST_SEEDS:
-        return TOO_SHORT
-    low, high = interval
-    if low <= 0.0 <= high:
-        return NO_DIFFERENCE
-    return BETTER if (low > 0.0) == more_is_better else WORSE
 
 
 def _verdicts(treatments: Treatments, runs: Runs) -> Iterable[dict[str, Any]]:
@@ -224,5 +215,5 @@ def _over_worlds(
         "seeds": len(seeds),
         "ratio": exp(fmean(logs)) if logs else None,
         "interval": None if interval is None else tuple(exp(end) for end in interval),
-        "verdict": _verdict(interval, len(seeds), figure in _MORE_IS_BETTER),
+        "verdict": compared(interval, len(seeds), FEWEST_SEEDS, figure in _MORE_IS_BETTER),
     }

@@ -10,20 +10,18 @@ from numpy.typing import NDArray
 from outrider.formats.workload import Floats, Workload
 from outrider.model.errors import TraceError
 from outrider_lab.comparison.difference import (
-    BETTER,
-    FEWEST_BLOCKS,
-    NO_DIFFERENCE,
-    TOO_SHORT,
-    WORSE,
+    TOO_SMALL,
+    UNDECIDED,
+    compared,
 )
 from outrider_lab.estimates.told import Told
 from outrider_lab.reporting.bootstrap import (
     DAY_S,
     Blocks,
-    Interval,
     blocks_of_time,
     paired_interval,
 )
+from outrider_lab.reporting.verdicts import FEWEST_BLOCKS
 
 QUANTILES: Final = (0.1, 0.5, 0.9)
 PROMISED: Final = QUANTILES[-1] - QUANTILES[0]
@@ -157,16 +155,17 @@ def _against(
                 "difference": float((a - b).mean()),
                 "ratio": float(a.mean() / b.mean()) if b.mean() else None,
                 "interval": intervals,
-                "verdict": _verdict(intervals.values()),
+                "verdict": _verdict(
+                    compared(found, int(blocks[by].max()) + 1, FEWEST_BLOCKS)
+                    for by, found in intervals.items()
+                ),
             }
     return out
 
 
-def _verdict(intervals: Iterable[Interval | None]) -> str:
+def _verdict(verdicts: Iterable[str]) -> str:
     """Better or worse only where the intervals over time and over users both say so."""
-    known = [interval for interval in intervals if interval is not None]
-    if len(known) < 2:
-        return TOO_SHORT
-    if all(interval.high < 0.0 for interval in known):
-        return BETTER
-    return WORSE if all(interval.low > 0.0 for interval in known) else NO_DIFFERENCE
+    said = set(verdicts)
+    if TOO_SMALL in said:
+        return TOO_SMALL
+    return said.pop() if len(said) == 1 else UNDECIDED

@@ -1,19 +1,18 @@
 """Claims of papers, and the verdict that a measured interval gives.
 
 A claim says in which region a statistic must lie. The statistic is measured once a seed (a
-year); the verdict is computed from its 95 % interval over the seeds, and from nothing else.
+year); the verdict is computed from its 95 % interval over the seeds, and from nothing else: see
+`outrider_lab.reporting.verdicts`.
 """
 
 from collections.abc import Sequence
-from math import inf, isfinite, sqrt
+from math import isfinite, sqrt
 from statistics import fmean, stdev
 from typing import Any, Final
 
 import msgspec
 
-REPRODUCED: Final = "reproduced"
-NOT_REPRODUCED: Final = "not reproduced"
-NOT_COMPARABLE: Final = "not comparable"
+from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict, verdict_of
 
 _T_975: Final = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
@@ -73,13 +72,7 @@ def judge(claim: Claim, values: Sequence[float], too_small: str | None = None) -
     """
     known = [value for value in values if isfinite(value)]
     interval = interval_of(known)
-    verdict, why = NOT_COMPARABLE, claim.incomparable or too_small
-    if why is None and not known:
-        why = "nothing was measured for it: its runs are not in the grid, or failed"
-    elif why is None and interval is None:
-        why = "one seed gives no interval"
-    elif why is None and interval is not None:
-        verdict, why = _verdict(claim, interval, len(known))
+    verdict, why = _verdict(claim, interval, len(known), too_small)
     return {
         "claim": claim.claim,
         "where": claim.where,
@@ -93,17 +86,29 @@ def judge(claim: Claim, values: Sequence[float], too_small: str | None = None) -
     }
 
 
-def _verdict(claim: Claim, interval: tuple[float, float], seeds: int) -> tuple[str, str]:
-    low, high = interval
-    least = -inf if claim.low is None else claim.low
-    most = inf if claim.high is None else claim.high
-    found = f"{low:.3g} to {high:.3g} over {seeds} seeds"
-    where = region(claim.low, claim.high)
-    if least < low and high < most:
-        return REPRODUCED, f"{found} lies {where}"
-    if high <= least or most <= low:
-        return NOT_REPRODUCED, f"{found} does not lie {where}"
-    return NOT_REPRODUCED, f"{found} lies only partly {where}: undecided"
+def _verdict(
+    claim: Claim, interval: tuple[float, float] | None, seeds: int, too_small: str | None
+) -> tuple[str, str]:
+    """The verdict and why."""
+    if claim.incomparable:
+        return NOT_COMPARABLE, claim.incomparable
+    if too_small:
+        return Verdict.TOO_SMALL, too_small
+    if not seeds:
+        why = "nothing was measured for it: its runs are not in the grid, or failed"
+        return Verdict.TOO_SMALL, why
+    if interval is None:
+        return Verdict.TOO_SMALL, "one seed gives no interval"
+    verdict = verdict_of(interval, (claim.low, claim.high), seeds)
+    found = f"{interval[0]:.3g} to {interval[1]:.3g} over {seeds} seeds"
+    return verdict, f"{found} {_LIES[verdict]} {region(claim.low, claim.high)}"
+
+
+_LIES: Final = {
+    Verdict.REPRODUCED: "lies",
+    Verdict.OUTSIDE: "does not lie",
+    Verdict.UNDECIDED: "lies only partly",
+}
 
 
 def region(low: float | None, high: float | None) -> str:

@@ -5,7 +5,8 @@ from html import escape
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
-from outrider_lab.reporting.claims import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED, region
+from outrider_lab.reporting.claims import region
+from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict
 
 _STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
@@ -21,7 +22,13 @@ figcaption { color: #444; font-size: .9rem; }
 .verdict { font-weight: 600; white-space: nowrap; }
 .yes { color: #00604a; } .no { color: #a03c00; } .open { color: #555; }
 """
-_LOOKS: Final = {REPRODUCED: "yes", NOT_REPRODUCED: "no", NOT_COMPARABLE: "open"}
+_LOOKS: Final = {
+    Verdict.REPRODUCED: "yes",
+    Verdict.OUTSIDE: "no",
+    Verdict.UNDECIDED: "open",
+    Verdict.TOO_SMALL: "open",
+    NOT_COMPARABLE: "open",
+}
 
 
 class Drawing(NamedTuple):

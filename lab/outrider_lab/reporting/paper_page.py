@@ -12,6 +12,7 @@ from outrider_lab.reporting.page import (
     page,
     prose,
 )
+from outrider_lab.reporting.verdicts import in_words, rule
 
 Result = Mapping[str, Any]
 """What `outrider_lab.running.study.run_study` returned, with at least one row."""
@@ -48,6 +49,7 @@ class PaperPage(NamedTuple):
         yield heading("How it was measured")
         yield from map(prose, self.how(settings))
         yield heading("Claims")
+        yield prose(f"{in_words(result['verdicts'])}. {rule()}")
         yield claims_table(result["claims"])
         yield heading("Figures")
         yield from map(drawing, self.drawings(result))

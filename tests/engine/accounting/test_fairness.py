@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from outrider.engine import Engine
 from outrider.engine.accounting.accounting import Accounting
-from outrider.engine.accounting.fairness import Fairness
+from outrider.engine.accounting.fairness import Fairness, degenerate
 from outrider.engine.state.site import Site
 from outrider.model import events as ev
 from outrider.model.errors import ConfigurationError
@@ -149,3 +149,37 @@ def test_a_vo_without_a_target_is_owed_nothing_and_listed() -> None:
     told = told_fairness([Spell("phys", 0.0, None, 1)], 5.0, 10.0, {"bio": 1.0})
     assert told["target"] == {"bio": 1.0, "phys": 0.0, "chem": 0.0}
     assert told["share"] == {"bio": 0.0, "phys": 1.0, "chem": 0.0}
+
+
+# -- many equal targets -------------------------------------------------------------------------
+
+
+def test_of_a_hundred_equal_targets_one_vo_without_service_makes_fairness_0() -> None:
+    """Ninety-nine are served exactly alike: the deficit of the last is all that it was owed."""
+    fairness = Fairness({})
+    for number in range(100):
+        fairness.submitted(f"vo{number}", 0.0)
+    for number in range(99):
+        fairness.change(f"vo{number}", 1, 0.0, 0.0)
+    fairness.submitted("vo0", 3600.0)
+    told = fairness.report(3600.0)
+    assert told["utility"] == pytest.approx(0.0)
+    note = degenerate(told["target"])
+    assert note is not None
+    assert "100 VOs are owed 1.00% each" in note
+
+
+@pytest.mark.parametrize(
+    ("targets", "says_so"),
+    [
+        ({f"vo{n}": 1 / 20 for n in range(20)}, True),
+        ({f"vo{n}": 1 / 19 for n in range(19)}, False),
+        ({"big": 0.5} | {f"vo{n}": 0.5 / 30 for n in range(30)}, False),
+        ({f"vo{n}": 1 / 20 for n in range(20)} | {"guests": 0.0, "unknown": None}, True),
+        ({}, False),
+    ],
+)
+def test_it_is_said_where_targets_are_many_and_equal(
+    targets: dict[str, float | None], says_so: bool
+) -> None:
+    assert (degenerate(targets) is not None) == says_so

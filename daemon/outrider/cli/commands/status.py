@@ -44,6 +44,8 @@ def command(
 
 
 def _lines(status: dict[str, Any]) -> list[str]:
+    from outrider.engine.accounting.fairness import degenerate
+
     jobs, machines = status["jobs"], status["machines"]
     wait, fair = status["wait_s"]["all"], status["fairness"]
     power, watts = status["energy_wh"], _where_watts_come_from(status)
@@ -61,6 +63,8 @@ def _lines(status: dict[str, Any]) -> list[str]:
         f"evictions  {count(evicted)} of {count(status['starts'])} starts",
         f"fairness   {figure(fair['utility'], digits=3)} (1: every VO got its share)",
     ]
+    if note := degenerate(fair["target"]):
+        lines.append(f"           {note}")
     lines += [f"policy     {_policy(policy, status['mode'])}" for policy in status["policies"]]
     lines += [f"adapter    {_adapter(adapter, zone)}" for adapter in status["adapters"]]
     ledger = status["ledger"]

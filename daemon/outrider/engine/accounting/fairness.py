@@ -18,6 +18,28 @@ SAMPLE_S: Final = 3600.0
 FEW_VOS: Final = 64
 """Up to here a submission keeps a copy of what every VO got: the cheapest way for few."""
 
+MANY_EQUAL: Final = 20
+"""So many equal targets, of 5 % and less, make the fairness utility say next to nothing."""
+
+
+def degenerate(targets: Mapping[str, float | None]) -> str | None:
+    """Why the fairness utility says next to nothing of these targets; None: it does say something.
+
+    Of n equal targets the greatest possible deficit is 1 / n, and it is there as long as one VO
+    got nothing: then F is 0, however well all others were served.
+
+    Args:
+        targets: share owed to each VO; those owed nothing, or nobody knows what, do not count.
+    """
+    owed = [share for share in targets.values() if share]
+    if len(owed) < MANY_EQUAL or max(owed) > min(owed) * (1 + 1e-6):
+        return None
+    return (
+        f"fairness is degenerate: {len(owed)} VOs are owed {max(owed):.2%} each, so it is 0 as "
+        "long as one of them got nothing and shows the one worst served alone; right would be "
+        "fewer VOs, or targets that differ"
+    )
+
 
 def check_targets(targets: Mapping[str, float], where: str) -> None:
     """Refuse target shares that do not sum to 1. Raises `ConfigurationError`."""

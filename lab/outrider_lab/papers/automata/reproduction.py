@@ -10,6 +10,7 @@ from outrider_lab.papers.automata.claims import judged
 from outrider_lab.papers.automata.grid import Case, Figures, Size, cases
 from outrider_lab.papers.automata.rows import row_of
 from outrider_lab.papers.automata.specs import spec_of
+from outrider_lab.reporting.verdicts import counted
 from outrider_lab.running.run_spec import RunSpec
 from outrider_lab.running.study import by_seed
 
@@ -37,6 +38,7 @@ class Reproduction:
     def sum_up(self, results: Mapping[Case, Mapping[int, Figures]]) -> dict[str, Any]:
         """Rows and claims; a row has the seeds that did not fail."""
         measured = {case.key: of_case for case, of_case in results.items()}
+        claims = judged(self.size.quick, by_seed(measured, self.seeds))
         return {
             "paper": "automata",
             "settings": {"seeds": list(self.seeds), **self.size._asdict()},
@@ -45,7 +47,8 @@ class Reproduction:
                 for case in cases(self.size)
                 if case in results
             ],
-            "claims": judged(self.size.quick, by_seed(measured, self.seeds)),
+            "claims": claims,
+            "verdicts": counted(claims),
         }
 
 

@@ -107,7 +107,6 @@ def _levels(choices: Choices) -> Iterator[Stated[Year]]:
             "36 MWh (30 %)",
             "its saving at the epsilon nearest to random's overhead",
             0.30 - POINTS,
-            0.30 + POINTS,
         ),
         _chosen(choices, RANDOMS_OVERHEAD, "cluster", "saving_ratio"),
     )

@@ -8,6 +8,7 @@ from outrider_lab.papers.mcgough.choices import Choices, choose
 from outrider_lab.papers.mcgough.claims import judged
 from outrider_lab.papers.mcgough.grid import RANDOM, Size, policies, spec_of
 from outrider_lab.papers.mcgough.rows import Report, Year, row_of, year_figures
+from outrider_lab.reporting.verdicts import counted
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 
 Reports = Mapping[PolicySpec, Mapping[int, Report]]
@@ -44,6 +45,7 @@ class Reproduction:
                 report = next(iter(results[policy].values()))
                 rows[policy] = row_of(policy, of_years, report)
         choices = choose(size, rows)
+        claims = judged(size, choices, years)
         return {
             "paper": "mcgough",
             "settings": {
@@ -55,7 +57,8 @@ class Reproduction:
                 "choices": _named(choices),
             },
             "rows": list(rows.values()),
-            "claims": judged(size, choices, years),
+            "claims": claims,
+            "verdicts": counted(claims),
         }
 
 

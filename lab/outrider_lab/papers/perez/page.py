@@ -48,8 +48,7 @@ def _how(settings: Mapping[str, Any]) -> Iterator[str]:
         "by density of utility, guards against starvation, little exploration). Both start from "
         "a network trained off-line on earliest deadline first, on other seeds, unless a row "
         "says otherwise; learn=False learns no more from then on. A verdict is computed from the "
-        "95 % interval over the seeds or windows (Student's t): reproduced where all of it lies "
-        "in the expected region."
+        "95 % interval over the seeds or windows (Student's t)."
     )
 
 

@@ -24,6 +24,7 @@ from outrider_lab.papers.perez.grid import (
 )
 from outrider_lab.papers.perez.measures import Unit
 from outrider_lab.papers.perez.rows import row_of
+from outrider_lab.reporting.verdicts import counted
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 
 Results = Mapping[Row, Mapping[int, Any]]
@@ -75,6 +76,7 @@ class Reproduction:
         there = list(situations(self.size, self.traces))
         of_rows, of_windows = _units(figures)
         window_targets = next(one.targets for one in there if one.row == WINDOW)
+        claims = judged(self.size, of_rows, of_windows, window_targets)
         return {
             "paper": "perez",
             "settings": {
@@ -90,7 +92,8 @@ class Reproduction:
                 for policy in policies_of(situation)
                 if Row(situation, policy) in results
             ],
-            "claims": judged(self.size, of_rows, of_windows, window_targets),
+            "claims": claims,
+            "verdicts": counted(claims),
             "calibration": sorted(
                 (one for row, found in results.items() if not row.policy for one in found.values()),
                 key=lambda one: (one["trace"] or "", one["seed"]),

@@ -129,9 +129,9 @@ def _how(settings: Mapping[str, Any]) -> Iterator[str]:
         f"taken seed by seed. Learned policies start from p = 0 and learn for "
         f"{settings['train_steps']:,} steps on other seeds first. In whole steps jobs come, and "
         "runs end, at steps only; the paper does not say which it took. A verdict is computed from "
-        "the 95 % interval over the seeds (Student's t): reproduced where all of it lies in the "
-        "expected region. Hopeless jobs stay in the queue unless a row says otherwise: that rule, "
-        "which the paper does not state, decides whether best fit alone falls at high loads."
+        "the 95 % interval over the seeds (Student's t). Hopeless jobs stay in the queue unless "
+        "a row says otherwise: that rule, which the paper does not state, decides whether best fit "
+        "alone falls at high loads."
     )
 
 

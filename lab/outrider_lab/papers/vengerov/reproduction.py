@@ -8,6 +8,7 @@ from outrider_lab.papers.vengerov.claims import judged
 from outrider_lab.papers.vengerov.grid import Size, Treatment, treatments
 from outrider_lab.papers.vengerov.machine_run import spec_of
 from outrider_lab.papers.vengerov.rows import Report, row_of
+from outrider_lab.reporting.verdicts import counted
 from outrider_lab.running.run_spec import RunSpec
 from outrider_lab.running.study import by_seed
 
@@ -34,6 +35,7 @@ class Reproduction:
 
     def sum_up(self, results: Mapping[Treatment, Mapping[int, Report]]) -> dict[str, Any]:
         """Rows and claims; a row has the seeds that did not fail."""
+        claims = judged(self.size, by_seed(results, self.seeds))
         return {
             "paper": "vengerov",
             "settings": {
@@ -48,5 +50,6 @@ class Reproduction:
                 for treatment in treatments(self.size)
                 if treatment in results
             ],
-            "claims": judged(self.size, by_seed(results, self.seeds)),
+            "claims": claims,
+            "verdicts": counted(claims),
         }
