@@ -43,11 +43,16 @@ class TraceComparison:
             for name in np.unique(jobs.job_class)
             for mine in [jobs.of_class(str(name))]
         }
+        self._wait_by_length = {
+            name: Differences(jobs.policies, jobs.wait_s[mine], self._blocks[mine])
+            for name, mine in (("short", jobs.is_short), ("long", ~jobs.is_short))
+            if mine.any()
+        }
         published = [name for name in jobs.policies if name in PUBLISHED]
         self.best_published = min(published, key=self.slowdown.mean) if published else None
 
     def differences(self, policy: str, other: str | None) -> dict[str, Any] | None:
-        """How a policy differs from another: bounded slowdown, waits of all and by class."""
+        """How a policy differs from another: bounded slowdown; waits, also by class and length."""
         if other is None or other == policy or other not in self.jobs.policies:
             return None
         return {
@@ -58,6 +63,10 @@ class TraceComparison:
                 "by_class": {
                     name: waits.between(policy, other)
                     for name, waits in self._wait_of_class.items()
+                },
+                "by_length": {
+                    name: waits.between(policy, other)
+                    for name, waits in self._wait_by_length.items()
                 },
             },
         }
@@ -70,6 +79,9 @@ class TraceComparison:
             "trace": self.trace,
             "machines": first["machines"],
             "span_s": first["span_s"],
+            "class_source": first["class_source"],
+            "estimates": first["estimates"],
+            "truth": first["truth"],
             "jobs": len(self.jobs.submit_s),
             "left_out": self.jobs.left_out,
             "skipped": first["jobs"]["skipped"],

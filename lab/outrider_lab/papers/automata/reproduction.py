@@ -39,7 +39,12 @@ class Reproduction:
         measured = {case.key: of_case for case, of_case in results.items()}
         return {
             "paper": "automata",
-            "settings": {"seeds": list(self.seeds), **self.size._asdict()},
+            "settings": {
+                "seeds": list(self.seeds),
+                **self.size._asdict(),
+                "class_source": "none",
+                "truth": [],
+            },
             "rows": [
                 row_of(case, _settings(case), list(results[case].values()))
                 for case in cases(self.size)
