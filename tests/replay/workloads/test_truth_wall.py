@@ -20,6 +20,7 @@ from outrider.plugins.finding import ESTIMATORS, POLICIES, find, load_policy
 from outrider.plugins.making import make_estimator, make_policy
 from outrider.replay.grid_run import GridRun
 from outrider.simulation.estimates import LEARNED, REQUESTED, default_rule, estimate_rule, estimated
+from tests.cli.running import outrider
 from tests.fixtures.workload_files import file_of, row
 
 JOBS = 110
@@ -107,6 +108,8 @@ class Compared(NamedTuple):
     other: list[str]
     acts: int
     """Starts, shrinks, preemptions and resumptions after the moment, in the first world."""
+    end_s: float
+    """When the first of the permuted jobs ends, in either."""
 
 
 def compared(folder: Path, asked: Asked) -> Compared:
@@ -126,7 +129,7 @@ def compared(folder: Path, asked: Asked) -> Compared:
         [text for time_s, _, text in seen.decisions if time_s < end_s] for seen in (one, other)
     ]
     acts = sum(MOMENT_S < time_s < end_s and act != DEFER for time_s, act, _ in one.decisions)
-    return Compared(parts[0], parts[1], acts)
+    return Compared(parts[0], parts[1], acts, end_s)
 
 
 def assert_nobody_knows(folder: Path, asked: Asked) -> None:
@@ -200,3 +203,29 @@ def test_where_the_wall_is_open_the_decisions_do_differ(tmp_path: Path, asked: A
     """So the tests above can fail; every output names what opens the wall as the truth."""
     found = compared(tmp_path, asked)
     assert found.one != found.other
+
+
+TYPED = [
+    ("sarsa", (), True),
+    ("sarsa", ("--estimates", "learned"), True),
+    ("sjf", ("--interactive-below", 2000), True),
+    ("sjf", ("--estimates", "exact"), False),
+    ("edf", ("--class-by", "truth:900"), False),
+]
+
+
+@pytest.mark.parametrize(("policy", "words", "is_wall"), TYPED)
+def test_so_it_is_for_the_command_as_people_type_it(
+    tmp_path: Path, policy: str, words: tuple[object, ...], is_wall: bool
+) -> None:
+    rule = str(words[1]) if words[:1] == ("--estimates",) and is_wall else REQUESTED
+    end_s = compared(tmp_path, Asked(policy, rule)).end_s
+    hashes = set()
+    for world in ("one", "other"):
+        told = outrider(
+            "replay", tmp_path / world / "desk.swf", "--policy", policy, "--seed", 3, *words,
+            "--until", end_s - 1.0, "--json",
+        ).json()["runs"][0]  # fmt: skip
+        assert bool(told["truth"]) is not is_wall
+        hashes.add(told["ledger_sha256"])
+    assert len(hashes) == (1 if is_wall else 2)
