@@ -170,6 +170,7 @@ def _listed(there: Mapping[str, str | None]) -> str:
     """``1 (interactive), 2 (batch)``, not too many."""
     if not there:
         return "another rule: the file has none"
-    words = [f"{number} ({name})" if name else number for number, name in there.items()]
+    in_order = sorted(there.items(), key=lambda item: (len(item[0]), item[0]))  # 2 before 10
+    words = [f"{number} ({name})" if name else number for number, name in in_order]
     more = f" or {len(words) - _MOST_NAMED} others" if len(words) > _MOST_NAMED else ""
     return ", ".join(words[:_MOST_NAMED]) + more

@@ -137,3 +137,9 @@ def test_users_without_a_job_are_refused_with_those_who_have_some(tmp_path: Path
     (tmp_path / "users").write_text("ann\n", encoding="utf-8")
     with pytest.raises(ConfigurationError, match=r"of its 1 users; right .* own: 11, 12"):
         read(tmp_path, f"user:{tmp_path / 'users'}", *JOBS)
+
+
+def test_many_queues_are_named_in_their_order_and_not_all(tmp_path: Path) -> None:
+    jobs = [row(n, n, 5, queue=30 - n) for n in range(1, 15)]
+    with pytest.raises(ConfigurationError, match=r"right would be 16, 17, .*, 25 or 4 others$"):
+        read(tmp_path, "queue:3", *jobs)
