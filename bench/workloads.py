@@ -28,6 +28,7 @@ from outrider.model.decisions import START, Decision
 from outrider.model.disciplines import CONSERVATIVE, EASY, STRICT, Discipline
 from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
+from outrider.simulation.estimates import EXACT, EstimateRule, estimated
 from outrider.simulation.generators.grids.perez import perez_grid
 
 FCFS_JOBS_PER_S = 5_000
@@ -144,7 +145,7 @@ def main() -> int:
     for jobs in RESERVED_JOBS[: 1 if given.small else None]:
         runs.append(measure(parallel(jobs, load=1.3), "fifo", CONSERVATIVE, unit_s))
     for path in given.traces:
-        workload = read_swf(path)
+        workload = estimated(read_swf(path), EstimateRule(EXACT), 0)
         rules = CHEAP if workload.is_parallel else CHEAP[:1]
         for policy in ("fifo", *given.policy):
             runs += [measure(workload, policy, discipline, unit_s) for discipline in rules]

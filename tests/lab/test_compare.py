@@ -32,6 +32,7 @@ from outrider_lab.comparison.watched_run import Conditions, run_watched
 from outrider_lab.reporting.bootstrap import DAY_S, blocks_of_time
 from outrider_lab.running.run_spec import PolicySpec
 from outrider_lab.running.study import run_study
+from tests.fixtures.workload_files import file_of, row
 
 JOBS = 300
 CLASSES = ("interactive", "batch")
@@ -83,7 +84,8 @@ def ran(policy: str, trace: Path) -> tuple[dict[str, Any], JobOutcomes]:
     result = run_watched(Conditions().spec(file, PolicySpec(policy), 0))
     classes = np.array(file.load().job_class)
     waits, slowdowns = (np.array(result[name]) for name in ("wait_s", "bounded_slowdown"))
-    return result["report"], JobOutcomes(file.load().submit_s, classes, waits, slowdowns)
+    short = file.load().run_s < 900
+    return result["report"], JobOutcomes(file.load().submit_s, classes, short, waits, slowdowns)
 
 
 def test_a_jobs_figures_are_those_the_report_is_made_of(trace: Path) -> None:
@@ -131,6 +133,33 @@ def test_a_difference_is_that_of_the_means(result: dict[str, Any]) -> None:
             assert less["wait_s"]["by_class"][part]["difference"] == pytest.approx(apart)
     assert found["fifo"]["against_reference"] is None
     assert found[one["best_published"]]["against_best_published"] is None
+
+
+def test_what_was_told_and_the_waits_by_length_are_in_document_and_tables(tmp_path: Path) -> None:
+    requests = (60, 600, 3600)
+    path = file_of(
+        tmp_path, *(row(n, 9 * n, 40 + 7 * n, time_asked=requests[n % 3]) for n in range(1, 61))
+    )
+    (plain,) = compared(path, "--policy", "edf")["traces"]
+    assert (plain["class_source"], plain["estimates"], plain["truth"]) == (
+        "requested:900", "requested", [],
+    )  # fmt: skip
+    given = ("--class-by", "truth:100", "--estimates", "exact", "--interactive-below", 100)
+    told = compared(path, "--policy", "edf", *given)
+    (one,) = told["traces"]
+    assert (one["class_source"], one["estimates"], len(one["truth"])) == ("truth:100", "exact", 2)
+    assert (told["settings"]["class_by"], told["settings"]["interactive_below_s"]) == (
+        "truth:100", 100.0,
+    )  # fmt: skip
+    edf = one["policies"][-1]
+    assert edf["wait_s"]["by_length"]["short"]["n"] == 8
+    assert edf["wait_s"]["by_length"]["short"] == edf["wait_s"]["by_class"]["interactive"]
+    less = edf["against_reference"]["wait_s"]
+    assert less["by_length"]["short"] == less["by_class"]["interactive"]
+    words = [str(path), "--policy", "edf", *map(str, given), "--workers", "1"]
+    table = CliRunner().invoke(command, words, standalone_mode=False)
+    assert "THE TRUTH IS TOLD" in table.stdout.replace("\n", " ")
+    assert "wait, ran < 100 s, mean [min]" in table.stdout
 
 
 def test_two_processes_find_what_one_finds(trace: Path) -> None:
@@ -296,7 +325,9 @@ def run_of(policy: str, slowdown: list[float], seed: int = 0) -> PolicyRun:
     n = len(slowdown)
     classes = np.array([CLASSES[k % 2] for k in range(n)])
     waits = np.array(slowdown) * 10.0
-    jobs = JobOutcomes(np.arange(n) * DAY_S / 2, classes, waits, np.array(slowdown))
+    jobs = JobOutcomes(
+        np.arange(n) * DAY_S / 2, classes, classes == CLASSES[0], waits, np.array(slowdown)
+    )
     return PolicyRun(policy, seed, {}, jobs)
 
 

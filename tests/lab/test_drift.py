@@ -165,6 +165,8 @@ def test_the_suite_compares_with_the_same_jobs_and_says_too_short_of_a_few_seeds
     assert less["verdict"] == "too small"
     assert [one["against"] for one in result["verdicts"]] == [STOPPED, FROZEN]
     assert "Does learning on line beat the frozen self?" in html(result)
+    assert "THE TRUTH IS TOLD: classes are made of true run times (truth:900)" in html(result)
+    assert result["settings"]["class_source"] == {"orders": "truth:900", "plans": "none"}
 
 
 def test_a_run_that_fails_is_named_and_the_others_are_reported() -> None:

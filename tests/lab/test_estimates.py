@@ -83,6 +83,19 @@ def test_an_estimator_is_asked_at_submission_and_told_at_the_end_in_the_order_of
     ]
 
 
+def test_an_estimator_is_told_the_class_that_the_user_declared() -> None:
+    trace = workload(np.array([0.0]), np.array([20.0]), wait_s=np.array([0.0]))
+    told: list[str] = []
+
+    class Hears(Watching):
+        def estimate(self, spec: JobSpec, now: float) -> RunTimeEstimate | None:
+            told.append(spec.job_class)
+            return None
+
+    tell(trace, {"hears": Hears()})
+    assert told == trace.job_class == ["interactive"]
+
+
 def test_waits_that_a_trace_lacks_are_those_of_first_come_first_served() -> None:
     trace = workload(
         np.array([0.0, 1.0, 2.0, 3.0]), np.array([10.0, 4.0, 5.0, 1.0]), cpus=[1, 2, 1, 1]

@@ -49,6 +49,12 @@ def test_a_file_of_the_user_is_run_and_calibrated_on(tmp_path: Path) -> None:
     found = run_study(Reproduction(TINY, range(1, 2), (str(path),)), 1)
     assert found["failed"] == []
     assert found["settings"]["windows"] == [str(path)]
+    assert found["settings"]["class_source"] == "truth:900", "the paper's proxy, asked for by name"
+    assert found["settings"]["truth"] == [
+        "classes are made of true run times (truth:900)",
+        "estimates are the true run times (exact)",
+    ]
+    assert {row["class_source"] for row in found["rows"]} == {"truth:900"}
     windows = [row for row in found["rows"] if row["row"] == WINDOW]
     assert [row["variant"] for row in windows] == [str(variant) for variant in COMPARED]
     assert {row["trace"] for row in windows} == {str(path)}
@@ -80,6 +86,8 @@ def test_people_are_shown_waits_gains_and_verdicts(monkeypatch: pytest.MonkeyPat
     ran = run("--seeds", "5-7")
     assert ran.return_value == 0, ran.output
     assert "3 seeds, full size" in ran.stdout
+    assert "THE TRUTH IS TOLD: classes are made of true run times (truth:900)" in ran.stdout
+    assert "random errors (lognormal:1.0)" in ran.stdout
     assert "9.2" in ran.stdout, "the gain over FIFO at row 0.2 in that world"
     assert ran.stdout.count("reproduced") > 30
 

@@ -8,7 +8,8 @@ import pytest
 
 from outrider.api import Policy, PolicySettings, Ranks
 from outrider.engine.accounting.fairness import Fairness
-from outrider.formats.workload import Workload, classes_of, one_cpu_machines
+from outrider.formats.job_classes import as_classes
+from outrider.formats.workload import Workload, one_cpu_machines
 from outrider.model.decisions import DEFER, START, Choice, Decision
 from outrider.plugins.random_streams import stream
 from outrider.simulation.generators.grids import perez_grid
@@ -31,7 +32,7 @@ def workload(jobs: list[tuple[float, float, str]]) -> Workload:
     return Workload(
         "small", [f"j{n}" for n in range(len(jobs))], np.array(submit, dtype=float), run_s,
         np.ones(len(jobs), dtype=np.int64), nothing, nothing, run_s, [""] * len(jobs), list(vo),
-        classes_of(run_s), names, machines,
+        as_classes(run_s < 900), names, machines,
     )  # fmt: skip
 
 

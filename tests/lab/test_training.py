@@ -32,6 +32,7 @@ from outrider_lab.training.demonstrations import (
     WorkloadDemonstration,
 )
 from outrider_lab.training.training import FIRST_SEED, Learner, fingerprint, train, write_start
+from tests.fixtures.workload_files import file_of, row
 
 JOBS = 120
 
@@ -213,6 +214,11 @@ def test_the_file_says_who_learned_what_from_whom(tmp_path: Path) -> None:
     assert about["fingerprint"] != fingerprint({**about["settings"], "gamma": 0.2})
     assert (about["seed"], about["behaviour_policies"], about["runs"]) == (4, ["edf"], JOBS)
     assert about["traces"] == [f"seed {FIRST_SEED}"]
+    assert about["class_sources"] == ["truth:900"]
+    assert about["truth"] == [
+        "classes are made of true run times (truth:900)",
+        "estimates are the true run times (exact)",
+    ]
 
 
 def test_the_same_training_gives_the_same_bytes_in_another_process(tmp_path: Path) -> None:
@@ -267,6 +273,28 @@ def test_the_command_tells_what_was_learned_and_how_to_use_it(tmp_path: Path) ->
     assert ran.exception is None, ran.output
     assert "learned from 60 runs of 1 traces, decided by recorded" in ran.stdout
     assert f"--set sarsa.start={out}" in ran.stdout
+
+
+TOLD: list[tuple[list[str], list[str], str]] = [
+    ([], ["requested:900"], ""),
+    (["--class-by", "none", "--estimates", "exact"], ["none"], "estimates are the true run times"),
+    (["--class-by", "truth:60"], ["truth:60"], "classes are made of true run times (truth:60)"),
+]
+
+
+@pytest.mark.parametrize(("words", "sources", "truth"), TOLD)
+def test_a_start_file_says_what_its_learner_was_told(
+    tmp_path: Path, words: list[str], sources: list[str], truth: str
+) -> None:
+    path = file_of(
+        tmp_path, *(row(n, 9 * n, 40 + n, wait=3, time_asked=600 * (n % 3)) for n in range(1, 41))
+    )
+    ran = run("sarsa", str(path), *words, "--out", str(tmp_path / "start.json"))
+    assert ran.exception is None, ran.output
+    about = json.loads((tmp_path / "start.json").read_text())["trained"]
+    assert about["class_sources"] == sources
+    assert truth in "; ".join(about["truth"])
+    assert ("THE TRUTH IS TOLD" in ran.stdout) == bool(about["truth"]) == bool(truth)
 
 
 def test_for_machines_it_prints_one_document(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_vengerovs_machine_can_be_replayed_as_its_header_says(tmp_path: Path) ->
     words = ("--like", "vengerov", "--rate", 0.2, "--length", 300, "--steps", "continuous")
     told = generate(path, *words, "--json").json()
     assert (told["machines"], told["cpus"], told["interactive"]) == (1, 24, 0)
-    how = ("--interactive-below", 0, "--utility", "batch=linear")
+    how = ("--utility", "batch=linear")
     (run,) = outrider("replay", path, "--policy", "fifo", *how, "--json").json()["runs"]
     assert run["jobs"]["completed"] == told["jobs"]
     assert set(run["wait_s"]["by_class"]) == {"batch"}

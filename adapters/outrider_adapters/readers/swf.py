@@ -21,8 +21,9 @@ from outrider.api import JobSpec, LogReader, NamedEvent, ReaderOptions, Reading
 from outrider_adapters.readers.end_records import REMOVED, life_of
 
 COLUMNS: Final = 18
-INTERACTIVE_BELOW_S: Final = 900.0
-"""No log says what its user meant: a job that ran strictly shorter is interactive."""
+REQUESTED_BELOW_S: Final = 900.0
+"""Where no queue is called interactive, a job whose user asked for strictly less is. What it took
+in the end says nothing of what its user meant, and would tell policies the future."""
 UNKNOWN_HOST: Final = "unknown"
 """The machine of a run, where the log does not say in which partition it was."""
 
@@ -40,6 +41,8 @@ _FIELD = re.compile(
     rb"^[ \t]*;[ \t]*(?:UnixStartTime|MaxProcs|MaxNodes|MaxJobs|MaxRecords)[ \t]*:", re.MULTILINE
 )
 _ZERO = re.compile(r"\s*;\s*UnixStartTime\s*:\s*(\d{1,10})\b")
+_INTERACTIVE = re.compile(r"\s*;\s*Queue\s*:\s*(\d{1,9})\W+interactive(?![\w.-])", re.IGNORECASE)
+_MOST_QUEUES: Final = 1000
 
 
 class UnreadableJobError(ValueError):
@@ -51,7 +54,8 @@ class SwfReader(LogReader):
 
     Times are Unix seconds: the log's own plus UnixStartTime of its header. Where the header has
     none, they are told as they stand, with a warning. VOs are groups, users and VOs go by the
-    log's numbers; a run's machine is its partition.
+    log's numbers; a run's machine is its partition. A job's class is what its user said: its queue
+    where the header calls one interactive, else whether less than 15 minutes were asked for.
     """
 
     name: ClassVar[str] = "swf"
@@ -62,6 +66,7 @@ class SwfReader(LogReader):
     def __init__(self, options: ReaderOptions) -> None:
         super().__init__(options)
         self._zero_s: float | None = None
+        self._interactive: set[float] = set()
         self._warned = False
 
     @classmethod
@@ -103,17 +108,25 @@ class SwfReader(LogReader):
         return reading
 
     def save(self) -> Any:
-        """What the header said of the log's zero."""
-        return {"zero_s": self._zero_s, "warned": self._warned}
+        """What the header said of the log's zero, and which queues it calls interactive."""
+        return {
+            "zero_s": self._zero_s,
+            "warned": self._warned,
+            "interactive": sorted(self._interactive),
+        }
 
     def restore(self, saved: Any) -> None:
         """Go on from what `save` gave."""
         self._zero_s, self._warned = saved["zero_s"], saved["warned"]
+        self._interactive = set(saved.get("interactive", ()))  # not in a cursor of an older release
 
     def _read_header(self, line: str) -> None:
         field = _ZERO.match(line)
         if field is not None and self._zero_s is None:
             self._zero_s = float(field[1])
+        queue = _INTERACTIVE.match(line)
+        if queue is not None and len(self._interactive) < _MOST_QUEUES:
+            self._interactive.add(float(queue[1]))
 
     def _zero(self, warnings: list[str]) -> float:
         if self._zero_s is None and not self._warned:
@@ -133,7 +146,7 @@ class SwfReader(LogReader):
             )
         except ValueError:
             raise UnreadableJobError("not a number") from None
-        status, user, group, _, _, partition, _, _ = rest
+        status, user, group, _, queue, partition, _, _ = rest
         times = (submit_s, wait_s, run_s)
         if not all(isfinite(value) for value in (job, *times, cpus, cpus_asked, asked_s, *rest)):
             raise UnreadableJobError("not a number")
@@ -154,7 +167,7 @@ class SwfReader(LogReader):
         spec = JobSpec(
             user=_name(user, ""),
             vo=_name(group, "all"),
-            job_class="interactive" if ran and run_s < INTERACTIVE_BELOW_S else "batch",
+            job_class="interactive" if self._is_interactive(queue, asked_s) else "batch",
             cpus=int(max(cpus, 1)),
             estimate_s=asked_s if asked_s > 0 else None,
         )
@@ -164,6 +177,12 @@ class SwfReader(LogReader):
             _name(partition, UNKNOWN_HOST, "partition-"), spec.cpus,
             REMOVED if status == _CANCELLED else "",
         )  # fmt: skip
+
+    def _is_interactive(self, queue: float, asked_s: float) -> bool:
+        """By what the user said: the queue where the header names one so, else the request."""
+        if self._interactive:
+            return queue in self._interactive
+        return 0 < asked_s < REQUESTED_BELOW_S
 
 
 def _name(number: float, missing: str, front: str = "") -> str:

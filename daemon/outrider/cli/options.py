@@ -184,15 +184,25 @@ def asking_options(command: F) -> F:
     return command
 
 
+class_by_option = click.option(
+    "--class-by", metavar="RULE",
+    help="Workload files: what makes a job interactive: requested:S (its user asked for less), "
+    "queue:NAME,..., partition:NAME,..., user:FILE (one user a line), none, or truth:S (it ran "
+    "less: no user could have said so; for papers' proxies). [default: the queue where the header "
+    "names one interactive, else requested:900 where there are requests, else none]",
+)  # fmt: skip
+
 _OF_WORKLOADS = (
     click.option(
         "--machines", type=click.IntRange(min=1), metavar="N",
         help="Workload files: one-CPU machines, or CPUs of the pool where jobs are parallel. "
         "[default: MaxProcs of the header]",
     ),
+    class_by_option,
     click.option(
         "--interactive-below", type=Seconds(min=0), metavar="S",
-        help="Workload files: jobs that ran strictly less are interactive. [default: 900]",
+        help="Workload files: report the waits of jobs that ran strictly less by themselves; no "
+        "policy is told. [default: 900]",
     ),
     click.option(
         "--vo", type=click.Choice(["group", "user", "queue", "partition"]),
@@ -201,7 +211,8 @@ _OF_WORKLOADS = (
     click.option(
         "--estimates", metavar="RULE",
         help="What policies are told of run times: exact, requested, lognormal:SIGMA or learned; "
-        "of a campus requested or learned. [default: exact; of a campus requested]",
+        "of a campus requested or learned. exact and lognormal tell the truth, and every output "
+        "says so. [default: requested; of a workload file without requests exact]",
     ),
     click.option(
         "--backfill", type=click.Choice(["none", "easy"]),
@@ -222,7 +233,8 @@ _OF_WORKLOADS = (
 
 
 WORKLOAD_WORDS = (
-    "machines", "interactive_below", "vo", "estimates", "backfill", "discipline", "utilities"
+    "machines", "class_by", "interactive_below", "vo", "estimates", "backfill", "discipline",
+    "utilities",
 )  # fmt: skip
 """Keywords as which these options come."""
 

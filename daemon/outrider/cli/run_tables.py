@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from outrider.cli.printing import MISSING, count, figure, print_table, ratio
+from outrider.simulation.truth_told import in_words
 
 _RUNS_A_TABLE = 4
 _MINUTE_S = 60.0
@@ -82,12 +83,12 @@ def _campus_column(run: dict[str, Any]) -> dict[str, str]:
 
 
 def _size_of_grid(run: dict[str, Any]) -> str:
-    below = figure(run["interactive_below_s"], digits=0)
+    truth = in_words(run["truth"])
     return (
         f"{count(run['cpus'])} CPUs on {count(run['machines'])} machines, "
-        f"{count(run['jobs']['submitted'])} jobs (interactive: ran less than {below} s), "
-        f"{figure(run['span_s'], _DAY_S)} days; estimates {run['estimates']}, "
-        f"discipline {run['discipline'] or 'none'}"
+        f"{count(run['jobs']['submitted'])} jobs, {figure(run['span_s'], _DAY_S)} days; "
+        f"classes {run['class_source']}, estimates {run['estimates']}, "
+        f"discipline {run['discipline'] or 'none'}" + (f". {truth}" if truth else "")
     )
 
 
@@ -99,6 +100,10 @@ def _grid_column(run: dict[str, Any]) -> dict[str, str]:
         for name, wait in run["wait_s"]["by_class"].items()
         for k in ("mean", "median", "p95", "max")
     }
+    below = figure(run["interactive_below_s"], digits=0)
+    for name, words in (("short", f"ran < {below} s"), ("long", f"ran >= {below} s")):
+        wait = run["wait_s"]["by_length"][name]
+        out |= {f"wait, {words}, {k} [min]": figure(wait[k], _MINUTE_S) for k in ("mean", "p95")}
     out |= {f"bounded slowdown, {k}": figure(slowdown[k]) for k in ("mean", "p95", "max")}
     return out | {
         "fairness, last submission": figure(fairness["utility"], digits=3),

@@ -45,6 +45,7 @@ def read_trace(path: Path, terms: WorkloadTerms, skip_bad: bool = False) -> Trac
 
     Raises:
         TraceError: it cannot be read.
+        ConfigurationError: what is asked of its classes does not fit it.
     """
     if path.is_dir():
         from outrider.formats.campus.files import read_campus
@@ -55,7 +56,7 @@ def read_trace(path: Path, terms: WorkloadTerms, skip_bad: bool = False) -> Trac
     return read_swf(
         path,
         machines=terms.machines,
-        interactive_below_s=terms.interactive_below_s,
+        class_by=terms.class_by,
         vo=terms.vo,
         skip_bad=skip_bad,
     )

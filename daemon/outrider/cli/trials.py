@@ -19,8 +19,9 @@ from outrider.replay.grid_run import GridRun
 from outrider.replay.keeping import Keep, hashed, hashed_and_written
 from outrider.replay.recorded_run import RECORDED, RecordedRun
 from outrider.replay.run import CampusRun, TraceRun
-from outrider.simulation.estimates import LEARNED, LOGNORMAL, REQUESTED, EstimateRule, estimated
+from outrider.simulation.estimates import LEARNED, REQUESTED, estimated
 from outrider.simulation.recorded_site import jobs_with_waits
+from outrider.simulation.truth_told import truth_told
 
 ACTING = "active"
 """The mode of a replay's ledger rows: the one policy of the run does act on the simulated site."""
@@ -109,7 +110,7 @@ def run_trial(
         if isinstance(trace, Workload):
             about |= _conditions(trace, terms.workload)
         else:
-            about["estimates"] = _rule_on_campus(trace, terms.workload)
+            about |= _conditions_on_campus(trace, terms.workload)
         measured = run.run(progress)
         if ledger is not None:
             ledger.meta |= about
@@ -123,19 +124,24 @@ def _run_of(
 ) -> TraceRun:  # fmt: skip
     """The run of a trial, not yet begun."""
     shares, asked = dict(terms.shares), terms.workload
-    learned = asked.estimates.kind == LEARNED
+    rule = asked.estimates_of(trace) if isinstance(trace, Workload) else asked.estimates
+    learned = rule is not None and rule.kind == LEARNED
     estimator = make_estimator(LEARNED, trial.seed, "--estimates") if learned else None
     if isinstance(trace, Campus):
         return CampusRun(
             trace, [policy] if policy else [], keep, until_s, shares=shares,
             discipline=asked.discipline or FIRST_FIT, estimator=estimator,
         )  # fmt: skip
-    workload = estimated(trace, asked.estimates, trial.seed)
+    workload = estimated(trace, asked.estimates_of(trace), trial.seed)
     if policy is None:
-        return RecordedRun(workload, [], keep, until_s, shares=shares, utilities=asked.utilities)
+        return RecordedRun(
+            workload, [], keep, until_s, shares=shares, utilities=asked.utilities,
+            short_below_s=asked.short_below_s,
+        )  # fmt: skip
     return GridRun(
         workload, [policy], keep, until_s, shares=shares, utilities=asked.utilities,
         discipline=asked.discipline or STRICT, estimator=estimator,
+        short_below_s=asked.short_below_s,
     )  # fmt: skip
 
 
@@ -157,24 +163,24 @@ def _until_s(trace: Trace, terms: Terms) -> float | None:
 
 def _conditions(workload: Workload, asked: WorkloadTerms) -> dict[str, Any]:
     """What was in force, as the run object tells it."""
+    rule = asked.estimates_of(workload)
     return {
         "cpus": sum(machine.cpus for machine in workload.machines),
-        "estimates": _rule(asked.estimates),
-        "interactive_below_s": asked.interactive_below_s,
+        "class_source": workload.class_source,
+        "estimates": rule.word,
+        "truth": truth_told(workload.class_source, rule.word),
+        "interactive_below_s": asked.short_below_s,
         "vo_column": asked.vo,
         "utilities": list(asked.declared),
     }
 
 
-def _rule_on_campus(campus: Campus, asked: WorkloadTerms) -> str | None:
-    """Where the estimates on a campus come from: never the true run time; None: there are none."""
-    if asked.estimates.kind == LEARNED:
-        return LEARNED
-    return None if campus.estimate_s is None else REQUESTED
-
-
-def _rule(rule: EstimateRule) -> str:
-    return f"{rule.kind}:{rule.sigma:g}" if rule.kind == LOGNORMAL else rule.kind
+def _conditions_on_campus(campus: Campus, asked: WorkloadTerms) -> dict[str, Any]:
+    """Where classes and estimates come from: never the truth; no estimates: None."""
+    told = None if campus.estimate_s is None else REQUESTED
+    if asked.estimates is not None and asked.estimates.kind == LEARNED:
+        told = LEARNED
+    return {"class_source": "none", "estimates": told, "truth": []}
 
 
 def plan(

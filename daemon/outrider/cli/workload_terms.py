@@ -4,18 +4,27 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from outrider.cli.options import split_pair, toml_value
-from outrider.formats.workload import BATCH, INTERACTIVE, INTERACTIVE_BELOW_S
+from outrider.formats.class_words import class_rule
+from outrider.formats.job_classes import ClassRule
+from outrider.formats.workload import BATCH, INTERACTIVE, SHORT_BELOW_S, Workload
 from outrider.model.disciplines import ALIASES, Discipline
 from outrider.model.errors import ConfigurationError, nearest
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, make_utility
 from outrider.plugins.finding import utility_shapes
-from outrider.simulation.estimates import LEARNED, REQUESTED, EstimateRule, estimate_rule
+from outrider.simulation.estimates import (
+    LEARNED,
+    REQUESTED,
+    EstimateRule,
+    default_rule,
+    estimate_rule,
+)
 
 _CLASSES = (INTERACTIVE, BATCH)
-"""Of the jobs of workload files: their run time decides."""
+"""Of the jobs of workload files."""
 _WHY_NOT = {
     "machines": "a campus names its machines in machines.csv",
-    "interactive_below": "jobs of a campus have no class",
+    "class_by": "jobs of a campus have no class",
+    "interactive_below": "waits on a campus are not reported by run time",
     "vo": "jobs.csv of a campus has a column for it",
     "utilities": "jobs of a campus have no utility",
 }
@@ -26,10 +35,12 @@ class WorkloadTerms(NamedTuple):
 
     Attributes:
         machines: CPUs, in place of the header's.
-        interactive_below_s: jobs that ran strictly less are interactive.
+        class_by: what makes a job interactive; None: what its users said best.
+        short_below_s: reports group waits by whether a job ran strictly less; nobody who decides
+            is told.
         vo: the column of the VO.
-        estimates: what policies are told of run times; of a campus what users requested, unless
-            given.
+        estimates: what policies are told of run times; None: what users requested, where any
+            did.
         discipline: who may start before a job that does not fit; None: the trace's default.
         utilities: by job class.
         declared: of these, the words that declared other than the defaults.
@@ -37,19 +48,25 @@ class WorkloadTerms(NamedTuple):
     """
 
     machines: int | None = None
-    interactive_below_s: float = INTERACTIVE_BELOW_S
+    class_by: ClassRule | None = None
+    short_below_s: float = SHORT_BELOW_S
     vo: str = "group"
-    estimates: EstimateRule = EstimateRule()
+    estimates: EstimateRule | None = None
     discipline: Discipline | None = None
     utilities: Mapping[str, TimeUtility] = DEFAULT_UTILITIES
     declared: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
 
+    def estimates_of(self, workload: Workload) -> EstimateRule:
+        """What policies are told of the run times of a workload."""
+        return default_rule(workload) if self.estimates is None else self.estimates
+
     def refuse_for_campus(self, trace: str) -> None:
         """Raises `ConfigurationError` if an option was given that a campus has no use for."""
-        if "estimates" in self.given and self.estimates.kind not in (REQUESTED, LEARNED):
+        rule = self.estimates
+        if rule is not None and rule.kind not in (REQUESTED, LEARNED):
             raise ConfigurationError(
-                f"--estimates {self.estimates.kind}: {trace} is a campus, where policies are not "
+                f"--estimates {rule.kind}: {trace} is a campus, where policies are not "
                 f"told the true run times; right would be {REQUESTED} (the column estimate_s of "
                 f"jobs.csv; the default) or {LEARNED}"
             )
@@ -65,11 +82,13 @@ def workload_terms(options: Mapping[str, Any]) -> WorkloadTerms:
     """What the options of `options.workload_options` ask for. Raises `ConfigurationError`."""
     words: tuple[str, ...] = options["utilities"]
     below_s: float | None = options["interactive_below"]
+    classes, estimates = options["class_by"], options["estimates"]
     return WorkloadTerms(
         machines=options["machines"],
-        interactive_below_s=INTERACTIVE_BELOW_S if below_s is None else below_s,
+        class_by=None if classes is None else class_rule(classes),
+        short_below_s=SHORT_BELOW_S if below_s is None else below_s,
         vo=options["vo"] or "group",
-        estimates=estimate_rule(options["estimates"] or "exact", "--estimates"),
+        estimates=None if estimates is None else estimate_rule(estimates, "--estimates"),
         discipline=_discipline(options["discipline"], options["backfill"]),
         utilities={**DEFAULT_UTILITIES, **_utilities(words)},
         declared=words,

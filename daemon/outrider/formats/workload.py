@@ -21,8 +21,11 @@ Floats = NDArray[np.float64]
 
 INTERACTIVE: Final = "interactive"
 BATCH: Final = "batch"
-INTERACTIVE_BELOW_S: Final = 900.0
-"""Jobs that run strictly shorter are interactive, where the trace does not give a class."""
+SHORT_BELOW_S: Final = 900.0
+"""Without an option, reports group waits by true run time here; nobody who decides is told."""
+
+DECLARED: Final = "declared"
+"""Source of the classes, or estimates, of a workload whose maker gave each job its own."""
 
 DEFAULT_VO: Final = "all"
 
@@ -65,6 +68,10 @@ class Workload:
         wait_s: (jobs,) wait under the trace's own scheduler, seconds; nan where not recorded.
         estimate_s: (jobs,) run time estimate given to policies, seconds; nan: none.
         user, vo, job_class: (jobs,) names.
+        class_source: where the classes come from, as reports name it: the word of the rule of
+            `outrider.formats.job_classes`, or `DECLARED`.
+        estimate_source: where the estimates come from, as reports name it: the word of a rule of
+            `outrider.simulation.estimates`, or `DECLARED`.
         machine_names, machines: by machine number.
         shares: target shares by VO intended by a generator; empty: none.
         resources, eligible: by job, the resources requested besides CPUs, and its class of
@@ -97,6 +104,8 @@ class Workload:
     start: dt.datetime = EPOCH
     rules: GridRules = field(default_factory=GridRules)
     speed_changes: Sequence[SpeedChange] = ()
+    class_source: str = DECLARED
+    estimate_source: str = DECLARED
     skipped: dict[str, int] = field(default_factory=dict)
     notes: Sequence[str] = ()
 
@@ -129,9 +138,3 @@ def one_cpu_machines(n: int, cluster: str = "grid") -> tuple[list[str], list[Mac
 def one_pool(cpus: int, cluster: str = "grid") -> tuple[list[str], list[MachineSpec]]:
     """Name and specification of one machine with all the CPUs, for parallel jobs."""
     return ["pool"], [MachineSpec(cluster=cluster, cpus=cpus)]
-
-
-def classes_of(run_s: Floats, interactive_below_s: float = INTERACTIVE_BELOW_S) -> list[str]:
-    """(jobs,) classes by run time: `INTERACTIVE` strictly below the limit, else `BATCH`."""
-    short = (run_s < interactive_below_s).tolist()
-    return [INTERACTIVE if is_short else BATCH for is_short in short]

@@ -9,12 +9,13 @@ from outrider.api.policy import Policy
 from outrider.engine import PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
-from outrider.formats.workload import Workload
+from outrider.formats.workload import SHORT_BELOW_S, Workload
 from outrider.model.disciplines import STRICT, Discipline
 from outrider.model.localtime import TraceTime
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
 from outrider.replay.keeping import Keep, ReplayDecisionLog
 from outrider.replay.run import TraceRun
+from outrider.replay.waits_by_length import waits_by_length
 from outrider.simulation.grid_site import GridSite
 
 RECONSIDER_S = 3600.0
@@ -34,6 +35,7 @@ class GridRun(TraceRun):
         utilities: time utility functions by job class.
         discipline: who may start before a job that does not fit: `outrider.model.disciplines`.
         estimator: estimates run times in place of the trace; None: the trace's are used.
+        short_below_s: the report groups waits by whether a job's true run time is strictly less.
     """
 
     def __init__(
@@ -47,9 +49,11 @@ class GridRun(TraceRun):
         utilities: Mapping[str, TimeUtility] = DEFAULT_UTILITIES,
         discipline: Discipline = STRICT,
         estimator: RunTimeEstimator | None = None,
+        short_below_s: float = SHORT_BELOW_S,
     ) -> None:
         clock = TraceTime(workload.start)
         self.workload = workload
+        self._short_below_s = short_below_s
         self.grid = GridSite(workload, until_s, utilities)
         site = Site(clock, [], utilities=utilities)
         targets = workload.shares if shares is None else shares
@@ -77,6 +81,9 @@ class GridRun(TraceRun):
         self, out: dict[str, Any], runner: PolicyRunner | None, end_s: float
     ) -> dict[str, Any]:
         out["jobs"]["skipped"] = dict(self.workload.skipped)
+        out["wait_s"]["by_length"] = waits_by_length(
+            self.grid.waits_s(), self.workload.run_s, self._short_below_s
+        )
         return out | {
             "machines": len(self.workload.machine_names),
             "owner_sessions": 0,

@@ -8,13 +8,14 @@ from outrider.api.policy import Policy
 from outrider.engine import PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
-from outrider.formats.workload import Workload
+from outrider.formats.workload import SHORT_BELOW_S, Workload
 from outrider.model.decisions import START, Decision
 from outrider.model.localtime import TraceTime
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
 from outrider.replay.grid_run import RECONSIDER_S
 from outrider.replay.keeping import Keep, ReplayDecisionLog
 from outrider.replay.run import TraceRun
+from outrider.replay.waits_by_length import waits_by_length
 from outrider.simulation.recorded_site import NO_WAIT, RecordedSite
 
 RECORDED: Final = "recorded"
@@ -34,6 +35,7 @@ class RecordedRun(TraceRun):
         shares: fair shares by VO; None: those the workload intends; empty: equal.
         utilities: time utility functions by job class.
         estimator: estimates run times in place of the trace; None: the trace's are used.
+        short_below_s: the report groups waits by whether a job's true run time is strictly less.
 
     Raises:
         TraceError: the trace records no waits.
@@ -49,9 +51,11 @@ class RecordedRun(TraceRun):
         shares: Mapping[str, float] | None = None,
         utilities: Mapping[str, TimeUtility] = DEFAULT_UTILITIES,
         estimator: RunTimeEstimator | None = None,
+        short_below_s: float = SHORT_BELOW_S,
     ) -> None:
         clock = TraceTime(workload.start)
         self.workload = workload
+        self._short_below_s = short_below_s
         self.recorded = RecordedSite(workload, self._started, until_s)
         self._keep = keep
         self._starts = 0
@@ -83,6 +87,9 @@ class RecordedRun(TraceRun):
         self, out: dict[str, Any], runner: PolicyRunner | None, end_s: float
     ) -> dict[str, Any]:
         out["jobs"]["skipped"] = dict(self.workload.skipped)
+        out["wait_s"]["by_length"] = waits_by_length(
+            self.recorded.waits_s(), self.workload.run_s, self._short_below_s
+        )
         if self.recorded.left_out:
             out["jobs"]["skipped"][NO_WAIT] = self.recorded.left_out
         return out | {

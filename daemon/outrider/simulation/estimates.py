@@ -32,6 +32,11 @@ class EstimateRule(NamedTuple):
     kind: str = EXACT
     sigma: float = 0.0
 
+    @property
+    def word(self) -> str:
+        """As `estimate_rule` reads it: ``lognormal:0.5``."""
+        return f"{self.kind}:{self.sigma:g}" if self.kind == LOGNORMAL else self.kind
+
 
 def estimate_rule(text: str, where: str = "estimates") -> EstimateRule:
     """Parse a rule: ``exact``, ``requested``, ``lognormal:1.0`` or ``learned``.
@@ -59,6 +64,11 @@ def estimate_rule(text: str, where: str = "estimates") -> EstimateRule:
     return EstimateRule(kind)
 
 
+def default_rule(workload: Workload) -> EstimateRule:
+    """The rule where none is given: what users requested, where any did; else the true run time."""
+    return EstimateRule(EXACT if np.isnan(workload.requested_s).all() else REQUESTED)
+
+
 def estimated(workload: Workload, rule: EstimateRule, seed: int) -> Workload:
     """A copy of the workload with the estimates of a rule; other columns are shared.
 
@@ -68,7 +78,8 @@ def estimated(workload: Workload, rule: EstimateRule, seed: int) -> Workload:
         seed: for ``lognormal``, which has its own random stream: every policy of a run gets the
             same estimates, and no policy's own draws change.
     """
-    return dataclasses.replace(workload, estimate_s=_estimates(workload, rule, seed))
+    estimates = _estimates(workload, rule, seed)
+    return dataclasses.replace(workload, estimate_s=estimates, estimate_source=rule.word)
 
 
 def _estimates(workload: Workload, rule: EstimateRule, seed: int) -> Floats:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from msgspec.structs import replace
 
-from outrider.formats.workload import Workload
+from outrider.formats.workload import Floats, Workload
 from outrider.model.events import (
     COMPLETED,
     CPUS_GIVEN_BACK,
@@ -83,6 +83,7 @@ class GridSite:
             _worthless_s(workload, utilities) if workload.rules.drop_hopeless else None
         )
         self._next = 0
+        self._first_start_s: list[float] = [inf] * len(self._submit_s)
         self._queued: set[int] = set()
         self._runs: dict[int, Run] = {}
         self._sent: list[deque[int]] = [deque() for _ in workload.machines]
@@ -112,6 +113,7 @@ class GridSite:
             raise ValueError(f"job {job} is not queued at {self.now:g} s")
         self._queued.discard(job)
         run = self._runs[job] = Run(machine, self._run_s[job], self.now)
+        self._first_start_s[job] = self.now
         self._decided_events.append((self.now, STARTED, job, (machine, cpus)))
         if self.workload.rules.node_queues:
             self._sent[machine].append(job)
@@ -187,6 +189,12 @@ class GridSite:
     def is_done(self) -> bool:
         """Whether every job has been submitted and has left."""
         return self._next == len(self._submit_s) and not self._queued and not self._runs
+
+    def waits_s(self) -> Floats:
+        """(jobs,) seconds from submission to start; inf: never started, nan: not submitted."""
+        waits_s: Floats = np.array(self._first_start_s) - self.workload.submit_s
+        waits_s[self._next :] = np.nan
+        return waits_s
 
     # -- events -------------------------------------------------------------------------------
 

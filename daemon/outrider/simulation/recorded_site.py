@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.formats.workload import Workload
+from outrider.formats.workload import Floats, Workload
 from outrider.model.errors import TraceError
 from outrider.model.events import COMPLETED, JOINED, STARTED, SUBMITTED, TICK, Event
 
@@ -75,6 +75,7 @@ class RecordedSite:
             if is_included
         ]  # ascending, and so a heap
         self._open_n = len(self._heap)
+        self._waits_s: Floats = np.full(len(workload.submit_s), np.nan)
 
     # -- actuator -----------------------------------------------------------------------------
 
@@ -101,6 +102,10 @@ class RecordedSite:
         for job in sorted(self._present):
             yield job, self._run_s[job]
 
+    def waits_s(self) -> Floats:
+        """(jobs,) seconds from submission to start; inf: never started, nan: not submitted."""
+        return self._waits_s
+
     def events(self) -> Iterator[Event]:
         """All events in order, until every job is done or `until_s`.
 
@@ -115,12 +120,14 @@ class RecordedSite:
             time_s = self.now
             if kind == SUBMITTED:
                 self._present.add(job)
+                self._waits_s[job] = inf
                 heapq.heappush(heap, (self._start_s[job], STARTED, job))
                 yield time_s, SUBMITTED, job, self.workload.spec(job)
             elif kind == STARTED:
                 heapq.heappush(heap, (time_s + self._run_s[job], COMPLETED, job))
                 cpus, machine = self._cpus[job], self._take(job)
                 self._on_start(time_s, job, machine, cpus)
+                self._waits_s[job] = time_s - self.workload.submit_s[job]
                 yield time_s, STARTED, job, (machine, cpus)
             elif kind == COMPLETED:
                 self._present.discard(job)

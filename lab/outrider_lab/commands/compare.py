@@ -78,10 +78,11 @@ def command(
         baseline,
         seed_range(seeds),
         Conditions(
-            estimates=asked.of_workloads["estimates"] or "exact",
+            estimates=None if terms.estimates is None else terms.estimates.word,
             discipline=terms.discipline or STRICT,
             machines=terms.machines,
-            interactive_below_s=terms.interactive_below_s,
+            class_by=terms.class_by,
+            short_below_s=terms.short_below_s,
             vo=terms.vo,
             shares=asked.share_table(),
             utilities=terms.utilities,

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from outrider.cli.printing import MISSING, count, duration, figure, print_table
+from outrider.simulation.truth_told import in_words
 
 _POLICIES_A_TABLE = 4
 _MINUTE_S = 60.0
@@ -14,22 +15,25 @@ _DAY_S = 86_400.0
 def show_comparison(result: dict[str, Any]) -> None:
     """What `outrider_lab.running.study.run_study` returned for a `Comparison`."""
     reference = result["settings"]["reference"]
+    below_s = result["settings"]["interactive_below_s"]
     for trace in result["traces"]:
-        _show_figures(trace)
+        _show_figures(trace, below_s)
         _show_differences(trace, reference)
     if len(result["traces"]) > 1:
         _show_over_traces(result["over_traces"], reference)
 
 
-def _show_figures(trace: dict[str, Any]) -> None:
+def _show_figures(trace: dict[str, Any], below_s: float) -> None:
+    truth = in_words(trace["truth"])
     title = (
         f"{trace['trace']}: {count(trace['machines'])} machines, {count(trace['jobs'])} jobs, "
-        f"{figure(trace['span_s'], _DAY_S)} days"
+        f"{figure(trace['span_s'], _DAY_S)} days; classes {trace['class_source']}, "
+        f"estimates {trace['estimates']}" + (f". {truth}" if truth else "")
     )
     policies = trace["policies"]
     for start in range(0, len(policies), _POLICIES_A_TABLE):
         some = policies[start : start + _POLICIES_A_TABLE]
-        columns = [_column(one) for one in some]
+        columns = [_column(one, below_s) for one in some]
         rows = [[label, *(column[label] for column in columns)] for label in columns[0]]
         print_table(title, ["", *(one["policy"] for one in some)], rows)
     if trace["fairness_note"]:
@@ -41,7 +45,7 @@ def _show_figures(trace: dict[str, Any]) -> None:
         click.echo("left out: " + ", ".join(f"{n} {why}" for why, n in left_out.items()))
 
 
-def _column(one: dict[str, Any]) -> dict[str, str]:
+def _column(one: dict[str, Any], below_s: float) -> dict[str, str]:
     """One policy as the table shows it: label with its unit, and the figure."""
     out = {"bounded slowdown, mean": figure(one["bounded_slowdown"]["all"]["mean"], digits=2)}
     for name, waits in one["wait_s"]["by_class"].items():
@@ -49,6 +53,10 @@ def _column(one: dict[str, Any]) -> dict[str, str]:
             f"wait, {name}, {k} [min]": figure(waits[k], _MINUTE_S)
             for k in ("mean", "median", "p95", "max")
         }
+    below = figure(below_s, digits=0)
+    for name, words in (("short", f"ran < {below} s"), ("long", f"ran >= {below} s")):
+        waits = one["wait_s"]["by_length"][name]
+        out |= {f"wait, {words}, {k} [min]": figure(waits[k], _MINUTE_S) for k in ("mean", "p95")}
     fairness = one["fairness"]
     return out | {
         "fairness, mean over time": figure(fairness["time_mean"], digits=3),

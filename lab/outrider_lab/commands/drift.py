@@ -104,8 +104,10 @@ def _write(result: dict[str, Any], folder: Path) -> None:
 
 
 def _show(result: dict[str, Any]) -> None:
+    from outrider.simulation.truth_told import in_words
     from outrider_lab.drift.page import verdict_cells
 
+    click.echo(in_words(result["settings"]["truth"]))
     for world in result["settings"]["worlds"]:
         rows = [row for row in result["rows"] if row["world"] == world]
         if rows:

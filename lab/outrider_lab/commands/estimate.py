@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from outrider.cli.options import file_path, json_option
+from outrider.cli.options import class_by_option, file_path, json_option
 from outrider.cli.printing import count, duration, figure, print_json, print_table, ratio, shown
 from outrider.cli.progress import progress_bar
 from outrider.model.errors import ConfigurationError
@@ -28,6 +28,7 @@ _ESTIMATORS = ("learned", "last_two", "user")
     "--vo", type=click.Choice(["group", "user", "queue", "partition"]), default="group",
     show_default=True, help="The column that says which VO a job belongs to.",
 )  # fmt: skip
+@class_by_option
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="S",
     help="Of the estimators' chance and of the resampling.",
@@ -38,6 +39,7 @@ def command(
     estimators: tuple[str, ...],
     machines: int | None,
     vo: str,
+    class_by: str | None,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -55,8 +57,11 @@ def command(
     Example:
       outrider estimate kth.swf.gz --estimator learned --estimator user
     """
+    from outrider.formats.class_words import class_rule
     from outrider.formats.swf.reading import read_swf
     from outrider.plugins.making import make_estimator
+    from outrider.simulation.estimates import LEARNED
+    from outrider.simulation.truth_told import truth_told
     from outrider_lab.estimates import score, tell
 
     names = estimators or _ESTIMATORS
@@ -64,13 +69,18 @@ def command(
         raise ConfigurationError("--estimator: one is given more than once")
     for name in names:  # refuse what is wrong before a long run, not after it
         make_estimator(name, seed, "--estimator")
-    workloads = [read_swf(trace, machines=machines, vo=vo) for trace in traces]
+    rule = None if class_by is None else class_rule(class_by)
+    workloads = [read_swf(trace, machines=machines, class_by=rule, vo=vo) for trace in traces]
     results = []
     with progress_bar("scoring") as progress:
         for number, workload in enumerate(workloads):
             made = {name: make_estimator(name, seed, "--estimator") for name in names}
             told = tell(workload, made)
-            results.append(score(workload, told, seed))
+            sources = {
+                "class_source": workload.class_source,
+                "truth": truth_told(workload.class_source, LEARNED),
+            }
+            results.append(score(workload, told, seed) | sources)
             if progress is not None:
                 progress((number + 1) / len(traces))
     if as_json:
@@ -84,7 +94,13 @@ def command(
 
 
 def _show(result: dict[str, Any]) -> None:
-    title = f"{shown(result['trace'])}: {count(result['scored'])} of {count(result['jobs'])} jobs"
+    from outrider.simulation.truth_told import in_words
+
+    truth = in_words(result["truth"])
+    title = (
+        f"{shown(result['trace'])}: {count(result['scored'])} of {count(result['jobs'])} jobs; "
+        f"classes {result['class_source']}" + (f". {truth}" if truth else "")
+    )
     columns = ("", "wrong by\nfactor", "loss at .5\n[min]", "at .1", "at .9", "log loss\nat .5",
                "range\nholds", "in weeks,\np10-p90")  # fmt: skip
     rows = [[name, *_cells(one)] for name, one in result["scores"].items()]

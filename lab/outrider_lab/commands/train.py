@@ -8,6 +8,7 @@ import click
 
 from outrider.cli.options import (
     Seconds,
+    class_by_option,
     file_path,
     json_option,
     policy_names,
@@ -20,7 +21,9 @@ from outrider.cli.progress import progress_bar
 from outrider.model.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from outrider.formats.job_classes import ClassRule
     from outrider.formats.workload import Workload
+    from outrider.simulation.estimates import EstimateRule
     from outrider_lab.training.demonstrations import Demonstration
 
 SECTION = "Judge"
@@ -48,9 +51,12 @@ _SQLITE: Final = b"SQLite format 3\0"
     help="Of the drawn grids, one for each row and seed; from 10000 on, for those below judge.",
 )  # fmt: skip
 @click.option(
-    "--estimates", default="exact", metavar="RULE", show_default=True,
-    help="What policies know of run times on workloads: exact, requested, lognormal:SIGMA.",
+    "--estimates", metavar="RULE",
+    help="What policies know of run times on workloads: exact, requested, lognormal:SIGMA. exact "
+    "and lognormal tell the truth, and the start file says so. [default: requested; without "
+    "requests exact]",
 )  # fmt: skip
+@class_by_option
 @click.option(
     "--machines", metavar="N", type=click.IntRange(min=1),
     help="CPUs of workload files. [default: what their headers say]",
@@ -87,7 +93,8 @@ def command(
     behaviour: str | None,
     rows: str,
     seeds: str,
-    estimates: str,
+    estimates: str | None,
+    class_by: str | None,
     machines: int | None,
     vo: str,
     until_s: float | None,
@@ -110,10 +117,13 @@ def command(
       outrider train sarsa past.swf --behaviour recorded --out start.json
       outrider replay present.swf --policy sarsa --set sarsa.start=start.json
     """
+    from outrider.formats.class_words import class_rule
     from outrider.simulation.estimates import LEARNED, estimate_rule
+    from outrider.simulation.truth_told import in_words
     from outrider_lab.training.training import Learner, train, write_start
 
-    if estimate_rule(estimates, "--estimates").kind == LEARNED:
+    rule = None if estimates is None else estimate_rule(estimates, "--estimates")
+    if rule is not None and rule.kind == LEARNED:
         raise ConfigurationError(
             "--estimates learned: nobody estimates while a policy is trained; right would be "
             "exact, requested or lognormal:SIGMA"
@@ -122,9 +132,10 @@ def command(
         raise ConfigurationError(f"--out {shown(out)}: there is no folder {shown(out.parent)}")
     learner = Learner(policy, _settings(settings), preset, seed)
     learner.make()
-    read = partial(_read, machines=machines, vo=vo, estimates=estimates, seed=seed)
+    classes = None if class_by is None else class_rule(class_by)
+    read = partial(_read, machines=machines, class_by=classes, vo=vo, rule=rule, seed=seed)
     demonstrations = [
-        *_drawn(rows, seeds, behaviour, estimates, until_s),
+        *_drawn(rows, seeds, behaviour, rule, until_s),
         *(_of_trace(trace, behaviour, read, until_s, format_name) for trace in traces),
     ]
     with progress_bar(f"train {policy}") as progress:
@@ -138,6 +149,8 @@ def command(
         f"{facts['out']}: {policy} learned from {count(training.runs)} runs of "
         f"{count(len(demonstrations))} traces, decided by {', '.join(facts['behaviour_policies'])}"
     )
+    if facts["truth"]:
+        click.echo(in_words(facts["truth"]))
     click.echo(f"use it: --set {policy}.start={facts['out']}")
 
 
@@ -147,7 +160,11 @@ def _settings(words: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _drawn(
-    rows: str, seeds: str, behaviour: str | None, estimates: str, until_s: float | None
+    rows: str,
+    seeds: str,
+    behaviour: str | None,
+    rule: "EstimateRule | None",
+    until_s: float | None,
 ) -> "list[Demonstration]":
     """Synthetic grids, seed by seed, each row in turn."""
     if not rows:
@@ -167,7 +184,7 @@ def _drawn(
     shares = [_share(word) for word in rows.split(",")]
     return [
         WorkloadDemonstration(
-            partial(_draw, share, seed, estimates), f"row {share:g}, seed {seed}",
+            partial(_draw, share, seed, rule), f"row {share:g}, seed {seed}",
             behaviour or "edf", until_s,
         )
         for seed in drawn
@@ -187,11 +204,10 @@ def _share(word: str) -> float:
     return share
 
 
-def _draw(share: float, seed: int, estimates: str) -> "Workload":
-    from outrider.simulation.estimates import estimate_rule, estimated
+def _draw(share: float, seed: int, rule: "EstimateRule | None") -> "Workload":
     from outrider.simulation.generators.grids import perez_grid
 
-    return estimated(perez_grid(share, seed), estimate_rule(estimates, "--estimates"), seed)
+    return _estimated(perez_grid(share, seed), rule, seed)
 
 
 def _of_trace(
@@ -221,9 +237,17 @@ def _of_trace(
     return LogsDemonstration([LogFile(path, format_name)])
 
 
-def _read(path: Path, *, machines: int | None, vo: str, estimates: str, seed: int) -> "Workload":
+def _read(
+    path: Path, *, machines: int | None, class_by: "ClassRule | None", vo: str,
+    rule: "EstimateRule | None", seed: int,
+) -> "Workload":  # fmt: skip
     from outrider.formats.swf.reading import read_swf
-    from outrider.simulation.estimates import estimate_rule, estimated
 
-    rule = estimate_rule(estimates, "--estimates")
-    return estimated(read_swf(path, machines=machines, vo=vo), rule, seed)
+    workload = read_swf(path, machines=machines, class_by=class_by, vo=vo)
+    return _estimated(workload, rule, seed)
+
+
+def _estimated(workload: "Workload", rule: "EstimateRule | None", seed: int) -> "Workload":
+    from outrider.simulation.estimates import default_rule, estimated
+
+    return estimated(workload, default_rule(workload) if rule is None else rule, seed)

@@ -107,6 +107,7 @@ class Comparison:
         """The comparison on one trace; None where no policy is left."""
         workload = workload_of(self.files[trace])
         job_class = np.array(workload.job_class, dtype=str)
+        is_short = workload.run_s < self.conditions.short_below_s
         runs = []
         for policy in self.policies:
             of_row = results.get(Row(trace, policy), {})
@@ -114,7 +115,7 @@ class Comparison:
                 continue
             for seed, result in of_row.items():
                 columns = (np.array(result[name]) for name in ("wait_s", "bounded_slowdown"))
-                jobs = JobOutcomes(workload.submit_s, job_class, *columns)
+                jobs = JobOutcomes(workload.submit_s, job_class, is_short, *columns)
                 runs.append(PolicyRun(policy, seed, result["report"], jobs))
         return TraceComparison(trace, pair_jobs(runs), runs, self.block_s) if runs else None
 
@@ -128,7 +129,8 @@ class Comparison:
             "estimates": given.estimates,
             "discipline": given.discipline,
             "machines": given.machines,
-            "interactive_below_s": given.interactive_below_s,
+            "class_by": None if given.class_by is None else given.class_by.source,
+            "interactive_below_s": given.short_below_s,
             "vo_column": given.vo,
             "shares": dict(given.shares),
         }

@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from outrider.engine.accounting.fairness import degenerate
 from outrider_lab.comparison.difference import Differences
@@ -39,17 +40,23 @@ class TraceComparison:
         stretches = Stretches(jobs.submit_s, jobs.wait_s, block_s)
         self.slowdown = Differences(jobs.policies, jobs.bounded_slowdown, stretches)
         self._wait = Differences(jobs.policies, jobs.wait_s, stretches)
-        self._wait_of_class = {}
-        for name in map(str, np.unique(jobs.job_class)):
-            mine = jobs.of_class(name)
+
+        def waits_of(mine: NDArray[np.bool_]) -> Differences:
             waits = jobs.wait_s[mine]
-            own = Stretches(jobs.submit_s[mine], waits, block_s)
-            self._wait_of_class[name] = Differences(jobs.policies, waits, own)
+            return Differences(jobs.policies, waits, Stretches(jobs.submit_s[mine], waits, block_s))
+
+        self._wait_of_class = {
+            name: waits_of(jobs.of_class(name)) for name in map(str, np.unique(jobs.job_class))
+        }
+        by_length = {"short": jobs.is_short, "long": ~jobs.is_short}
+        self._wait_by_length = {
+            name: waits_of(mine) for name, mine in by_length.items() if mine.any()
+        }
         published = [name for name in jobs.policies if name in PUBLISHED]
         self.best_published = min(published, key=self.slowdown.mean) if published else None
 
     def differences(self, policy: str, other: str | None) -> dict[str, Any] | None:
-        """How a policy differs from another: bounded slowdown, waits of all and by class."""
+        """How a policy differs from another: bounded slowdown; waits, also by class and length."""
         if other is None or other == policy or other not in self.jobs.policies:
             return None
         return {
@@ -60,6 +67,10 @@ class TraceComparison:
                 "by_class": {
                     name: waits.between(policy, other)
                     for name, waits in self._wait_of_class.items()
+                },
+                "by_length": {
+                    name: waits.between(policy, other)
+                    for name, waits in self._wait_by_length.items()
                 },
             },
         }
@@ -72,6 +83,9 @@ class TraceComparison:
             "trace": self.trace,
             "machines": first["machines"],
             "span_s": first["span_s"],
+            "class_source": first["class_source"],
+            "estimates": first["estimates"],
+            "truth": first["truth"],
             "jobs": len(self.jobs.submit_s),
             "left_out": self.jobs.left_out,
             "skipped": first["jobs"]["skipped"],

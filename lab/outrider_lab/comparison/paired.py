@@ -17,12 +17,14 @@ class JobOutcomes(NamedTuple):
     Attributes:
         submit_s: when each was submitted.
         job_class: of each.
+        is_short: of each, whether its true run time is below the limit of the report.
         wait_s: first start less submission.
         bounded_slowdown: of completed jobs, as docs/reference/definitions.md defines it.
     """
 
     submit_s: Floats
     job_class: NDArray[np.str_]
+    is_short: Mask
     wait_s: Floats
     bounded_slowdown: Floats
 
@@ -51,6 +53,7 @@ class PairedJobs:
         policies: by column.
         submit_s: when each was submitted.
         job_class: of each.
+        is_short: of each, whether its true run time is below the limit of the report.
         wait_s, bounded_slowdown: shape (jobs, policies); of several seeds the mean.
         left_out: jobs of the trace that did not complete in some run.
     """
@@ -58,6 +61,7 @@ class PairedJobs:
     policies: tuple[str, ...]
     submit_s: Floats
     job_class: NDArray[np.str_]
+    is_short: Mask
     wait_s: Floats
     bounded_slowdown: Floats
     left_out: int
@@ -86,6 +90,7 @@ def pair_jobs(runs: Sequence[PolicyRun]) -> PairedJobs:
         policies,
         trace.submit_s[completed],
         trace.job_class[completed],
+        trace.is_short[completed],
         means("wait_s"),
         means("bounded_slowdown"),
         int((~completed).sum()),

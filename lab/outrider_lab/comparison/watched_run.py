@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from outrider.formats.workload import INTERACTIVE_BELOW_S
+from outrider.formats.job_classes import ClassRule
+from outrider.formats.workload import SHORT_BELOW_S
 from outrider.ledger import LedgerHash
 from outrider.model.disciplines import STRICT, Discipline
 from outrider.model.events import COMPLETED, STARTED, Event
@@ -17,7 +18,8 @@ from outrider.plugins.making import make_estimator
 from outrider.replay.effective_settings import effective_settings
 from outrider.replay.grid_run import GridRun
 from outrider.replay.keeping import hashed
-from outrider.simulation.estimates import EXACT, LEARNED, estimate_rule, estimated
+from outrider.simulation.estimates import LEARNED, default_rule, estimate_rule, estimated
+from outrider.simulation.truth_told import truth_told
 from outrider_lab.running.run_spec import Options, PolicySpec, RunSpec
 from outrider_lab.running.traces import WorkloadFile, file_sha256, workload_of
 
@@ -29,35 +31,37 @@ class Conditions(NamedTuple):
     """What all policies of a comparison have in common; the options of ``outrider compare``.
 
     Attributes:
-        estimates: what policies are told of run times, as `outrider.simulation.estimates` reads it.
+        estimates: what policies are told of run times, as `outrider.simulation.estimates` reads
+            it; None: what users requested, where any did.
         discipline: who may start before a job that does not fit: `outrider.model.disciplines`.
         machines: CPUs, in place of the header's.
-        interactive_below_s: jobs that ran strictly shorter are interactive.
+        class_by: what makes a job interactive; None: what its users said best.
+        short_below_s: figures are grouped by whether a job ran strictly less; no policy is told.
         vo: the column that says which VO a job belongs to.
         shares: fair shares by VO; empty: equal.
         utilities: time utility functions by job class.
     """
 
-    estimates: str = EXACT
+    estimates: str | None = None
     discipline: Discipline = STRICT
     machines: int | None = None
-    interactive_below_s: float = INTERACTIVE_BELOW_S
+    class_by: ClassRule | None = None
+    short_below_s: float = SHORT_BELOW_S
     vo: str = "group"
     shares: Mapping[str, float] = _NONE
     utilities: Mapping[str, TimeUtility] = DEFAULT_UTILITIES
 
     def trace(self, path: str) -> WorkloadFile:
         """A file as all policies meet it. Raises `OSError` where it cannot be read."""
-        return WorkloadFile(
-            path, self.machines, self.interactive_below_s, self.vo, file_sha256(Path(path))
-        )
+        return WorkloadFile(path, self.machines, self.class_by, self.vo, file_sha256(Path(path)))
 
     def spec(self, trace: WorkloadFile, policy: PolicySpec, seed: int) -> RunSpec:
         """The run of a policy on a trace; the seed is of its chance and of the estimates'."""
         utilities = {name: _declared(utility) for name, utility in self.utilities.items()}
         options = (
-            ("estimates", self.estimates),
+            ("estimates", self.estimates or "default"),
             ("discipline", self.discipline),
+            ("short_below_s", self.short_below_s),
             ("shares", tuple(sorted(self.shares.items()))),
             ("utilities", tuple(sorted(utilities.items()))),
         )
@@ -116,8 +120,9 @@ def run_watched(spec: RunSpec) -> dict[str, Any]:
     """
     if not isinstance(spec.trace, WorkloadFile):
         raise TypeError(f"{spec}: the trace is a {type(spec.trace).__name__}, and no file")
-    rule = estimate_rule(spec.option("estimates"), "--estimates")
-    workload = estimated(workload_of(spec.trace), rule, spec.seed)
+    trace, word = workload_of(spec.trace), spec.option("estimates")
+    rule = default_rule(trace) if word == "default" else estimate_rule(word, "--estimates")
+    workload = estimated(trace, rule, spec.seed)
     policy = spec.make_policy()
     digest = LedgerHash()
     shapes = utility_shapes(dict(given)["shape"] for _, given in spec.option("utilities"))
@@ -131,6 +136,7 @@ def run_watched(spec: RunSpec) -> dict[str, Any]:
             for name, given in spec.option("utilities")
         },
         discipline=spec.option("discipline"),
+        short_below_s=spec.option("short_below_s"),
         estimator=make_estimator(LEARNED, spec.seed, "estimates") if rule.kind == LEARNED else None,
     )
     about = {
@@ -139,6 +145,9 @@ def run_watched(spec: RunSpec) -> dict[str, Any]:
         "settings": effective_settings(policy, run.runners[0].reconsider_s),
         "seed": spec.seed,
         "preset": spec.policy.preset,
+        "class_source": workload.class_source,
+        "estimates": rule.word,
+        "truth": truth_told(workload.class_source, rule.word),
     }
     report = about | run.run() | {"ledger_sha256": digest.hexdigest()}
     return {

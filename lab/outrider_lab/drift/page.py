@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from outrider.simulation.truth_told import in_words
 from outrider_lab.reporting.page import failed_runs, heading, page, prose, shown, table
 
 LABELS: Final = {
@@ -28,6 +29,7 @@ def _parts(result: Mapping[str, Any]) -> Iterator[str]:
         "before or after the change. Slowdown: turnaround by run time at speed 1 (10 s at least). "
         "Utility: what completing was worth, by what it could have been."
     )
+    yield prose(f"{in_words(result['settings']['truth'])}. What drifts is the world.")
     yield heading("Does learning on line beat the frozen self?")
     yield prose(
         "Learning over frozen after the change, as a ratio, over all worlds that drift; the figure "

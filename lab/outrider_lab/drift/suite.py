@@ -5,6 +5,9 @@ from math import exp, log
 from statistics import fmean
 from typing import Any, Final
 
+from outrider.simulation.estimates import EXACT
+from outrider.simulation.generators.grids.perez import PROXY
+from outrider.simulation.truth_told import truth_told
 from outrider_lab.comparison.difference import compared
 from outrider_lab.drift.world_run import (
     FROZEN,
@@ -77,6 +80,8 @@ class DriftSuite:
                 "worlds": list(self.worlds),
                 "seeds": list(self.seeds),
                 "size": self.size._asdict(),
+                "class_source": {ORDERS: PROXY.source, PLANS: "none"},
+                "truth": truth_told(PROXY.source, EXACT),
                 "rivals": {
                     name: [str(treatment) for treatment in here]
                     for name, here in self.treatments.items()

@@ -30,8 +30,7 @@ def tell(workload: Workload, estimators: Mapping[str, RunTimeEstimator]) -> Told
     """Let estimators live through a trace: asked when a job is submitted, told when it ends.
 
     Nothing is told before it happened: jobs end after the wait that the trace recorded, and where
-    an end and a submission fall together the end comes first. Jobs that the trace's users did not
-    class stay unclassed here: a class made from the true run time would give it away.
+    an end and a submission fall together the end comes first.
 
     Args:
         workload: the trace.
@@ -68,9 +67,14 @@ def tell(workload: Workload, estimators: Mapping[str, RunTimeEstimator]) -> Told
 def _specs(workload: Workload) -> list[JobSpec]:
     requested = [None if value != value else value for value in workload.requested_s.tolist()]
     return [
-        JobSpec(user=user, vo=vo, cpus=cpus, estimate_s=requested_s)
-        for user, vo, cpus, requested_s in zip(
-            workload.user, workload.vo, workload.cpus.tolist(), requested, strict=True
+        JobSpec(user=user, vo=vo, job_class=job_class, cpus=cpus, estimate_s=requested_s)
+        for user, vo, job_class, cpus, requested_s in zip(
+            workload.user,
+            workload.vo,
+            workload.job_class,
+            workload.cpus.tolist(),
+            requested,
+            strict=True,
         )
     ]
 

@@ -44,5 +44,6 @@ def run_on_campus(spec: RunSpec) -> dict[str, Any]:
         "reconsider_s": reconsider_s,
         "seed": spec.seed,
         "preset": spec.policy.preset,
+        "class_source": "none",
     }
     return about | run.run() | {"ledger_sha256": digest.hexdigest()}

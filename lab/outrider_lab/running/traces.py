@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from outrider.formats.campus.campus import Campus
+from outrider.formats.job_classes import ClassRule
 from outrider.formats.swf.reading import read_swf
-from outrider.formats.workload import INTERACTIVE_BELOW_S, Workload
+from outrider.formats.workload import Workload
 
 
 class GeneratedCampus(msgspec.Struct, frozen=True, tag="generated campus"):
@@ -68,14 +69,14 @@ class WorkloadFile(msgspec.Struct, frozen=True, tag="workload file"):
     Attributes:
         path: of the file.
         machines: CPUs, in place of the header's.
-        interactive_below_s: jobs that ran strictly shorter are interactive.
+        class_by: what makes a job interactive; None: what its users said best.
         vo: the column that says which VO a job belongs to.
         digest: SHA-256 of the file; empty where nobody asks whether it changed.
     """
 
     path: str
     machines: int | None = None
-    interactive_below_s: float = INTERACTIVE_BELOW_S
+    class_by: ClassRule | None = None
     vo: str = "group"
     digest: str = ""
 
@@ -89,7 +90,7 @@ class WorkloadFile(msgspec.Struct, frozen=True, tag="workload file"):
         return read_swf(
             Path(self.path),
             machines=self.machines,
-            interactive_below_s=self.interactive_below_s,
+            class_by=self.class_by,
             vo=self.vo,
         )
 

@@ -1,6 +1,6 @@
 """Demonstrations: what a policy in training watches. One who acts, or a record of who acted."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
@@ -9,7 +9,7 @@ from outrider.api.policy import Policy
 from outrider.engine import Engine, EventMerger, PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
-from outrider.formats.workload import Workload
+from outrider.formats.workload import DECLARED, Workload
 from outrider.ledger import Journal
 from outrider.model.errors import TraceError
 from outrider.model.events import REMOVED, TICK, Event
@@ -20,6 +20,7 @@ from outrider.replay.ingestion import Ingestion, NoDecisionLog, inferred_machine
 from outrider.replay.keeping import keep_nothing
 from outrider.replay.log_files import LogFile
 from outrider.replay.recorded_run import RECORDED, RecordedRun
+from outrider.simulation.truth_told import truth_told
 
 _CUT_OFF: Final = "unknown"
 """The reason for which those jobs leave: the record ends before them."""
@@ -50,10 +51,14 @@ class Demonstration(Protocol):
     Attributes:
         name: of the trace.
         behaviour: whose decisions are watched.
+        class_source: where the classes of jobs come from; known once it was shown.
+        truth: what of the truth its jobs tell (`truth_told`); known once it was shown.
     """
 
     name: str
     behaviour: str
+    class_source: str
+    truth: Sequence[str]
 
     def beside(self, learner: Policy) -> ShadowedRun:
         """Let a policy watch from the shadow. Raises `TraceError`, `ConfigurationError`."""
@@ -79,12 +84,16 @@ class WorkloadDemonstration:
     ) -> None:
         self.name = name
         self.behaviour = behaviour
+        self.class_source = DECLARED
+        self.truth: Sequence[str] = ()
         self._make = make
         self._until_s = until_s
 
     def beside(self, learner: Policy) -> ShadowedRun:
         """Beside the behaviour policy, on the same engine."""
         workload = self._make()
+        self.class_source = workload.class_source
+        self.truth = truth_told(workload.class_source, workload.estimate_source)
         if self.behaviour == RECORDED:
             recorded = RecordedRun(workload, [learner], keep_nothing, self._until_s, exact=False)
             return ShadowedRun(recorded.engine, recorded.runners[0], recorded.run)
@@ -104,6 +113,8 @@ class LogsDemonstration:
     def __init__(self, files: list[LogFile]) -> None:
         self.name = ", ".join(str(file.path) for file in files)
         self.behaviour = RECORDED
+        self.class_source = DECLARED
+        self.truth: Sequence[str] = ()
         self._files = files
 
     def beside(self, learner: Policy) -> ShadowedRun:
@@ -122,6 +133,8 @@ class JournalDemonstration:
     def __init__(self, path: Path) -> None:
         self.name = str(path)
         self.behaviour = RECORDED
+        self.class_source = DECLARED
+        self.truth: Sequence[str] = ()
         self._path = path
 
     def beside(self, learner: Policy) -> ShadowedRun:

@@ -124,6 +124,10 @@ def train(
         "outrider": __version__,
         "seed": learner.seed,
         "behaviour_policies": sorted({demonstration.behaviour for demonstration in demonstrations}),
+        "class_sources": sorted({demonstration.class_source for demonstration in demonstrations}),
+        "truth": list(
+            dict.fromkeys(told for demonstration in demonstrations for told in demonstration.truth)
+        ),
         "traces": [demonstration.name for demonstration in demonstrations],
         "runs": runs,
     }

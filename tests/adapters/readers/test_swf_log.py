@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outrider.api import JobSpec, ReaderOptions, Reading, events
+from outrider.formats.swf.reading import read_swf
 from outrider.plugins.finding import READERS, find
 from outrider_adapters.readers.swf import SwfReader
 from tests.cli.running import outrider
@@ -37,6 +38,44 @@ def test_what_the_log_does_not_say_is_not_made_up() -> None:
     (_, _, _, spec), (_, _, _, place), _ = read(row(1, 0, 1000, wait=0)).events
     assert (spec.user, spec.vo, spec.estimate_s) == ("", "all", None)
     assert (spec.job_class, place) == ("batch", ("unknown", 1))
+
+
+CLASSES = [
+    ("", {"time_asked": 899}, "interactive"),
+    ("", {"time_asked": 900}, "batch"),
+    ("", {"time_asked": 0}, "batch"),
+    ("", {"queue": 1}, "batch"),
+    ("; Queue: 1 Interactive (short)\n", {"queue": 1}, "interactive"),
+    ("; Queue: 1 interactive\n", {"queue": 2, "time_asked": 60}, "batch"),
+    ("; Queue: 1 interactive-night\n", {"queue": 1}, "batch"),
+]
+
+
+@pytest.mark.parametrize("run_s", [5, 5000])
+@pytest.mark.parametrize(("named", "said", "job_class"), CLASSES)
+def test_the_class_is_what_the_user_said_however_long_it_ran(
+    named: str, said: dict[str, int], job_class: str, run_s: int
+) -> None:
+    job = row(1, 0, run_s, wait=0, **said)
+    assert read(job, header=HEADER + named).events[0][3].job_class == job_class
+
+
+def test_a_replay_gives_the_same_classes_as_a_log(tmp_path: Path) -> None:
+    for named in ("", "; Queue: 2 interactive\n"):
+        rows = [
+            row(n, n, 5 + 400 * (n % 5), wait=0, queue=n % 3, time_asked=300 * (n % 7))
+            for n in range(1, 41)
+        ]
+        told = [event[3].job_class for event in read(*rows, header=HEADER + named).events
+                if event[1] == events.SUBMITTED]  # fmt: skip
+        assert told == read_swf(file_of(tmp_path, *rows, header=HEADER + named)).job_class
+        assert set(told) == {"interactive", "batch"}
+
+
+def test_a_cursor_of_an_older_release_is_read() -> None:
+    reader = SwfReader(ReaderOptions())
+    reader.restore({"zero_s": ZERO_S, "warned": False})
+    assert reader.read((row(1, 0, 5, wait=0) + "\n").encode()).events[0][0] == ZERO_S
 
 
 @pytest.mark.parametrize("status", [0, -1])
@@ -108,8 +147,10 @@ def test_reading_goes_on_after_a_pause_with_the_headers_zero() -> None:
     first = SwfReader(ReaderOptions())
     first.read(HEADER.encode())
     second = SwfReader(ReaderOptions())
+    first.read(b"; Queue: 3 interactive\n")
     second.restore(json.loads(json.dumps(first.save())))
-    assert second.read((row(1, 0, 5, wait=0) + "\n").encode()).events[0][0] == ZERO_S
+    (submitted, *_) = second.read((row(1, 0, 5, wait=0, queue=3) + "\n").encode()).events
+    assert (submitted[0], submitted[3].job_class) == (ZERO_S, "interactive")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from outrider.api import ReaderOptions, events
+from outrider.formats.job_classes import ByTruth
 from outrider.formats.swf.reading import read_swf
 from outrider.model.errors import TraceError
 from outrider_adapters.readers.swf import SwfReader
@@ -40,7 +41,7 @@ def rows_of(path: Path) -> list[list[float]]:
 @pytest.mark.parametrize("name", LOGS)
 def test_a_workload_has_every_job_that_ran(shared: Path, name: str) -> None:
     path = path_of(shared, name)
-    workload = read_swf(path)
+    workload = read_swf(path, class_by=ByTruth(900))
     ran, skipped = [], Counter[str]()
     for row in rows_of(path):
         cpus = row[7] if row[4] == -1 else row[4]

@@ -75,12 +75,6 @@ def test_parts_of_a_job_are_left_out_where_a_line_tells_the_whole(tmp_path: Path
     assert workload.skipped == {"part of another line's job": 2}
 
 
-def test_a_job_is_interactive_strictly_below_the_limit(tmp_path: Path) -> None:
-    path = file_of(tmp_path, row(1, 0, 899.9), row(2, 0, 900), row(3, 0, 20))
-    assert read_swf(path).job_class == ["interactive", "batch", "interactive"]
-    assert read_swf(path, interactive_below_s=20).job_class == ["batch"] * 3
-
-
 def test_the_vo_is_any_of_four_columns(tmp_path: Path) -> None:
     path = file_of(tmp_path, row(1, 0, 5, user=1, group=2, queue=3, partition=4))
     found = {vo: read_swf(path, vo=vo).vo[0] for vo in ("user", "group", "queue", "partition")}

@@ -22,7 +22,7 @@ MADE = [
 def assert_same(one: Workload, other: Workload) -> None:
     for name in ("submit_s", "run_s", "cpus", "requested_s", "wait_s"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    for name in ("job_names", "user", "vo", "machine_names"):
+    for name in ("job_names", "user", "vo", "job_class", "machine_names"):
         assert getattr(one, name) == getattr(other, name), name
     assert [spec.cpus for spec in one.machines] == [spec.cpus for spec in other.machines]
 
@@ -49,10 +49,10 @@ def test_waits_users_and_requested_times_are_written_where_they_are_known(tmp_pa
 
 def test_the_header_holds_what_it_is_given_and_the_size(tmp_path: Path) -> None:
     write_swf(MADE[0], tmp_path / "made.swf", {"Computer": "none"}, ["seed 3"])
-    header = (tmp_path / "made.swf").read_text().splitlines()[:6]
+    header = (tmp_path / "made.swf").read_text().splitlines()[:8]
     assert header == [
         "; Version: 2.2", "; Computer: none", "; MaxJobs: 300", "; MaxRecords: 300",
-        "; MaxProcs: 50", "; Note: seed 3",
+        "; MaxProcs: 50", "; Queue: 1 interactive", "; Queue: 2 batch", "; Note: seed 3",
     ]  # fmt: skip
 
 

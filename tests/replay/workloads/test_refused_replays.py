@@ -21,6 +21,9 @@ REFUSED = [
     (("--policy", "fifo", "--machines", "0"), "--machines"),
     (("--policy", "fifo", "--until", "nan"), "nan is no number of seconds"),
     (("--policy", "fifo", "--interactive-below", "inf"), "inf is no number of seconds"),
+    (("--policy", "fifo", "--class-by", "request:900"), 'did you mean "requested"?'),
+    (("--policy", "fifo", "--class-by", "requested:soon"), "requested:S with S seconds"),
+    (("--policy", "fifo", "--class-by", "queue:fast"), 'queue "fast"'),
     (("--policy", "fifo", "--backfill", "lazy"), "--backfill"),
     (("--policy", "fifo", "--vo", "site"), "--vo"),
     (("--policy", "recorded", "--set", "recorded.x=1"), "has no settings"),
@@ -46,7 +49,8 @@ def test_recorded_is_refused_before_a_ledger_is_begun(grid: Path, tmp_path: Path
 
 
 OF_WORKLOADS = [
-    ("--interactive-below", 900, "jobs of a campus have no class"),
+    ("--class-by", "none", "jobs of a campus have no class"),
+    ("--interactive-below", 900, "waits on a campus are not reported by run time"),
     ("--vo", "user", "jobs.csv of a campus has a column for it"),
     ("--utility", "batch=step", "jobs of a campus have no utility"),
     ("--machines", 9, "a campus names its machines in machines.csv"),

@@ -2,6 +2,7 @@
 
 import heapq
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,7 @@ def test_a_run_has_the_fields_of_a_campus_and_says_what_was_in_force(grid: Path)
     assert (run["machines"], run["cpus"], run["owner_sessions"]) == (8, 8, 0)
     assert (run["estimates"], run["discipline"]) == ("lognormal:0.5", "strict")
     assert (run["interactive_below_s"], run["vo_column"]) == (900.0, "group")
+    assert run["class_source"] == "queue:interactive"
     assert 0 < run["utility"]["total"] <= run["goodput_s"]
     assert run["energy_wh"]["goodput"] is None, "nobody says what the machines draw"
     assert len(run["ledger_sha256"]) == 64
@@ -120,7 +122,7 @@ def test_recorded_is_what_the_traces_own_scheduler_did(desk: Path) -> None:
 
 def test_options_choose_class_vo_machines_and_shares(desk: Path) -> None:
     (run,) = replay(
-        desk, "--policy", "fifo", "--interactive-below", 40, "--vo", "queue", "--machines", 9,
+        desk, "--policy", "fifo", "--class-by", "requested:60", "--vo", "queue", "--machines", 9,
         "--shares", "all=1",
     )  # fmt: skip
     assert run["wait_s"]["by_class"]["interactive"]["n"] == 1
@@ -130,8 +132,72 @@ def test_options_choose_class_vo_machines_and_shares(desk: Path) -> None:
     assert run["fairness"]["target"] == {"all": 1.0}
 
 
+def test_reports_group_waits_by_true_run_time_whatever_the_class(desk: Path) -> None:
+    by_length = {}
+    hashes = set()
+    for below_s in (60, 1001, 0):
+        words = ("--class-by", "none", "--interactive-below", below_s)
+        (run,) = replay(desk, "--policy", "sarsa", *words)
+        by_length[below_s] = run["wait_s"]["by_length"]
+        hashes.add(run["ledger_sha256"])
+        assert run["interactive_below_s"] == below_s
+        assert set(run["wait_s"]["by_class"]) == {"batch"}
+    assert {below_s: one["short"]["n"] for below_s, one in by_length.items()} == {
+        60: 2, 1001: 4, 0: 0,
+    }  # fmt: skip
+    assert by_length[1001]["short"] == by_length[0]["long"] == run["wait_s"]["all"]
+    assert len(hashes) == 1, "no decision depends on it"
+
+
+def test_jobs_that_never_start_are_counted_in_the_length_that_they_would_have(desk: Path) -> None:
+    (run,) = replay(desk, "--policy", "fifo", "--until", 50, "--interactive-below", 60)
+    found = {name: (one["n"], one["censored_n"]) for name, one in
+             run["wait_s"]["by_length"].items()}  # fmt: skip
+    assert found == {"short": (0, 2), "long": (1, 1)}
+    (recorded,) = replay(desk, "--policy", "recorded", "--until", 50, "--interactive-below", 60)
+    assert recorded["wait_s"]["by_length"]["short"]["n"] == 1
+
+
+def test_what_users_requested_is_told_unless_the_truth_is_asked_for(desk: Path) -> None:
+    (plain,) = replay(desk, "--policy", "sjf")
+    (asked,) = replay(desk, "--policy", "sjf", "--estimates", "requested")
+    assert (plain["estimates"], plain["class_source"]) == ("requested", "requested:900")
+    assert plain["truth"] == asked["truth"] == []
+    assert plain["ledger_sha256"] == asked["ledger_sha256"]
+
+
+def test_a_file_without_requests_has_exact_estimates_and_says_that_they_are_the_truth(
+    grid: Path,
+) -> None:
+    (run,) = replay(grid, "--policy", "sjf")
+    assert run["estimates"] == "exact"
+    assert run["truth"] == ["estimates are the true run times (exact)"]
+
+
+TOLD = [
+    (("--estimates", "exact"), "estimates are the true run times (exact)"),
+    (("--estimates", "lognormal:1"), "true run times with random errors (lognormal:1)"),
+    (("--class-by", "truth:60"), "classes are made of true run times (truth:60)"),
+]
+
+
+@pytest.mark.parametrize(("words", "told"), TOLD)
+def test_every_output_says_so_where_policies_are_told_the_truth(
+    desk: Path, tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    run, _ = replay(desk, "--policy", "fifo", "--policy", "recorded", *words)
+    assert told in "; ".join(run["truth"])
+    table = outrider("replay", desk, "--policy", "fifo", *words, "--ledger", ledger)
+    assert "THE TRUTH IS TOLD" in table.out.replace("\n", " ")
+    with sqlite3.connect(ledger) as kept:
+        assert told in "".join(map(str, kept.execute("SELECT * FROM meta")))
+    (plain,) = replay(desk, "--policy", "fifo")
+    assert plain["truth"] == []
+
+
 def test_the_utility_declared_for_a_class_is_the_one_that_counts(desk: Path) -> None:
-    words = ("--interactive-below", 0, "--utility", "batch=linear:zero_at=3")
+    words = ("--class-by", "none", "--utility", "batch=linear:zero_at=3")
     (run,) = replay(desk, "--policy", "fifo", *words)
     expected = 0.0
     for wait_s, run_s, cpus in ((0, 100, 3), (99, 50, 4), (148, 30, 1), (147, 1000, 1)):
@@ -199,8 +265,9 @@ def test_rows_of_what_was_recorded_say_that_nobody_of_ours_decided(
 def test_people_get_waits_by_class_slowdown_fairness_and_utility(grid: Path) -> None:
     done = outrider("replay", grid, "--policy", "fifo", "--policy", "sjf")
     assert done.code == 0
-    for label in ("8 CPUs on 8 machines", "interactive: ran less than 900 s",
-                  "wait, interactive, p95 [min]", "wait, batch, max [min]",
+    for label in ("8 CPUs on 8 machines", "classes queue:interactive",
+                  "wait, ran < 900 s, mean [min]", "wait, interactive, p95 [min]",
+                  "wait, batch, max [min]",
                   "bounded slowdown, mean", "fairness, windowed", "utility [CPU h]",
                   "ledger_sha256"):  # fmt: skip
         assert label in done.out

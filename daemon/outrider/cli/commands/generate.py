@@ -151,9 +151,10 @@ def grid(seed: int, like: str, out: Path, as_json: bool, **options: Any) -> None
     """Make a workload like that of a paper, as a file in Standard Workload Format.
 
     perez: Poisson arrivals, exponential run times, 50 machines of one CPU, 6000 jobs; those under
-    15 minutes are interactive; the work of four VOs stands 70 : 20 : 5 : 5 in either class (Perez
-    et al. 2008, table I). vengerov: one machine of 24 CPUs, jobs that ask for 4 to 20 of them for
-    5 to 10 steps (Vengerov 2005). How to replay it stands in the header of the file.
+    15 minutes are interactive, which their queue declares; the work of four VOs stands
+    70 : 20 : 5 : 5 in either class (Perez et al. 2008, table I). vengerov: one machine of 24 CPUs,
+    jobs that ask for 4 to 20 of them for 5 to 10 steps (Vengerov 2005). How to replay it stands in
+    the header of the file.
 
     Example:
       outrider generate grid --row 0.2 --seed 1 --out grid.swf
@@ -220,7 +221,7 @@ def _notes(like: str, seed: int, given: dict[str, Any]) -> list[str]:
     words = " ".join(f"--{name} {value}" for name, value in given.items())
     made = f"outrider {__version__} generate grid --like {like} --seed {seed} {words}"
     if like == "vengerov":
-        how = "replay with --interactive-below 0 --utility batch=linear; a step is a second"
+        how = "replay with --utility batch=linear; a step is a second"
         return [f"made by {made}", how]
     feasible, infeasible = (
         ",".join(f"{vo}={share:g}" for vo, share in shares.items())
@@ -228,7 +229,7 @@ def _notes(like: str, seed: int, given: dict[str, Any]) -> list[str]:
     )
     return [
         f"made by {made}",
-        "jobs that run less than 900 s are meant to be interactive",
+        "users declare the class of a job by its queue; those of less than 900 s are interactive",
         f"VOs are groups; their work stands as --shares {feasible} in either class",
         f"the infeasible targets of the paper: --shares {infeasible}",
     ]

@@ -3,8 +3,9 @@
 - **Processors** of a job are those allocated; where these are missing (-1), those requested.
 - A job is **left out** if its run time or its processors are 0 or less, and counted by reason.
   So are partial executions (status 2 to 4) if the log also has the job as a whole.
-- Its **class** is ``interactive`` if it ran strictly less than `INTERACTIVE_BELOW_S`, else
-  ``batch``: the format has no class.
+- Its **class** is ``interactive`` or ``batch`` by a rule of `outrider.formats.job_classes`, from
+  what its user declared: request, queue, partition or name. The true run time gives no class,
+  unless a paper's proxy asks for it by name (`ByTruth`).
 - Its **VO** is its group, or another column; VOs and users are named by the log's numbers. A job
   without one belongs to ``all``.
 - **Machines**: as many as the header's MaxProcs, with one CPU each; or, if any job uses several,
@@ -19,21 +20,26 @@ from typing import Final
 
 import numpy as np
 
+from outrider.formats.job_classes import (
+    ByTruth,
+    ClassRule,
+    DeclaredColumns,
+    as_classes,
+    default_rule,
+)
 from outrider.formats.swf.faults import without_faults
 from outrider.formats.swf.header import processors_in, start_in
 from outrider.formats.swf.table import MISSING, SwfTable, read_table
 from outrider.formats.workload import (
     DEFAULT_VO,
-    INTERACTIVE_BELOW_S,
     Floats,
     Workload,
-    classes_of,
     one_cpu_machines,
     one_pool,
 )
 from outrider.model.errors import ConfigurationError, TraceError, nearest
 
-__all__ = ["INTERACTIVE_BELOW_S", "VO_COLUMNS", "read_swf"]
+__all__ = ["VO_COLUMNS", "read_swf"]
 
 VO_COLUMNS: Final = ("group", "user", "queue", "partition")
 """Columns that can be used as a job's VO."""
@@ -48,7 +54,7 @@ def read_swf(
     path: Path,
     *,
     machines: int | None = None,
-    interactive_below_s: float = INTERACTIVE_BELOW_S,
+    class_by: ClassRule | None = None,
     vo: str = "group",
     skip_bad: bool = False,
 ) -> Workload:
@@ -57,17 +63,18 @@ def read_swf(
     Args:
         path: the file.
         machines: one-CPU machines, or CPUs of the pool; None: the header's MaxProcs.
-        interactive_below_s: jobs that ran strictly shorter are interactive, seconds.
+        class_by: what makes a job interactive; None: `job_classes.default_rule`.
         vo: the column to use as a job's VO, one of `VO_COLUMNS`.
         skip_bad: leave out damaged lines and count them, instead of refusing the first.
 
     Returns:
         The workload, jobs sorted by submission and, at equal times, in file order. Estimates are
-        the true run times until `estimates.estimated` replaces them.
+        what users requested until `estimates.estimated` replaces them.
 
     Raises:
         TraceError: names file, line, column, value and what would be right.
-        ConfigurationError: `vo` is none of `VO_COLUMNS`.
+        ConfigurationError: `vo` is none of `VO_COLUMNS`, or `class_by` names a queue, a
+            partition or users that the file has not.
     """
     if vo not in VO_COLUMNS:
         raise ConfigurationError(f'VO by "{vo}": no such column; {nearest(vo, VO_COLUMNS)}')
@@ -82,6 +89,7 @@ def read_swf(
     notes = _out_of_order(table)
     order = np.argsort(table.column("submit time"), kind="stable")
     table = table._replace(values=table.values[order], lines=table.lines[order])
+    classes, class_source = _classes(table, class_by, path)
     run_s, cpus = table.column("run time").copy(), table.processors().astype(np.int64)
     parallel = bool((cpus > 1).any())
     if not parallel and cpus_n > MOST_MACHINES:
@@ -96,12 +104,14 @@ def read_swf(
         submit_s=table.column("submit time").copy(),
         run_s=run_s,
         cpus=cpus,
-        requested_s=_known(table.column("requested time"), above=0.0),
+        requested_s=_requested_s(table),
         wait_s=_known(table.column("wait time"), above=MISSING),
-        estimate_s=run_s.copy(),
+        estimate_s=_requested_s(table),
         user=_names(table.column("user"), ""),
         vo=_names(table.column(vo), DEFAULT_VO),
-        job_class=classes_of(run_s, interactive_below_s),
+        job_class=classes,
+        class_source=class_source,
+        estimate_source="requested",
         machine_names=machine_names,
         machines=specs,
         start=start_in(table.header, path),
@@ -139,6 +149,29 @@ def _out_of_order(table: SwfTable) -> tuple[str, ...]:
 
 
 # -- what columns mean --------------------------------------------------------------------------
+
+
+def _classes(table: SwfTable, class_by: ClassRule | None, path: Path) -> tuple[list[str], str]:
+    """(jobs,) classes, and where they come from. Raises `ConfigurationError`."""
+    declared = DeclaredColumns(
+        requested_s=_requested_s(table),
+        queue=_names(table.column("queue"), ""),
+        partition=_names(table.column("partition"), ""),
+        user=_names(table.column("user"), ""),
+        queue_names=table.queues,
+        partition_names=table.partitions,
+    )
+    rule = default_rule(declared) if class_by is None else class_by
+    if isinstance(rule, ByTruth):  # a paper's proxy: the one rule that no user could have followed
+        return as_classes(rule.interactive_by_run_time(table.column("run time"))), rule.source
+    try:
+        return as_classes(rule.interactive(declared)), rule.source
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+
+
+def _requested_s(table: SwfTable) -> Floats:
+    return _known(table.column("requested time"), above=0.0)
 
 
 def _known(values: Floats, above: float) -> Floats:

@@ -35,6 +35,7 @@ MISSING: Final = -1
 
 _GZIP: Final = b"\x1f\x8b"
 _FIELD = re.compile(r"[;\s]*([A-Za-z]\w*)\s*:\s*(.*?)\s*")
+_NUMBERED = re.compile(r"(\d+)\W+([\w.-]+).*")
 
 
 class SwfTable(NamedTuple):
@@ -42,6 +43,7 @@ class SwfTable(NamedTuple):
 
     Attributes:
         header: fields of the header; of repeated ones the first.
+        queues, partitions: names in the header's ``Queue`` and ``Partition`` fields, by number.
         values: (jobs, 18) numbers, in the order of `COLUMNS`.
         lines: (jobs,) line number in the file, from 1.
     """
@@ -49,6 +51,8 @@ class SwfTable(NamedTuple):
     header: Mapping[str, str]
     values: NDArray[np.float64]
     lines: NDArray[np.int64]
+    queues: Mapping[str, str] = {}
+    partitions: Mapping[str, str] = {}
 
     def column(self, name: str) -> NDArray[np.float64]:
         """One column by its name in `COLUMNS`."""
@@ -77,6 +81,7 @@ def read_table(path: Path, skipped: Counter[str] | None) -> SwfTable:
     """
     rows = _text(path).split("\n")  # `splitlines` would also cut within names of old headers
     header: dict[str, str] = {}
+    named: dict[str, dict[str, str]] = {"Queue": {}, "Partition": {}}
     kept: list[str] = []
     lines: list[int] = []
     for number, row in enumerate(rows, 1):
@@ -84,6 +89,9 @@ def read_table(path: Path, skipped: Counter[str] | None) -> SwfTable:
             field = _FIELD.fullmatch(row)
             if field is not None:
                 header.setdefault(field[1], field[2])
+                place = _NUMBERED.fullmatch(field[2]) if field[1] in named else None
+                if place is not None:
+                    named[field[1]].setdefault(str(int(place[1])), place[2])
         elif row and not row.isspace():
             kept.append(row)
             lines.append(number)
@@ -93,7 +101,7 @@ def read_table(path: Path, skipped: Counter[str] | None) -> SwfTable:
     places = np.array(lines, dtype=np.int64)
     if values is None:
         values, places = _parsed_precisely(path, kept, places, skipped)
-    return SwfTable(header, values, places)
+    return SwfTable(header, values, places, named["Queue"], named["Partition"])
 
 
 def _text(path: Path) -> str:

@@ -9,11 +9,13 @@ from typing import Final
 import numpy as np
 
 from outrider.formats.swf.table import COLUMNS, MISSING
-from outrider.formats.workload import DEFAULT_VO, Workload
+from outrider.formats.workload import BATCH, DEFAULT_VO, INTERACTIVE, Workload
 from outrider.model.errors import ConfigurationError
 
 VERSION: Final = "2.2"
 COMPLETED: Final = 1
+QUEUES: Final = {INTERACTIVE: "1", BATCH: "2"}
+"""The queue of each class, as the header names them."""
 
 
 def write_swf(
@@ -21,8 +23,9 @@ def write_swf(
 ) -> None:
     """Write a workload that `read_swf` reads back as the same one.
 
-    Numbers are written with all significant digits; the same workload gives the same bytes. Not
-    written, because the format has no column for it: classes, shares and speeds of machines.
+    Numbers are written with all significant digits; the same workload gives the same bytes. A
+    job's class is declared by its queue, which the header names. Not written, because the format
+    has no column for it: shares and speeds of machines.
 
     Args:
         workload: names of jobs, VOs and users must be whole numbers, except `DEFAULT_VO` and the
@@ -38,6 +41,7 @@ def write_swf(
     fields["MaxJobs"] = fields["MaxRecords"] = str(len(workload.job_names))
     fields["MaxProcs"] = str(sum(machine.cpus for machine in workload.machines))
     lines = [f"; {name}: {value}" for name, value in fields.items()]
+    lines += [f"; Queue: {number} {name}" for name, number in QUEUES.items()]
     lines += [f"; Note: {note}" for note in notes]
     lines += _rows(workload)
     data = "".join(f"{line}\n" for line in lines).encode()
@@ -61,6 +65,7 @@ def _rows(workload: Workload) -> list[str]:
         "group": [
             str(MISSING) if name == DEFAULT_VO else _number("VO", name) for name in workload.vo
         ],
+        "queue": [QUEUES[name] for name in workload.job_class],
     }
     columns = [known.get(column, [str(MISSING)] * jobs) for column in COLUMNS]
     return [" ".join(row) for row in zip(*columns, strict=True)]

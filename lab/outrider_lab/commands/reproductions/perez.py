@@ -55,10 +55,12 @@ def command(asked: Asked, traces: tuple[Path, ...]) -> int:
 
 
 def _show(result: dict[str, Any]) -> None:
+    from outrider.simulation.truth_told import in_words
     from outrider_lab.commands.reproducing import show_claims, size_in_words
 
     settings = result["settings"]
     click.echo(f"Perez et al. (2008): {len(settings['seeds'])} seeds, {size_in_words(result)}")
+    click.echo(in_words(settings["truth"]))
     columns = ("", "inter-\nactive\n[s]", "max\n[s]", "batch\n[s]", "max\n[s]", "gain\nover\nFIFO",
                "fair-\nness", "col-\nlapsed\nruns")  # fmt: skip
     for situation, rows in groupby(result["rows"], _situation):

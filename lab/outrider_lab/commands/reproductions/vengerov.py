@@ -44,10 +44,12 @@ def command(asked: Asked) -> int:
 
 
 def _show(result: dict[str, Any]) -> None:
+    from outrider.simulation.truth_told import in_words
     from outrider_lab.commands.reproducing import show_claims, size_in_words
 
     settings = result["settings"]
     title = f"Vengerov (2005): {len(settings['seeds'])} runs, {size_in_words(result)}"
+    click.echo(in_words(settings["truth"]))
     columns = ("", "rate", "steps", "shape", "utility\n[k]", "s.e.", "utilisation")
     print_table(title, columns, [_line(row) for row in result["rows"]])
     show_claims(result)

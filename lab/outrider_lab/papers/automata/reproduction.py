@@ -41,7 +41,12 @@ class Reproduction:
         claims = judged(self.size.quick, by_seed(measured, self.seeds))
         return {
             "paper": "automata",
-            "settings": {"seeds": list(self.seeds), **self.size._asdict()},
+            "settings": {
+                "seeds": list(self.seeds),
+                **self.size._asdict(),
+                "class_source": "none",
+                "truth": [],
+            },
             "rows": [
                 row_of(case, _settings(case), list(results[case].values()))
                 for case in cases(self.size)

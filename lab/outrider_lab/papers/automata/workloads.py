@@ -45,6 +45,7 @@ def node_grid(seed: int, nodes: int, jobs: int, permuted: bool = False) -> Workl
         user=[f"user-{user}" for user in user_rng.integers(0, USERS, jobs)],
         vo=["all"] * jobs,
         job_class=["batch"] * jobs,
+        class_source="none",
         machine_names=[f"node-{node}" for node in range(nodes)],
         machines=[MachineSpec(cluster="grid", speed=speed) for speed in capacity.tolist()],
         rules=GridRules(node_queues=True),

@@ -55,6 +55,8 @@ class Reproduction:
                 "epsilons": size.epsilons,
                 "sigmas": size.sigmas,
                 "choices": _named(choices),
+                "class_source": "none",
+                "truth": [],
             },
             "rows": list(rows.values()),
             "claims": claims,

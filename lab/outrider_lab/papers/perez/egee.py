@@ -12,13 +12,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from outrider.formats.workload import (
-    INTERACTIVE_BELOW_S,
-    Floats,
-    Workload,
-    classes_of,
-    one_cpu_machines,
-)
+from outrider.formats.job_classes import as_classes
+from outrider.formats.workload import Floats, Workload, one_cpu_machines
+from outrider.simulation.generators.grids.perez import PROXY
 
 MACHINES: Final = 100
 JOBS: Final = 6000
@@ -79,7 +75,9 @@ def egee_window(seed: int, jobs: int = JOBS) -> Workload:
         estimate_s=run_s[order],
         user=[f"user{number:02d}" for number in user],
         vo=[str(vo_of_user[number]) for number in user],
-        job_class=classes_of(run_s[order]),
+        job_class=as_classes(PROXY.interactive_by_run_time(run_s[order])),
+        class_source=PROXY.source,
+        estimate_source="exact",
         machine_names=machine_names,
         machines=machines,
         shares=SHARES,
@@ -128,11 +126,11 @@ def _run_times(
     """Seconds: alike within a burst; the long ones scaled so that the window has its load."""
     bursts = int(burst[-1]) + 1
     near = np.exp(_WITHIN_A_BURST * rng.standard_normal(len(burst)))
-    short = np.exp(rng.uniform(np.log(_SMALLEST_RUN_S), np.log(INTERACTIVE_BELOW_S), bursts))[burst]
-    short = np.clip(short * near, _SMALLEST_RUN_S, INTERACTIVE_BELOW_S - 1.0)
+    short = np.exp(rng.uniform(np.log(_SMALLEST_RUN_S), np.log(PROXY.below_s), bursts))[burst]
+    short = np.clip(short * near, _SMALLEST_RUN_S, PROXY.below_s - 1.0)
     long = _LONG_MEDIAN_S * np.exp(_LONG_SPREAD * rng.standard_normal(bursts))[burst] * near
     run_s: Floats = np.where(is_short, short, long)
     wanted_s = LOAD * MACHINES * span_s - run_s[is_short].sum()
     run_s[~is_short] *= wanted_s / run_s[~is_short].sum()
-    run_s[~is_short] = np.maximum(run_s[~is_short], INTERACTIVE_BELOW_S)
+    run_s[~is_short] = np.maximum(run_s[~is_short], PROXY.below_s)
     return run_s

@@ -22,6 +22,7 @@ from outrider.replay.effective_settings import effective_settings
 from outrider.replay.grid_run import GridRun
 from outrider.simulation.estimates import estimate_rule, estimated
 from outrider.simulation.generators.grids import perez_grid
+from outrider.simulation.generators.grids.perez import PROXY
 from outrider_lab.papers.perez.egee import egee_window
 from outrider_lab.papers.perez.figures import FirstStarts, figures_of
 from outrider_lab.papers.perez.grid import TARGETS, WINDOW, Situation, Size
@@ -89,7 +90,8 @@ def spec_of(situation: Situation, policy: PolicySpec, size: Size, seed: int) -> 
 def trace_of(situation: Situation, size: Size, seed: int) -> DrawnWorkload | WorkloadFile:
     """The jobs of a situation: drawn, or the user's file."""
     if situation.trace:
-        return WorkloadFile(situation.trace, digest=file_sha256(Path(situation.trace)))
+        digest = file_sha256(Path(situation.trace))
+        return WorkloadFile(situation.trace, class_by=PROXY, digest=digest)
     if situation.row == WINDOW:
         return DrawnWorkload("egee", seed, (("jobs", size.window_jobs),))
     return DrawnWorkload("perez", seed, (("row", situation.row), ("jobs", size.jobs)))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from outrider.simulation.truth_told import in_words
 from outrider_lab.papers.perez.drawings import drawings
 from outrider_lab.papers.perez.grid import WINDOW
 from outrider_lab.reporting.page import heading, prose, shown, table
@@ -23,6 +24,7 @@ _PAST_COLUMNS: Final = (
 
 
 def _how(settings: Mapping[str, Any]) -> Iterator[str]:
+    yield in_words(settings["truth"]) + ". They are the paper's proxies for what users declare."
     seeds = ", ".join(map(str, settings["seeds"]))
     yield (
         f"Rows 0.2, 0.4 and 0.5 of table I: {settings['jobs']} jobs on 50 processors, drawn anew "

@@ -9,6 +9,8 @@ from typing import Any, Final
 import msgspec
 
 from outrider.formats.swf.reading import read_swf
+from outrider.simulation.generators.grids.perez import PROXY
+from outrider.simulation.truth_told import truth_told
 from outrider_lab.papers.perez import calibration, grid_run
 from outrider_lab.papers.perez.claims import judged
 from outrider_lab.papers.perez.figures import RunFigures
@@ -65,10 +67,16 @@ class Reproduction:
             return calibration.spec_of(row.situation, self.size, seed)
         return grid_run.spec_of(row.situation, row.policy, self.size, seed)
 
+    def _truth_told(self) -> list[str]:
+        """What policies are told of the truth in some run: the paper's proxies."""
+        rules = dict.fromkeys(one.estimates for one in situations(self.size, self.traces))
+        told = (truth_told(PROXY.source, rule) for rule in rules)
+        return list(dict.fromkeys(sentence for sentences in told for sentence in sentences))
+
     def check_traces(self) -> None:
         """Read the user's files. Raises `TraceError` before a long run, not after it."""
         for trace in self.traces:
-            read_swf(Path(trace))
+            read_swf(Path(trace), class_by=PROXY)
 
     def sum_up(self, results: Results) -> dict[str, Any]:
         """Rows, claims and calibrations; a row has the seeds that did not fail."""
@@ -85,6 +93,8 @@ class Reproduction:
                 "jobs": self.size.jobs,
                 "unreported": self.size.unreported,
                 "windows": list(self.traces) or "generated",
+                "class_source": PROXY.source,
+                "truth": self._truth_told(),
             },
             "rows": [
                 row_of(situation, policy, figures[situation], _settings(results, policy))

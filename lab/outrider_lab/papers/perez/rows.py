@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from outrider.simulation.generators.grids.perez import PROXY
 from outrider_lab.papers.perez.figures import CLASSES, PARTS, RunFigures
 from outrider_lab.papers.perez.grid import FIFO, WINDOW, Situation
 from outrider_lab.reporting.bootstrap import interval, resampled_means
@@ -47,6 +48,7 @@ def row_of(
         "trace": situation.trace or None,
         "targets": situation.targets,
         "estimates": situation.estimates,
+        "class_source": PROXY.source,
         "variant": str(policy),
         "policy": policy.policy,
         "preset": policy.preset,

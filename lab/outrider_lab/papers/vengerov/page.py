@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from outrider.simulation.truth_told import in_words
 from outrider_lab.papers.vengerov.grid import (
     BUSY,
     CELLS,
@@ -123,6 +124,7 @@ def _recovery(rows: Rows, settings: Mapping[str, Any]) -> Drawing:
 
 def _how(settings: Mapping[str, Any]) -> Iterator[str]:
     seeds = settings["seeds"]
+    yield in_words(settings["truth"]) + ", as in the paper."
     yield (
         f"{len(seeds)} runs of {settings['test_steps']:,} steps (seeds {seeds[0]} to {seeds[-1]}) "
         "on one machine of 24 CPUs; all policies meet the same arrivals of a seed, and ratios are "

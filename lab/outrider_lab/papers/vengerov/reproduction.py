@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from outrider.simulation.estimates import EXACT
+from outrider.simulation.truth_told import truth_told
 from outrider_lab.papers.vengerov.claims import judged
 from outrider_lab.papers.vengerov.grid import Size, Treatment, treatments
 from outrider_lab.papers.vengerov.machine_run import spec_of
@@ -44,6 +46,8 @@ class Reproduction:
                 "rates": list(self.size.rates),
                 "train_steps": self.size.train_steps,
                 "test_steps": self.size.test_steps,
+                "class_source": "none",
+                "truth": truth_told("none", EXACT),
             },
             "rows": [
                 row_of(treatment, results[treatment])

@@ -6,13 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from outrider.formats.workload import (
-    INTERACTIVE_BELOW_S,
-    Floats,
-    Workload,
-    classes_of,
-    one_cpu_machines,
-)
+from outrider.formats.job_classes import ByTruth, as_classes
+from outrider.formats.workload import Floats, Workload, one_cpu_machines
 from outrider.model.errors import ConfigurationError
 from outrider.simulation.generators.grids.draws import (
     Arrivals,
@@ -28,6 +23,9 @@ FEASIBLE: Final[Mapping[str, float]] = {"1": 0.7, "2": 0.2, "3": 0.05, "4": 0.05
 INFEASIBLE: Final[Mapping[str, float]] = {"1": 0.4, "2": 0.2, "3": 0.2, "4": 0.2}
 """Target shares of section VI.B, declared over the same jobs."""
 
+PROXY: Final = ByTruth(900.0)
+"""The paper's proxy for what a user declares: jobs shorter than 15 minutes are interactive."""
+
 ROWS: Final = (0.2, 0.4, 0.5)
 """Shares of interactive jobs in Table I."""
 
@@ -41,8 +39,8 @@ def mean_run_s(row: float, lengths: Lengths = "exponential") -> float:
     [67, 29, 22]
     """
     if lengths == "uniform":
-        return INTERACTIVE_BELOW_S / (2 * row)
-    return -INTERACTIVE_BELOW_S / log(1.0 - row)
+        return PROXY.below_s / (2 * row)
+    return -PROXY.below_s / log(1.0 - row)
 
 
 def perez_grid(
@@ -90,7 +88,9 @@ def perez_grid(
         estimate_s=run_s.copy(),
         user=[""] * jobs,
         vo=_assign_vos(run_s, streams.vos),
-        job_class=classes_of(run_s),
+        job_class=as_classes(PROXY.interactive_by_run_time(run_s)),
+        class_source=PROXY.source,
+        estimate_source="exact",
         machine_names=names,
         machines=specs,
         shares=FEASIBLE,
@@ -100,7 +100,7 @@ def perez_grid(
 def _assign_vos(run_s: Floats, rng: np.random.Generator) -> list[str]:
     """(jobs,) VO names: by class, jobs in random order are cut at the VOs' shares of work."""
     borders = np.cumsum(list(FEASIBLE.values()))[:-1]
-    short = run_s < INTERACTIVE_BELOW_S
+    short = run_s < PROXY.below_s
     vo = np.zeros(len(run_s), dtype=np.int64)
     for of_class in (np.flatnonzero(short), np.flatnonzero(~short)):
         order = rng.permutation(of_class)

@@ -71,6 +71,8 @@ def vengerov_grid(
         user=[""] * jobs,
         vo=[DEFAULT_VO] * jobs,
         job_class=[BATCH] * jobs,
+        class_source="none",
+        estimate_source="exact",
         machine_names=names,
         machines=specs,
     )

@@ -1,0 +1,176 @@
+"""What makes a job of a workload file interactive: only what its user could have said.
+
+A rule (`class_words` parses it) is applied once, when the file is read, to the columns that users
+declared. The true run time is not among them. The one exception is `ByTruth`,
+for the proxies of papers: whoever applies it asks for run times by name, and every report says so.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from outrider.formats.workload import BATCH, INTERACTIVE, Floats
+from outrider.model.errors import ConfigurationError
+
+REQUESTED_BELOW_S: Final = 900.0
+"""Without a rule, jobs whose user requested strictly less are interactive."""
+
+_MOST_NAMED: Final = 10
+
+
+class DeclaredColumns(NamedTuple):
+    """What users said of their jobs; no outcome is in it.
+
+    Attributes:
+        requested_s: (jobs,) requested run time, seconds; nan where not given.
+        queue, partition, user: (jobs,) the log's numbers as text; empty where missing.
+        queue_names, partition_names: names in the header, by such a number.
+    """
+
+    requested_s: Floats
+    queue: list[str]
+    partition: list[str]
+    user: list[str]
+    queue_names: Mapping[str, str]
+    partition_names: Mapping[str, str]
+
+
+class ByRequest(Struct, frozen=True, tag="requested"):
+    """Interactive: the user requested strictly less than `below_s` seconds."""
+
+    below_s: float
+
+    @property
+    def source(self) -> str:
+        """How reports name it: ``requested:900``."""
+        return f"requested:{self.below_s:.15g}"
+
+    def interactive(self, declared: DeclaredColumns) -> NDArray[np.bool_]:
+        """(jobs,) mask; a job without a request is batch."""
+        mask: NDArray[np.bool_] = declared.requested_s < self.below_s  # false for nan
+        return mask
+
+
+class ByPlace(Struct, frozen=True, tag="place"):
+    """Interactive: the user submitted to one of these queues, or partitions.
+
+    Attributes:
+        column: ``queue`` or ``partition``.
+        names: the header's, in any case, or the log's numbers.
+    """
+
+    column: str
+    names: tuple[str, ...]
+
+    @property
+    def source(self) -> str:
+        """How reports name it: ``queue:interactive``."""
+        return f"{self.column}:{','.join(self.names)}"
+
+    def interactive(self, declared: DeclaredColumns) -> NDArray[np.bool_]:
+        """(jobs,) mask. Raises `ConfigurationError`: the file has no such queue or partition."""
+        if self.column == "queue":
+            numbers, header = declared.queue, declared.queue_names
+        else:
+            numbers, header = declared.partition, declared.partition_names
+        there = {**dict.fromkeys(n for n in numbers if n), **header}
+        wanted: set[str] = set()
+        for name in self.names:
+            found = {n for n, word in there.items() if name == n or _is_called(word, name)}
+            if not found:
+                raise ConfigurationError(
+                    f'{self.source}: no {self.column} "{name}"; right would be {_listed(there)}'
+                )
+            wanted |= found
+        return np.array([number in wanted for number in numbers], dtype=bool)
+
+
+class ByUser(Struct, frozen=True, tag="user"):
+    """Interactive: the job belongs to one of these users, whom a file lists."""
+
+    file: str
+    users: tuple[str, ...]
+
+    @property
+    def source(self) -> str:
+        """How reports name it: ``user:FILE``."""
+        return f"user:{self.file}"
+
+    def interactive(self, declared: DeclaredColumns) -> NDArray[np.bool_]:
+        """(jobs,) mask. Raises `ConfigurationError`: no job belongs to any of them."""
+        wanted = set(self.users)
+        mask = np.array([user in wanted for user in declared.user], dtype=bool)
+        if not mask.any():
+            there = dict.fromkeys(user for user in sorted(set(declared.user)) if user)
+            raise ConfigurationError(
+                f"{self.source}: no job belongs to any of its {len(wanted)} users; right would be "
+                f"the trace's own: {_listed(there)}"
+            )
+        return mask
+
+
+class NoClass(Struct, frozen=True, tag="none"):
+    """All jobs are batch."""
+
+    @property
+    def source(self) -> str:
+        """How reports name it."""
+        return "none"
+
+    def interactive(self, declared: DeclaredColumns) -> NDArray[np.bool_]:
+        """(jobs,) mask: nobody."""
+        return np.zeros(len(declared.user), dtype=bool)
+
+
+class ByTruth(Struct, frozen=True, tag="truth"):
+    """Interactive: the job ran strictly less than `below_s` seconds, which no user could say."""
+
+    below_s: float
+
+    @property
+    def source(self) -> str:
+        """How reports name it: ``truth:900``."""
+        return f"truth:{self.below_s:.15g}"
+
+    def interactive_by_run_time(self, run_s: Floats) -> NDArray[np.bool_]:
+        """(jobs,) mask from true run times."""
+        mask: NDArray[np.bool_] = run_s < self.below_s
+        return mask
+
+
+ClassRule = ByRequest | ByPlace | ByUser | NoClass | ByTruth
+
+
+def default_rule(declared: DeclaredColumns) -> ClassRule:
+    """The rule of a file where none is given: the best that its users said.
+
+    The queue where the header names one ``interactive`` (generated grids do), else requests where
+    there are any, else none.
+    """
+    if any(_is_called(name, INTERACTIVE) for name in declared.queue_names.values()):
+        return ByPlace("queue", (INTERACTIVE,))
+    if not np.isnan(declared.requested_s).all():
+        return ByRequest(REQUESTED_BELOW_S)
+    return NoClass()
+
+
+def as_classes(interactive: NDArray[np.bool_]) -> list[str]:
+    """(jobs,) classes: `INTERACTIVE` where the mask is true, else `BATCH`."""
+    return [INTERACTIVE if is_interactive else BATCH for is_interactive in interactive.tolist()]
+
+
+def _is_called(word: str | None, name: str) -> bool:
+    return word is not None and word.casefold() == name.casefold()
+
+
+def _listed(there: Mapping[str, str | None]) -> str:
+    """``1 (interactive), 2 (batch)``, not too many."""
+    if not there:
+        return "another rule: the file has none"
+    in_order = sorted(there.items(), key=lambda item: (len(item[0]), item[0]))  # 2 before 10
+    words = [f"{number} ({name})" if name else number for number, name in in_order]
+    more = f" or {len(words) - _MOST_NAMED} others" if len(words) > _MOST_NAMED else ""
+    return ", ".join(words[:_MOST_NAMED]) + more
