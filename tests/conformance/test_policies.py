@@ -17,8 +17,11 @@ from outrider_policies.planning.replan import Replan
 from outrider_policies.rules.best_fit import BestFit
 from outrider_policies.rules.edf import EarliestDeadlineFirst
 from outrider_policies.rules.f1 import F1
+from outrider_policies.rules.fair_share import FairShare
+from outrider_policies.rules.fair_share_sjf import FairShareSjf
 from outrider_policies.rules.fifo import Fifo
 from outrider_policies.rules.lowest_watts import LowestWatts
+from outrider_policies.rules.multifactor import Multifactor
 from outrider_policies.rules.random_match import RandomMatch
 from outrider_policies.rules.sjf import ShortestJobFirst
 from outrider_policies.rules.unicep import Unicep
@@ -157,6 +160,18 @@ class TestUnicep(PolicyConformance):
 
 class TestF1(PolicyConformance):
     policy = F1
+
+
+class TestFairShare(PolicyConformance):
+    policy = FairShare
+
+
+class TestMultifactor(PolicyConformance):
+    policy = Multifactor
+
+
+class TestFairShareSjf(PolicyConformance):
+    policy = FairShareSjf
 
 
 BOUNDS = {"clairvoyant", "clairvoyant_jobs"}

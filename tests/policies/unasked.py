@@ -55,6 +55,11 @@ class Unasked:
         """Not had."""
         _refuse()
 
+    @property
+    def delivered_cpu_s(self) -> float:
+        """Not had."""
+        _refuse()
+
     def vo_shares(self) -> Mapping[str, tuple[float, float]]:
         """Not had."""
         _refuse()

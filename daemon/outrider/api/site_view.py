@@ -147,6 +147,11 @@ class SiteView(Protocol):
         """The time utility function that the site declares for the job's class."""
         ...
 
+    @property
+    def delivered_cpu_s(self) -> float:
+        """CPU-seconds delivered to all VOs until now, what runs included."""
+        ...
+
     def vo_shares(self) -> Mapping[str, tuple[float, float]]:
         """Each VO's share of the CPU-seconds delivered until now, and its target."""
         ...

@@ -17,8 +17,10 @@ from outrider_lab.comparison.difference import Differences
 from outrider_lab.comparison.paired import PairedJobs, PolicyRun
 from outrider_lab.comparison.stretches import Stretches
 
-PUBLISHED: Final = ("fifo", "sjf", "wfp3", "unicep", "f1")
-"""Orders that others published and that need no learning; `fifo` is FCFS."""
+PUBLISHED: Final = (
+    "fifo", "sjf", "wfp3", "unicep", "f1", "fair_share", "multifactor", "fair_share_sjf",
+)  # fmt: skip
+"""Orders that others published or that sites run, without learning; `fifo` is FCFS."""
 
 
 class TraceComparison:

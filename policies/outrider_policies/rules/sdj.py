@@ -9,6 +9,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from outrider.api import NOWHERE, Choice, Job, Policy, PolicySettings, Queue, Ranks, SiteView
+from outrider_policies.rules.runs_now import RunsNow
 
 _AT_ONCE: Final = "at_once"
 _REFUSED: Final = "refused"
@@ -48,14 +49,13 @@ class ShortDeadlineJobs(Ranks, Policy[SdjSettings]):
         self.ranks_anew = True
         self._moment_s = nan
         self._new: set[int] = set()
-        self._started_cpus: dict[int, int] = {}
+        self._runs = RunsNow()
 
     def _at_moment(self, now: float) -> None:
-        """Forget the jobs submitted or started before this moment."""
+        """Forget the jobs submitted before this moment."""
         if now != self._moment_s:
             self._moment_s = now
             self._new.clear()
-            self._started_cpus.clear()
 
     def on_enqueue(self, job: Job, view: SiteView) -> None:
         """Note that the job is new: at this moment only, it may start at once."""
@@ -81,8 +81,9 @@ class ShortDeadlineJobs(Ranks, Policy[SdjSettings]):
         """Free CPUs, less reserved ones that no interactive run uses."""
         settings: SdjSettings = self.settings
         cpus_n = sum(map(view.cpus_of, range(view.machines_n)))
-        running = (run for run in view.running if run.spec.job_class == "interactive")
-        filled = sum(({run.number: run.cpus for run in running} | self._started_cpus).values())
+        filled = sum(
+            run.cpus for run in self._runs.jobs(view) if run.spec.job_class == "interactive"
+        )
         reserved = int(settings.reserved_ratio * cpus_n)
         return sum(map(view.cpus_left, view.free_since)) - max(0, reserved - filled)
 
@@ -91,6 +92,6 @@ class ShortDeadlineJobs(Ranks, Policy[SdjSettings]):
         choice = super().choose(job, evaluation, view, may_defer)
         if choice.machine != NOWHERE and job.spec.job_class == "interactive":
             self._at_moment(view.now)
-            self._started_cpus[job.number] = job.spec.cpus
+            self._runs.start(job, view)
             choice.reason = _AT_ONCE if job.number in self._new else _REFUSED
         return choice

@@ -249,6 +249,10 @@ class Fairness:
             "target": {vo: self.target(vo) for vo in listed},
         }
 
+    def delivered_cpu_s(self, now: float) -> float:
+        """CPU-seconds delivered to all VOs until now."""
+        return sum(self._delivered(now, self._base, self._running))
+
     def shares(self, now: float) -> dict[str, tuple[float, float]]:
         """Share of what was delivered until now (0 before anything was), and target, by VO."""
         delivered = self._delivered(now, self._base, self._running)

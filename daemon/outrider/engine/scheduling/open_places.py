@@ -168,6 +168,11 @@ class OpenPlaces:
         """The time utility function that the site declares for the job's class."""
         return self.site.utility(job)
 
+    @property
+    def delivered_cpu_s(self) -> float:
+        """CPU-seconds delivered to all VOs until now."""
+        return self.site.delivered_cpu_s
+
     def vo_shares(self) -> Mapping[str, tuple[float, float]]:
         """Each VO's share of the CPU-seconds delivered until now, and its target."""
         return self.site.vo_shares()

@@ -19,6 +19,10 @@ from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, utility_of
 class Shares(Protocol):
     """What VOs got and are owed, as the accounting knows it."""
 
+    def delivered_cpu_s(self, now: float) -> float:
+        """CPU-seconds delivered to all VOs until now."""
+        ...
+
     def shares(self, now: float) -> Mapping[str, tuple[float, float]]:
         """Each VO's share of what was delivered until now, and its target."""
         ...
@@ -93,6 +97,11 @@ class Site(Machines):
     def utility(self, job: Job) -> TimeUtility:
         """The time utility function that the site declares for the job's class."""
         return utility_of(self.utilities, job.spec.job_class)
+
+    @property
+    def delivered_cpu_s(self) -> float:
+        """CPU-seconds delivered to all VOs until now, what runs included."""
+        return 0.0 if self.fairness is None else self.fairness.delivered_cpu_s(self.now)
 
     def vo_shares(self) -> Mapping[str, tuple[float, float]]:
         """Each VO's share of the CPU-seconds delivered until now, and its target."""
