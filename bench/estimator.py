@@ -18,6 +18,7 @@ import dataclasses
 import json
 import random
 import time
+from collections.abc import Callable
 from functools import partial
 from math import log
 from pathlib import Path
@@ -146,7 +147,7 @@ def main() -> None:
     parser.add_argument("traces", nargs="*", type=Path, metavar="TRACE")
     parser.add_argument("--first", type=int, default=10**9, help="jobs of each trace")
     given = parsed(parser, first=600)
-    makers = [partial(read_swf, trace) for trace in given.traces]
+    makers: list[Callable[[], Workload]] = [partial(read_swf, trace) for trace in given.traces]
     makers = makers or [unclassed]
     results = [measure(first(make(), given.first)) for make in makers]
     calibrated_s = calibration_s()

@@ -7,7 +7,7 @@ import pytest
 from outrider.api import Policy
 from outrider.model.disciplines import STRICT
 from outrider.testing.hand_site import HandSite
-from outrider_policies.rules.fair_share import FairShare
+from outrider_policies.rules.fair_share import FairShare, FairShareSettings
 from outrider_policies.rules.fair_share_sjf import FairShareSjf
 from outrider_policies.rules.multifactor import Multifactor
 
@@ -113,11 +113,11 @@ def test_usage_survives_a_restart_and_another_half_life_is_refused() -> None:
     site.submit(0, vo="a")
     site.submit(1, vo="b")
     saved = site.policy.save(site.site)
-    again = FairShare(site.policy.settings, site.policy.rng)
+    again: Policy = FairShare(FairShareSettings(), site.policy.rng)
     again.restore(saved, site.site)
     assert again.save(site.site) == saved
     assert saved["usage"]["a"] > saved["usage"]["b"] > 0
-    other = FairShare(FairShare.settings_type(half_life_s=60.0), site.policy.rng)
+    other = FairShare(FairShareSettings(half_life_s=60.0), site.policy.rng)
     with pytest.raises(ValueError, match="right would be 60 s"):
         other.restore(saved, site.site)
 
@@ -134,7 +134,7 @@ def test_asking_why_changes_no_usage() -> None:
 
 def test_multifactor_weighs_age_size_and_class() -> None:
     """Each factor alone decides where its weight is the only one."""
-    alone = {"age_weight": 0.0, "fair_share_weight": 0.0, "size_weight": 0.0, "qos_weight": 0.0}
+    alone: dict[str, Any] = {"age_weight": 0.0, "fair_share_weight": 0.0, "size_weight": 0.0, "qos_weight": 0.0}
     for name, first in (("age_weight", 0), ("size_weight", 1), ("qos_weight", 2)):
         site = HandSite(Multifactor, STRICT, **alone | {name: 1.0})
         site.machines(4)
