@@ -134,7 +134,12 @@ def test_asking_why_changes_no_usage() -> None:
 
 def test_multifactor_weighs_age_size_and_class() -> None:
     """Each factor alone decides where its weight is the only one."""
-    alone: dict[str, Any] = {"age_weight": 0.0, "fair_share_weight": 0.0, "size_weight": 0.0, "qos_weight": 0.0}
+    alone: dict[str, Any] = {
+        "age_weight": 0.0,
+        "fair_share_weight": 0.0,
+        "size_weight": 0.0,
+        "qos_weight": 0.0,
+    }
     for name, first in (("age_weight", 0), ("size_weight", 1), ("qos_weight", 2)):
         site = HandSite(Multifactor, STRICT, **alone | {name: 1.0})
         site.machines(4)
