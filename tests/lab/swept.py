@@ -32,7 +32,7 @@ weeks = 1
 machines = 20
 clusters = 2
 """
-OF_THE_CLOCK = ("wall_s", "cpu_s", "max_rss_mb")
+OF_THE_CLOCK = ("wall_s", "cpu_s", "max_rss_mb", "command", "date")
 """Columns that differ from run to run."""
 
 POLICIES = '''\

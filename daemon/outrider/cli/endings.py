@@ -53,7 +53,7 @@ def _give_up_output() -> None:
 
 def _invoke(words: list[str]) -> int:
     try:
-        with outrider.make_context("outrider", list(words)) as context:
+        with outrider.make_context("outrider", list(words), obj=words) as context:
             code = outrider.invoke(context)
     except click.exceptions.Exit as ending:
         return ending.exit_code

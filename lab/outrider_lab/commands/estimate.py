@@ -57,6 +57,7 @@ def command(
     Example:
       outrider estimate kth.swf.gz --estimator learned --estimator user
     """
+    from outrider.cli.provenance import provenance
     from outrider.formats.class_words import class_rule
     from outrider.formats.swf.reading import read_swf
     from outrider.plugins.making import make_estimator
@@ -84,7 +85,9 @@ def command(
             if progress is not None:
                 progress((number + 1) / len(traces))
     if as_json:
-        print_json({"traces": results})
+        origin = provenance(traces)
+        both = zip(origin["traces"], results, strict=True)
+        print_json(origin | {"traces": [trace | result for trace, result in both]})
         return
     for result in results:
         _show(result)

@@ -11,12 +11,14 @@ from typing import Any, Final, NamedTuple
 import click
 
 from outrider.cli.printing import shown
+from outrider.cli.provenance import provenance
 from outrider.model.errors import ConfigurationError
 from outrider_lab.running.progress import BarProgress, LogProgress
 from outrider_lab.running.resume_file import RUNS_FILE, ResumeFile
 from outrider_lab.running.run_all import Progress
 from outrider_lab.running.run_spec import RunSpec
 from outrider_lab.running.study import Row, Study, run_study, specs_of
+from outrider_lab.running.traces import CampusFolder, WorkloadFile
 from outrider_lab.running.workers import cores
 
 _STATE_VARIABLE: Final = "XDG_STATE_HOME"
@@ -52,9 +54,10 @@ class Keeping(NamedTuple):
 
 @contextmanager
 def carried_out(study: Study[Row], keeping: Keeping) -> Iterator[dict[str, Any]]:
-    """The result of a study, whose finished runs are kept until the block that tells it ends.
+    """The result of a study with its provenance; finished runs are kept until the block ends.
 
-    After a failure they stay: `--resume` then runs only what failed.
+    The block is what tells the result. After a failure they stay: `--resume` then runs only what
+    failed.
 
     Raises:
         OutriderError: the file of finished runs is another's, or cannot be read.
@@ -62,7 +65,8 @@ def carried_out(study: Study[Row], keeping: Keeping) -> Iterator[dict[str, Any]]
     specs = specs_of(study)
     with ResumeFile(keeping.place(specs), keeping.resume) as kept:
         with told_if_stopped(kept), progress_of(keeping.label) as progress:
-            result = run_study(study, keeping.workers or cores(), kept, progress)
+            found = run_study(study, keeping.workers or cores(), kept, progress)
+        result = provenance(files_of(specs)) | found
         yield result
         if not result["failed"]:
             kept.clear()
@@ -72,6 +76,12 @@ def carried_out(study: Study[Row], keeping: Keeping) -> Iterator[dict[str, Any]]
                 "with --resume runs only those that failed",
                 err=True,
             )
+
+
+def files_of(specs: Sequence[RunSpec]) -> list[Path]:
+    """The files and folders that the runs read, each once."""
+    read = (spec.trace for spec in specs if isinstance(spec.trace, CampusFolder | WorkloadFile))
+    return [Path(path) for path in dict.fromkeys(trace.path for trace in read)]
 
 
 def name_failures(result: Mapping[str, Any]) -> int:

@@ -72,7 +72,8 @@ def command(
       outrider sweep sweep.toml --out results.json --workers 4
       outrider sweep sweep.toml --out results.parquet --cluster slurm --jobs 20 --resume
     """
-    from outrider_lab.commands.many_runs import progress_of, told_if_stopped
+    from outrider.cli.provenance import provenance
+    from outrider_lab.commands.many_runs import files_of, progress_of, told_if_stopped
     from outrider_lab.commands.sweep_progress import SweepProgress
     from outrider_lab.sweep.file import read_sweep
     from outrider_lab.sweep.results import check_format
@@ -88,8 +89,9 @@ def command(
         progress_of(f"sweep {shown(file)}") as progress,
     ):
         telling = SweepProgress(progress, _warn)
-        swept = run_sweep(sweep.specs, place, out, kept, retries, telling)
-    _tell(swept, out, as_json)
+        made = provenance(files_of(sweep.specs))
+        swept = run_sweep(sweep.specs, place, out, kept, retries, made, telling)
+    _tell(swept, out, made if as_json else None)
     return int(bool(swept.failed))
 
 
@@ -124,14 +126,15 @@ def _warn(text: str) -> None:
     click.echo(f"outrider: {shown(text)}", err=True)
 
 
-def _tell(swept: Any, out: Path, as_json: bool) -> None:
+def _tell(swept: Any, out: Path, made: dict[str, Any] | None) -> None:
+    """What was done, as JSON with its provenance where that is given."""
     failed = [
         {name: row[name] for name in ("cell", "trace", "policy", "preset", "seed", "error")}
         for row in swept.failed
     ]
-    if as_json:
+    if made is not None:
         facts = {"out": shown(out), "cells": len(swept.rows), "kept": swept.kept, "failed": failed}
-        print_json(facts)
+        print_json(made | facts)
         return
     click.echo(
         f"{shown(out)}: {count(len(swept.rows))} cells, {count(swept.kept)} kept from before, "

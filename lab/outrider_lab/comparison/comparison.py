@@ -92,16 +92,21 @@ class Comparison:
         it over several traces counts the others.
 
         Returns:
-            settings; traces (see `TraceComparison.report`); over_traces (see `over_traces`).
+            settings; traces (path, sha256, and see `TraceComparison.report`); over_traces (see
+            `over_traces`).
         """
         compared = [
             one for one in (self._on(trace, results) for trace in self.traces) if one is not None
         ]
         return {
             "settings": self._settings(),
-            "traces": [one.report(self.reference) for one in compared],
+            "traces": [self._origin(one.trace) | one.report(self.reference) for one in compared],
             "over_traces": over_traces(compared, self.reference) if compared else [],
         }
+
+    def _origin(self, trace: str) -> dict[str, str]:
+        """The file of a trace and what is in it."""
+        return {"path": trace, "sha256": self.files[trace].digest}
 
     def _on(self, trace: str, results: Mapping[Row, Mapping[int, Any]]) -> TraceComparison | None:
         """The comparison on one trace; None where no policy is left."""

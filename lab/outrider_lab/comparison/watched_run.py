@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
+from outrider.formats.digests import file_sha256
 from outrider.formats.job_classes import ClassRule
 from outrider.formats.workload import SHORT_BELOW_S
 from outrider.ledger import LedgerHash
@@ -21,7 +22,7 @@ from outrider.replay.keeping import hashed
 from outrider.simulation.estimates import LEARNED, default_rule, estimate_rule, estimated
 from outrider.simulation.truth_told import truth_told
 from outrider_lab.running.run_spec import Options, PolicySpec, RunSpec
-from outrider_lab.running.traces import WorkloadFile, file_sha256, workload_of
+from outrider_lab.running.traces import WorkloadFile, workload_of
 
 _WORK: Final = f"{__name__}:run_watched"
 _NONE: Mapping[str, Any] = {}

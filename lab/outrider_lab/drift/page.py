@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from outrider.simulation.truth_told import in_words
-from outrider_lab.reporting.page import failed_runs, heading, page, prose, shown, table
+from outrider_lab.reporting.page import failed_runs, heading, made_by, page, prose, shown, table
 
 LABELS: Final = {
     "slowdown": "slowdown",
@@ -50,6 +50,7 @@ def _parts(result: Mapping[str, Any]) -> Iterator[str]:
             ("after the change", *LABELS.values()), [_difference_cells(one) for one in compared]
         )
     yield from failed_runs(result["failed"])
+    yield from made_by(result)
 
 
 def named(row: Mapping[str, Any]) -> str:

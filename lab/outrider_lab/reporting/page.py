@@ -50,6 +50,20 @@ def page(title: str, parts: Iterable[str]) -> str:
     )
 
 
+def made_by(result: Mapping[str, Any]) -> Iterator[str]:
+    """How a result was made, from its provenance; nothing where it has none.
+
+    Args:
+        result: with version, command, date, and traces (path and sha256 of each).
+    """
+    if "command" not in result:
+        return
+    yield heading("How this page was made")
+    yield prose(f"Outrider {result['version']}, {result['date']}: {result['command']}")
+    for trace in result["traces"]:
+        yield prose(f"{trace['path']}: SHA-256 {trace['sha256']}")
+
+
 def heading(text: str) -> str:
     """The heading of a section."""
     return f"<h2>{escape(text)}</h2>"

@@ -9,6 +9,7 @@ from outrider_lab.reporting.page import (
     drawing,
     failed_runs,
     heading,
+    made_by,
     page,
     prose,
 )
@@ -55,3 +56,4 @@ class PaperPage(NamedTuple):
         yield from map(drawing, self.drawings(result))
         yield from self.tables(result)
         yield from failed_runs(result["failed"])
+        yield from made_by(result)

@@ -1,7 +1,6 @@
 """Where a run's trace comes from: small and hashable, where the trace itself is large."""
 
 from functools import lru_cache
-from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,8 @@ class CampusFolder(msgspec.Struct, frozen=True, tag="campus folder"):
     Attributes:
         path: of the folder.
         skip_bad: leave out bad rows and count them, not refuse them.
-        digest: of what is in it (`campus_digest`); empty where nobody asks whether it changed.
+        digest: of what is in it (`outrider.formats.digests`); empty where nobody asks whether it
+            changed.
         shown: how reports call it; empty: by its path.
     """
 
@@ -132,18 +132,3 @@ def campus_of(source: GeneratedCampus | CampusFolder) -> Campus:
 def workload_of(source: WorkloadFile) -> Workload:
     """The workload of a file; the last one is kept, for many policies run it."""
     return source.load()
-
-
-def campus_digest(folder: Path) -> str:
-    """SHA-256 over what makes a folder a campus: its settings and tables, with their names."""
-    digest = sha256()
-    for file in sorted(folder.iterdir()):
-        if file.name.endswith((".toml", ".csv", ".csv.gz")):
-            digest.update(f"{file.name} {file_sha256(file)}".encode())
-    return digest.hexdigest()
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's content. Raises `OSError`."""
-    with path.open("rb") as content:
-        return file_digest(content, "sha256").hexdigest()

@@ -10,13 +10,14 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from outrider.formats.digests import trace_sha256
 from outrider.model.errors import ConfigurationError, OutriderError
 from outrider.model.settings import build
 from outrider.simulation.generators.campus.options import CampusOptions, check
 from outrider_lab.running.campus_run import campus_spec
 from outrider_lab.running.cluster_settings import ClusterSettings
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
-from outrider_lab.running.traces import CampusFolder, GeneratedCampus, campus_digest
+from outrider_lab.running.traces import CampusFolder, GeneratedCampus
 
 Seed = Annotated[int, Meta(ge=0)]
 
@@ -127,7 +128,7 @@ def _folder(asked: _Folder, beside: Path, where: str) -> CampusFolder:
             f'{where}: "folder" = "{asked.folder}": {folder} is no campus folder: it has no '
             "site.toml; right would be a folder that `outrider generate campus` wrote"
         )
-    return CampusFolder(str(folder), asked.skip_bad, campus_digest(folder), asked.folder)
+    return CampusFolder(str(folder), asked.skip_bad, trace_sha256(folder), asked.folder)
 
 
 # -- policies -----------------------------------------------------------------------------------

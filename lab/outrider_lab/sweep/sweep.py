@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 from outrider import __version__
 from outrider.model.errors import ConfigurationError
 from outrider_lab.running.resume_file import ResumeFile
 from outrider_lab.running.run_all import Progress, RunEnd, Workers, run_all
 from outrider_lab.running.run_spec import RunSpec
+from outrider_lab.running.traces import CampusFolder, WorkloadFile
 from outrider_lab.sweep.results import Row, flat, read_rows, write_rows
+
+_READ: Final = (CampusFolder, WorkloadFile)
+"""Traces of files; others are drawn from the seeds of the sweep's file."""
 
 
 class Swept(NamedTuple):
@@ -49,6 +53,7 @@ def run_sweep(
     out: Path,
     resume: ResumeFile,
     retries: int,
+    made: Mapping[str, Any],
     progress: Progress | None = None,
 ) -> Swept:
     """Carry out the runs that neither the results nor the file know, and write the results.
@@ -59,6 +64,7 @@ def run_sweep(
         out: the file of the results.
         resume: open; what ends well is kept there until the results are written.
         retries: how often a failed run is tried again, after all others.
+        made: how: version, command and date, for the rows that are new.
         progress: is told of every end.
 
     Raises:
@@ -72,7 +78,7 @@ def run_sweep(
     kept = len(rows.keys() | finished.keys())
     left = [spec for key, spec in by_key.items() if key in finished or key not in rows]
     for end in run_all(left, workers, resume, progress, retries):
-        rows[end.spec.key] = _row(end)
+        rows[end.spec.key] = _row(end, made)
     in_order = [rows[key] for key in by_key]
     write_rows(out, in_order)
     resume.clear()
@@ -103,7 +109,7 @@ def _known_rows(out: Path, specs: Mapping[str, RunSpec]) -> dict[str, Row]:
     return known
 
 
-def _row(end: RunEnd) -> Row:
+def _row(end: RunEnd, made: Mapping[str, Any]) -> Row:
     """What a run brought, flat; of one that failed, the settings as they were given."""
     spec = end.spec
     head: Row = {
@@ -114,7 +120,10 @@ def _row(end: RunEnd) -> Row:
         "seed": spec.seed,
         "error": end.error,
         "attempts": end.attempts,
-        "version": __version__,
+        "version": made["version"],
+        "command": made["command"],
+        "date": made["date"],
+        "trace_sha256": spec.trace.digest if isinstance(spec.trace, _READ) else None,
     }
     if end.error is not None:
         return head | dict(flat({"settings": dict(spec.policy.settings)}))

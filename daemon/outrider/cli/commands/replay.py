@@ -62,6 +62,7 @@ def command(
     Waits and overheads are shown in minutes (in --json: seconds), energies in kilowatt-hours (in
     --json: watt-hours).
     """
+    from outrider.cli.provenance import provenance
     from outrider.cli.run_tables import show_runs
     from outrider.cli.traces import check_traces, notes_on, read_trace
     from outrider.cli.trials import Terms, plan, run_trial
@@ -86,6 +87,6 @@ def command(
             with progress_bar(f"{trace.name} {trial.policy} {trial.seed}") as progress:
                 runs.append(run_trial(trial, trace, terms, progress))
     if as_json:
-        print_json({"runs": runs})
+        print_json(provenance(traces) | {"runs": runs})
     else:
         show_runs(runs)

@@ -14,6 +14,7 @@ from outrider.api.capabilities import Ranks
 from outrider.api.policy import Policy
 from outrider.api.queue import Queue
 from outrider.api.site_view import SiteView
+from outrider.formats.digests import file_sha256
 from outrider.formats.workload import Workload
 from outrider.model.decisions import Choice
 from outrider.model.errors import TraceError
@@ -31,7 +32,6 @@ from outrider_lab.running.traces import (
     DrawnWorkload,
     TraceSource,
     WorkloadFile,
-    file_sha256,
 )
 
 _WORK: Final = f"{__name__}:run_on_grid"
