@@ -35,7 +35,7 @@ from outrider.service.web.access import Access
 from outrider.service.web.unix_socket import listening_at
 
 _STOP_S = 4.5
-_WORK_STOPS_S = 2.5
+_WORK_STOPS_S = 3.5
 """Of that, for the sources and the last snapshot; what is left is the writer's and the page's."""
 _STATUS_EVERY_S = 10.0
 

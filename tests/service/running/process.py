@@ -45,6 +45,8 @@ class DaemonProcess:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if error is not None and self.log.exists():
+            error.add_note(self.log.read_text(errors="replace")[-3000:])
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait()

@@ -190,6 +190,7 @@ def test_a_plugin_that_blocks_or_never_closes_does_not_hold_up_the_end(
     site.log.run([1])
     with site.daemon as daemon:
         site.wait_until_applied()
+        daemon.wait_until("begun", lambda s: adapter(s, kind)["up"])
         began_s = time.monotonic()
         assert daemon.stop() == 0
         assert time.monotonic() - began_s < 5.0
