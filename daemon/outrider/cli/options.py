@@ -209,6 +209,11 @@ _OF_WORKLOADS = (
         help="Workload files: the column that says which VO a job belongs to. [default: group]",
     ),
     click.option(
+        "--group-vos-below", type=float, metavar="RATIO",
+        help="Workload files: VOs whose users ask for less than this share of all CPU-seconds "
+        "count as one, other. [default: 0]",
+    ),
+    click.option(
         "--estimates", metavar="RULE",
         help="What policies are told of run times: exact, requested, lognormal:SIGMA or learned; "
         "of a campus requested or learned. exact and lognormal tell the truth, and every output "
@@ -233,8 +238,8 @@ _OF_WORKLOADS = (
 
 
 WORKLOAD_WORDS = (
-    "machines", "class_by", "interactive_below", "vo", "estimates", "backfill", "discipline",
-    "utilities",
+    "machines", "class_by", "interactive_below", "vo", "group_vos_below", "estimates", "backfill",
+    "discipline", "utilities",
 )  # fmt: skip
 """Keywords as which these options come."""
 

@@ -58,6 +58,7 @@ def read_trace(path: Path, terms: WorkloadTerms, skip_bad: bool = False) -> Trac
         machines=terms.machines,
         class_by=terms.class_by,
         vo=terms.vo,
+        group_vos_below=terms.group_vos_below,
         skip_bad=skip_bad,
     )
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from outrider.api.policy import Policy
+from outrider.cli.job_files import write_jobs
 from outrider.cli.traces import Trace
 from outrider.cli.workload_terms import WorkloadTerms
 from outrider.formats.campus.campus import Campus
@@ -16,7 +17,8 @@ from outrider.model.errors import ConfigurationError
 from outrider.plugins.making import make_estimator, make_policy
 from outrider.replay.effective_settings import effective_settings
 from outrider.replay.grid_run import GridRun
-from outrider.replay.keeping import Keep, hashed, hashed_and_written
+from outrider.replay.job_table import JobTable
+from outrider.replay.keeping import Keep, both, hashed, hashed_and_written
 from outrider.replay.recorded_run import RECORDED, RecordedRun
 from outrider.replay.run import CampusRun, TraceRun
 from outrider.simulation.estimates import LEARNED, REQUESTED, estimated
@@ -62,12 +64,18 @@ class Terms(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """One run: which trace, under which policy, with which seed; its ledger goes to `ledger`."""
+    """One run: which trace, under which policy, with which seed.
+
+    Attributes:
+        ledger: where its ledger goes; None: nowhere.
+        jobs: where its table of jobs goes; None: nowhere.
+    """
 
     trace: str
     policy: str
     seed: int
     ledger: Path | None
+    jobs: Path | None = None
 
 
 def run_trial(
@@ -95,6 +103,10 @@ def run_trial(
         if trial.ledger is not None:
             ledger = stack.enter_context(LedgerFile(trial.ledger))
             keep = hashed_and_written(digest, trace, ledger, ACTING if policy else OBSERVED)
+        table = None
+        if trial.jobs is not None:
+            table = JobTable(trace.job_names)
+            keep = both(keep, table.decided)
         if policy is not None:
             policy.wants_scores = trial.ledger is not None
         run = _run_of(trial, trace, policy, terms, until_s, keep)
@@ -111,7 +123,10 @@ def run_trial(
             about |= _conditions(trace, terms.workload)
         else:
             about |= _conditions_on_campus(trace, terms.workload)
+        run.job_table = table
         measured = run.run(progress)
+        if trial.jobs is not None and table is not None:
+            write_jobs(trial.jobs, table.rows())
         if ledger is not None:
             ledger.meta |= about
     place = None if trial.ledger is None else str(trial.ledger)
@@ -171,6 +186,7 @@ def _conditions(workload: Workload, asked: WorkloadTerms) -> dict[str, Any]:
         "truth": truth_told(workload.class_source, rule.word),
         "interactive_below_s": asked.short_below_s,
         "vo_column": asked.vo,
+        "group_vos_below": asked.group_vos_below,
         "utilities": list(asked.declared),
     }
 
@@ -184,14 +200,22 @@ def _conditions_on_campus(campus: Campus, asked: WorkloadTerms) -> dict[str, Any
 
 
 def plan(
-    trace: str, policies: list[str], seeds: range, ledger: Path | None, several_traces: bool
+    trace: str,
+    policies: list[str],
+    seeds: range,
+    several_traces: bool,
+    ledger: Path | None,
+    jobs: Path | None = None,
 ) -> Iterator[Trial]:
-    """The trials of one trace, each with a ledger file of its own where one is wanted."""
+    """The trials of one trace, each with files of its own where some are wanted."""
     several = several_traces or len(policies) * len(seeds) > 1
+    front = f"-{Path(trace).resolve().name}" if several_traces else ""
     for policy in policies:
         for seed in seeds:
-            place = ledger
-            if ledger is not None and several:
-                front = f"-{Path(trace).resolve().name}" if several_traces else ""
-                place = ledger.with_name(f"{ledger.stem}{front}-{policy}-{seed}{ledger.suffix}")
-            yield Trial(trace, policy, seed, place)
+            own = f"{front}-{policy}-{seed}" if several else ""
+            yield Trial(trace, policy, seed, _named(ledger, own), _named(jobs, own))
+
+
+def _named(file: Path | None, more: str) -> Path | None:
+    """The file, with more to its name before the ending."""
+    return None if file is None else file.with_name(f"{file.stem}{more}{file.suffix}")

@@ -26,6 +26,7 @@ _WHY_NOT = {
     "class_by": "jobs of a campus have no class",
     "interactive_below": "waits on a campus are not reported by run time",
     "vo": "jobs.csv of a campus has a column for it",
+    "group_vos_below": "jobs.csv of a campus has a column for it",
     "utilities": "jobs of a campus have no utility",
 }
 
@@ -39,6 +40,7 @@ class WorkloadTerms(NamedTuple):
         short_below_s: reports group waits by whether a job ran strictly less; nobody who decides
             is told.
         vo: the column of the VO.
+        group_vos_below: VOs that ask for a lesser share than this are one.
         estimates: what policies are told of run times; None: what users requested, where any
             did.
         discipline: who may start before a job that does not fit; None: the trace's default.
@@ -51,6 +53,7 @@ class WorkloadTerms(NamedTuple):
     class_by: ClassRule | None = None
     short_below_s: float = SHORT_BELOW_S
     vo: str = "group"
+    group_vos_below: float = 0.0
     estimates: EstimateRule | None = None
     discipline: Discipline | None = None
     utilities: Mapping[str, TimeUtility] = DEFAULT_UTILITIES
@@ -88,6 +91,7 @@ def workload_terms(options: Mapping[str, Any]) -> WorkloadTerms:
         class_by=None if classes is None else class_rule(classes),
         short_below_s=SHORT_BELOW_S if below_s is None else below_s,
         vo=options["vo"] or "group",
+        group_vos_below=_share(options["group_vos_below"] or 0.0),
         estimates=None if estimates is None else estimate_rule(estimates, "--estimates"),
         discipline=_discipline(options["discipline"], options["backfill"]),
         utilities={**DEFAULT_UTILITIES, **_utilities(words)},
@@ -107,6 +111,15 @@ def _discipline(discipline: Discipline | None, backfill: str | None) -> Discipli
             "given too; right would be one of them"
         )
     return meant
+
+
+def _share(ratio: float) -> float:
+    """The value of `--group-vos-below`. Raises `ConfigurationError`."""
+    if not 0.0 <= ratio <= 1.0:  # nor is nan
+        raise ConfigurationError(
+            f"--group-vos-below {ratio:g}: right would be a share from 0 to 1, as 0.05"
+        )
+    return ratio
 
 
 def _utilities(words: tuple[str, ...]) -> dict[str, TimeUtility]:

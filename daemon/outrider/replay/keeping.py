@@ -31,6 +31,16 @@ def keep_nothing(decision: Decision) -> None:
     """Nobody reads the decisions of this run."""
 
 
+def both(keep: Keep, also: Keep) -> Keep:
+    """Every decision goes to two."""
+
+    def keep_both(decision: Decision) -> None:
+        keep(decision)
+        also(decision)
+
+    return keep_both
+
+
 def hashed(digest: LedgerHash, names: Names) -> Keep:
     """Keeps nothing of a decision but its part in the hash; `names` are those of the trace."""
     add, jobs, machines = digest.add, names.job_names, names.machine_names

@@ -21,6 +21,7 @@ from outrider.model.disciplines import FIRST_FIT, Discipline
 from outrider.model.events import Event
 from outrider.model.jobs import QUEUED
 from outrider.model.localtime import TraceTime
+from outrider.replay.job_table import JobTable
 from outrider.replay.keeping import Keep, ReplayDecisionLog
 from outrider.replay.saved_work import SavedWorkAccounting
 from outrider.simulation.detailed_site import DetailedSite
@@ -54,6 +55,9 @@ class TraceRun:
         runners: the first acts, the others are shadow candidates.
         decision_log: takes every decision of every runner.
         estimator: estimates run times in place of the trace; None: the trace's are used.
+
+    Attributes:
+        job_table: set before the run, it has a row for every job after it; it takes time.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class TraceRun:
         self.site = site
         self.accounting = accounting
         self.runners = runners
+        self.job_table: JobTable | None = None
         for runner in runners:
             if runner.policy.needs_oracle:
                 runner.policy.oracle = simulation
@@ -92,8 +97,12 @@ class TraceRun:
         events: Iterable[Event] = self.simulation.events()
         if progress is not None:
             events = self._reporting(events, progress)
+        if self.job_table is not None:
+            events = self.job_table.watch(events, self.site, self.runners)
         self.engine.feed(events)
         end_s = self.end_s
+        if self.job_table is not None:
+            self.job_table.finish(end_s, self.site)
         span_s = end_s - (self.accounting.begin_s or 0.0)
         self.engine.finish(end_s)
         add_unfinished_overhead(

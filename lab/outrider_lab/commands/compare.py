@@ -84,6 +84,7 @@ def command(
             class_by=terms.class_by,
             short_below_s=terms.short_below_s,
             vo=terms.vo,
+            group_vos_below=terms.group_vos_below,
             shares=asked.share_table(),
             utilities=terms.utilities,
         ),

@@ -137,5 +137,6 @@ class Comparison:
             "class_by": None if given.class_by is None else given.class_by.source,
             "interactive_below_s": given.short_below_s,
             "vo_column": given.vo,
+            "group_vos_below": given.group_vos_below,
             "shares": dict(given.shares),
         }

@@ -39,6 +39,7 @@ class Conditions(NamedTuple):
         class_by: what makes a job interactive; None: what its users said best.
         short_below_s: figures are grouped by whether a job ran strictly less; no policy is told.
         vo: the column that says which VO a job belongs to.
+        group_vos_below: VOs that ask for a lesser share than this are one.
         shares: fair shares by VO; empty: equal.
         utilities: time utility functions by job class.
     """
@@ -49,12 +50,16 @@ class Conditions(NamedTuple):
     class_by: ClassRule | None = None
     short_below_s: float = SHORT_BELOW_S
     vo: str = "group"
+    group_vos_below: float = 0.0
     shares: Mapping[str, float] = _NONE
     utilities: Mapping[str, TimeUtility] = DEFAULT_UTILITIES
 
     def trace(self, path: str) -> WorkloadFile:
         """A file as all policies meet it. Raises `OSError` where it cannot be read."""
-        return WorkloadFile(path, self.machines, self.class_by, self.vo, file_sha256(Path(path)))
+        return WorkloadFile(
+            path, self.machines, self.class_by, self.vo, self.group_vos_below,
+            file_sha256(Path(path)),
+        )  # fmt: skip
 
     def spec(self, trace: WorkloadFile, policy: PolicySpec, seed: int) -> RunSpec:
         """The run of a policy on a trace; the seed is of its chance and of the estimates'."""

@@ -71,6 +71,7 @@ class WorkloadFile(msgspec.Struct, frozen=True, tag="workload file"):
         machines: CPUs, in place of the header's.
         class_by: what makes a job interactive; None: what its users said best.
         vo: the column that says which VO a job belongs to.
+        group_vos_below: VOs that ask for a lesser share than this are one.
         digest: SHA-256 of the file; empty where nobody asks whether it changed.
     """
 
@@ -78,6 +79,7 @@ class WorkloadFile(msgspec.Struct, frozen=True, tag="workload file"):
     machines: int | None = None
     class_by: ClassRule | None = None
     vo: str = "group"
+    group_vos_below: float = 0.0
     digest: str = ""
 
     @property
@@ -92,6 +94,7 @@ class WorkloadFile(msgspec.Struct, frozen=True, tag="workload file"):
             machines=self.machines,
             class_by=self.class_by,
             vo=self.vo,
+            group_vos_below=self.group_vos_below,
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from outrider.formats.parquet import require_duckdb, write_parquet
 from outrider.model.errors import ConfigurationError, LedgerError
 
 Row = dict[str, Any]
@@ -83,41 +84,16 @@ def write_rows(out: Path, rows: Sequence[Row]) -> None:
     columns = sorted(names, key=lambda n: (n not in _FIRST, not n.startswith("settings.")))
     full = [{name: row.get(name) for name in columns} for row in rows]
     part = out.with_name(f".{out.name}.part")
-    lines = [msgspec.json.encode(row) for row in full]
     if out.suffix == ".parquet":
-        _write_parquet(part, full, lines)
+        write_parquet(part, full, _duckdb())
     else:
+        lines = map(msgspec.json.encode, full)
         part.write_bytes(b"[\n" + b",\n".join(lines) + b"\n]\n")
     part.replace(out)
 
 
 def _duckdb() -> Any:
-    """The module. Raises `ConfigurationError` where it is not installed."""
-    try:
-        import duckdb
-    except ImportError as error:
-        raise ConfigurationError(
-            "--out: Parquet needs duckdb, which is not installed; right would be "
-            "pip install 'outrider[reports]', or a file that ends in .json"
-        ) from error
-    return duckdb
-
-
-def _write_parquet(part: Path, rows: Sequence[Row], lines: Sequence[bytes]) -> None:
-    types = ", ".join(
-        f"{_quoted(name)}: '{_type([row[name] for row in rows])}'" for name in rows[0]
-    )
-    source = part.with_suffix(".lines")
-    source.write_bytes(b"\n".join(lines))
-    try:
-        with _duckdb().connect() as connection:
-            connection.execute(
-                f"COPY (SELECT * FROM read_json({_quoted(str(source))}, "  # noqa: S608 - quoted
-                f"format = 'newline_delimited', columns = {{{types}}})) "
-                f"TO {_quoted(str(part))} (FORMAT parquet)"
-            )
-    finally:
-        source.unlink()
+    return require_duckdb("--out", ".json")
 
 
 def _read_parquet(out: Path) -> list[Row]:
@@ -133,17 +109,3 @@ def _read_parquet(out: Path) -> list[Row]:
         _checked(row, str(out))
         row |= {name: "inf" for name, value in row.items() if value == inf}
     return rows
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _type(values: Sequence[Any]) -> str:
-    """The column type that holds all of these without loss; an infinite setting is a number."""
-    kinds = {float if value == "inf" else type(value) for value in values if value is not None}
-    if kinds <= {bool} and kinds:
-        return "BOOLEAN"
-    if kinds <= {int} and kinds:
-        return "BIGINT"
-    return "DOUBLE" if kinds <= {int, float} and kinds else "VARCHAR"

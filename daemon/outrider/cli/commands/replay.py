@@ -33,6 +33,11 @@ from outrider.model.errors import ConfigurationError
     "runs-TRACE-POLICY-SEED.sqlite).",
 )  # fmt: skip
 @click.option(
+    "--jobs", type=file_path(dir_okay=False), metavar="FILE",
+    help="Write a row for every job: when it came, started and ended, and what it waited for. "
+    "FILE ends in .csv or .parquet; of several runs each gets one, named as with --ledger.",
+)  # fmt: skip
+@click.option(
     "--skip-bad", is_flag=True, help="Leave out bad rows and count them, not refuse them."
 )
 @json_option
@@ -42,6 +47,7 @@ def command(
     seeds: str | None,
     until_s: float | None,
     ledger: Path | None,
+    jobs: Path | None,
     skip_bad: bool,
     as_json: bool,
 ) -> None:
@@ -62,6 +68,7 @@ def command(
     Waits and overheads are shown in minutes (in --json: seconds), energies in kilowatt-hours (in
     --json: watt-hours).
     """
+    from outrider.cli.job_files import check_jobs_file
     from outrider.cli.provenance import provenance
     from outrider.cli.run_tables import show_runs
     from outrider.cli.traces import check_traces, notes_on, read_trace
@@ -76,14 +83,17 @@ def command(
     check_traces(traces, policies, terms.workload)
     for name in policies:  # refuse what is wrong before a long run, not after it
         terms.make(name, 0)
-    if ledger is not None:
-        refuse_repeats([trace.resolve().name for trace in traces], "--ledger: traces named")
+    for option, file in (("--ledger", ledger), ("--jobs", jobs)):
+        if file is not None:
+            refuse_repeats([trace.resolve().name for trace in traces], f"{option}: traces named")
+    if jobs is not None:
+        check_jobs_file(jobs)
     runs = []
     for path in traces:
         trace = read_trace(path, terms.workload, skip_bad)
         for note in notes_on(trace, terms.shares):
             click.echo(f"outrider: warning: {shown(path)}: {note}", err=True)
-        for trial in plan(shown(path), list(policies), seed_list, ledger, len(traces) > 1):
+        for trial in plan(shown(path), list(policies), seed_list, len(traces) > 1, ledger, jobs):
             with progress_bar(f"{trace.name} {trial.policy} {trial.seed}") as progress:
                 runs.append(run_trial(trial, trace, terms, progress))
     if as_json:

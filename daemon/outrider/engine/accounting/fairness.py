@@ -37,7 +37,7 @@ def degenerate(targets: Mapping[str, float | None]) -> str | None:
     return (
         f"fairness is degenerate: {len(owed)} VOs are owed {max(owed):.2%} each, so it is 0 as "
         "long as one of them got nothing and shows the one worst served alone; right would be "
-        "fewer VOs, or targets that differ"
+        "fewer VOs (in replays --group-vos-below), or targets that differ"
     )
 
 

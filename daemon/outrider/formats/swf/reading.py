@@ -30,6 +30,7 @@ from outrider.formats.job_classes import (
 from outrider.formats.swf.faults import without_faults
 from outrider.formats.swf.header import processors_in, start_in
 from outrider.formats.swf.table import MISSING, SwfTable, read_table
+from outrider.formats.vo_groups import asked_work, grouped
 from outrider.formats.workload import (
     DEFAULT_VO,
     Floats,
@@ -56,6 +57,7 @@ def read_swf(
     machines: int | None = None,
     class_by: ClassRule | None = None,
     vo: str = "group",
+    group_vos_below: float = 0.0,
     skip_bad: bool = False,
 ) -> Workload:
     """Read a Standard Workload Format file, ``.swf`` or ``.swf.gz``.
@@ -65,6 +67,8 @@ def read_swf(
         machines: one-CPU machines, or CPUs of the pool; None: the header's MaxProcs.
         class_by: what makes a job interactive; None: `job_classes.default_rule`.
         vo: the column to use as a job's VO, one of `VO_COLUMNS`.
+        group_vos_below: VOs that ask for less than this share of all CPU-seconds are one,
+            `vo_groups.OTHER`.
         skip_bad: leave out damaged lines and count them, instead of refusing the first.
 
     Returns:
@@ -108,7 +112,7 @@ def read_swf(
         wait_s=_known(table.column("wait time"), above=MISSING),
         estimate_s=_requested_s(table),
         user=_names(table.column("user"), ""),
-        vo=_names(table.column(vo), DEFAULT_VO),
+        vo=_vos(table, vo, group_vos_below),
         job_class=classes,
         class_source=class_source,
         estimate_source="requested",
@@ -168,6 +172,14 @@ def _classes(table: SwfTable, class_by: ClassRule | None, path: Path) -> tuple[l
         return as_classes(rule.interactive(declared)), rule.source
     except ConfigurationError as error:
         raise ConfigurationError(f"{path}: {error}") from error
+
+
+def _vos(table: SwfTable, column: str, group_below: float) -> list[str]:
+    """(jobs,) VOs."""
+    vo = _names(table.column(column), DEFAULT_VO)
+    if not group_below:
+        return vo
+    return grouped(vo, asked_work(_requested_s(table), table.processors()), group_below)
 
 
 def _requested_s(table: SwfTable) -> Floats:
