@@ -28,6 +28,7 @@ from outrider_policies.rules.unicep import Unicep
 from outrider_policies.rules.watts_hold import WattsHold
 from outrider_policies.rules.wfp3 import Wfp3
 from outrider_policies.survival import Survival
+from outrider_policies.wsept import Wsept
 
 
 class TestFifo(PolicyConformance):
@@ -172,6 +173,10 @@ class TestMultifactor(PolicyConformance):
 
 class TestFairShareSjf(PolicyConformance):
     policy = FairShareSjf
+
+
+class TestWsept(PolicyConformance):
+    policy = Wsept
 
 
 BOUNDS = {"clairvoyant", "clairvoyant_jobs"}

@@ -1,7 +1,7 @@
 """Estimator ``learned``: median and range of the run times of similar jobs."""
 
 import random
-from math import exp, floor, log, log2
+from math import exp
 from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
@@ -9,28 +9,8 @@ import numpy as np
 from msgspec import Meta
 
 from outrider.api import Job, JobSpec, PolicySettings, RunTimeEstimate, RunTimeEstimator
-from outrider_policies.estimators.context_histograms import ContextHistograms, Level
+from outrider_policies.estimators.distributions import BIN_WIDTH, Kind, RunTimeDistributions
 from outrider_policies.estimators.quantile_levels import QuantileLevels
-
-BINS: Final = 96
-LONGEST_S: Final = 3e6
-"""Bins are even in the logarithm of the run time, from one second to five weeks: 17 % wide."""
-_WIDTH: Final = log(LONGEST_S) / BINS
-
-LEVELS: Final = (
-    Level(0.9995, 5.0),  # class
-    Level(0.999, 5.0),  # class, requested time to a factor of two
-    Level(0.998, 5.0),  # class, requested time and CPUs to a factor of two
-    Level(0.998, 8.0),  # class, requested time to the second
-    Level(0.99, 8.0),  # class, VO, requested time to a factor of two
-    Level(0.99, 8.0),  # class, user
-    Level(0.8, 4.0),  # the same, short memory
-    Level(0.98, 6.0),  # class, user, requested time to a factor of two
-    Level(0.97, 6.0),  # class, user, requested time to the second, CPUs
-    Level(0.7, 4.0),  # the same, short memory
-)
-_USER: Final = 5
-"""Index of the level of the user."""
 
 TARGETS: Final = (0.1, 0.5, 0.9)
 _LEVEL_STEP: Final = 0.0005
@@ -63,7 +43,7 @@ class _IssuedEstimate(msgspec.Struct):
 class LearnedRunTimes(RunTimeEstimator):
     """Learns the distribution of run times online.
 
-    `ContextHistograms` predicts the bin of the logarithm of the run time from the job's class, VO,
+    `RunTimeDistributions` predicts the bin of the logarithm of the run time from the class, VO,
     user, request and CPUs, with long and short memories, and learns how to weight them.
     `QuantileLevels` moves the quantiles until eight of ten run times lie in the range. An estimate
     costs some 45 microseconds, independent of what was learned.
@@ -79,19 +59,17 @@ class LearnedRunTimes(RunTimeEstimator):
 
     def __init__(self, settings: LearnedSettings, rng: random.Random) -> None:
         super().__init__(settings, rng)
-        self._histograms = ContextHistograms(LEVELS, BINS, settings.contexts, _USER)
+        self._distributions = RunTimeDistributions(settings.contexts)
         self._quantiles = QuantileLevels(TARGETS, _LEVEL_STEP)
-        self._learned_n = 0
         # Keyed by the specification as `learn` gets it: its estimate_s is the issued median.
         self._open: dict[JobSpec, _IssuedEstimate] = {}
 
     def estimate(self, spec: JobSpec, now: float) -> RunTimeEstimate | None:
         """The three quantiles; None before ten jobs have ended."""
-        if self._learned_n < _WARM_UP_JOBS:
+        if self._distributions.learned_n < _WARM_UP_JOBS:
             return None
-        low, median, high = self._quantiles_of(
-            self._histograms.predict(_keys(spec, spec.estimate_s))
-        )
+        kind = Kind.of(spec, spec.estimate_s)
+        low, median, high = self._quantiles_of(self._distributions.predict(kind))
         self._remember(spec, (low, median, high))
         return RunTimeEstimate(median, low, high)
 
@@ -113,9 +91,7 @@ class LearnedRunTimes(RunTimeEstimator):
             issued.jobs -= 1
             if not issued.jobs:
                 del self._open[job.spec]
-        place = int(log(max(run_s, 1.0)) / _WIDTH)
-        self._histograms.learn(_keys(job.spec, requested_s), min(place, BINS - 1))
-        self._learned_n += 1
+        self._distributions.learn(Kind.of(job.spec, requested_s), run_s)
 
     def _quantiles_of(self, probabilities: Any) -> tuple[float, float, float]:
         """Quantiles of the distribution, seconds; log-uniform within a bin."""
@@ -124,15 +100,13 @@ class LearnedRunTimes(RunTimeEstimator):
         found = np.searchsorted(reached, levels)
         before = reached[found] - probabilities[found]
         places = found + (levels - before) / probabilities[found]
-        low, median, high = (exp(place * _WIDTH) for place in places.tolist())
+        low, median, high = (exp(place * BIN_WIDTH) for place in places.tolist())
         return low, median, high
 
     def save(self) -> dict[str, Any]:
         """Histograms, quantile levels, and estimates of jobs that have not ended."""
-        return {
-            "histograms": self._histograms.save(),
+        return self._distributions.save() | {
             "quantiles": self._quantiles.save(),
-            "learned_n": self._learned_n,
             "open": [
                 [msgspec.to_builtins(spec), msgspec.to_builtins(issued)]
                 for spec, issued in self._open.items()
@@ -141,33 +115,11 @@ class LearnedRunTimes(RunTimeEstimator):
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave. Raises `ValueError` if it has other bins or levels."""
-        histograms = ContextHistograms(LEVELS, BINS, self.settings.contexts, _USER)
-        histograms.restore(saved["histograms"])
+        distributions = RunTimeDistributions(self.settings.contexts)
+        distributions.restore(saved)
         self._quantiles.restore(saved["quantiles"])
-        self._histograms = histograms
-        self._learned_n = saved["learned_n"]
+        self._distributions = distributions
         self._open = {
             msgspec.convert(spec, JobSpec): msgspec.convert(issued, _IssuedEstimate)
             for spec, issued in saved["open"]
         }
-
-
-def _keys(spec: JobSpec, requested_s: float | None) -> tuple[tuple[Any, ...], ...]:
-    """The job's context keys, one for each of `LEVELS`."""
-    kind, user = spec.job_class, spec.user
-    size = floor(log2(spec.cpus))
-    length = -1 if not requested_s else floor(log2(max(requested_s, 1.0)))
-    like = (kind, user, requested_s, spec.cpus)
-    by_user = (kind, user)
-    return (
-        (kind,),
-        (kind, length),
-        (kind, length, size),
-        (kind, requested_s),
-        (kind, spec.vo, length),
-        by_user,
-        by_user,
-        (kind, user, length),
-        like,
-        like,
-    )
