@@ -42,6 +42,7 @@ FIELDS: dict[str, set[str]] = {
     "round": {"sizes", "p99_within_budget", "p50_of_50000_over_10000", "calibration_s"},
     "sarsa": {"decision, ms", "one seed of one row, CPU s", "within budget", "calibration_s"},
     "scrape": {"scrapes", "budget_ms", "within_budget", "calibration_s"},
+    "starts": {"results"},
     "workloads": {"runs", "missed", "calibration_s"},
 }  # fmt: skip
 

@@ -17,7 +17,11 @@ PAST = {
     "trace": "site.swf", "seed": 1, "behaviour_policy": "recorded", "jobs": 3000,
     "rows": [
         {"variant": "sarsa, start calibrated", "interactive_wait_s": 31.5, "batch_wait_s": None,
-         "bounded_slowdown": 1.5, "less_shipped": {"mean": -0.25, "interval": (-0.5, -0.125)}},
+         "bounded_slowdown": 1.5,
+         "less_shipped": {"difference": -0.25, "interval": (-0.5, -0.125), "verdict": "better"}},
+        {"variant": "fifo", "interactive_wait_s": 41.5, "batch_wait_s": None,
+         "bounded_slowdown": 2.5,
+         "less_shipped": {"difference": 0.75, "interval": None, "verdict": "too small"}},
     ],
 }  # fmt: skip
 SVG = "{http://www.w3.org/2000/svg}"
@@ -99,7 +103,7 @@ def test_the_page_holds_claims_figures_and_a_table_for_each_situation(
 def test_calibration_stands_beside_the_shipped_start(result: dict[str, Any]) -> None:
     page = PAGE.html({**result, "rows": []})
     assert "site.swf: 3000 jobs, decided by recorded." in page
-    for cell in ("31.5", "-0.25", "-0.5 to -0.125"):
+    for cell in ("31.5", "-0.25", "-0.5 to -0.125", "better", "too small"):
         assert f'<td class="figure">{cell}</td>' in page
     assert "Calibrated by the past" not in PAGE.html({**result, "rows": [], "calibration": []})
 

@@ -12,16 +12,16 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from outrider.formats.workload import Floats, Workload
 from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
 from outrider.replay.recorded_run import RECORDED
+from outrider_lab.comparison.difference import Differences
+from outrider_lab.comparison.stretches import Stretches
 from outrider_lab.papers.perez.figures import FirstStarts
 from outrider_lab.papers.perez.grid import Situation, Size
 from outrider_lab.papers.perez.grid_run import arrivals, trace_of
-from outrider_lab.reporting.bootstrap import blocks_of_time, interval, resampled_means
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 from outrider_lab.running.traces import WorkloadFile
 from outrider_lab.training.demonstrations import WorkloadDemonstration
@@ -114,7 +114,7 @@ def compare(
     Returns:
         A row for each policy: `variant`, mean waits of both classes, mean bounded slowdown, and
         `less_shipped`: by how much its mean bounded slowdown differs from that of the shipped
-        start that learns (mean, 95 % interval from days drawn together).
+        start that learns, as `Differences.between` says it.
     """
     first, second = halves(workload)
     path = folder / "calibrated.json"
@@ -129,10 +129,21 @@ def compare(
     for words, (policy, settings) in variants.items():
         runs = [_run(policy, settings, seed, second) for seed in seeds]
         found[words] = Outcome(*(np.mean(part, axis=0) for part in zip(*runs, strict=True)))
-    shipped = found[f"{learner.policy}, start shipped"]
+    waits, slowdowns = (np.column_stack(part) for part in zip(*found.values(), strict=True))
+    stretches = Stretches(second.submit_s, waits)
+    differences = Differences(list(found), slowdowns, stretches, _RESAMPLING_SEED)
     interactive = np.array(second.job_class) == "interactive"
-    days = blocks_of_time(second.submit_s)
-    return [_row(words, one, shipped, interactive, days) for words, one in found.items()]
+    shipped = f"{learner.policy}, start shipped"
+    return [
+        {
+            "variant": words,
+            "interactive_wait_s": _mean(one.wait_s[interactive]),
+            "batch_wait_s": _mean(one.wait_s[~interactive]),
+            "bounded_slowdown": _mean(one.slowdown),
+            "less_shipped": differences.between(words, shipped),
+        }
+        for words, one in found.items()
+    ]
 
 
 def _run(policy: str, settings: dict[str, Any], seed: int, workload: Workload) -> Outcome:
@@ -144,24 +155,6 @@ def _run(policy: str, settings: dict[str, Any], seed: int, workload: Workload) -
     run_s = workload.run_s
     slowdown = np.maximum(1.0, (wait_s + run_s) / np.maximum(run_s, _SHORTEST_RUN_S))
     return Outcome(wait_s, slowdown)
-
-
-def _row(
-    words: str,
-    one: Outcome,
-    shipped: Outcome,
-    interactive: NDArray[np.bool_],
-    days: NDArray[np.int64],
-) -> dict[str, Any]:
-    difference = one.slowdown - shipped.slowdown
-    resampled = resampled_means(difference, _RESAMPLING_SEED, days)
-    return {
-        "variant": words,
-        "interactive_wait_s": _mean(one.wait_s[interactive]),
-        "batch_wait_s": _mean(one.wait_s[~interactive]),
-        "bounded_slowdown": _mean(one.slowdown),
-        "less_shipped": {"mean": _mean(difference), "interval": interval(resampled)},
-    }
 
 
 def _mean(values: Floats) -> float | None:
