@@ -223,7 +223,7 @@ def test_the_trace_is_read_once_for_all_policies(
 
 def test_the_output_is_one_json_document(campus: Path) -> None:
     done = shell("replay", campus, "--policy", "fifo", "--json", "--until", 1000)
-    assert list(json.loads(done.out)) == ["runs"]
+    assert list(json.loads(done.out)) == ["version", "command", "date", "traces", "runs"]
     assert done.err == ""
 
 
@@ -237,4 +237,4 @@ def test_progress_is_shown_on_a_terminal_and_kept_out_of_the_output(campus: Path
         )  # fmt: skip
         os.close(theirs)
         assert b"small bandit 0" in terminal.read(65536)
-    assert list(json.loads(done.stdout)) == ["runs"]
+    assert "runs" in json.loads(done.stdout)

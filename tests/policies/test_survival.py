@@ -155,6 +155,31 @@ def test_a_black_hole_is_given_another_chance_when_it_is_forgotten() -> None:
     assert frailty[1] < 1.2, "mended long ago, and still thought a hole"
 
 
+def test_an_eviction_is_believed_at_once_and_completed_runs_within_six_hours() -> None:
+    """Of machines known by their runs alone: a busy pool must not estimate anew at every end."""
+    hand = site_of({"pool": (2, None)})
+    live_through(hand, 20, HOUR_S)
+
+    def chance() -> float:
+        hand.submit(0)
+        predicted = hand.policy.predict(hand.site.jobs[0], 0, hand.site)
+        hand.tell(ev.REMOVED, 0, "removed")
+        assert predicted is not None
+        return predicted[0]
+
+    hand.now += HOUR_S - hand.now % HOUR_S + 60.0  # the hour has begun
+    before = chance()
+    live_through(hand, 10, 60.0, first=200)
+    assert chance() == before
+    hand.submit(300)
+    lose_a_run(hand, 300, 60.0)
+    hand.tell(ev.REMOVED, 300, "removed")
+    evicted = chance()
+    assert evicted > before
+    live_through(hand, 10, HOUR_S, first=400)
+    assert chance() < evicted
+
+
 def outcomes(policy: Survival, hand: HandSite, on_policy: bool) -> dict[str, Any]:
     """What it has learned from the same ends of runs, chosen by itself or by another."""
     view = hand.site

@@ -31,12 +31,12 @@ class Hosts:
     is exposure, whether a job ran or not. In others (known from an event log alone) an eviction
     stands for a log-in and only runs are exposure, weighted by the machine's frailty as in the
     likelihood of a frailty model. An eviction without a log-in, or a machine's second within an
-    hour, is a fault of the machine (`Faults`): it says nothing about other machines, and estimates
-    are revised at once (`is_stale`), because a black hole would take the same job again within a
-    minute.
+    hour, is a fault of the machine (`Faults`): it says nothing about other machines.
 
     Owner events are counted per hour of the site's clock. Estimates change only in `revise`, so
-    that they are the same after a restart.
+    that they are the same after a restart: every few hours, and at once (`is_stale`) after a fault
+    and an eviction in a cluster without owner events, because a black hole would take the same job
+    again within a minute. A completed run can wait: a busy pool has several a second.
 
     Attributes:
         owners, frailty: the counts.
@@ -47,7 +47,8 @@ class Hosts:
             revision.
         groups: groups of similar machines, at the last revision.
         hour_ends_s: event time at which the present hour ends; minus infinity before the first.
-        is_stale: whether a revision is due that cannot wait: a fault, or machines joined or left.
+        is_stale: whether a revision is due that cannot wait: for a fault, an eviction, or machines
+            that joined or left.
     """
 
     def __init__(
@@ -177,7 +178,7 @@ class Hosts:
             # a machine that evicts at once was at risk for the whole hour, however short the run
             self.owners.exposed_h[cluster, hour] += 1.0
             self.owners.expected[cluster] += float(self.levels[cluster, hour])
-        self.is_stale = True
+            self.is_stale = True
 
     def _count_exposure(self, outcome: Outcome) -> None:
         """Count the hours of a run as exposure, in a cluster without owner events."""
