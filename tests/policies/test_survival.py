@@ -165,7 +165,8 @@ def test_an_eviction_is_believed_at_once_and_completed_runs_within_six_hours() -
         predicted = hand.policy.predict(hand.site.jobs[0], 0, hand.site)
         hand.tell(ev.REMOVED, 0, "removed")
         assert predicted is not None
-        return predicted[0]
+        ratio: float = predicted[0]
+        return ratio
 
     hand.now += HOUR_S - hand.now % HOUR_S + 60.0  # the hour has begun
     before = chance()

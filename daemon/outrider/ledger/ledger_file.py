@@ -6,9 +6,9 @@ import sqlite3
 from pathlib import Path
 from typing import Any, Final, Self
 
+from outrider.ledger.appending import INSERT_DECISION
 from outrider.ledger.connection import naming_errors
 from outrider.ledger.extras import encode_json
-from outrider.ledger.journal import INSERT_DECISION
 from outrider.ledger.records import DECISION_COLUMNS, AlikeDecision, Row, decision_rows
 from outrider.ledger.schema import migrate
 from outrider.model.decisions import DecisionRow

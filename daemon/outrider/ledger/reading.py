@@ -1,0 +1,213 @@
+"""Everything that is read from a journal."""
+
+# ruff: noqa: S608 - names of tables and columns are constants of ours; values are bound.
+
+from collections.abc import Iterator
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Any, Final
+
+import msgspec
+
+from outrider.ledger.checksums import row_crc
+from outrider.ledger.connection import naming_errors
+from outrider.ledger.extras import decode_extra, decode_json, encode_json
+from outrider.ledger.job_lookup import find_jobs
+from outrider.ledger.records import (
+    DECISION_COLUMNS,
+    INPUT_COLUMNS,
+    OUTCOME_COLUMNS,
+    RUN_COLUMNS,
+    SET_ASIDE_COLUMNS,
+    OutcomeRecord,
+    Row,
+    RunRecord,
+    SetAsideRecord,
+    decision_from,
+    outcome_from,
+)
+from outrider.ledger.salvage import check_types, readable_inputs
+from outrider.model.decisions import DecisionRow
+from outrider.model.errors import LedgerError
+from outrider.model.events import KIND_NUMBERS, NamedEvent
+
+PAGE_ROWS: Final = 4096
+"""Rows read at a time: a long read must not hold a transaction open, or the log would grow."""
+
+_RUNS: Final = f"SELECT id, {RUN_COLUMNS} FROM runs WHERE id > :after ORDER BY id LIMIT :limit"
+_OF_JOB: Final = """seq IN (
+    SELECT seq FROM decisions WHERE job = :job
+    UNION SELECT seq FROM decisions WHERE jobs IS NOT NULL AND instr(jobs, :quoted)
+      AND EXISTS (SELECT 1 FROM json_each(jobs) WHERE value = :job))"""
+
+
+class JournalReading:
+    """The questions that can be asked of a journal, whoever opened it.
+
+    Every method raises `LedgerError`, which names the file, if rows cannot be read.
+
+    Args:
+        path: of the file, for messages.
+        connection: to it.
+    """
+
+    def __init__(self, path: Path, connection: Connection) -> None:
+        self.path = path
+        self._connection = connection
+
+    def inputs_after(
+        self, seq: int, left_out: list[str] | None = None
+    ) -> Iterator[tuple[int, str, NamedEvent]]:
+        """Every input after a sequence number, as (its number, adapter, event), in order.
+
+        Args:
+            seq: only later ones.
+            left_out: gets a sentence for each row that cannot be read, and the others follow.
+
+        Raises:
+            LedgerError: a row cannot be read, and `left_out` is None; or too many cannot.
+        """
+        if left_out is None:
+            rows = self._pages("inputs", INPUT_COLUMNS, after=seq)
+        else:
+            rows = readable_inputs(self._fetch, seq, self.last_seq(), left_out)
+        for row in rows:
+            number, adapter, time_s, kind_name, subject, text = row
+            try:
+                kind = KIND_NUMBERS[kind_name]
+                extra = None if text is None else decode_extra(kind, text)
+                if left_out is not None:
+                    check_types(adapter, time_s, kind, subject)
+            except (KeyError, TypeError, ValueError, msgspec.MsgspecError) as error:
+                why = (
+                    f"{self.path}: input {number}: cannot read kind {kind_name!r} with extra "
+                    f"{text!r}: {error}"
+                )
+                if left_out is None:
+                    raise LedgerError(why) from error
+                left_out.append(why)
+                continue
+            yield number, adapter, (time_s, kind, subject, extra)
+
+    def decisions(
+        self, after: int = 0, limit: int | None = None, job: str | None = None
+    ) -> Iterator[tuple[int, DecisionRow]]:
+        """Decisions after a sequence number with their numbers, in order.
+
+        Args:
+            after: only later ones.
+            limit: greatest number of decisions; None: all.
+            job: only those about this job, alone or among alike jobs.
+        """
+        where, values = _about(job)
+        for row in self._pages("decisions", DECISION_COLUMNS, after, limit, where, values):
+            yield decision_from(row)
+
+    def latest_decisions(self, limit: int, job: str | None = None) -> list[tuple[int, DecisionRow]]:
+        """The last decisions (about one job, or all) with their numbers, the newest first."""
+        where, values = _about(job)
+        query = (
+            f"SELECT {DECISION_COLUMNS} FROM decisions WHERE {where} ORDER BY seq DESC LIMIT :limit"
+        )
+        return [decision_from(row) for row in self._fetch(query, values | {"limit": limit})]
+
+    def jobs_meant(self, short: str, limit: int = 20) -> list[str]:
+        """Names of jobs with decisions that a short form can mean, at most `limit`."""
+        return find_jobs(self._fetch, short, limit)
+
+    def outcomes(self, after: int = 0) -> Iterator[tuple[int, OutcomeRecord]]:
+        """Outcomes after a sequence number with their numbers, in order."""
+        for row in self._pages("outcomes", OUTCOME_COLUMNS, after=after):
+            yield outcome_from(row)
+
+    def latest_set_aside(self, limit: int) -> list[tuple[int, SetAsideRecord]]:
+        """The last events that were set aside with their numbers, the newest first."""
+        query = f"SELECT {SET_ASIDE_COLUMNS} FROM set_aside ORDER BY seq DESC LIMIT :limit"
+        rows = self._fetch(query, {"limit": limit})
+        return [(row[0], SetAsideRecord(*row[1:])) for row in rows]
+
+    def set_aside_after(self, seq: int, reason: str) -> Iterator[tuple[int, SetAsideRecord]]:
+        """Events set aside for a reason, after a sequence number, with their numbers, in order."""
+        where, values = "reason = :reason", {"reason": reason}
+        for row in self._pages("set_aside", SET_ASIDE_COLUMNS, seq, None, where, values):
+            yield row[0], SetAsideRecord(*row[1:])
+
+    def runs(self, after: int = 0) -> Iterator[tuple[int, RunRecord]]:
+        """Runs after one of these numbers, with their numbers, in the order in which they ended."""
+        while rows := self._fetch(_RUNS, {"after": after, "limit": PAGE_ROWS}):
+            for row in rows:
+                yield row[0], RunRecord(*row[1:])
+            after = rows[-1][0]
+
+    def last_seq(self) -> int:
+        """The last sequence number given out; 0 in a new journal. Outlives pruning."""
+        return int(self._fetch("SELECT last_seq FROM counter")[0][0])
+
+    def last_decision_seq(self) -> int:
+        """The sequence number of the last decision that is kept, or 0."""
+        return int(self._fetch("SELECT coalesce(max(seq), 0) FROM decisions")[0][0])
+
+    def pruned_seq(self) -> int:
+        """Decisions and outcomes up to this sequence number were pruned; 0: none yet."""
+        return int(self._fetch("SELECT pruned_seq FROM counter")[0][0])
+
+    def pruned_inputs_seq(self) -> int:
+        """Inputs up to this sequence number were pruned; 0: none yet."""
+        return int(self._fetch("SELECT pruned_inputs_seq FROM counter")[0][0])
+
+    def cursor(self, adapter: str) -> Any:
+        """The cursor from which an adapter resumes, or None if there is none.
+
+        Raises:
+            LedgerError: it cannot be read, or is not what was written.
+        """
+        rows = self._fetch("SELECT * FROM cursors WHERE adapter = :a", {"a": adapter})
+        if not rows:
+            return None
+        name, cursor, seq, *crc = rows[0]
+        if crc not in ([], [None], [row_crc((name, cursor, seq))]):
+            raise LedgerError(f"{self.path}: the cursor of {adapter} is not what was written")
+        try:
+            return decode_json(cursor)
+        except (TypeError, ValueError) as error:
+            raise LedgerError(
+                f"{self.path}: the cursor of {adapter} is no JSON: {error}"
+            ) from error
+
+    def meta(self, key: str, default: Any = None) -> Any:
+        """The value that an entry recorded under this name, or the default."""
+        rows = self._fetch("SELECT value FROM meta WHERE key = :key", {"key": key})
+        return decode_json(rows[0][0]) if rows else default
+
+    def _pages(
+        self,
+        table: str,
+        columns: str,
+        after: int,
+        limit: int | None = None,
+        where: str = "1",
+        values: dict[str, Any] | None = None,
+    ) -> Iterator[Row]:
+        left = limit
+        query = (
+            f"SELECT {columns} FROM {table} WHERE seq > :after AND {where} "
+            "ORDER BY seq LIMIT :limit"
+        )
+        while left is None or left > 0:
+            wanted = PAGE_ROWS if left is None else min(PAGE_ROWS, left)
+            rows = self._fetch(query, {**(values or {}), "after": after, "limit": wanted})
+            yield from rows
+            if len(rows) < wanted:
+                return
+            after = rows[-1][0]
+            left = None if left is None else left - wanted
+
+    def _fetch(self, query: str, values: dict[str, Any] | None = None) -> list[Row]:
+        with naming_errors(self.path, "read the journal"):
+            return self._connection.execute(query, values or {}).fetchall()
+
+
+def _about(job: str | None) -> tuple[str, dict[str, Any]]:
+    if job is None:
+        return "1", {}
+    return _OF_JOB, {"job": job, "quoted": encode_json(job)}
