@@ -23,7 +23,7 @@ from typing import Any
 from calibration import calibration_s
 from options import parsed
 
-from outrider_adapters.mock_condor.bindings import ClassAd
+from outrider_adapters.htcondor.bindings import ClassAd
 from outrider_adapters.mock_condor.machines import Machine
 from outrider_adapters.mock_condor.pool import MockPool
 

@@ -50,6 +50,14 @@ class HTCondorPool:
         self.event_log = run_dir / "log" / "EventLog"
         self.work_dir = run_dir / "work"
 
+    @property
+    def collector(self) -> str:
+        """Host and port of the collector, once the pool has been started."""
+        config = (self.run_dir / "config" / "20-machines.config").read_text()
+        port = re.search(r"^SHARED_PORT_PORT = (\d+)", config, re.MULTILINE)
+        assert port, config
+        return f"127.0.0.1:{port[1]}"
+
     def __enter__(self) -> Self:
         self.start()
         return self

@@ -2,7 +2,6 @@
 
 import os
 import random
-import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +16,13 @@ from tests.peers.pool import HTCondorPool, missing_reason
 from tests.peers.presence import require_peer
 
 import htcondor2  # isort: skip  # after what skips without it
-from outrider_adapters.htcondor import PoolCalls, PoolWatch, WatchSettings, edit_and_read_back
+from outrider_adapters.htcondor import (
+    AccessPoint,
+    PoolCalls,
+    PoolWatch,
+    WatchSettings,
+    edit_and_read_back,
+)
 
 from outrider_adapters.logtail import LogtailSettings  # isort: skip
 from outrider_adapters.mock_condor.config import PoolConfig  # isort: skip
@@ -195,10 +200,7 @@ def bob(pool: HTCondorPool, tmp_path: Path) -> Iterator[PoolCalls]:
     ours = {**CLIENT, "SEC_TOKEN_DIRECTORY": str(tmp_path)}
     before = {name: htcondor2.param.get(name) for name in ours}
     htcondor2.param.update(ours)
-    config = (pool.run_dir / "config" / "20-machines.config").read_text()
-    port = re.search(r"^SHARED_PORT_PORT = (\d+)", config, re.MULTILINE)
-    assert port, config
-    collector = htcondor2.Collector(f"127.0.0.1:{port[1]}")
+    collector = htcondor2.Collector(pool.collector)
     slot_ads, failure = htcondor2.AdType.Startd, htcondor2.HTCondorException
 
     def is_back() -> bool:
@@ -211,7 +213,8 @@ def bob(pool: HTCondorPool, tmp_path: Path) -> Iterator[PoolCalls]:
 
     pool.wait_until("pool after its restart", is_back)
     [ad] = collector.locateAll(htcondor2.DaemonType.Schedd)
-    yield PoolCalls(htcondor2.Schedd(ad), collector, slot_ads, failure, ad["Name"])
+    point = AccessPoint(ad["Name"], htcondor2.Schedd(ad), failure)
+    yield PoolCalls(collector, slot_ads, failure, (point,))
     for name, value in before.items():
         htcondor2.param[name] = value or ""
 
@@ -236,13 +239,14 @@ def test_a_real_pool_is_watched_by_its_calls(pool: HTCondorPool, bob: PoolCalls)
         paths=(str(pool.event_log),), format="htcondor", start_at="beginning", settle_s=0.5
     )
     settings = WatchSettings(snapshot_s=2, repair_after_s=5)
-    watch = PoolWatch(bob, log, settings, time.time)
+    [point] = bob.access_points
+    watch = PoolWatch(bob, {point.name: log}, settings, time.time)
     watch.start(None)
     told: list[tuple[str, str, Any]] = []
     cluster = pool.submit(
         f"{SLEEP}arguments = 8\naccounting_group = physics\naccounting_group_user = alice\nqueue\n"
     )
-    job = f"{bob.schedd_name}#{cluster}.0"
+    job = f"{point.name}#{cluster}.0"
 
     def tells(kind: str, name: str, times: int = 1) -> Callable[[], bool]:
         def has() -> bool:
@@ -260,7 +264,7 @@ def test_a_real_pool_is_watched_by_its_calls(pool: HTCondorPool, bob: PoolCalls)
     pool.owner_leaves(name)
     pool.wait_until("machine open again", tells("usable", machine))
 
-    refused = edit_and_read_back(bob, [job], "JobPrio", "7")
+    refused = edit_and_read_back(point, [job], "JobPrio", "7")
     assert list(refused) == [job], "bob may not change a job of alice's"
     pool.wait_until("completed", tells("completed", job))
     watch.close()

@@ -1,11 +1,12 @@
 """Watching an HTCondor pool through its own calls: what every adapter of such a pool shares.
 
-Jobs come from the event log, machines and owners from the collector's ads, and what a log lacks
-from the schedd's queue.
+Jobs come from the event logs of the access points, machines and owners from the collector's ads,
+and what a log lacks from the schedd's queue; where no log can be read, jobs come from the queue.
 """
 
 from outrider_adapters.htcondor.adapter import CondorAdapter
 from outrider_adapters.htcondor.pool_calls import (
+    AccessPoint,
     CollectorCalls,
     PoolCalls,
     ScheddCalls,
@@ -15,6 +16,7 @@ from outrider_adapters.htcondor.pool_watch import PoolWatch
 from outrider_adapters.htcondor.settings import WatchSettings
 
 __all__ = [
+    "AccessPoint",
     "CollectorCalls",
     "CondorAdapter",
     "PoolCalls",

@@ -21,8 +21,13 @@ class ScheddCalls(Protocol):
         """The ads of the jobs in the queue for which the constraint holds."""
         ...
 
-    def history(self, constraint: str, projection: list[str], match: int = ...) -> Sequence[Any]:
-        """The ads of jobs that have left the queue, at most `match` of them (-1: all)."""
+    def history(
+        self, constraint: str, projection: list[str], match: int = ..., since: Any = ...
+    ) -> Sequence[Any]:
+        """The ads of jobs that have left the queue, the newest first.
+
+        At most `match` of them (-1: all), and none from the first on for which `since` holds.
+        """
         ...
 
     def edit(self, job_spec: list[str], attr: str, value: str) -> int:
@@ -46,30 +51,43 @@ class CollectorCalls(Protocol):
         ...
 
 
+class AccessPoint(NamedTuple):
+    """An access point: a schedd with a queue of its own.
+
+    Attributes:
+        name: as in the schedd's own ad; it stands in front of the ids of its jobs.
+        schedd: whom to ask.
+        failure: what every call raises when nobody answers (``htcondor2.HTCondorException``).
+    """
+
+    name: str
+    schedd: ScheddCalls
+    failure: type[Exception]
+
+
 class PoolCalls(NamedTuple):
     """The pool that is watched.
 
     Attributes:
-        schedd, collector: whom to ask.
+        collector: whom to ask for slots.
         slot_ads: what the collector calls the ads of slots (``htcondor2.AdType.Startd``).
-        failure: what every call raises when nobody answers (``htcondor2.HTCondorException``).
-        schedd_name: as in the schedd's own ad; it stands in front of the ids of its jobs.
+        failure: as of `AccessPoint`.
+        access_points: those whose jobs are watched.
     """
 
-    schedd: ScheddCalls
     collector: CollectorCalls
     slot_ads: Any
     failure: type[Exception]
-    schedd_name: str
+    access_points: tuple[AccessPoint, ...]
 
 
 def edit_and_read_back(
-    pool: PoolCalls, jobs: Sequence[str], attribute: str, value: str
+    point: AccessPoint, jobs: Sequence[str], attribute: str, value: str
 ) -> dict[str, str]:
     """Set an attribute of jobs and ask the queue whether it is so now.
 
     Args:
-        pool: whose queue.
+        point: whose queue.
         jobs: their names (`job_name`).
         attribute: its name.
         value: the new value, a ClassAd expression.
@@ -79,12 +97,12 @@ def edit_and_read_back(
         attribute is protected, or they have left the queue.
 
     Raises:
-        HTCondorException: nobody answers (`PoolCalls.failure`).
+        HTCondorException: nobody answers (`AccessPoint.failure`).
     """
     from classad2 import ExprTree  # here, for whoever only watches need not have the bindings
 
-    complaints = _edit(pool, jobs, attribute, value)
-    found = _read(pool, jobs, attribute)
+    complaints = _edit(point, jobs, attribute, value)
+    found = _read(point, jobs, attribute)
     wanted = str(ExprTree(value))
     refused: dict[str, str] = {}
     for job in jobs:
@@ -96,33 +114,32 @@ def edit_and_read_back(
     return refused
 
 
-def _edit(pool: PoolCalls, jobs: Sequence[str], attribute: str, value: str) -> dict[str, str]:
+def _edit(point: AccessPoint, jobs: Sequence[str], attribute: str, value: str) -> dict[str, str]:
     """Edit in one transaction; where one job spoils it for all, the rest one by one.
 
     Returns:
         what the schedd said of jobs that it refused aloud.
     """
     try:
-        pool.schedd.edit([short_id(job) for job in jobs], attribute, value)
-    except pool.failure:
+        point.schedd.edit([short_id(job) for job in jobs], attribute, value)
+    except point.failure:
         pass
     else:
         return {}
     complaints: dict[str, str] = {}
-    for job in _read(pool, jobs, attribute):
+    for job in _read(point, jobs, attribute):
         try:
-            pool.schedd.edit([short_id(job)], attribute, value)
-        except pool.failure as error:
+            point.schedd.edit([short_id(job)], attribute, value)
+        except point.failure as error:
             complaints[job] = str(error)
     return complaints
 
 
-def _read(pool: PoolCalls, jobs: Sequence[str], attribute: str) -> dict[str, str]:
+def _read(point: AccessPoint, jobs: Sequence[str], attribute: str) -> dict[str, str]:
     """The attribute as the queue has it, of those jobs that are in the queue."""
-    ads = pool.schedd.query(in_clusters(jobs), [*ID_ATTRIBUTES, attribute])
+    ads = point.schedd.query(in_clusters(jobs), [*ID_ATTRIBUTES, attribute])
     values = {
-        job_name(ad, pool.schedd_name): str(ad.lookup(attribute)) if attribute in ad else ""
-        for ad in ads
+        job_name(ad, point.name): str(ad.lookup(attribute)) if attribute in ad else "" for ad in ads
     }
     return {job: values[job] for job in jobs if job in values}
 

@@ -1,19 +1,25 @@
-"""One look at a pool after the other: event log, queue and slots made into one batch."""
+"""One look at a pool after the other: access points and slots made into one batch."""
 
-import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from outrider.api import Batch, NamedEvent, events
+from outrider_adapters.htcondor.access_points import (
+    AccessPointWatch,
+    LoggedAccessPoint,
+    Look,
+    QueuedAccessPoint,
+)
+from outrider_adapters.htcondor.asking import Asking
 from outrider_adapters.htcondor.pool_calls import PoolCalls
-from outrider_adapters.htcondor.queue import QueueWatch
 from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.htcondor.slots import SlotWatch
-from outrider_adapters.logtail import LogFollower, LogtailSettings
+from outrider_adapters.logtail import LogtailSettings
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 _CAUSE_WITHIN_S: Final = 60.0
 """How long after an eviction the state of the machine still tells why."""
 
@@ -23,54 +29,61 @@ class PoolWatch:
 
     Args:
         calls: the pool.
-        event_log: where the log of its schedd is, and how it is read.
+        event_logs: where the log of an access point is, and how it is read, by the access point's
+            name. One that has none is watched by its queue alone.
         settings: how it is watched.
         clock: Unix seconds now, by the pool's own clock.
         start_now: what is there at the very first look is history and no news.
-        file_clock: Unix seconds now by the file system of the log.
     """
 
     def __init__(
         self,
         calls: PoolCalls,
-        event_log: LogtailSettings,
+        event_logs: Mapping[str, LogtailSettings],
         settings: WatchSettings,
         clock: Callable[[], float],
         start_now: bool = False,
-        file_clock: Callable[[], float] = time.time,
     ) -> None:
-        self._calls = calls
-        ours = msgspec.structs.replace(event_log, system=calls.schedd_name)
-        self._log = LogFollower(ours, file_clock)
         self._settings = settings
         self._clock = clock
         self._start_now = start_now
         self._first = False
-        self._queue = QueueWatch(calls, settings)
+        self._asking = Asking(calls.failure)
         self._slots = SlotWatch(calls, settings)
-        self._away_since_s: dict[str, float] = {}
-        self._notes: list[str] = []
-        self._snapshot_due_s = float("-inf")
+        self._points: dict[str, AccessPointWatch] = {}
+        for point in calls.access_points:
+            log = event_logs.get(point.name)
+            self._points[point.name] = (
+                QueuedAccessPoint(point, settings, self._asking)
+                if log is None
+                else LoggedAccessPoint(point, log, settings, self._asking)
+            )
+        self._cursors: dict[str, Any] = {}
+        self._held: dict[str, Look] = {}
 
     def start(self, cursor: Any) -> None:
         """Begin at the cursor of an earlier batch, or at the beginning if it is None.
+
+        An access point that the cursor does not know begins at its beginning.
 
         Raises:
             ValueError: the cursor is none of this watch's.
         """
         try:
-            log, slots = (None, {}) if cursor is None else (cursor["log"], cursor["machines"])
+            points, slots = ({}, {}) if cursor is None else (cursor["points"], cursor["machines"])
             self._slots.restore(slots)
-        except (KeyError, TypeError, msgspec.ValidationError) as error:
+            self._cursors = {name: points.get(name) for name in self._points}
+            for name, watch in self._points.items():
+                watch.start(self._cursors[name])
+        except (AttributeError, KeyError, TypeError, msgspec.ValidationError) as error:
             raise ValueError(f"no cursor of a watched HTCondor pool: {error}") from error
-        self._log.start(log)
-        self._queue.begin(resumed=cursor is not None)
+        self._held = {}
         self._first = cursor is None and self._start_now
-        self._snapshot_due_s = float("-inf")
 
     def close(self) -> None:
-        """Close the log."""
-        self._log.close()
+        """Close the logs."""
+        for watch in self._points.values():
+            watch.close()
 
     def look(self) -> Batch:
         """What happened since the last look, by time.
@@ -79,72 +92,88 @@ class PoolWatch:
         others are told all the same.
         """
         now_s = self._clock()
-        self._notes = []
-        snapshot = self._ask("schedd", now_s, self._queue.snapshot) if self._is_due(now_s) else None
-        batch, _ = self._log.read()
-        if batch.history:
-            self._queue.hear(batch.events)
-            batch.cursor = self._cursor(batch)
-            return batch
-        told = self._described(batch.events, now_s)
-        evicted = self._queue.hear(told)
-        slots = self._ask("collector", now_s, lambda: self._slots.look(now_s)) or []
-        told = [self._with_cause(event, evicted.get(event, ""), now_s) for event in told]
-        caught_up = batch.seen_until_s is not None
-        if snapshot is not None and caught_up:
-            told += self._ask("schedd", now_s, lambda: self._queue.mend(snapshot, now_s)) or []
-            self._snapshot_due_s = now_s + self._settings.snapshot_s
-        age_s = max(batch.age_s, self._age_s(now_s))
+        self._asking.begin()
+        looks = {
+            name: self._held[name] if name in self._held else watch.look(now_s)
+            for name, watch in self._points.items()
+        }
+        self._held = {}
+        historic = {name: look for name, look in looks.items() if look.batch.history}
+        if historic:  # news of the others wait until all history has been told
+            self._held = {name: look for name, look in looks.items() if name not in historic}
+            return self._joined(historic, seen_until_s=None, history=True)
+        slots = self._asking.ask("collector", now_s, lambda: self._slots.look(now_s)) or []
+        told = [self._with_cause(event, look, now_s) for look in looks.values()
+                for event in look.batch.events]  # fmt: skip
+        is_current = all(look.is_current for look in looks.values())
+        if is_current:
+            for watch in self._points.values():
+                told += watch.mend()
         history, self._first = self._first, False
-        return msgspec.structs.replace(
-            batch,
-            # at equal times slots come first: a machine opens before a job starts there
-            events=sorted(slots + told, key=lambda event: event[0]),
-            cursor=self._cursor(batch),
-            seen_until_s=now_s if caught_up else None,
-            age_s=age_s,
-            history=history,
-            note="; ".join(filter(None, [batch.note, *self._notes])),
-        )
+        joined = self._joined(looks, self._seen_until_s(looks, now_s), history)
+        # at equal times slots come first: a machine opens before a job starts there
+        joined.events = sorted(slots + told, key=lambda event: event[0])
+        joined.age_s = max(joined.age_s, self._age_s(now_s))
+        joined.note = "; ".join(filter(None, [joined.note, *self._asking.notes]))
+        return joined
 
-    def _described(self, told: list[NamedEvent], now_s: float) -> list[NamedEvent]:
-        if all(event[1] != events.SUBMITTED for event in told):
-            return told
-        return self._ask("schedd", now_s, lambda: self._queue.describe(told)) or told
+    def _seen_until_s(self, looks: Mapping[str, Look], now_s: float) -> float | None:
+        """Until when everything has been seen: of a queue that is asked now and then, until then.
 
-    def _is_due(self, now_s: float) -> bool:
-        ahead_s = self._snapshot_due_s - now_s
-        return ahead_s <= 0.0 or ahead_s > self._settings.snapshot_s  # the clock was set back
-
-    def _ask(self, whom: str, now_s: float, question: Callable[[], Any]) -> Any:
-        """The answer, or None (and a note) if nobody gives it."""
-        try:
-            answer = question()
-        except self._calls.failure as error:
-            self._away_since_s.setdefault(whom, now_s)
-            self._notes.append(f"the {whom} does not answer: {error}")
+        One that does not answer holds up nobody: what it tells later is late.
+        """
+        if not all(look.is_current for look in looks.values()):
             return None
-        self._away_since_s.pop(whom, None)
-        return answer
+        waits = [
+            min(now_s, look.batch.seen_until_s or now_s)
+            for name, look in looks.items()
+            if f"schedd {name}" not in self._asking.away_since_s
+        ]
+        return min(waits, default=now_s)
 
     def _age_s(self, now_s: float) -> float:
         """How old the newest that is known of jobs and of machines is, whichever is older."""
-        since_s = list(self._away_since_s.values())
+        since_s = list(self._asking.away_since_s.values())
         heard_s = self._slots.heard_s
         if heard_s is not None and now_s - heard_s > self._settings.ads_fresh_s:
             since_s.append(heard_s)
-            self._notes.append(f"the newest slot ad is {now_s - heard_s:.0f} s old")
+            self._asking.notes.append(f"the newest slot ad is {now_s - heard_s:.0f} s old")
         return max(0.0, now_s - min(since_s, default=now_s))
 
-    def _with_cause(self, event: NamedEvent, where: str, now_s: float) -> NamedEvent:
-        """An eviction, with the reason that the machine's own state shows; the log gives none."""
+    def _with_cause(self, event: NamedEvent, look: Look, now_s: float) -> NamedEvent:
+        """An eviction, with the reason that the machine's own state shows; jobs tell none."""
         time_s, kind, job, reason = event
         if kind != events.EVICTED or reason != "unknown" or now_s - time_s > _CAUSE_WITHIN_S:
             return event
-        machine = self._slots.machines.get(where)
+        machine = self._slots.machines.get(look.evicted.get(event, ""))
         if machine is None or not (machine.owner or machine.draining):
             return event
         return time_s, kind, job, "drained" if machine.draining else "owner"
 
-    def _cursor(self, batch: Batch) -> dict[str, Any]:
-        return {"version": _VERSION, "log": batch.cursor, "machines": self._slots.save()}
+    def _joined(
+        self, looks: Mapping[str, Look], seen_until_s: float | None, history: bool
+    ) -> Batch:
+        """What several access points told, as one batch from which all of them go on."""
+        batches = [look.batch for look in looks.values()]
+        self._cursors |= {name: look.batch.cursor for name, look in looks.items()}
+        rejected: Counter[str] = Counter()
+        ignored: Counter[str] = Counter()
+        for batch in batches:
+            rejected.update(batch.rejected)
+            ignored.update(batch.ignored)
+        return Batch(
+            events=[event for batch in batches for event in batch.events],
+            cursor={
+                "version": _VERSION,
+                "points": dict(self._cursors),
+                "machines": self._slots.save(),
+            },
+            seen_until_s=seen_until_s,
+            age_s=max((batch.age_s for batch in batches), default=0.0),
+            rejected=dict(rejected),
+            ignored=dict(ignored),
+            history=history,
+            note="; ".join(filter(None, (batch.note for batch in batches))),
+            problem="; ".join(filter(None, (batch.problem for batch in batches))),
+            written_s={name: at_s for batch in batches for name, at_s in batch.written_s.items()},
+        )

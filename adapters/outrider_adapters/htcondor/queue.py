@@ -6,16 +6,17 @@ from typing import Final, NamedTuple
 import msgspec
 
 from outrider.api import JobSpec, NamedEvent, events
+from outrider_adapters.htcondor.job_specs import SPEC_ATTRIBUTES, spec_of, with_estimate
+from outrider_adapters.htcondor.job_steps import COMPLETED, HELD, IDLE, RUNNING, SUSPENDED
 from outrider_adapters.htcondor.pool_calls import (
     ID_ATTRIBUTES,
+    AccessPoint,
     Ad,
-    PoolCalls,
     in_clusters,
     job_name,
 )
 from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.readers.htcondor.hosts import machine_of_slot, slot_of
-from outrider_adapters.readers.htcondor.job_ads import SPEC_ATTRIBUTES, job_spec
 
 JOB_ATTRIBUTES: Final = (
     *ID_ATTRIBUTES,
@@ -28,9 +29,6 @@ JOB_ATTRIBUTES: Final = (
     *SPEC_ATTRIBUTES,
 )
 """Attributes of a job ad that are read here, beside the one with the estimate."""
-
-IDLE, RUNNING, REMOVED, COMPLETED, HELD, _, SUSPENDED = range(1, 8)
-"""`JobStatus`. 6 is a run that hands over its output: still running."""
 
 _STATUS_AFTER: Final = {
     events.SUBMITTED: IDLE,
@@ -57,17 +55,16 @@ class QueueWatch:
     """The jobs in the queue, by what the event log and the queue itself tell.
 
     Args:
-        calls: the pool.
+        point: whose queue.
         settings: how it is watched.
     """
 
-    def __init__(self, calls: PoolCalls, settings: WatchSettings) -> None:
-        self._calls = calls
+    def __init__(self, point: AccessPoint, settings: WatchSettings) -> None:
+        self._point = point
         self._settings = settings
         self._known: dict[str, _Known] = {}
         self._adopts = False
-        estimate = settings.estimate_attribute
-        self._attributes = [*JOB_ATTRIBUTES, *([estimate] if estimate else [])]
+        self._attributes = with_estimate(JOB_ATTRIBUTES, settings.estimate_attribute)
 
     def begin(self, resumed: bool) -> None:
         """Start afresh. `resumed`: the jobs of the first snapshot were told before."""
@@ -83,14 +80,14 @@ class QueueWatch:
             told: what the log told; at least one submission.
 
         Raises:
-            HTCondorException: the schedd does not answer (`PoolCalls.failure`).
+            HTCondorException: the schedd does not answer (`AccessPoint.failure`).
         """
         new = [event[2] for event in told if event[1] == events.SUBMITTED]
-        asked = self._calls.schedd.query(in_clusters(new), self._attributes)
+        asked = self._point.schedd.query(in_clusters(new), self._attributes)
         ads = self._by_name(asked)
         gone = [job for job in new if job not in ads]
         if gone:
-            left = self._calls.schedd.history(in_clusters(gone), self._attributes, -1)
+            left = self._point.schedd.history(in_clusters(gone), self._attributes, -1)
             ads |= self._by_name(left)
         described: list[NamedEvent] = []
         for event in told:
@@ -99,7 +96,7 @@ class QueueWatch:
                 described.append(event)
                 continue
             ad = ads[job]
-            described.append((time_s, kind, job, self._spec(ad)))
+            described.append((time_s, kind, job, spec_of(ad, self._settings.estimate_attribute)))
             if ad["JobStatus"] == HELD and ad["EnteredCurrentStatus"] == ad["QDate"]:
                 # submitted on hold: for this HTCondor 23 writes no record of its own
                 described.append((time_s, events.HELD, job, None))
@@ -125,8 +122,8 @@ class QueueWatch:
     # -- what the queue says otherwise --------------------------------------------------------
 
     def snapshot(self) -> dict[str, Ad]:
-        """Every job in the queue. Raises `HTCondorException` (`PoolCalls.failure`)."""
-        return self._by_name(self._calls.schedd.query("true", self._attributes))
+        """Every job in the queue. Raises `HTCondorException` (`AccessPoint.failure`)."""
+        return self._by_name(self._point.schedd.query("true", self._attributes))
 
     def mend(self, snapshot: Mapping[str, Ad], taken_s: float) -> list[NamedEvent]:
         """What the log should have told by now and has not, and what was edited in the queue.
@@ -158,7 +155,10 @@ class QueueWatch:
 
     def _unheard(self, job: str, ad: Ad, settled_s: float) -> list[NamedEvent]:
         """A job that the log has not told of: told before a restart, or older than the log."""
-        spec, entered_s = self._spec(ad), float(ad["EnteredCurrentStatus"])
+        spec, entered_s = (
+            spec_of(ad, self._settings.estimate_attribute),
+            float(ad["EnteredCurrentStatus"]),
+        )
         if self._adopts:
             machine = machine_of_slot(str(ad.get("RemoteHost") or ""))
             self._known[job] = _Known(int(ad["JobStatus"]), entered_s, machine, spec)
@@ -177,7 +177,7 @@ class QueueWatch:
         entered_s = float(ad["EnteredCurrentStatus"])
         if max(known.since_s, entered_s) < settled_s:
             told += _steps(job, known.status, ad)
-        spec, known_spec = self._spec(ad), known.spec or JobSpec()
+        spec, known_spec = spec_of(ad, self._settings.estimate_attribute), known.spec or JobSpec()
         changed = {
             field: getattr(spec, field)
             for field in _SPEC_FIELDS
@@ -193,7 +193,7 @@ class QueueWatch:
         if not jobs:
             return []
         asked = [*ID_ATTRIBUTES, "JobStatus", "EnteredCurrentStatus"]
-        found = self._calls.schedd.history(in_clusters(jobs), asked, -1)
+        found = self._point.schedd.history(in_clusters(jobs), asked, -1)
         ends = self._by_name(found)
         told: list[NamedEvent] = []
         for job in jobs:
@@ -206,16 +206,7 @@ class QueueWatch:
         return told
 
     def _by_name(self, ads: Iterable[Ad]) -> dict[str, Ad]:
-        return {job_name(ad, self._calls.schedd_name): ad for ad in ads}
-
-    def _spec(self, ad: Ad) -> JobSpec:
-        facts = {name: str(ad[name]) for name in SPEC_ATTRIBUTES if name in ad}
-        spec = job_spec(facts)
-        estimate = self._settings.estimate_attribute
-        given = ad.get(estimate) if estimate else None
-        if isinstance(given, (int, float)) and given > 0:
-            return msgspec.structs.replace(spec, estimate_s=float(given))
-        return spec
+        return {job_name(ad, self._point.name): ad for ad in ads}
 
 
 def _steps(job: str, status: int, ad: Ad) -> list[NamedEvent]:

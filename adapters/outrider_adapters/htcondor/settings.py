@@ -49,6 +49,14 @@ class WatchSettings(AdapterSettings, frozen=True, kw_only=True):
         float,
         Meta(gt=0, description="From one look at the whole queue to the next, to mend gaps."),
     ] = 300.0
+    queue_s: Annotated[
+        float,
+        Meta(
+            ge=1,
+            description="From one look at what changed in a queue to the next, where its event log "
+            "cannot be read.",
+        ),
+    ] = 30.0
     repair_after_s: Annotated[
         float,
         Meta(

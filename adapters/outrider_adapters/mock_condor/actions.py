@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from outrider_adapters.mock_condor.bindings import JobAction, JobStatus
+from outrider_adapters.htcondor.bindings import JobAction, JobStatus
 from outrider_adapters.mock_condor.claims import QueuedJob, Slot
 from outrider_adapters.mock_condor.event_log import EventLog
 from outrider_adapters.mock_condor.queue import JobQueue

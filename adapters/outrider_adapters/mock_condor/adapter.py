@@ -9,9 +9,15 @@ from typing import Any, ClassVar, Final
 
 from outrider.api import Batch, ClusterSpec, build
 from outrider.plugins.random_streams import stream
-from outrider_adapters.htcondor import CondorAdapter, PoolCalls, PoolWatch, WatchSettings
+from outrider_adapters.htcondor import (
+    AccessPoint,
+    CondorAdapter,
+    PoolCalls,
+    PoolWatch,
+    WatchSettings,
+)
+from outrider_adapters.htcondor.bindings import AdType, HTCondorException
 from outrider_adapters.logtail import LogtailSettings
-from outrider_adapters.mock_condor.bindings import AdType, HTCondorException
 from outrider_adapters.mock_condor.config import PoolConfig
 from outrider_adapters.mock_condor.faults import Faults
 from outrider_adapters.mock_condor.pool import MockPool
@@ -133,15 +139,14 @@ class _WatchedPool:
             faults=faults,
             sleep=self._sleep,
         )
-        calls = PoolCalls(
-            self._pool.schedd(_WATCHER), self._pool.collector(), AdType.Startd, HTCondorException,
-            self._pool.schedd_name,
-        )  # fmt: skip
+        name = self._pool.schedd_name
+        point = AccessPoint(name, self._pool.schedd(_WATCHER), HTCondorException)
+        calls = PoolCalls(self._pool.collector(), AdType.Startd, HTCondorException, (point,))
         # this thread also writes the log, so its records are always complete
         log = LogtailSettings(
             paths=(str(path),), format="htcondor", start_at="beginning", settle_s=0.0
         )
-        self._watch = PoolWatch(calls, log, settings, lambda: self._pool.now_s)
+        self._watch = PoolWatch(calls, {name: log}, settings, lambda: self._pool.now_s)
         self._watch.start(None)
 
     def look(self) -> Batch:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from outrider_adapters.mock_condor.bindings import ClassAd, ExprTree
+from outrider_adapters.htcondor.bindings import ClassAd, ExprTree
 
 _CLOCK: Final = re.compile(r"\btime\(\)", re.IGNORECASE)
 

@@ -8,7 +8,7 @@ autocluster.
 
 from collections.abc import Iterable
 
-from outrider_adapters.mock_condor.bindings import ClassAd, ExprTree
+from outrider_adapters.htcondor.bindings import ClassAd, ExprTree
 from outrider_adapters.mock_condor.claims import QueuedJob
 
 _OF_JOBS = ("Requirements", "Rank")

@@ -3,8 +3,8 @@
 import math
 from typing import Final, TypeAlias
 
+from outrider_adapters.htcondor.bindings import ClassAd, ExprTree
 from outrider_adapters.mock_condor.ads import at_time, number
-from outrider_adapters.mock_condor.bindings import ClassAd, ExprTree
 
 JobId: TypeAlias = tuple[int, int]
 

@@ -3,8 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 
-from outrider_adapters.mock_condor.ads import at_time, holds, projected
-from outrider_adapters.mock_condor.bindings import (
+from outrider_adapters.htcondor.bindings import (
     AdType,
     ClassAd,
     ClassAdException,
@@ -12,6 +11,7 @@ from outrider_adapters.mock_condor.bindings import (
     ExprTree,
     HTCondorException,
 )
+from outrider_adapters.mock_condor.ads import at_time, holds, projected
 from outrider_adapters.mock_condor.faults import Transport
 
 _NO_ANSWER = "Failed communication with collector."

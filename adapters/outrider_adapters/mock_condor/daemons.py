@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from outrider_adapters.mock_condor.bindings import AdType, ClassAd
+from outrider_adapters.htcondor.bindings import AdType, ClassAd
 from outrider_adapters.mock_condor.matchmaking import Cycle
 from outrider_adapters.mock_condor.queue import JobQueue
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
+from outrider_adapters.htcondor.bindings import ClassAdException, ExprTree
 from outrider_adapters.mock_condor.ads import at_time, holds
-from outrider_adapters.mock_condor.bindings import ClassAdException, ExprTree
 from outrider_adapters.mock_condor.claims import QueuedJob
 from outrider_adapters.mock_condor.queue import JobQueue
 

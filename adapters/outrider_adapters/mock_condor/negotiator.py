@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from outrider_adapters.htcondor.bindings import ClassAd
 from outrider_adapters.mock_condor.accountant import Accountant
-from outrider_adapters.mock_condor.bindings import ClassAd
 from outrider_adapters.mock_condor.faults import Transport
 
 _NO_ANSWER = "Unable to connect to the negotiator"

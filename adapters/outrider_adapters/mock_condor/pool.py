@@ -5,15 +5,15 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TextIO
 
-from outrider_adapters.mock_condor.accountant import Accountant
-from outrider_adapters.mock_condor.actions import Actions
-from outrider_adapters.mock_condor.autoclusters import Autoclusters
-from outrider_adapters.mock_condor.bindings import (
+from outrider_adapters.htcondor.bindings import (
     AdType,
     ClassAd,
     ExprTree,
     SubmitResult,
 )
+from outrider_adapters.mock_condor.accountant import Accountant
+from outrider_adapters.mock_condor.actions import Actions
+from outrider_adapters.mock_condor.autoclusters import Autoclusters
 from outrider_adapters.mock_condor.claims import QueuedJob, Slot
 from outrider_adapters.mock_condor.collector import AdStore, Collector
 from outrider_adapters.mock_condor.config import PoolConfig

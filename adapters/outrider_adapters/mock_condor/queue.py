@@ -3,7 +3,7 @@
 from collections import defaultdict, deque
 from collections.abc import Iterable
 
-from outrider_adapters.mock_condor.bindings import ClassAd, JobStatus
+from outrider_adapters.htcondor.bindings import ClassAd, JobStatus
 from outrider_adapters.mock_condor.claims import JobId, QueuedJob
 
 

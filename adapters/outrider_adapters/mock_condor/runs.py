@@ -4,8 +4,8 @@ import heapq
 import math
 from typing import Final
 
+from outrider_adapters.htcondor.bindings import JobStatus
 from outrider_adapters.mock_condor.accountant import Accountant
-from outrider_adapters.mock_condor.bindings import JobStatus
 from outrider_adapters.mock_condor.claims import BUSY, CLAIMED, SUSPENDED, QueuedJob, Slot
 from outrider_adapters.mock_condor.event_log import EventLog
 from outrider_adapters.mock_condor.queue import JobQueue
@@ -30,6 +30,8 @@ class Runs:
         """Start a job on a slot."""
         ad = job.ad
         runs = ad.get("JobRunCount", 0) + 1
+        if "JobCurrentStartDate" in ad:
+            ad["JobLastStartDate"] = ad["JobCurrentStartDate"]
         ad.update(
             {
                 "RemoteHost": slot.name,

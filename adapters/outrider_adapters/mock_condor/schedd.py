@@ -3,9 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from outrider_adapters.mock_condor.actions import SUCCESS, Actions
-from outrider_adapters.mock_condor.ads import at_time, holds, projected
-from outrider_adapters.mock_condor.bindings import (
+from outrider_adapters.htcondor.bindings import (
     ClassAd,
     ClassAdException,
     ExprTree,
@@ -13,6 +11,8 @@ from outrider_adapters.mock_condor.bindings import (
     JobAction,
     SubmitResult,
 )
+from outrider_adapters.mock_condor.actions import SUCCESS, Actions
+from outrider_adapters.mock_condor.ads import at_time, holds, projected
 from outrider_adapters.mock_condor.claims import QueuedJob
 from outrider_adapters.mock_condor.config import PoolConfig
 from outrider_adapters.mock_condor.event_log import EventLog

@@ -17,7 +17,7 @@ from msgspec import Meta
 from outrider.api import ClusterSpec, ConfigurationError, build, events
 from outrider.formats.campus.campus import Campus
 from outrider.simulation.exogenous_events import exogenous_events, owner_intervals
-from outrider_adapters.mock_condor.bindings import HTCondorException
+from outrider_adapters.htcondor.bindings import HTCondorException
 from outrider_adapters.mock_condor.machines import OWNER_AWAY, Machine
 from outrider_adapters.mock_condor.pool import MockPool
 from outrider_adapters.mock_condor.submitting import job_ad

@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from outrider_adapters.htcondor.bindings import AdType, ClassAd, ClassAdException, ExprTree
 from outrider_adapters.mock_condor.ads import holds
-from outrider_adapters.mock_condor.bindings import AdType, ClassAd, ClassAdException, ExprTree
 
 if TYPE_CHECKING:
     from outrider_adapters.mock_condor.pool import MockPool

@@ -1,6 +1,6 @@
 """The startd of one machine: its slots, its owner, and their ads."""
 
-from outrider_adapters.mock_condor.bindings import ClassAd, ExprTree
+from outrider_adapters.htcondor.bindings import ClassAd, ExprTree
 from outrider_adapters.mock_condor.claims import IDLE, UNCLAIMED, QueuedJob, Slot
 from outrider_adapters.mock_condor.machines import Machine
 

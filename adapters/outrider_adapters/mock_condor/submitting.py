@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from outrider.api import nearest
-from outrider_adapters.mock_condor.bindings import (
+from outrider_adapters.htcondor.bindings import (
     ClassAd,
     ClassAdException,
     ExprTree,

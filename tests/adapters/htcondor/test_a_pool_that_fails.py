@@ -19,7 +19,7 @@ def test_an_outage_only_makes_old_and_nothing_is_lost(site: WatchedPool) -> None
     away = [site.look(10) for _ in range(3)]
     assert [batch.age_s for batch in away] == [0.0, 10.0, 20.0]
     for batch in away:
-        assert "the schedd does not answer" in batch.note
+        assert "the schedd schedd@mock.local does not answer" in batch.note
         assert "the collector does not answer" in batch.note
     told = [event[2] for batch in away for event in batch.events]
     assert job in told, "the event log needs nobody who answers"
@@ -105,7 +105,7 @@ async def test_while_an_answer_is_long_in_coming_there_are_signs_of_life(site: W
 
 def test_the_queue_alone_may_be_away(site: WatchedPool) -> None:
     site.look()
-    schedd = site.calls.schedd
+    schedd = site.point.schedd
     site.watch = site.new_watch()
     site.watch.start(None)
     query = schedd.query
@@ -116,7 +116,10 @@ def test_the_queue_alone_may_be_away(site: WatchedPool) -> None:
     schedd.query = silent  # type: ignore[method-assign]
     site.pool.owner_came("m1")
     batch = site.look(10)
-    assert batch.note == "the schedd does not answer: Failed to fetch ads from schedd"
+    assert (
+        batch.note
+        == "the schedd schedd@mock.local does not answer: Failed to fetch ads from schedd"
+    )
     assert kinds([(str(e[1]), e[2], e[3]) for e in batch.events], "m1"), "slots are told"
     schedd.query = query  # type: ignore[method-assign]
     assert site.look(10).note == ""

@@ -11,9 +11,15 @@ import msgspec
 
 from outrider.api import Batch, JobSpec, NamedEvent
 from outrider.model.events import KIND_NAMES
-from outrider_adapters.htcondor import CondorAdapter, PoolCalls, PoolWatch, WatchSettings
+from outrider_adapters.htcondor import (
+    AccessPoint,
+    CondorAdapter,
+    PoolCalls,
+    PoolWatch,
+    WatchSettings,
+)
+from outrider_adapters.htcondor.bindings import AdType, HTCondorException, JobAction
 from outrider_adapters.logtail import LogtailSettings
-from outrider_adapters.mock_condor.bindings import AdType, HTCondorException
 from outrider_adapters.mock_condor.config import PoolConfig
 from outrider_adapters.mock_condor.faults import Faults
 from outrider_adapters.mock_condor.machines import Machine
@@ -32,6 +38,7 @@ class WatchedPool:
         faults: what goes wrong from the beginning; `fails` changes it.
         settings: how it is watched; by default without waiting for anything.
         user: with whose identity.
+        has_log: whether the watch may read the event log.
     """
 
     def __init__(
@@ -41,6 +48,7 @@ class WatchedPool:
         faults: Faults | None = None,
         settings: WatchSettings | None = None,
         user: str = "outrider",
+        has_log: bool = True,
     ) -> None:
         self.log = folder / "EventLog"
         self.settings = settings or WatchSettings(left_after_s=0, snapshot_s=1, repair_after_s=5)
@@ -58,10 +66,11 @@ class WatchedPool:
             faults=faults,
             sleep=time.sleep,
         )
+        self.point = AccessPoint(self.pool.schedd_name, self.pool.schedd(user), HTCondorException)
         self.calls = PoolCalls(
-            self.pool.schedd(user), self.pool.collector(), AdType.Startd, HTCondorException,
-            self.pool.schedd_name,
-        )  # fmt: skip
+            self.pool.collector(), AdType.Startd, HTCondorException, (self.point,)
+        )
+        self.has_log = has_log
         self.clock: Callable[[], float] = self.pool_clock
         self.watch = self.new_watch()
         self.watch.start(None)
@@ -87,7 +96,8 @@ class WatchedPool:
             start_at="now" if start_now else "beginning",
             settle_s=0.0,
         )
-        return PoolWatch(self.calls, log, self.settings, self.now, start_now)
+        logs = {self.point.name: log} if self.has_log else {}
+        return PoolWatch(self.calls, logs, self.settings, self.now, start_now)
 
     def fails(self, **faults: float) -> None:
         """From now on this goes wrong, and nothing else."""
@@ -106,6 +116,11 @@ class WatchedPool:
         """Submit a job; its name."""
         cluster = self.pool.submit(user, JOB | commands, run_s).cluster()
         return f"{self.pool.schedd_name}#{cluster}.0"
+
+    def act(self, action: str, job: str, user: str = "alice") -> None:
+        """Hold, release or remove a job of a user's own."""
+        done = self.pool.schedd(user).act(JobAction[action.title()], [job.rpartition("#")[2]])
+        assert done["TotalSuccess"] == 1, done
 
     def close(self) -> None:
         """Close the log, at both ends."""

@@ -4,7 +4,7 @@ import io
 import random
 from typing import Any
 
-from outrider_adapters.mock_condor.bindings import AdType, ClassAd, ExprTree, JobAction
+from outrider_adapters.htcondor.bindings import AdType, ClassAd, ExprTree, JobAction
 from outrider_adapters.mock_condor.config import PoolConfig
 from outrider_adapters.mock_condor.faults import Faults
 from outrider_adapters.mock_condor.machines import Machine

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from outrider_adapters.mock_condor import bindings
-from outrider_adapters.mock_condor.bindings import HTCondorException, htcondor2
+from outrider_adapters.htcondor import bindings
+from outrider_adapters.htcondor.bindings import HTCondorException, htcondor2
 from outrider_adapters.mock_condor.collector import Collector
 from outrider_adapters.mock_condor.negotiator import Negotiator
 from outrider_adapters.mock_condor.schedd import Schedd

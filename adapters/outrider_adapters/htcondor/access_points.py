@@ -1,0 +1,163 @@
+"""Looks at one access point: by its event log and its queue, or by its queue alone."""
+
+import time
+from collections.abc import Callable
+from math import inf
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from outrider.api import Batch, NamedEvent, events
+from outrider_adapters.htcondor.asking import Asking
+from outrider_adapters.htcondor.pool_calls import AccessPoint
+from outrider_adapters.htcondor.queue import QueueWatch
+from outrider_adapters.htcondor.queue_alone import QueueAlone
+from outrider_adapters.htcondor.settings import WatchSettings
+from outrider_adapters.logtail import LogFollower, LogtailSettings
+
+
+class Look(NamedTuple):
+    """What one look at an access point gave.
+
+    Attributes:
+        batch: events and state of the source; its cursor is that of the access point.
+        evicted: on which machine each eviction among the events was.
+        is_current: whether everything until now has been seen.
+    """
+
+    batch: Batch
+    evicted: dict[NamedEvent, str]
+    is_current: bool
+
+
+class AccessPointWatch(Protocol):
+    """One access point that is looked at again and again."""
+
+    def start(self, cursor: Any) -> None:
+        """Begin at the cursor of an earlier look, or at the beginning.
+
+        Raises:
+            KeyError, TypeError, ValueError, msgspec.ValidationError: it is none of this watch's.
+        """
+        ...
+
+    def look(self, now_s: float) -> Look:
+        """What happened since the last look."""
+        ...
+
+    def mend(self) -> list[NamedEvent]:
+        """What the queue says otherwise than the last look, where there are two sources."""
+        ...
+
+    def close(self) -> None:
+        """Close what was opened."""
+        ...
+
+
+class LoggedAccessPoint:
+    """Jobs by the event log; the queue says whose they are, and what the log lost.
+
+    Args:
+        point: whom to ask.
+        log: where its event log is, and how it is read.
+        settings: how it is watched.
+        asking: asks, and notes who does not answer.
+        file_clock: Unix seconds now by the file system of the log.
+    """
+
+    def __init__(
+        self,
+        point: AccessPoint,
+        log: LogtailSettings,
+        settings: WatchSettings,
+        asking: Asking,
+        file_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._who = f"schedd {point.name}"
+        self._asking = asking
+        self._settings = settings
+        self._log = LogFollower(msgspec.structs.replace(log, system=point.name), file_clock)
+        self._queue = QueueWatch(point, settings)
+        self._snapshot: Any = None
+        self._taken_s = -inf
+        self._snapshot_due_s = -inf
+
+    def start(self, cursor: Any) -> None:
+        """As `AccessPointWatch` has it."""
+        self._log.start(cursor)
+        self._queue.begin(resumed=cursor is not None)
+        self._snapshot_due_s = -inf
+
+    def close(self) -> None:
+        """Close the log."""
+        self._log.close()
+
+    def look(self, now_s: float) -> Look:
+        """What the log tells; a queue that does not answer takes nothing away from it."""
+        self._snapshot, self._taken_s = None, now_s
+        if self._is_due(now_s):  # before the log is read: what it tells later is no contradiction
+            self._snapshot = self._asking.ask(self._who, now_s, self._queue.snapshot)
+        batch, _ = self._log.read()
+        if batch.history:
+            self._queue.hear(batch.events)
+            return Look(batch, {}, False)
+        told = batch.events
+        if any(event[1] == events.SUBMITTED for event in told):
+            news = told
+            told = self._asking.ask(self._who, now_s, lambda: self._queue.describe(news)) or told
+        evicted = self._queue.hear(told)
+        is_current = batch.seen_until_s is not None  # by the clock of its file system
+        seen_s = now_s if is_current else None
+        return Look(
+            msgspec.structs.replace(batch, events=told, seen_until_s=seen_s), evicted, is_current
+        )
+
+    def mend(self) -> list[NamedEvent]:
+        """What the log should have told by then and has not, by the snapshot before it."""
+        snapshot, taken_s = self._snapshot, self._taken_s
+        if snapshot is None:
+            return []
+        self._snapshot_due_s = taken_s + self._settings.snapshot_s
+        told = self._asking.ask(self._who, taken_s, lambda: self._queue.mend(snapshot, taken_s))
+        return told or []
+
+    def _is_due(self, now_s: float) -> bool:
+        ahead_s = self._snapshot_due_s - now_s
+        return ahead_s <= 0.0 or ahead_s > self._settings.snapshot_s  # the clock was set back
+
+
+class QueuedAccessPoint:
+    """Jobs by the queue and the history alone, where the event log cannot be read.
+
+    Args:
+        point: whom to ask.
+        settings: how it is watched.
+        asking: asks, and notes who does not answer.
+    """
+
+    def __init__(self, point: AccessPoint, settings: WatchSettings, asking: Asking) -> None:
+        self._who = f"schedd {point.name}"
+        self._asking = asking
+        self._queue = QueueAlone(point, settings)
+
+    def start(self, cursor: Any) -> None:
+        """As `AccessPointWatch` has it."""
+        self._queue.restore(cursor)
+
+    def close(self) -> None:
+        """Nothing was opened."""
+
+    def look(self, now_s: float) -> Look:
+        """What the queue tells, if it is time to ask. Between two askings nothing is known."""
+        told: list[NamedEvent] = []
+        evicted: dict[NamedEvent, str] = {}
+        if self._queue.is_due(now_s):
+            found = self._asking.ask(self._who, now_s, lambda: self._queue.look(now_s))
+            told, evicted = found or (told, evicted)
+        seen_s = None if self._queue.asked_s == -inf else self._queue.asked_s
+        batch = Batch(events=told, cursor=self._queue.save(), seen_until_s=seen_s)
+        return Look(batch, evicted, True)
+
+    def mend(self) -> list[NamedEvent]:
+        """Nothing: there is no second source."""
+        return []

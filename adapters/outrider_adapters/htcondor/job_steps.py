@@ -1,0 +1,139 @@
+"""Two looks at a job's ad made into the events that lie between them.
+
+The ad of a job has the times of its present or last run and the start of the one before it, so the
+last two runs are told exactly, however short they were. If there were more between two looks, the
+earlier ones are lost; the event log has every one.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from outrider.api import JobSpec, NamedEvent, events
+from outrider_adapters.htcondor.pool_calls import Ad
+from outrider_adapters.readers.htcondor.hosts import UNKNOWN_HOST, machine_of_slot, slot_of
+
+IDLE, RUNNING, REMOVED, COMPLETED, HELD, TRANSFERRING, SUSPENDED = range(1, 8)
+"""`JobStatus`. One that transfers hands over its output: it still runs."""
+
+STEP_ATTRIBUTES: Final = (
+    "JobStatus", "QDate", "EnteredCurrentStatus", "NumShadowStarts", "NumJobReconnects",
+    "JobCurrentStartDate", "JobLastStartDate", "LastVacateTime", "CompletionDate", "RemoteHost",
+    "LastRemoteHost", "CpusProvisioned", "RequestCpus",
+)  # fmt: skip
+"""Attributes of a job ad that are read here."""
+
+_ON_A_MACHINE: Final = frozenset({RUNNING, TRANSFERRING, SUSPENDED})
+
+
+class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A job at the moment of a look.
+
+    Attributes:
+        status: `JobStatus`.
+        runs: how many it has begun; taking up a connection again is no other run.
+        machine: where it runs, else empty.
+    """
+
+    status: int
+    runs: int
+    machine: str = ""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it is on a machine."""
+        return self.status in _ON_A_MACHINE
+
+
+NEW: Final = SeenJob(IDLE, 0)
+"""A job as it is submitted."""
+
+
+def seen(ad: Ad) -> SeenJob:
+    """What there is to remember of an ad."""
+    status = int(ad["JobStatus"])
+    runs = _number(ad, "NumShadowStarts") - _number(ad, "NumJobReconnects")
+    machine = machine_of_slot(str(ad.get("RemoteHost") or "")) if status in _ON_A_MACHINE else ""
+    return SeenJob(status, max(0, int(runs)), machine)
+
+
+def steps(job: str, before: SeenJob | None, ad: Ad, spec: JobSpec) -> list[NamedEvent]:
+    """What happened to a job since it was seen before, in order.
+
+    Args:
+        job: its name.
+        before: as it was then; None: it is new.
+        ad: of now, of the queue or, once it has left that, of the history.
+        spec: what its ad says it asks for.
+    """
+    told: list[NamedEvent] = []
+    if before is None:
+        told.append((_number(ad, "QDate"), events.SUBMITTED, job, spec))
+        before = NEW
+    now = seen(ad)
+    if before.status in (COMPLETED, REMOVED):
+        return told
+    began = now.runs - before.runs
+    entered_s = _number(ad, "EnteredCurrentStatus")
+    if before.status == HELD and (now.status not in (HELD, REMOVED) or began > 0):
+        first_s = _start_s(ad) if began > 0 else entered_s
+        told.append((min(first_s, entered_s), events.RELEASED, job, None))
+    told += _runs(job, before, now, ad, began)
+    told += _present(job, before, now, began, entered_s, ad)
+    return told
+
+
+def _runs(job: str, before: SeenJob, now: SeenJob, ad: Ad, began: int) -> list[NamedEvent]:
+    """The runs that began since, and the end of those that another one followed."""
+    if began <= 0:
+        return []
+    told: list[NamedEvent] = []
+    start_s, vacated_s = _start_s(ad), _number(ad, "LastVacateTime")
+    if before.is_running or began > 1:  # a run went before the last one
+        if not before.is_running and (previous_s := _number(ad, "JobLastStartDate")):
+            told.append(_started(job, previous_s, str(ad.get("LastRemoteHost") or ""), ad))
+        if before.is_running or told:
+            # the time of an eviction after the last start is that of the last run
+            ended_s = vacated_s if 0.0 < vacated_s <= start_s else start_s
+            told.append((ended_s, events.EVICTED, job, "unknown"))
+    where = "RemoteHost" if now.is_running else "LastRemoteHost"
+    told.append(_started(job, start_s, str(ad.get(where) or ""), ad))
+    return told
+
+
+def _present(
+    job: str, before: SeenJob, now: SeenJob, began: int, entered_s: float, ad: Ad
+) -> list[NamedEvent]:
+    """How it came to be as it is now."""
+    ran = before.is_running or began > 0
+    if now.status == COMPLETED:
+        return [(_number(ad, "CompletionDate") or entered_s, events.COMPLETED, job, None)]
+    if now.status == REMOVED:
+        return [(entered_s, events.REMOVED, job, "removed")]
+    if now.status == HELD:
+        return [] if before.status == HELD and not ran else [(entered_s, events.HELD, job, None)]
+    if now.status == IDLE:
+        vacated_s = _number(ad, "LastVacateTime") or entered_s
+        return [(vacated_s, events.EVICTED, job, "unknown")] if ran else []
+    was_suspended = before.status == SUSPENDED and began <= 0
+    if (now.status == SUSPENDED) == was_suspended:
+        return []
+    return [(entered_s, events.RESUMED if was_suspended else events.SUSPENDED, job, None)]
+
+
+def _started(job: str, time_s: float, slot: str, ad: Ad) -> NamedEvent:
+    cpus = max(1, int(_number(ad, "CpusProvisioned") or _number(ad, "RequestCpus")))
+    machine, part = machine_of_slot(slot) or UNKNOWN_HOST, slot_of(slot)
+    place: tuple[Any, ...] = (machine, cpus, part) if part else (machine, cpus)
+    return time_s, events.STARTED, job, place
+
+
+def _start_s(ad: Ad) -> float:
+    """When the last run began."""
+    return _number(ad, "JobCurrentStartDate") or _number(ad, "EnteredCurrentStatus")
+
+
+def _number(ad: Ad, name: str) -> float:
+    """A number of an ad; 0 where there is none."""
+    value = ad.get(name)
+    return float(value) if isinstance(value, (int, float)) else 0.0

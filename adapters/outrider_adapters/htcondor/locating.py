@@ -1,0 +1,115 @@
+"""Where the daemons of a real pool are: its collector, its access points, their event logs."""
+
+import socket
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from outrider.api import PeerError
+from outrider_adapters.htcondor.bindings import AdType, DaemonType, HTCondorException, htcondor2
+from outrider_adapters.htcondor.pool_calls import AccessPoint, Ad, CollectorCalls, PoolCalls
+
+
+class LocatedSchedd:
+    """A schedd by its name: after a call that failed it is looked for again.
+
+    A schedd that was restarted may listen elsewhere.
+
+    Args:
+        collector: knows where it is.
+        name: of the schedd.
+        ad: of the schedd, as the collector has it now.
+    """
+
+    def __init__(self, collector: Any, name: str, ad: Any) -> None:
+        self._collector = collector
+        self._name = name
+        self._schedd: Any = htcondor2.Schedd(ad)
+
+    def query(self, constraint: str = "true", projection: list[str] | None = None) -> Any:
+        """As `ScheddCalls` has it."""
+        return self._call(lambda schedd: schedd.query(constraint, projection or []))
+
+    def history(
+        self, constraint: str, projection: list[str], match: int = -1, since: Any = None
+    ) -> Any:
+        """As `ScheddCalls` has it."""
+        return self._call(lambda schedd: schedd.history(constraint, projection, match, since))
+
+    def edit(self, job_spec: list[str], attr: str, value: str) -> int:
+        """As `ScheddCalls` has it."""
+        done: int = self._call(lambda schedd: schedd.edit(job_spec, attr, value))
+        return done
+
+    def act(self, action: Any, job_spec: list[str], reason: str = "") -> Ad:
+        """As `ScheddCalls` has it."""
+        told: Ad = self._call(lambda schedd: schedd.act(action, job_spec, reason))
+        return told
+
+    def _call(self, question: Callable[[Any], Any]) -> Any:
+        if self._schedd is None:
+            self._schedd = htcondor2.Schedd(self._collector.locate(DaemonType.Schedd, self._name))
+        try:
+            return question(self._schedd)
+        except HTCondorException:
+            self._schedd = None
+            raise
+
+
+def located(address: str | None, wanted: Iterable[str]) -> tuple[PoolCalls, dict[str, Ad]]:
+    """The pool's collector and its access points.
+
+    Args:
+        address: of the collector, ``host`` or ``host:port``; None: as CONDOR_CONFIG has it.
+        wanted: patterns (as in a shell) of names of access points; none: all of them.
+
+    Returns:
+        whom to ask, and the ad of each access point by its name.
+
+    Raises:
+        PeerError: the collector does not answer, or knows no such access point.
+    """
+    patterns = tuple(wanted)
+    try:
+        collector = htcondor2.Collector(address) if address else htcondor2.Collector()
+        ads = {str(ad["Name"]): ad for ad in collector.locateAll(DaemonType.Schedd)}
+    except HTCondorException as error:
+        raise PeerError(
+            f"the collector {address or 'of CONDOR_CONFIG'} does not answer: {error}; right would "
+            'be "collector" = "HOST:PORT" of a pool that may be read (ALLOW_READ), or CONDOR_CONFIG'
+        ) from error
+    ours = {name: ad for name, ad in ads.items() if _is_wanted(name, patterns)}
+    if not ours:
+        raise PeerError(
+            f"no access point {' or '.join(patterns) or 'at all'} is known to the collector, but "
+            f"{', '.join(ads) or 'none'}"
+        )
+    points = tuple(
+        AccessPoint(name, LocatedSchedd(collector, name, ad), HTCondorException)
+        for name, ad in sorted(ours.items())
+    )
+    known: CollectorCalls = collector
+    return PoolCalls(known, AdType.Startd, HTCondorException, points), ours
+
+
+def event_log_of(ad: Ad) -> str | None:
+    """The event log of a schedd that runs on this host and lets its configuration be read.
+
+    A path that another host names says nothing about the file of that name here.
+    """
+    if str(ad.get("Machine") or "").lower() not in _names_of_this_host():
+        return None
+    try:
+        path = htcondor2.RemoteParam(ad).get("EVENT_LOG") or ""
+    except HTCondorException:
+        return None
+    return path if path and Path(path).is_file() else None
+
+
+def _names_of_this_host() -> set[str]:
+    return {socket.gethostname().lower(), socket.getfqdn().lower()}
+
+
+def _is_wanted(name: str, patterns: tuple[str, ...]) -> bool:
+    return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
