@@ -8,6 +8,7 @@ import pytest
 
 from outrider.ledger import Journal
 from outrider.model.events import COMPLETED, EVICTED, STARTED, SUBMITTED, NamedEvent
+from tests.cli.running import shell
 from tests.peers.pool import HTCondorPool
 from tests.service.running.process import DaemonProcess
 
@@ -112,6 +113,20 @@ def test_every_submission_start_eviction_and_end_once_at_the_pools_own_times(
         assert len(times[EVICTED]) == ad["NumShadowStarts"] - 1
         assert times[STARTED][0] == pytest.approx(ad["JobStartDate"], abs=apart_s)
         assert times[COMPLETED] == [pytest.approx(ad["CompletionDate"], abs=apart_s)]
+
+
+def test_doctor_says_who_answers_and_what_is_missing(
+    htcondor_pool: HTCondorPool, tmp_path: Path
+) -> None:
+    daemon_beside(htcondor_pool, tmp_path, has_log=False)
+    words = ("doctor", "--config", tmp_path / "outrider.toml", "--json")
+    said = shell(*words, CONDOR_CONFIG=str(tmp_path / "condor_config"))
+    checks = {one["check"]: one for one in json.loads(said.out)["checks"]}
+    assert checks["adapter htcondor: collector"]["found"] == "tells of 4 slots"
+    point = checks["adapter htcondor: access point host.pool.test"]
+    assert point["state"] == "warn"
+    assert "event_logs" in point["remedy"]
+    assert checks["adapter htcondor"]["state"] == "ok"
 
 
 def _is_busy(pool: HTCondorPool, machine: str) -> bool:

@@ -1,13 +1,16 @@
 """The adapter of a real HTCondor pool: slots, queues, histories and event logs."""
 
 import time
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
-from outrider.api import Batch
+from outrider.api import Batch, PeerError
 from outrider_adapters.htcondor.adapter import CondorAdapter
+from outrider_adapters.htcondor.diagnosis import Finding, diagnosed
 from outrider_adapters.htcondor.locating import event_log_of, located
+from outrider_adapters.htcondor.pool_calls import Ad
 from outrider_adapters.htcondor.pool_watch import PoolWatch
 from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.logtail import LogtailSettings
@@ -76,6 +79,14 @@ class HTCondorAdapter(CondorAdapter):
         logs = (_log(path, settings) for path in settings.event_logs.values())
         return [sentence for log in logs for sentence in wrong_with(log)]
 
+    def diagnose(self) -> list[Finding]:
+        """For ``outrider doctor``: who answers, and from where jobs are known."""
+        try:
+            calls, ads = located(self._settings.collector, self._settings.access_points)
+        except PeerError as error:
+            return [("collector", "fail", str(error), "start the pool, or mend the settings")]
+        return list(diagnosed(calls, self._event_logs(ads), self._settings.queue_s))
+
     def begin(self, cursor: Any) -> None:
         """Find the pool, and begin at a cursor.
 
@@ -84,14 +95,17 @@ class HTCondorAdapter(CondorAdapter):
             ValueError: the cursor is none of this adapter's.
         """
         calls, ads = located(self._settings.collector, self._settings.access_points)
-        paths = {
-            **{name: event_log_of(ad) for name, ad in ads.items()},
-            **self._settings.event_logs,
-        }
-        logs = {name: _log(path, self._settings) for name, path in paths.items() if path}
         start_now = self._settings.start_at == "now"
-        watch = self._watch = PoolWatch(calls, logs, self._settings, time.time, start_now)
+        watch = self._watch = PoolWatch(
+            calls, self._event_logs(ads), self._settings, time.time, start_now
+        )
         watch.start(cursor)
+
+    def _event_logs(self, ads: Mapping[str, Ad]) -> dict[str, LogtailSettings]:
+        """The event logs that can be read, by access point."""
+        found = {name: event_log_of(ad) for name, ad in ads.items()}
+        paths = {**found, **self._settings.event_logs}
+        return {name: _log(path, self._settings) for name, path in paths.items() if path}
 
     def look(self) -> Batch:
         """What happened since the last look."""

@@ -15,6 +15,8 @@ from pathlib import Path
 
 MACHINES = 60
 STEP_S = 0.04
+MOST_QUEUED = 2_000
+"""An hour of a queue that only grows could not be worked off at the end."""
 
 
 class LogWriter:
@@ -43,6 +45,7 @@ class LogWriter:
 
     def _record(self, submit: bool) -> str:
         free = [m for m in range(MACHINES) if m not in self._running]
+        full = len(self._queued) >= MOST_QUEUED
         if self._queued and free and self._chance.random() < 0.6:
             job = self._queued.pop(0)
             machine = self._chance.choice(free)
@@ -50,7 +53,7 @@ class LogWriter:
             return self._told(
                 "001", "started", job, f"Job executing on host: <10.0.0.{machine}:9618>"
             )
-        if self._running and (not submit or self._chance.random() < 0.55):
+        if self._running and (full or not submit or self._chance.random() < 0.55):
             machine = self._chance.choice(list(self._running))
             job = self._running.pop(machine)
             if submit and self._chance.random() < 0.3:
@@ -58,7 +61,7 @@ class LogWriter:
                 return self._told("004", "evicted", job, "Job was evicted.\n\t(0) CPU times")
             ended = "Job terminated.\n\t(1) Normal termination (return value 0)"
             return self._told("005", "completed", job, ended)
-        if not submit:
+        if full or not submit:
             return ""
         self._jobs += 1
         self._queued.append(self._jobs)
