@@ -121,7 +121,7 @@ def test_doctor_says_who_answers_and_what_is_missing(
     daemon_beside(htcondor_pool, tmp_path, has_log=False)
     words = ("doctor", "--config", tmp_path / "outrider.toml", "--json")
     said = shell(*words, CONDOR_CONFIG=str(tmp_path / "condor_config"))
-    checks = {one["check"]: one for one in json.loads(said.out)["checks"]}
+    checks = {one["name"]: one for one in json.loads(said.out)["checks"]}
     assert checks["adapter htcondor: collector"]["found"] == "tells of 4 slots"
     point = checks["adapter htcondor: access point host.pool.test"]
     assert point["state"] == "warn"

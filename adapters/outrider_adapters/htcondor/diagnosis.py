@@ -41,9 +41,9 @@ def _source(
 ) -> tuple[str, str, str]:
     if log is not None:
         return "ok", f"{jobs} jobs in the queue; event log {', '.join(log.paths)}", ""
-    return (
-        "warn",
-        f"{jobs} jobs in the queue and no event log that can be read: its queue is asked every "
-        f"{queue_s:g} s, and of a job that began more than two runs between, two are told",
-        f'name its event log: event_logs = {{ "{point.name}" = "/var/log/condor/EventLog" }}',
+    found = (
+        f"{jobs} jobs in the queue and no event log that can be read: the queue is asked every "
+        f"{queue_s:g} s, and of a job that began more than two runs between, two are told"
     )
+    remedy = f'name its event log: event_logs = {{ "{point.name}" = "/var/log/condor/EventLog" }}'
+    return "warn", found, remedy
