@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from outrider.api import JobSpec, NamedEvent, events
-from outrider_adapters.htcondor.pool_calls import Ad
+from outrider_adapters.htcondor.pool_calls import Ad, number
 from outrider_adapters.readers.htcondor.hosts import UNKNOWN_HOST, machine_of_slot, slot_of
 
 IDLE, RUNNING, REMOVED, COMPLETED, HELD, TRANSFERRING, SUSPENDED = range(1, 8)
@@ -52,7 +52,7 @@ NEW: Final = SeenJob(IDLE, 0)
 def seen(ad: Ad) -> SeenJob:
     """What there is to remember of an ad."""
     status = int(ad["JobStatus"])
-    runs = _number(ad, "NumShadowStarts") - _number(ad, "NumJobReconnects")
+    runs = number(ad, "NumShadowStarts") - number(ad, "NumJobReconnects")
     machine = machine_of_slot(str(ad.get("RemoteHost") or "")) if status in _ON_A_MACHINE else ""
     return SeenJob(status, max(0, int(runs)), machine)
 
@@ -68,13 +68,13 @@ def steps(job: str, before: SeenJob | None, ad: Ad, spec: JobSpec) -> list[Named
     """
     told: list[NamedEvent] = []
     if before is None:
-        told.append((_number(ad, "QDate"), events.SUBMITTED, job, spec))
+        told.append((number(ad, "QDate"), events.SUBMITTED, job, spec))
         before = NEW
     now = seen(ad)
     if before.status in (COMPLETED, REMOVED):
         return told
     began = now.runs - before.runs
-    entered_s = _number(ad, "EnteredCurrentStatus")
+    entered_s = number(ad, "EnteredCurrentStatus")
     if before.status == HELD and (now.status not in (HELD, REMOVED) or began > 0):
         first_s = _start_s(ad) if began > 0 else entered_s
         told.append((min(first_s, entered_s), events.RELEASED, job, None))
@@ -88,9 +88,9 @@ def _runs(job: str, before: SeenJob, now: SeenJob, ad: Ad, began: int) -> list[N
     if began <= 0:
         return []
     told: list[NamedEvent] = []
-    start_s, vacated_s = _start_s(ad), _number(ad, "LastVacateTime")
+    start_s, vacated_s = _start_s(ad), number(ad, "LastVacateTime")
     if before.is_running or began > 1:  # a run went before the last one
-        if not before.is_running and (previous_s := _number(ad, "JobLastStartDate")):
+        if not before.is_running and (previous_s := number(ad, "JobLastStartDate")):
             told.append(_started(job, previous_s, str(ad.get("LastRemoteHost") or ""), ad))
         if before.is_running or told:
             # the time of an eviction after the last start is that of the last run
@@ -107,13 +107,13 @@ def _present(
     """How it came to be as it is now."""
     ran = before.is_running or began > 0
     if now.status == COMPLETED:
-        return [(_number(ad, "CompletionDate") or entered_s, events.COMPLETED, job, None)]
+        return [(number(ad, "CompletionDate") or entered_s, events.COMPLETED, job, None)]
     if now.status == REMOVED:
         return [(entered_s, events.REMOVED, job, "removed")]
     if now.status == HELD:
         return [] if before.status == HELD and not ran else [(entered_s, events.HELD, job, None)]
     if now.status == IDLE:
-        vacated_s = _number(ad, "LastVacateTime") or entered_s
+        vacated_s = number(ad, "LastVacateTime") or entered_s
         return [(vacated_s, events.EVICTED, job, "unknown")] if ran else []
     was_suspended = before.status == SUSPENDED and began <= 0
     if (now.status == SUSPENDED) == was_suspended:
@@ -122,7 +122,7 @@ def _present(
 
 
 def _started(job: str, time_s: float, slot: str, ad: Ad) -> NamedEvent:
-    cpus = max(1, int(_number(ad, "CpusProvisioned") or _number(ad, "RequestCpus")))
+    cpus = max(1, int(number(ad, "CpusProvisioned") or number(ad, "RequestCpus")))
     machine, part = machine_of_slot(slot) or UNKNOWN_HOST, slot_of(slot)
     place: tuple[Any, ...] = (machine, cpus, part) if part else (machine, cpus)
     return time_s, events.STARTED, job, place
@@ -130,10 +130,4 @@ def _started(job: str, time_s: float, slot: str, ad: Ad) -> NamedEvent:
 
 def _start_s(ad: Ad) -> float:
     """When the last run began."""
-    return _number(ad, "JobCurrentStartDate") or _number(ad, "EnteredCurrentStatus")
-
-
-def _number(ad: Ad, name: str) -> float:
-    """A number of an ad; 0 where there is none."""
-    value = ad.get(name)
-    return float(value) if isinstance(value, (int, float)) else 0.0
+    return number(ad, "JobCurrentStartDate") or number(ad, "EnteredCurrentStatus")

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from outrider.api import MachineSpec, NamedEvent, events
-from outrider_adapters.htcondor.pool_calls import Ad
+from outrider.api import MachineSpec, NamedEvent, Resources, events
+from outrider_adapters.htcondor.pool_calls import Ad, number
 from outrider_adapters.readers.htcondor.hosts import machine_of_slot
 
 SLOT_ATTRIBUTES: Final = (
@@ -17,6 +17,10 @@ SLOT_ATTRIBUTES: Final = (
     "LastHeardFrom",
     "Cpus",
     "TotalSlotCpus",
+    "Memory",
+    "TotalSlotMemory",
+    "GPUs",
+    "TotalSlotGPUs",
     "PartitionableSlot",
     "DynamicSlot",
     "OwnerActive",
@@ -39,6 +43,7 @@ class MachineState(msgspec.Struct, frozen=True, array_like=True, gc=False):
         asleep: it sleeps; the ad was left behind to wake it by.
         entered_s: when a slot last changed its state, Unix seconds by the machine's clock.
         told_s: when the ad was made, by the same clock.
+        memory_mib, gpus: of all its slots.
     """
 
     cluster: str
@@ -49,11 +54,21 @@ class MachineState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     asleep: bool
     entered_s: float
     told_s: float
+    memory_mib: float
+    gpus: float
 
     @property
     def spec(self) -> MachineSpec:
         """What is told when it joins; the ads do not tell watts."""
-        return MachineSpec(cluster=self.cluster, cpus=self.cpus, usable=self.usable)
+        resources = Resources(memory_mib=self.memory_mib, gpus=self.gpus)
+        return MachineSpec(
+            cluster=self.cluster, cpus=self.cpus, usable=self.usable, resources=resources
+        )
+
+    @property
+    def size(self) -> tuple[object, ...]:
+        """What makes it another machine when it changes."""
+        return self.cluster, self.cpus, self.memory_mib, self.gpus
 
 
 def machines_of(
@@ -93,7 +108,7 @@ def changes(name: str, before: MachineState | None, after: MachineState) -> list
     """
     told: list[NamedEvent] = []
     at_s = after.told_s
-    if before is None or (before.cluster, before.cpus) != (after.cluster, after.cpus):
+    if before is None or before.size != after.size:
         told.append((at_s, events.JOINED, name, after.spec))
     if before is None:
         before = msgspec.structs.replace(after, owner=False, asleep=False)
@@ -125,16 +140,18 @@ def _slot(ad: Any, closed: bool, cluster: str) -> MachineState:
     owner = active if isinstance(active, bool) else state == "Owner"
     draining = ad.get("Draining") is True or state == "Drained"
     may_start = state in _IN_USE or (state != "Owner" and not closed)
-    whole = "TotalSlotCpus" if ad.get("PartitionableSlot") is True else "Cpus"
+    whole = "TotalSlot" if ad.get("PartitionableSlot") is True else ""
     return MachineState(
         cluster=cluster,
-        cpus=max(1, int(ad.get(whole) or 1)),
+        cpus=max(1, int(number(ad, f"{whole}Cpus"))),
         owner=owner,
         usable=may_start and not owner and not draining,
         draining=draining,
         asleep=ad.get("Offline") is True,
         entered_s=float(ad.get("EnteredCurrentState") or 0),
         told_s=told_s(ad),
+        memory_mib=number(ad, f"{whole}Memory"),
+        gpus=number(ad, f"{whole}GPUs"),
     )
 
 
@@ -148,4 +165,6 @@ def _together(one: MachineState, other: MachineState) -> MachineState:
         asleep=one.asleep and other.asleep,
         entered_s=max(one.entered_s, other.entered_s),
         told_s=max(one.told_s, other.told_s),
+        memory_mib=one.memory_mib + other.memory_mib,
+        gpus=one.gpus + other.gpus,
     )

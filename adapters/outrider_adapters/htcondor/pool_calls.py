@@ -144,6 +144,17 @@ def _read(point: AccessPoint, jobs: Sequence[str], attribute: str) -> dict[str, 
     return {job: values[job] for job in jobs if job in values}
 
 
+def number(ad: Any, name: str) -> float:
+    """A number of an ad, evaluated where it is an expression; 0 where there is none.
+
+    Undefined values are enumerations of integers in ``classad2``, and no numbers.
+    """
+    value = ad.get(name)
+    if value is not None and type(value) not in (int, float) and hasattr(ad, "eval"):
+        value = ad.eval(name)
+    return float(value) if type(value) in (int, float) else 0.0
+
+
 def job_name(ad: Ad, schedd_name: str) -> str:
     """A job's name as the event log's reader spells it.
 

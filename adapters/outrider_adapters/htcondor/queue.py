@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from outrider.api import JobSpec, NamedEvent, events
-from outrider_adapters.htcondor.job_specs import SPEC_ATTRIBUTES, spec_of, with_estimate
+from outrider_adapters.htcondor.job_specs import edited, spec_of, with_estimate
 from outrider_adapters.htcondor.job_steps import COMPLETED, HELD, IDLE, RUNNING, SUSPENDED
 from outrider_adapters.htcondor.pool_calls import (
     ID_ATTRIBUTES,
@@ -17,6 +17,7 @@ from outrider_adapters.htcondor.pool_calls import (
 )
 from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.readers.htcondor.hosts import machine_of_slot, slot_of
+from outrider_adapters.readers.htcondor.job_ads import SPEC_ATTRIBUTES
 
 JOB_ATTRIBUTES: Final = (
     *ID_ATTRIBUTES,
@@ -39,7 +40,6 @@ _STATUS_AFTER: Final = {
     events.HELD: HELD,
     events.RELEASED: IDLE,
 }
-_SPEC_FIELDS: Final = ("user", "vo", "cpus", "estimate_s")
 
 
 class _Known(NamedTuple):
@@ -178,11 +178,7 @@ class QueueWatch:
         if max(known.since_s, entered_s) < settled_s:
             told += _steps(job, known.status, ad)
         spec, known_spec = spec_of(ad, self._settings.estimate_attribute), known.spec or JobSpec()
-        changed = {
-            field: getattr(spec, field)
-            for field in _SPEC_FIELDS
-            if getattr(spec, field) != getattr(known_spec, field)
-        }
+        changed = edited(known_spec, spec, int(ad["JobStatus"]) not in (IDLE, HELD))
         if changed and known.since_s < settled_s:
             self._known[job] = known._replace(spec=spec)
             told.append((taken_s, events.CHANGED, job, changed))

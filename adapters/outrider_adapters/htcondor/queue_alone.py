@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from outrider.api import JobSpec, NamedEvent, events
-from outrider_adapters.htcondor.job_specs import SPEC_ATTRIBUTES, spec_of, with_estimate
+from outrider_adapters.htcondor.job_specs import edited, spec_of, with_estimate
 from outrider_adapters.htcondor.job_steps import NEW, STEP_ATTRIBUTES, SeenJob, seen, steps
 from outrider_adapters.htcondor.pool_calls import (
     ID_ATTRIBUTES,
@@ -17,9 +17,9 @@ from outrider_adapters.htcondor.pool_calls import (
     job_name,
 )
 from outrider_adapters.htcondor.settings import WatchSettings
+from outrider_adapters.readers.htcondor.job_ads import SPEC_ATTRIBUTES
 
 _ATTRIBUTES: Final = tuple(dict.fromkeys((*ID_ATTRIBUTES, *STEP_ATTRIBUTES, *SPEC_ATTRIBUTES)))
-_SPEC_FIELDS: Final = ("user", "vo", "cpus", "estimate_s")
 
 _CLOCKS_DIFFER_S: Final = 60
 """By so much the schedd's clock may differ from ours. What is asked for twice is told once."""
@@ -133,14 +133,11 @@ class QueueAlone:
                 machine = event[3][0]
             elif event[1] == events.EVICTED:
                 evicted[event] = machine
-        if known is not None and known.spec is not None and known.spec != spec:
-            changed = {
-                field: getattr(spec, field)
-                for field in _SPEC_FIELDS
-                if getattr(spec, field) != getattr(known.spec, field)
-            }
-            told.append((now_s, events.CHANGED, job, changed))
-        self._known[job] = _Known(seen(ad), spec, float(ad.get("QDate") or 0))
+        now = seen(ad)
+        before = known.spec if known else None
+        if before is not None and (changes := edited(before, spec, now.is_running)):
+            told.append((now_s, events.CHANGED, job, changes))
+        self._known[job] = _Known(now, spec, float(ad.get("QDate") or 0))
         return told
 
     def _of_before(self, ad: Ad) -> _Known | None:

@@ -60,6 +60,7 @@ from outrider.model.jobs import RUNNING, SUSPENDED_STATE, Job, JobSpec
 from outrider.model.machines import MachineSpec
 from outrider.model.opening import OpeningHours
 from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN, Outcome
+from outrider.model.resources import Resources
 from outrider.model.settings import build, describe
 from outrider.model.utility import TimeUtility
 
@@ -112,6 +113,7 @@ __all__ = [
     "ReaderOptions",
     "Reading",
     "ReceivedMessage",
+    "Resources",
     "RunTimeEstimate",
     "RunTimeEstimator",
     "SiteView",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from outrider.engine.ingest.event_merger import EventMerger
 from outrider.model.machines import MachineSpec
+from outrider.model.resources import Resources
 from outrider_adapters.htcondor import WatchSettings
 from outrider_adapters.htcondor.calling import PATIENCE_S
 from outrider_adapters.mock_condor.faults import Faults
@@ -47,7 +48,9 @@ def test_a_submission_during_an_outage_is_completed_when_it_is_over(site: Watche
     assert [(kind, extra.user) for kind, name, extra in told if name == job] == [("submitted", "")]
     site.fails()
     changed = [extra for kind, name, extra in site.told(10) if (kind, name) == ("changed", job)]
-    assert changed == [{"user": "alice", "vo": "physics", "cpus": 2}]
+    resources = Resources(memory_mib=128.0)
+    asked = {"user": "alice", "vo": "physics", "cpus": 2, "resources": resources}
+    assert changed == [asked]
 
 
 def test_stale_ads_are_as_old_as_they_are(tmp_path: Path) -> None:

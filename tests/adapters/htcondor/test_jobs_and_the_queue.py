@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from outrider.api import JobSpec, events
+from outrider.api import JobSpec, Resources, events
 from outrider_adapters.htcondor import WatchSettings
 from outrider_adapters.htcondor.pool_calls import short_id
 from tests.adapters.htcondor.watched_pool import BEGIN_S, JOB, WatchedPool, kinds, named, spec_of
+
+MEMORY = Resources(memory_mib=128.0)
+"""What a job asks for that says nothing of it."""
 
 
 def without_job_ads(log: Path) -> None:
@@ -20,7 +23,7 @@ def test_a_job_is_told_from_submission_to_its_end(site: WatchedPool) -> None:
     job = site.submit(run_s=25)
     told = site.told(after_s=100)
     assert kinds(told, job) == ["submitted", "started", "completed"]
-    assert spec_of(told, job) == JobSpec(user="alice", vo="physics", cpus=1)
+    assert spec_of(told, job) == JobSpec(user="alice", vo="physics", cpus=1, resources=MEMORY)
     [place] = [extra for kind, name, extra in told if (kind, name) == ("started", job)]
     assert place[0] in site.names
 
@@ -28,14 +31,14 @@ def test_a_job_is_told_from_submission_to_its_end(site: WatchedPool) -> None:
 def test_the_queue_tells_what_the_log_does_not_say_of_a_job(site: WatchedPool) -> None:
     job = site.submit(run_s=1000, user="bob", request_cpus="2")
     without_job_ads(site.log)
-    assert spec_of(site.told(), job) == JobSpec(user="bob", vo="physics", cpus=2)
+    assert spec_of(site.told(), job) == JobSpec(user="bob", vo="physics", cpus=2, resources=MEMORY)
 
 
 def test_a_job_that_is_over_already_is_looked_up_in_the_history(site: WatchedPool) -> None:
     job = site.submit(run_s=1, user="bob")
     site.pool.advance(BEGIN_S + 60)
     without_job_ads(site.log)
-    assert spec_of(site.told(), job) == JobSpec(user="bob", vo="physics", cpus=1)
+    assert spec_of(site.told(), job) == JobSpec(user="bob", vo="physics", cpus=1, resources=MEMORY)
 
 
 def test_the_estimate_is_read_from_the_attribute_that_the_settings_name(tmp_path: Path) -> None:

@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
-from outrider.api import MachineSpec, events
+from outrider.api import MachineSpec, Resources, events
 from outrider_adapters.htcondor import WatchSettings
 from outrider_adapters.htcondor.access_points import LoggedAccessPoint
 from outrider_adapters.htcondor.machines import MachineState, changes, machines_of
 from outrider_adapters.htcondor.slots import _dated
 from outrider_adapters.mock_condor.machines import Machine
 from tests.adapters.htcondor.watched_pool import BEGIN_S, WatchedPool, kinds
+
+SIZE = Resources(memory_mib=2048.0, gpus=0.0)
 
 
 def slot(name: str = "slot1@pc", **attributes: object) -> dict[str, object]:
@@ -20,10 +22,18 @@ def machine(*ads: dict[str, object]) -> MachineState:
     return machines_of(ads, set(), lambda name, ad: "A")["pc"]
 
 
+def test_memory_and_gpus_are_those_of_all_slots_and_dynamic_ones_are_parts() -> None:
+    whole = slot(PartitionableSlot=True, Cpus=2, TotalSlotCpus=8, Memory=100,
+                 TotalSlotMemory=16_000, TotalSlotGPUs=2)  # fmt: skip
+    part = slot("slot1_1@pc", DynamicSlot=True, Cpus=6, Memory=15_900, GPUs=2)
+    found = machine(whole, part, slot("slot2@pc", Memory=500))
+    assert (found.cpus, found.memory_mib, found.gpus) == (9, 16_500.0, 2.0)
+
+
 def test_every_machine_joins_once_with_its_cluster_and_cpus(site: WatchedPool) -> None:
     told = site.told()
     assert told == [
-        ("joined", name, MachineSpec(cluster=cluster, cpus=1))
+        ("joined", name, MachineSpec(cluster=cluster, cpus=1, resources=SIZE))
         for name, cluster in (("m1", "A"), ("m2", "A"), ("m3", "B"), ("m4", "B"))
     ]
     assert site.told(after_s=600) == []
@@ -79,7 +89,7 @@ def test_a_machine_has_left_when_its_ads_are_missing_for_long_enough(tmp_path: P
     assert site.told(60) == [], "70 s away, and gone already"
     assert site.told(60) == [("left", "m4", None)]
     site.pool.join(Machine(name="m4", cluster="C", cpus=2))
-    assert site.told(10) == [("joined", "m4", MachineSpec(cluster="C", cpus=2))]
+    assert site.told(10) == [("joined", "m4", MachineSpec(cluster="C", cpus=2, resources=SIZE))]
     site.close()
 
 

@@ -39,6 +39,7 @@ class WatchedPool:
         settings: how it is watched; by default without waiting for anything.
         user: with whose identity.
         has_log: whether the watch may read the event log.
+        domain: of its schedd's name.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class WatchedPool:
         settings: WatchSettings | None = None,
         user: str = "outrider",
         has_log: bool = True,
+        domain: str = "mock.local",
     ) -> None:
         self.log = folder / "EventLog"
         self.settings = settings or WatchSettings(left_after_s=0, snapshot_s=1, repair_after_s=5)
@@ -62,7 +64,7 @@ class WatchedPool:
             now_s=BEGIN_S,
             rng=random.Random(1),
             event_log=self._file,
-            config=PoolConfig(negotiator_interval_s=10.0),
+            config=PoolConfig(negotiator_interval_s=10.0, uid_domain=domain),
             faults=faults,
             sleep=time.sleep,
         )

@@ -1,9 +1,9 @@
-"""What a job's id and ad say: its short id, its user, its group, its CPUs."""
+"""What a job's id and ad say: its short id, its user, its group, what it requests."""
 
 from collections.abc import Mapping
 from typing import Final
 
-from outrider.api import JobSpec
+from outrider.api import JobSpec, Resources
 from outrider_adapters.readers.short_cache import cached_if_short
 
 SPEC_ATTRIBUTES: Final = (
@@ -13,6 +13,8 @@ SPEC_ATTRIBUTES: Final = (
     "AccountingGroup",
     "x509UserProxyVOName",
     "RequestCpus",
+    "RequestMemory",
+    "RequestGPUs",
 )
 """Attributes of a job ad that `job_spec` reads."""
 
@@ -41,14 +43,23 @@ def job_spec(facts: Mapping[str, str]) -> JobSpec:
     group = facts.get("AccountingGroup", "")
     vo = facts.get("AcctGroup") or (group.removesuffix(f".{user}") if user else group)
     vo = vo or facts.get("x509UserProxyVOName") or "all"
-    return _shared_spec(user, vo, facts.get("RequestCpus", ""))
+    requested = (facts.get(name, "") for name in ("RequestCpus", "RequestMemory", "RequestGPUs"))
+    return _shared_spec(user, vo, *requested)
 
 
 @cached_if_short(entries=4096)
-def _shared_spec(user: str, vo: str, cpus: str) -> JobSpec:
-    """One record for all jobs that ask for the same."""
-    whole = cpus.isascii() and cpus.isdigit() and len(cpus) < 10
-    return JobSpec(user=user, vo=vo, cpus=max(1, int(cpus)) if whole else 1)
+def _shared_spec(user: str, vo: str, cpus: str, memory: str, gpus: str) -> JobSpec:
+    """One record for all jobs that ask for the same. HTCondor's megabytes of memory are MiB."""
+    memory_mib, gpus_n = _amount(memory), _amount(gpus)
+    asks = memory_mib or gpus_n
+    resources = Resources(memory_mib=memory_mib, gpus=gpus_n) if asks else None
+    return JobSpec(user=user, vo=vo, cpus=int(_amount(cpus) or 1), resources=resources)
+
+
+def _amount(number: str) -> float | None:
+    """A whole number above 0; None where it is another, or an expression."""
+    whole = number.isascii() and number.isdigit() and len(number) < 10
+    return float(number) or None if whole else None
 
 
 def _plain(digits: str) -> str:

@@ -1,0 +1,99 @@
+"""Several access points of one pool are one stream, each with its own ids, log and outages."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from outrider_adapters.htcondor import PoolCalls, PoolWatch
+from outrider_adapters.logtail import LogtailSettings
+from tests.adapters.htcondor.watched_pool import WatchedPool, kinds, named
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[tuple[WatchedPool, WatchedPool]]:
+    """Two schedds that count their jobs from 1."""
+    sites = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        sites.append(WatchedPool(tmp_path / name, domain=f"{name}.test"))
+    yield sites[0], sites[1]
+    for site in sites:
+        site.close()
+
+
+def watch_of(sites: tuple[WatchedPool, WatchedPool], logged: int) -> PoolWatch:
+    """A watch on the slots of the first and on the jobs of both; the first so many have logs."""
+    first = sites[0]
+    calls = first.calls
+    points = tuple(site.point for site in sites)
+    both = PoolCalls(calls.collector, calls.slot_ads, calls.failure, points)
+    logs = {
+        site.point.name: LogtailSettings(
+            paths=(str(site.log),), format="htcondor", start_at="beginning", settle_s=0.0
+        )
+        for site in sites[:logged]
+    }
+    return PoolWatch(both, logs, first.settings, first.now)
+
+
+def advance(sites: tuple[WatchedPool, WatchedPool], seconds: float) -> None:
+    for site in sites:
+        site.pool.advance(site.pool.now_s + seconds)
+
+
+@pytest.mark.parametrize("logged", [0, 1, 2])
+def test_the_same_number_at_two_access_points_is_two_jobs(
+    two: tuple[WatchedPool, WatchedPool], logged: int
+) -> None:
+    watch = watch_of(two, logged)
+    watch.start(None)
+    told = [named(event) for event in watch.look().events]
+    jobs = [site.submit(run_s=25) for site in two]
+    assert [job.rpartition("#")[2] for job in jobs] == ["1.0", "1.0"]
+    for _ in range(4):
+        advance(two, 30)
+        batch = watch.look()
+        assert batch.events == sorted(batch.events, key=lambda event: event[0])
+        told += [named(event) for event in batch.events]
+    for job in jobs:
+        assert kinds(told, job) == ["submitted", "started", "completed"]
+    watch.close()
+
+
+def test_one_that_does_not_answer_leaves_the_other_alone(
+    two: tuple[WatchedPool, WatchedPool],
+) -> None:
+    watch = watch_of(two, logged=0)
+    watch.start(None)
+    watch.look()
+    one, other = (site.submit(run_s=5) for site in two)
+    two[1].fails(outage_ratio=1.0)
+    advance(two, 30)
+    batch = watch.look()
+    told = [named(event) for event in batch.events]
+    assert kinds(told, one) == ["submitted", "started", "completed"]
+    assert "the schedd schedd@two.test does not answer" in batch.note
+    assert "schedd@one.test" not in batch.note
+    two[1].fails()
+    advance(two, 30)
+    told = [named(event) for event in watch.look().events]
+    assert kinds(told, other) == ["submitted", "started", "completed"]
+    watch.close()
+
+
+def test_a_cursor_of_one_access_point_begins_the_other_at_its_beginning(
+    two: tuple[WatchedPool, WatchedPool],
+) -> None:
+    jobs = [site.submit(run_s=500) for site in two]
+    alone = two[0].new_watch()
+    alone.start(None)
+    cursor = alone.look().cursor
+    alone.close()
+    watch = watch_of(two, logged=2)
+    watch.start(cursor)
+    advance(two, 30)
+    told = [named(event) for event in watch.look().events]
+    assert kinds(told, jobs[0])[0] == "started", "its submission was told before"
+    assert kinds(told, jobs[1]) == ["submitted", "started"]
+    watch.close()
