@@ -7,6 +7,9 @@ or the mock pool's. They block, for as long as the pool takes to answer.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
+CLOCKS_DIFFER_S: Final = 60
+"""By so much the clock of a schedd may differ from ours."""
+
 ID_ATTRIBUTES: Final = ("ClusterId", "ProcId", "GlobalJobId")
 """Attributes of a job ad that `job_name` reads."""
 
@@ -165,6 +168,17 @@ def job_name(ad: Ad, schedd_name: str) -> str:
     """
     schedd = str(ad.get("GlobalJobId") or "").partition("#")[0] or schedd_name
     return f"{schedd}#{ad['ClusterId']}.{ad['ProcId']}"
+
+
+def left_before(time_s: float) -> str:
+    """Where to stop in a history, for jobs that left the queue after a time (Unix seconds).
+
+    Without it the schedd reads its whole history, which may be of years.
+
+    >>> left_before(1_000.5)
+    'EnteredCurrentStatus < 940'
+    """
+    return f"EnteredCurrentStatus < {int(time_s) - CLOCKS_DIFFER_S}"
 
 
 def short_id(job: str) -> str:

@@ -14,6 +14,7 @@ from outrider_adapters.htcondor.pool_calls import (
     Ad,
     in_clusters,
     job_name,
+    left_before,
 )
 from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.readers.htcondor.hosts import machine_of_slot, slot_of
@@ -82,12 +83,14 @@ class QueueWatch:
         Raises:
             HTCondorException: the schedd does not answer (`AccessPoint.failure`).
         """
-        new = [event[2] for event in told if event[1] == events.SUBMITTED]
+        submitted_s = {event[2]: event[0] for event in told if event[1] == events.SUBMITTED}
+        new = list(submitted_s)
         asked = self._point.schedd.query(in_clusters(new), self._attributes)
         ads = self._by_name(asked)
         gone = [job for job in new if job not in ads]
         if gone:
-            left = self._point.schedd.history(in_clusters(gone), self._attributes, -1)
+            since = left_before(min(submitted_s[job] for job in gone))
+            left = self._point.schedd.history(in_clusters(gone), self._attributes, -1, since)
             ads |= self._by_name(left)
         described: list[NamedEvent] = []
         for event in told:
@@ -189,7 +192,8 @@ class QueueWatch:
         if not jobs:
             return []
         asked = [*ID_ATTRIBUTES, "JobStatus", "EnteredCurrentStatus"]
-        found = self._point.schedd.history(in_clusters(jobs), asked, -1)
+        since = left_before(min(self._known[job].since_s for job in jobs))
+        found = self._point.schedd.history(in_clusters(jobs), asked, -1, since)
         ends = self._by_name(found)
         told: list[NamedEvent] = []
         for job in jobs:

@@ -10,19 +10,18 @@ from outrider.api import JobSpec, NamedEvent, events
 from outrider_adapters.htcondor.job_specs import edited, spec_of, with_estimate
 from outrider_adapters.htcondor.job_steps import NEW, STEP_ATTRIBUTES, SeenJob, seen, steps
 from outrider_adapters.htcondor.pool_calls import (
+    CLOCKS_DIFFER_S,
     ID_ATTRIBUTES,
     AccessPoint,
     Ad,
     in_clusters,
     job_name,
+    left_before,
 )
 from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.readers.htcondor.job_ads import SPEC_ATTRIBUTES
 
 _ATTRIBUTES: Final = tuple(dict.fromkeys((*ID_ATTRIBUTES, *STEP_ATTRIBUTES, *SPEC_ATTRIBUTES)))
-
-_CLOCKS_DIFFER_S: Final = 60
-"""By so much the schedd's clock may differ from ours. What is asked for twice is told once."""
 
 
 class _Known(NamedTuple):
@@ -61,7 +60,7 @@ class QueueAlone:
         jobs = {
             name: known.seen
             for name, known in self._known.items()
-            if known.seen != NEW or known.submit_s >= self.asked_s - _CLOCKS_DIFFER_S
+            if known.seen != NEW or known.submit_s >= self.asked_s - CLOCKS_DIFFER_S
         }
         return {
             "asked_s": self.asked_s,
@@ -101,7 +100,7 @@ class QueueAlone:
         changed = f"EnteredCurrentStatus >= {since_s} || QDate >= {since_s}"
         queue = self._by_name(self._query("true" if whole else changed))
         if since_s is None:  # who left before the beginning is not told
-            self._left_s = dict.fromkeys(self._left(int(now_s) - _CLOCKS_DIFFER_S), now_s)
+            self._left_s = dict.fromkeys(self._left(int(now_s) - CLOCKS_DIFFER_S), now_s)
         left = {} if since_s is None else self._left(since_s)
         if whole and since_s is not None:
             left |= self._missing(queue, left)
@@ -143,7 +142,7 @@ class QueueAlone:
     def _of_before(self, ad: Ad) -> _Known | None:
         """A job that was told before a restart, and was then as it was submitted."""
         submit_s = float(ad.get("QDate") or 0)
-        told = submit_s < self._begun_s - _CLOCKS_DIFFER_S
+        told = submit_s < self._begun_s - CLOCKS_DIFFER_S
         return _Known(NEW, None, submit_s) if told else None
 
     def _left(self, since_s: int) -> dict[str, Ad]:
@@ -152,7 +151,7 @@ class QueueAlone:
             f"EnteredCurrentStatus >= {since_s}",
             self._attributes,
             -1,
-            f"EnteredCurrentStatus < {since_s}",
+            left_before(since_s + CLOCKS_DIFFER_S),
         )
         return {job: ad for job, ad in self._by_name(found).items() if self._is_ours(job)}
 
@@ -166,18 +165,20 @@ class QueueAlone:
         missing = [job for job in self._known if job not in queue and job not in left]
         if not missing:
             return {}
-        constraint = in_clusters(missing)
-        found = self._by_name(self._point.schedd.history(constraint, self._attributes, -1))
+        since = left_before(max(self._snapshot_s, self._begun_s))  # they were in the queue then
+        ads = self._point.schedd.history(in_clusters(missing), self._attributes, -1, since)
+        found = self._by_name(ads)
         gone = {"JobStatus": 3, "EnteredCurrentStatus": self.asked_s}
         return {job: found.get(job, gone) for job in missing}
 
     def _forget(self, now_s: float) -> None:
         """Forget who left so long ago that the history is not asked for it again."""
-        keep_s = now_s - 2 * self._settings.queue_s - 2 * _CLOCKS_DIFFER_S
+        keep_s = now_s - 2 * self._settings.queue_s - 2 * CLOCKS_DIFFER_S
         self._left_s = {job: at_s for job, at_s in self._left_s.items() if at_s >= keep_s}
 
     def _since_s(self) -> int | None:
-        return None if self.asked_s == -inf else int(self.asked_s) - _CLOCKS_DIFFER_S
+        """From when on it is asked what changed: too early, for what comes twice is known."""
+        return None if self.asked_s == -inf else int(self.asked_s) - CLOCKS_DIFFER_S
 
     def _query(self, constraint: str) -> Iterable[Any]:
         return self._point.schedd.query(constraint, self._attributes)
