@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from math import inf
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import msgspec
 
@@ -31,7 +31,13 @@ class Look(NamedTuple):
 
 
 class AccessPointWatch(Protocol):
-    """One access point that is looked at again and again."""
+    """One access point that is looked at again and again.
+
+    Class variables:
+        source: from where its jobs are known; a cursor is of one source.
+    """
+
+    source: ClassVar[str]
 
     def start(self, cursor: Any) -> None:
         """Begin at the cursor of an earlier look, or at the beginning.
@@ -64,6 +70,8 @@ class LoggedAccessPoint:
         asking: asks, and notes who does not answer.
         file_clock: Unix seconds now by the file system of the log.
     """
+
+    source: ClassVar[str] = "log"
 
     def __init__(
         self,
@@ -134,6 +142,8 @@ class QueuedAccessPoint:
         settings: how it is watched.
         asking: asks, and notes who does not answer.
     """
+
+    source: ClassVar[str] = "queue"
 
     def __init__(self, point: AccessPoint, settings: WatchSettings, asking: Asking) -> None:
         self._who = f"schedd {point.name}"

@@ -64,7 +64,8 @@ class PoolWatch:
     def start(self, cursor: Any) -> None:
         """Begin at the cursor of an earlier batch, or at the beginning if it is None.
 
-        An access point that the cursor does not know begins at its beginning.
+        An access point that the cursor does not know, or knows from another source (its log can be
+        read now), begins at its beginning.
 
         Raises:
             ValueError: the cursor is none of this watch's.
@@ -72,9 +73,9 @@ class PoolWatch:
         try:
             points, slots = ({}, {}) if cursor is None else (cursor["points"], cursor["machines"])
             self._slots.restore(slots)
-            self._cursors = {name: points.get(name) for name in self._points}
+            self._cursors = {name: points.get(name) or {} for name in self._points}
             for name, watch in self._points.items():
-                watch.start(self._cursors[name])
+                watch.start(self._cursors[name].get(watch.source))
         except (AttributeError, KeyError, TypeError, msgspec.ValidationError) as error:
             raise ValueError(f"no cursor of a watched HTCondor pool: {error}") from error
         self._held = {}
@@ -155,7 +156,9 @@ class PoolWatch:
     ) -> Batch:
         """What several access points told, as one batch from which all of them go on."""
         batches = [look.batch for look in looks.values()]
-        self._cursors |= {name: look.batch.cursor for name, look in looks.items()}
+        self._cursors |= {
+            name: {self._points[name].source: look.batch.cursor} for name, look in looks.items()
+        }
         rejected: Counter[str] = Counter()
         ignored: Counter[str] = Counter()
         for batch in batches:

@@ -97,3 +97,20 @@ def test_a_cursor_of_one_access_point_begins_the_other_at_its_beginning(
     assert kinds(told, jobs[0])[0] == "started", "its submission was told before"
     assert kinds(told, jobs[1]) == ["submitted", "started"]
     watch.close()
+
+
+def test_a_log_that_can_be_read_one_day_takes_over_from_the_queue(
+    two: tuple[WatchedPool, WatchedPool],
+) -> None:
+    before = watch_of(two, logged=0)
+    before.start(None)
+    jobs = [site.submit(run_s=40) for site in two]
+    cursor = before.look().cursor
+    after = watch_of(two, logged=2)
+    after.start(cursor)
+    told = []
+    for _ in range(3):
+        advance(two, 30)
+        told += [named(event) for event in after.look().events]
+    assert [kinds(told, job)[-1] for job in jobs] == ["completed", "completed"]
+    after.close()
