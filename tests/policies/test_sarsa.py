@@ -113,6 +113,20 @@ def test_where_the_queue_is_long_everybody_waits_and_the_guard_waits_with_them()
         assert (started == [1]) == (first == 1), f"drain ratio {drain_ratio}: {started}"
 
 
+def test_the_state_tells_what_the_run_is_expected_to_be_worth_after_its_wait() -> None:
+    """Of an interactive job of 100 s that waited an hour: exp(-.5 x 3,540 / 3,600)."""
+    site = quiet()
+    site.now += 5.0 * HOUR_S
+    site.submit(0)
+    site.tick()
+    site.submit(1, job_class="interactive", estimate_s=100.0)
+    site.now += HOUR_S
+    site.complete(0)
+    assert site.tick() == [1]
+    features, _ = site.policy._site.state(site.site)
+    assert features[3] == pytest.approx(np.exp(-0.5 * (HOUR_S - 60.0) / HOUR_S))
+
+
 def test_without_guards_values_alone_decide() -> None:
     site = quiet(guards=False)
     site.submit(0, estimate_s=600.0)

@@ -10,6 +10,7 @@ import aiohttp
 import msgspec
 import pytest
 
+from outrider.model.errors import LedgerError
 from outrider.model.events import STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.service.config.loaded import check_config
@@ -21,7 +22,7 @@ from outrider.service.supervisor import Supervisor
 from outrider.service.views.decision_rows import decision_rows
 from outrider.service.web import make_app, serve
 from outrider.service.web.endpoints import ENDPOINTS
-from outrider.service.web.endpoints.explain import explanation
+from outrider.service.web.endpoints.explain import _ledger_jobs, explanation
 from outrider.service.web.endpoints.status import whole_status
 from tests.fixtures.cores import T, core_of, tell
 from tests.service.web.shapes import undeclared
@@ -154,3 +155,10 @@ async def test_a_job_nobody_knows_has_no_explanation(living: DaemonView) -> None
     async with client_of(living) as client, client.get("/api/v1/explain/no%20job") as answer:
         assert answer.status == 404
         assert await answer.json() == {"error": "no job 'no job' is known here"}
+
+
+def test_to_ask_the_ledger_for_a_job_makes_and_changes_no_journal(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    with pytest.raises(LedgerError):
+        _ledger_jobs(path, "1042")
+    assert list(tmp_path.iterdir()) == []
