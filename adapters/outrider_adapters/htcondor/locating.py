@@ -1,7 +1,7 @@
 """Where the daemons of a real pool are: its collector, its access points, their event logs."""
 
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,8 @@ from typing import Any
 from outrider.api import PeerError
 from outrider_adapters.htcondor.bindings import AdType, DaemonType, HTCondorException, htcondor2
 from outrider_adapters.htcondor.pool_calls import AccessPoint, Ad, CollectorCalls, PoolCalls
+from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
+from outrider_adapters.logtail import LogtailSettings
 
 
 class LocatedSchedd:
@@ -93,7 +95,25 @@ def located(address: str | None, wanted: Iterable[str]) -> tuple[PoolCalls, dict
     return PoolCalls(known, AdType.Startd, HTCondorException, points), ours
 
 
-def event_log_of(ad: Ad) -> str | None:
+def answer_within(seconds: int) -> None:
+    """Let calls of this process give up a daemon that is silent for so long (20 to 60 s else)."""
+    for knob in ("QUERY_TIMEOUT", "Q_QUERY_TIMEOUT"):
+        htcondor2.param[knob] = str(seconds)
+
+
+def event_logs_of(ads: Mapping[str, Ad], settings: HTCondorSettings) -> dict[str, LogtailSettings]:
+    """The event logs that can be read, by access point: as configured, else as found here."""
+    found = {name: _log_on_this_host(ad) for name, ad in ads.items()}
+    paths = {**found, **settings.event_logs}
+    return {name: event_log(path, settings) for name, path in paths.items() if path}
+
+
+def event_log(path: str, settings: HTCondorSettings) -> LogtailSettings:
+    """How the event log of an access point is read."""
+    return LogtailSettings(paths=(path,), format="htcondor", start_at=settings.start_at)
+
+
+def _log_on_this_host(ad: Ad) -> str | None:
     """The event log of a schedd that runs on this host and lets its configuration be read.
 
     A path that another host names says nothing about the file of that name here.

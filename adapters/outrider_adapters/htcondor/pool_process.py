@@ -1,0 +1,116 @@
+"""A process of its own that watches a real pool.
+
+HTCondor's bindings keep Python's global lock while they wait for an answer, up to a minute: beside
+them no thread of this process would run, and no page, probe or stop be answered. So they are called
+in another process, which can be killed at any moment: it only asks.
+"""
+
+import pickle
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any, Final
+
+from outrider.api import Batch, PeerError
+from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
+
+BEGIN: Final = "begin"
+LOOK: Final = "look"
+_FAILURES: Final[dict[str, type[Exception]]] = {"PeerError": PeerError, "ValueError": ValueError}
+
+
+class PoolProcess:
+    """The parent's end: asks a question and waits for the answer, without the global lock.
+
+    Args:
+        settings: of the adapter.
+    """
+
+    def __init__(self, settings: HTCondorSettings) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - this very module
+                [sys.executable, "-m", __name__, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
+        self._connection = Connection(ours.detach())
+        self._send(settings)
+
+    def ask(self, question: str, argument: Any = None) -> Any:
+        """The answer to a question.
+
+        Raises:
+            PeerError, ValueError: as the process says.
+            RuntimeError: it failed otherwise, or has ended.
+        """
+        self._send((question, argument))
+        try:
+            answer, failure = self._connection.recv()
+        except (EOFError, OSError, pickle.UnpicklingError) as error:
+            code = self._process.poll()
+            raise RuntimeError(f"the process that asks the pool ended with {code}") from error
+        if failure is not None:
+            kind, why = failure
+            raise _FAILURES.get(kind, RuntimeError)(why)
+        return answer
+
+    def kill(self) -> None:
+        """End the process; a question that waits for its answer fails. From any thread."""
+        self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        """End the process and hang up; nobody may be waiting for an answer."""
+        self.kill()
+        self._connection.close()
+
+    def _send(self, what: Any) -> None:
+        try:
+            self._connection.send(what)
+        except OSError as error:
+            raise RuntimeError(f"the process that asks the pool is gone: {error}") from error
+
+
+def main() -> None:
+    """The child's end: watch the pool, and answer until the parent hangs up."""
+    from outrider_adapters.htcondor.locating import answer_within, event_logs_of, located
+    from outrider_adapters.htcondor.pool_watch import PoolWatch
+
+    connection = Connection(int(sys.argv[1]))
+    settings: HTCondorSettings = connection.recv()
+    answer_within(settings.answer_within_s)
+    watch: PoolWatch | None = None
+
+    def begin(cursor: Any) -> None:
+        nonlocal watch
+        calls, ads = located(settings.collector, settings.access_points)
+        logs = event_logs_of(ads, settings)
+        watch = PoolWatch(calls, logs, settings, time.time, settings.start_at == "now")
+        watch.start(cursor)
+
+    def look(_: Any) -> Batch:
+        if watch is None:
+            raise RuntimeError("a look before the beginning")
+        return watch.look()
+
+    answers: dict[str, Callable[[Any], Any]] = {BEGIN: begin, LOOK: look}
+    while True:
+        try:
+            question, argument = connection.recv()
+        except (EOFError, OSError):
+            return
+        answer, failure = None, None
+        try:
+            answer = answers[question](argument)
+        except Exception as error:  # noqa: BLE001 - told to the parent, which raises it
+            failure = (type(error).__name__, str(error))
+        connection.send((answer, failure))
+
+
+if __name__ == "__main__":
+    main()

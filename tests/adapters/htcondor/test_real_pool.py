@@ -1,0 +1,85 @@
+"""What the `htcondor` adapter does beside a pool that accepts connections and says nothing."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import aclosing
+
+import pytest
+
+from outrider.api import Batch, PeerError
+
+pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
+
+from outrider_adapters.htcondor.pool_process import LOOK, PoolProcess
+from outrider_adapters.htcondor.real_pool import HTCondorAdapter
+from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
+
+
+@pytest.fixture
+def mute() -> Iterator[str]:
+    """Host and port of somebody who lets connect and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+async def test_a_silent_collector_holds_up_neither_the_loop_nor_the_end(mute: str) -> None:
+    adapter = HTCondorAdapter("pool", HTCondorSettings(collector=mute, answer_within_s=600))
+    gaps_s: list[float] = []
+
+    async def watch_the_loop() -> None:
+        while True:
+            before_s = time.monotonic()
+            await asyncio.sleep(0.05)
+            gaps_s.append(time.monotonic() - before_s)
+
+    loop_watch = asyncio.create_task(watch_the_loop())
+    async with adapter:
+        async with aclosing(adapter.batches(None)) as batches:
+            waiting: list[Batch] = [await anext(batches), await anext(batches)]
+        assert adapter._process is not None
+        asked_by = adapter._process._process
+        began_s = time.monotonic()
+    left_after_s = time.monotonic() - began_s
+    loop_watch.cancel()
+    assert waiting[1].age_s > waiting[0].age_s > 1.0
+    assert "the pool has not answered" in waiting[1].note
+    assert asked_by.poll() == -signal.SIGKILL
+    assert left_after_s < 3.0
+    assert max(gaps_s) < 1.0, "the bindings keep the global lock while they wait"
+
+
+async def test_a_collector_that_is_given_up_is_named_with_the_way_out(mute: str) -> None:
+    adapter = HTCondorAdapter("pool", HTCondorSettings(collector=mute, answer_within_s=1))
+
+    async def read() -> None:
+        async with adapter, aclosing(adapter.batches(None)) as batches:
+            async for _ in batches:
+                pass
+
+    with pytest.raises(PeerError, match=f"the collector {mute} does not answer.*right would"):
+        await read()
+
+
+def test_a_process_that_was_killed_is_told_and_leaves_nothing_behind(mute: str) -> None:
+    process = PoolProcess(HTCondorSettings(collector=mute))
+    pid = process._process.pid
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(RuntimeError, match="the process that asks the pool"):
+        process.ask(LOOK)
+    process.close()
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, 0)
+        pytest.fail("it was not waited for")
+
+
+def test_a_look_before_the_beginning_fails_and_the_process_lives_on(mute: str) -> None:
+    process = PoolProcess(HTCondorSettings(collector=mute))
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="before the beginning"):
+            process.ask(LOOK)
+    process.close()
