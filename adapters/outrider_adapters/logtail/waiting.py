@@ -97,7 +97,8 @@ class InotifyWaiting:
     async def wait(self, timeout_s: float) -> None:
         """Return when something changed, having gathered more of it, or after the timeout."""
         try:
-            await asyncio.wait_for(self._inotify.get(), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await self._inotify.get()
         except TimeoutError:
             return
         await asyncio.sleep(min(GATHER_S, timeout_s))

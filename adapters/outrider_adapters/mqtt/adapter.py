@@ -270,7 +270,8 @@ class MqttAdapter(Adapter):
         if not self._arrived:
             self._something.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._something.wait(), self._heartbeat_s)
+                async with asyncio.timeout(self._heartbeat_s):
+                    await self._something.wait()
         if not self._arrived:
             return True
         loop = asyncio.get_running_loop()

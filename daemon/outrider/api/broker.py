@@ -209,6 +209,7 @@ async def connected(
     try:
         async with client:
             entered = True
+            _be_cancelled()
             yield client
     except aiomqtt.MqttError as error:
         raise _explained(error, settings) from error
@@ -217,6 +218,17 @@ async def connected(
             _hang_up(client)
         elif client._disconnected.done():
             client._disconnected.exception()  # was told by then; asyncio would log it once more
+
+
+def _be_cancelled() -> None:
+    """Raise a cancellation that was swallowed; aiomqtt connects by ``asyncio.wait_for``.
+
+    In Python 3.11 that returns the answer where answer and cancellation come together, and the
+    task would go on for ever.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 class ReceivedMessage(NamedTuple):

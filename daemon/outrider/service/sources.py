@@ -75,14 +75,17 @@ async def opened(adapter: Adapter, cursor: Any) -> AsyncIterator[AsyncIterator[B
         batches = adapter.batches(cursor)
         yield batches
     finally:
+        limit = asyncio.timeout(CLOSES_WITHIN_S)
         try:
-            async with asyncio.timeout(CLOSES_WITHIN_S):
+            async with limit:
                 try:
                     if isinstance(batches, AsyncGenerator):
                         await batches.aclose()
                 finally:
                     await adapter.__aexit__(*sys.exc_info())
-        except TimeoutError:
+        except (TimeoutError, asyncio.CancelledError):
+            if not limit.expired():  # Python before 3.11.3 makes no TimeoutError of it in a task
+                raise  # that is being cancelled
             log.error("abandon_source", adapter=adapter.label, after_s=CLOSES_WITHIN_S)
 
 

@@ -103,7 +103,8 @@ class Publisher:
                 self._connected, self._failure = False, why
                 log.warning("lose_broker", reason=why, again_in_s=round(pause_s, 1))
                 try:
-                    await asyncio.wait_for(self._changed.wait(), pause_s)
+                    async with asyncio.timeout(pause_s):  # `wait_for` may swallow a cancellation
+                        await self._changed.wait()
                 except TimeoutError:
                     continue
 
@@ -149,7 +150,8 @@ class Publisher:
         await client.subscribe(topic, qos=1)
         await client.publish(topic, online, qos=1, retain=True)
         try:
-            await asyncio.wait_for(echo.wait(), _ECHO_WITHIN_S)
+            async with asyncio.timeout(_ECHO_WITHIN_S):
+                await echo.wait()
         except TimeoutError as error:
             who = settings.username or "clients without a name"
             raise PeerError(
