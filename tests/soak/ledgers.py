@@ -6,12 +6,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
+from outrider.engine.ingest.set_aside import REASONS
 from outrider.ledger import Journal
 from outrider.model.events import KIND_NAMES, TICK
 
 METERS: Final = "meters"
 """Their messages are sent once, to the daemon that runs: the other has none of them."""
-_MOST_SET_ASIDE: Final = 1_000_000
 
 
 def recorded_events(journal: Journal) -> Counter[tuple[str, str]]:
@@ -37,7 +37,7 @@ def differences(one: Path, other: Path) -> list[str]:
 
 
 def _set_aside(journal: Journal) -> Counter[tuple[str, str]]:
-    records = (record for _, record in journal.latest_set_aside(_MOST_SET_ASIDE))
+    records = (record for reason in REASONS for _, record in journal.set_aside_after(0, reason))
     return Counter((r.adapter, r.reason) for r in records if r.adapter != METERS)
 
 

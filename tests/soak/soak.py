@@ -57,6 +57,22 @@ class SoakReport(NamedTuple):
                 spells.append([])
         return [statistics.median(spell) for spell in spells if spell]
 
+    def rises_mb(self) -> list[tuple[float, float]]:
+        """Median resident memory of each calm spell, and the most from then to the next one."""
+        rises: list[tuple[float, float]] = []
+        calm: list[float] = []
+        for sample in self.samples:
+            if sample.during == CALM:
+                if not calm:
+                    rises.append((sample.memory_mb, sample.memory_mb))
+                calm.append(sample.memory_mb)
+                rises[-1] = (statistics.median(calm), max(rises[-1][1], sample.memory_mb))
+            else:
+                calm = []
+                if rises:
+                    rises[-1] = (rises[-1][0], max(rises[-1][1], sample.memory_mb))
+        return rises
+
     def lines(self) -> list[str]:
         """A line for each attack: slowest ``/healthz``, most memory, longest loop lag."""
         return [

@@ -1,0 +1,38 @@
+"""What the soak complains of, by made-up reports."""
+
+from collections import Counter
+
+import pytest
+
+from tests.soak.judging import complaints
+from tests.soak.probes import Sample
+from tests.soak.soak import CALM, SoakReport
+
+
+def report(*looks: tuple[str, float, float]) -> SoakReport:
+    """Of looks: what went on, seconds to the answer, megabytes."""
+    samples = [Sample(float(n), *look) for n, look in enumerate(looks)]
+    attacks = Counter(dict.fromkeys((s.during for s in samples if s.during != CALM), 1))
+    return SoakReport(samples, attacks, {}, Counter(), Counter(), [])
+
+
+GROWN = [(CALM, 0.1, 80.0), ("flood", 0.1, 150.0), (CALM, 0.1, 230.0), ("flood", 0.1, 290.0),
+         (CALM, 0.1, 240.0)]  # fmt: skip
+
+
+def test_what_an_attack_takes_is_counted_from_the_calm_before_it() -> None:
+    """A daemon that has come to know its jobs is larger than an empty one, and no attack did it."""
+    assert complaints(report(*GROWN)) == []
+    attacked = [*GROWN[:3], ("flood", 0.1, 351.0), GROWN[4]]
+    assert complaints(report(*attacked)) == ["memory rose from 230 to 351 MB"]
+
+
+def test_what_stays_from_one_calm_to_the_last_is_growth() -> None:
+    grown = [*GROWN[:4], (CALM, 0.1, 291.0)]
+    assert complaints(report(*grown)) == ["calm memory grew from 230 to 291 MB"]
+
+
+@pytest.mark.parametrize(("answer_s", "found"), [(1.9, 0), (2.1, 1)])
+def test_an_answer_under_attack_is_awaited_two_seconds(answer_s: float, found: int) -> None:
+    slow = [*GROWN[:3], ("flood", answer_s, 240.0), GROWN[4]]
+    assert len(complaints(report(*slow))) == found
