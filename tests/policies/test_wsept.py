@@ -9,6 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from outrider.model.disciplines import STRICT
+from outrider.model.events import CHANGED
+from outrider.model.jobs import JobSpec
 from outrider.testing.hand_site import HandSite
 from outrider_policies.estimators.distributions import MIDDLES_S, Kind
 from outrider_policies.wsept import Wsept, WseptSettings
@@ -153,6 +155,30 @@ def test_it_goes_on_from_what_it_saved_and_forgets_no_job_that_waits() -> None:
     assert again.explain(site.site.jobs[1], site.site) == site.policy.explain(
         site.site.jobs[1], site.site
     )
+
+
+def test_a_restart_puts_the_queue_in_the_same_order_whatever_was_learned_since() -> None:
+    """What a waiting job is taken for holds until a job of its user ends, also over a restart."""
+    site = site_that_knows()
+    site.submit(1, user="new")
+    job, policy = site.site.jobs[1], site.policy
+    length_s = policy._length_s(job)
+    for _ in range(20):  # others end meanwhile, and all kinds learn of it
+        policy._expected.learn(kind("ann"), 50_000.0)
+    assert policy._expected.length_s(kind("new")) != length_s, "judged anew it would be another"
+    again = Wsept(WseptSettings(), random.Random(0))
+    again.restore(policy.save(site.site), site.site)
+    assert again._length_s(job) == policy._length_s(job) == length_s
+
+
+def test_a_request_that_is_edited_while_the_job_waits_counts_at_once() -> None:
+    site = site_that_knows()
+    site.submit(1, user="new", estimate_s=36_000.0)
+    job = site.site.jobs[1]
+    long_s = site.policy._length_s(job)
+    site.tell(CHANGED, 1, JobSpec(user="new", estimate_s=60.0))
+    assert site.policy._length_s(job) < long_s
+    assert site.policy._length_s(job) <= 60.0
 
 
 def test_users_who_never_come_again_are_forgotten() -> None:

@@ -5,6 +5,7 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -49,28 +50,18 @@ class SoakReport(NamedTuple):
 
     def calm_memory_mb(self) -> list[float]:
         """Median resident memory of each calm spell, in order."""
-        spells: list[list[float]] = [[]]
-        for sample in self.samples:
-            if sample.during == CALM:
-                spells[-1].append(sample.memory_mb)
-            elif spells[-1]:
-                spells.append([])
-        return [statistics.median(spell) for spell in spells if spell]
+        return [calm_mb for calm_mb, _ in self.rises_mb()]
 
     def rises_mb(self) -> list[tuple[float, float]]:
         """Median resident memory of each calm spell, and the most from then to the next one."""
         rises: list[tuple[float, float]] = []
-        calm: list[float] = []
-        for sample in self.samples:
-            if sample.during == CALM:
-                if not calm:
-                    rises.append((sample.memory_mb, sample.memory_mb))
-                calm.append(sample.memory_mb)
-                rises[-1] = (statistics.median(calm), max(rises[-1][1], sample.memory_mb))
-            else:
-                calm = []
-                if rises:
-                    rises[-1] = (rises[-1][0], max(rises[-1][1], sample.memory_mb))
+        for is_calm, spell in groupby(self.samples, lambda sample: sample.during == CALM):
+            memory_mb = [sample.memory_mb for sample in spell]
+            if is_calm:
+                rises.append((statistics.median(memory_mb), max(memory_mb)))
+            elif rises:
+                calm_mb, most_mb = rises[-1]
+                rises[-1] = calm_mb, max(most_mb, *memory_mb)
         return rises
 
     def lines(self) -> list[str]:

@@ -20,14 +20,13 @@ class Look(NamedTuple):
     """What one look at an access point gave.
 
     Attributes:
-        batch: events and state of the source; its cursor is that of the access point.
+        batch: events and state of the source; its cursor is that of the access point, and
+            `seen_until_s` is None where more can be read at once.
         evicted: on which machine each eviction among the events was.
-        is_current: whether everything until now has been seen.
     """
 
     batch: Batch
     evicted: dict[NamedEvent, str]
-    is_current: bool
 
 
 class AccessPointWatch(Protocol):
@@ -108,17 +107,15 @@ class LoggedAccessPoint:
         batch, _ = self._log.read()
         if batch.history:
             self._queue.hear(batch.events)
-            return Look(batch, {}, False)
+            return Look(batch, {})
         told = batch.events
         if any(event[1] == events.SUBMITTED for event in told):
             news = told
             told = self._asking.ask(self._who, now_s, lambda: self._queue.describe(news)) or told
         evicted = self._queue.hear(told)
-        is_current = batch.seen_until_s is not None  # by the clock of its file system
-        seen_s = now_s if is_current else None
-        return Look(
-            msgspec.structs.replace(batch, events=told, seen_until_s=seen_s), evicted, is_current
-        )
+        # what the follower says is by the clock of its file system
+        seen_s = None if batch.seen_until_s is None else now_s
+        return Look(msgspec.structs.replace(batch, events=told, seen_until_s=seen_s), evicted)
 
     def mend(self) -> list[NamedEvent]:
         """What the log should have told by then and has not, by the snapshot before it."""
@@ -148,25 +145,39 @@ class QueuedAccessPoint:
     def __init__(self, point: AccessPoint, settings: WatchSettings, asking: Asking) -> None:
         self._who = f"schedd {point.name}"
         self._asking = asking
+        self._settings = settings
         self._queue = QueueAlone(point, settings)
+        self._tried_s = -inf
+        self._cursor: Any = None
 
     def start(self, cursor: Any) -> None:
         """As `AccessPointWatch` has it."""
         self._queue.restore(cursor)
+        self._tried_s = -inf
+        self._cursor = cursor
 
     def close(self) -> None:
         """Nothing was opened."""
 
     def look(self, now_s: float) -> Look:
-        """What the queue tells, if it is time to ask. Between two askings nothing is known."""
+        """What the queue tells, if it is time to ask. Between two askings nothing is known.
+
+        One that does not answer holds up nobody: what it tells later is late.
+        """
         told: list[NamedEvent] = []
         evicted: dict[NamedEvent, str] = {}
-        if self._queue.is_due(now_s):
+        if self._is_due(now_s):
+            self._tried_s = now_s
             found = self._asking.ask(self._who, now_s, lambda: self._queue.look(now_s))
-            told, evicted = found or (told, evicted)
-        seen_s = None if self._queue.asked_s == -inf else self._queue.asked_s
-        batch = Batch(events=told, cursor=self._queue.save(), seen_until_s=seen_s)
-        return Look(batch, evicted, True)
+            if found is not None:
+                told, evicted = found
+                self._cursor = self._queue.save()
+        seen_s = now_s if self._asking.is_away(self._who) else min(now_s, self._queue.asked_s)
+        return Look(Batch(events=told, cursor=self._cursor, seen_until_s=seen_s), evicted)
+
+    def _is_due(self, now_s: float) -> bool:
+        since_s = now_s - self._tried_s
+        return since_s >= self._settings.queue_s or since_s < 0.0  # the clock was set back
 
     def mend(self) -> list[NamedEvent]:
         """Nothing: there is no second source."""

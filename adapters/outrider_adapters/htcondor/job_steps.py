@@ -75,12 +75,11 @@ def steps(job: str, before: SeenJob | None, ad: Ad, spec: JobSpec) -> list[Named
         return told
     began = now.runs - before.runs
     entered_s = number(ad, "EnteredCurrentStatus")
-    if before.status == HELD and (now.status not in (HELD, REMOVED) or began > 0):
-        first_s = _start_s(ad) if began > 0 else entered_s
-        told.append((min(first_s, entered_s), events.RELEASED, job, None))
-    told += _runs(job, before, now, ad, began)
-    told += _present(job, before, now, began, entered_s, ad)
-    return told
+    runs = _runs(job, before, now, ad, began)
+    if before.status == HELD and (runs or now.status not in (HELD, REMOVED)):
+        released_s = runs[0][0] if runs else entered_s
+        told.append((released_s, events.RELEASED, job, None))
+    return [*told, *runs, *_present(job, before, now, began, entered_s, ad)]
 
 
 def _runs(job: str, before: SeenJob, now: SeenJob, ad: Ad, began: int) -> list[NamedEvent]:
@@ -91,13 +90,15 @@ def _runs(job: str, before: SeenJob, now: SeenJob, ad: Ad, began: int) -> list[N
     start_s, vacated_s = _start_s(ad), number(ad, "LastVacateTime")
     if before.is_running or began > 1:  # a run went before the last one
         if not before.is_running and (previous_s := number(ad, "JobLastStartDate")):
-            told.append(_started(job, previous_s, str(ad.get("LastRemoteHost") or ""), ad))
+            # once the last run is over, nothing tells where the one before it was
+            where = str(ad.get("LastRemoteHost") or "") if now.is_running else ""
+            told.append(_started(job, previous_s, where, ad))
         if before.is_running or told:
             # the time of an eviction after the last start is that of the last run
             ended_s = vacated_s if 0.0 < vacated_s <= start_s else start_s
             told.append((ended_s, events.EVICTED, job, "unknown"))
-    where = "RemoteHost" if now.is_running else "LastRemoteHost"
-    told.append(_started(job, start_s, str(ad.get(where) or ""), ad))
+    last = "RemoteHost" if now.is_running else "LastRemoteHost"
+    told.append(_started(job, start_s, str(ad.get(last) or ""), ad))
     return told
 
 

@@ -1,5 +1,6 @@
 """Where the daemons of a real pool are: its collector, its access points, their event logs."""
 
+import os
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
@@ -124,7 +125,7 @@ def _log_on_this_host(ad: Ad) -> str | None:
         path = htcondor2.RemoteParam(ad).get("EVENT_LOG") or ""
     except HTCondorException:
         return None
-    return path if path and Path(path).is_file() else None
+    return path if path and Path(path).is_file() and os.access(path, os.R_OK) else None
 
 
 def _names_of_this_host() -> set[str]:

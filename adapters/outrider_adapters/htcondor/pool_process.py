@@ -10,11 +10,12 @@ import socket
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
-from outrider.api import Batch, PeerError
+from outrider.api import Batch, OutriderError, PeerError
 from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
 
 BEGIN: Final = "begin"
@@ -37,6 +38,7 @@ class PoolProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
+                process_group=0,  # an interrupt at the terminal is for the daemon, which ends it
             )
         self._connection = Connection(ours.detach())
         self._send(settings)
@@ -55,8 +57,7 @@ class PoolProcess:
             code = self._process.poll()
             raise RuntimeError(f"the process that asks the pool ended with {code}") from error
         if failure is not None:
-            kind, why = failure
-            raise _FAILURES.get(kind, RuntimeError)(why)
+            raise _raised(*failure)
         return answer
 
     def kill(self) -> None:
@@ -74,6 +75,15 @@ class PoolProcess:
             self._connection.send(what)
         except OSError as error:
             raise RuntimeError(f"the process that asks the pool is gone: {error}") from error
+
+
+def _raised(kind: str, why: str, trace: str) -> Exception:
+    """The child's error: of the pool or the configuration as it is, a fault with its traceback."""
+    if kind in _FAILURES:
+        return _FAILURES[kind](why)
+    fault = RuntimeError(f"{kind}: {why}")
+    fault.add_note(trace)
+    return fault
 
 
 def main() -> None:
@@ -108,8 +118,13 @@ def main() -> None:
         try:
             answer = answers[question](argument)
         except Exception as error:  # noqa: BLE001 - told to the parent, which raises it
-            failure = (type(error).__name__, str(error))
-        connection.send((answer, failure))
+            expected = isinstance(error, OutriderError)
+            kind = PeerError.__name__ if expected else type(error).__name__
+            failure = (kind, str(error), traceback.format_exc())
+        try:
+            connection.send((answer, failure))
+        except OSError:
+            return
 
 
 if __name__ == "__main__":

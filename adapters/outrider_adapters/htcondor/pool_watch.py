@@ -93,7 +93,6 @@ class PoolWatch:
         others are told all the same.
         """
         now_s = self._clock()
-        self._asking.begin()
         looks = {
             name: self._held[name] if name in self._held else watch.look(now_s)
             for name, watch in self._points.items()
@@ -106,40 +105,27 @@ class PoolWatch:
         slots = self._asking.ask("collector", now_s, lambda: self._slots.look(now_s)) or []
         told = [self._with_cause(event, look, now_s) for look in looks.values()
                 for event in look.batch.events]  # fmt: skip
-        is_current = all(look.is_current for look in looks.values())
+        seen_s = [look.batch.seen_until_s for look in looks.values()]
+        until_s = min((at_s for at_s in seen_s if at_s is not None), default=now_s)
+        is_current = None not in seen_s
         if is_current:
             for watch in self._points.values():
                 told += watch.mend()
         history, self._first = self._first, False
-        joined = self._joined(looks, self._seen_until_s(looks, now_s), history)
+        joined = self._joined(looks, until_s if is_current else None, history)
         # at equal times slots come first: a machine opens before a job starts there
         joined.events = sorted(slots + told, key=lambda event: event[0])
-        joined.age_s = max(joined.age_s, self._age_s(now_s))
-        joined.note = "; ".join(filter(None, [joined.note, *self._asking.notes]))
+        slots_s = self._slots_age_s(now_s)
+        joined.age_s = max(joined.age_s, slots_s, now_s - self._asking.away_since_s(now_s))
+        old = f"the newest slot ad is {slots_s:.0f} s old" if slots_s else ""
+        joined.note = "; ".join(filter(None, [joined.note, *self._asking.notes(), old]))
         return joined
 
-    def _seen_until_s(self, looks: Mapping[str, Look], now_s: float) -> float | None:
-        """Until when everything has been seen: of a queue that is asked now and then, until then.
-
-        One that does not answer holds up nobody: what it tells later is late.
-        """
-        if not all(look.is_current for look in looks.values()):
-            return None
-        waits = [
-            min(now_s, look.batch.seen_until_s or now_s)
-            for name, look in looks.items()
-            if f"schedd {name}" not in self._asking.away_since_s
-        ]
-        return min(waits, default=now_s)
-
-    def _age_s(self, now_s: float) -> float:
-        """How old the newest that is known of jobs and of machines is, whichever is older."""
-        since_s = list(self._asking.away_since_s.values())
+    def _slots_age_s(self, now_s: float) -> float:
+        """How old the newest slot ad is, seconds; 0 where it is fresh, or there is none."""
         heard_s = self._slots.heard_s
-        if heard_s is not None and now_s - heard_s > self._settings.ads_fresh_s:
-            since_s.append(heard_s)
-            self._asking.notes.append(f"the newest slot ad is {now_s - heard_s:.0f} s old")
-        return max(0.0, now_s - min(since_s, default=now_s))
+        age_s = 0.0 if heard_s is None else now_s - heard_s
+        return age_s if age_s > self._settings.ads_fresh_s else 0.0
 
     def _with_cause(self, event: NamedEvent, look: Look, now_s: float) -> NamedEvent:
         """An eviction, with the reason that the machine's own state shows; jobs tell none."""

@@ -31,7 +31,7 @@ class _Known(NamedTuple):
 
 
 class QueueAlone:
-    """Asks a schedd what changed, every `queue_s`, and for the whole queue every `snapshot_s`.
+    """Asks a schedd what changed, and for the whole queue every `snapshot_s`.
 
     Args:
         point: whose queue.
@@ -83,11 +83,6 @@ class QueueAlone:
             self._left_s = msgspec.convert(saved["left_s"], dict[str, float])
 
     # -- looking ------------------------------------------------------------------------------
-
-    def is_due(self, now_s: float) -> bool:
-        """Whether to ask again."""
-        since_s = now_s - self.asked_s
-        return since_s >= self._settings.queue_s or since_s < 0.0  # the clock was set back
 
     def look(self, now_s: float) -> tuple[list[NamedEvent], dict[NamedEvent, str]]:
         """What happened to jobs since the last look, by time; and where each eviction was.

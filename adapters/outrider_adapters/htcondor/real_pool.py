@@ -1,6 +1,5 @@
 """The adapter of a real HTCondor pool: slots, queues, histories and event logs."""
 
-from types import TracebackType
 from typing import Any, ClassVar, Self
 
 from outrider.api import Batch, PeerError
@@ -85,14 +84,9 @@ class HTCondorAdapter(CondorAdapter):
         self._closing = False
         return await super().__aenter__()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *raised: Any) -> None:
         """Wait for no answer; then close."""
         self._closing = True
         if self._process is not None:
             self._process.kill()
-        await super().__aexit__(kind, error, trace)
+        await super().__aexit__(*raised)

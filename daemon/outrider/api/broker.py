@@ -186,10 +186,12 @@ async def connected(
     """
     import aiomqtt
 
+    from outrider.api.mqtt_client import CancellableClient
+
     password = await asyncio.to_thread(_password, settings)
     context = await asyncio.to_thread(_tls_context, settings)
     host, _, port = settings.address.rpartition(":")
-    client = aiomqtt.Client(
+    client = CancellableClient(
         host,
         int(port),
         username=settings.username,
@@ -209,7 +211,6 @@ async def connected(
     try:
         async with client:
             entered = True
-            _be_cancelled()
             yield client
     except aiomqtt.MqttError as error:
         raise _explained(error, settings) from error
@@ -218,17 +219,6 @@ async def connected(
             _hang_up(client)
         elif client._disconnected.done():
             client._disconnected.exception()  # was told by then; asyncio would log it once more
-
-
-def _be_cancelled() -> None:
-    """Raise a cancellation that was swallowed; aiomqtt connects by ``asyncio.wait_for``.
-
-    In Python 3.11 that returns the answer where answer and cancellation come together, and the
-    task would go on for ever.
-    """
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError
 
 
 class ReceivedMessage(NamedTuple):

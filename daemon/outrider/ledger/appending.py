@@ -28,7 +28,6 @@ INSERT_DECISION: Final = (
     f"INSERT INTO decisions ({DECISION_COLUMNS}) VALUES ({', '.join('?' * 15)})"
 )
 _INSERT_OUTCOME: Final = f"INSERT INTO outcomes ({OUTCOME_COLUMNS}) VALUES ({', '.join('?' * 10)})"
-
 _INSERT_SET_ASIDE: Final = (
     f"INSERT INTO set_aside ({SET_ASIDE_COLUMNS}) VALUES ({', '.join('?' * 8)})"
 )
@@ -67,7 +66,7 @@ def append_entries(write: Connection, entries: Iterable[Entry], last_seq: int) -
             write.execute(_PUT_CURSOR, (*position, row_crc(position)))
         for key, value in entry.meta.items():
             fact = (key, encode_json(value))
-            write.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (*fact, row_crc(fact)))
+            write.execute(_PUT_META, (*fact, row_crc(fact)))
         if entry.runs:
             write.executemany(_INSERT_RUN, map(_run_row, entry.runs))
         seqs.append(seq)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from outrider.api import (
     COMPLETED_RUN,
     Job,
+    JobSpec,
     Learns,
     Outcome,
     Policy,
@@ -60,7 +61,7 @@ class Wsept(Ranks, Learns, Policy[WseptSettings]):
     def __init__(self, settings: WseptSettings, rng: random.Random) -> None:
         super().__init__(settings, rng)
         self._expected = ExpectedLengths(settings.contexts)
-        self._kinds: dict[int, Kind] = {}  # of jobs that wait
+        self._kinds: dict[int, tuple[JobSpec, Kind]] = {}  # of jobs that wait
         self._lengths: dict[str, dict[Kind, float]] = {}  # by user, until one of theirs ends
 
     # -- the queue ----------------------------------------------------------------------------
@@ -82,9 +83,10 @@ class Wsept(Ranks, Learns, Policy[WseptSettings]):
         return places
 
     def _length_s(self, job: Job) -> float:
-        kind = self._kinds.get(job.number)
-        if kind is None:
-            kind = self._kinds[job.number] = _kind(job)
+        spec, kind = self._kinds.get(job.number, (None, None))
+        if kind is None or spec is not job.spec:  # new, or somebody edited it
+            kind = _kind(job)
+            self._kinds[job.number] = job.spec, kind
         known = self._lengths.get(kind.user)
         if known is None:
             known = self._lengths[kind.user] = {}
@@ -108,13 +110,22 @@ class Wsept(Ranks, Learns, Policy[WseptSettings]):
         return ()
 
     def save(self, view: SiteView) -> dict[str, Any]:
-        """The distributions; by what a queue was put in order is worked out again."""
-        return self._expected.save()
+        """The distributions, and the lengths that hold until a job of their user ends."""
+        lengths = [
+            [list(kind), length_s]
+            for of_user in self._lengths.values()
+            for kind, length_s in of_user.items()
+        ]
+        return self._expected.save() | {"lengths_s": lengths}
 
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
         """Go on from what `save` gave. Raises `ValueError` if it does not fit."""
         self._expected.restore(saved)
+        self._kinds.clear()
         self._lengths.clear()
+        for values, length_s in saved["lengths_s"]:
+            kind = Kind(*values)
+            self._lengths.setdefault(kind.user, {})[kind] = length_s
 
     # -- what is shown ------------------------------------------------------------------------
 

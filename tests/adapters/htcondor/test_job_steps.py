@@ -1,0 +1,130 @@
+"""What lies between two looks at a job's ad, by hand-made ads: kinds, times and machines."""
+
+from typing import Any
+
+import pytest
+
+from outrider.api import JobSpec, NamedEvent, Resources
+from outrider_adapters.htcondor.job_specs import edited
+from outrider_adapters.htcondor.job_steps import (
+    COMPLETED,
+    HELD,
+    IDLE,
+    NEW,
+    REMOVED,
+    RUNNING,
+    SUSPENDED,
+    TRANSFERRING,
+    SeenJob,
+    seen,
+    steps,
+)
+from outrider_adapters.readers.htcondor.hosts import UNKNOWN_HOST
+from tests.adapters.htcondor.watched_pool import named
+
+ON_M1 = SeenJob(RUNNING, 1, "m1")
+
+
+def ad(status: int, entered_s: int, runs: int = 0, **more: Any) -> dict[str, Any]:
+    return {"JobStatus": status, "QDate": 10, "EnteredCurrentStatus": entered_s,
+            "NumShadowStarts": runs, "RequestCpus": 2, **more}  # fmt: skip
+
+
+def told(before: SeenJob | None, now: dict[str, Any]) -> list[tuple[float, str, Any]]:
+    """Time, kind, and the machine of a start or the reason of an end."""
+    events: list[NamedEvent] = steps("ap#1.0", before, now, JobSpec())
+    return [(event[0], named(event)[0], _detail(event[3])) for event in events]
+
+
+def _detail(extra: Any) -> Any:
+    if isinstance(extra, tuple):
+        return extra[0]
+    return extra if isinstance(extra, str) else None
+
+
+def test_a_job_that_nothing_befell_has_nothing_to_tell() -> None:
+    for before in (NEW, ON_M1, SeenJob(HELD, 1), SeenJob(SUSPENDED, 1, "m1")):
+        same = ad(before.status, 50, before.runs, RemoteHost="slot1@m1", JobCurrentStartDate=40)
+        assert told(before, same) == []
+
+
+def test_a_job_submitted_on_hold() -> None:
+    assert told(None, ad(HELD, 10)) == [(10, "submitted", None), (10, "held", None)]
+
+
+def test_a_start_has_its_own_time_machine_cpus_and_slot() -> None:
+    now = ad(RUNNING, 41, 1, RemoteHost="slot1_2@m3@host", JobCurrentStartDate=40)
+    assert steps("ap#1.0", NEW, now, JobSpec())[0][3] == ("m3@host", 2, "slot1_2")
+    assert told(NEW, now) == [(40, "started", "m3@host")]
+    assert steps("ap#1.0", NEW, now | {"CpusProvisioned": 4}, JobSpec())[0][3][1] == 4
+
+
+def test_two_runs_since_of_which_one_goes_on() -> None:
+    now = ad(RUNNING, 70, 2, RemoteHost="slot1@m2", LastRemoteHost="slot1@m1",
+             JobLastStartDate=40, LastVacateTime=60, JobCurrentStartDate=70)  # fmt: skip
+    assert told(NEW, now) == [
+        (40, "started", "m1"), (60, "evicted", "unknown"), (70, "started", "m2"),
+    ]  # fmt: skip
+
+
+def test_two_runs_since_that_are_both_over_do_not_tell_where_the_first_was() -> None:
+    now = ad(IDLE, 90, 2, LastRemoteHost="slot1@m2", JobLastStartDate=40, LastVacateTime=90,
+             JobCurrentStartDate=70)  # fmt: skip
+    assert told(NEW, now) == [
+        (40, "started", UNKNOWN_HOST), (70, "evicted", "unknown"),
+        (70, "started", "m2"), (90, "evicted", "unknown"),
+    ]  # fmt: skip
+
+
+def test_a_run_that_was_seen_and_another_that_completed() -> None:
+    now = ad(COMPLETED, 95, 2, LastRemoteHost="slot1@m2", LastVacateTime=60,
+             JobCurrentStartDate=70, CompletionDate=94)  # fmt: skip
+    assert told(ON_M1, now) == [
+        (60, "evicted", "unknown"), (70, "started", "m2"), (94, "completed", None),
+    ]  # fmt: skip
+
+
+def test_a_job_that_was_released_ran_twice_and_is_held_again() -> None:
+    now = ad(HELD, 95, 2, LastRemoteHost="slot1@m2", JobLastStartDate=40, LastVacateTime=95,
+             JobCurrentStartDate=70)  # fmt: skip
+    kinds = [(time_s, kind) for time_s, kind, _ in told(SeenJob(HELD, 0), now)]
+    assert kinds == [
+        (40, "released"), (40, "started"), (70, "evicted"), (70, "started"), (95, "held"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "kind"),
+    [
+        (SeenJob(HELD, 0), ad(IDLE, 50), "released"),
+        (ON_M1, ad(HELD, 50, 1), "held"),
+        (ON_M1, ad(REMOVED, 50, 1), "removed"),
+        (SeenJob(HELD, 0), ad(REMOVED, 50), "removed"),
+        (ON_M1, ad(SUSPENDED, 50, 1, RemoteHost="slot1@m1"), "suspended"),
+        (SeenJob(SUSPENDED, 1, "m1"), ad(RUNNING, 50, 1, RemoteHost="slot1@m1"), "resumed"),
+        (ON_M1, ad(IDLE, 50, 1), "evicted"),
+    ],
+)
+def test_one_step_is_one_event_at_the_time_at_which_it_entered_its_status(
+    before: SeenJob, now: dict[str, Any], kind: str
+) -> None:
+    assert [(time_s, name) for time_s, name, _ in told(before, now)] == [(50, kind)]
+
+
+def test_taking_up_a_connection_again_and_handing_over_output_are_no_events() -> None:
+    now = ad(TRANSFERRING, 80, 2, NumJobReconnects=1, RemoteHost="slot1@m1",
+             JobCurrentStartDate=40)  # fmt: skip
+    assert told(ON_M1, now) == []
+    assert seen(now) == SeenJob(TRANSFERRING, 1, "m1")
+
+
+def test_what_has_ended_is_told_once() -> None:
+    gone = ad(COMPLETED, 95, 1, CompletionDate=94, JobCurrentStartDate=40)
+    assert told(SeenJob(COMPLETED, 1), gone) == []
+
+
+def test_what_a_running_job_has_used_is_no_edit_of_its_request() -> None:
+    before, after = (JobSpec(resources=Resources(memory_mib=mib)) for mib in (100.0, 200.0))
+    assert edited(before, after, is_running=True) == {}
+    assert edited(before, after, is_running=False) == {"resources": after.resources}
+    assert edited(JobSpec(cpus=1), JobSpec(cpus=2), is_running=True) == {"cpus": 2}
