@@ -17,6 +17,9 @@ export OUTRIDER_PEERS ?= /var/tmp/outrider-peers
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # `make test TESTS="tests/policies -k bandit"` runs a part.
 TESTS ?=
+# Processes that share the tests, a file each: most of them wait for daemons and brokers, so a
+# machine of two cores has work for three.
+WORKERS ?= 3
 # In CI the slowest tests are listed, so that somebody sees what the check grows by.
 SLOWEST := $(if $(filter true,$(CI)),--durations=25 --durations-min=1)
 
@@ -84,7 +87,7 @@ dist: $(VENV)/.ready $(VENV)/supply/.ready  ## a release: sdist, wheel, and the 
 
 test: $(VENV)/.ready peers  ## set-up, peers where possible, every test
 	$(call say,"tests")
-	@$(BIN)/python -m pytest $(SLOWEST) $(TESTS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(SLOWEST) $(TESTS)
 
 format: $(VENV)/.ready  ## write every file in the one format
 	@$(BIN)/ruff format

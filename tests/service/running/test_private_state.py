@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from outrider.service.private_folder import make_private
-from tests.service.running.other_users import NOBODY, as_user, need_root
+from tests.service.running.other_users import NOBODY, as_user, need_root, open_folder
 from tests.service.running.small_site import SmallSite
 
 
@@ -87,12 +87,11 @@ def test_a_link_is_not_followed_to_somebody_elses_file(tmp_path: Path) -> None:
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_what_is_not_ours_to_close_is_a_note(tmp_path: Path) -> None:
+def test_what_is_not_ours_to_close_is_a_note() -> None:
     need_root()
-    folder = tmp_path / "state"
-    folder.mkdir(mode=0o777)
-    folder.chmod(0o777)
-    for above in (tmp_path, *tmp_path.parents[:2]):
-        above.chmod(0o755)
-    told = as_user(NOBODY, [NOBODY], lambda: "\n".join(make_private(folder, ())).encode())
+    with open_folder() as above:
+        folder = above / "state"
+        folder.mkdir()
+        folder.chmod(0o777)
+        told = as_user(NOBODY, [NOBODY], lambda: "\n".join(make_private(folder, ())).encode())
     assert b"other users may be able to read it" in told
