@@ -58,6 +58,11 @@ def test_a_new_cluster_is_taken_for_one_like_the_others() -> None:
     assert found[2, 12] > 10 * found[2, 3]
 
 
+def test_the_regime_of_one_cluster_is_that_of_all_at_its_place() -> None:
+    owners = watch(OwnerReturn(0.9, 20.0, 72.0), 1, 8, busy=0.3)
+    assert [owners.regime_of(cluster) for cluster in (0, 1)] == owners.regime().tolist()
+
+
 def test_a_vacation_is_followed_and_does_not_wash_out_the_week() -> None:
     noon, night = 12 + 24 * np.arange(5), 3 + 24 * np.arange(5)
     owners = watch(OwnerReturn(0.9, 20.0, 72.0), 8, 3)

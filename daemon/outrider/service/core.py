@@ -113,7 +113,8 @@ class Core:
     @property
     def input_age_s(self) -> float:
         """Age of the newest information, in seconds, of the source that is furthest behind."""
-        return max((source.age_s for source in self.sources.values()), default=0.0)
+        # a list, not a generator: this is asked for every decision
+        return max([source.age_s for source in self.sources.values()], default=0.0)
 
     @property
     def sources_down(self) -> dict[str, str]:

@@ -183,7 +183,7 @@ class Hosts:
     def _count_exposure(self, outcome: Outcome) -> None:
         """Count the hours of a run as exposure, in a cluster without owner events."""
         machine, cluster = outcome.machine, outcome.cluster
-        regime = float(self.owners.regime()[cluster])
+        regime = self.owners.regime_of(cluster)
         frailty = max(1.0, self.frailty.mean(machine))
         begin_s, end_s, hour = self.hour_ends_s - HOUR_S, outcome.end_s, self._hour
         while end_s > outcome.start_s:

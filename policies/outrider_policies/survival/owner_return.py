@@ -76,10 +76,19 @@ class OwnerReturn:
 
     def regime(self) -> Floats:
         """(clusters,) ratio of recent log-ins to those that the levels predict."""
-        site = (self.seen.sum() + 1.0) / (self.expected.sum() + 1.0)
         weight = self._shrinkage_h * PRIOR_PER_H
-        regime: Floats = (self.seen + weight * site) / (self.expected + weight)
+        prior = weight * self._regime_of_site()
+        regime: Floats = (self.seen + prior) / (self.expected + weight)
         return regime
+
+    def regime_of(self, cluster: int) -> float:
+        """`regime` of one cluster, in a third of the time."""
+        weight = self._shrinkage_h * PRIOR_PER_H
+        seen, expected = self.seen.item(cluster), self.expected.item(cluster)
+        return (seen + weight * self._regime_of_site()) / (expected + weight)
+
+    def _regime_of_site(self) -> float:
+        return (float(self.seen.sum()) + 1.0) / (float(self.expected.sum()) + 1.0)
 
     def levels(self) -> Floats:
         """(clusters, 168) hazard per hour in a regime of 1."""

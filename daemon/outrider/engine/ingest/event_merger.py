@@ -6,7 +6,7 @@ are all that it depends on, and both are in the journal: fed again, they give th
 """
 
 import heapq
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from math import inf, nextafter
 from typing import Any
@@ -61,7 +61,9 @@ class EventMerger:
     ) -> None:
         self.normaliser = Normaliser(describe, complete, names)
         self.now = -inf
-        self.counts: dict[str, Counter[str]] = {label: Counter() for label in sources}
+        self.counts: defaultdict[str, Counter[str]] = defaultdict(
+            Counter, {label: Counter() for label in sources}
+        )
         self.duplicates: Counter[str] = Counter()
         self.late = 0
         self.set_aside = dict.fromkeys(REASONS, 0)
@@ -191,13 +193,13 @@ class EventMerger:
             refuse_impossible(event)
             steps = self.normaliser.translate(event)
         except NotApplicableError as refused:
-            self.counts.setdefault(origin, Counter())[KIND_NAMES[event[1]]] += 1
+            self.counts[origin][KIND_NAMES[event[1]]] += 1
             self._set_aside(SetAside(origin, event, refused.reason))
             return None
         if steps is None:
             self.duplicates[origin] += 1
         else:
-            self.counts.setdefault(origin, Counter())[KIND_NAMES[event[1]]] += 1
+            self.counts[origin][KIND_NAMES[event[1]]] += 1
         return steps
 
     def _due_ticks(self, before_s: float) -> Iterator[Event]:
@@ -222,12 +224,12 @@ class EventMerger:
         self.newly_set_aside.append(event)
 
     def _set_aside_early(self, source: str, event: NamedEvent) -> None:
-        self.counts.setdefault(source, Counter())[KIND_NAMES[event[1]]] += 1
+        self.counts[source][KIND_NAMES[event[1]]] += 1
         self._set_aside(SetAside(source, event, IMPLAUSIBLE_TIME))
 
     def recount(self, source: str, kind: str, reason: str) -> None:
         """An event was set aside before it arrived, by a record of that: count it again."""
-        self.counts.setdefault(source, Counter())[kind] += 1
+        self.counts[source][kind] += 1
         self.set_aside[reason] += 1
 
     def give_up(self, error: Exception) -> tuple[EventIdentity | None, list[Event]]:
