@@ -63,6 +63,31 @@ def test_killed_brokers_and_daemons_lose_nothing_and_what_comes_twice_has_its_nu
     assert status["mqtt"]["lost"] == 0
 
 
+def test_what_a_killed_broker_confirmed_in_its_last_seconds_is_sent_again(
+    tmp_path: Path, broker: Mosquitto, listener: Listener
+) -> None:
+    """It confirms before it saves, so nobody can know whether it passed that on."""
+    site = SmallSite(tmp_path, tables=LOG_TABLE + mqtt_table(broker))
+    site.log.run([1, 2])
+    with site.daemon as daemon:
+        wait_until_all_is_heard(site, listener)
+        site.log.run([3])
+        third = f"{site.log.schedd}#3.0"
+        before = listener.wait_for(
+            "job 3", lambda: (d for d in listener.on("decisions") if d.fields["job"] == third)
+        )
+        broker.kill()
+        daemon.wait_until("told", lambda s: not s["mqtt"]["connected"])
+        broker.start()
+        again = listener.wait_for(
+            "job 3 again",
+            lambda: [d for d in listener.on("decisions") if d.fields["job"] == third][1:],
+        )
+        assert again == before
+        wait_until_all_is_heard(site, listener)
+        assert daemon.stop() == 0
+
+
 def test_a_restarted_broker_knows_at_once_that_the_daemon_is_there(
     tmp_path: Path, broker: Mosquitto, listener: Listener
 ) -> None:

@@ -70,3 +70,49 @@ async def test_where_nothing_was_published_the_place_is_kept_now_and_then(tmp_pa
         assert Place(recording).seq == every + 11
     finally:
         recording.close(10.0)
+
+
+class Clock:
+    now_s = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+async def test_what_was_confirmed_just_before_the_broker_was_lost_is_sent_again(
+    tmp_path: Path,
+) -> None:
+    recording, clock = Recording(tmp_path / "state"), Clock()
+    try:
+        await recorded(recording, *map(numbered_entry, range(1, 11)))
+        place = Place(recording, clock)
+        await place.begin()
+        place.go_back()
+        assert place.seq == 40, "there is nothing before the beginning"
+        await place.move_to(5, worth_keeping=True)
+        clock.now_s += places.DOUBT_S + 0.1
+        for seq in (10, 15):
+            await place.move_to(seq, worth_keeping=True)
+            clock.now_s += 1.0
+        await place.move_to(20, worth_keeping=False)
+        place.seq = 23  # three rows of a piece that broke off
+        place.go_back()
+        assert (place.seq, place.behind) == (5, 35)
+        await place.move_to(30, worth_keeping=True)
+        clock.now_s += places.DOUBT_S + 0.1
+        place.go_back()
+        assert place.seq == 30, "that is long enough ago"
+        await recorded(recording, Entry())
+        assert Place(recording).seq == 30
+    finally:
+        recording.close(10.0)
+
+
+async def test_a_broker_lost_before_anything_was_published_changes_nothing(tmp_path: Path) -> None:
+    recording = Recording(tmp_path / "state")
+    try:
+        place = Place(recording)
+        place.go_back()
+        assert place.seq is None
+    finally:
+        recording.close(10.0)

@@ -4,7 +4,9 @@ So it goes where the journal goes: back with it when a power failure takes its l
 the present with a new one.
 """
 
-from collections import Counter
+import time
+from collections import Counter, deque
+from collections.abc import Callable
 from typing import Any, Final
 
 from outrider.ledger import Entry, Journal
@@ -12,6 +14,9 @@ from outrider.service.mqtt.messages import KINDS
 from outrider.service.recording import Recording
 
 PLACE_KEY: Final = "mqtt"
+DOUBT_S: Final = 5.0
+"""What a broker confirmed so shortly before it was lost, it may not have saved or passed on."""
+
 _SAVE_EVERY: Final = 10_000
 """Sequence numbers after which the place is kept though nothing among them was published."""
 
@@ -21,21 +26,26 @@ class Place:
 
     Args:
         recording: the journal.
+        clock: seconds, monotonic.
 
     Attributes:
         seq: everything up to this sequence number is published; None before the first time.
-        published: rows that the broker confirmed, by kind.
+        published: rows that the broker confirmed, by kind; one that is sent again counts again.
         lost: sequence numbers that retention removed before they were looked at.
     """
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, clock: Callable[[], float] = time.monotonic) -> None:
         self._recording = recording
+        self._clock = clock
         with Journal(recording.path, read_only=True) as journal:
             kept = journal.meta(PLACE_KEY, {"seq": None, "published": {}, "lost": 0})
         self.seq: int | None = kept["seq"]
         self.published = Counter(kept["published"])
         self.lost: int = kept["lost"]
         self._kept_seq = self.seq or 0
+        self._reached = self.seq
+        self._steps = deque[tuple[float, int]]()
+        """When the last rows were confirmed, and where it stood before them."""
 
     @property
     def behind(self) -> int:
@@ -52,12 +62,29 @@ class Place:
 
         While the disk is full nothing is kept; the next time keeps it.
         """
-        self.seq = seq
+        now_s = self._clock()
+        while self._steps and self._steps[0][0] < now_s - DOUBT_S:
+            self._steps.popleft()
+        if worth_keeping and self._reached is not None:
+            self._steps.append((now_s, self._reached))
+        self.seq = self._reached = seq
         worth_keeping = worth_keeping or seq - self._kept_seq > _SAVE_EVERY
         if worth_keeping and self._recording.failure is None:
             self._kept_seq = seq
             kept = {"seq": seq, "published": dict(self.published), "lost": self.lost}
             await self._recording.submit(Entry(meta={PLACE_KEY: kept}))
+
+    def go_back(self) -> None:
+        """The broker was lost: send again what it confirmed in its last seconds.
+
+        A broker that is killed forgets what it had not saved, and it confirms before it saves.
+        """
+        since_s = self._clock() - DOUBT_S
+        doubted = (seq for at_s, seq in self._steps if at_s >= since_s)
+        first = next(doubted, self._reached)
+        if first is not None:
+            self.seq = self._reached = first
+        self._steps.clear()
 
     def figures(self) -> dict[str, Any]:
         """For status and metrics."""

@@ -1,8 +1,9 @@
 """The publisher: one task that follows the journal and sends it to a broker.
 
 Its place in the journal moves on when the broker has confirmed a row (QoS 1), and is kept in the
-journal. So nothing is lost while the broker or the daemon is away, and what may be sent twice,
-the rows not yet confirmed when a link broke, carries the same sequence number.
+journal. When a link breaks it goes back by some seconds, for a broker confirms before it saves.
+So nothing is lost while the broker or the daemon is away, and what is sent twice carries the same
+sequence number.
 """
 
 import asyncio
@@ -95,6 +96,7 @@ class Publisher:
                     raise asyncio.CancelledError from error  # the link broke during the goodbye
                 if self._connected:
                     pauses = backoff(self._rng)
+                    self._place.go_back()
                 pause_s = next(pauses)
                 why = str(error)
                 if not isinstance(error, OutriderError):

@@ -71,7 +71,7 @@ DAEMON_METRICS: Final[tuple[Metric, ...]] = (
     gauge("mqtt_connected", "Whether the MQTT broker is connected: 1 or 0; NaN without [mqtt]."),
     counter(
         "mqtt_published_total",
-        "Rows of the journal that the MQTT broker confirmed.",
+        "Rows of the journal that the MQTT broker confirmed; those sent again count again.",
         kind=("decisions", "evictions"),
     ),
     gauge("mqtt_behind_rows", "Rows of the journal that wait to be looked through and published."),

@@ -215,7 +215,9 @@ class Publishing(Struct):
     topic: Annotated[str, Meta(description="What every topic begins with.")]
     connected: bool
     failure: str | None
-    published: Annotated[Counts, Meta(description="Rows the broker confirmed, by topic.")]
+    published: Annotated[
+        Counts, Meta(description="Rows the broker confirmed, by topic; those sent again, too.")
+    ]
     last_seq: Annotated[Count, Meta(description="Everything up to here is published.")]
     behind: Annotated[Count, Meta(description="Sequence numbers not looked through yet.")]
     lost: Annotated[Count, Meta(description="Of those, how many retention removed before.")]
