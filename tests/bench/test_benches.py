@@ -24,6 +24,7 @@ FIELDS: dict[str, set[str]] = {
         "knock_p99_ms", "quiet_knock_p99_ms", "loaded_cpu_ratio", "ready_s", "ready_after_kill_s",
         "version_to_pass_ratio", "over_budget", "calibration_s",
     },
+    "eligibility": {"results", "missed", "calibration_s"},
     "estimator": {"results", "calibration_s"},
     "intake": {"events_per_s", "htcondor2_events_per_s", "ratio", "max_rss_mb"},
     "journal": {
@@ -50,6 +51,7 @@ LISTS = {"functions", "readers", "results", "runs", "scrapes", "sizes"}
 """Fields that hold a figure of each kind that was measured."""
 
 NEEDS: dict[str, Callable[[], object]] = {
+    "eligibility": lambda: pytest.importorskip("classad2", reason="needs outrider[htcondor]"),
     "matchmaking": lambda: pytest.importorskip("classad2", reason="needs outrider[htcondor]"),
     "mqtt": lambda: require_program("mosquitto", "Mosquitto"),
 }

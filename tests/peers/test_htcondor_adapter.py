@@ -1,13 +1,22 @@
 """A daemon beside a real pool that it may only read: with its event log, and without."""
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from outrider.ledger import Journal
-from outrider.model.events import COMPLETED, EVICTED, STARTED, SUBMITTED, NamedEvent
+from outrider.model.events import (
+    CHANGED,
+    COMPLETED,
+    ELIGIBLE,
+    EVICTED,
+    STARTED,
+    SUBMITTED,
+    NamedEvent,
+)
 from tests.cli.running import shell
 from tests.peers.pool import HTCondorPool
 from tests.service.running.process import DaemonProcess
@@ -16,6 +25,7 @@ pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
 pytestmark = pytest.mark.htcondor
 
 JOBS = 4
+MACHINES = ("m1", "m2", "m3", "m4")
 CLIENT = """\
 NO_DNS = True
 DEFAULT_DOMAIN_NAME = pool.test
@@ -74,6 +84,13 @@ def told(journal: Path, clusters: set[int]) -> dict[str, list[NamedEvent]]:
     return found
 
 
+def classes(journal: Path) -> dict[str, set[str]]:
+    """The machines of each class of machines, as the daemon was told last."""
+    with Journal(journal, read_only=True) as opened:
+        told = [event for _, _, event in opened.inputs_after(0) if event[1] == ELIGIBLE]
+    return {event[2]: set(event[3]) for event in told}
+
+
 @pytest.mark.parametrize("has_log", [True, False], ids=["event log", "queue alone"])
 def test_every_submission_start_eviction_and_end_once_at_the_pools_own_times(
     htcondor_pool: HTCondorPool, tmp_path: Path, has_log: bool
@@ -102,8 +119,8 @@ def test_every_submission_start_eviction_and_end_once_at_the_pools_own_times(
     recorded, seen = history(pool, clusters), told(tmp_path / "state" / "journal.sqlite", clusters)
     assert len(recorded) == 2 * JOBS
     assert seen.keys() == recorded.keys()
-    # the log is written a moment after the queue has put down its time
-    apart_s = 1.0 if has_log else 0.0
+    # the queue puts down whole seconds, and the log is written a moment later
+    apart_s = 1.5 if has_log else 0.0
     for job, events in seen.items():
         times = {kind: [e[0] for e in events if e[1] == kind]
                  for kind in (SUBMITTED, STARTED, EVICTED, COMPLETED)}  # fmt: skip
@@ -113,6 +130,74 @@ def test_every_submission_start_eviction_and_end_once_at_the_pools_own_times(
         assert len(times[EVICTED]) == ad["NumShadowStarts"] - 1
         assert times[STARTED][0] == pytest.approx(ad["JobStartDate"], abs=apart_s)
         assert times[COMPLETED] == [pytest.approx(ad["CompletionDate"], abs=apart_s)]
+    machines = classes(tmp_path / "state" / "journal.sqlite")
+    started_on = [
+        (event[3].eligible, {event[3][0] for event in events if event[1] == STARTED})
+        for events in seen.values()
+        for event in events
+        if event[1] == SUBMITTED and event[3].eligible  # not known of a job that is over at once
+    ]
+    assert len(started_on) >= JOBS
+    assert all(used <= machines[eligible] for eligible, used in started_on)
+
+
+ASKED = {
+    "a machine of cluster A": 'requirements = MachineCluster == "A"',
+    "more memory than anybody has": "request_memory = 900 GB",
+    "another system": 'requirements = OpSys == "WINDOWS" || Memory > 1000000',
+    "more CPUs than a slot has": "request_cpus = 65",
+    "one machine by its name": 'requirements = regexp("m3@", Name) && Arch == "X86_64"',
+    "nothing": "",
+}
+
+
+ANALYSIS = re.compile(r"Of (\d+) machines,\s+(\d+) are rejected by your job's requirements")
+
+
+def test_a_job_may_use_the_machines_that_the_pools_own_analysis_counts(
+    htcondor_pool: HTCondorPool, tmp_path: Path
+) -> None:
+    """Half of the jobs are there before the daemon."""
+    pool, asked = htcondor_pool, dict[int, str]()
+    journal = tmp_path / "state" / "journal.sqlite"
+
+    def submit(*kinds: str) -> None:
+        for what in kinds:
+            text = f"executable = /bin/sleep\narguments = 600\n{ASKED[what]}\nqueue\n"
+            asked[pool.submit(text)] = what
+
+    def found() -> dict[str, int]:
+        jobs = told(journal, set(asked))
+        machines = classes(journal)  # which are told before the jobs of them
+        said = {
+            job: event[3]["eligible"] if event[1] == CHANGED else event[3].eligible
+            for job, events in jobs.items()
+            for event in events
+            if event[1] == SUBMITTED or (event[1] == CHANGED and "eligible" in event[3])
+        }
+        return {asked[int(job.split(".")[0])]: len(machines[name]) for job, name in said.items()}
+
+    for machine in MACHINES:  # nothing starts, and all is analysed as it waits
+        pool.owner_returns(machine)
+    try:
+        pool.wait_until("owners", lambda: _states(pool) == ["Owner"] * len(MACHINES))
+        submit(*list(ASKED)[:3])
+        with daemon_beside(pool, tmp_path, has_log=True) as daemon:
+            daemon.wait_until("the jobs", lambda s: s["jobs"]["queued"] >= len(asked))
+            submit(*list(ASKED)[3:])
+            pool.wait_until("what each may use", lambda: len(found()) == len(ASKED))
+            assert daemon.stop() == 0
+        said = {
+            what: ANALYSIS.search(pool.run("root", "condor_q", "-better-analyze", f"{cluster}"))
+            for cluster, what in asked.items()
+        }
+    finally:
+        pool.run("root", "condor_rm", "-all")
+        for machine in MACHINES:
+            pool.owner_leaves(machine)
+    counted = {what: int(one[1]) - int(one[2]) for what, one in said.items() if one is not None}
+    assert found() == counted
+    assert sorted(counted.values()) == [0, 0, 0, 1, 2, 4]
 
 
 def test_doctor_says_who_answers_and_what_is_missing(
@@ -127,6 +212,10 @@ def test_doctor_says_who_answers_and_what_is_missing(
     assert point["state"] == "warn"
     assert "event_logs" in point["remedy"]
     assert checks["adapter htcondor"]["state"] == "ok"
+
+
+def _states(pool: HTCondorPool) -> list[str]:
+    return pool.run("root", "condor_status", "-af", "State").split()
 
 
 def _is_busy(pool: HTCondorPool, machine: str) -> bool:

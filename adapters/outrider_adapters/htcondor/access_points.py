@@ -9,6 +9,7 @@ import msgspec
 
 from outrider.api import Batch, NamedEvent, events
 from outrider_adapters.htcondor.asking import Asking
+from outrider_adapters.htcondor.job_specs import JobSpecs
 from outrider_adapters.htcondor.pool_calls import AccessPoint
 from outrider_adapters.htcondor.queue import QueueWatch
 from outrider_adapters.htcondor.queue_alone import QueueAlone
@@ -66,6 +67,7 @@ class LoggedAccessPoint:
         point: whom to ask.
         log: where its event log is, and how it is read.
         settings: how it is watched.
+        specs: makes what jobs ask for of their ads.
         asking: asks, and notes who does not answer.
         file_clock: Unix seconds now by the file system of the log.
     """
@@ -77,6 +79,7 @@ class LoggedAccessPoint:
         point: AccessPoint,
         log: LogtailSettings,
         settings: WatchSettings,
+        specs: JobSpecs,
         asking: Asking,
         file_clock: Callable[[], float] = time.time,
     ) -> None:
@@ -84,7 +87,7 @@ class LoggedAccessPoint:
         self._asking = asking
         self._settings = settings
         self._log = LogFollower(msgspec.structs.replace(log, system=point.name), file_clock)
-        self._queue = QueueWatch(point, settings)
+        self._queue = QueueWatch(point, settings, specs)
         self._snapshot: Any = None
         self._taken_s = -inf
         self._snapshot_due_s = -inf
@@ -137,16 +140,19 @@ class QueuedAccessPoint:
     Args:
         point: whom to ask.
         settings: how it is watched.
+        specs: makes what jobs ask for of their ads.
         asking: asks, and notes who does not answer.
     """
 
     source: ClassVar[str] = "queue"
 
-    def __init__(self, point: AccessPoint, settings: WatchSettings, asking: Asking) -> None:
+    def __init__(
+        self, point: AccessPoint, settings: WatchSettings, specs: JobSpecs, asking: Asking
+    ) -> None:
         self._who = f"schedd {point.name}"
         self._asking = asking
         self._settings = settings
-        self._queue = QueueAlone(point, settings)
+        self._queue = QueueAlone(point, settings, specs)
         self._tried_s = -inf
         self._cursor: Any = None
 

@@ -21,7 +21,7 @@ class CondorAdapter(Adapter):
     sees: ClassVar[tuple[str, ...]] = (
         "joined", "left", "owner_came", "owner_went", "usable", "drained", "asleep", "woken",
         "submitted", "started", "suspended", "resumed", "evicted", "completed", "removed", "held",
-        "released", "changed", "disconnected", "reconnected",
+        "released", "changed", "eligible", "disconnected", "reconnected",
     )  # fmt: skip
 
     discipline = "first_fit"  # the negotiator passes over what it cannot match

@@ -14,12 +14,15 @@ from outrider_adapters.htcondor.access_points import (
     QueuedAccessPoint,
 )
 from outrider_adapters.htcondor.asking import Asking
+from outrider_adapters.htcondor.eligibility import EligibilityWatch
+from outrider_adapters.htcondor.job_specs import JobSpecs
 from outrider_adapters.htcondor.pool_calls import PoolCalls
 from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.htcondor.slots import SlotWatch
 from outrider_adapters.logtail import LogtailSettings
 
 _VERSION: Final = 2
+_COLLECTOR: Final = "collector"
 _CAUSE_WITHIN_S: Final = 60.0
 """How long after an eviction the state of the machine still tells why."""
 
@@ -50,13 +53,15 @@ class PoolWatch:
         self._first = False
         self._asking = Asking(calls.failure)
         self._slots = SlotWatch(calls, settings)
+        self._eligibility = EligibilityWatch(calls, settings.snapshot_s)
+        specs = JobSpecs(settings.estimate_attribute, self._eligibility)
         self._points: dict[str, AccessPointWatch] = {}
         for point in calls.access_points:
             log = event_logs.get(point.name)
             self._points[point.name] = (
-                QueuedAccessPoint(point, settings, self._asking)
+                QueuedAccessPoint(point, settings, specs, self._asking)
                 if log is None
-                else LoggedAccessPoint(point, log, settings, self._asking)
+                else LoggedAccessPoint(point, log, settings, specs, self._asking)
             )
         self._cursors: dict[str, Any] = {}
         self._held: dict[str, Look] = {}
@@ -93,6 +98,9 @@ class PoolWatch:
         others are told all the same.
         """
         now_s = self._clock()
+        eligibility = self._eligibility
+        if not self._asking.is_away(_COLLECTOR):  # before the jobs: it says what to ask of them
+            self._asking.ask(_COLLECTOR, now_s, lambda: eligibility.look_at_slots(now_s))
         looks = {
             name: self._held[name] if name in self._held else watch.look(now_s)
             for name, watch in self._points.items()
@@ -102,7 +110,7 @@ class PoolWatch:
         if historic:  # news of the others wait until all history has been told
             self._held = {name: look for name, look in looks.items() if name not in historic}
             return self._joined(historic, seen_until_s=None, history=True)
-        slots = self._asking.ask("collector", now_s, lambda: self._slots.look(now_s)) or []
+        slots = self._asking.ask(_COLLECTOR, now_s, lambda: self._slots.look(now_s)) or []
         told = [self._with_cause(event, look, now_s) for look in looks.values()
                 for event in look.batch.events]  # fmt: skip
         seen_s = [look.batch.seen_until_s for look in looks.values()]
@@ -112,14 +120,25 @@ class PoolWatch:
             for watch in self._points.values():
                 told += watch.mend()
         history, self._first = self._first, False
+        if not history:  # what jobs may use is no history
+            slots += self._classes(told, now_s)
         joined = self._joined(looks, until_s if is_current else None, history)
-        # at equal times slots come first: a machine opens before a job starts there
+        # at equal times slots come first: a machine opens before a job starts there, and a class
+        # is told before a job of it is submitted
         joined.events = sorted(slots + told, key=lambda event: event[0])
         slots_s = self._slots_age_s(now_s)
         joined.age_s = max(joined.age_s, slots_s, now_s - self._asking.away_since_s(now_s))
         old = f"the newest slot ad is {slots_s:.0f} s old" if slots_s else ""
         joined.note = "; ".join(filter(None, [joined.note, *self._asking.notes(), old]))
         return joined
+
+    def _classes(self, told: list[NamedEvent], now_s: float) -> list[NamedEvent]:
+        """Classes of machines that are new or have changed, before the first job of them."""
+        if self._asking.is_away(_COLLECTOR):
+            return []
+        first_s = min((event[0] for event in told), default=now_s)
+        news = self._asking.ask(_COLLECTOR, now_s, lambda: self._eligibility.news(now_s, first_s))
+        return news or []
 
     def _slots_age_s(self, now_s: float) -> float:
         """How old the newest slot ad is, seconds; 0 where it is fresh, or there is none."""

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from outrider.api import JobSpec, NamedEvent, events
-from outrider_adapters.htcondor.job_specs import edited, spec_of, with_estimate
+from outrider_adapters.htcondor.job_specs import JobSpecs, edited
 from outrider_adapters.htcondor.job_steps import COMPLETED, HELD, IDLE, RUNNING, SUSPENDED
 from outrider_adapters.htcondor.pool_calls import (
     ID_ATTRIBUTES,
@@ -18,7 +18,6 @@ from outrider_adapters.htcondor.pool_calls import (
 )
 from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.readers.htcondor.hosts import machine_of_slot, slot_of
-from outrider_adapters.readers.htcondor.job_ads import SPEC_ATTRIBUTES
 
 JOB_ATTRIBUTES: Final = (
     *ID_ATTRIBUTES,
@@ -28,9 +27,8 @@ JOB_ATTRIBUTES: Final = (
     "JobCurrentStartDate",
     "RemoteHost",
     "CpusProvisioned",
-    *SPEC_ATTRIBUTES,
 )
-"""Attributes of a job ad that are read here, beside the one with the estimate."""
+"""Attributes of a job ad that are read here, beside those that say what it asks for."""
 
 _STATUS_AFTER: Final = {
     events.SUBMITTED: IDLE,
@@ -58,14 +56,15 @@ class QueueWatch:
     Args:
         point: whose queue.
         settings: how it is watched.
+        specs: makes what jobs ask for of their ads.
     """
 
-    def __init__(self, point: AccessPoint, settings: WatchSettings) -> None:
+    def __init__(self, point: AccessPoint, settings: WatchSettings, specs: JobSpecs) -> None:
         self._point = point
         self._settings = settings
+        self._specs = specs
         self._known: dict[str, _Known] = {}
         self._adopts = False
-        self._attributes = with_estimate(JOB_ATTRIBUTES, settings.estimate_attribute)
 
     def begin(self, resumed: bool) -> None:
         """Start afresh. `resumed`: the jobs of the first snapshot were told before."""
@@ -85,12 +84,12 @@ class QueueWatch:
         """
         submitted_s = {event[2]: event[0] for event in told if event[1] == events.SUBMITTED}
         new = list(submitted_s)
-        asked = self._point.schedd.query(in_clusters(new), self._attributes)
-        ads = self._by_name(asked)
+        ads = self._query(in_clusters(new))
         gone = [job for job in new if job not in ads]
         if gone:
             since = left_before(min(submitted_s[job] for job in gone))
-            left = self._point.schedd.history(in_clusters(gone), self._attributes, -1, since)
+            asked = self._specs.attributes(JOB_ATTRIBUTES)
+            left = self._point.schedd.history(in_clusters(gone), asked, -1, since)
             ads |= self._by_name(left)
         described: list[NamedEvent] = []
         for event in told:
@@ -99,7 +98,7 @@ class QueueWatch:
                 described.append(event)
                 continue
             ad = ads[job]
-            described.append((time_s, kind, job, spec_of(ad, self._settings.estimate_attribute)))
+            described.append((time_s, kind, job, self._specs.of(ad)))
             if ad["JobStatus"] == HELD and ad["EnteredCurrentStatus"] == ad["QDate"]:
                 # submitted on hold: for this HTCondor 23 writes no record of its own
                 described.append((time_s, events.HELD, job, None))
@@ -126,7 +125,7 @@ class QueueWatch:
 
     def snapshot(self) -> dict[str, Ad]:
         """Every job in the queue. Raises `HTCondorException` (`AccessPoint.failure`)."""
-        return self._by_name(self._point.schedd.query("true", self._attributes))
+        return self._query("true")
 
     def mend(self, snapshot: Mapping[str, Ad], taken_s: float) -> list[NamedEvent]:
         """What the log should have told by now and has not, and what was edited in the queue.
@@ -159,7 +158,7 @@ class QueueWatch:
     def _unheard(self, job: str, ad: Ad, settled_s: float) -> list[NamedEvent]:
         """A job that the log has not told of: told before a restart, or older than the log."""
         spec, entered_s = (
-            spec_of(ad, self._settings.estimate_attribute),
+            self._specs.of(ad),
             float(ad["EnteredCurrentStatus"]),
         )
         if self._adopts:
@@ -180,7 +179,7 @@ class QueueWatch:
         entered_s = float(ad["EnteredCurrentStatus"])
         if max(known.since_s, entered_s) < settled_s:
             told += _steps(job, known.status, ad)
-        spec, known_spec = spec_of(ad, self._settings.estimate_attribute), known.spec or JobSpec()
+        spec, known_spec = self._specs.of(ad), known.spec or JobSpec()
         changed = edited(known_spec, spec, int(ad["JobStatus"]) not in (IDLE, HELD))
         if changed and known.since_s < settled_s:
             self._known[job] = known._replace(spec=spec)
@@ -204,6 +203,9 @@ class QueueWatch:
             else:
                 told.append((at_s, events.REMOVED, job, "removed"))
         return told
+
+    def _query(self, constraint: str) -> dict[str, Ad]:
+        return self._by_name(self._specs.query(self._point.schedd, constraint, JOB_ATTRIBUTES))
 
     def _by_name(self, ads: Iterable[Ad]) -> dict[str, Ad]:
         return {job_name(ad, self._point.name): ad for ad in ads}

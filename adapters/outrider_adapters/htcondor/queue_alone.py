@@ -7,8 +7,16 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from outrider.api import JobSpec, NamedEvent, events
-from outrider_adapters.htcondor.job_specs import edited, spec_of, with_estimate
-from outrider_adapters.htcondor.job_steps import NEW, STEP_ATTRIBUTES, SeenJob, seen, steps
+from outrider_adapters.htcondor.job_specs import JobSpecs, edited
+from outrider_adapters.htcondor.job_steps import (
+    COMPLETED,
+    NEW,
+    REMOVED,
+    STEP_ATTRIBUTES,
+    SeenJob,
+    seen,
+    steps,
+)
 from outrider_adapters.htcondor.pool_calls import (
     CLOCKS_DIFFER_S,
     ID_ATTRIBUTES,
@@ -19,9 +27,8 @@ from outrider_adapters.htcondor.pool_calls import (
     left_before,
 )
 from outrider_adapters.htcondor.settings import WatchSettings
-from outrider_adapters.readers.htcondor.job_ads import SPEC_ATTRIBUTES
 
-_ATTRIBUTES: Final = tuple(dict.fromkeys((*ID_ATTRIBUTES, *STEP_ATTRIBUTES, *SPEC_ATTRIBUTES)))
+_ATTRIBUTES: Final = (*ID_ATTRIBUTES, *STEP_ATTRIBUTES)
 
 
 class _Known(NamedTuple):
@@ -36,15 +43,17 @@ class QueueAlone:
     Args:
         point: whose queue.
         settings: how it is watched.
+        specs: makes what jobs ask for of their ads.
 
     Attributes:
         asked_s: when it was asked last; minus infinity: never.
     """
 
-    def __init__(self, point: AccessPoint, settings: WatchSettings) -> None:
+    def __init__(self, point: AccessPoint, settings: WatchSettings, specs: JobSpecs) -> None:
         self._point = point
         self._settings = settings
-        self._attributes = with_estimate(_ATTRIBUTES, settings.estimate_attribute)
+        self._specs = specs
+        self._of_history = specs.attributes(_ATTRIBUTES)
         self.asked_s = -inf
         self._begun_s = -inf
         self._snapshot_s = -inf
@@ -118,7 +127,7 @@ class QueueAlone:
         """What an ad tells of a job, and remember it."""
         if job in self._left_s:
             return []
-        spec = spec_of(ad, self._settings.estimate_attribute)
+        spec = self._specs.of(ad)
         known = self._known.get(job) or self._of_before(ad)
         told = steps(job, known.seen if known else None, ad, spec)
         machine = known.seen.machine if known else ""
@@ -128,7 +137,7 @@ class QueueAlone:
             elif event[1] == events.EVICTED:
                 evicted[event] = machine
         now = seen(ad)
-        before = known.spec if known else None
+        before = known.spec if known and now.status not in (COMPLETED, REMOVED) else None
         if before is not None and (changes := edited(before, spec, now.is_running)):
             told.append((now_s, events.CHANGED, job, changes))
         self._known[job] = _Known(now, spec, float(ad.get("QDate") or 0))
@@ -144,7 +153,7 @@ class QueueAlone:
         """The jobs that left the queue since then."""
         found = self._point.schedd.history(
             f"EnteredCurrentStatus >= {since_s}",
-            self._attributes,
+            self._of_history,
             -1,
             left_before(since_s + CLOCKS_DIFFER_S),
         )
@@ -161,7 +170,7 @@ class QueueAlone:
         if not missing:
             return {}
         since = left_before(max(self._snapshot_s, self._begun_s))  # they were in the queue then
-        ads = self._point.schedd.history(in_clusters(missing), self._attributes, -1, since)
+        ads = self._point.schedd.history(in_clusters(missing), self._of_history, -1, since)
         found = self._by_name(ads)
         gone = {"JobStatus": 3, "EnteredCurrentStatus": self.asked_s}
         return {job: found.get(job, gone) for job in missing}
@@ -176,7 +185,7 @@ class QueueAlone:
         return None if self.asked_s == -inf else int(self.asked_s) - CLOCKS_DIFFER_S
 
     def _query(self, constraint: str) -> Iterable[Any]:
-        return self._point.schedd.query(constraint, self._attributes)
+        return self._specs.query(self._point.schedd, constraint, _ATTRIBUTES)
 
     def _by_name(self, ads: Iterable[Any]) -> dict[str, Ad]:
         return {job_name(ad, self._point.name): ad for ad in ads}

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from outrider.api import Batch, JobSpec, NamedEvent
-from outrider.model.events import KIND_NAMES
+from outrider.model.events import ELIGIBLE, KIND_NAMES
 from outrider_adapters.htcondor import (
     AccessPoint,
     CondorAdapter,
@@ -111,8 +111,8 @@ class WatchedPool:
         return self.watch.look()
 
     def told(self, after_s: float = 0.0) -> list[tuple[str, str, Any]]:
-        """Kind, subject and extra of what a look tells."""
-        return [named(event) for event in self.look(after_s).events]
+        """Kind, subject and extra of what a look tells, without classes (`without_classes`)."""
+        return without_classes(self.look(after_s).events)
 
     def submit(self, run_s: float, user: str = "alice", **commands: str) -> str:
         """Submit a job; its name."""
@@ -133,6 +133,23 @@ class WatchedPool:
 def named(event: NamedEvent) -> tuple[str, str, Any]:
     """An event without its time, its kind as a word."""
     return KIND_NAMES[event[1]], event[2], event[3]
+
+
+def without_classes(told: list[NamedEvent]) -> list[tuple[str, str, Any]]:
+    """Events without what they say of classes of machines: `test_eligibility` is about those."""
+    return [
+        (KIND_NAMES[kind], subject, _without_class(extra))
+        for _, kind, subject, extra in told
+        if kind != ELIGIBLE and _without_class(extra) != {}
+    ]
+
+
+def _without_class(extra: Any) -> Any:
+    if isinstance(extra, JobSpec):
+        return msgspec.structs.replace(extra, eligible="")
+    if isinstance(extra, dict):
+        return {field: value for field, value in extra.items() if field != "eligible"}
+    return extra
 
 
 def kinds(told: list[tuple[str, str, Any]], subject: str) -> list[str]:
