@@ -98,11 +98,8 @@ def test_an_expression_is_taken_apart_where_all_must_hold(
     assert conjuncts(expression) == clauses
 
 
-def test_an_expression_of_a_megabyte_is_one_clause() -> None:
-    huge = " && ".join(["(a)"] * 150_000)
-    assert conjuncts(huge) == [huge]
-    nested = "(" * 10_000 + "a" + ")" * 10_000
-    assert len(conjuncts(nested)) == 1
+def test_parentheses_are_opened_only_so_deep() -> None:
+    assert len(conjuncts("(" * 10_000 + "a" + ")" * 10_000)) == 1
 
 
 def test_demands_are_what_is_left_to_ask_of_the_other_side() -> None:
@@ -208,6 +205,39 @@ def test_a_collector_that_has_said_nothing_yet_makes_no_classes() -> None:
     watch = Ads([SLOT], [JOB]).watch
     (ad,) = watch.ask(lambda names: [projected(ClassAd(JOB), names)], [])
     assert watch.class_of(ad) == ""
+
+
+@pytest.mark.parametrize(
+    "requirements",
+    [
+        " && ".join(
+            f"TARGET.a{n} > {n}" for n in range(2_000)
+        ),  # deeper than ClassAds are evaluated
+        f'TARGET.Name != "{"x" * 1_000_000}"',
+        " || ".join(f"TARGET.b{n} > {n}" for n in range(300)),
+    ],
+    ids=["deep", "a megabyte", "300 attributes"],
+)
+def test_what_a_user_makes_too_large_has_no_class_and_costs_the_others_nothing(
+    requirements: str,
+) -> None:
+    ads = Ads([SLOT], [JOB, changed(JOB, Requirements=requirements)])
+    names, told = ads.classes()
+    assert names[1] == ""
+    assert told == {names[0]: ("m1",)}
+    assert max(map(len, ads.asked)) < 100
+
+
+@given(st.text(alphabet="ab\"\\\n\t&|()[]{}'.,=<>!? TARGETMYé€\x01", max_size=20))
+def test_hostile_strings_match_as_they_do_in_the_pool(said: str) -> None:
+    slot, job, literal = ClassAd(SLOT), ClassAd(JOB), ClassAd()
+    slot["Said"] = literal["x"] = said
+    quoted = str(literal.lookup("x"))
+    expression = f'(TARGET.Said =?= {quoted} || Said == "a && b") && strcmp(Said, {quoted}) == 0'
+    job["Requirements"] = ClassAd(f"[x = {expression}]").lookup("x")
+    ads = Ads([], [])
+    ads.slots, ads.jobs = [slot], [job]
+    assert ads.machines() == [("m1",) if job.symmetricMatch(slot) else ()]
 
 
 OF_SLOTS = {

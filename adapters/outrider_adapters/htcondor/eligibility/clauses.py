@@ -4,13 +4,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from outrider_adapters.htcondor.bindings import ClassAd, ExprTree
+from outrider_adapters.htcondor.bindings import ClassAd, ClassAdException, ExprTree
 
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _TOKEN: Final = re.compile(rf"{_STRING.pattern}|'(?:[^'\\]|\\.)*'|&&|\|\||.", re.DOTALL)
-_LONGEST: Final = 50_000
-"""Characters of an expression that is taken apart; a longer one is a single clause."""
-
 _DEEPEST: Final = 20
 """How many attributes and parentheses deep clauses are looked for."""
 
@@ -51,7 +48,10 @@ class Clause(NamedTuple):
 
     def holds(self, ad: Any) -> bool:
         """Whether it is true of an ad; undefined and error are not true, as in a match."""
-        return self.tree.eval(ad) is True
+        try:
+            return self.tree.eval(ad) is True
+        except ClassAdException:  # nested too deeply
+            return False
 
 
 def clause(text: str) -> Clause:
@@ -90,6 +90,9 @@ def demands(ad: Any, name: str) -> Iterator[str]:
 
     Clauses that hold for everybody are left out, and so are those that read the clock: when they
     hold is a matter of the hour. One that never holds is given as `NEVER`.
+
+    Raises:
+        ClassAdException: an expression is nested too deeply.
     """
     if name not in ad:
         return
@@ -136,7 +139,7 @@ def conjuncts(text: str) -> list[str]:
     ['Arch == "X86_64"', 'a || b', 'c']
     """
     found = [text.strip()]
-    for _ in range(_DEEPEST if len(text) <= _LONGEST else 0):
+    for _ in range(_DEEPEST):
         parts = [part for one in found for part in _split(one)]
         if parts == found:
             break

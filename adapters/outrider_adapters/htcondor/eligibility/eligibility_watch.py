@@ -7,7 +7,7 @@ from math import inf
 from typing import Any, Final, NamedTuple
 
 from outrider.api import NamedEvent, events
-from outrider_adapters.htcondor.bindings import ExprTree
+from outrider_adapters.htcondor.bindings import ClassAdException, ExprTree
 from outrider_adapters.htcondor.eligibility.clauses import (
     Clause,
     clause,
@@ -39,8 +39,14 @@ _FORGET_S: Final = 3_600.0
 _MOST_KINDS: Final = 900
 """More kinds of jobs have no class: they may use every machine, as far as is known."""
 
-_MOST_REMEMBERED: Final = 50_000
+_MOST_REMEMBERED: Final = 5_000
 """Combinations of values and of expressions; what they lead to is found again."""
+
+_LONGEST: Final = 20_000
+_MOST_READ: Final = 200
+_MOST_ASKED: Final = 1_000
+"""Characters of the expressions of a job, attributes that they read, and attributes that are asked
+for in all. Users write these: what goes beyond has no class."""
 
 
 class _Kind(NamedTuple):
@@ -102,29 +108,31 @@ class EligibilityWatch:
         if self._slots is None or REQUIREMENTS not in ad:
             return ""
         reads = self._reads.get(_shape(ad))
-        if reads is None:
+        if not reads:
             return ""
         same = values(ad, sorted(reads | self._slots.reads))
         name = self._names.get(same)
         if name is None:
-            name = self._names[same] = self._new_kind(ad, self._slots)
+            name = self._names[same] = self._kind_of(ad, self._slots)
         if name:
             self._seen_s[name] = self._looked_s
         return name
 
-    def _new_kind(self, ad: Any, slots: SlotKinds) -> str:
-        asks = tuple(dict.fromkeys(demands(ad, REQUIREMENTS)))
-        own = evaluated(ad, slots.reads)
+    def _kind_of(self, ad: Any, slots: SlotKinds) -> str:
+        try:
+            asks = tuple(dict.fromkeys(demands(ad, REQUIREMENTS)))
+            own = evaluated(ad, slots.reads)
+            kind = _Kind(own, tuple(map(clause, asks)))
+        except ClassAdException:
+            return ""
         said = "\0".join([*asks, "", *values(own, sorted(slots.reads))])
         name = f"requirements-{hashlib.sha256(said.encode(errors='replace')).hexdigest()[:10]}"
         if name in self._kinds:
             return name
-        if len(self._kinds) >= _MOST_KINDS:
+        reads = self._read_of_slots.union(*(demand.reads for demand in kind.demands))
+        if len(self._kinds) >= _MOST_KINDS or len(reads) > _MOST_ASKED:
             return ""
-        kind = self._kinds[name] = _Kind(own, tuple(map(clause, asks)))
-        for demand in kind.demands:
-            self._read_of_slots |= set(demand.reads)
-        self._due[name] = None
+        self._kinds[name], self._read_of_slots, self._due[name] = kind, reads, None
         return name
 
     def _learn(self, ads: Iterable[Any]) -> set[str]:
@@ -135,9 +143,14 @@ class EligibilityWatch:
         learned: set[str] = set()
         for ad in ads:
             shape = _shape(ad)
-            if shape not in self._reads and REQUIREMENTS in ad:
-                reads = self._reads[shape] = referred_to(ad, REQUIREMENTS)
-                learned |= reads
+            known = shape in self._reads or sum(map(len, shape)) > _LONGEST
+            if known or REQUIREMENTS not in ad:
+                continue
+            reads = referred_to(ad, REQUIREMENTS)
+            if len(reads) > _MOST_READ or len(self._asked_of_jobs | learned | reads) > _MOST_ASKED:
+                reads = set()
+            self._reads[shape] = reads
+            learned |= reads
         return learned
 
     # -- slots --------------------------------------------------------------------------------
@@ -210,9 +223,11 @@ class EligibilityWatch:
         return frozenset(machine for at, machine in enumerate(self._machines) if matching >> at & 1)
 
     def _forget(self, now_s: float) -> None:
-        for name in [name for name, at_s in self._seen_s.items() if now_s - at_s > _FORGET_S]:
+        keep_s = max(_FORGET_S, 3.0 * self._refresh_s)
+        for name in [name for name, at_s in self._seen_s.items() if now_s - at_s > keep_s]:
             del self._seen_s[name], self._kinds[name]
             self._told.pop(name, None)
+            self._due.pop(name, None)
         self._names = {same: name for same, name in self._names.items() if name in self._kinds}
 
     @staticmethod

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from outrider_adapters.htcondor.bindings import ClassAd, ExprTree
+from outrider_adapters.htcondor.bindings import ClassAd, ClassAdException, ExprTree
 from outrider_adapters.htcondor.eligibility.clauses import NEVER, Clause, clause, demands
 
 WHOLE: Final = "TotalSlot"
@@ -82,8 +82,7 @@ class SlotKinds:
             read = sorted({REQUIREMENTS, *ad.internalRefs(ad.lookup(REQUIREMENTS))})
             same = values(ad, read)
             if same not in found:
-                asked = (one for one in demands(ad, REQUIREMENTS) if one != NEVER)
-                found[same] = [clause(text) for text in asked]
+                found[same] = _conditions(ad)
             for one in found[same]:
                 alike = self._conditions.setdefault(one.reads, {})
                 _, slots = alike.get(one.text, (one, 0))
@@ -100,6 +99,14 @@ class SlotKinds:
                 found[same] = first, slots | 1 << at
             groups = self._alike[reads] = list(found.values())
         return groups
+
+
+def _conditions(ad: Any) -> list[Clause]:
+    """What a slot asks of jobs; nothing where that is nested too deeply to be read."""
+    try:
+        return [clause(text) for text in demands(ad, REQUIREMENTS) if text != NEVER]
+    except ClassAdException:
+        return []
 
 
 def values(ad: Any, names: Iterable[str]) -> tuple[str, ...]:
