@@ -1,11 +1,20 @@
 """What every test may ask for: the shared data beside the repository, and real peers."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.peers import pool, presence
+
+if "CI" not in os.environ:  # where it is set, Hypothesis does without these limits by itself
+    patient = hypothesis.settings(
+        deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    )
+    hypothesis.settings.register_profile("patient", patient)
+    hypothesis.settings.load_profile("patient")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -11,6 +11,7 @@ import msgspec
 
 from outrider.api import JobSpec, NamedEvent, events
 from outrider_adapters.htcondor.pool_calls import Ad, number
+from outrider_adapters.readers.htcondor.event_mapping import hold_reason
 from outrider_adapters.readers.htcondor.hosts import UNKNOWN_HOST, machine_of_slot, slot_of
 
 IDLE, RUNNING, REMOVED, COMPLETED, HELD, TRANSFERRING, SUSPENDED = range(1, 8)
@@ -19,7 +20,7 @@ IDLE, RUNNING, REMOVED, COMPLETED, HELD, TRANSFERRING, SUSPENDED = range(1, 8)
 STEP_ATTRIBUTES: Final = (
     "JobStatus", "QDate", "EnteredCurrentStatus", "NumShadowStarts", "NumJobReconnects",
     "JobCurrentStartDate", "JobLastStartDate", "LastVacateTime", "CompletionDate", "RemoteHost",
-    "LastRemoteHost", "CpusProvisioned", "RequestCpus",
+    "LastRemoteHost", "CpusProvisioned", "RequestCpus", "HoldReason",
 )  # fmt: skip
 """Attributes of a job ad that are read here."""
 
@@ -112,7 +113,7 @@ def _present(
     if now.status == REMOVED:
         return [(entered_s, events.REMOVED, job, "removed")]
     if now.status == HELD:
-        return [] if before.status == HELD and not ran else [(entered_s, events.HELD, job, None)]
+        return [] if before.status == HELD and not ran else [held(entered_s, job, ad)]
     if now.status == IDLE:
         vacated_s = number(ad, "LastVacateTime") or entered_s
         return [(vacated_s, events.EVICTED, job, "unknown")] if ran else []
@@ -120,6 +121,11 @@ def _present(
     if (now.status == SUSPENDED) == was_suspended:
         return []
     return [(entered_s, events.RESUMED if was_suspended else events.SUSPENDED, job, None)]
+
+
+def held(time_s: float, job: str, ad: Ad) -> NamedEvent:
+    """The hold of a job, and why, as its ad says it."""
+    return time_s, events.HELD, job, hold_reason(str(ad.get("HoldReason") or "")) or None
 
 
 def _started(job: str, time_s: float, slot: str, ad: Ad) -> NamedEvent:

@@ -7,7 +7,7 @@ import msgspec
 
 from outrider.api import JobSpec, NamedEvent, events
 from outrider_adapters.htcondor.job_specs import JobSpecs, edited
-from outrider_adapters.htcondor.job_steps import COMPLETED, HELD, IDLE, RUNNING, SUSPENDED
+from outrider_adapters.htcondor.job_steps import COMPLETED, HELD, IDLE, RUNNING, SUSPENDED, held
 from outrider_adapters.htcondor.pool_calls import (
     ID_ATTRIBUTES,
     AccessPoint,
@@ -27,6 +27,7 @@ JOB_ATTRIBUTES: Final = (
     "JobCurrentStartDate",
     "RemoteHost",
     "CpusProvisioned",
+    "HoldReason",
 )
 """Attributes of a job ad that are read here, beside those that say what it asks for."""
 
@@ -101,7 +102,7 @@ class QueueWatch:
             described.append((time_s, kind, job, self._specs.of(ad)))
             if ad["JobStatus"] == HELD and ad["EnteredCurrentStatus"] == ad["QDate"]:
                 # submitted on hold: for this HTCondor 23 writes no record of its own
-                described.append((time_s, events.HELD, job, None))
+                described.append(held(time_s, job, ad))
         return described
 
     def hear(self, told: Iterable[NamedEvent]) -> dict[NamedEvent, str]:
@@ -217,7 +218,7 @@ def _steps(job: str, status: int, ad: Ad) -> list[NamedEvent]:
     if now == status or now not in (IDLE, RUNNING, HELD):
         return []
     if now == HELD:
-        return [(at_s, events.HELD, job, None)]
+        return [held(at_s, job, ad)]
     if now == IDLE:
         left = (events.RELEASED, None) if status == HELD else (events.EVICTED, "unknown")
         return [(at_s, left[0], job, left[1])]

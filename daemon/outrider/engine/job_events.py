@@ -199,16 +199,17 @@ class JobEvents:
     def reconnected(self, time_s: float, subject: int, extra: None) -> None:
         """Its run has gone on all the time."""
 
-    def held(self, time_s: float, subject: int, extra: None) -> None:
+    def held(self, time_s: float, subject: int, extra: str | None) -> None:
         """It waits, but may not start."""
         job = self._site.jobs[subject]
-        job.state = HELD_STATE
+        job.state, job.held_because = HELD_STATE, extra or ""
         for runner in self.listening:
             runner.dequeue(subject, self._site)
 
     def released(self, time_s: float, subject: int, extra: None) -> None:
         """It may start again."""
-        self._site.jobs[subject].state = QUEUED
+        job = self._site.jobs[subject]
+        job.state, job.held_because = QUEUED, ""
         for runner in self.listening:
             runner.enqueue(subject)
         self._wanted()

@@ -21,7 +21,7 @@ tick          0          None; decisions fall now
 started       job        (machine, cpus); at the edge also (machine, cpus, slot)
 suspended     job        None; or `CPUS_GIVEN_BACK`: preempted, others may use its CPUs
 resumed       job        None; or (machine, cpus) where it had given back its CPUs
-held          job        None; by its user or the batch system, not by a policy
+held          job        why, in the batch system's own words, or None; not by a policy
 released      job        None
 changed       job        dict of changed `JobSpec` fields
 joined        machine    `MachineSpec`

@@ -73,6 +73,7 @@ class Job(msgspec.Struct, eq=False, gc=False):
         suspended_at_s: start of the present suspension.
         cpu_s: CPU-seconds of the present run until its CPUs last changed.
         counted_s: seconds of the present run that are in `cpu_s`.
+        held_because: while held: why, as the batch system says it; else empty.
         gave_back: while suspended: whether others may use its CPUs until it is resumed.
         is_plain: that of its specification; cached, because every pass needs it.
     """
@@ -94,6 +95,7 @@ class Job(msgspec.Struct, eq=False, gc=False):
     cpu_s: float = 0.0
     counted_s: float = 0.0
     gave_back: bool = False
+    held_because: str = ""
 
     def __post_init__(self) -> None:
         spec = self.spec

@@ -18,7 +18,15 @@ from outrider.engine.ingest.normaliser import Normaliser
 from outrider.engine.ingest.set_aside import NotApplicableError
 from outrider.engine.state.site import Site
 from outrider.model.decisions import Decision
-from outrider.model.events import JOB_KINDS, KIND_NAMES, STARTED, Event, NamedEvent
+from outrider.model.events import (
+    EVICTED,
+    JOB_KINDS,
+    KIND_NAMES,
+    REMOVED,
+    STARTED,
+    Event,
+    NamedEvent,
+)
 from outrider.model.jobs import Job
 from outrider.model.localtime import ZoneTime
 from outrider.model.machines import MachineSpec
@@ -63,7 +71,7 @@ class EventsHash:
         )
         if kind == STARTED:
             host, cpus = extra[0], str(extra[1])
-        elif isinstance(extra, str):
+        elif kind in (EVICTED, REMOVED):
             reason = extra
         line = f"{KIND_NAMES[kind]}\t{job}\t{floor(time_s)}\t{host}\t{cpus}\t{reason}\n"
         self._lines.append(line.encode("utf-8", "backslashreplace"))

@@ -73,6 +73,10 @@ def _is_start(extra: Any) -> bool:
     return _is_name(machine) and _is_whole(cpus) and len(slot) <= 1 and all(map(_is_text, slot))
 
 
+def _is_text_or_none(extra: Any) -> bool:
+    return extra is None or _is_text(extra)
+
+
 def _is_reason(extra: Any) -> bool:
     return extra in ev.EVICTION_REASONS
 
@@ -133,6 +137,7 @@ _EXTRA = {
     ev.SUBMITTED: _is_job,
     ev.STARTED: _is_start,
     ev.EVICTED: _is_reason,
+    ev.HELD: _is_text_or_none,
     ev.REMOVED: _is_reason,  # it may end a run, and is counted so
     ev.CHANGED: _is_change,
     ev.JOINED: _is_machine,

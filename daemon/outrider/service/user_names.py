@@ -84,7 +84,8 @@ class UserNames:
     def in_explanation(self, answer: Mapping[str, Any], user: str) -> Mapping[str, Any]:
         """What policies say of a job, in words of their own.
 
-        They may name its user, and VOs of other jobs that are named for theirs.
+        They may name its user, and VOs of other jobs that are named for theirs. What the batch
+        system says of a hold names whom it likes, and is not told.
         """
         if self.shown:
             return answer
@@ -92,7 +93,12 @@ class UserNames:
             {**policy, "explanation": self._in_words(policy["explanation"], user)}
             for policy in self.in_rows(answer["policies"])
         ]
-        return {**answer, "policies": policies, "decisions": self.in_rows(answer["decisions"])}
+        return {
+            **answer,
+            "held_because": None,
+            "policies": policies,
+            "decisions": self.in_rows(answer["decisions"]),
+        }
 
     def in_rows(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         """Decisions: policies label their scores as they like, by VOs too."""

@@ -150,7 +150,10 @@ def test_a_job_that_was_submitted_on_hold_is_held_though_the_log_says_nothing(
     job = site.submit(run_s=1000, hold="true")
     records = site.log.read_text().split("...\n")
     site.log.write_text("".join(f"{one}...\n" for one in records if one and one[:3] == "000"))
-    assert kinds(site.told(), job) == ["submitted", "held"]
+    told = site.told()
+    assert kinds(told, job) == ["submitted", "held"]
+    [why] = [extra for kind, name, extra in told if (kind, name) == ("held", job)]
+    assert why == "submitted on hold at user's request (by user alice)"
 
 
 @pytest.mark.parametrize("cursor", [7, {}, {"log": None, "machines": {"m1": ["A"]}}])

@@ -67,7 +67,7 @@ def test_holds_releases_removals_and_edits(alone: WatchedPool) -> None:
     assert kinds(alone.told(30), job) == ["submitted"]
     schedd = alone.pool.schedd("alice")
     alone.act("hold", job)
-    assert kinds(alone.told(30), job) == ["held"]
+    assert alone.told(30) == [("held", job, "Python-initiated action (by user alice)")]
     alone.act("release", job)
     assert kinds(alone.told(30), job) == ["released"]
     schedd.edit([job.rpartition("#")[2]], "RequestCpus", "2")

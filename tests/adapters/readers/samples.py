@@ -53,7 +53,7 @@ RUN: list[Ad] = [
     ad(4, 1, "17:06.100"),
     about(4, 1, "17:06.100", VacateReasonCode=0),
     ad(6, 0, "17:06.150", Size=2600),
-    ad(12, 1, "17:06.200", HoldReason="via condor_hold", HoldReasonCode=1),
+    ad(12, 1, "17:06.200", HoldReason="via condor_hold (by user bob)", HoldReasonCode=1),
     ad(13, 1, "17:08.000", Reason="via condor_release"),
     ad(1, 1, "17:09.000", **EXECUTE),
     ad(4, 1, "17:10.000", Reason=FAILED),

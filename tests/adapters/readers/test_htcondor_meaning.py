@@ -46,7 +46,7 @@ EXPECTED = [
     (4, "suspended", ALICES, None),
     (5, "resumed", ALICES, None),
     (6, "evicted", BOBS, "held"),
-    (6, "held", BOBS, None),
+    (6, "held", BOBS, "via condor_hold (by user bob)"),
     (8, "released", BOBS, None),
     (9, "started", BOBS, ("node7.example.org", 2, "slot1_2")),
     (10, "evicted", BOBS, "failed_start"),
@@ -123,6 +123,21 @@ def test_a_run_that_ends_in_the_second_of_a_removal_or_hold_ended_by_it(
     assert told(log)[1][1:] == ("evicted", "1.0", reason)
     log = record(1) + record(4) + record(number, date="2026-11-21 03:17:01")
     assert told(log)[1][1:] == ("evicted", "1.0", "unknown")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("Job was held.\n\tError from m1:  no\tsuch file\n\tCode 6 Subcode 2",
+         "Error from m1: no such file"),
+        ("Job was held.\n\tReason unspecified\n\tCode 0 Subcode 0", None),
+        ("Job was held.\n\tCode 21 Subcode 0", None),
+        ("Job was held.", None),
+        (f"Job was held.\n\t{'x' * 100_000}", "x" * 300),
+    ],
+)  # fmt: skip
+def test_a_hold_says_why_in_one_line(words: str, why: str | None) -> None:
+    assert told(record(12, words=words)) == [(0, "held", "1.0", why)]
 
 
 def test_a_removal_of_another_job_explains_nothing() -> None:

@@ -104,6 +104,16 @@ def explained(told: str) -> dict[str, Any]:
     }
 
 
+def test_what_the_batch_system_says_of_a_hold_is_told_to_those_alone_who_may_see_names() -> None:
+    answer = explained("") | {"held_because": "via condor_hold (by user ada)"}
+    told = {
+        shown: UserNames(Pseudonyms(b"key"), PersonalVos(), shown).in_explanation(answer, "bob")
+        for shown in (True, False)
+    }
+    assert told[True]["held_because"] == "via condor_hold (by user ada)"
+    assert told[False]["held_because"] is None
+
+
 def test_what_a_policy_says_of_a_job_does_not_name_its_user() -> None:
     names = UserNames(Pseudonyms(b"key"), PersonalVos(), shown=False)
     told = "ada has 3 jobs; ada@site waits, adamant does not, canada neither; Ada? (ada)"

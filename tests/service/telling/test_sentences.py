@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from outrider.api import JobSpec, MachineSpec
-from outrider.model.events import JOINED, STARTED, SUBMITTED, NamedEvent
+from outrider.ledger.extras import decode_extra, encode_extra
+from outrider.model.events import HELD, JOINED, RELEASED, STARTED, SUBMITTED, NamedEvent
+from outrider.model.jobs import Job
 from outrider.service.views.explanation import explain, explain_from_rows
 from outrider.service.views.sentence import measured_ratio
 from outrider.service.views.status import status
@@ -94,6 +96,26 @@ def test_a_running_job_is_told_with_its_machine_and_one_that_left_is_not_known()
     assert told["waiting_s"] is None
     assert explain(core, "a", []) is None
     assert explain(core, "never seen", []) is None
+
+
+def test_a_held_job_is_told_with_what_the_batch_system_says_until_it_is_released() -> None:
+    core = core_of("log", policies={"fifo": {}})
+    why = "Error from slot1@m1: failed to send file(s)"
+    tell(core, "log", [(T, SUBMITTED, "1", JobSpec()), (T + 1, HELD, "1", why)], T + 2)
+    told = explained(core, "1")
+    assert (told["sentence"], told["held_because"]) == ("1 is held.", why)
+    tell(core, "log", [(T + 3, RELEASED, "1", None)], T + 4)
+    assert explained(core, "1")["held_because"] is None
+    tell(core, "log", [(T + 5, HELD, "1", None)], T + 6)
+    told = explained(core, "1")
+    assert (told["sentence"], told["held_because"]) == ("1 is held.", None)
+
+
+def test_why_a_job_is_held_outlives_a_restart_by_journal_and_by_snapshot() -> None:
+    assert decode_extra(HELD, encode_extra(HELD, "no such file")) == "no such file"
+    assert decode_extra(HELD, encode_extra(HELD, None)) is None
+    job = Job(1, JobSpec(), 0.0, held_because="no such file")
+    assert Job.restore(job.save()).held_because == "no such file"
 
 
 def test_who_waits_for_a_machine_and_who_fits_on_none_is_told_apart() -> None:

@@ -142,6 +142,7 @@ class SmallSite:
             "state": "queued",
             "sentence": f"{job} has waited 1.0 h: the batch system has not started it; bandit "
             "would keep it until 18:22.",
+            "held_because": None,
             "waiting_s": 3600.0,
             "since_s": NOW - 3600,
             "policies": [view, fifo],

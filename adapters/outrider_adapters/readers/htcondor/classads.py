@@ -173,7 +173,8 @@ def _tell(number: int, time_s: float, job: str, ad: Ad, account: Account) -> Non
     elif number in meaning.SIMPLE_KINDS:
         account.tell(time_s, meaning.SIMPLE_KINDS[number], job)
     elif number in meaning.LEAVING_REASONS:
-        account.left_queue(time_s, job, meaning.LEAVING_REASONS[number])
+        why = meaning.hold_reason(_word(ad, "HoldReason"))
+        account.left_queue(time_s, job, meaning.LEAVING_REASONS[number], why)
     elif number == meaning.RECONNECT_FAILED:
         account.not_reconnected(time_s, job)
     else:

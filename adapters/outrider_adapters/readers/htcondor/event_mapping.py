@@ -104,6 +104,16 @@ FAILED_EXEC: Final = "Failed to execute"
 FAILED_EXEC_CODE: Final = 6  # HoldReasonCode and VacateReasonCode: FailedToCreateProcess
 
 
+_LONGEST_REASON: Final = 300
+_NO_REASON: Final = "Reason unspecified"
+
+
+def hold_reason(words: str) -> str:
+    """Why a job is held, as one line of at most 300 characters; empty where nothing is said."""
+    line = " ".join(words.split())[:_LONGEST_REASON]
+    return "" if line == _NO_REASON else line
+
+
 def ignored_name(number: int) -> str:
     """The kind under which a number that is no event of ours is counted."""
     return IGNORED_NAMES.get(number) or f"event_{number:03d}"

@@ -114,13 +114,16 @@ class Account:
         self._unreached[job] = len(self.events)
         self._open(time_s, events.EVICTED, job, "unknown")
 
-    def left_queue(self, time_s: float, job: str, reason: str) -> None:
-        """A 009 (``removed``) or 012 (``held``): also why a run ended in the same second."""
+    def left_queue(self, time_s: float, job: str, reason: str, why: str = "") -> None:
+        """A 009 (``removed``) or 012 (``held``): also why a run ended in the same second.
+
+        `why` is what the log says of a hold.
+        """
         index = self._find(time_s, job, events.EVICTED)
         if index is not None:
             self._correct(index, reason)
         kind = _ENDED_QUEUEING[reason]
-        self.events.append((time_s, kind, job, reason if kind == events.REMOVED else None))
+        self.events.append((time_s, kind, job, reason if kind == events.REMOVED else why or None))
         self._fresh[job] = len(self.events) - 1
 
     def is_open(self, job: str) -> bool:

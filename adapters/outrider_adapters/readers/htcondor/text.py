@@ -26,6 +26,7 @@ _PLACE = re.compile(
     rb"[^\r\n]*?host: *([^\r\n]*)(?:\r?\n[ \t]+SlotName: ([^\r\n]*))?", re.IGNORECASE
 )
 _CPUS = re.compile(rb"\n[ \t]+Cpus = (\d{1,9})\b")
+_HOLD_REASON = re.compile(rb"\A[^\n]*\n[ \t]+(?!Code \d)([^\r\n]*)")
 _TRIGGER = re.compile(rb"\nTriggerEventTypeNumber = (\d{1,9})\b")
 _REMOTE_HOST = re.compile(rb'\nRemoteHost = "([^"\r\n]*)"')
 _VACATE_CODE = re.compile(rb"\nVacateReasonCode = (\d{1,9})\b")
@@ -135,7 +136,11 @@ class TextReader:
         if number not in meaning.JOB_EVENTS:
             account.ignore(meaning.ignored_name(number))
         elif number in meaning.LEAVING_REASONS:
-            account.left_queue(time_s, job, meaning.LEAVING_REASONS[number])
+            why = _HOLD_REASON.search(body) if number == meaning.HELD else None
+            words = why[1].decode("utf-8", "replace") if why else ""
+            account.left_queue(
+                time_s, job, meaning.LEAVING_REASONS[number], meaning.hold_reason(words)
+            )
         elif number == meaning.RECONNECT_FAILED:
             account.not_reconnected(time_s, job)
         else:

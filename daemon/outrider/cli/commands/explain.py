@@ -119,6 +119,7 @@ def _from_ledger(job: str, path: Path) -> dict[str, Any]:
         "sentence": f"{job}: the daemon was not asked; "
         + "; ".join(_told(row) for row in latest.values())
         + ".",
+        "held_because": None,
         "waiting_s": None,
         "since_s": None,
         "policies": [_still_pending(row) for row in latest.values()],
@@ -159,6 +160,8 @@ def _lines(found: dict[str, Any]) -> list[str]:
         return [head, *(f"  {name}" for name in found.get("candidates", []))]
     zone = found["timezone"]
     lines = [f"{found['mode']}: {found['sentence']} (source: {found['source']})"]
+    if found["held_because"]:
+        lines.append(f"  held because: {found['held_because']}")
     if found["waiting_s"] is not None:
         lines.append(f"  waiting for {duration(found['waiting_s'])}")
     for policy in found["policies"]:

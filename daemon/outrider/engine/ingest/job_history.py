@@ -139,7 +139,7 @@ def event_key(time_s: float, kind: int, extra: Any) -> EventKey:
     detail = None
     if kind == ev.STARTED:
         detail = extra[0]
-    elif isinstance(extra, (str, int)):
+    elif isinstance(extra, (str, int)) and kind != ev.HELD:  # words that two sources put otherwise
         detail = extra
     elif kind == ev.CHANGED:
         detail = repr(extra)

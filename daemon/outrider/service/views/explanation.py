@@ -42,6 +42,7 @@ def explain(core: Core, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]
         "source": "daemon",
         "state": JOB_STATE_NAMES[job.state],
         "sentence": _why(core, name, job, policies),
+        "held_because": job.held_because or None,
         "timezone": core.config.timezone,
         "waiting_s": job.wait_s(core.site.now) if job.state == QUEUED else None,
         "since_s": job.submit_s,
@@ -61,6 +62,7 @@ def explain_from_rows(config: Config, name: str, rows: list[dict[str, Any]]) -> 
         "state": None,
         "sentence": f"{name} is not in the queue any more; the last decision about it was "
         f"{last['policy']}: {last['action']} ({last['reason']}).",
+        "held_because": None,
         "waiting_s": None,
         "since_s": None,
         "policies": [],

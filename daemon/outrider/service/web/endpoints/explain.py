@@ -48,6 +48,13 @@ class Explanation(Struct):
     source: Literal["daemon", "ledger"]
     state: Annotated[JobState | None, Meta(description="Null: it is not here any more.")]
     sentence: str
+    held_because: Annotated[
+        str | None,
+        Meta(
+            description="Why it is held, as the batch system says it; null: it is not held, that "
+            "is not known, or the client may not see users' names, which such words tell."
+        ),
+    ]
     waiting_s: Unknown
     since_s: Unknown
     policies: list[PolicyView]
