@@ -195,7 +195,7 @@ def test_it_is_told_anew_only_when_other_machines_may_be_used() -> None:
 
 
 def test_kinds_beyond_the_bound_have_no_class(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("outrider_adapters.htcondor.eligibility.eligibility_watch._MOST_KINDS", 3)
+    monkeypatch.setattr("outrider_adapters.htcondor.eligibility.job_kinds._MOST_KINDS", 3)
     names, _ = Ads([SLOT], [changed(JOB, RequestCpus=f"{n}") for n in range(1, 6)]).classes()
     assert names[3:] == ["", ""]
     assert len(set(names[:3])) == 3
@@ -226,6 +226,24 @@ def test_what_a_user_makes_too_large_has_no_class_and_costs_the_others_nothing(
     assert names[1] == ""
     assert told == {names[0]: ("m1",)}
     assert max(map(len, ads.asked)) < 100
+
+
+def test_what_many_junk_jobs_read_is_forgotten_with_them() -> None:
+    junk = [
+        changed(JOB, Requirements=" || ".join(f"TARGET.c{job}x{n} > {n}" for n in range(190)))
+        for job in range(8)
+    ]
+    late = changed(JOB, Requirements=" && ".join(f"TARGET.d{n} is undefined" for n in range(99)))
+    ads = Ads([SLOT], junk)
+    names, _ = ads.classes(0.0)
+    assert [bool(name) for name in names].count(True) == 5, "the bound of attributes is reached"
+    ads.jobs.append(ClassAd(late))
+    assert ads.classes(10.0)[0][-1] == ""
+    del ads.jobs[:-1]
+    for now_s in range(400, 8_000, 400):
+        names, _ = ads.classes(float(now_s))
+    assert names != [""]
+    assert max(map(len, ads.asked[-3:])) < 250
 
 
 @given(st.text(alphabet="ab\"\\\n\t&|()[]{}'.,=<>!? TARGETMYé€\x01", max_size=20))

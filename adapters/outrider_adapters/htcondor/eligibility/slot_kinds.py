@@ -23,6 +23,8 @@ _AS_IDLE: Final = {
 """What makes a slot busy passes, and is told as the machine's state; here it counts as idle."""
 
 REQUIREMENTS: Final = "Requirements"
+_MOST_KEPT: Final = 5_000
+"""Clauses of jobs, and combinations of values that slots read of them, that are remembered."""
 
 
 class SlotKinds:
@@ -54,6 +56,8 @@ class SlotKinds:
         """The slots of which a clause of a job's requirements is true."""
         known = self._passing.get(demand.text)
         if known is None:
+            if len(self._passing) > _MOST_KEPT:
+                self._passing.clear()
             known = 0
             for ad, slots in self._grouped(demand.reads):
                 if demand.holds(ad):
@@ -72,6 +76,8 @@ class SlotKinds:
                 for condition, slots in conditions.values():
                     if not condition.holds(job):
                         known |= slots
+                if len(self._refusing) > _MOST_KEPT:
+                    self._refusing.clear()
                 self._refusing[said] = known
             refusing |= known
         return self.everyone & ~refusing
