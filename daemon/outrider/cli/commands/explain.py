@@ -160,7 +160,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
         return [head, *(f"  {name}" for name in found.get("candidates", []))]
     zone = found["timezone"]
     lines = [f"{found['mode']}: {found['sentence']} (source: {found['source']})"]
-    if found["held_because"]:
+    if found.get("held_because"):  # an older daemon does not say
         lines.append(f"  held because: {found['held_because']}")
     if found["waiting_s"] is not None:
         lines.append(f"  waiting for {duration(found['waiting_s'])}")
