@@ -113,7 +113,8 @@ class MockStage:
         return f"{self.schedd.submit(htcondor2.Submit(text)).cluster()}.0"
 
     def command(self, name: str, job: str) -> None:
-        assert self.schedd.act(self.ACTIONS[name], [job])["TotalSuccess"] == 1
+        done = self.schedd.act(self.ACTIONS[name], [job], (f"via {name} (by user alice)", 1))
+        assert done["TotalSuccess"] == 1
 
     def machine_of(self, job: str) -> str:
         cluster = job.split(".")[0]

@@ -52,6 +52,10 @@ def _is_reason(extra: Any) -> bool:
     return isinstance(extra, str) and extra in ev.EVICTION_REASONS
 
 
+def _is_words(extra: Any) -> bool:
+    return extra is None or (isinstance(extra, str) and extra != "" and extra.isprintable())
+
+
 def _is_change(extra: Any) -> bool:
     return isinstance(extra, dict) and set(extra) <= _SPEC_FIELDS
 
@@ -75,6 +79,7 @@ _EXTRAS: dict[int, _Shape] = {
     ev.STARTED: (_is_start, "(name of the machine, CPUs >= 1) or (machine, CPUs, slot on it)"),
     ev.EVICTED: (_is_reason, f"one of {', '.join(ev.EVICTION_REASONS)}"),
     ev.REMOVED: (_is_reason, f"one of {', '.join(ev.EVICTION_REASONS)}"),
+    ev.HELD: (_is_words, "None, or why: a line of words"),
     ev.CHANGED: (_is_change, "a dict of changed JobSpec fields"),
     ev.JOINED: (
         lambda extra: isinstance(extra, MachineSpec) and extra.speed > 0,

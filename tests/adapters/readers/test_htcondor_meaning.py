@@ -130,6 +130,7 @@ def test_a_run_that_ends_in_the_second_of_a_removal_or_hold_ended_by_it(
     [
         ("Job was held.\n\tError from m1:  no\tsuch file\n\tCode 6 Subcode 2",
          "Error from m1: no such file"),
+        ("Job was held.\n\t\x1b[2J\x07 gone\n\tCode 1 Subcode 0", "[2J gone"),
         ("Job was held.\n\tReason unspecified\n\tCode 0 Subcode 0", None),
         ("Job was held.\n\tCode 21 Subcode 0", None),
         ("Job was held.", None),

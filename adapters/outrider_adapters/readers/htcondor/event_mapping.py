@@ -109,8 +109,12 @@ _NO_REASON: Final = "Reason unspecified"
 
 
 def hold_reason(words: str) -> str:
-    """Why a job is held, as one line of at most 300 characters; empty where nothing is said."""
-    line = " ".join(words.split())[:_LONGEST_REASON]
+    """Why a job is held, in one line of at most 300 characters; empty where nothing is said.
+
+    Users may write these words: what would steer a terminal is left out.
+    """
+    shown = "".join(c if c.isprintable() else " " for c in words[: 4 * _LONGEST_REASON])
+    line = " ".join(shown.split())[:_LONGEST_REASON]
     return "" if line == _NO_REASON else line
 
 

@@ -130,7 +130,7 @@ class Publisher:
             finally:
                 client.timeout = _GOODBYE_S  # a broker that hangs must not delay the stop
                 try:
-                    if self._connected and not link.done():
+                    if not link.done():  # `online` may be out already, though not yet come back
                         farewell = presence("offline", mode, time.time())
                         await client.publish(topic, farewell, qos=1, retain=True)
                 finally:

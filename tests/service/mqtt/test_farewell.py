@@ -1,0 +1,66 @@
+"""Who stops says so, at whatever moment: a clean end sends no will."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from outrider.service.config.declarations import Config
+from outrider.service.config.mqtt_settings import PublishSettings
+from outrider.service.mqtt import publisher as publishing
+from outrider.service.mqtt.publisher import Publisher
+from outrider.service.recording import Recording
+from tests.fixtures.small_figures import small_figures
+
+
+class MuteBroker:
+    """Takes everything, and sends nothing back."""
+
+    timeout = 10.0
+
+    def __init__(self) -> None:
+        self.states: list[str] = []
+        self.told = asyncio.Event()
+
+    async def subscribe(self, topic: str, qos: int) -> None:
+        """Taken."""
+
+    async def publish(self, topic: str, payload: bytes, qos: int, retain: bool) -> None:
+        assert (topic, qos, retain) == ("outrider/north/status", 1, True)
+        self.states.append(json.loads(payload)["state"])
+        self.told.set()
+
+    @property
+    async def messages(self) -> AsyncIterator[Any]:
+        await asyncio.Event().wait()
+        yield None
+
+
+async def test_a_stop_before_the_own_message_came_back_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core, broker = small_figures(), MuteBroker()
+
+    @asynccontextmanager
+    async def connected(*_: Any, **__: Any) -> AsyncIterator[MuteBroker]:
+        yield broker
+
+    monkeypatch.setattr(publishing, "connected", connected)
+    recording = Recording(tmp_path / "state")
+    try:
+        publisher = Publisher(recording, lambda: core)
+        publisher.follow(Config(mqtt=PublishSettings(host="broker", site="north")))
+        running = asyncio.create_task(publisher.run())
+        await broker.told.wait()
+        assert broker.states == ["online"]
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
+        assert broker.states == ["online", "offline"]
+    finally:
+        recording.close(10.0)
