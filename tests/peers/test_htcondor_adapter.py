@@ -119,17 +119,17 @@ def test_every_submission_start_eviction_and_end_once_at_the_pools_own_times(
     recorded, seen = history(pool, clusters), told(tmp_path / "state" / "journal.sqlite", clusters)
     assert len(recorded) == 2 * JOBS
     assert seen.keys() == recorded.keys()
-    # the queue puts down whole seconds, and the log is written a moment later
-    apart_s = 1.5 if has_log else 0.0
+    # the queue puts down whole seconds, cut off, and the log is written within half a second
+    late_s = 1.5 if has_log else 0.0
     for job, events in seen.items():
         times = {kind: [e[0] for e in events if e[1] == kind]
                  for kind in (SUBMITTED, STARTED, EVICTED, COMPLETED)}  # fmt: skip
         ad = recorded[job]
-        assert times[SUBMITTED] == [pytest.approx(ad["QDate"], abs=apart_s)]
+        assert [0.0 <= at_s - ad["QDate"] <= late_s for at_s in times[SUBMITTED]] == [True]
         assert len(times[STARTED]) == ad["NumShadowStarts"]
         assert len(times[EVICTED]) == ad["NumShadowStarts"] - 1
-        assert times[STARTED][0] == pytest.approx(ad["JobStartDate"], abs=apart_s)
-        assert times[COMPLETED] == [pytest.approx(ad["CompletionDate"], abs=apart_s)]
+        assert 0.0 <= times[STARTED][0] - ad["JobStartDate"] <= late_s
+        assert [0.0 <= at_s - ad["CompletionDate"] <= late_s for at_s in times[COMPLETED]] == [True]
     machines = classes(tmp_path / "state" / "journal.sqlite")
     started_on = [
         (event[3].eligible, {event[3][0] for event in events if event[1] == STARTED})

@@ -158,10 +158,7 @@ class QueueWatch:
 
     def _unheard(self, job: str, ad: Ad, settled_s: float) -> list[NamedEvent]:
         """A job that the log has not told of: told before a restart, or older than the log."""
-        spec, entered_s = (
-            self._specs.of(ad),
-            float(ad["EnteredCurrentStatus"]),
-        )
+        spec, entered_s = self._specs.of(ad), float(ad["EnteredCurrentStatus"])
         if self._adopts:
             machine = machine_of_slot(str(ad.get("RemoteHost") or ""))
             self._known[job] = _Known(int(ad["JobStatus"]), entered_s, machine, spec)

@@ -201,6 +201,44 @@ def test_kinds_beyond_the_bound_have_no_class(monkeypatch: pytest.MonkeyPatch) -
     assert len(set(names[:3])) == 3
 
 
+def test_jobs_keep_their_classes_where_more_was_read_than_is_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = "outrider_adapters.htcondor.eligibility.job_kinds"
+    monkeypatch.setattr(f"{module}._MOST_SHAPES", 2)
+    monkeypatch.setattr(f"{module}._MOST_NAMES", 2)
+    watch = Ads([SLOT], []).watch
+    watch.look_at_slots(0.0)
+
+    def asked(jobs: list[str]) -> list[Any]:
+        return list(watch.ask(lambda names: [projected(ClassAd(job), names) for job in jobs], []))
+
+    old = asked([changed(JOB, Requirements=f"Memory > {n}") for n in range(5)])
+    before = [watch.class_of(ad) for ad in old]
+    new = asked([changed(JOB, Requirements=f"Cpus > {n}") for n in range(5)])
+    assert all(watch.class_of(ad) for ad in new)
+    assert [watch.class_of(ad) for ad in old] == before
+    assert len(set(before)) == 5
+
+
+def test_an_ad_that_tells_no_requirements_has_no_class_whatever_others_tell() -> None:
+    ads = Ads([SLOT], [changed(JOB, Requirements="true")])
+    (name,), told = ads.classes()
+    assert told == {name: ("m1",)}
+    assert ads.watch.class_of(ClassAd("[ClusterId = 7; ProcId = 0]")) == ""
+
+
+def test_a_slow_look_tells_one_class_and_the_next_ones_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("outrider_adapters.htcondor.eligibility.eligibility_watch._BUDGET_S", 0.0)
+    ads = Ads([SLOT], [changed(JOB, RequestCpus=f"{n}") for n in (1, 2, 3)])
+    names, told = ads.classes()
+    rest = [event[2] for _ in range(3) for event in ads.watch.news(0.0, 0.0)]
+    assert [*told, *rest] == names
+    assert (len(told), ads.watch.is_done) == (1, True)
+
+
 def test_a_collector_that_has_said_nothing_yet_makes_no_classes() -> None:
     watch = Ads([SLOT], [JOB]).watch
     (ad,) = watch.ask(lambda names: [projected(ClassAd(JOB), names)], [])

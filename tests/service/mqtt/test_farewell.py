@@ -8,8 +8,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import aiomqtt
 import pytest
 
+from outrider.model.errors import PeerError
 from outrider.service.config.declarations import Config
 from outrider.service.config.mqtt_settings import PublishSettings
 from outrider.service.mqtt import publisher as publishing
@@ -39,6 +41,36 @@ class MuteBroker:
     async def messages(self) -> AsyncIterator[Any]:
         await asyncio.Event().wait()
         yield None
+
+
+class RefusingBroker(MuteBroker):
+    """Breaks the connection at the second message."""
+
+    async def publish(self, topic: str, payload: bytes, qos: int, retain: bool) -> None:
+        await super().publish(topic, payload, qos, retain)
+        if self.states[-1] == "offline":
+            raise aiomqtt.MqttError("broken off")
+
+
+async def test_a_broker_that_takes_no_farewell_does_not_hide_what_was_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core, broker = small_figures(), RefusingBroker()
+
+    @asynccontextmanager
+    async def connected(*_: Any, **__: Any) -> AsyncIterator[MuteBroker]:
+        yield broker
+
+    monkeypatch.setattr(publishing, "connected", connected)
+    monkeypatch.setattr(publishing, "_ECHO_WITHIN_S", 0.05)
+    recording = Recording(tmp_path / "state")
+    try:
+        publisher = Publisher(recording, lambda: core)
+        with pytest.raises(PeerError, match="does not pass it on"):
+            await publisher._converse(PublishSettings(host="broker", site="north"))
+        assert broker.states == ["online", "offline"]
+    finally:
+        recording.close(10.0)
 
 
 async def test_a_stop_before_the_own_message_came_back_is_told(

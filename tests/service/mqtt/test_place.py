@@ -87,7 +87,7 @@ async def test_what_was_confirmed_just_before_the_broker_was_lost_is_sent_again(
         await recorded(recording, *map(numbered_entry, range(1, 11)))
         place = Place(recording, clock)
         await place.begin()
-        place.go_back()
+        await place.go_back()
         assert place.seq == 40, "there is nothing before the beginning"
         await place.move_to(5, worth_keeping=True)
         clock.now_s += places.DOUBT_S + 0.1
@@ -96,11 +96,13 @@ async def test_what_was_confirmed_just_before_the_broker_was_lost_is_sent_again(
             clock.now_s += 1.0
         await place.move_to(20, worth_keeping=False)
         place.seq = 23  # three rows of a piece that broke off
-        place.go_back()
+        await place.go_back()
         assert (place.seq, place.behind) == (5, 35)
+        await recorded(recording, Entry())
+        assert Place(recording).seq == 5, "a daemon that is stopped now sends them, too"
         await place.move_to(30, worth_keeping=True)
         clock.now_s += places.DOUBT_S + 0.1
-        place.go_back()
+        await place.go_back()
         assert place.seq == 30, "that is long enough ago"
         await recorded(recording, Entry())
         assert Place(recording).seq == 30
@@ -112,7 +114,7 @@ async def test_a_broker_lost_before_anything_was_published_changes_nothing(tmp_p
     recording = Recording(tmp_path / "state")
     try:
         place = Place(recording)
-        place.go_back()
+        await place.go_back()
         assert place.seq is None
     finally:
         recording.close(10.0)

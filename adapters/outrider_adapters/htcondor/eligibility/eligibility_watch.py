@@ -112,7 +112,7 @@ class EligibilityWatch:
         until_s = time.monotonic() + _BUDGET_S
         told: list[NamedEvent] = []
         present = set(self._machines)
-        while self._due and time.monotonic() < until_s:
+        while self._due:
             name = next(iter(self._due))
             del self._due[name]
             machines = self._machines_of(self._jobs.kinds[name])
@@ -120,6 +120,8 @@ class EligibilityWatch:
             if before is None or before & present != machines:
                 self._told[name] = machines
                 told.append((told_s, events.ELIGIBLE, name, tuple(sorted(machines))))
+            if time.monotonic() >= until_s:  # at least one a look, however slow
+                break
         return told
 
     @property

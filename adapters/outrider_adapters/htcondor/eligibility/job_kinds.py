@@ -20,8 +20,9 @@ _ROUNDS: Final = 5
 _MOST_KINDS: Final = 900
 """More kinds of jobs have no class: they may use every machine, as far as is known."""
 
-_MOST_REMEMBERED: Final = 5_000
-"""Combinations of values and of expressions; what they lead to is found again."""
+_MOST_SHAPES: Final = 5_000
+_MOST_NAMES: Final = 30_000
+"""Combinations of expressions, and of values, that are remembered; beyond, they are read again."""
 
 _LONGEST: Final = 20_000
 _MOST_READ: Final = 200
@@ -67,21 +68,24 @@ class JobKinds:
         beside = list(attributes)
         for _ in range(_ROUNDS):
             self._asked |= self.read_by_slots
+            asked = len(self._asked)
             ads = query([*beside, *sorted(self._asked)])
-            missing = self._learn(ads) - self._asked
-            if not missing:
+            for ad in ads:
+                self._reads_of(ad)
+            if len(self._asked) == asked:
                 break
-            self._asked |= missing
         return ads
 
     def name_of(self, ad: Any, now_s: float) -> str:
         """The name of a job's kind, by its ad from `ask`; empty if it has none."""
-        reads = self._reads.get(shape_of(ad)) if REQUIREMENTS in ad else None
+        reads = self._reads_of(ad)
         if not reads:
             return ""
         same = values(ad, sorted(reads | self.read_by_slots))
         name = self._names.get(same)
         if name is None:
+            if len(self._names) >= _MOST_NAMES:
+                self._names.clear()
             name = self._names[same] = self._found(ad)
         if name:
             self._seen_s[name] = now_s
@@ -117,23 +121,26 @@ class JobKinds:
         self.kinds[name], self.read_of_slots = kind, reads
         return name
 
-    def _learn(self, ads: Iterable[Any]) -> set[str]:
-        """What these jobs' requirements depend on, of jobs and slots."""
-        if len(self._reads) + len(self._names) > _MOST_REMEMBERED:
+    def _reads_of(self, ad: Any) -> set[str]:
+        """What a job's requirements depend on, which is asked for from now on."""
+        if REQUIREMENTS not in ad:
+            return set()
+        shape = shape_of(ad)
+        known = self._reads.get(shape)
+        if known is not None:
+            return known
+        if sum(map(len, shape)) > _LONGEST:
+            return set()
+        reads = referred_to(ad, REQUIREMENTS)
+        asked = self._asked | reads
+        if len(reads) > _MOST_READ or len(asked) > MOST_ASKED:
+            reads = set()
+        else:
+            self._asked = asked
+        if len(self._reads) >= _MOST_SHAPES:
             self._reads.clear()
-            self._names.clear()
-        learned: set[str] = set()
-        for ad in ads:
-            shape = shape_of(ad)
-            known = shape in self._reads or sum(map(len, shape)) > _LONGEST
-            if known or REQUIREMENTS not in ad:
-                continue
-            reads = referred_to(ad, REQUIREMENTS)
-            if len(reads) > _MOST_READ or len(self._asked | learned | reads) > MOST_ASKED:
-                reads = set()
-            self._reads[shape] = reads
-            learned |= reads
-        return learned
+        self._reads[shape] = reads
+        return reads
 
 
 def shape_of(ad: Any) -> tuple[str, ...]:

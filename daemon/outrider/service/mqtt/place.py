@@ -67,24 +67,29 @@ class Place:
             self._steps.popleft()
         if worth_keeping and self._reached is not None:
             self._steps.append((now_s, self._reached))
-        self.seq = self._reached = seq
-        worth_keeping = worth_keeping or seq - self._kept_seq > _SAVE_EVERY
+        self._reached = seq
+        await self._stand(seq, worth_keeping or seq - self._kept_seq > _SAVE_EVERY)
+
+    async def _stand(self, seq: int, worth_keeping: bool) -> None:
+        self.seq = seq
         if worth_keeping and self._recording.failure is None:
             self._kept_seq = seq
             kept = {"seq": seq, "published": dict(self.published), "lost": self.lost}
             await self._recording.submit(Entry(meta={PLACE_KEY: kept}))
 
-    def go_back(self) -> None:
+    async def go_back(self) -> None:
         """The broker was lost: send again what it confirmed in its last seconds.
 
         A broker that is killed forgets what it had not saved, and it confirms before it saves.
+        It is kept, for the daemon may be stopped before the broker is back.
         """
         since_s = self._clock() - DOUBT_S
         doubted = (seq for at_s, seq in self._steps if at_s >= since_s)
         first = next(doubted, self._reached)
-        if first is not None:
-            self.seq = self._reached = first
         self._steps.clear()
+        if first is not None:
+            self._reached = first
+            await self._stand(first, worth_keeping=first != self._kept_seq)
 
     def figures(self) -> dict[str, Any]:
         """For status and metrics."""

@@ -7,6 +7,7 @@ sequence number.
 """
 
 import asyncio
+import contextlib
 import random
 import time
 from collections.abc import Callable
@@ -96,7 +97,7 @@ class Publisher:
                     raise asyncio.CancelledError from error  # the link broke during the goodbye
                 if self._connected:
                     pauses = backoff(self._rng)
-                    self._place.go_back()
+                    await self._place.go_back()
                 pause_s = next(pauses)
                 why = str(error)
                 if not isinstance(error, OutriderError):
@@ -132,7 +133,8 @@ class Publisher:
                 try:
                     if not link.done():  # `online` may be out already, though not yet come back
                         farewell = presence("offline", mode, time.time())
-                        await client.publish(topic, farewell, qos=1, retain=True)
+                        with contextlib.suppress(aiomqtt.MqttError):  # what ends us is what counts
+                            await client.publish(topic, farewell, qos=1, retain=True)
                 finally:
                     link.cancel()
                     await asyncio.gather(link, return_exceptions=True)
