@@ -87,7 +87,8 @@ dist: $(VENV)/.ready $(VENV)/supply/.ready  ## a release: sdist, wheel, and the 
 
 test: $(VENV)/.ready peers  ## set-up, peers where possible, every test
 	$(call say,"tests")
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(SLOWEST) $(TESTS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(SLOWEST) $(if $(TESTS),,-m "not alone") $(TESTS)
+	@$(if $(TESTS),true,$(BIN)/python -m pytest -m alone $(SLOWEST))
 
 format: $(VENV)/.ready  ## write every file in the one format
 	@$(BIN)/ruff format

@@ -1,11 +1,13 @@
 """A real Slurm for a test: one controller and a few nodes of one core each, on the loopback."""
 
 import os
+import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Final, Self
 
 from tests.peers.presence import PEERS_DIR
@@ -46,7 +48,7 @@ MinJobAge=300
 """
 NODE = (
     "NodeName=n{n} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port} "
-    "CPUs=1 RealMemory=4000 State=UNKNOWN"
+    "CPUs={cpus} RealMemory={memory_mib} {more} State=UNKNOWN"
 )
 CGROUPS: Final = Path("/sys/fs/cgroup")
 """Many containers have none. A node is told to use none of it, but looks for it first."""
@@ -74,11 +76,27 @@ def missing_reason() -> str | None:
 class Slurm:
     """One running Slurm, ended by `stop` or at the end of a `with` block.
 
+    Args:
+        run_dir: a new folder, for its configuration, state and logs.
+        nodes: how many, named n1, n2, ...
+        cpus, memory_mib: of each.
+        node_settings: more of the definition of some nodes, by number: ``Feature=ssd``.
+        settings: more lines of slurm.conf.
+
     Attributes:
         environment: what a process needs beside its own environment to use it.
     """
 
-    def __init__(self, run_dir: Path, nodes: int = 2) -> None:
+    def __init__(
+        self,
+        run_dir: Path,
+        nodes: int = 2,
+        *,
+        cpus: int = 1,
+        memory_mib: int = 4000,
+        node_settings: Mapping[int, str] = MappingProxyType({}),
+        settings: str = "",
+    ) -> None:
         """Write its configuration into a new folder; start nothing yet."""
         root = slurm_root()
         assert root is not None, "ask missing_reason first"
@@ -92,7 +110,18 @@ class Slurm:
         names = ",".join(self.nodes)
         self._config.write_text(
             CONFIG.format(port=free_port(), plugins=plugins, run_dir=run_dir)
-            + "".join(NODE.format(n=n, port=free_port()) + "\n" for n in range(1, nodes + 1))
+            + settings
+            + "".join(
+                NODE.format(
+                    n=n,
+                    port=free_port(),
+                    cpus=cpus,
+                    memory_mib=memory_mib,
+                    more=node_settings.get(n, ""),
+                )
+                + "\n"
+                for n in range(1, nodes + 1)
+            )
             + f"PartitionName=batch Nodes={names} Default=YES MaxTime=1:00:00 State=UP\n"
         )
         self.environment = {
@@ -128,6 +157,16 @@ class Slurm:
         except TimeoutError as error:
             self.stop()
             raise RuntimeError(f"Slurm did not start: {error}") from error
+
+    @contextmanager
+    def silenced(self) -> Iterator[None]:
+        """The controller stands still within the block: it answers nobody, and refuses nobody."""
+        controller = self._processes[0]
+        controller.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            controller.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
         """End jobs and daemons, these and no others."""
@@ -180,7 +219,7 @@ class Slurm:
         if any(process.poll() is not None for process in self._processes):
             raise TimeoutError(f"one of its daemons ended; {self._said()}")
         try:
-            states = self.run("sinfo", "--noheader", "--Node", "--format", "%t").split()
+            states = self.run("sinfo", "-h", "-N", "-p", "batch", "-o", "%t").split()
         except RuntimeError:
             return False  # the controller does not listen yet
         return states == ["idle"] * len(self.nodes)

@@ -14,6 +14,7 @@ SECONDS = 40.0
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.mosquitto
 @pytest.mark.timeout(900)
 def test_under_every_attack_the_daemon_answers_stays_small_and_loses_nothing(

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import msgspec
 
 from outrider.api import Batch, NamedEvent, events
-from outrider_adapters.htcondor.asking import Asking
 from outrider_adapters.htcondor.job_specs import JobSpecs
 from outrider_adapters.htcondor.pool_calls import AccessPoint
 from outrider_adapters.htcondor.queue import QueueWatch
 from outrider_adapters.htcondor.queue_alone import QueueAlone
 from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.logtail import LogFollower, LogtailSettings
+from outrider_adapters.polling import Asking
 
 
 class Look(NamedTuple):

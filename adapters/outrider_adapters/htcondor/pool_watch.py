@@ -13,13 +13,13 @@ from outrider_adapters.htcondor.access_points import (
     Look,
     QueuedAccessPoint,
 )
-from outrider_adapters.htcondor.asking import Asking
 from outrider_adapters.htcondor.eligibility import EligibilityWatch
 from outrider_adapters.htcondor.job_specs import JobSpecs
 from outrider_adapters.htcondor.pool_calls import PoolCalls
 from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.htcondor.slots import SlotWatch
 from outrider_adapters.logtail import LogtailSettings
+from outrider_adapters.polling import Asking
 
 _VERSION: Final = 2
 _COLLECTOR: Final = "collector"

@@ -33,6 +33,7 @@ from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
 from outrider.api.reader import LogReader, ReaderOptions, Reading, log_name_of
 from outrider.api.site_view import SiteView
+from outrider.api.waiting_reason import Clause, WaitingReason
 from outrider.model import events
 from outrider.model.clusters import ClusterSpec
 from outrider.model.decisions import (
@@ -81,6 +82,7 @@ __all__ = [
     "Batch",
     "BrokerSettings",
     "Choice",
+    "Clause",
     "ClusterSpec",
     "ConfigurationError",
     "Decides",
@@ -119,6 +121,7 @@ __all__ = [
     "SiteView",
     "TimeUtility",
     "TraceError",
+    "WaitingReason",
     "acknowledge_message",
     "backoff",
     "build",

@@ -12,6 +12,7 @@ import msgspec
 
 from outrider.api.in_progress import InProgress
 from outrider.api.lever import Lever
+from outrider.api.waiting_reason import WaitingReason
 from outrider.model.clusters import ClusterSpec
 from outrider.model.disciplines import Discipline
 from outrider.model.events import NamedEvent
@@ -120,3 +121,17 @@ class Adapter:
         source is gone for a while, keep yielding empty batches with a growing `age_s`.
         """
         raise NotImplementedError
+
+    async def waiting_reason(self, job: str) -> WaitingReason | None:
+        """Why a job is not running, as the batch system says it now; None: it says nothing of it.
+
+        Asked when somebody wants to know, while `batches` goes on. The daemon waits a few seconds
+        and then answers without it.
+
+        Args:
+            job: its name, as this adapter's events have it; it may be another adapter's.
+
+        Raises:
+            PeerError: the batch system does not answer.
+        """
+        return None

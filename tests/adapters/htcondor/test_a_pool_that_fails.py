@@ -7,8 +7,8 @@ from outrider.engine.ingest.event_merger import EventMerger
 from outrider.model.machines import MachineSpec
 from outrider.model.resources import Resources
 from outrider_adapters.htcondor import WatchSettings
-from outrider_adapters.htcondor.calling import PATIENCE_S
 from outrider_adapters.mock_condor.faults import Faults
+from outrider_adapters.polling import PATIENCE_S
 from tests.adapters.htcondor.watched_pool import WatchedPool, WatchingAdapter, kinds
 
 
@@ -99,7 +99,7 @@ async def test_while_an_answer_is_long_in_coming_there_are_signs_of_life(site: W
             ages.append(batch.age_s)
             if batch.events:
                 break
-            assert "the pool has not answered for" in batch.note
+            assert "the batch system has not answered for" in batch.note
         await source.aclose()
         site.fails()
     assert len(ages) >= 3

@@ -47,7 +47,7 @@ async def test_a_silent_collector_holds_up_neither_the_loop_nor_the_end(mute: st
     left_after_s = time.monotonic() - began_s
     loop_watch.cancel()
     assert waiting[1].age_s > waiting[0].age_s > 1.0
-    assert "the pool has not answered" in waiting[1].note
+    assert "the batch system has not answered" in waiting[1].note
     assert asked_by.poll() == -signal.SIGKILL
     assert left_after_s < 3.0
     assert max(gaps_s) < 1.0, "the bindings keep the global lock while they wait"

@@ -33,11 +33,15 @@ class Caller:
                 return
             yield None
 
+    async def answer(self, question: Callable[[], T]) -> T:
+        """The answer, however long it takes; asked after what is asked already."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, question)
+
     async def close(self, last: Callable[[], None]) -> None:
         """Let the call at hand end and make a last one.
 
-        A call that hangs is waited for only so long: HTCondor itself gives up after 20 s, and
-        nobody hears the answer any more.
+        A call that hangs is waited for only so long: a batch system may take a minute to give up,
+        and nobody hears the answer any more.
         """
         closing = asyncio.get_running_loop().run_in_executor(self._thread, last)
         done, _ = await asyncio.wait({closing}, timeout=_LEAVE_WITHIN_S)

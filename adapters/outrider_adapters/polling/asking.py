@@ -1,4 +1,4 @@
-"""Questions to daemons of a pool, and who does not answer them."""
+"""Questions to daemons of a batch system, and who does not answer them."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar

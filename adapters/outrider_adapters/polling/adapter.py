@@ -1,0 +1,95 @@
+"""What every adapter that asks its batch system does between its looks."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from itertools import chain, repeat
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from outrider.api import Adapter, Batch, PeerError
+from outrider_adapters.polling.calling import Caller
+
+T = TypeVar("T")
+
+
+class PollingAdapter(Adapter):
+    """Base of adapters that look at a batch system again and again, in a thread of their own.
+
+    A subclass says how to begin, what a look gives, and how long to wait for the next.
+    """
+
+    def __init__(self, label: str, settings: Any) -> None:
+        super().__init__(label, settings)
+        self._caller: Caller | None = None
+
+    def begin(self, cursor: Any) -> None:
+        """Begin at a cursor. Blocks. Raises `ValueError` if the cursor is none of this adapter's.
+
+        Raises:
+            PeerError: the batch system cannot be reached, and without it there is nothing to watch.
+        """
+        raise NotImplementedError
+
+    def look(self) -> Batch:
+        """What happened since the last look. Blocks as long as the batch system does."""
+        raise NotImplementedError
+
+    def pause_s(self, batch: Batch) -> float:
+        """Seconds from this batch to the next look."""
+        raise NotImplementedError
+
+    def end(self) -> None:
+        """Close what `begin` opened; called also where it failed or never was."""
+        raise NotImplementedError
+
+    async def answer(self, question: Callable[[], T]) -> T:
+        """The answer to a question that blocks, asked between two looks.
+
+        Raises:
+            PeerError: the adapter is not entered, or is about to be left.
+        """
+        if self._caller is None:
+            raise PeerError(f"the adapter {self.label} does not run")
+        return await self._caller.answer(question)
+
+    async def __aenter__(self) -> Self:
+        """Get a thread; the first question is asked by `batches`."""
+        self._caller = Caller(f"{self.name}-{self.label}")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let the call at hand end, then close."""
+        if self._caller is not None:
+            await self._caller.close(self.end)
+            self._caller = None
+
+    async def batches(self, cursor: Any) -> AsyncGenerator[Batch, None]:
+        """Yield batches for ever; while an answer is long in coming, empty ones that grow old."""
+        if self._caller is None:
+            raise RuntimeError("batches() needs the adapter to be entered first")
+        loop = asyncio.get_running_loop()
+        last = Batch(events=[], cursor=cursor)
+
+        def first() -> Batch:
+            self.begin(cursor)
+            return self.look()
+
+        for question in chain([first], repeat(self.look)):
+            asked_s = loop.time()
+            async for batch in self._caller.ask(question):
+                if batch is None:
+                    yield _waiting(last, loop.time() - asked_s)
+                else:
+                    last = batch
+                    yield batch
+            await asyncio.sleep(self.pause_s(last))
+
+
+def _waiting(last: Batch, for_s: float) -> Batch:
+    note = f"the batch system has not answered for {for_s:.0f} s"
+    return Batch(events=[], cursor=last.cursor, age_s=last.age_s + for_s, note=note)

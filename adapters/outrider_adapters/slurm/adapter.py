@@ -1,0 +1,74 @@
+"""The adapter of a Slurm cluster: jobs, nodes and limits, by its own commands."""
+
+from typing import Any, ClassVar, Self
+
+from outrider.api import Batch, WaitingReason
+from outrider_adapters.polling import PollingAdapter
+from outrider_adapters.slurm.commands import SlurmCommands
+from outrider_adapters.slurm.diagnosis import Finding, diagnosed
+from outrider_adapters.slurm.questions import ask_why
+from outrider_adapters.slurm.settings import SlurmSettings
+from outrider_adapters.slurm.slurm_watch import SlurmWatch
+
+
+class SlurmAdapter(PollingAdapter):
+    """Watches a cluster by ``squeue``, ``scontrol show`` and ``sacct``; changes nothing in it.
+
+    What is asked, and how often, is in the settings.
+    """
+
+    name: ClassVar[str] = "slurm"
+    description: ClassVar[str] = "watches a Slurm cluster: its queue, nodes and limits"
+    api_version = 1
+    settings_type: ClassVar[type[SlurmSettings]] = SlurmSettings
+    sees: ClassVar[tuple[str, ...]] = (
+        "joined", "left", "usable", "drained", "asleep", "woken", "power", "submitted", "started",
+        "suspended", "resumed", "evicted", "completed", "removed", "held", "released", "changed",
+        "eligible",
+    )  # fmt: skip
+    discipline = "easy"  # its backfill lets nobody delay the first in line; further plans it redoes
+
+    def __init__(self, label: str, settings: SlurmSettings) -> None:
+        super().__init__(label, settings)
+        self._settings = settings
+        self._commands = SlurmCommands(settings)
+        self._watch = SlurmWatch(self._commands, settings)
+
+    def diagnose(self) -> list[Finding]:
+        """For ``outrider doctor``: who answers, and what may be seen."""
+        return list(diagnosed(self._commands))
+
+    def begin(self, cursor: Any) -> None:
+        """Find out which cluster this is, and begin at a cursor.
+
+        Raises:
+            PeerError: no controller answers, or the cluster is in a federation.
+            ValueError: the cursor is none of this adapter's.
+        """
+        self._watch = SlurmWatch(self._commands, self._settings)
+        self._watch.start(cursor)
+
+    def look(self) -> Batch:
+        """What happened since the last look."""
+        return self._watch.look()
+
+    def pause_s(self, batch: Batch) -> float:
+        """Seconds to the next look."""
+        return self._watch.pause_s
+
+    def end(self) -> None:
+        """Nothing is open between looks."""
+
+    async def waiting_reason(self, job: str) -> WaitingReason | None:
+        """Why a job is not running, as Slurm says it now. Raises `PeerError`: no answer."""
+        return await self.answer(lambda: ask_why(self._watch, self._commands, job))
+
+    async def __aenter__(self) -> Self:
+        """Get a thread, and commands that may run until the adapter is left."""
+        self._commands = SlurmCommands(self._settings)
+        return await super().__aenter__()
+
+    async def __aexit__(self, *raised: Any) -> None:
+        """Wait for no command; then close."""
+        self._commands.close()
+        await super().__aexit__(*raised)

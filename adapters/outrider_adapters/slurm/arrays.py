@@ -1,0 +1,42 @@
+"""Tasks of a job array that share a row of ``squeue`` until they are split off."""
+
+import re
+from typing import Final
+
+MOST_TASKS: Final = 100_000
+"""Of one row; a site that lets users wait with more hears of the first of them only."""
+
+_FOLDED = re.compile(r"(\d+)_\[([\d,:-]+)(?:%\d+)?\]", re.ASCII)
+_PART = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII)
+
+
+def jobs_of(job: str) -> tuple[str, ...]:
+    """The ids of the jobs that a row is about.
+
+    >>> jobs_of("12_[1-2,7-11:2%3]")
+    ('12_1', '12_2', '12_7', '12_9', '12_11')
+    >>> jobs_of("12_4"), jobs_of("13+1")
+    (('12_4',), ('13+1',))
+
+    Raises:
+        ValueError: it begins like a row of several tasks and is none.
+    """
+    if "[" not in job:
+        return (job,)
+    match = _FOLDED.fullmatch(job)
+    if match is None:
+        raise ValueError(f'"{job[:60]}" names no tasks; right would be "12_[1-5%2]"')
+    array, parts = match.groups()
+    tasks: list[int] = []
+    for part in parts.split(","):
+        tasks += _range(part, MOST_TASKS - len(tasks))
+    return tuple(f"{array}_{task}" for task in tasks)
+
+
+def _range(part: str, most: int) -> list[int]:
+    match = _PART.fullmatch(part)
+    if match is None:
+        raise ValueError(f'"{part[:60]}" is no range of tasks; right would be "1-5" or "1-9:2"')
+    first, last, step = match.groups()
+    until = int(last or first) + 1
+    return list(range(int(first), until, int(step or 1) or 1)[:most])

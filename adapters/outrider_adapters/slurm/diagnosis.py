@@ -1,0 +1,47 @@
+"""What a site should know of a Slurm before it lets Outrider watch it."""
+
+from collections.abc import Iterator
+
+from outrider_adapters.slurm.commands import SlurmCommands, SlurmDownError
+from outrider_adapters.slurm.partitions import settings_of, shown_for_s
+from outrider_adapters.slurm.rights import hidden_from_us
+
+Finding = tuple[str, str, str, str]
+"""What, state (ok, warn, fail), what was found, and a remedy: as ``outrider doctor`` lists it."""
+
+
+def diagnosed(commands: SlurmCommands) -> Iterator[Finding]:
+    """Who answers, what may be seen, and how jobs that leave unseen are known."""
+    try:
+        config = settings_of(commands.run("scontrol", "show", "config"))
+        rows = commands.run("squeue", "-a", "-h", "-o", "%A").split()
+        nodes = commands.run("sinfo", "-a", "-h", "-N", "-o", "%N").split()
+        federation = commands.run("scontrol", "show", "federation").strip()
+    except SlurmDownError as error:
+        remedy = 'start slurmctld, or name its configuration: config = "/etc/slurm/slurm.conf"'
+        yield "controller", "fail", str(error), remedy
+        return
+    version = config.get("SLURM_VERSION", "unknown")
+    cluster = config.get("ClusterName", "?")
+    found = f"Slurm {version}, cluster {cluster}: {len(rows)} rows of jobs, {len(set(nodes))} nodes"
+    yield "controller", "ok", found, ""
+    if federation.startswith("Federation:"):
+        yield "federation", "fail", federation.split("\n")[0], "follow a dump of sacct instead"
+    if hidden := hidden_from_us(commands, config):
+        found, _, remedy = hidden.partition("; right would be: ")
+        yield "rights", "fail", found, remedy
+    else:
+        yield "rights", "ok", f"PrivateData={config.get('PrivateData', 'none')}", ""
+    yield _accounting(config)
+
+
+def _accounting(config: dict[str, str]) -> Finding:
+    storage = config.get("AccountingStorageType", "accounting_storage/none")
+    if storage.endswith("slurmdbd"):
+        return "accounting", "ok", "sacct tells of jobs that left unseen", ""
+    found = (
+        "no slurmdbd: jobs that end while Outrider does not look for more than "
+        f"{shown_for_s(config):g} s (MinJobAge) count as removed"
+    )
+    remedy = "restart Outrider within that time, or let Slurm keep its accounting"
+    return "accounting", "warn", found, remedy

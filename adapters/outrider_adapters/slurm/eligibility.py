@@ -1,0 +1,226 @@
+"""Classes of nodes: which of them jobs of a kind may use, told anew when that changes."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from math import ceil
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from outrider.api import NamedEvent, events
+from outrider_adapters.readers.slurm.hosts import hosts_of
+from outrider_adapters.slurm.features import has_features
+from outrider_adapters.slurm.nodes import Node, amount_of
+from outrider_adapters.slurm.partitions import Partition
+from outrider_adapters.slurm.queue_rows import QueueRow
+
+_MOST_KINDS: Final = 10_000
+"""Of jobs, that are remembered; beyond it those of which none waits are forgotten."""
+
+
+class JobKind(NamedTuple):
+    """What says which nodes a job may use, in Slurm's own terms; all amounts are of one node."""
+
+    partitions: tuple[str, ...]
+    limit_s: float | None
+    nodes: int
+    cpus: int
+    memory_mib: float
+    features: str
+    generic: tuple[tuple[str, float], ...]
+    required: str
+    excluded: str
+    reservation: str
+
+    @property
+    def name(self) -> str:
+        """Of the class of nodes that jobs of this kind may use."""
+        return f"slurm-{_digest(tuple(self))}"
+
+
+def _digest(of: tuple[object, ...]) -> str:
+    return hashlib.sha256(repr(of).encode()).hexdigest()[:10]
+
+
+def kind_of(row: QueueRow, excluded: str) -> JobKind:
+    """The kind of a job.
+
+    Args:
+        row: of it.
+        excluded: the nodes that its user excludes, as a host list.
+    """
+    return JobKind(
+        partitions=row.partitions,
+        limit_s=row.limit_s,
+        nodes=row.nodes,
+        cpus=-(-row.cpus // row.nodes),
+        memory_mib=row.amount("mem") / row.nodes,
+        features=row.features,
+        generic=_generic_of_a_node(row),
+        required=row.required,
+        excluded=excluded,
+        reservation=row.reservation,
+    )
+
+
+class Eligibility:
+    """Which nodes the jobs of a Slurm may use, as far as their requests and its limits say.
+
+    What is free there now, who is ahead and what limits of users hold is not asked here.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: Mapping[str, Node] = {}
+        self._partitions: Mapping[str, Partition] = {}
+        self._reserved: Mapping[str, frozenset[str]] = {}
+        self._names: dict[JobKind, str] = {}
+        self._told: dict[str, str] = {}
+        self._due: dict[JobKind, None] = {}
+
+    def save(self) -> dict[str, str]:
+        """What was told of each class, shortened: it is told again when it has changed."""
+        return dict(self._told)
+
+    def restore(self, saved: Any) -> None:
+        """Go on from what `save` gave. Raises `msgspec.ValidationError` if it is none of ours."""
+        self._told = msgspec.convert(saved, dict[str, str])
+
+    def know(
+        self,
+        nodes: Mapping[str, Node],
+        partitions: Mapping[str, Partition],
+        reserved: Mapping[str, frozenset[str]],
+    ) -> None:
+        """What there is now; classes that this may change are worked out anew.
+
+        Args:
+            nodes: by name.
+            partitions: by name.
+            reserved: nodes of each reservation.
+        """
+        same_kinds = {n: node.kind for n, node in nodes.items()} == {
+            n: node.kind for n, node in self._nodes.items()
+        }
+        if not same_kinds or partitions != self._partitions or reserved != self._reserved:
+            self._due = dict.fromkeys(self._names)
+        self._nodes, self._partitions, self._reserved = nodes, partitions, reserved
+
+    def class_of(self, kind: JobKind) -> str:
+        """The name of the class of nodes that jobs of a kind may use."""
+        name = self._names.get(kind)
+        if name is None:
+            name = self._names[kind] = kind.name
+            self._due[kind] = None
+        return name
+
+    def news(self, at_s: float) -> list[NamedEvent]:
+        """Classes that are new or have changed since the last call, told at this time."""
+        told: list[NamedEvent] = []
+        for kind in self._due:
+            name, may_use = self._names[kind], self.nodes_for(kind)
+            nodes = tuple(sorted(may_use))
+            digest = _digest(nodes)
+            if self._told.get(name) != digest:
+                self._told[name] = digest
+                told.append((at_s, events.ELIGIBLE, name, nodes))
+        self._due = {}
+        return told
+
+    def forget_all_but(self, kinds: set[JobKind]) -> None:
+        """Forget kinds of which no job is left, once there are many."""
+        if len(self._names) > _MOST_KINDS:
+            self._names = {kind: name for kind, name in self._names.items() if kind in kinds}
+            kept = set(self._names.values())
+            self._told = {name: nodes for name, nodes in self._told.items() if name in kept}
+            self._due = {kind: None for kind in self._due if kind in kinds}
+
+    def nodes_for(self, kind: JobKind) -> frozenset[str]:
+        """The nodes that a job of a kind may use; none where its request cannot be read."""
+        found = frozenset(self._nodes)
+        return found.intersection(*(nodes for _, nodes in self.conditions(kind)))
+
+    def conditions(self, kind: JobKind) -> list[tuple[str, frozenset[str]]]:
+        """What a job of a kind asks of its nodes, each with those that meet it."""
+        found = [self._partition(kind)]
+        for text, meets in _requests(kind):
+            by_kind: dict[tuple[object, ...], bool] = {}
+            for node in self._nodes.values():
+                if node.kind not in by_kind:
+                    by_kind[node.kind] = meets(node)
+            nodes = frozenset(n for n, node in self._nodes.items() if by_kind[node.kind])
+            found.append((text, nodes))
+        if kind.reservation:
+            reserved = self._reserved.get(kind.reservation, frozenset())
+            found.append((f"reservation {kind.reservation}", reserved))
+        if kind.required:
+            found.append((f"nodes {kind.required}", frozenset(hosts_of(kind.required))))
+        if kind.excluded:
+            others = frozenset(self._nodes) - frozenset(hosts_of(kind.excluded))
+            found.append((f"not on {kind.excluded}", others))
+        return found
+
+    def _partition(self, kind: JobKind) -> tuple[str, frozenset[str]]:
+        """Nodes of the partitions in which the job may start, by what these ask of it."""
+        admit = {
+            name
+            for name in kind.partitions
+            if (partition := self._partitions.get(name)) is not None
+            and partition.admits(kind.limit_s, kind.nodes)
+        }
+        nodes = frozenset(
+            name for name, node in self._nodes.items() if not admit.isdisjoint(node.partitions)
+        )
+        within = "no time limit" if kind.limit_s is None else f"{kind.limit_s / 60:g} min"
+        return f"partition {' or '.join(kind.partitions)} for {within}", nodes
+
+
+def _requests(kind: JobKind) -> Iterator[tuple[str, Callable[[Node], bool]]]:
+    """What a job wants of every node, all of it free, and how to tell whether one has it."""
+    yield f"{kind.cpus} CPUs", lambda node: node.cpus >= kind.cpus
+    if kind.memory_mib:
+        text = f"{kind.memory_mib:,.0f} MiB of memory"
+        yield text, lambda node: node.memory_mib >= kind.memory_mib
+    if kind.features:
+        yield f"features {kind.features}", lambda node: _admits(kind.features, node)
+    for name, amount in kind.generic:
+        text = f"{amount:g} of {name}"
+        yield text, partial(_has, name, amount)
+
+
+def _has(resource: str, amount: float, node: Node) -> bool:
+    return amount_of(node.generic, resource) >= amount
+
+
+def _admits(expression: str, node: Node) -> bool:
+    """Whether a node has the features; no node does where they cannot be read."""
+    try:
+        return has_features(expression, node.features)
+    except ValueError:
+        return False
+
+
+def _generic_of_a_node(row: QueueRow) -> tuple[tuple[str, float], ...]:
+    """Generic resources that a job wants of each of its nodes, were it spread evenly."""
+    per_node, per_job, per_task = row.generic
+    wanted = wanted_generic(per_node)
+    wanted += [(name, float(ceil(n / row.nodes))) for name, n in wanted_generic(per_job)]
+    tasks = ceil(row.tasks / row.nodes)
+    return (*wanted, *((name, n * tasks) for name, n in wanted_generic(per_task)))
+
+
+def wanted_generic(asked: str) -> list[tuple[str, float]]:
+    """Generic resources by name, as a user asks for them.
+
+    >>> wanted_generic("gres:gpu:a100:2,gres:shard"), wanted_generic("gres/gpu:1")
+    ([('gpu:a100', 2.0), ('shard', 1.0)], [('gpu', 1.0)])
+    """
+    wanted: list[tuple[str, float]] = []
+    for one in filter(None, asked.split(",")):
+        name = one.removeprefix("gres:").removeprefix("gres/")
+        named, _, amount = name.rpartition(":")
+        if named and amount.isdecimal():
+            wanted.append((named, float(amount)))
+        else:
+            wanted.append((name, 1.0))
+    return wanted

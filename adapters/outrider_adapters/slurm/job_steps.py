@@ -1,0 +1,151 @@
+"""Two looks at a job's row made into the events that lie between them.
+
+A row has the times of the present or last run. A run that was begun and lost between two looks is
+known by the count of restarts alone, and is not told; the accounting has every one.
+"""
+
+from typing import Final
+
+import msgspec
+
+from outrider.api import JobSpec, NamedEvent, events
+from outrider_adapters.readers.slurm.hosts import first_host
+from outrider_adapters.readers.slurm.states import (
+    COMPLETED,
+    EVICTED_FOR,
+    LOST_RUNS,
+    REMOVED_FOR,
+    REVOKED,
+)
+from outrider_adapters.slurm.keeping_back import keeps_back
+from outrider_adapters.slurm.queue_rows import QueueRow
+
+WAITING, HELD, RUNNING, SUSPENDED, ENDED = range(5)
+
+_WAITING: Final = frozenset(
+    {"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
+)
+_ENDED: Final = COMPLETED | frozenset({*REMOVED_FOR, *LOST_RUNS, REVOKED})
+
+
+class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A job as it was seen last.
+
+    Attributes:
+        status: one of `WAITING`, `HELD`, `RUNNING`, `SUSPENDED`, `ENDED`.
+        submit_s: when it was submitted, or queued again.
+        start_s: start of its run; 0 while it has none.
+        restarts: how often it was queued again.
+    """
+
+    status: int
+    submit_s: float
+    start_s: float
+    restarts: int
+
+    @property
+    def runs(self) -> bool:
+        """Whether it has a machine."""
+        return self.status in (RUNNING, SUSPENDED)
+
+
+def seen(row: QueueRow, now_s: float) -> SeenJob:
+    """What there is to remember of a row."""
+    status = RUNNING
+    if row.state in _WAITING:
+        status = HELD if keeps_back(row, now_s) else WAITING
+    elif row.state in _ENDED:
+        status = ENDED
+    elif row.state == "SUSPENDED":
+        status = SUSPENDED
+    has_run = status not in (WAITING, HELD) and bool(row.hosts)
+    return SeenJob(status, row.submit_s, (row.start_s or 0.0) if has_run else 0.0, row.restarts)
+
+
+def is_waiting(row: QueueRow) -> bool:
+    """Whether a job is not running yet, or not again."""
+    return row.state in _WAITING
+
+
+def is_another(before: SeenJob, row: QueueRow) -> bool:
+    """Whether a row is about another job, to which Slurm gave an old number again."""
+    return row.submit_s != before.submit_s and row.restarts <= before.restarts
+
+
+def is_between_runs(row: QueueRow, before: SeenJob | None) -> bool:
+    """Whether a job is being cleared from its nodes to be queued again.
+
+    Its row then has the count of its next run and the times of none: the next look tells.
+    """
+    restarts = 0 if before is None else before.restarts
+    return row.state == "COMPLETING" and row.restarts > restarts
+
+
+def steps(
+    job: str, before: SeenJob | None, row: QueueRow, spec: JobSpec, now_s: float
+) -> list[NamedEvent]:
+    """What happened to a job since it was seen before, in order.
+
+    Args:
+        job: its name.
+        before: as it was then; None: it is new.
+        row: of now.
+        spec: what it asks for.
+        now_s: when it was looked at; what Slurm gives no time for is told with this.
+    """
+    told: list[NamedEvent] = []
+    now = seen(row, now_s)
+    if before is None:
+        if row.restarts:  # its first submission is not known any more
+            spec = msgspec.structs.replace(spec, seen_submit=False, recalled=True)
+        told.append((row.submit_s, events.SUBMITTED, job, spec))
+        before = SeenJob(WAITING, row.submit_s, 0.0, row.restarts)
+        now_s = row.submit_s if now.status == HELD else now_s
+    if now.restarts > before.restarts and before.runs:
+        # Slurm takes the moment at which it is queued again for its submission
+        told.append((max(row.submit_s, before.start_s), events.EVICTED, job, "unknown"))
+    waited = not before.runs or now.restarts > before.restarts
+    started = waited and now.start_s > 0.0
+    if before.status == HELD and (started or now.status not in (HELD, ENDED)):
+        told.append((_released_s(row, now, now_s), events.RELEASED, job, None))
+    if started:
+        place = (first_host(row.hosts), row.cpus)
+        told.append((now.start_s, events.STARTED, job, place))
+    if now.status == HELD and (before.status != HELD or before.runs):
+        told.append((now_s, events.HELD, job, row.reason or None))
+    elif now.status == SUSPENDED and before.status != SUSPENDED:
+        told.append((now_s, events.SUSPENDED, job, None))
+    elif now.status == RUNNING and before.status == SUSPENDED and not started:
+        told.append((now_s, events.RESUMED, job, None))
+    elif now.status == ENDED:
+        told += _ended(job, row, started or before.runs, now_s)
+    return _in_order(told)
+
+
+def _released_s(row: QueueRow, now: SeenJob, now_s: float) -> float:
+    """When it was let go: when it became eligible, else at the latest when it started."""
+    latest_s = now.start_s or now_s
+    return min(row.eligible_s or latest_s, latest_s)
+
+
+def _ended(job: str, row: QueueRow, ran: bool, now_s: float) -> list[NamedEvent]:
+    """How a job left: as the reader of ``sacct`` takes the same states."""
+    end_s = row.end_s or now_s
+    if row.state in COMPLETED and (ran or row.state != "FAILED"):
+        return [(end_s, events.COMPLETED, job, None)]
+    if row.state in COMPLETED:
+        return [(end_s, events.REMOVED, job, "failed_start")]
+    if row.state in LOST_RUNS:
+        reason = EVICTED_FOR[row.state]
+        lost: list[NamedEvent] = [(end_s, events.EVICTED, job, reason)] if ran else []
+        return [*lost, (end_s, events.REMOVED, job, reason)]
+    return [(end_s, events.REMOVED, job, REMOVED_FOR.get(row.state, "removed"))]
+
+
+def _in_order(told: list[NamedEvent]) -> list[NamedEvent]:
+    """The events with times that never fall: Slurm's are whole seconds, ours are not."""
+    least_s, ordered = 0.0, list[NamedEvent]()
+    for time_s, kind, job, extra in told:
+        least_s = max(least_s, time_s)
+        ordered.append((least_s, kind, job, extra))
+    return ordered

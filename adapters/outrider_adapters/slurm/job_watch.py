@@ -1,0 +1,214 @@
+"""The jobs of a Slurm: one look at its queue after the other."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from outrider.api import JobSpec, NamedEvent, Resources, events
+from outrider_adapters.slurm.eligibility import Eligibility, JobKind, kind_of
+from outrider_adapters.slurm.job_steps import (
+    ENDED,
+    HELD,
+    WAITING,
+    SeenJob,
+    is_another,
+    is_between_runs,
+    seen,
+    steps,
+)
+from outrider_adapters.slurm.queue_rows import QueueRow, row_of
+
+_WHAT: Final = ("user", "vo", "cpus", "estimate_s", "resources", "eligible")
+_WHEN: Final = ("eligible_s",)
+"""Slurm moves it when a job is queued again; the wait for its first run stays what it was."""
+
+
+class _Line(NamedTuple):
+    """A line of ``squeue``, and what it asks for; its jobs share one object."""
+
+    row: QueueRow
+    kind: JobKind
+    spec: JobSpec
+
+
+class _Known(NamedTuple):
+    """A job as it was seen last; `line` is None where that was before a restart."""
+
+    seen: SeenJob
+    line: _Line | None
+
+
+class JobWatch:
+    """Remembers the jobs of a queue, and tells what happened to them between two looks.
+
+    Args:
+        cluster: whose jobs they are.
+        eligibility: names the class of nodes that jobs of a kind may use.
+
+    Attributes:
+        cluster: as above.
+        rejected: rows of the last look that could not be read, by reason.
+    """
+
+    def __init__(self, cluster: str, eligibility: Eligibility) -> None:
+        self.cluster = cluster
+        self._eligibility = eligibility
+        self._known: dict[str, _Known] = {}
+        self._lines: dict[str, _Line] = {}
+        self._jobs: dict[str, _Line] = {}
+        self.rejected: dict[str, int] = {}
+
+    def name_of(self, job: str) -> str:
+        """The name of a job, from its id: every cluster counts its jobs from 1."""
+        return f"{self.cluster}:{job}"
+
+    # -- state --------------------------------------------------------------------------------
+
+    def save(self) -> dict[str, Any]:
+        """The jobs that were told of and have not been forgotten, by their ids."""
+        return {job: msgspec.to_builtins(known.seen) for job, known in self._known.items()}
+
+    def restore(self, saved: Any) -> None:
+        """Go on from what `save` gave. Raises `msgspec.ValidationError` if it is none of ours."""
+        jobs = msgspec.convert(saved, dict[str, SeenJob])
+        self._known = {job: _Known(one, None) for job, one in jobs.items()}
+
+    # -- looking ------------------------------------------------------------------------------
+
+    def look(
+        self,
+        lines: Iterable[str],
+        excluded: Mapping[str, str],
+        now_s: float,
+        ended_of: Callable[[list[str]], list[NamedEvent]],
+        *,
+        leaves_out_ended: bool,
+        gapless: bool,
+    ) -> list[NamedEvent]:
+        """What happened to jobs since the last look; the events of each job are in order.
+
+        Args:
+            lines: of ``squeue``.
+            excluded: nodes that users exclude, by the number of the job.
+            now_s: when it was asked.
+            ended_of: how jobs ended (their ids) that are in the queue no more.
+            leaves_out_ended: jobs that had ended before they were first seen are not told.
+            gapless: whatever has ended since the last look is still in the queue.
+
+        Raises:
+            SlurmDownError: as `ended_of`; the next look tells it all.
+        """
+        jobs = self._read(lines, excluded)
+        missing = {
+            job: one.seen
+            for job, one in self._known.items()
+            if job not in jobs and one.seen.status != ENDED
+        }
+        # a task that is cancelled before it is split off leaves its array without a word, while
+        # one that ran would still be shown
+        cancelled = {job for job, one in missing.items() if gapless and not one.runs}
+        gone = [job for job in missing if job not in cancelled]
+        told = ended_of(gone) if gone else []  # may fail; nothing is forgotten then
+        told += [(now_s, events.REMOVED, self.name_of(job), "removed") for job in sorted(cancelled)]
+        known, self._known, self._jobs = self._known, {}, jobs
+        for job, line in self._jobs.items():
+            before = known.pop(job, None)
+            if before is not None and before.line is line and _is_as_before(before, now_s):
+                self._known[job] = before
+            else:
+                told += self._take(job, line, before, now_s, leaves_out_ended)
+        return told
+
+    def kind(self, job: str) -> JobKind | None:
+        """What says which nodes a job may use, by its id; None for one that is not in the queue."""
+        line = self._jobs.get(job)
+        return None if line is None else line.kind
+
+    def kinds(self) -> set[JobKind]:
+        """Of the jobs of the last look."""
+        return {line.kind for line in self._lines.values()}
+
+    def _take(
+        self, job: str, line: _Line, before: _Known | None, now_s: float, leaves_out_ended: bool
+    ) -> list[NamedEvent]:
+        """What a line tells of a job, and remember it."""
+        told: list[NamedEvent] = []
+        if is_between_runs(line.row, before.seen if before else None):
+            if before is not None:
+                self._known[job] = before
+            return told
+        name, now = self.name_of(job), seen(line.row, now_s)
+        self._known[job] = _Known(now, line)
+        if before is not None and before.seen.status == ENDED:
+            if now.status == ENDED:
+                return told
+            before = None  # queued again after its end, or its number was given out again
+        elif before is not None and is_another(before.seen, line.row):
+            # a controller that lost its state counts from the beginning
+            told.append((line.row.submit_s, events.REMOVED, name, "unknown"))
+            before = None
+        if before is None and leaves_out_ended and now.status == ENDED:
+            return told
+        known = before.line if before is not None else None
+        if known is not None and before is not None and not before.seen.runs:
+            changes = _edited(known.spec, line.spec, _may_change(now))
+            changed_s = min(now_s, now.start_s or now_s)
+            told += [(changed_s, events.CHANGED, name, changes)] if changes else []
+        return told + steps(name, before.seen if before else None, line.row, line.spec, now_s)
+
+    def _read(self, lines: Iterable[str], excluded: Mapping[str, str]) -> dict[str, _Line]:
+        """Lines by the id of each job; one that is as before is not read again."""
+        self.rejected = {}
+        before, self._lines = self._lines, {}
+        jobs: dict[str, _Line] = {}
+        for text in filter(None, lines):
+            line = before.get(text)
+            try:
+                row = row_of(text) if line is None else line.row
+            except ValueError:
+                self.rejected["row"] = self.rejected.get("row", 0) + 1
+                continue
+            # the tasks of an array exclude the same nodes
+            kind = kind_of(row, excluded.get(row.jobs[0].partition("_")[0], ""))
+            if line is None or line.kind != kind:
+                line = _Line(row, kind, _spec_of(row, self._eligibility.class_of(kind)))
+            self._lines[text] = line
+            for job in row.jobs:
+                jobs[job] = line
+        return jobs
+
+
+def _is_as_before(before: _Known, now_s: float) -> bool:
+    """Whether a job whose line has not changed stands as it did: it may have become eligible."""
+    if before.seen.status != HELD or before.line is None:
+        return True
+    return seen(before.line.row, now_s) == before.seen
+
+
+def _spec_of(row: QueueRow, eligible: str) -> JobSpec:
+    eligible_s = row.eligible_s
+    return JobSpec(
+        user=row.user,
+        vo=row.vo,
+        cpus=row.cpus,
+        estimate_s=row.limit_s,
+        eligible_s=eligible_s if eligible_s and eligible_s > row.submit_s else None,
+        resources=Resources(memory_mib=row.amount("mem"), gpus=row.amount("gres/gpu")),
+        eligible=eligible,
+    )
+
+
+def _may_change(now: SeenJob) -> tuple[str, ...]:
+    """Which fields may tell of an edit: what a job is given when it starts is none."""
+    what = _WHAT if now.status in (WAITING, HELD) else ()
+    return what if now.restarts else (*what, *_WHEN)
+
+
+def _edited(before: JobSpec, after: JobSpec, fields: tuple[str, ...]) -> dict[str, Any]:
+    """Which of these fields somebody changed."""
+    return {
+        field: getattr(after, field)
+        for field in fields
+        if getattr(after, field) != getattr(before, field)
+    }

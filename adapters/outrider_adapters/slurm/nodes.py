@@ -1,0 +1,200 @@
+"""``scontrol show node`` made into machines, and two looks at a node into what happened between."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import msgspec
+
+from outrider.api import MachineSpec, NamedEvent, Resources, events
+from outrider_adapters.slurm.queue_rows import trackable
+
+_PAIR = re.compile(r"(\w+)=(\S*)")
+_WATTS = re.compile(r"\d{1,7}", re.ASCII)
+_GPUS = re.compile(r"gpu(?::[^:,(]+)?:(\d{1,6})")
+
+_CLOSED: Final = frozenset(
+    {
+        "DOWN", "ERROR", "UNKNOWN", "FUTURE", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING",
+        "MAINT", "MAINTENANCE", "RESERVED", "REBOOT", "REBOOT_ISSUED", "REBOOT_REQUESTED",
+        "NOT_RESPONDING", "POWERING_DOWN", "POWER_DOWN", "INVALID_REG", "INVAL", "BLOCKED",
+        "PERFCTRS",
+    }
+)  # fmt: skip
+"""States and flags with which no job outside a reservation is begun on a node."""
+
+_ASLEEP: Final = frozenset({"POWERED_DOWN"})
+_NOTHING: Final = frozenset({"", "(null)", "N/A", "None"})
+
+
+class SeenNode(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What was told of a node: what there is to remember of it over a restart.
+
+    Attributes:
+        cluster, cpus, memory_mib, gpus, usable, asleep, watts: as in `Node`.
+    """
+
+    cluster: str
+    cpus: int
+    memory_mib: float
+    gpus: float
+    usable: bool
+    asleep: bool
+    watts: float | None
+
+    @property
+    def size(self) -> tuple[object, ...]:
+        """What makes it another machine when it changes."""
+        return self.cluster, self.cpus, self.memory_mib, self.gpus
+
+
+class Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A node at the moment of a look.
+
+    Attributes:
+        cluster, cpus: as in `MachineSpec`; CPUs that jobs may use.
+        memory_mib, gpus: of it.
+        usable: jobs may start on it (or did, where they run).
+        asleep: Slurm has switched it off, and will wake it for a job.
+        allocated: CPUs that are given to jobs.
+        watts: as its energy plugin measures them; None: it does not.
+        features: that are active on it.
+        generic: its generic resources, in Slurm's words.
+        partitions: that have it.
+        state, reason: as Slurm says them.
+    """
+
+    cluster: str
+    cpus: int
+    memory_mib: float
+    gpus: float
+    usable: bool
+    asleep: bool
+    allocated: int
+    watts: float | None
+    features: frozenset[str]
+    generic: str
+    partitions: tuple[str, ...]
+    state: str
+    reason: str
+
+    def spec(self, consumes_memory: bool) -> MachineSpec:
+        """What is told when it joins; Slurm does not tell the watts of an idle node."""
+        resources = Resources(
+            memory_mib=self.memory_mib if consumes_memory else None, gpus=self.gpus
+        )
+        return MachineSpec(
+            cluster=self.cluster, cpus=self.cpus, usable=self.usable, resources=resources
+        )
+
+    @property
+    def seen(self) -> SeenNode:
+        """What there is to remember of it."""
+        return SeenNode(
+            self.cluster,
+            self.cpus,
+            self.memory_mib,
+            self.gpus,
+            self.usable,
+            self.asleep,
+            self.watts,
+        )
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What says which jobs it may run; nodes of one kind may run the same."""
+        return self.cpus, self.memory_mib, self.features, self.generic, self.partitions
+
+
+def nodes_of(shown: str, cluster_of: Callable[[str, tuple[str, ...]], str]) -> dict[str, Node]:
+    """Nodes by name, from what ``scontrol show node -o`` prints.
+
+    Args:
+        shown: a line for each node. A pair that comes twice counts where it comes first: what
+            administrators write (the reason, a comment) stands at the end.
+        cluster_of: the cluster of a node, by its name and partitions.
+    """
+    return {name: _node(name, pairs, line, cluster_of) for name, pairs, line in _lines(shown)}
+
+
+def _lines(shown: str) -> Iterator[tuple[str, dict[str, str], str]]:
+    for line in shown.split("\n"):
+        pairs: dict[str, str] = {}
+        for name, value in _PAIR.findall(line):
+            pairs.setdefault(name, value)
+        if "NodeName" in pairs and "State" in pairs:
+            yield pairs["NodeName"], pairs, line
+
+
+def _node(
+    name: str, pairs: dict[str, str], line: str, cluster_of: Callable[[str, tuple[str, ...]], str]
+) -> Node:
+    flags = set(pairs["State"].replace("*", "+NOT_RESPONDING").upper().split("+"))
+    partitions = tuple(p for p in pairs.get("Partitions", "").split(",") if p not in _NOTHING)
+    generic = pairs.get("Gres", "")
+    features = pairs.get("ActiveFeatures", "")
+    watts = pairs.get("CurrentWatts", "")
+    return Node(
+        cluster=cluster_of(name, partitions),
+        cpus=max(1, _whole(pairs.get("CPUEfctv", "")) or _whole(pairs.get("CPUTot", ""))),
+        memory_mib=float(_whole(pairs.get("RealMemory", ""))),
+        gpus=float(sum(int(n) for n in _GPUS.findall(generic))),
+        usable=not flags & _CLOSED,
+        asleep=bool(flags & _ASLEEP),
+        allocated=_whole(pairs.get("CPUAlloc", "")),
+        watts=float(watts) if _WATTS.fullmatch(watts) and int(watts) else None,
+        features=frozenset(f for f in features.split(",") if f not in _NOTHING),
+        generic="" if generic in _NOTHING else generic,
+        partitions=partitions,
+        state=pairs["State"],
+        reason=line.partition(" Reason=")[2][:200],
+    )
+
+
+def changes(
+    name: str, before: SeenNode | None, node: Node, at_s: float, consumes_memory: bool
+) -> list[NamedEvent]:
+    """What must have happened to a node between two looks, in order.
+
+    Args:
+        name: of the node.
+        before: as it was; None: it is new.
+        node: as it is.
+        at_s: when it was looked at: Slurm does not say when a state was entered.
+        consumes_memory: whether Slurm gives memory to jobs, and not CPUs alone.
+    """
+    told: list[NamedEvent] = []
+    after = node.seen
+    if before is None or before.size != after.size:
+        told.append((at_s, events.JOINED, name, node.spec(consumes_memory)))
+    if before is None:
+        before = msgspec.structs.replace(after, asleep=False, watts=None)
+    if after.asleep != before.asleep:
+        told.append((at_s, events.ASLEEP if after.asleep else events.WOKEN, name, None))
+    if after.usable != before.usable:
+        told.append((at_s, events.USABLE if after.usable else events.DRAINED, name, None))
+    if after.watts is not None and after.watts != before.watts:
+        told.append((at_s, events.POWER, name, after.watts))
+    return told
+
+
+def amount_of(generic: str, wanted: str) -> float:
+    """How much of a generic resource a node has: ``gpu``, or ``gpu:a100``.
+
+    >>> amount_of("gpu:a100:4(S:0-1),gpu:t4:2,lustre:1", "gpu"), amount_of("gpu:a100:4", "gpu:t4")
+    (6.0, 0.0)
+    """
+    total = 0.0
+    for one in _outside_brackets(generic).split(","):
+        name, _, amount = one.rpartition(":")
+        if name == wanted or name.startswith(f"{wanted}:"):
+            total += dict(trackable(f"n={amount.upper()}")).get("n", 0.0)
+    return total
+
+
+def _outside_brackets(text: str) -> str:
+    return re.sub(r"\([^)]*\)", "", text)
+
+
+def _whole(digits: str) -> int:
+    return int(digits) if digits.isascii() and digits.isdigit() else 0

@@ -1,0 +1,234 @@
+"""One look at a Slurm after the other: jobs, nodes and limits made into one batch."""
+
+import time
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from math import floor, inf
+from typing import Any, Final
+
+import msgspec
+
+from outrider.api import Batch, NamedEvent, PeerError, events
+from outrider_adapters.polling import Asking
+from outrider_adapters.slurm.accounting import Accounting
+from outrider_adapters.slurm.commands import SlurmCommands, SlurmDownError
+from outrider_adapters.slurm.eligibility import Eligibility
+from outrider_adapters.slurm.job_watch import JobWatch
+from outrider_adapters.slurm.load import is_busy
+from outrider_adapters.slurm.nodes import Node, SeenNode, changes, nodes_of
+from outrider_adapters.slurm.partitions import (
+    Partition,
+    partitions_of,
+    reserved_nodes,
+    settings_of,
+    shown_for_s,
+)
+from outrider_adapters.slurm.queue_rows import FIELDS
+from outrider_adapters.slurm.rights import hidden_from_us
+from outrider_adapters.slurm.settings import SlurmSettings
+
+_VERSION: Final = 1
+_CONTROLLER: Final = "controller"
+_MANY_ROWS: Final = 10_000
+_SLOWER: Final = 3
+_BEHIND_S: Final = 1.0
+"""Slurm's times are whole seconds: what happens within the second of a look may be told later."""
+
+
+class SlurmWatch:
+    """Everything that is seen of a Slurm. Synchronous, and it blocks as long as its commands do.
+
+    Args:
+        commands: of the Slurm.
+        settings: how it is watched.
+        clock: Unix seconds now.
+
+    Attributes:
+        jobs: that are in its queue.
+        nodes: by name, as of the last look.
+        partitions: by name, as of the last look.
+        eligibility: which nodes its jobs may use.
+    """
+
+    def __init__(
+        self,
+        commands: SlurmCommands,
+        settings: SlurmSettings,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._commands = commands
+        self._settings = settings
+        self._clock = clock
+        self._asking = Asking(SlurmDownError)
+        self._cursor: Any = None
+        self._is_first = False
+        self._asked_s = {"nodes": -inf, "limits": -inf}
+        self._consumes_memory = False
+        self._is_busy = False
+        self._rows_n = 0
+        self._looked_s = -inf
+        self._shown_for_s = 0.0
+        self._problem = ""
+        self._accounting = Accounting(commands, "", "")
+        self._reserved: dict[str, frozenset[str]] = {}
+        self._told: dict[str, SeenNode] = {}
+        self.eligibility = Eligibility()
+        self.jobs = JobWatch("", self.eligibility)
+        self.nodes: dict[str, Node] = {}
+        self.partitions: dict[str, Partition] = {}
+
+    def start(self, cursor: Any) -> None:
+        """Ask which cluster this is, and begin at the cursor of an earlier batch; None: anew.
+
+        Raises:
+            PeerError: no controller answers, or it is one of a federation.
+            ValueError: the cursor is none of this watch's.
+        """
+        config = settings_of(self._commands.run("scontrol", "show", "config"))
+        cluster = config.get("ClusterName", "")
+        federation = self._commands.run("scontrol", "show", "federation").strip()
+        if federation.startswith("Federation:"):
+            raise PeerError(
+                f"{cluster} is in a {federation.split(chr(10))[0].lower()}: its jobs go by numbers "
+                "of all its clusters, which this adapter does not follow; right would be a cluster "
+                "outside a federation, or the adapter logtail with a dump of sacct"
+            )
+        self._accounting = Accounting(
+            self._commands, config.get("AccountingStorageType", ""), cluster
+        )
+        self.jobs = JobWatch(cluster, self.eligibility)
+        try:
+            if cursor is not None:
+                if cursor["version"] != _VERSION or cursor["cluster"] != cluster:
+                    raise ValueError(f"of {cursor['cluster']!r}")
+                self.jobs.restore(cursor["jobs"])
+                self._told = msgspec.convert(cursor["nodes"], dict[str, SeenNode])
+                self.eligibility.restore(cursor["classes"])
+                self._looked_s = float(cursor["looked_s"])
+        except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
+            raise ValueError(f"no cursor of the Slurm cluster {cluster!r}: {error}") from error
+        self._cursor, self._is_first = cursor, cursor is None
+        self._know(config)
+
+    def _know(self, config: dict[str, str]) -> None:
+        self._consumes_memory = "MEMORY" in config.get("SelectTypeParameters", "").upper()
+        self._shown_for_s = shown_for_s(config)
+        self._problem = hidden_from_us(self._commands, config)
+
+    @property
+    def now_s(self) -> float:
+        """Unix seconds now."""
+        return self._clock()
+
+    @property
+    def pause_s(self) -> float:
+        """Seconds to the next look."""
+        is_slow = self._is_busy or self._rows_n > _MANY_ROWS
+        return self._settings.look_s * (_SLOWER if is_slow else 1)
+
+    def look(self) -> Batch:
+        """What happened since the last look, by time.
+
+        Where the controller does not answer, the batch is empty, says so and grows old.
+        """
+        now_s = self._clock()
+        batch = self._asking.ask(_CONTROLLER, now_s, lambda: self._batch(now_s))
+        if batch is None:
+            age_s = now_s - self._asking.away_since_s(now_s)
+            note = "; ".join(self._asking.notes())
+            return Batch(events=[], cursor=self._cursor, age_s=age_s, note=note)
+        return batch
+
+    def _batch(self, now_s: float) -> Batch:
+        if self._is_due("limits", now_s, self._settings.limits_s):
+            self._know(settings_of(self._commands.run("scontrol", "show", "config")))
+            self.partitions = partitions_of(
+                self._commands.run("scontrol", "show", "partition", "-o")
+            )
+            self._reserved = reserved_nodes(
+                self._commands.run("scontrol", "show", "reservation", "-o")
+            )
+            self._asked_s["limits"] = now_s
+        looks_at_nodes = self._is_due("nodes", now_s, self._settings.nodes_s)
+        nodes = self._look_at_nodes() if looks_at_nodes else self.nodes
+        lines = self._commands.rows(FIELDS, "-a", "-t", "all")
+        excluded = _excluded(self._commands.run("squeue", "-a", "-h", "-t", "PD", "-o", "%i|%x"))
+        self.eligibility.know(nodes, self.partitions, self._reserved)
+        told = self.jobs.look(
+            lines,
+            excluded,
+            now_s,
+            lambda jobs: self._accounting.ends_of(jobs, self.jobs.name_of, now_s),
+            leaves_out_ended=self._is_first and self._settings.start_at == "now",
+            gapless=0.0 <= now_s - self._looked_s < self._shown_for_s,
+        )
+        self._looked_s = now_s
+        first_s = min((event[0] for event in told), default=now_s)
+        # at equal times nodes come first: a machine opens before a job starts there, and a class
+        # is told before a job of it is submitted
+        before = self.eligibility.news(min(first_s, now_s))
+        if looks_at_nodes:
+            begun_s = min((e[0] for e in told if e[1] == events.STARTED), default=now_s)
+            before += self._node_events(nodes, min(begun_s, now_s), now_s)
+            self._asked_s["nodes"] = now_s
+        self.eligibility.forget_all_but(self.jobs.kinds())
+        self._rows_n = len(lines)
+        history = self._is_first and self._settings.start_at == "now"
+        self._is_first = False
+        self._cursor = {
+            "version": _VERSION,
+            "cluster": self.jobs.cluster,
+            "jobs": self.jobs.save(),
+            "nodes": msgspec.to_builtins(self._told),
+            "classes": self.eligibility.save(),
+            "looked_s": now_s,
+        }
+        return Batch(
+            events=sorted(before + told, key=lambda event: event[0]),
+            cursor=self._cursor,
+            seen_until_s=None if history else floor(now_s) - _BEHIND_S,
+            rejected=dict(self.jobs.rejected),
+            history=history,
+            note="; ".join(filter(None, (self._accounting.note, self._load_note()))),
+            problem=self._problem,
+        )
+
+    def _is_due(self, what: str, now_s: float, every_s: float) -> bool:
+        return not 0.0 <= now_s - self._asked_s[what] < every_s
+
+    def _look_at_nodes(self) -> dict[str, Node]:
+        self._is_busy = is_busy(self._commands.run("sdiag"))
+        return nodes_of(self._commands.run("scontrol", "show", "node", "-o"), self._cluster_of)
+
+    def _node_events(
+        self, nodes: dict[str, Node], first_s: float, now_s: float
+    ) -> list[NamedEvent]:
+        """What happened to nodes. One that is new was there before the jobs that are told now."""
+        told: list[NamedEvent] = []
+        for name, node in nodes.items():
+            before = self._told.get(name)
+            at_s = first_s if before is None else now_s
+            told += changes(name, before, node, at_s, self._consumes_memory)
+        gone = sorted(set(self._told) - set(nodes))
+        told += [(now_s, events.LEFT, name, None) for name in gone]
+        self.nodes, self._told = nodes, {name: node.seen for name, node in nodes.items()}
+        return told
+
+    def _cluster_of(self, name: str, partitions: tuple[str, ...]) -> str:
+        for pattern, cluster in self._settings.machine_clusters.items():
+            if fnmatchcase(name, pattern):
+                return cluster
+        return partitions[0] if partitions else "default"
+
+    def _load_note(self) -> str:
+        return "the controller has much to do and is asked less often" if self._is_busy else ""
+
+
+def _excluded(shown: str) -> dict[str, str]:
+    """Nodes that users exclude, as host lists, by the number of the job."""
+    found: dict[str, str] = {}
+    for line in shown.split("\n"):
+        job, _, nodes = line.partition("|")
+        if nodes:
+            found[job.partition("_")[0]] = nodes
+    return found

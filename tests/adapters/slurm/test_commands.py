@@ -1,0 +1,117 @@
+"""Commands that fail, hang or print too much, in place of Slurm's own."""
+
+import asyncio
+import os
+import stat
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from outrider.api import PeerError
+from outrider_adapters.slurm import SlurmAdapter
+from outrider_adapters.slurm.commands import SlurmCommands, SlurmDownError
+from outrider_adapters.slurm.settings import SlurmSettings
+
+CONFIG = "ClusterName = c\\nAccountingStorageType = accounting_storage/none\\n"
+
+
+def program(folder: Path, name: str, script: str) -> None:
+    """A command of that name."""
+    file = folder / name
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+
+
+def commands(folder: Path, within_s: float = 5.0) -> SlurmCommands:
+    """Those of the folder."""
+    return SlurmCommands(SlurmSettings(commands=str(folder), answer_within_s=within_s))
+
+
+def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SlurmDownError, match=r"squeue cannot be run: No such file or directory"):
+        commands(tmp_path).run("squeue")
+
+
+def test_what_a_command_complains_of_is_told_in_a_line(tmp_path: Path) -> None:
+    program(tmp_path, "squeue", r"printf 'slurm_load_jobs\033[2J\nerror: refused\n' >&2; exit 1")
+    with pytest.raises(SlurmDownError) as caught:
+        commands(tmp_path).run("squeue")
+    assert str(caught.value) == "squeue: slurm_load_jobs [2J error: refused"
+
+
+def test_a_command_that_hangs_is_ended_with_all_that_it_began(tmp_path: Path) -> None:
+    program(tmp_path, "squeue", f"echo $$ > {tmp_path}/pid; sleep 60 & wait")
+    began_s = time.monotonic()
+    with pytest.raises(SlurmDownError, match=r"squeue did not answer within 0.5 s"):
+        commands(tmp_path, within_s=0.5).run("squeue")
+    assert time.monotonic() - began_s < 10
+    group = int((tmp_path / "pid").read_text())
+    while _lives(group):
+        assert time.monotonic() - began_s < 10, "its child lives on"
+        time.sleep(0.05)
+
+
+def _lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_shell_that_changes_what_is_printed_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path, "squeue", "env")
+    monkeypatch.setenv("SQUEUE_FORMAT", "%i")
+    monkeypatch.setenv("SLURM_CLUSTERS", "other")
+    monkeypatch.setenv("SLURM_TIME_FORMAT", "relative")
+    shown = commands(tmp_path).run("squeue").split("\n")
+    assert "SLURM_TIME_FORMAT=%s" in shown
+    assert "SLURM_BITSTR_LEN=0" in shown
+    assert not [one for one in shown if one.startswith(("SQUEUE_", "SLURM_CLUSTERS"))]
+
+
+def test_what_is_closed_runs_nothing_more(tmp_path: Path) -> None:
+    program(tmp_path, "squeue", "sleep 60")
+    closed = commands(tmp_path, within_s=30)
+    timer = threading.Timer(0.5, closed.close)
+    timer.start()
+    began_s = time.monotonic()
+    for _ in range(2):
+        with pytest.raises(SlurmDownError):
+            closed.run("squeue")
+    assert time.monotonic() - began_s < 10
+    timer.join()
+
+
+def test_a_cluster_of_a_federation_is_refused_by_name(tmp_path: Path) -> None:
+    program(
+        tmp_path, "scontrol",
+        f"case \"$2\" in config) printf '{CONFIG}';; federation) echo 'Federation: north';; esac",
+    )  # fmt: skip
+
+    async def first() -> None:
+        async with SlurmAdapter("s", SlurmSettings(commands=str(tmp_path))) as adapter:
+            await anext(adapter.batches(None))
+
+    with pytest.raises(PeerError, match=r"c is in a federation: north.*right would be"):
+        asyncio.run(first())
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [{}, {"version": 9}, [], "x", {"version": 1, "cluster": "other"}],
+    ids=["empty", "version", "list", "text", "another cluster"],
+)
+def test_a_cursor_of_something_else_is_refused(tmp_path: Path, cursor: object) -> None:
+    program(tmp_path, "scontrol", f"[ \"$2\" = federation ] || printf '{CONFIG}'")
+
+    async def first() -> None:
+        async with SlurmAdapter("s", SlurmSettings(commands=str(tmp_path))) as adapter:
+            await anext(adapter.batches(cursor))
+
+    with pytest.raises(ValueError, match="no cursor of the Slurm cluster 'c'"):
+        asyncio.run(first())

@@ -1,0 +1,80 @@
+"""What is made of ``scontrol show node``."""
+
+from outrider.api import events
+from outrider_adapters.slurm.nodes import Node, amount_of, changes, nodes_of
+
+LINE = (
+    "NodeName={name} Arch=x86_64 CoresPerSocket=4 CPUAlloc=2 CPUEfctv=14 CPUTot=16 CPULoad=0.5 "
+    "AvailableFeatures=ssd,intel ActiveFeatures=ssd Gres=gpu:a100:4(S:0-1),gpu:t4:2 "
+    "OS=Linux 6.1 #1 SMP State of the art RealMemory=64000 AllocMem=0 State={state} "
+    "ThreadsPerCore=2 Partitions=batch,express CurrentWatts={watts} AveWatts=0 {more}"
+)
+
+
+def node(state: str = "IDLE", watts: str = "0", more: str = "") -> Node:
+    """The only node of what scontrol shows."""
+    shown = LINE.format(name="n1", state=state, watts=watts, more=more)
+    return nodes_of(shown + "\n\n", lambda _, partitions: partitions[0])["n1"]
+
+
+def kinds(before: Node | None, after: Node) -> list[str]:
+    """What happened between two looks."""
+    told = changes("n1", before.seen if before else None, after, 5.0, consumes_memory=True)
+    assert all(time_s == 5.0 for time_s, *_ in told)
+    return [events.KIND_NAMES[kind] for _, kind, _, _ in told]
+
+
+def test_a_node_as_slurm_shows_it() -> None:
+    told = node()
+    assert (told.cluster, told.cpus, told.memory_mib, told.gpus) == ("batch", 14, 64_000.0, 6.0)
+    assert told.features == {"ssd"}, "those that are active"
+    assert (told.usable, told.asleep, told.allocated, told.watts) == (True, False, 2, None)
+    assert told.partitions == ("batch", "express")
+
+
+def test_memory_counts_only_where_slurm_gives_it_out() -> None:
+    with_memory, without = node().spec(True).resources, node().spec(False).resources
+    assert with_memory is not None
+    assert without is not None
+    assert (with_memory.memory_mib, without.memory_mib) == (64_000.0, None)
+
+
+def test_states_in_which_no_job_begins() -> None:
+    for state in (
+        "DOWN", "DOWN*", "IDLE*", "IDLE+DRAIN", "MIXED+DRAIN", "ALLOCATED+DRAIN", "IDLE+MAINT",
+        "IDLE+RESERVED", "UNKNOWN", "IDLE+POWERING_DOWN", "FUTURE", "IDLE+REBOOT_ISSUED",
+        "idle+drain",
+    ):  # fmt: skip
+        assert not node(state).usable, state
+    for state in (
+        "IDLE", "MIXED", "ALLOCATED", "COMPLETING", "IDLE+PLANNED", "IDLE+CLOUD",
+        "IDLE+CLOUD+POWERED_DOWN", "IDLE+POWERING_UP", "ALLOCATED+COMPLETING",
+    ):  # fmt: skip
+        assert node(state).usable, state
+    assert node("IDLE+CLOUD+POWERED_DOWN").asleep
+
+
+def test_an_administrators_words_are_no_pairs() -> None:
+    told = node("IDLE+DRAIN", more="Reason=disk CPUTot=99 State=IDLE Gres=gpu:99 [root@now]")
+    assert (told.cpus, told.usable, told.gpus) == (14, False, 6.0)
+    assert told.reason.startswith("disk CPUTot=99")
+
+
+def test_what_happened_between_two_looks() -> None:
+    idle = node()
+    assert kinds(None, idle) == ["joined"]
+    assert kinds(idle, idle) == []
+    assert kinds(idle, node("IDLE+DRAIN")) == ["drained"]
+    assert kinds(node("DOWN*"), idle) == ["usable"]
+    assert kinds(idle, node("IDLE+POWERED_DOWN")) == ["asleep"]
+    assert kinds(node("IDLE+POWERED_DOWN"), idle) == ["woken"]
+    assert kinds(idle, node(watts="310")) == ["power"]
+    assert kinds(node(watts="310"), node(watts="310")) == []
+    assert kinds(None, node("DOWN", watts="90")) == ["joined", "power"]
+
+
+def test_generic_resources_by_name_and_type() -> None:
+    assert amount_of("gpu:a100:4(S:0-1),gpu:t4:2,lustre:1K", "gpu") == 6.0
+    assert amount_of("gpu:a100:4(S:0-1),gpu:t4:2", "gpu:t4") == 2.0
+    assert amount_of("gpus:8", "gpu") == 0.0
+    assert amount_of("", "gpu") == 0.0

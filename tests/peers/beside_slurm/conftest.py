@@ -1,0 +1,35 @@
+"""A Slurm of three unlike nodes for every module of tests here."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.peers.beside_slurm.watched import unlike_nodes
+from tests.peers.presence import require_peer
+from tests.peers.slurm import Slurm, missing_reason
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the jobs' script is."""
+    return tmp_path_factory.mktemp("slurm")
+
+
+@pytest.fixture(scope="module")
+def slurm(folder: Path) -> Iterator[Slurm]:
+    """Three unlike nodes, for the tests of this module; its commands find it by the environment."""
+    require_peer("Slurm", missing_reason())
+    with unlike_nodes(folder) as running, pytest.MonkeyPatch.context() as patch:
+        for name, value in running.environment.items():
+            patch.setenv(name, value)
+        patch.setenv("SLURM_TIME_FORMAT", "%s")
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def emptied(slurm: Slurm) -> Iterator[None]:
+    """No job is left of the test before."""
+    yield
+    slurm.run("scancel", "-u", "root")
+    slurm.wait_until("end of all jobs", lambda: not slurm.jobs("PD", "R", "CG", "S"))
