@@ -90,7 +90,7 @@ class DaemonState:
         )
         self.publisher = Publisher(recording, lambda: self.core)
         self.publisher.follow(loaded.config)
-        self.view = DaemonView(self.core, recording, self.publisher)
+        self.view = DaemonView(self.core, recording, self.publisher, lambda: self.adapters)
         self.view.notes = [*notes_on(loaded), *notes]
         for note in self.view.notes:
             log.warning("note_problem", reason=note)

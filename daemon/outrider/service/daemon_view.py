@@ -1,9 +1,11 @@
 """What the web may see of the daemon."""
 
 import asyncio
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from outrider.api.adapter import Adapter
 from outrider.engine.accounting.report import report
 from outrider.service.core import Core
 from outrider.service.metrics import Snapshot
@@ -13,6 +15,7 @@ from outrider.service.recording import Recording
 from outrider.service.reused import Reused
 from outrider.service.user_names import UserNames
 from outrider.service.views.sentence import sentence
+from outrider.service.waiting_reasons import WaitingReasons
 
 _REFUSED: Final = "reload refused: "
 _MOST_NOTES: Final = 100
@@ -26,6 +29,7 @@ class DaemonView:
         core: replaced by `show` when a reload has built another.
         recording: the ledger.
         publisher: tells a broker of it.
+        adapters: those in force, by label.
 
     Attributes:
         notes: what an operator should know, one sentence each.
@@ -35,10 +39,17 @@ class DaemonView:
         start_s: how long the start took, seconds.
         own_clock: a simulated site that lives on a clock of its own.
         scraping: held by the one scrape that is being rendered.
+        waiting_reasons: asks the batch systems why a job waits.
         status_json: the whole status as it is sent, by whether users are shown by their names.
     """
 
-    def __init__(self, core: Core, recording: Recording, publisher: Publisher) -> None:
+    def __init__(
+        self,
+        core: Core,
+        recording: Recording,
+        publisher: Publisher,
+        adapters: Callable[[], Mapping[str, Adapter]] = dict,
+    ) -> None:
         self.notes: list[str] = []
         self.loop_lag_s = 0.0
         self.is_ready = False
@@ -47,6 +58,7 @@ class DaemonView:
         self.scraping = asyncio.Lock()
         self.recording = recording
         self.publisher = publisher
+        self.waiting_reasons = WaitingReasons(adapters)
         self.start_s = 0.0
         self.show(core)
 

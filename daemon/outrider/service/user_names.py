@@ -85,7 +85,7 @@ class UserNames:
         """What policies say of a job, in words of their own.
 
         They may name its user, and VOs of other jobs that are named for theirs. What the batch
-        system says of a hold names whom it likes, and is not told.
+        system says names whom it likes, and is not told; such a client's request does not ask it.
         """
         if self.shown:
             return answer
@@ -96,6 +96,8 @@ class UserNames:
         return {
             **answer,
             "held_because": None,
+            "batch_system": None,
+            "unanswered": [],
             "policies": policies,
             "decisions": self.in_rows(answer["decisions"]),
         }

@@ -207,3 +207,15 @@ STATUS: dict[str, Any] = {
     },
     "notes": ["An HTCondor event log tells no reason of an eviction; 7 are counted as unknown."],
 }
+
+BATCH_SYSTEM: dict[str, Any] = {
+    "adapter": "slurm",
+    "code": "Resources",
+    "sentence": "what it asks for is not free",
+    "never": False,
+    "remedies": ["ask for less", "wait for jobs to end there"],
+    "machines": 212,
+    "clauses": [{"text": "CPUs >= 4 on a node", "machines": 1212, "without_it": 300}],
+    "expected_start_s": NOW + 1800,
+    "ahead": 0,
+}

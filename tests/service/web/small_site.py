@@ -22,7 +22,7 @@ from outrider.service.web.endpoints import ENDPOINTS
 from outrider.service.web.endpoints.decisions import DecisionsQuery
 from outrider.service.web.endpoints.jobs import JobsQuery
 from outrider.service.web.endpoints.machines import MachinesQuery
-from tests.service.web.small_answers import DECISION, NOW, STATUS
+from tests.service.web.small_answers import BATCH_SYSTEM, DECISION, NOW, STATUS
 
 
 class SmallSite:
@@ -143,6 +143,8 @@ class SmallSite:
             "sentence": f"{job} has waited 1.0 h: the batch system has not started it; bandit "
             "would keep it until 18:22.",
             "held_because": None,
+            "batch_system": copy.deepcopy(BATCH_SYSTEM),
+            "unanswered": [],
             "waiting_s": 3600.0,
             "since_s": NOW - 3600,
             "policies": [view, fifo],

@@ -164,12 +164,17 @@ async def test_the_form_explains_a_job_and_says_who_is_unknown(tab: Tab) -> None
         await tab.open(address)
         await tab.wait_for(DRAWN)
         await ask_for(tab, "1042.0")
-        await tab.wait_for("document.querySelectorAll('#explanation article').length === 2")
+        await tab.wait_for("document.querySelectorAll('#explanation article').length === 3")
         explained = await tab.text_of("#explanation")
         assert "1042.0 has waited 1.0 h" in explained
         assert "would defer: best" in explained
         assert "compute-nodes 0.382" in explained
         assert "next look 21 Nov 2026 18:22" in explained
+        assert "slurm says Resources" in explained
+        assert "212 machines may run it · 0 jobs before it · expected to start" in explained
+        assert "CPUs >= 4 on a node 1 212 300" in explained
+        remedies = "[...document.querySelectorAll('.remedies li')].map(li => li.innerText).join()"
+        assert await tab.run(remedies) == "ask for less,wait for jobs to end there"
         await ask_for(tab, "7.7")
         await tab.wait_for("document.querySelector('#explanation').innerText.includes('no job')")
         assert await tab.text_of("#explanation") == "the daemon says: no job '7.7' is known here"

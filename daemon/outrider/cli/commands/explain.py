@@ -120,6 +120,8 @@ def _from_ledger(job: str, path: Path) -> dict[str, Any]:
         + "; ".join(_told(row) for row in latest.values())
         + ".",
         "held_because": None,
+        "batch_system": None,
+        "unanswered": [],
         "waiting_s": None,
         "since_s": None,
         "policies": [_still_pending(row) for row in latest.values()],
@@ -160,8 +162,12 @@ def _lines(found: dict[str, Any]) -> list[str]:
         return [head, *(f"  {name}" for name in found.get("candidates", []))]
     zone = found["timezone"]
     lines = [f"{found['mode']}: {found['sentence']} (source: {found['source']})"]
-    if found.get("held_because"):  # an older daemon does not say
+    said = found.get("batch_system")  # an older daemon asks none
+    if said is not None:
+        lines += _said(said, zone)
+    elif found.get("held_because"):
         lines.append(f"  held because: {found['held_because']}")
+    lines += [f"  no answer: {why}" for why in found.get("unanswered", [])]
     if found["waiting_s"] is not None:
         lines.append(f"  waiting for {duration(found['waiting_s'])}")
     for policy in found["policies"]:
@@ -181,6 +187,22 @@ def _lines(found: dict[str, Any]) -> list[str]:
             lines.append("    scores: " + ", ".join(f"{n} {_score(v)}" for n, v in ranked))
     shown = found["decisions"][-_SHOWN_ROWS:]
     return lines + [f"  {clock(row['time_s'], zone)} {_told(row)}" for row in shown]
+
+
+def _said(said: dict[str, Any], zone: str) -> list[str]:
+    """What the batch system itself says of a job that waits."""
+    code = f" ({said['code']})" if said["code"] else ""
+    lines = [f"  {said['adapter']} says{code}: {said['sentence']}"]
+    if said["machines"] is not None:
+        lines.append(f"    machines that may run it: {said['machines']:,}")
+    for clause in said["clauses"]:
+        left = f"{clause['machines']:,} meet it, {clause['without_it']:,} would do without it"
+        lines.append(f"      {clause['text']}: {left}")
+    if said["ahead"] is not None:
+        lines.append(f"    jobs before it: {said['ahead']:,}")
+    if said["expected_start_s"] is not None:
+        lines.append(f"    expected to start {clock(said['expected_start_s'], zone)}")
+    return lines + [f"    what would change it: {remedy}" for remedy in said["remedies"]]
 
 
 def _score(value: float | None) -> str:

@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import msgspec
+
 from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.model.decisions import DEFER, IMPOSSIBLE, NO_MACHINE, NOWHERE
 from outrider.model.job_names import stands_for
-from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job
+from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.config.declarations import Config
 from outrider.service.core import Core
 from outrider.service.views.sentence import moment
+from outrider.service.waiting_reasons import NOBODY_ASKED, Said
 
 
 def jobs_meant(core: Core, short: str) -> list[str]:
@@ -18,13 +21,23 @@ def jobs_meant(core: Core, short: str) -> list[str]:
     return [name for name in names if stands_for(short, name)]
 
 
-def explain(core: Core, name: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None:
+def is_waiting(core: Core, name: str) -> bool:
+    """Whether a job is queued or held now."""
+    history = core.merger.normaliser.known_by(name)
+    job = None if history is None else core.site.jobs.get(history.number)
+    return job is not None and job.state in (QUEUED, HELD_STATE)
+
+
+def explain(
+    core: Core, name: str, rows: list[dict[str, Any]], said: Said = NOBODY_ASKED
+) -> dict[str, Any] | None:
     """The object of ``/api/v1/explain/JOB``; None for a job that is not at the site now.
 
     Args:
         core: the daemon's.
         name: the job.
         rows: its ledger rows, oldest first. Scores, propensities and sequence numbers are theirs.
+        said: by the batch systems, a moment ago.
     """
     history = core.merger.normaliser.known_by(name)
     job = None if history is None else core.site.jobs.get(history.number)
@@ -41,8 +54,10 @@ def explain(core: Core, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]
         "mode": core.config.mode,
         "source": "daemon",
         "state": JOB_STATE_NAMES[job.state],
-        "sentence": _why(core, name, job, policies),
+        "sentence": _why(core, name, job, policies, said),
         "held_because": job.held_because or None,
+        "batch_system": _batch_system(said),
+        "unanswered": list(said.unanswered),
         "timezone": core.config.timezone,
         "waiting_s": job.wait_s(core.site.now) if job.state == QUEUED else None,
         "since_s": job.submit_s,
@@ -63,11 +78,20 @@ def explain_from_rows(config: Config, name: str, rows: list[dict[str, Any]]) -> 
         "sentence": f"{name} is not in the queue any more; the last decision about it was "
         f"{last['policy']}: {last['action']} ({last['reason']}).",
         "held_because": None,
+        "batch_system": None,
+        "unanswered": [],
         "waiting_s": None,
         "since_s": None,
         "policies": [],
         "decisions": rows,
     }
+
+
+def _batch_system(said: Said) -> dict[str, Any] | None:
+    if said.reason is None:
+        return None
+    built: dict[str, Any] = msgspec.to_builtins(said.reason)
+    return {"adapter": said.adapter, **built}
 
 
 def _pending_decision(
@@ -89,14 +113,19 @@ def _pending_decision(
     }
 
 
-def _why(core: Core, name: str, job: Job, policies: list[dict[str, Any]]) -> str:
+def _why(core: Core, name: str, job: Job, policies: list[dict[str, Any]], said: Said) -> str:
+    """The batch system's own reason first; without it, what follows from what was told."""
     state = JOB_STATE_NAMES[job.state]
+    if state == "held" and said.reason is not None:
+        return f"{name} is kept back: {said.reason.sentence}."
     if state != "queued":
         where = ""
         if job.machine >= 0:
             where = f" on {core.merger.normaliser.machine_names[job.machine]}"
         return f"{name} is {state}{where}."
-    if core.site.free_total == 0:
+    if said.reason is not None:
+        reason = said.reason.sentence
+    elif core.site.free_total == 0:
         reason = "no machine is free that Outrider knows of"
     else:
         reason = f"{core.site.free_total} machines are free; the batch system has not started it"

@@ -7,10 +7,17 @@ from typing import Annotated, Any, Literal
 from aiohttp import web
 from msgspec import Meta, Struct
 
+from outrider.api.waiting_reason import Clause
 from outrider.ledger import Journal
 from outrider.service.daemon_view import DaemonView
 from outrider.service.views.decision_rows import decision_rows
-from outrider.service.views.explanation import explain, explain_from_rows, jobs_meant
+from outrider.service.views.explanation import (
+    explain,
+    explain_from_rows,
+    is_waiting,
+    jobs_meant,
+)
+from outrider.service.waiting_reasons import NOBODY_ASKED
 from outrider.service.web.endpoint import (
     Answer,
     Call,
@@ -40,6 +47,30 @@ class PolicyView(Struct):
     seq: int | None
 
 
+class BatchSystem(Struct):
+    """Why a job is not running, as its batch system says it, in its own terms and numbers."""
+
+    adapter: str
+    code: Annotated[str, Meta(description="Its own word or number for the reason; may be empty.")]
+    sentence: str
+    never: Annotated[bool, Meta(description="The job never starts as it stands.")]
+    remedies: Annotated[
+        list[str], Meta(description="What would change it, the most promising first.")
+    ]
+    machines: Annotated[int | None, Meta(description="How many machines may run it at all.")]
+    clauses: Annotated[
+        list[Clause],
+        Meta(
+            description="The conditions that all have to hold: how many machines meet each, and "
+            "how many would be left without it."
+        ),
+    ]
+    expected_start_s: Annotated[
+        Unknown, Meta(description="When the batch system itself expects it to start.")
+    ]
+    ahead: Annotated[int | None, Meta(description="Waiting jobs before it, by its own order.")]
+
+
 class Explanation(Struct):
     """Why a job is where it is."""
 
@@ -54,6 +85,16 @@ class Explanation(Struct):
             description="Why it is held, as the batch system says it; null: it is not held, that "
             "is not known, or the client may not see users' names, which such words tell."
         ),
+    ]
+    batch_system: Annotated[
+        BatchSystem | None,
+        Meta(
+            description="Asked now, of jobs that are queued or held; null: nothing was said, or "
+            "the client may not see users' names, which such words tell."
+        ),
+    ]
+    unanswered: Annotated[
+        list[str], Meta(description="Batch systems that were asked in vain, and why.")
     ]
     waiting_s: Unknown
     since_s: Unknown
@@ -81,12 +122,15 @@ class AmbiguousJobError(LookupError):
         self.candidates = candidates
 
 
-async def explanation(view: DaemonView, job: str) -> dict[str, Any] | None:
+async def explanation(
+    view: DaemonView, job: str, asks_batch_system: bool = False
+) -> dict[str, Any] | None:
     """From memory, or from the ledger once the job has left; None for an unknown job.
 
     Args:
         view: what may be seen of the daemon.
         job: its name, or a short form of it.
+        asks_batch_system: whether it is asked, too, why the job waits; what it says names users.
 
     Raises:
         AmbiguousJobError: the short form is that of several jobs.
@@ -100,7 +144,9 @@ async def explanation(view: DaemonView, job: str) -> dict[str, Any] | None:
             [job] = meant
             rows = await decision_rows(view.journal, _EXPLAINED_ROWS, job)
     rows.reverse()
-    found = explain(view.core, job, rows)
+    asks = asks_batch_system and is_waiting(view.core, job)
+    said = await view.waiting_reasons.of(job) if asks else NOBODY_ASKED
+    found = explain(view.core, job, rows, said)
     if found is not None or not rows:
         return found
     return explain_from_rows(view.core.config, job, rows)
@@ -121,7 +167,7 @@ async def handle(call: Call[NoQuery]) -> Answer | web.Response:
     """The explanation; 300 with the candidates, or 404 with the job's name."""
     job = call.request.match_info["job"]
     try:
-        answer = await explanation(call.view, job)
+        answer = await explanation(call.view, job, call.sees_names)
     except AmbiguousJobError as error:
         return json_response({"error": str(error), "candidates": error.candidates}, 300)
     if answer is None:

@@ -47,14 +47,52 @@ function explanation(answer) {
   const source = answer.source === "ledger" ? "read from the ledger" : "told by the daemon";
   const facts = [`${answer.job}: ${answer.state ?? "not here any more"}`];
   if (known(answer.since_s)) facts.push(`since ${time(answer.since_s)}`);
-  if (known(answer.held_because)) facts.push(`held because: ${answer.held_because}`);
+  if (known(answer.held_because) && !answer.batch_system) facts.push(`held because: ${answer.held_because}`);
   if (known(answer.waiting_s)) facts.push(`waited ${duration(answer.waiting_s)}`);
   facts.push(source);
   return [
     make("p", "answer", answer.sentence),
     make("p", "quiet", `${facts.join(" · ")}.`),
+    ...(answer.batch_system ? [batchSystemView(answer.batch_system)] : []),
+    ...(answer.unanswered ?? []).map((why) => make("p", "warn", `No answer: ${why}.`)),
     ...answer.policies.map(policyView),
   ];
+}
+
+/** What the batch system itself says: its reason, its numbers, what would change it. */
+function batchSystemView(said) {
+  const box = make("article");
+  const head = make("h3", "", `${said.adapter} says`);
+  if (said.code) head.append(" ", make("span", "tag", said.code));
+  box.append(head, make("p", "", `${said.sentence}.`));
+  const facts = [];
+  if (known(said.machines)) facts.push(`${number(said.machines)} machines may run it`);
+  if (known(said.ahead)) facts.push(`${number(said.ahead)} jobs before it`);
+  if (known(said.expected_start_s)) facts.push(`expected to start ${time(said.expected_start_s)}`);
+  if (facts.length) box.append(make("p", "quiet", `${facts.join(" · ")}.`));
+  if (said.remedies.length) box.append(listed("What would change it", said.remedies));
+  if (said.clauses.length) box.append(clauseTable(said.clauses));
+  return box;
+}
+
+function listed(title, lines) {
+  const list = make("ul", "remedies");
+  list.setAttribute("aria-label", title);
+  list.append(...lines.map((line) => make("li", "", line)));
+  return list;
+}
+
+function clauseTable(clauses) {
+  const table = make("table", "clauses");
+  const row = (tag, ...cells) => {
+    const line = make("tr");
+    line.append(...cells.map((cell) => make(tag, "", cell)));
+    return line;
+  };
+  table.append(row("th", "condition", "machines that meet it", "machines left without it"));
+  for (const { text, machines, without_it } of clauses)
+    table.append(row("td", text, number(machines), number(without_it)));
+  return table;
 }
 
 function intention({ action, reason, cluster }) {

@@ -1,0 +1,129 @@
+"""Why a job waits, as its batch system says it: asked when somebody wants to know."""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+import structlog
+
+from outrider.api.adapter import Adapter
+from outrider.api.waiting_reason import WaitingReason
+from outrider.model.errors import PeerError
+
+PATIENCE_S: Final = 3.0
+"""After so long without an answer an explanation goes without it."""
+KEPT_S: Final = 2.0
+"""So long an answer is given again: however often a page asks, a batch system is not."""
+_MOST_KEPT: Final = 256
+_MOST_CLAUSES: Final = 100
+_MOST_REMEDIES: Final = 10
+_LONGEST: Final = 1_000
+"""Characters of a text: what users write, such as requirements, stands in some."""
+_FAULT_LOGGED_EVERY_S: Final = 60.0
+
+log = structlog.get_logger()
+
+
+class Said(NamedTuple):
+    """What the batch systems said of a job.
+
+    Attributes:
+        adapter: label of the one that knows it; empty: none does.
+        reason: why it is not running; None: nothing was said.
+        unanswered: who was asked in vain and why, a sentence each.
+    """
+
+    adapter: str = ""
+    reason: WaitingReason | None = None
+    unanswered: tuple[str, ...] = ()
+
+
+NOBODY_ASKED: Final = Said()
+
+
+class WaitingReasons:
+    """Asks the adapters, each one question at a time, and keeps their answers for a moment.
+
+    Args:
+        adapters: those in force now, by label.
+        clock: seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        adapters: Callable[[], Mapping[str, Adapter]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._adapters = adapters
+        self._clock = clock
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._kept: dict[tuple[str, str], tuple[float, WaitingReason | None]] = {}
+        self._logged_s: dict[str, float] = {}
+
+    async def of(self, job: str) -> Said:
+        """What is said of a job by the first adapter that knows it."""
+        adapters = self._adapters()
+        answers = await asyncio.gather(*(self._ask(*one, job) for one in adapters.items()))
+        unanswered = tuple(answer for answer in answers if isinstance(answer, str))
+        for label, answer in zip(adapters, answers, strict=True):
+            if isinstance(answer, WaitingReason):
+                return Said(label, answer, unanswered)
+        return Said(unanswered=unanswered)
+
+    async def _ask(self, label: str, adapter: Adapter, job: str) -> WaitingReason | str | None:
+        """The adapter's answer; text: why there is none."""
+        try:
+            async with asyncio.timeout(PATIENCE_S), self._turns[label]:
+                return await self._answer(label, adapter, job)
+        except TimeoutError:
+            return f"{label} did not answer within {PATIENCE_S:g} s"
+        except PeerError as error:
+            return f"{label}: {_short(str(error))}"
+        except Exception as error:  # noqa: BLE001 - an adapter is a plugin: the rest is told
+            why = f"{label} failed: {type(error).__name__}: {_short(str(error))}"
+            self._log_fault(label, why, error)
+            return why
+
+    async def _answer(self, label: str, adapter: Adapter, job: str) -> WaitingReason | None:
+        kept = self._kept.get((label, job))
+        if kept is not None and self._clock() - kept[0] < KEPT_S:
+            return kept[1]
+        answer = await adapter.waiting_reason(job)
+        checked = None if answer is None else _checked(answer)
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        self._kept[label, job] = self._clock(), checked
+        return checked
+
+    def _log_fault(self, label: str, why: str, error: Exception) -> None:
+        now_s = self._clock()
+        if now_s - self._logged_s.get(label, -_FAULT_LOGGED_EVERY_S) >= _FAULT_LOGGED_EVERY_S:
+            self._logged_s[label] = now_s
+            log.error("fail_waiting_reason", adapter=label, reason=why, exc_info=error)
+
+
+def _checked(answer: WaitingReason) -> WaitingReason:
+    """An answer of the shape that it declares, and of bounded size.
+
+    Raises:
+        msgspec.ValidationError: a plugin gave something else.
+    """
+    reason = msgspec.convert(msgspec.to_builtins(answer), WaitingReason)
+    clauses = (
+        msgspec.structs.replace(clause, text=_short(clause.text))
+        for clause in reason.clauses[:_MOST_CLAUSES]
+    )
+    return msgspec.structs.replace(
+        reason,
+        code=_short(reason.code),
+        sentence=_short(reason.sentence),
+        remedies=tuple(map(_short, reason.remedies[:_MOST_REMEDIES])),
+        clauses=tuple(clauses),
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
