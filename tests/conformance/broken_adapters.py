@@ -5,9 +5,18 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from math import inf
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
-from outrider.api import Adapter, AdapterSettings, Batch, JobSpec, Lever, NamedEvent, events
+from outrider.api import (
+    Adapter,
+    AdapterSettings,
+    Batch,
+    JobSpec,
+    Lever,
+    NamedEvent,
+    WaitingReason,
+    events,
+)
 from outrider.testing import AdapterHarness
 
 BEAT_S = 0.02
@@ -151,6 +160,23 @@ class LeavesAThread(Sound):
         threading.Thread(target=time.sleep, args=(2.0,), name="forgotten-thread").start()
         async for batch in super().batches(cursor):
             yield batch
+
+
+class ExplainsInWords(Sound):
+    async def waiting_reason(self, job: str) -> WaitingReason | None:
+        said: Any = "it is busy"
+        return cast("WaitingReason", said)
+
+
+class ExplainsEveryJob(Sound):
+    async def waiting_reason(self, job: str) -> WaitingReason | None:
+        return WaitingReason(code="", sentence="it is busy")
+
+
+class NeverExplains(Sound):
+    async def waiting_reason(self, job: str) -> WaitingReason | None:
+        await asyncio.sleep(3600)
+        return None
 
 
 class HasAHiddenLever(Sound):

@@ -37,6 +37,9 @@ def test_a_sound_adapter_passes_everything(kind: type[broken.Sound]) -> None:
         (broken.HasALeverThatDoesNotLapse, "LastsForEver.lease_s is inf: right would be seconds"),
         (broken.HasALeverForNothing, r"Defers.actions is \('start', 'defer'\): right would be"),
         (broken.NamesItsLevers, "levers must be subclasses of outrider.api.Lever: 'start'"),
+        (broken.ExplainsInWords, "waiting_reason gave 'it is busy', not a WaitingReason or None"),
+        (broken.ExplainsEveryJob, "waiting_reason knows a job that is nobody's"),
+        (broken.NeverExplains, "waiting_reason did not answer within"),
         (broken.SeesWhatDoesNotExist, r"sees names \['exploded'\]; known: asleep, "),
     ],
 )
@@ -62,7 +65,7 @@ def test_any_runner_that_knows_test_methods_will_do() -> None:
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(WithUnittest)
     result = unittest.TestResult()
     suite.run(result)
-    assert result.testsRun == 11
+    assert result.testsRun == 12
     ((case, trace),) = result.failures + result.errors
     assert case.id().endswith("test_a_source_that_is_gone_only_grows_old")
     assert "age_s did not grow" in trace

@@ -13,6 +13,7 @@ from outrider_adapters.htcondor.pool_calls import (
     edit_and_read_back,
 )
 from outrider_adapters.htcondor.pool_watch import PoolWatch
+from outrider_adapters.htcondor.questions import ask_why
 from outrider_adapters.htcondor.settings import WatchSettings
 
 __all__ = [
@@ -23,5 +24,6 @@ __all__ = [
     "PoolWatch",
     "ScheddCalls",
     "WatchSettings",
+    "ask_why",
     "edit_and_read_back",
 ]

@@ -15,11 +15,12 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
-from outrider.api import Batch, OutriderError, PeerError
+from outrider.api import Batch, OutriderError, PeerError, WaitingReason
 from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
 
 BEGIN: Final = "begin"
 LOOK: Final = "look"
+WHY: Final = "why"
 _FAILURES: Final[dict[str, type[Exception]]] = {"PeerError": PeerError, "ValueError": ValueError}
 
 
@@ -89,15 +90,18 @@ def _raised(kind: str, why: str, trace: str) -> Exception:
 def main() -> None:
     """The child's end: watch the pool, and answer until the parent hangs up."""
     from outrider_adapters.htcondor.locating import answer_within, event_logs_of, located
+    from outrider_adapters.htcondor.pool_calls import PoolCalls
     from outrider_adapters.htcondor.pool_watch import PoolWatch
+    from outrider_adapters.htcondor.questions import ask_why
 
     connection = Connection(int(sys.argv[1]))
     settings: HTCondorSettings = connection.recv()
     answer_within(settings.answer_within_s)
     watch: PoolWatch | None = None
+    calls: PoolCalls | None = None
 
     def begin(cursor: Any) -> None:
-        nonlocal watch
+        nonlocal watch, calls
         calls, ads = located(settings.collector, settings.access_points)
         logs = event_logs_of(ads, settings)
         watch = PoolWatch(calls, logs, settings, time.time, settings.start_at == "now")
@@ -108,7 +112,12 @@ def main() -> None:
             raise RuntimeError("a look before the beginning")
         return watch.look()
 
-    answers: dict[str, Callable[[Any], Any]] = {BEGIN: begin, LOOK: look}
+    def why(job: str) -> WaitingReason | None:
+        if watch is None or calls is None:
+            raise PeerError("the pool has not been found yet")
+        return ask_why(watch, calls, job)
+
+    answers: dict[str, Callable[[Any], Any]] = {BEGIN: begin, LOOK: look, WHY: why}
     while True:
         try:
             question, argument = connection.recv()

@@ -37,6 +37,10 @@ class PoolWatch:
         settings: how it is watched.
         clock: Unix seconds now, by the pool's own clock.
         start_now: what is there at the very first look is history and no news.
+
+    Attributes:
+        slots: of the pool, as of the last look.
+        eligibility: which machines jobs may use.
     """
 
     def __init__(
@@ -52,9 +56,9 @@ class PoolWatch:
         self._start_now = start_now
         self._first = False
         self._asking = Asking(calls.failure)
-        self._slots = SlotWatch(calls, settings)
-        self._eligibility = EligibilityWatch(calls, settings.snapshot_s)
-        specs = JobSpecs(settings.estimate_attribute, self._eligibility)
+        self.slots = SlotWatch(calls, settings)
+        self.eligibility = EligibilityWatch(calls, settings.snapshot_s)
+        specs = JobSpecs(settings.estimate_attribute, self.eligibility)
         self._points: dict[str, AccessPointWatch] = {}
         for point in calls.access_points:
             log = event_logs.get(point.name)
@@ -77,7 +81,7 @@ class PoolWatch:
         """
         try:
             points, slots = ({}, {}) if cursor is None else (cursor["points"], cursor["machines"])
-            self._slots.restore(slots)
+            self.slots.restore(slots)
             self._cursors = {name: points.get(name) or {} for name in self._points}
             for name, watch in self._points.items():
                 watch.start(self._cursors[name].get(watch.source))
@@ -98,7 +102,7 @@ class PoolWatch:
         others are told all the same.
         """
         now_s = self._clock()
-        eligibility = self._eligibility
+        eligibility = self.eligibility
         if not self._asking.is_away(_COLLECTOR):  # before the jobs: it says what to ask of them
             self._asking.ask(_COLLECTOR, now_s, lambda: eligibility.look_at_slots(now_s))
         looks = {
@@ -110,7 +114,7 @@ class PoolWatch:
         if historic:  # news of the others wait until all history has been told
             self._held = {name: look for name, look in looks.items() if name not in historic}
             return self._joined(historic, seen_until_s=None, history=True)
-        slots = self._asking.ask(_COLLECTOR, now_s, lambda: self._slots.look(now_s)) or []
+        slots = self._asking.ask(_COLLECTOR, now_s, lambda: self.slots.look(now_s)) or []
         told = [self._with_cause(event, look, now_s) for look in looks.values()
                 for event in look.batch.events]  # fmt: skip
         seen_s = [look.batch.seen_until_s for look in looks.values()]
@@ -137,12 +141,12 @@ class PoolWatch:
         if self._asking.is_away(_COLLECTOR):
             return []
         first_s = min((event[0] for event in told), default=now_s)
-        news = self._asking.ask(_COLLECTOR, now_s, lambda: self._eligibility.news(now_s, first_s))
+        news = self._asking.ask(_COLLECTOR, now_s, lambda: self.eligibility.news(now_s, first_s))
         return news or []
 
     def _slots_age_s(self, now_s: float) -> float:
         """How old the newest slot ad is, seconds; 0 where it is fresh, or there is none."""
-        heard_s = self._slots.heard_s
+        heard_s = self.slots.heard_s
         age_s = 0.0 if heard_s is None else now_s - heard_s
         return age_s if age_s > self._settings.ads_fresh_s else 0.0
 
@@ -151,7 +155,7 @@ class PoolWatch:
         time_s, kind, job, reason = event
         if kind != events.EVICTED or reason != "unknown" or now_s - time_s > _CAUSE_WITHIN_S:
             return event
-        machine = self._slots.machines.get(look.evicted.get(event, ""))
+        machine = self.slots.machines.get(look.evicted.get(event, ""))
         if machine is None or not (machine.owner or machine.draining):
             return event
         return time_s, kind, job, "drained" if machine.draining else "owner"
@@ -174,7 +178,7 @@ class PoolWatch:
             cursor={
                 "version": _VERSION,
                 "points": dict(self._cursors),
-                "machines": self._slots.save(),
+                "machines": self.slots.save(),
             },
             seen_until_s=seen_until_s,
             age_s=max((batch.age_s for batch in batches), default=0.0),

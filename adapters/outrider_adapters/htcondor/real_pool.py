@@ -2,11 +2,11 @@
 
 from typing import Any, ClassVar, Self
 
-from outrider.api import Batch, PeerError
+from outrider.api import Batch, PeerError, WaitingReason
 from outrider_adapters.htcondor.adapter import CondorAdapter
 from outrider_adapters.htcondor.diagnosis import Finding, diagnosed
 from outrider_adapters.htcondor.locating import answer_within, event_log, event_logs_of, located
-from outrider_adapters.htcondor.pool_process import BEGIN, LOOK, PoolProcess
+from outrider_adapters.htcondor.pool_process import BEGIN, LOOK, WHY, PoolProcess
 from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
 from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.logtail.first_look import wrong_with
@@ -78,6 +78,17 @@ class HTCondorAdapter(CondorAdapter):
         if self._process is not None:
             self._process.close()
             self._process = None
+
+    async def waiting_reason(self, job: str) -> WaitingReason | None:
+        """Why a job is not running, as HTCondor says it now. Raises `PeerError`: no answer."""
+
+        def asked() -> WaitingReason | None:
+            if self._process is None:
+                raise PeerError("the pool has not been found yet")
+            said: WaitingReason | None = self._process.ask(WHY, job)
+            return said
+
+        return await self.answer(asked)
 
     async def __aenter__(self) -> Self:
         """Get a thread, in which the other process is waited for."""

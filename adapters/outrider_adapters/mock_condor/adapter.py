@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from outrider.api import Batch, ClusterSpec, build
+from outrider.api import Batch, ClusterSpec, WaitingReason, build
 from outrider.plugins.random_streams import stream
 from outrider_adapters.htcondor import (
     AccessPoint,
@@ -15,6 +15,7 @@ from outrider_adapters.htcondor import (
     PoolCalls,
     PoolWatch,
     WatchSettings,
+    ask_why,
 )
 from outrider_adapters.htcondor.bindings import AdType, HTCondorException
 from outrider_adapters.logtail import LogtailSettings
@@ -91,6 +92,10 @@ class MockCondorAdapter(CondorAdapter):
             return Batch(events=[], cursor={"looks": site.looks}, age_s=site.age_s)
         return _joined(batches, site.looks)
 
+    async def waiting_reason(self, job: str) -> WaitingReason | None:
+        """Why a job of the pool is not running. Raises `PeerError`: the pool does not answer."""
+        return await self.answer(lambda: None if self._site is None else self._site.why(job))
+
     def pause_s(self, batch: Batch) -> float:
         """Seconds until the next `look`; 0 while polls are due."""
         return 0.0 if self._site is not None and self._site.is_due() else _BUSY_FOR_S
@@ -146,6 +151,7 @@ class _WatchedPool:
         log = LogtailSettings(
             paths=(str(path),), format="htcondor", start_at="beginning", settle_s=0.0
         )
+        self._calls = calls
         self._watch = PoolWatch(calls, {name: log}, settings, lambda: self._pool.now_s)
         self._watch.start(None)
 
@@ -162,6 +168,10 @@ class _WatchedPool:
         batch = self._watch.look()
         self.age_s = batch.age_s
         return batch
+
+    def why(self, job: str) -> WaitingReason | None:
+        """Why a job is not running."""
+        return ask_why(self._watch, self._calls, job)
 
     def start_clock(self) -> None:
         """Start the clock: from now on pool time follows real time."""

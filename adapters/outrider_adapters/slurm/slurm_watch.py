@@ -117,8 +117,11 @@ class SlurmWatch:
 
     @property
     def now_s(self) -> float:
-        """Unix seconds now."""
-        return self._clock()
+        """Unix seconds now, whole as all of Slurm's times.
+
+        Else what has no time of Slurm's own would seem to come after what followed in its second.
+        """
+        return float(floor(self._clock()))
 
     @property
     def pause_s(self) -> float:
@@ -131,7 +134,7 @@ class SlurmWatch:
 
         Where the controller does not answer, the batch is empty, says so and grows old.
         """
-        now_s = self._clock()
+        now_s = self.now_s
         batch = self._asking.ask(_CONTROLLER, now_s, lambda: self._batch(now_s))
         if batch is None:
             age_s = now_s - self._asking.away_since_s(now_s)
@@ -186,7 +189,7 @@ class SlurmWatch:
         return Batch(
             events=sorted(before + told, key=lambda event: event[0]),
             cursor=self._cursor,
-            seen_until_s=None if history else floor(now_s) - _BEHIND_S,
+            seen_until_s=None if history else now_s - _BEHIND_S,
             rejected=dict(self.jobs.rejected),
             history=history,
             note="; ".join(filter(None, (self._accounting.note, self._load_note()))),

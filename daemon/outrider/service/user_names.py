@@ -97,7 +97,7 @@ class UserNames:
             **answer,
             "held_because": None,
             "batch_system": None,
-            "unanswered": [],
+            "batch_system_errors": [],
             "policies": policies,
             "decisions": self.in_rows(answer["decisions"]),
         }

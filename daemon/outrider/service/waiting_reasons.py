@@ -126,4 +126,6 @@ def _checked(answer: WaitingReason) -> WaitingReason:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    """In one line and bounded. Users write some of it: what would steer a terminal is left out."""
+    line = "".join(c if c.isprintable() else " " for c in text[:_LONGEST])
+    return line if len(text) <= _LONGEST else f"{line}..."

@@ -8,9 +8,11 @@ from math import isfinite
 from typing import Any, Final
 
 from outrider.api.adapter import AdapterSettings
+from outrider.api.waiting_reason import WaitingReason
 from outrider.model.clusters import ClusterSpec
 from outrider.model.decisions import ACTIONS
-from outrider.model.events import KIND_NAMES, KIND_NUMBERS, TICK
+from outrider.model.errors import PeerError
+from outrider.model.events import KIND_NAMES, KIND_NUMBERS, SUBMITTED, TICK
 from outrider.plugins.finding import ADAPTERS
 from outrider.testing.batch_reader import (
     BatchReader,
@@ -18,13 +20,15 @@ from outrider.testing.batch_reader import (
     remaining_tasks,
     remaining_threads,
 )
-from outrider.testing.conformance import expect, run_all_tests
+from outrider.testing.conformance import NotConforming, expect, run_all_tests
 from outrider.testing.declarations import check_identity, check_settings
 from outrider.testing.event_shapes import check_event
 from outrider.testing.harness import AdapterHarness
 from outrider.testing.lever_declarations import check_levers
 
 _LEAVE_WITHIN_S: Final = 5.0
+_MOST_ASKED: Final = 5
+_NOBODYS_JOB: Final = "a job#of:nobody\x1b"
 
 
 class AdapterConformance:
@@ -201,6 +205,27 @@ class AdapterConformance:
 
         self._run(ask)
 
+    def test_it_says_why_a_job_waits_or_nothing(self) -> None:
+        """`waiting_reason` answers in time, of jobs it told of and of others; batches go on."""
+
+        async def ask(harness: AdapterHarness) -> None:
+            expected_n = harness.append()
+            async with harness.adapter() as adapter:
+                reader = BatchReader(adapter, None)
+                await reader.until(expected_n, harness.within_s)
+                told = [event[2] for event in reader.events if event[1] == SUBMITTED]
+                for job in [*told[-_MOST_ASKED:], _NOBODYS_JOB]:
+                    answer = await _in_time(adapter.waiting_reason(job), harness.within_s)
+                    is_one = answer is None or isinstance(answer, WaitingReason)
+                    expect(is_one, f"waiting_reason gave {answer!r}, not a WaitingReason or None")
+                    foreign = job == _NOBODYS_JOB and answer is not None
+                    expect(not foreign, "waiting_reason knows a job that is nobody's")
+                signs = await reader.ages(2.0 * harness.quiet_within_s, enough=bool)
+                expect(bool(signs), "no batch came after a question")
+                await reader.close()
+
+        self._run(ask)
+
     def test_leaving_it_leaves_nothing_behind(self) -> None:
         """No task and no thread outlives the context, also when it is left in mid-batch."""
 
@@ -267,6 +292,17 @@ async def _read_all(harness: AdapterHarness, appends: int = 1) -> BatchReader:
         await reader.close()
     expect(bool(reader.events), "no event came")
     return reader
+
+
+async def _in_time(asked: Coroutine[Any, Any, Any], within_s: float) -> Any:
+    """An answer; None where the adapter says that its peer does not answer."""
+    try:
+        async with asyncio.timeout(within_s):
+            return await asked
+    except PeerError:
+        return None
+    except TimeoutError:
+        raise NotConforming(f"waiting_reason did not answer within {within_s:g} s") from None
 
 
 def _two_or_more(ages: list[float]) -> bool:

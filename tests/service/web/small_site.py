@@ -144,7 +144,7 @@ class SmallSite:
             "would keep it until 18:22.",
             "held_because": None,
             "batch_system": copy.deepcopy(BATCH_SYSTEM),
-            "unanswered": [],
+            "batch_system_errors": [],
             "waiting_s": 3600.0,
             "since_s": NOW - 3600,
             "policies": [view, fifo],

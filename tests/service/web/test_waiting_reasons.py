@@ -146,6 +146,10 @@ async def test_what_an_adapter_says_is_bounded_and_of_the_declared_shape() -> No
     assert (len(said.code), len(said.sentence)) == (1003, 1003)
     assert (len(said.remedies), len(said.remedies[0])) == (10, 1003)
     assert (len(said.clauses), len(said.clauses[0].text)) == (100, 1003)
+    steers = WaitingReason(code="", sentence="red: \x1b[31m\nnext line")
+    said = (await reasons_of(asked("slurm", steers)).of("7")).reason
+    assert said is not None
+    assert said.sentence == "red:  [31m next line"
     wrong = await reasons_of(asked("slurm", WaitingReason(code="", sentence=7))).of("7")  # type: ignore[arg-type]
     assert wrong.reason is None
     assert "ValidationError" in wrong.unanswered[0]
@@ -198,8 +202,8 @@ async def test_the_batch_systems_reason_leads_and_is_asked_only_for_jobs_that_wa
         "expected_start_s": 1.8e9,
         "ahead": 2,
     }
-    assert waits["unanswered"] == ["pool: no schedd answers"]
-    assert (runs["batch_system"], runs["unanswered"]) == (None, [])
+    assert waits["batch_system_errors"] == ["pool: no schedd answers"]
+    assert (runs["batch_system"], runs["batch_system_errors"]) == (None, [])
     lines = _lines(waits)
     assert "  slurm says (Dependency): it waits for bob's job 12" in lines
     assert "      Memory >= 4096: 3 meet it, 9 would do without it" in lines
@@ -212,5 +216,5 @@ async def test_who_may_not_see_users_names_is_told_nothing_of_it(tmp_path: Path)
     told = await explained(tmp_path, "nobody", slurm)
     assert not slurm.asked, "for such a client nobody is asked"
     for answer in told.values():
-        assert (answer["batch_system"], answer["unanswered"]) == (None, [])
+        assert (answer["batch_system"], answer["batch_system_errors"]) == (None, [])
         assert "bob" not in str(answer)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from outrider.api import NamedEvent, events
 from outrider_adapters.htcondor.eligibility.clauses import referred_to
 from outrider_adapters.htcondor.eligibility.job_kinds import MOST_ASKED, JobKind, JobKinds, shape_of
+from outrider_adapters.htcondor.eligibility.matching import Matching, matching
 from outrider_adapters.htcondor.eligibility.slot_kinds import (
     REQUIREMENTS,
     WHOLE,
@@ -123,6 +124,11 @@ class EligibilityWatch:
             if time.monotonic() >= until_s:  # at least one a look, however slow
                 break
         return told
+
+    def matching(self, ad: Any) -> Matching | None:
+        """How a job, by its ad from `ask`, and the pool meet; None where that is not known."""
+        kind = self._jobs.kinds.get(self.class_of(ad))
+        return None if kind is None else matching(kind, self._slots, self._machines)
 
     @property
     def is_done(self) -> bool:

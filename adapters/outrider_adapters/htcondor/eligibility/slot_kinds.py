@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from outrider_adapters.htcondor.bindings import ClassAd, ClassAdException, ExprTree
 from outrider_adapters.htcondor.eligibility.clauses import NEVER, Clause, clause, demands
+from outrider_adapters.htcondor.pool_calls import number
 
 WHOLE: Final = "TotalSlot"
 """Before the name of a resource: how much of it a partitionable slot has in all."""
@@ -81,6 +82,14 @@ class SlotKinds:
                 self._refusing[said] = known
             refusing |= known
         return self.everyone & ~refusing
+
+    def offering(self, attribute: str) -> list[tuple[float, int]]:
+        """How much of an attribute slots have, each amount with its slots."""
+        found: dict[float, int] = {}
+        for ad, slots in self._grouped((attribute,)):
+            amount = number(ad, attribute)
+            found[amount] = found.get(amount, 0) | slots
+        return list(found.items())
 
     def _find_conditions(self) -> None:
         found: dict[tuple[str, ...], list[Clause]] = {}

@@ -121,7 +121,7 @@ def _from_ledger(job: str, path: Path) -> dict[str, Any]:
         + ".",
         "held_because": None,
         "batch_system": None,
-        "unanswered": [],
+        "batch_system_errors": [],
         "waiting_s": None,
         "since_s": None,
         "policies": [_still_pending(row) for row in latest.values()],
@@ -167,7 +167,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
         lines += _said(said, zone)
     elif found.get("held_because"):
         lines.append(f"  held because: {found['held_because']}")
-    lines += [f"  no answer: {why}" for why in found.get("unanswered", [])]
+    lines += [f"  no answer: {why}" for why in found.get("batch_system_errors", [])]
     if found["waiting_s"] is not None:
         lines.append(f"  waiting for {duration(found['waiting_s'])}")
     for policy in found["policies"]:

@@ -93,7 +93,7 @@ class Explanation(Struct):
             "the client may not see users' names, which such words tell."
         ),
     ]
-    unanswered: Annotated[
+    batch_system_errors: Annotated[
         list[str], Meta(description="Batch systems that were asked in vain, and why.")
     ]
     waiting_s: Unknown

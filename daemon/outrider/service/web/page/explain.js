@@ -54,7 +54,7 @@ function explanation(answer) {
     make("p", "answer", answer.sentence),
     make("p", "quiet", `${facts.join(" · ")}.`),
     ...(answer.batch_system ? [batchSystemView(answer.batch_system)] : []),
-    ...(answer.unanswered ?? []).map((why) => make("p", "warn", `No answer: ${why}.`)),
+    ...(answer.batch_system_errors ?? []).map((why) => make("p", "warn", `No answer: ${why}.`)),
     ...answer.policies.map(policyView),
   ];
 }

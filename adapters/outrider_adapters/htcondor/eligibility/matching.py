@@ -1,0 +1,109 @@
+"""How a job's conditions and the slots of a pool meet: who matches, and what stands between."""
+
+import re
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_, or_
+from typing import Any, Final, NamedTuple
+
+from outrider.api import Clause
+from outrider_adapters.htcondor.bindings import ClassAd
+from outrider_adapters.htcondor.eligibility.job_kinds import JobKind
+from outrider_adapters.htcondor.eligibility.slot_kinds import SlotKinds
+
+START: Final = "START of the machines"
+"""In the place of a clause: what the machines themselves demand of jobs."""
+
+_AT_LEAST: Final = re.compile(
+    r"(?:TARGET\s*\.\s*)?(Memory|Disk|Cpus|GPUs)\s*>=\s*\d+(?:\.\d+)?", re.IGNORECASE
+)
+"""What becomes of ``TARGET.Memory >= RequestMemory``."""
+
+_MOST_TRIED: Final = 100
+
+
+class AtMost(NamedTuple):
+    """A smaller request with which machines would match.
+
+    Attributes:
+        attribute: of the slots: ``Memory``, ``Disk``, ``Cpus`` or ``GPUs``, in small letters.
+        amount: that may be requested at most, in the attribute's unit.
+        machines: how many would match then; 0: this request alone does not help.
+    """
+
+    attribute: str
+    amount: float
+    machines: int
+
+
+class Matching(NamedTuple):
+    """How a kind of job and the machines of a pool meet, as if no job ran and no owner was there.
+
+    Attributes:
+        pool: how many machines there are.
+        machines: those that match.
+        clauses: the conditions, the job's own first, then `START`.
+        at_most: requests that would help if they were smaller, the most machines first.
+    """
+
+    pool: int
+    machines: frozenset[str]
+    clauses: tuple[Clause, ...]
+    at_most: tuple[AtMost, ...]
+
+
+def matching(kind: JobKind, slots: SlotKinds, machines: Sequence[str]) -> Matching:
+    """Match a kind of job with slots.
+
+    Args:
+        kind: of job.
+        slots: of the pool.
+        machines: the machine of each slot.
+    """
+
+    def on(mask: int) -> frozenset[str]:
+        return frozenset(machine for at, machine in enumerate(machines) if mask >> at & 1)
+
+    texts = [*(demand.text for demand in kind.demands), START]
+    met = [*(slots.passing(demand) for demand in kind.demands), slots.accepting(kind.ad)]
+    matched = reduce(and_, met)
+    clauses, at_most = [], []
+    for at, (text, mask) in enumerate(zip(texts, met, strict=True)):
+        rest = reduce(and_, met[:at] + met[at + 1 :], slots.everyone)
+        if text != START or mask != slots.everyone:
+            clauses.append(Clause(text, len(on(mask)), len(on(rest))))
+        asked = _AT_LEAST.fullmatch(text)
+        if asked is None:
+            continue
+        attribute = asked[1].lower()
+        others = reduce(and_, met[:at] + met[at + 1 : -1], slots.everyone)
+        amount, helped = _smaller(attribute, kind.ad, slots, others) if others & ~mask else (0.0, 0)
+        if helped & ~matched:
+            at_most.append(AtMost(attribute, amount, len(on(helped))))
+        elif not mask:
+            amount, _ = max(slots.offering(attribute), default=(0.0, 0))
+            at_most.append(AtMost(attribute, amount, 0))
+    at_most.sort(key=lambda one: -one.machines)
+    pool = len(set(machines))
+    return Matching(pool, on(matched), tuple(clauses), tuple(at_most))
+
+
+def _smaller(attribute: str, job: Any, slots: SlotKinds, others: int) -> tuple[float, int]:
+    """The largest amount that may be requested for any slot to match, and the slots that then do.
+
+    What the slots read of the job's own request is judged as it would be then.
+    """
+    offers = [(amount, mask & others) for amount, mask in slots.offering(attribute)]
+    offers = sorted((offer for offer in offers if offer[1]), reverse=True)[:_MOST_TRIED]
+    request = f"request{attribute}"
+    for at, (amount, _) in enumerate(offers):
+        if amount <= 0.0:
+            break
+        asking = ClassAd(str(job))
+        if request in {name.lower() for name in asking}:
+            asking[request] = amount
+        enough = reduce(or_, (mask for _, mask in offers[: at + 1]))
+        matched = enough & slots.accepting(asking)
+        if matched:
+            return amount, matched
+    return 0.0, 0

@@ -1,0 +1,149 @@
+"""Why a job waits, as HTCondor says it: its hold, or how its conditions and the machines meet."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from outrider.api import Clause, WaitingReason
+from outrider_adapters.htcondor.eligibility.matching import START, AtMost, Matching
+from outrider_adapters.htcondor.job_steps import HELD, IDLE
+from outrider_adapters.htcondor.pool_calls import Ad, job_name, number, short_id
+from outrider_adapters.readers.htcondor.event_mapping import hold_reason
+
+REASON_ATTRIBUTES: Final = (
+    "JobStatus", "HoldReason", "HoldReasonCode", "HoldReasonSubCode", "LastRejMatchReason",
+    "RequestMemory", "MemoryUsage", "ResidentSetSize",
+)  # fmt: skip
+"""Attributes of a job ad that are read here."""
+
+_MOST_CLAUSES: Final = 3
+"""So many conditions that no machine meets are named in the sentence; all are among the clauses."""
+
+_UNITS: Final = {"memory": " MB of memory", "disk": " KB of disk", "cpus": " CPUs", "gpus": " GPUs"}
+_SPELT: Final = {"memory": "Memory", "disk": "Disk", "cpus": "Cpus", "gpus": "GPUs"}
+
+_OUT_OF_RESOURCES: Final = 34
+_RELEASE: Final = "release it: condor_release {job}"
+_MEND: Final = "mend what the reason names, then condor_release {job}"
+_REMEDIES: Final[Mapping[int, str]] = {
+    1: _RELEASE,  # by its user or an administrator
+    3: "change what its own policy reads, then condor_release {job}",
+    5: "mend its own policy, which cannot be evaluated, then condor_release {job}",
+    15: _RELEASE,  # submitted on hold
+    16: "wait: its input files are still being sent",
+    26: "change what the site's policy reads, then condor_release {job}",
+    _OUT_OF_RESOURCES: "ask for more than it used, then condor_release {job}",
+    46: "let it take longer (AllowedJobDuration), then condor_release {job}",
+    47: "let it run longer (AllowedExecuteDuration), then condor_release {job}",
+}
+"""By ``HoldReasonCode``, as HTCondor's manual lists them."""
+
+
+class Now(NamedTuple):
+    """What the machines that match a job do at this moment.
+
+    Attributes:
+        free: have a slot that is unclaimed.
+        owned: are used by their owners.
+    """
+
+    free: int
+    owned: int
+
+
+def waiting_reason(
+    ad: Ad, schedd: str, matching: Matching | None, now: Now
+) -> WaitingReason | None:
+    """Why a job is not running; None for one that is, or that has left.
+
+    Args:
+        ad: of the job, with `REASON_ATTRIBUTES`.
+        schedd: whose job it is.
+        matching: how it and the machines meet; None: not known.
+        now: what the machines that match do.
+    """
+    status = int(number(ad, "JobStatus"))
+    job = short_id(job_name(ad, schedd))
+    if status == HELD:
+        return _held(ad, job)
+    if status != IDLE:
+        return None
+    rejected = str(ad.get("LastRejMatchReason") or "").strip()
+    if matching is None:
+        said = f": {rejected}" if rejected else ""
+        return WaitingReason(code="Idle", sentence=f"the negotiator has given it no machine{said}")
+    sentence = _in_line(matching, now, rejected) if matching.machines else _unmatched(matching)
+    return WaitingReason(
+        code="Idle",
+        sentence=sentence,
+        never=not matching.machines,
+        remedies=tuple(_remedies(job, matching)),
+        machines=len(matching.machines),
+        clauses=matching.clauses,
+    )
+
+
+def _held(ad: Ad, job: str) -> WaitingReason:
+    code, subcode = int(number(ad, "HoldReasonCode")), int(number(ad, "HoldReasonSubCode"))
+    said = hold_reason(str(ad.get("HoldReason") or "")) or "HTCondor gives no reason"
+    asked, used = number(ad, "RequestMemory"), number(ad, "MemoryUsage")
+    if code == _OUT_OF_RESOURCES and used > asked > 0.0:
+        said += f"; it asked for {asked:,.0f} MB of memory and used {used:,.0f} MB"
+    return WaitingReason(
+        code=f"{code}.{subcode}" if subcode else f"{code}",
+        sentence=f"it is held: {said}",
+        remedies=(_REMEDIES.get(code, _MEND).format(job=job),),
+    )
+
+
+def _in_line(matching: Matching, now: Now, rejected: str) -> str:
+    n, pool = len(matching.machines), matching.pool
+    may = f"{n:,} of the pool's {pool:,} machines may run it"
+    if now.free:
+        said = f"; HTCondor says: {rejected}" if rejected else ""
+        return f"{may}, {now.free:,} have a free slot, and the negotiator has given it none{said}"
+    owned = f", {now.owned:,} of them used by their owners" if now.owned else ""
+    return f"{may}, and none of them has a free slot{owned}"
+
+
+def _unmatched(matching: Matching) -> str:
+    if not matching.pool:
+        return "the pool has no machine now"
+    never = f"none of the pool's {matching.pool:,} machines may run it"
+    met_by_none = [clause.text for clause in matching.clauses if not clause.machines]
+    if not met_by_none:
+        return f"{never}: no machine meets all of its conditions at once"
+    named = " and ".join(met_by_none[:_MOST_CLAUSES])
+    return f"{never}: no machine meets {named}"
+
+
+def _remedies(job: str, matching: Matching) -> list[str]:
+    """What would let more machines match, the most first."""
+    if matching.machines and not matching.at_most:
+        return ["wait for a machine to get free"]
+    helps = [one for one in matching.at_most if one.machines > len(matching.machines)]
+    remedies = [_ask_less(job, one) for one in helps]
+    if matching.machines:
+        return ["wait for a machine to get free", *remedies]
+    without = sorted(matching.clauses, key=lambda clause: -clause.without_it)
+    least = [_ask_less(job, one) for one in matching.at_most if not one.machines]
+    return remedies + [_drop(clause) for clause in without if clause.without_it] + least
+
+
+def _ask_less(job: str, one: AtMost) -> str:
+    edit = f"condor_qedit {job} Request{_SPELT[one.attribute]} {one.amount:.0f}"
+    if not one.machines:
+        return f"no machine has more than {one.amount:,.0f}{_UNITS[one.attribute]}: {edit}"
+    most = f"{one.amount:,.0f}{_UNITS[one.attribute]}"
+    return f"ask for at most {most}: {one.machines:,} machines match then: {edit}"
+
+
+def _drop(clause: Clause) -> str:
+    n = clause.without_it
+    if clause.text == START:
+        return f"{n:,} machines would match if their START took it: ask their administrators"
+    return f"{n:,} machines would match without {clause.text}"
+
+
+def is_unclaimed(ad: Any) -> bool:
+    """Whether a slot can take a job now, by what the collector says of it."""
+    return ad.get("State") == "Unclaimed" and number(ad, "Cpus") > 0.0

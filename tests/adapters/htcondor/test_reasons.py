@@ -1,0 +1,241 @@
+"""Why a job waits: by hand-made ads, and in a mock pool."""
+
+import re
+from typing import Any
+
+import pytest
+
+from outrider.api import Clause, PeerError, WaitingReason
+from outrider_adapters.htcondor.bindings import ClassAd, JobAction
+from outrider_adapters.htcondor.eligibility.matching import START, AtMost, Matching
+from outrider_adapters.htcondor.questions import ask_why
+from outrider_adapters.htcondor.reasons import Now, waiting_reason
+from tests.adapters.htcondor.test_eligibility import JOB, SLOT, Ads, changed
+from tests.adapters.htcondor.watched_pool import WatchedPool
+
+NAMES = [f"m{n}" for n in range(4)]
+
+
+def slots(**attributes: str) -> list[str]:
+    """Four machines; `Memory="1000 2000 3000 4000"` gives one value to each."""
+    made = []
+    for n, name in enumerate(NAMES):
+        own = {key: values.split()[n] for key, values in attributes.items()}
+        made.append(changed(SLOT, Name=f'"slot1@{name}"', **own))
+    return made
+
+
+def matched(job: str, ads: list[str]) -> Matching:
+    """How a job and a pool meet."""
+    pool = Ads(ads, [job])
+    pool.classes()
+    [ad] = pool.watch.ask(lambda _: pool.jobs, ["ClusterId"])
+    matching = pool.watch.matching(ad)
+    assert matching is not None
+    return matching
+
+
+def reason(job: str, ads: list[str]) -> WaitingReason:
+    now = Now(0, 0)
+    told = waiting_reason(ClassAd(changed(job, JobStatus="1")), "ap1", matched(job, ads), now)
+    assert told is not None
+    return told
+
+
+# -- how a job and the machines meet ----------------------------------------------------------
+
+
+def test_each_clause_counts_alone_and_what_is_left_without_it() -> None:
+    job = changed(
+        JOB, Requirements='Memory >= RequestMemory && Arch == "X86_64" && Cpus >= 3',
+        RequestMemory="2500",
+    )  # fmt: skip
+    found = matched(job, slots(Memory="1000 2000 3000 4000", Cpus="4 4 4 1"))
+    assert found.clauses == (
+        Clause("Memory >= 2500", 2, 3),
+        Clause('Arch == "X86_64"', 4, 1),
+        Clause("Cpus >= 3", 3, 2),
+    )
+    assert (found.pool, *found.machines) == (4, "m2")
+
+
+def test_of_a_machine_with_two_slots_one_that_matches_is_enough() -> None:
+    second = changed(SLOT, Name='"slot2@m0"', Memory="9000")
+    found = matched(changed(JOB, RequestMemory="8000"), [*slots(), second])
+    assert (found.pool, *found.machines) == (4, "m0")
+
+
+def test_a_smaller_request_is_looked_for_that_lets_machines_match() -> None:
+    found = matched(changed(JOB, RequestMemory="1048576"), slots(Memory="1000 2000 3000 3000"))
+    assert found.at_most == (AtMost("memory", 3000.0, 2),)
+
+
+def test_machines_whose_start_reads_the_request_are_judged_by_the_smaller_one() -> None:
+    start = slots(Memory="1000 2000 3000 4000", Start="RequestMemory<=2000 " * 4)
+    found = matched(changed(JOB, RequestMemory="5000"), start)
+    assert found.machines == set()
+    assert found.at_most == (AtMost("memory", 2000.0, 3),)
+    assert found.clauses[-1] == Clause(START, 0, 0)
+
+
+def test_two_requests_that_nobody_meets_are_told_with_the_most_there_is() -> None:
+    found = matched(changed(JOB, RequestMemory="9000", RequestCpus="64"), slots(Cpus="4 8 2 1"))
+    assert found.at_most == (AtMost("memory", 4096.0, 0), AtMost("cpus", 8.0, 0))
+
+
+def test_an_empty_pool_and_a_job_without_conditions() -> None:
+    assert matched(JOB, []).machines == set()
+    free = matched(changed(JOB, Requirements="true"), slots())
+    assert (sorted(free.machines), free.clauses, free.at_most) == (NAMES, (), ())
+
+
+# -- words ------------------------------------------------------------------------------------
+
+
+def test_memory_that_nobody_has_is_said_with_what_would_match() -> None:
+    told = reason(changed(JOB, RequestMemory="1048576"), slots(Memory="1000 2000 3000 3000"))
+    assert told.never
+    assert told.machines == 0
+    assert told.sentence == (
+        "none of the pool's 4 machines may run it: no machine meets TARGET.Memory >= 1048576"
+    )
+    assert told.remedies[0] == (
+        "ask for at most 3,000 MB of memory: 2 machines match then: "
+        "condor_qedit 7.0 RequestMemory 3000"
+    )
+    assert told.remedies[1] == "4 machines would match without TARGET.Memory >= 1048576"
+
+
+def test_conditions_that_no_machine_meets_at_once() -> None:
+    job = changed(JOB, Requirements="Memory > 2500 && Cpus > 4")
+    told = reason(job, slots(Memory="1000 2000 3000 4000", Cpus="8 8 4 4"))
+    assert told.never
+    assert told.sentence.endswith("no machine meets all of its conditions at once")
+    assert told.remedies == (
+        "2 machines would match without Memory > 2500",
+        "2 machines would match without Cpus > 4",
+    )
+
+
+def test_machines_that_want_no_such_job() -> None:
+    told = reason(JOB, slots(Start='TARGET.Owner=="bob" ' * 4))
+    assert told.sentence.endswith(f"no machine meets {START}")
+    assert told.remedies == (
+        "4 machines would match if their START took it: ask their administrators",
+    )
+
+
+@pytest.mark.parametrize(
+    ("now", "rejected", "said"),
+    [
+        (Now(0, 0), "", "and none of them has a free slot"),
+        (Now(0, 3), "", "and none of them has a free slot, 3 of them used by their owners"),
+        (Now(2, 0), "", "2 have a free slot, and the negotiator has given it none"),
+        (
+            Now(2, 0), "concurrency limit matlab reached",
+            "has given it none; HTCondor says: concurrency limit matlab reached",
+        ),
+    ],
+)  # fmt: skip
+def test_a_job_that_may_run_somewhere_waits_for_its_turn(
+    now: Now, rejected: str, said: str
+) -> None:
+    ad = ClassAd(changed(JOB, JobStatus="1", LastRejMatchReason=f'"{rejected}"'))
+    told = waiting_reason(ad, "ap1", matched(JOB, slots()), now)
+    assert told is not None
+    assert told.sentence.startswith("4 of the pool's 4 machines may run it, ")
+    assert told.sentence.endswith(said)
+    assert not told.never
+    assert told.remedies == ("wait for a machine to get free",)
+
+
+@pytest.mark.parametrize(
+    ("code", "subcode", "why", "sentence", "remedy"),
+    [
+        (1, 0, "via condor_hold (by user ann)", "it is held: via condor_hold (by user ann)",
+         "release it: condor_release 7.0"),
+        (16, 0, "Spooling input data files", "it is held: Spooling input data files",
+         "wait: its input files are still being sent"),
+        (12, 2, "Transfer output files failure", "it is held: Transfer output files failure",
+         "mend what the reason names, then condor_release 7.0"),
+        (34, 0, "memory usage exceeded", ("it is held: memory usage exceeded; it asked for 100 MB "
+         "of memory and used 512 MB"), "ask for more than it used, then condor_release 7.0"),
+        (999, 0, "", "it is held: HTCondor gives no reason",
+         "mend what the reason names, then condor_release 7.0"),
+    ],
+)  # fmt: skip
+def test_a_hold_is_told_in_htcondors_words_with_what_lifts_it(
+    code: int, subcode: int, why: str, sentence: str, remedy: str
+) -> None:
+    ad = changed(
+        JOB, JobStatus="5", HoldReasonCode=f"{code}", HoldReasonSubCode=f"{subcode}",
+        HoldReason=f'"{why}"', MemoryUsage="512",
+    )  # fmt: skip
+    told = waiting_reason(ClassAd(ad), "ap1", None, Now(0, 0))
+    assert told is not None
+    assert told.code == (f"{code}.{subcode}" if subcode else f"{code}")
+    assert (told.sentence, told.remedies) == (sentence, (remedy,))
+    assert not told.never
+
+
+@pytest.mark.parametrize("status", [2, 3, 4, 6, 7])
+def test_a_job_that_runs_or_leaves_does_not_wait(status: int) -> None:
+    ad = ClassAd(changed(JOB, JobStatus=f"{status}"))
+    assert waiting_reason(ad, "ap1", None, Now(0, 0)) is None
+
+
+# -- asked of a pool --------------------------------------------------------------------------
+
+
+def why(site: WatchedPool, job: str) -> Any:
+    return ask_why(site.watch, site.calls, job)
+
+
+def test_a_waiting_a_held_and_a_running_job_of_a_pool(site: WatchedPool) -> None:
+    site.look()
+    big = site.submit(60, request_memory="1000000")
+    held = site.submit(60)
+    site.pool.schedd("alice").act(JobAction.Hold, [held.partition("#")[2]])
+    runs = site.submit(60)
+    site.look(30)
+    told = why(site, big)
+    assert told.never
+    assert re.match(r"none of the pool's 4 machines may run it: .*Memory >= 1000000", told.sentence)
+    assert told.remedies[0].startswith("ask for at most ")
+    assert why(site, held).sentence.startswith("it is held: ")
+    assert why(site, runs) is None
+
+
+def test_a_full_pool_and_one_with_owners(site: WatchedPool) -> None:
+    site.look()
+    jobs = [site.submit(600) for _ in range(9)]
+    site.pool.owner_came("m1")
+    site.look(60)
+    waits = [told for job in jobs if (told := why(site, job)) is not None]
+    assert waits
+    assert {told.sentence for told in waits} == {
+        (
+            "4 of the pool's 4 machines may run it, and none of them has a free slot, "
+            "1 of them used by their owners"
+        )
+    }
+
+
+@pytest.mark.parametrize(
+    "job", ["outrider:7", "7.0", "other#7", "mock.local#9999.0", "x#7.0#1", "a#7.0 || true"]
+)
+def test_another_batch_systems_job_and_one_that_left_are_nobodys(
+    site: WatchedPool, job: str
+) -> None:
+    site.look()
+    site.submit(60, request_memory="1000000")
+    site.look(30)
+    assert why(site, job) is None
+
+
+def test_a_pool_that_does_not_answer_is_a_peer_that_does_not(site: WatchedPool) -> None:
+    job = site.submit(60, request_memory="1000000")
+    site.look(30)
+    site.fails(outage_ratio=1.0)
+    with pytest.raises(PeerError, match="the pool does not answer"):
+        why(site, job)

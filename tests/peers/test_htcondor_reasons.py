@@ -1,0 +1,211 @@
+"""Why a job waits, in situations made on a real pool, held against what the pool itself says."""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.cli.running import shell
+from tests.peers.pool import HTCondorPool
+from tests.peers.test_htcondor_adapter import daemon_beside
+from tests.service.running.process import DaemonProcess
+
+pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
+pytestmark = pytest.mark.htcondor
+
+MACHINES: Final = ("m1", "m2", "m3", "m4")
+SLEEP: Final = "executable = /bin/sleep\narguments = 600\n"
+ANALYSIS: Final = re.compile(r"Of (\d+) machines,\s+(\d+) are rejected by your job's requirements")
+STEP: Final = re.compile(r"^\[\d+\]\s+(\d+)\s+(\S.*?)\s*$", re.MULTILINE)
+"""A row of the analysis: how many slots a condition alone matches, and the condition."""
+
+WITHIN_S: Final = 60.0
+
+
+def remove_all(pool: HTCondorPool) -> None:
+    """No job is left; `condor_rm` takes it for an error that there was none."""
+    with suppress(RuntimeError):
+        pool.run("root", "condor_rm", "-all")
+
+
+@contextmanager
+def owners_everywhere(pool: HTCondorPool) -> Iterator[None]:
+    """Nothing starts within the block."""
+    for machine in MACHINES:
+        pool.owner_returns(machine)
+    try:
+        pool.wait_until("owners", lambda: _states(pool) == ["Owner"] * len(MACHINES))
+        yield
+    finally:
+        remove_all(pool)
+        for machine in MACHINES:
+            pool.owner_leaves(machine)
+
+
+@pytest.fixture
+def daemon(htcondor_pool: HTCondorPool, tmp_path: Path) -> Iterator[DaemonProcess]:
+    """A daemon in shadow that shows users' names to everybody; its jobs are removed after it."""
+    made = daemon_beside(htcondor_pool, tmp_path, has_log=True)
+    text = made.config.read_text()
+    made.config.write_text(f'show_users = "everybody"\n{text}')
+    with made as running:
+        running.wait_until("machines", lambda s: sum(c["machines"] for c in s["clusters"]) == 4)
+        yield running
+        remove_all(htcondor_pool)
+        assert running.stop() == 0
+
+
+def why(
+    daemon: DaemonProcess, cluster: int, holds: Callable[[Any], bool] = lambda said: True
+) -> dict[str, Any]:
+    """What is explained of a job, once the pool says something of it that fulfils a condition."""
+    deadline_s = time.monotonic() + WITHIN_S
+    while True:
+        answer: dict[str, Any] = daemon.get(f"/api/v1/explain/host.pool.test%23{cluster}.0")
+        said = answer.get("batch_system")
+        if said is not None and holds(said):
+            return answer
+        assert time.monotonic() < deadline_s, answer
+        time.sleep(0.5)
+
+
+def _states(pool: HTCondorPool) -> list[str]:
+    return pool.run("root", "condor_status", "-af", "State").split()
+
+
+def _of_queue(pool: HTCondorPool, cluster: int, attribute: str) -> str:
+    return pool.run("root", "condor_q", f"{cluster}.0", "-af", attribute).strip()
+
+
+def _is(pool: HTCondorPool, cluster: int, status: str) -> bool:
+    return _of_queue(pool, cluster, "JobStatus") == status
+
+
+ASKED: Final = {
+    "nothing": "",
+    "more memory than anybody has": "request_memory = 900 GB",
+    "more CPUs than a slot has": "request_cpus = 65",
+    "another system": 'requirements = OpSys == "WINDOWS"',
+    "a machine of cluster A": 'requirements = MachineCluster == "A"',
+    "one machine by its name": 'requirements = regexp("m3@", Name)',
+    "two that exclude each other": 'requirements = MachineCluster == "A" && regexp("m3@", Name)',
+}
+
+
+def test_the_counts_are_those_of_the_pools_own_analysis(
+    htcondor_pool: HTCondorPool, daemon: DaemonProcess
+) -> None:
+    pool = htcondor_pool
+    compared = set[str]()
+    with owners_everywhere(pool):
+        jobs = {what: pool.submit(f"{SLEEP}{text}\nqueue\n") for what, text in ASKED.items()}
+        for what, cluster in jobs.items():
+            said = why(daemon, cluster, lambda said: said["machines"] is not None)["batch_system"]
+            analysis = pool.run("root", "condor_q", "-better-analyze", f"{cluster}")
+            counted = ANALYSIS.search(analysis)
+            assert counted is not None, analysis
+            assert said["machines"] == int(counted[1]) - int(counted[2]), (what, analysis)
+            assert said["never"] == (said["machines"] == 0), what
+            theirs = {_words(text): int(n) for n, text in STEP.findall(analysis)}
+            for clause in said["clauses"]:
+                matched = theirs.get(_words(clause["text"]))
+                if matched is not None:
+                    compared.add(what)
+                    assert clause["machines"] == matched, (what, clause, analysis)
+    assert compared >= set(ASKED) - {"nothing"}, "clauses stand in the pool's own analysis"
+
+
+def _words(clause: str) -> str:
+    """A clause without what the two spell differently."""
+    return re.sub(r"TARGET\.|\s|[()]", "", clause).lower()
+
+
+def test_memory_that_nobody_has_and_the_request_that_matches(
+    htcondor_pool: HTCondorPool, daemon: DaemonProcess
+) -> None:
+    pool = htcondor_pool
+    cluster = pool.submit(f"{SLEEP}request_memory = 900 GB\nqueue\n")
+    answer = why(daemon, cluster, lambda said: bool(said["remedies"]))
+    said = answer["batch_system"]
+    assert said["never"]
+    first = said["remedies"][0]
+    found = re.fullmatch(
+        r"ask for at most 256 MB of memory: 4 machines match then: (condor_qedit .+)", first
+    )
+    assert found is not None, said
+    assert answer["sentence"].startswith(
+        f"host.pool.test#{cluster}.0 waits: none of the pool's 4 machines may run it"
+    )
+    told = shell("explain", f"{cluster}.0", "--url", daemon.url)
+    assert f"what would change it: {first}" in told.out
+    pool.run("alice", *found[1].split())  # what was advised is done, and it runs
+    pool.wait_until("its run", partial(_is, pool, cluster, "2"))
+
+
+def test_holds_are_told_in_the_pools_own_words(
+    htcondor_pool: HTCondorPool, daemon: DaemonProcess
+) -> None:
+    pool = htcondor_pool
+    made = {
+        "submitted on hold": pool.submit(f"{SLEEP}hold = true\nqueue\n"),
+        "missing executable": pool.submit(
+            "executable = /home/work/none\ntransfer_executable = false\nqueue\n"
+        ),
+        "its own policy": pool.submit("executable = /bin/true\non_exit_hold = true\nqueue\n"),
+        "missing input": pool.submit(
+            f"{SLEEP}should_transfer_files = yes\ntransfer_input_files = /home/work/none\nqueue\n"
+        ),
+        "its user": pool.submit(f"{SLEEP}request_memory = 900 GB\nqueue\n"),
+    }
+    pool.run("alice", "condor_hold", f"{made['its user']}")
+    codes = {}
+    for what, cluster in made.items():
+        pool.wait_until(f"hold: {what}", partial(_is, pool, cluster, "5"))
+        said = why(daemon, cluster, lambda said: said["code"] != "Idle")["batch_system"]
+        reason = " ".join(_of_queue(pool, cluster, "HoldReason").split())
+        assert said["sentence"] == f"it is held: {reason[:300]}", what
+        assert said["code"].split(".")[0] == _of_queue(pool, cluster, "HoldReasonCode")
+        codes[what] = int(said["code"].split(".")[0])
+        assert f"condor_release {cluster}.0" in said["remedies"][0]
+    assert (codes["submitted on hold"], codes["its own policy"], codes["its user"]) == (15, 3, 1)
+    assert codes["missing executable"] in (6, 14)
+    pool.run("alice", *f"condor_release {made['submitted on hold']}.0".split())
+    pool.wait_until("its run", partial(_is, pool, made["submitted on hold"], "2"))
+
+
+def test_machines_that_others_and_owners_use(
+    htcondor_pool: HTCondorPool, daemon: DaemonProcess
+) -> None:
+    pool = htcondor_pool
+    pool.submit(f"{SLEEP}request_memory = 64\nqueue 4\n")
+    pool.wait_until("a full pool", lambda: _states(pool) == ["Claimed"] * 4)
+    waits = pool.submit(f'{SLEEP}request_memory = 64\nrequirements = MachineCluster == "A"\nqueue')
+    full = "2 of the pool's 4 machines may run it, and none of them has a free slot"
+    said = why(daemon, waits, lambda said: said["sentence"] == full)["batch_system"]
+    assert (said["machines"], said["never"]) == (2, False)
+    with owners_everywhere(pool):
+        why(
+            daemon,
+            waits,
+            lambda said: said["sentence"] == f"{full}, 2 of them used by their owners",
+        )
+
+
+def test_a_job_that_runs_or_has_left_waits_for_nothing(
+    htcondor_pool: HTCondorPool, daemon: DaemonProcess
+) -> None:
+    pool = htcondor_pool
+    cluster = pool.submit(f"{SLEEP}request_memory = 64\nqueue\n")
+    name = f"host.pool.test%23{cluster}.0"
+    pool.wait_until("its run", partial(_is, pool, cluster, "2"))
+    daemon.wait_until("its start", lambda s: s["jobs"]["running"] >= 1)
+    answer = daemon.get(f"/api/v1/explain/{name}")
+    assert (answer["state"], answer["batch_system"]) == ("running", None)
+    pool.run("root", "condor_rm", f"{cluster}")
+    daemon.wait_until("its end", lambda s: s["jobs"]["running"] == 0)
+    assert daemon.get(f"/api/v1/explain/{name}").get("batch_system") is None
