@@ -114,7 +114,8 @@ def test_a_job_queued_again_is_evicted_and_keeps_its_submission(slurm: Slurm, fo
     [evicted_s] = [time_s for kind, time_s, _ in watched.of(job) if kind == "evicted"]
     assert f"{evicted_s:.0f}" == of_slurm(slurm, job)["SubmitTime"], "which Slurm moves"
     assert watched.of(job)[-1][2] == "BeginTime", "it pauses for two minutes"
-    slurm.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+    # a node takes a launch in the second of a kill for that of the run that was killed
+    slurm.run("scontrol", "update", f"JobId={job}", "StartTime=now+2seconds")
     watched.look_until("another start", lambda: watched.kinds_of(job)[-1] == "started")
     assert watched.kinds_of(job)[3:] == ["held", "released", "started"]
     changed = [extra for kind, _, extra in watched.of(job) if kind == "changed"]
