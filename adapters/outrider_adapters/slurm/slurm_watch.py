@@ -155,28 +155,30 @@ class SlurmWatch:
         looks_at_nodes = self._is_due("nodes", now_s, self._settings.nodes_s)
         nodes = self._look_at_nodes() if looks_at_nodes else self.nodes
         lines = self._commands.rows(FIELDS, "-a", "-t", "all")
-        excluded = _excluded(self._commands.run("squeue", "-a", "-h", "-t", "PD", "-o", "%i|%x"))
+        # of all jobs: one that waits above may have started, or ended, by now
+        excluded = _excluded(self._commands.run("squeue", "-a", "-h", "-t", "all", "-o", "%i|%x"))
         self.eligibility.know(nodes, self.partitions, self._reserved)
+        history = self._is_first and self._settings.start_at == "now"
         told = self.jobs.look(
             lines,
             excluded,
             now_s,
             lambda jobs: self._accounting.ends_of(jobs, self.jobs.name_of, now_s),
-            leaves_out_ended=self._is_first and self._settings.start_at == "now",
+            leaves_out_ended=history,
             gapless=0.0 <= now_s - self._looked_s < self._shown_for_s,
         )
         self._looked_s = now_s
         first_s = min((event[0] for event in told), default=now_s)
         # at equal times nodes come first: a machine opens before a job starts there, and a class
         # is told before a job of it is submitted
-        before = self.eligibility.news(min(first_s, now_s))
+        # (what jobs may use is no history: the journal, too, must have it)
+        before = [] if history else self.eligibility.news(min(first_s, now_s))
         if looks_at_nodes:
             begun_s = min((e[0] for e in told if e[1] == events.STARTED), default=now_s)
             before += self._node_events(nodes, min(begun_s, now_s), now_s)
             self._asked_s["nodes"] = now_s
         self.eligibility.forget_all_but(self.jobs.kinds())
         self._rows_n = len(lines)
-        history = self._is_first and self._settings.start_at == "now"
         self._is_first = False
         self._cursor = {
             "version": _VERSION,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from outrider.api import events
+from outrider_adapters.slurm.commands import SlurmCommands
 from outrider_adapters.slurm.rights import hidden_from_us
 from tests.peers.beside_slurm.watched import Watched, of_slurm, submit
 from tests.peers.slurm import Slurm
@@ -158,6 +159,7 @@ def test_a_drained_node_is_closed_and_opened_whatever_the_reason_says(slurm: Slu
 
 def test_classes_hold_just_the_nodes_that_slurm_would_take(slurm: Slurm, folder: Path) -> None:
     watched = Watched(slurm)
+    watched.look()  # the first is history: the classes of its jobs are told with the next
     wrong: dict[str, tuple[set[str], set[str]]] = {}
     for request in REQUESTS:
         words = request.split()
@@ -167,6 +169,26 @@ def test_classes_hold_just_the_nodes_that_slurm_would_take(slurm: Slurm, folder:
         if watched.class_of(job) != takes:
             wrong[request] = watched.class_of(job), takes
     assert not wrong, "request: our class, and Slurm's own --test-only on each node"
+
+
+def test_nodes_that_a_job_excludes_count_also_where_it_starts_while_slurm_is_asked(
+    slurm: Slurm, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = Watched(slurm)
+    watched.look()
+    job = submit(slurm, folder, "-x", "n1,n2", "--begin=now+3600", sleep_s=60)
+    asked = SlurmCommands.run
+
+    def run(commands: SlurmCommands, *words: str) -> str:
+        if "%i|%x" in words and of_slurm(slurm, job)["JobState"] == "PENDING":
+            slurm.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+            slurm.wait_until("run", lambda: of_slurm(slurm, job)["JobState"] == "RUNNING")
+        return asked(commands, *words)
+
+    monkeypatch.setattr(SlurmCommands, "run", run)
+    watched.look()
+    assert watched.kinds_of(job) == ["submitted", "held"], "the rows are of before its start"
+    assert watched.class_of(job) == {"n3"}
 
 
 def _takes(slurm: Slurm, folder: Path, node: str, words: list[str]) -> bool:
