@@ -9,6 +9,7 @@ from threading import Thread
 
 import pytest
 
+from outrider.ledger import Entry, Journal, RunRecord
 from tests.cli.running import get, outrider
 from tests.service.web.small_answers import STATUS
 
@@ -203,3 +204,21 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
     done = outrider("status", "--url", url)
     assert done.code == 2
     assert "right would be one like http://127.0.0.1:9690" in done.err
+
+
+def test_a_job_of_which_the_ledger_has_only_runs_is_explained_by_them(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    lost = RunRecord("ap1#7.0", "all", "batch", "m1", 1, None, 1.8e9, 1.8e9 + 7200, 7200.0, "owner")
+    done = RunRecord("ap1#7.0", "all", "batch", "m2", 1, None, 1.9e9, 1.9e9 + 60, 60.0)
+    with Journal(path) as journal:
+        journal.append(Entry(runs=[lost, done]))
+    told = outrider("explain", "7", "--ledger", path, "--json").json()
+    assert [run["lost_because"] for run in told["runs"]] == ["owner", None]
+    assert (told["job"], told["mode"]) == ("ap1#7.0", None)
+    out = outrider("explain", "7", "--ledger", path).out
+    assert out == (
+        "mode not known: ap1#7.0: the daemon was not asked; it completed on m2, having run 2 "
+        "times. (source: ledger)\n"
+        "  ran on m1 from 2027-01-15 08:00:00 UTC for 2.0 h: lost (owner)\n"
+        "  ran on m2 from 2030-03-17 17:46:40 UTC for 60 s: completed\n"
+    )

@@ -11,16 +11,16 @@ from outrider.ledger.schema import READABLE_FROM, VERSION
 from outrider.model.errors import LedgerError
 from tests.ledger.samples import decision, entry_numbers, numbered_entry
 
-BACKUP = f"before-schema-{VERSION}-journal.sqlite"
+BACKUP = f"before-schema-{READABLE_FROM + 1}-journal.sqlite"
 
 
 @pytest.fixture
 def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A journal of the schema before this one, with rows, as the release before wrote it."""
+    """A journal of the oldest schema that is read as it is, with rows, as it was written then."""
     path = tmp_path / "journal.sqlite"
     with monkeypatch.context() as before:
-        before.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[: VERSION - 1])
-        before.setattr(schema, "VERSION", VERSION - 1)
+        before.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:READABLE_FROM])
+        before.setattr(schema, "VERSION", READABLE_FROM)
         Journal(path).close()
     connection = sqlite3.connect(path)
     for seq in range(1, 401):
@@ -40,8 +40,8 @@ def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_a_journal_of_the_schema_before_is_read_as_it_is(old: Path) -> None:
-    assert VERSION - 1 >= READABLE_FROM
+def test_a_journal_of_an_older_schema_is_read_as_it_is(old: Path) -> None:
+    assert VERSION > READABLE_FROM
     with Journal(old, read_only=True) as journal:
         assert len(list(journal.decisions())) == 100
         assert len(list(journal.inputs_after(0))) == 300
@@ -58,7 +58,7 @@ def test_it_is_brought_up_to_date_in_place_and_kept_beside_as_it_was(old: Path) 
     after, kept = verify(old), verify(old.with_name(BACKUP))
     assert after.ok, after.as_text()
     assert kept.ok, kept.as_text()
-    assert (kept.schema_version, after.schema_version) == (VERSION - 1, VERSION)
+    assert (kept.schema_version, after.schema_version) == (READABLE_FROM, VERSION)
     assert kept.ledger_sha256 == before.ledger_sha256
     assert kept.rows == before.rows
     assert old.with_name(BACKUP).stat().st_mode & 0o777 == 0o600

@@ -1,5 +1,7 @@
 """Jobs in a journal by the short form of their names, without reading all rows."""
 
+# ruff: noqa: S608 - names of tables are constants of ours; values are bound.
+
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 
@@ -13,7 +15,7 @@ _AFTER_DIGITS: Final = ":"
 Fetch: TypeAlias = Callable[[str, dict[str, Any]], list[Row]]
 
 
-def find_jobs(fetch: Fetch, short: str, limit: int) -> list[str]:
+def find_jobs(fetch: Fetch, table: str, short: str, limit: int) -> list[str]:
     """Names of the jobs that a short form can mean, at most `limit` of them.
 
     A name begins with that of its system, or with the id if the system comes after it. So the query
@@ -21,25 +23,26 @@ def find_jobs(fetch: Fetch, short: str, limit: int) -> list[str]:
 
     Args:
         fetch: runs a query on the journal.
+        table: with an index by job: ``decisions`` or ``runs``.
         short: the short form.
         limit: of the number of names.
     """
     found: dict[str, None] = {}
-    for begin in ["", *_systems(fetch)]:
+    for begin in ["", *_systems(fetch, table)]:
         for separator in AFTER_SHORT_FORM:
             low = f"{begin}{short}{separator}"
-            names = _between(fetch, low, low + _LAST, limit)
+            names = _between(fetch, table, low, low + _LAST, limit)
             found |= dict.fromkeys(name for name in names if stands_for(short, name))
         whole = begin + short
-        found |= dict.fromkeys(_between(fetch, whole, whole, 1))
+        found |= dict.fromkeys(_between(fetch, table, whole, whole, 1))
     return list(found)[:limit]
 
 
-def _systems(fetch: Fetch) -> Iterator[str]:
+def _systems(fetch: Fetch, table: str) -> Iterator[str]:
     """The parts before the ids in the job names of the journal."""
     after = ""
     for _ in range(_MOST_SYSTEMS):
-        [(name,)] = fetch("SELECT min(job) FROM decisions WHERE job > :after", {"after": after})
+        [(name,)] = fetch(f"SELECT min(job) FROM {table} WHERE job > :after", {"after": after})
         if name is None:
             return
         system = system_of(name)
@@ -50,6 +53,6 @@ def _systems(fetch: Fetch) -> Iterator[str]:
             after = _AFTER_DIGITS if name[0].isdigit() else name
 
 
-def _between(fetch: Fetch, low: str, high: str, limit: int) -> list[str]:
-    query = "SELECT DISTINCT job FROM decisions WHERE job >= :low AND job <= :high LIMIT :limit"
+def _between(fetch: Fetch, table: str, low: str, high: str, limit: int) -> list[str]:
+    query = f"SELECT DISTINCT job FROM {table} WHERE job >= :low AND job <= :high LIMIT :limit"
     return [name for (name,) in fetch(query, {"low": low, "high": high, "limit": limit})]

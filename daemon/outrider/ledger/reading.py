@@ -35,6 +35,9 @@ PAGE_ROWS: Final = 4096
 """Rows read at a time: a long read must not hold a transaction open, or the log would grow."""
 
 _RUNS: Final = f"SELECT id, {RUN_COLUMNS} FROM runs WHERE id > :after ORDER BY id LIMIT :limit"
+_RUNS_OF_JOB: Final = (
+    f"SELECT {RUN_COLUMNS} FROM runs WHERE job = :job ORDER BY id DESC LIMIT :limit"
+)
 _OF_JOB: Final = """seq IN (
     SELECT seq FROM decisions WHERE job = :job
     UNION SELECT seq FROM decisions WHERE jobs IS NOT NULL AND instr(jobs, :quoted)
@@ -112,8 +115,10 @@ class JournalReading:
         return [decision_from(row) for row in self._fetch(query, values | {"limit": limit})]
 
     def jobs_meant(self, short: str, limit: int = 20) -> list[str]:
-        """Names of jobs with decisions that a short form can mean, at most `limit`."""
-        return find_jobs(self._fetch, short, limit)
+        """Names of jobs with decisions or runs that a short form can mean, at most `limit`."""
+        tables = ("decisions", "runs") if self._has_runs() else ("decisions",)
+        found = (name for table in tables for name in find_jobs(self._fetch, table, short, limit))
+        return list(dict.fromkeys(found))[:limit]
 
     def outcomes(self, after: int = 0) -> Iterator[tuple[int, OutcomeRecord]]:
         """Outcomes after a sequence number with their numbers, in order."""
@@ -138,6 +143,17 @@ class JournalReading:
             for row in rows:
                 yield row[0], RunRecord(*row[1:])
             after = rows[-1][0]
+
+    def runs_of(self, job: str, limit: int) -> list[RunRecord]:
+        """The last runs of a job, at most `limit`, the oldest first."""
+        if not self._has_runs():
+            return []
+        rows = self._fetch(_RUNS_OF_JOB, {"job": job, "limit": limit})
+        return [RunRecord(*row) for row in reversed(rows)]
+
+    def _has_runs(self) -> bool:
+        """A journal of version 3 is read as it is, and has none."""
+        return bool(self._fetch("SELECT 1 FROM sqlite_master WHERE name = 'runs'"))
 
     def last_seq(self) -> int:
         """The last sequence number given out; 0 in a new journal. Outlives pruning."""

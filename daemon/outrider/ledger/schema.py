@@ -57,8 +57,10 @@ _VERSION_4: Final = (
     "ALTER TABLE meta ADD COLUMN crc INTEGER",
 )
 
+_VERSION_5: Final = ("CREATE INDEX runs_by_job ON runs (job)",)
+
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
-    _VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4,
+    _VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5,
 )  # fmt: skip
 """``MIGRATIONS[n]`` migrates version n to n + 1. Append; never change a released one."""
 

@@ -9,6 +9,7 @@ from outrider.ledger.extras import decode_extra, encode_extra
 from outrider.model.events import HELD, JOINED, RELEASED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import Job
 from outrider.service.views.explanation import explain, explain_from_rows
+from outrider.service.views.job_runs import MOST_RUNS
 from outrider.service.views.sentence import measured_ratio
 from outrider.service.views.status import status
 from tests.fixtures.cores import T, core_of, run_of, tell
@@ -144,3 +145,24 @@ def test_a_job_that_left_is_told_from_the_last_of_its_rows() -> None:
         "9.0 is not in the queue any more; the last decision about it was bandit: start (best)."
     )
     assert (told["state"], told["source"], told["decisions"]) == (None, "ledger", rows)
+
+
+@pytest.mark.parametrize(
+    ("lost_because", "said"),
+    [
+        (["owner", None], "it completed on m2, having run 2 times"),
+        ([None], "it completed on m1, having run once"),
+        (["owner", "x"], "it ran 2 times, and its last run, on m2, was lost (x)"),
+        (["owner"] * MOST_RUNS, "it ran 20 times at least, and its last run, on m20, was lost"),
+    ],
+)
+def test_a_job_that_left_is_told_from_its_runs(lost_because: list[str | None], said: str) -> None:
+    core = small_figures()
+    runs = [{"machine": f"m{n}", "lost_because": w} for n, w in enumerate(lost_because, 1)]
+    told = explain_from_rows(core.config, "9.0", [], runs)
+    assert told["sentence"].startswith(f"9.0 is not in the queue any more; {said}")
+    assert told["runs"] == runs
+    row = {"policy": "fifo", "action": "defer", "reason": "no_machine"}
+    both = explain_from_rows(core.config, "9.0", [row], runs)["sentence"]
+    assert said in both
+    assert both.endswith("; the last decision about it was fifo: defer (no_machine).")

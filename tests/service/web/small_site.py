@@ -147,6 +147,16 @@ class SmallSite:
             "batch_system_errors": [],
             "waiting_s": 3600.0,
             "since_s": NOW - 3600,
+            "runs": [
+                {
+                    "machine": "lib-017",
+                    "cpus": 1,
+                    "start_s": NOW - 7200,
+                    "end_s": NOW - 3600,
+                    "run_s": 3600.0,
+                    "lost_because": "owner",
+                }
+            ],
             "policies": [view, fifo],
             "decisions": [DECISION],
         }

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import aiohttp
 import msgspec
 import pytest
 
+from outrider.ledger import Journal
 from outrider.model.errors import LedgerError
 from outrider.model.events import STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
@@ -20,6 +22,7 @@ from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
 from outrider.service.supervisor import Supervisor
 from outrider.service.views.decision_rows import decision_rows
+from outrider.service.views.job_runs import MOST_RUNS, run_row
 from outrider.service.web import make_app, serve
 from outrider.service.web.endpoints import ENDPOINTS
 from outrider.service.web.endpoints.explain import _ledger_jobs, explanation
@@ -149,6 +152,20 @@ async def test_every_number_of_an_explanation_stands_in_a_ledger_row(living: Dae
                 assert policy["scores"] == (row["scores"] or {})
                 assert policy["propensity"] == row["propensity"]
                 assert policy["decided_s"] == row["time_s"]
+
+
+async def test_every_run_of_an_explanation_stands_in_the_ledger(living: DaemonView) -> None:
+    def kept() -> dict[str, list[dict[str, Any]]]:
+        with Journal(living.journal, read_only=True) as journal:
+            jobs = dict.fromkeys(run.job for _, run in islice(journal.runs(), 200))
+            return {job: [run_row(r) for r in journal.runs_of(job, MOST_RUNS)] for job in jobs}
+
+    by_job = await asyncio.to_thread(kept)
+    assert max(map(len, by_job.values())) > 1, "a job that was evicted and ran again"
+    for job, runs in by_job.items():
+        answer = await explanation(living, job)
+        assert answer is not None
+        assert answer["runs"][: len(runs)] == runs
 
 
 async def test_a_job_nobody_knows_has_no_explanation(living: DaemonView) -> None:

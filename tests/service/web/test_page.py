@@ -173,6 +173,7 @@ async def test_the_form_explains_a_job_and_says_who_is_unknown(tab: Tab) -> None
         assert "slurm says Resources" in explained
         assert "212 machines may run it · 0 jobs before it · expected to start" in explained
         assert "CPUs >= 4 on a node 1 212 300" in explained
+        assert "ran on lib-017 from 21 Nov 2026 15:40 for 60 min: lost (owner)" in explained
         remedies = "[...document.querySelectorAll('.remedies li')].map(li => li.innerText).join()"
         assert await tab.run(remedies) == "ask for less,wait for jobs to end there"
         await ask_for(tab, "7.7")

@@ -95,35 +95,40 @@ def _unexplained(job: str, source: str, error: str, candidates: list[str]) -> di
 
 def _from_ledger(job: str, path: Path) -> dict[str, Any]:
     from outrider.ledger import TIMEZONE_KEY, Journal
+    from outrider.service.views.job_runs import MOST_RUNS, how_it_left, run_row
 
     with Journal(path, read_only=True) as journal:
         newest_first = journal.latest_decisions(_ROWS, job)
+        runs = journal.runs_of(job, MOST_RUNS)
         zone = journal.meta(TIMEZONE_KEY, "UTC")
-        meant = [] if newest_first else journal.jobs_meant(job)
+        meant = [] if newest_first or runs else journal.jobs_meant(job)
         if len(meant) == 1:
             [job] = meant
             newest_first = journal.latest_decisions(_ROWS, job)
+            runs = journal.runs_of(job, MOST_RUNS)
     rows = [decision.as_row(seq) for seq, decision in reversed(newest_first)]
-    if not rows:
-        error = f"{path}: no decision about {job}"
+    ended = [run_row(run) for run in runs]
+    if not rows and not ended:
+        error = f"{path}: no decision about {job}, and no run of it"
         if meant:
             error = f"{job!r} may be any of {len(meant)} jobs; say which"
         return _unexplained(job, "ledger", error, meant)
     latest = {row["policy"]: row for row in rows}
+    known = [how_it_left(ended)] if ended else []
+    known += [_told(row) for row in latest.values()]
     return {
         "job": job,
-        "mode": rows[-1]["mode"],
+        "mode": rows[-1]["mode"] if rows else None,
         "timezone": zone,
         "source": "ledger",
         "state": None,
-        "sentence": f"{job}: the daemon was not asked; "
-        + "; ".join(_told(row) for row in latest.values())
-        + ".",
+        "sentence": f"{job}: the daemon was not asked; {'; '.join(known)}.",
         "held_because": None,
         "batch_system": None,
         "batch_system_errors": [],
         "waiting_s": None,
         "since_s": None,
+        "runs": ended,
         "policies": [_still_pending(row) for row in latest.values()],
         "decisions": rows,
     }
@@ -161,7 +166,8 @@ def _lines(found: dict[str, Any]) -> list[str]:
         head = f"{found['job']}: {found['error']} (source: {found['source']})"
         return [head, *(f"  {name}" for name in found.get("candidates", []))]
     zone = found["timezone"]
-    lines = [f"{found['mode']}: {found['sentence']} (source: {found['source']})"]
+    mode = found["mode"] or "mode not known"
+    lines = [f"{mode}: {found['sentence']} (source: {found['source']})"]
     said = found.get("batch_system")  # an older daemon asks none
     if said is not None:
         lines += _said(said, zone)
@@ -170,6 +176,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
     lines += [f"  no answer: {why}" for why in found.get("batch_system_errors", [])]
     if found["waiting_s"] is not None:
         lines.append(f"  waiting for {duration(found['waiting_s'])}")
+    lines += [_ran(run, zone) for run in found.get("runs", [])]
     for policy in found["policies"]:
         if policy["action"] is None:
             lines.append(f"  {policy['name']}: {policy['explanation']}")
@@ -203,6 +210,14 @@ def _said(said: dict[str, Any], zone: str) -> list[str]:
     if said["expected_start_s"] is not None:
         lines.append(f"    expected to start {clock(said['expected_start_s'], zone)}")
     return lines + [f"    what would change it: {remedy}" for remedy in said["remedies"]]
+
+
+def _ran(run: dict[str, Any], zone: str) -> str:
+    """A run that has ended, in a line."""
+    lost = run["lost_because"]
+    how = "completed" if lost is None else f"lost ({lost.replace('_', ' ')})"
+    began = clock(run["start_s"], zone)
+    return f"  ran on {run['machine']} from {began} for {duration(run['run_s'])}: {how}"
 
 
 def _score(value: float | None) -> str:

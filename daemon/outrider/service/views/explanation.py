@@ -1,5 +1,6 @@
 """Why is this job waiting? Answered from what stands now and from the job's ledger rows."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from outrider.model.job_names import stands_for
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.config.declarations import Config
 from outrider.service.core import Core
+from outrider.service.views.job_runs import how_it_left
 from outrider.service.views.sentence import moment
 from outrider.service.waiting_reasons import NOBODY_ASKED, Said
 
@@ -29,7 +31,11 @@ def is_waiting(core: Core, name: str) -> bool:
 
 
 def explain(
-    core: Core, name: str, rows: list[dict[str, Any]], said: Said = NOBODY_ASKED
+    core: Core,
+    name: str,
+    rows: list[dict[str, Any]],
+    said: Said = NOBODY_ASKED,
+    runs: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any] | None:
     """The object of ``/api/v1/explain/JOB``; None for a job that is not at the site now.
 
@@ -38,6 +44,7 @@ def explain(
         name: the job.
         rows: its ledger rows, oldest first. Scores, propensities and sequence numbers are theirs.
         said: by the batch systems, a moment ago.
+        runs: of it that have ended, oldest first.
     """
     history = core.merger.normaliser.known_by(name)
     job = None if history is None else core.site.jobs.get(history.number)
@@ -61,27 +68,37 @@ def explain(
         "timezone": core.config.timezone,
         "waiting_s": job.wait_s(core.site.now) if job.state == QUEUED else None,
         "since_s": job.submit_s,
+        "runs": list(runs),
         "policies": policies,
         "decisions": rows,
     }
 
 
-def explain_from_rows(config: Config, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The same for a job that has left, from its ledger rows (oldest first, at least one)."""
-    last = rows[-1]
+def explain_from_rows(
+    config: Config,
+    name: str,
+    rows: list[dict[str, Any]],
+    runs: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """The same for a job that has left, from its ledger rows or runs (each oldest first)."""
+    known = [how_it_left(runs)] if runs else []
+    if rows:
+        last = rows[-1]
+        decided = f"{last['policy']}: {last['action']} ({last['reason']})"
+        known.append(f"the last decision about it was {decided}")
     return {
         "job": name,
         "mode": config.mode,
         "timezone": config.timezone,
         "source": "ledger",
         "state": None,
-        "sentence": f"{name} is not in the queue any more; the last decision about it was "
-        f"{last['policy']}: {last['action']} ({last['reason']}).",
+        "sentence": f"{name} is not in the queue any more; {'; '.join(known)}.",
         "held_because": None,
         "batch_system": None,
         "batch_system_errors": [],
         "waiting_s": None,
         "since_s": None,
+        "runs": list(runs),
         "policies": [],
         "decisions": rows,
     }

@@ -17,6 +17,7 @@ from outrider.service.views.explanation import (
     is_waiting,
     jobs_meant,
 )
+from outrider.service.views.job_runs import ended_runs
 from outrider.service.waiting_reasons import NOBODY_ASKED
 from outrider.service.web.endpoint import (
     Answer,
@@ -71,6 +72,19 @@ class BatchSystem(Struct):
     ahead: Annotated[int | None, Meta(description="Waiting jobs before it, by its own order.")]
 
 
+class Run(Struct):
+    """A run of the job that has ended."""
+
+    machine: str
+    cpus: int
+    start_s: float
+    end_s: float
+    run_s: Annotated[float, Meta(description="Seconds of work in it.")]
+    lost_because: Annotated[
+        str | None, Meta(description="Why it was lost; null: it completed the job.")
+    ]
+
+
 class Explanation(Struct):
     """Why a job is where it is."""
 
@@ -98,6 +112,7 @@ class Explanation(Struct):
     ]
     waiting_s: Unknown
     since_s: Unknown
+    runs: Annotated[list[Run], Meta(description="Its last runs that have ended, oldest first.")]
     policies: list[PolicyView]
     decisions: list[DecisionRow]
     timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
@@ -146,10 +161,11 @@ async def explanation(
     rows.reverse()
     asks = asks_batch_system and is_waiting(view.core, job)
     said = await view.waiting_reasons.of(job) if asks else NOBODY_ASKED
-    found = explain(view.core, job, rows, said)
-    if found is not None or not rows:
+    runs = await ended_runs(view.journal, job)
+    found = explain(view.core, job, rows, said, runs)
+    if found is not None or not (rows or runs):
         return found
-    return explain_from_rows(view.core.config, job, rows)
+    return explain_from_rows(view.core.config, job, rows, runs)
 
 
 async def _jobs_meant(view: DaemonView, short: str) -> list[str]:

@@ -55,8 +55,14 @@ function explanation(answer) {
     make("p", "quiet", `${facts.join(" · ")}.`),
     ...(answer.batch_system ? [batchSystemView(answer.batch_system)] : []),
     ...(answer.batch_system_errors ?? []).map((why) => make("p", "warn", `No answer: ${why}.`)),
+    ...(answer.runs?.length ? [listed("Its runs that have ended", "runs", answer.runs.map(runLine))] : []),
     ...answer.policies.map(policyView),
   ];
+}
+
+function runLine({ machine, start_s, run_s, lost_because }) {
+  const how = known(lost_because) ? `lost (${lost_because.replaceAll("_", " ")})` : "completed";
+  return `ran on ${machine} from ${time(start_s)} for ${duration(run_s)}: ${how}`;
 }
 
 /** What the batch system itself says: its reason, its numbers, what would change it. */
@@ -70,13 +76,13 @@ function batchSystemView(said) {
   if (known(said.ahead)) facts.push(`${number(said.ahead)} jobs before it`);
   if (known(said.expected_start_s)) facts.push(`expected to start ${time(said.expected_start_s)}`);
   if (facts.length) box.append(make("p", "quiet", `${facts.join(" · ")}.`));
-  if (said.remedies.length) box.append(listed("What would change it", said.remedies));
+  if (said.remedies.length) box.append(listed("What would change it", "remedies", said.remedies));
   if (said.clauses.length) box.append(clauseTable(said.clauses));
   return box;
 }
 
-function listed(title, lines) {
-  const list = make("ul", "remedies");
+function listed(title, kind, lines) {
+  const list = make("ul", kind);
   list.setAttribute("aria-label", title);
   list.append(...lines.map((line) => make("li", "", line)));
   return list;
