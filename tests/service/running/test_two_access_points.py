@@ -122,8 +122,14 @@ def test_a_short_form_is_explained_where_one_job_has_it_and_else_lists_who_has(
         )
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(f"{url}/api/v1/explain/1.0")
-        refused.value.close()
-        assert refused.value.code == 300
+        with refused.value as answer:
+            assert answer.code == 300
+            assert json.load(answer) == {
+                "error": "'1.0' stands for 2 jobs (2 queued); say which",
+                "candidates": candidates,
+                "total": 2,
+                "states": {"queued": 2},
+            }
         one.start(1, 1)
         two.start(1, 2)
         one.complete(1)

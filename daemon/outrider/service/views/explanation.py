@@ -1,6 +1,7 @@
 """Why is this job waiting? Answered from what stands now and from the job's ledger rows."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -21,6 +22,18 @@ def jobs_meant(core: Core, short: str) -> list[str]:
     normaliser = core.merger.normaliser
     names = (normaliser.job_names[history.number] for history in normaliser.jobs.values())
     return [name for name in names if stands_for(short, name)]
+
+
+def states_of(core: Core, names: Iterable[str]) -> dict[str, int]:
+    """How many of these jobs are in which state, those with most jobs first; `left`: not here."""
+    counts = Counter(_state_of(core, name) for name in names)
+    return dict(counts.most_common())
+
+
+def _state_of(core: Core, name: str) -> str:
+    history = core.merger.normaliser.known_by(name)
+    job = None if history is None else core.site.jobs.get(history.number)
+    return "left" if job is None else JOB_STATE_NAMES[job.state]
 
 
 def is_waiting(core: Core, name: str) -> bool:

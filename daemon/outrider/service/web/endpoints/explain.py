@@ -16,6 +16,7 @@ from outrider.service.views.explanation import (
     explain_from_rows,
     is_waiting,
     jobs_meant,
+    states_of,
 )
 from outrider.service.views.job_runs import ended_runs
 from outrider.service.waiting_reasons import NOBODY_ASKED
@@ -28,9 +29,10 @@ from outrider.service.web.endpoint import (
     json_response,
 )
 from outrider.service.web.shapes.decisions import DecisionRow
-from outrider.service.web.shapes.values import Failure, JobState, Mode, Unknown
+from outrider.service.web.shapes.values import Count, Failure, JobState, Mode, Unknown
 
 _EXPLAINED_ROWS = 50
+_MOST_CANDIDATES = 20
 
 
 class PolicyView(Struct):
@@ -119,10 +121,14 @@ class Explanation(Struct):
 
 
 class Ambiguity(Struct):
-    """A short form of a job's name that several jobs here have."""
+    """A short form of a job's name that several jobs here have, such as an array's."""
 
     error: str
-    candidates: list[str]
+    candidates: Annotated[list[str], Meta(description="Names of the first of these jobs.")]
+    total: Count
+    states: Annotated[
+        dict[str, Count], Meta(description="How many are in which state; `left`: not here.")
+    ]
 
 
 class AmbiguousJobError(LookupError):
@@ -130,11 +136,14 @@ class AmbiguousJobError(LookupError):
 
     Attributes:
         candidates: their names.
+        states: how many of them are in which state.
     """
 
-    def __init__(self, short: str, candidates: list[str]) -> None:
-        super().__init__(f"{short!r} may be any of {len(candidates)} jobs; say which")
+    def __init__(self, short: str, candidates: list[str], states: dict[str, int]) -> None:
+        counted = ", ".join(f"{n:,} {state}" for state, n in states.items())
+        super().__init__(f"{short!r} stands for {len(candidates):,} jobs ({counted}); say which")
         self.candidates = candidates
+        self.states = states
 
 
 async def explanation(
@@ -154,7 +163,7 @@ async def explanation(
     if not rows and view.core.merger.normaliser.known_by(job) is None:
         meant = await _jobs_meant(view, job)
         if len(meant) > 1:
-            raise AmbiguousJobError(job, meant)
+            raise AmbiguousJobError(job, meant, states_of(view.core, meant))
         if meant:
             [job] = meant
             rows = await decision_rows(view.journal, _EXPLAINED_ROWS, job)
@@ -185,7 +194,10 @@ async def handle(call: Call[NoQuery]) -> Answer | web.Response:
     try:
         answer = await explanation(call.view, job, call.sees_names)
     except AmbiguousJobError as error:
-        return json_response({"error": str(error), "candidates": error.candidates}, 300)
+        told = Ambiguity(
+            str(error), error.candidates[:_MOST_CANDIDATES], len(error.candidates), error.states
+        )
+        return json_response(told, 300)
     if answer is None:
         raise NotFoundError(f"no job {job!r} is known here")
     history = call.view.core.merger.normaliser.known_by(answer["job"])
