@@ -186,14 +186,37 @@ def test_machines_that_others_and_owners_use(
     pool.wait_until("a full pool", lambda: _states(pool) == ["Claimed"] * 4)
     waits = pool.submit(f'{SLEEP}request_memory = 64\nrequirements = MachineCluster == "A"\nqueue')
     full = "2 of the pool's 4 machines may run it, and none of them has a free slot"
-    said = why(daemon, waits, lambda said: said["sentence"] == full)["batch_system"]
+    said = why(daemon, waits, lambda said: said["sentence"].startswith(full))["batch_system"]
     assert (said["machines"], said["never"]) == (2, False)
     with owners_everywhere(pool):
-        why(
-            daemon,
-            waits,
-            lambda said: said["sentence"] == f"{full}, 2 of them used by their owners",
-        )
+        owned = f"{full}, 2 of them used by their owners"
+        why(daemon, waits, lambda said: said["sentence"].startswith(owned))
+
+
+def test_who_comes_before_is_as_the_pools_own_priorities_have_it(
+    htcondor_pool: HTCondorPool, daemon: DaemonProcess
+) -> None:
+    pool = htcondor_pool
+    busy = pool.submit(f"{SLEEP}request_memory = 64\nqueue 4\n", "bob")
+    pool.wait_until("a full pool", lambda: _states(pool) == ["Claimed"] * 4)
+    pool.submit(f"{SLEEP}request_memory = 64\nqueue 3\n", "bob")
+    pool.submit(f"{SLEEP}request_memory = 64\nqueue 2\n")
+    waits = pool.submit(f"{SLEEP}request_memory = 64\nqueue\n")
+    pool.run("root", "condor_userprio", "-setfactor", "alice@pool.test", "1000000")
+    try:
+        said = why(daemon, waits, lambda said: said["ahead"] == 5)["batch_system"]
+        before = "3 idle jobs of 1 user of better priority and 2 idle jobs of its own user"
+        assert before in said["sentence"]
+        pool.run("root", "condor_userprio", "-setfactor", "bob@pool.test", "100000000")
+        said = why(daemon, waits, lambda said: said["ahead"] == 2)["batch_system"]
+        assert "; 2 idle jobs of its own user come before it" in said["sentence"]
+        pool.run("alice", "condor_prio", "-p", "10", f"{waits}.0")
+        why(daemon, waits, lambda said: said["ahead"] == 0)
+        pool.run("root", "condor_rm", f"{busy}.0")
+        pool.wait_until("its run", partial(_is, pool, waits, "2"))  # who is first is next
+    finally:
+        for user in ("alice", "bob"):
+            pool.run("root", "condor_userprio", "-setfactor", f"{user}@pool.test", "1000")
 
 
 def test_a_job_that_runs_or_has_left_waits_for_nothing(

@@ -13,7 +13,7 @@ from outrider.api import MissingPackageError
 
 try:
     import htcondor2
-    from classad2 import ClassAd, ClassAdException, ExprTree
+    from classad2 import ClassAd, ClassAdException, ExprTree, quote
 except ImportError as error:
     raise MissingPackageError(
         f"needs HTCondor's Python bindings ({error}): pip install 'outrider[htcondor]'"
@@ -37,4 +37,5 @@ __all__ = [
     "JobStatus",
     "SubmitResult",
     "htcondor2",
+    "quote",
 ]

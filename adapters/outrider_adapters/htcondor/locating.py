@@ -93,7 +93,10 @@ def located(address: str | None, wanted: Iterable[str]) -> tuple[PoolCalls, dict
         for name, ad in sorted(ours.items())
     )
     known: CollectorCalls = collector
-    return PoolCalls(known, AdType.Startd, HTCondorException, points), ours
+    calls = PoolCalls(
+        known, AdType.Startd, HTCondorException, points, AdType.Accounting, AdType.Submitter
+    )
+    return calls, ours
 
 
 def answer_within(seconds: int) -> None:

@@ -76,12 +76,16 @@ class PoolCalls(NamedTuple):
         slot_ads: what the collector calls the ads of slots (``htcondor2.AdType.Startd``).
         failure: as of `AccessPoint`.
         access_points: those whose jobs are watched.
+        accounting_ads, submitter_ads: what the collector calls the ads of users' priorities, and of
+            their jobs at an access point; None: it has none.
     """
 
     collector: CollectorCalls
     slot_ads: Any
     failure: type[Exception]
     access_points: tuple[AccessPoint, ...]
+    accounting_ads: Any = None
+    submitter_ads: Any = None
 
 
 def edit_and_read_back(

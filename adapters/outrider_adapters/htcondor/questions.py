@@ -10,12 +10,15 @@ from outrider_adapters.htcondor.pool_watch import PoolWatch
 from outrider_adapters.htcondor.reasons import (
     REASON_ATTRIBUTES,
     Now,
+    is_idle,
     is_unclaimed,
     waiting_reason,
 )
+from outrider_adapters.htcondor.turns import TURN_ATTRIBUTES, turn_of
 from outrider_adapters.readers.htcondor.hosts import machine_of_slot
 
 _NAME: Final = re.compile(r"(?P<schedd>.+)#(?P<cluster>\d{1,18})\.(?P<proc>\d{1,18})")
+_ATTRIBUTES: Final = dict.fromkeys([*ID_ATTRIBUTES, *REASON_ATTRIBUTES, *TURN_ATTRIBUTES])
 _UNCLAIMED: Final = 'State == "Unclaimed" && DynamicSlot =!= true'
 
 
@@ -40,7 +43,8 @@ def ask_why(watch: PoolWatch, calls: PoolCalls, job: str) -> WaitingReason | Non
                 if job_name(ad, point.name) == job:
                     matching = watch.eligibility.matching(ad)
                     now = _now(watch, calls, matching)
-                    return waiting_reason(ad, point.name, matching, now)
+                    turn = turn_of(calls, point, ad) if is_idle(ad) else None
+                    return waiting_reason(ad, point.name, matching, now, turn)
     except calls.failure as error:
         raise PeerError(f"the pool does not answer: {error}") from error
     return None
@@ -54,7 +58,7 @@ def _points(calls: PoolCalls, schedd: str) -> list[AccessPoint]:
 
 def _ask(watch: PoolWatch, point: AccessPoint, constraint: str) -> Any:
     return watch.eligibility.ask(
-        lambda names: point.schedd.query(constraint, names), [*ID_ATTRIBUTES, *REASON_ATTRIBUTES]
+        lambda names: point.schedd.query(constraint, names), list(_ATTRIBUTES)
     )
 
 

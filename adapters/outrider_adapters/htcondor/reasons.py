@@ -7,6 +7,7 @@ from outrider.api import Clause, WaitingReason
 from outrider_adapters.htcondor.eligibility.matching import START, AtMost, Matching
 from outrider_adapters.htcondor.job_steps import HELD, IDLE
 from outrider_adapters.htcondor.pool_calls import Ad, job_name, number, short_id
+from outrider_adapters.htcondor.turns import Turn
 from outrider_adapters.readers.htcondor.event_mapping import hold_reason
 
 REASON_ATTRIBUTES: Final = (
@@ -51,7 +52,7 @@ class Now(NamedTuple):
 
 
 def waiting_reason(
-    ad: Ad, schedd: str, matching: Matching | None, now: Now
+    ad: Ad, schedd: str, matching: Matching | None, now: Now, turn: Turn | None = None
 ) -> WaitingReason | None:
     """Why a job is not running; None for one that is, or that has left.
 
@@ -60,6 +61,7 @@ def waiting_reason(
         schedd: whose job it is.
         matching: how it and the machines meet; None: not known.
         now: what the machines that match do.
+        turn: who comes before it; None: not known.
     """
     status = int(number(ad, "JobStatus"))
     job = short_id(job_name(ad, schedd))
@@ -71,14 +73,16 @@ def waiting_reason(
     if matching is None:
         said = f": {rejected}" if rejected else ""
         return WaitingReason(code="Idle", sentence=f"the negotiator has given it no machine{said}")
-    sentence = _in_line(matching, now, rejected) if matching.machines else _unmatched(matching)
+    can_start = bool(matching.machines)
+    sentence = _in_line(matching, now, rejected, turn) if can_start else _unmatched(matching)
     return WaitingReason(
         code="Idle",
         sentence=sentence,
-        never=not matching.machines,
+        never=not can_start,
         remedies=tuple(_remedies(job, matching)),
         machines=len(matching.machines),
         clauses=matching.clauses,
+        ahead=turn.ahead if turn is not None and can_start else None,
     )
 
 
@@ -95,14 +99,26 @@ def _held(ad: Ad, job: str) -> WaitingReason:
     )
 
 
-def _in_line(matching: Matching, now: Now, rejected: str) -> str:
+def _in_line(matching: Matching, now: Now, rejected: str, turn: Turn | None) -> str:
     n, pool = len(matching.machines), matching.pool
     may = f"{n:,} of the pool's {pool:,} machines may run it"
     if now.free:
         said = f"; HTCondor says: {rejected}" if rejected else ""
-        return f"{may}, {now.free:,} have a free slot, and the negotiator has given it none{said}"
+        free = f"{now.free:,} have a free slot, and the negotiator has given it none{said}"
+        return f"{may}, {free}{_before(turn)}"
     owned = f", {now.owned:,} of them used by their owners" if now.owned else ""
-    return f"{may}, and none of them has a free slot{owned}"
+    return f"{may}, and none of them has a free slot{owned}{_before(turn)}"
+
+
+def _before(turn: Turn | None) -> str:
+    """Who comes before it; the negotiator also gives users a share, so it is no strict order."""
+    if turn is None or not turn.ahead:
+        return ""
+    users = "1 user" if turn.users == 1 else f"{turn.users:,} users"
+    theirs = [f"{turn.theirs:,} idle jobs of {users} of better priority"] if turn.theirs else []
+    own = [f"{turn.own:,} idle jobs of its own user"] if turn.own else []
+    priority = f"its user's priority is {turn.priority:,.2f}"
+    return f"; {' and '.join(theirs + own)} come before it ({priority})"
 
 
 def _unmatched(matching: Matching) -> str:
@@ -142,6 +158,11 @@ def _drop(clause: Clause) -> str:
     if clause.text == START:
         return f"{n:,} machines would match if their START took it: ask their administrators"
     return f"{n:,} machines would match without {clause.text}"
+
+
+def is_idle(ad: Ad) -> bool:
+    """Whether a job waits for a machine."""
+    return int(number(ad, "JobStatus")) == IDLE
 
 
 def is_unclaimed(ad: Any) -> bool:
