@@ -183,3 +183,11 @@ def test_it_is_said_where_targets_are_many_and_equal(
     targets: dict[str, float | None], says_so: bool
 ) -> None:
     assert (degenerate(targets) is not None) == says_so
+
+
+def test_before_anything_is_delivered_every_share_is_nought() -> None:
+    clock = TraceTime(dt.datetime.fromisoformat("2010-01-04T00:00:00"))
+    site, accounting = Site(clock, []), Accounting(clock, {"bio": 0.7, "lone": 0.3})
+    engine = Engine(site, accounting, [], NoActuator(), KeptDecisions(site))
+    engine.feed([(10.0, ev.SUBMITTED, 0, JobSpec(vo="bio"))])
+    assert accounting.fairness.shares(20.0) == {"bio": (0.0, 0.7), "lone": (0.0, 0.3)}

@@ -188,3 +188,25 @@ def test_a_run_that_reconnects_after_it_was_given_up_runs_on() -> None:
     report = live.told()["report"]
     assert (report["jobs"]["completed"], live.site.busy[0]) == (1, 1)
     assert live.merger.normaliser.repairs["run_went_on"] == 1
+
+
+def test_a_run_that_was_taken_to_be_over_and_reconnects_runs_on() -> None:
+    live = Live()
+    live.all_at_once("log", [*start("1.0", 10.0), *start("2.0", 50.0)])
+    live.all_at_once("log", [(70.0, ev.RECONNECTED, "1.0", None)])
+    assert dict(live.merger.normaliser.repairs) == {"slot_used_again": 1, "run_went_on": 1}
+    live.all_at_once("log", [end("1.0", 90.0), end("2.0", 90.0)])
+    report = live.told()["report"]
+    assert (report["jobs"]["completed"], live.site.busy[0]) == (2, 0)
+
+
+def test_what_cannot_be_of_a_run_that_is_over_is_set_aside_and_its_end_still_counts() -> None:
+    live = Live()
+    live.all_at_once("log", [*start("1.0", 10.0), *start("2.0", 50.0)])
+    live.all_at_once("log", [(60.0, ev.RESUMED, "1.0", None)])
+    assert live.merger.set_aside["impossible_state"] == 1
+    assert dict(live.merger.normaliser.repairs) == {"slot_used_again": 1}
+    live.all_at_once("log", [end("1.0", 70.0), end("2.0", 90.0)])
+    assert live.merger.normaliser.repairs["run_went_on"] == 1
+    report = live.told()["report"]
+    assert (report["jobs"]["completed"], report["goodput_s"]) == (2, 60)
