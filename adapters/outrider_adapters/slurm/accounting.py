@@ -44,7 +44,7 @@ class Accounting:
             now_s: when they were missed.
 
         Raises:
-            SlurmDownError: the accounting does not answer; they are to be asked for again.
+            CommandError: the accounting does not answer; they are to be asked for again.
         """
         told: list[NamedEvent] = []
         if self._has_accounting:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from outrider_adapters.slurm.commands import SlurmCommands, SlurmDownError
+from outrider_adapters.polling import CommandError
+from outrider_adapters.slurm.commands import SlurmCommands
 from outrider_adapters.slurm.partitions import settings_of, shown_for_s
 from outrider_adapters.slurm.rights import hidden_from_us
 
@@ -17,7 +18,7 @@ def diagnosed(commands: SlurmCommands) -> Iterator[Finding]:
         rows = commands.run("squeue", "-a", "-h", "-o", "%A").split()
         nodes = commands.run("sinfo", "-a", "-h", "-N", "-o", "%N").split()
         federation = commands.run("scontrol", "show", "federation").strip()
-    except SlurmDownError as error:
+    except CommandError as error:
         remedy = 'start slurmctld, or name its configuration: config = "/etc/slurm/slurm.conf"'
         yield "controller", "fail", str(error), remedy
         return

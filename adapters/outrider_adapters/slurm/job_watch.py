@@ -97,7 +97,7 @@ class JobWatch:
             gapless: whatever has ended since the last look is still in the queue.
 
         Raises:
-            SlurmDownError: as `ended_of`; the next look tells it all.
+            CommandError: as `ended_of`; the next look tells it all.
         """
         jobs = self._read(lines, excluded)
         missing = {

@@ -4,7 +4,8 @@ import os
 import pwd
 import re
 
-from outrider_adapters.slurm.commands import SlurmCommands, SlurmDownError
+from outrider_adapters.polling import CommandError
+from outrider_adapters.slurm.commands import SlurmCommands
 
 _HIDES = {"jobs", "nodes", "all"}
 _SEES_ALL = {"operator", "administrator"}
@@ -35,6 +36,6 @@ def hidden_from_us(commands: SlurmCommands, config: dict[str, str]) -> str:
 def _sees_all(commands: SlurmCommands, user: str) -> bool:
     try:
         level = commands.run("sacctmgr", "-n", "-P", "show", "user", user, "format=adminlevel")
-    except SlurmDownError:
+    except CommandError:
         return False  # no accounting database: only SlurmUser and root see all
     return level.strip().lower() in _SEES_ALL

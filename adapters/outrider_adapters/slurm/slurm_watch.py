@@ -9,9 +9,9 @@ from typing import Any, Final
 import msgspec
 
 from outrider.api import Batch, NamedEvent, PeerError, events
-from outrider_adapters.polling import Asking
+from outrider_adapters.polling import Asking, CommandError
 from outrider_adapters.slurm.accounting import Accounting
-from outrider_adapters.slurm.commands import SlurmCommands, SlurmDownError
+from outrider_adapters.slurm.commands import SlurmCommands
 from outrider_adapters.slurm.eligibility import Eligibility
 from outrider_adapters.slurm.job_watch import JobWatch
 from outrider_adapters.slurm.load import is_busy
@@ -59,7 +59,7 @@ class SlurmWatch:
         self._commands = commands
         self._settings = settings
         self._clock = clock
-        self._asking = Asking(SlurmDownError)
+        self._asking = Asking(CommandError)
         self._cursor: Any = None
         self._is_first = False
         self._asked_s = {"nodes": -inf, "limits": -inf}

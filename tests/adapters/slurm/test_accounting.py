@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from outrider.api import NamedEvent, events
+from outrider_adapters.polling import CommandError
 from outrider_adapters.slurm.accounting import Accounting
-from outrider_adapters.slurm.commands import SlurmCommands, SlurmDownError
+from outrider_adapters.slurm.commands import SlurmCommands
 from outrider_adapters.slurm.settings import SlurmSettings
 from tests.adapters.slurm.test_commands import program
 
@@ -79,6 +80,6 @@ def test_many_jobs_are_asked_for_in_turn(tmp_path: Path) -> None:
 
 def test_a_database_that_does_not_answer_is_the_callers_to_wait_for(tmp_path: Path) -> None:
     asked = accounting(tmp_path, "echo 'sacct: error: slurmdbd: refused' >&2; exit 1")
-    with pytest.raises(SlurmDownError, match="slurmdbd: refused"):
+    with pytest.raises(CommandError, match="slurmdbd: refused"):
         asked.ends_of(["5"], "c:{}".format, T + 900)
     assert not asked.note

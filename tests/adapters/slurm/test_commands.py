@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from outrider.api import PeerError
+from outrider_adapters.polling import CommandError
 from outrider_adapters.slurm import SlurmAdapter
-from outrider_adapters.slurm.commands import SlurmCommands, SlurmDownError
+from outrider_adapters.slurm.commands import SlurmCommands
 from outrider_adapters.slurm.settings import SlurmSettings
 
 CONFIG = "ClusterName = c\\nAccountingStorageType = accounting_storage/none\\n"
@@ -30,13 +31,13 @@ def commands(folder: Path, within_s: float = 5.0) -> SlurmCommands:
 
 
 def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SlurmDownError, match=r"squeue cannot be run: No such file or directory"):
+    with pytest.raises(CommandError, match=r"squeue cannot be run: No such file or directory"):
         commands(tmp_path).run("squeue")
 
 
 def test_what_a_command_complains_of_is_told_in_a_line(tmp_path: Path) -> None:
     program(tmp_path, "squeue", r"printf 'slurm_load_jobs\033[2J\nerror: refused\n' >&2; exit 1")
-    with pytest.raises(SlurmDownError) as caught:
+    with pytest.raises(CommandError) as caught:
         commands(tmp_path).run("squeue")
     assert str(caught.value) == "squeue: slurm_load_jobs [2J error: refused"
 
@@ -44,7 +45,7 @@ def test_what_a_command_complains_of_is_told_in_a_line(tmp_path: Path) -> None:
 def test_a_command_that_hangs_is_ended_with_all_that_it_began(tmp_path: Path) -> None:
     program(tmp_path, "squeue", f"echo $$ > {tmp_path}/pid; sleep 60 & wait")
     began_s = time.monotonic()
-    with pytest.raises(SlurmDownError, match=r"squeue did not answer within 0.5 s"):
+    with pytest.raises(CommandError, match=r"squeue did not answer within 0.5 s"):
         commands(tmp_path, within_s=0.5).run("squeue")
     assert time.monotonic() - began_s < 10
     group = int((tmp_path / "pid").read_text())
@@ -81,7 +82,7 @@ def test_what_is_closed_runs_nothing_more(tmp_path: Path) -> None:
     timer.start()
     began_s = time.monotonic()
     for _ in range(2):
-        with pytest.raises(SlurmDownError):
+        with pytest.raises(CommandError):
             closed.run("squeue")
     assert time.monotonic() - began_s < 10
     timer.join()
