@@ -1,6 +1,7 @@
 """The survival index on a site played by hand: where it starts, what it keeps, what it says."""
 
 import random
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -8,8 +9,10 @@ import pytest
 
 from outrider.api import COMPLETED_RUN, EVICTED_RUN, NOWHERE, Job, JobSpec, Outcome
 from outrider.model import events as ev
-from outrider.testing.hand_site import HandSite
+from outrider.model.decisions import Decision
+from outrider.testing.hand_site import HandSite, KeptDecisions
 from outrider_policies.survival import Survival
+from outrider_policies.survival.explanations import _before_reboot
 
 HOUR_S = 3600.0
 WEEK_S = 604_800.0
@@ -292,3 +295,33 @@ def test_a_machine_that_came_and_went_within_the_hour_does_no_harm() -> None:
     hand.submit(0)
     assert hand.tick() == [0]
     assert place_of(hand, 0) == "a"
+
+
+def test_a_decision_shows_the_four_cheapest_clusters_that_have_a_free_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watts = {"e": 150.0, "a": 50.0, "f": 170.0, "c": 90.0, "b": 70.0, "d": 110.0}
+    decisions: list[Decision] = []
+    monkeypatch.setattr(KeptDecisions, "decided", lambda _, decision: decisions.append(decision))
+    hand = site_of({name: (1, w) for name, w in watts.items()})
+    for job, cheapest in enumerate(["abcd", "bcde", "cdef", "def"]):
+        hand.submit(job)
+        assert hand.tick() == [job]
+        assert "".join(decisions[-1].scores or {}) == cheapest
+
+
+@pytest.mark.parametrize(
+    ("now_s", "week_s", "reboot_s", "said"),
+    [
+        (100.0, 0.0, 100.0 + 4 * HOUR_S, " before 04:00"),
+        (0.0, 3 * 24 * HOUR_S + 22 * HOUR_S, 5.5 * HOUR_S, " before 03:30"),
+        (0.0, 0.0, float("inf"), ""),
+    ],
+)
+def test_the_hour_of_the_next_reboot_is_that_of_the_sites_clock(
+    now_s: float, week_s: float, reboot_s: float, said: str
+) -> None:
+    view: Any = SimpleNamespace(
+        now=now_s, week_second=lambda: week_s, next_reboot_s=lambda: reboot_s
+    )
+    assert _before_reboot(view) == said

@@ -33,8 +33,13 @@ class Commands:
         self._running: subprocess.Popen[bytes] | None = None
         self._closed = False
 
-    def run(self, program: str, *words: str) -> str:
+    def run(self, program: str, *words: str, may_fail: bool = False) -> str:
         """What the command printed.
+
+        Args:
+            program: its name.
+            words: its arguments.
+            may_fail: what it printed counts, however it ended.
 
         Raises:
             CommandError: it is not there, failed, or did not end in time.
@@ -62,7 +67,7 @@ class Commands:
             raise CommandError(f"{program} did not answer within {self._within_s:g} s") from None
         finally:
             self._running = None
-        if process.returncode != 0:
+        if process.returncode != 0 and not may_fail:
             why = _one_line(complained) or f"it ended with {process.returncode}"
             raise CommandError(f"{program}: {why}")
         return said.decode("utf-8", "replace")

@@ -187,3 +187,9 @@ def test_a_bad_token_is_refused_and_never_shown(tmp_path: Path, content: str) ->
 def test_a_missing_token_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"nowhere.*cannot be read: No such file"):
         read_token(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("scheme", ["Abc", "AWS4", "bear", "Bearers", "Digest", "Token", ""])
+def test_the_token_under_another_scheme_is_no_token(scheme: str) -> None:
+    assert is_allowed(f"bEARER {TOKEN}", TOKEN)
+    assert not is_allowed(f"{scheme} {TOKEN}", TOKEN)
