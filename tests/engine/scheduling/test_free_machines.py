@@ -128,3 +128,19 @@ def test_reserving_and_giving_back_restores_the_site_exactly(
     site.end_reservations()
     assert site.save() == before
     assert (site.free_n, site.free_total) == counts
+
+
+def test_where_no_machine_is_free_nothing_is_drawn_and_no_chance_is_spent() -> None:
+    site = make_site(["a", "a", "b"])
+    site.open_machine(2)
+    rng = random.Random(7)
+    before = rng.getstate()
+    with pytest.raises(LookupError):
+        site.draw_in(0, rng)
+    assert rng.getstate() == before, "else the stream would depend on who was asked in vain"
+    assert site.draw_in(1, rng) == 2
+    site.shut(2)
+    before = rng.getstate()
+    with pytest.raises(LookupError):
+        site.draw(rng)
+    assert rng.getstate() == before
