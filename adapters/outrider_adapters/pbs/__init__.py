@@ -1,0 +1,5 @@
+"""Watching a PBS server (OpenPBS, PBS Pro, Torque) by its own commands."""
+
+from outrider_adapters.pbs.adapter import PBSAdapter
+
+__all__ = ["PBSAdapter"]

@@ -1,0 +1,196 @@
+"""A job at the moment of a look, from its attributes in ``qstat -f``."""
+
+import datetime as dt
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+from outrider.api import JobSpec, Resources
+from outrider_adapters.readers.pbs.fields import duration_s
+from outrider_adapters.readers.pbs.places import cpus_requested, place_of
+from outrider_adapters.readers.pbs.specs import NO_GROUP, NO_PROJECT
+
+WAITING, HELD, RUNNING, SUSPENDED, ENDED = range(5)
+
+_STATUS: Final = {
+    "Q": WAITING, "T": WAITING, "H": HELD, "W": HELD, "R": RUNNING, "E": RUNNING,
+    "S": SUSPENDED, "U": SUSPENDED, "C": ENDED, "F": ENDED, "X": ENDED, "M": ENDED,
+}  # fmt: skip
+"""``job_state``; W waits for its time, U for the owner of the machine, M went to another server."""
+
+_CTIME: Final = "%a %b %d %H:%M:%S %Y"
+_SIZE: Final = re.compile(r"(\d{1,15})\s*([kmgtp]?)(b|w)?", re.IGNORECASE)
+_MIB: Final = {"": 2**-20, "k": 2**-10, "m": 1.0, "g": 2.0**10, "t": 2.0**20, "p": 2.0**30}
+_WORD_BYTES: Final = 8
+_CHUNK: Final = re.compile(r"(?:(\d{1,6}):)?(.*)", re.DOTALL)
+_EXIT: Final = re.compile(r"-?\d{1,5}")
+
+_VO_IN: Final = (
+    ("Account_Name", ""), ("egroup", NO_GROUP), ("group_list", NO_GROUP), ("project", NO_PROJECT),
+)  # fmt: skip
+"""Where the VO is, the first that says something, and what says nothing there."""
+
+_HOLDS: Final = {"u": "user", "o": "operator", "s": "system", "p": "bad_password"}
+
+
+class JobRow(NamedTuple):
+    """A job as it is.
+
+    Attributes:
+        status: one of `WAITING` and so on.
+        submit_s: when it was made, Unix seconds.
+        start_s: of its present or last run; None: it has none.
+        end_s: of its last run, as far as the server says it.
+        machine, cpus: where it runs, with how much.
+        exit_status: None: not told.
+        moved: it went to another server.
+        held_because: why it is held, in words; empty: it is not.
+        spec: what it asks for.
+    """
+
+    status: int
+    submit_s: float
+    start_s: float | None
+    end_s: float | None
+    machine: str
+    cpus: int
+    exit_status: int | None
+    moved: bool
+    held_because: str
+    spec: JobSpec
+
+
+def row_of(ad: Mapping[str, str], zone: dt.tzinfo) -> JobRow:
+    """A job by its attributes.
+
+    Args:
+        ad: attributes, one of several parts by both names: ``Resource_List.walltime``.
+        zone: of the server's clock, for times that are written out.
+
+    Raises:
+        ValueError: its state or the time it was made cannot be read.
+    """
+    state = ad.get("job_state", "")
+    if state not in _STATUS:
+        raise ValueError(f"job_state={state!r}; right would be one of {''.join(_STATUS)}")
+    submit_s = time_s(ad.get("ctime", "") or ad.get("qtime", ""), zone)
+    if submit_s is None:
+        raise ValueError("no ctime")
+    status = _STATUS[state]
+    start_s = time_s(ad.get("stime", "") or ad.get("start_time", ""), zone)
+    if status in (WAITING, HELD):
+        start_s = None  # of a run before
+    exec_host = ad.get("exec_host", "")
+    machine, cpus = place_of(exec_host) if exec_host else ("", 0)
+    exit_status = ad.get("Exit_status", ad.get("exit_status", ""))
+    return JobRow(
+        status=status,
+        submit_s=submit_s,
+        start_s=start_s,
+        end_s=_end_s(ad, start_s, zone) if status == ENDED else None,
+        machine=machine,
+        cpus=cpus or cpus_requested(ad),
+        exit_status=int(exit_status) if _EXIT.fullmatch(exit_status) else None,
+        moved=state == "M",
+        held_because=_held_because(ad, state) if status == HELD else "",
+        spec=_spec(ad, submit_s, zone),
+    )
+
+
+def time_s(text: str, zone: dt.tzinfo) -> float | None:
+    """Unix seconds of ``1795231020`` or ``Sat Nov 21 03:17:00 2026``; None where it is neither.
+
+    >>> time_s("Sat Nov 21 03:17:00 2026", dt.UTC), time_s("1795231020", dt.UTC), time_s("", dt.UTC)
+    (1795231020.0, 1795231020.0, None)
+    """
+    if text.isdecimal() and len(text) <= 10:
+        return float(text) or None
+    try:
+        return dt.datetime.strptime(" ".join(text.split()), _CTIME).replace(tzinfo=zone).timestamp()
+    except ValueError:
+        return None
+
+
+def size_mib(text: str) -> float | None:
+    """MiB of ``16gb``, ``16384kb``, ``2097152w`` or plain bytes; None where it is no size.
+
+    >>> size_mib("16gb"), size_mib("512MB"), size_mib("1048576"), size_mib("much")
+    (16384.0, 512.0, 1.0, None)
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        return None
+    words = _WORD_BYTES if (found[3] or "").lower() == "w" else 1
+    return int(found[1]) * words * _MIB[found[2].lower()]
+
+
+def zone_of(name: str | None) -> dt.tzinfo:
+    """A time zone by its IANA name; UTC where there is none."""
+    return ZoneInfo(name) if name else dt.UTC
+
+
+def _spec(ad: Mapping[str, str], submit_s: float, zone: dt.tzinfo) -> JobSpec:
+    eligible_s = time_s(ad.get("etime", ""), zone)
+    user = ad.get("euser") or ad.get("Job_Owner", "").partition("@")[0]
+    return JobSpec(
+        user=user,
+        vo=_vo(ad),
+        job_class="interactive" if ad.get("interactive", "") in ("True", "1") else "batch",
+        cpus=cpus_requested(ad),
+        estimate_s=duration_s(ad.get("Resource_List.walltime", "")),
+        eligible_s=eligible_s if eligible_s and eligible_s > submit_s else None,
+        resources=_shared(_amount(ad, "mem", size_mib), _amount(ad, "ngpus", _number)),
+    )
+
+
+def _vo(ad: Mapping[str, str]) -> str:
+    for name, nothing in _VO_IN:
+        said = ad.get(name, "").partition("@")[0]
+        if said not in ("", nothing):
+            return said
+    return "all"
+
+
+def _shared(memory_mib: float | None, gpus: float | None) -> Resources | None:
+    return Resources(memory_mib=memory_mib, gpus=gpus) if memory_mib or gpus else None
+
+
+def _amount(ad: Mapping[str, str], what: str, read: Callable[[str], float | None]) -> float | None:
+    """How much of a resource a job asks for over all its nodes: as a whole, or chunk by chunk."""
+    whole = ad.get(f"Resource_List.{what}")
+    if whole is not None:
+        return read(whole)
+    total = 0.0
+    for chunk in ad.get("Resource_List.select", "").split("+"):
+        found = _CHUNK.fullmatch(chunk)
+        for part in (found[2] if found else "").split(":"):
+            name, _, said = part.partition("=")
+            amount = read(said) if name == what else None
+            total += (amount or 0.0) * int((found and found[1]) or 1)
+    return total or None
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text.isdecimal() and len(text) < 10 else None
+
+
+def _end_s(ad: Mapping[str, str], start_s: float | None, zone: dt.tzinfo) -> float | None:
+    """When the last run ended: as told, else when it began and how long it was there."""
+    for name in ("comp_time", "obittime"):
+        told_s = time_s(ad.get(name, ""), zone)
+        if told_s is not None:
+            return told_s
+    ran_s = duration_s(ad.get("resources_used.walltime", ""))
+    if start_s is not None and ran_s is not None:
+        return start_s + ran_s
+    return time_s(ad.get("mtime", ""), zone)
+
+
+def _held_because(ad: Mapping[str, str], state: str) -> str:
+    if state == "W":
+        return "execution_time"
+    if ad.get("depend"):
+        return "dependency"
+    holds = [name for letter, name in _HOLDS.items() if letter in ad.get("Hold_Types", "")]
+    return "_and_".join(holds)

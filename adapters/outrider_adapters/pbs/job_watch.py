@@ -1,0 +1,220 @@
+"""Two looks at the queue of a PBS server made into the events that lie between them."""
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from outrider.api import NamedEvent, events
+from outrider_adapters.pbs.job_rows import (
+    ENDED,
+    HELD,
+    RUNNING,
+    SUSPENDED,
+    WAITING,
+    JobRow,
+    row_of,
+)
+from outrider_adapters.readers.pbs.exits import fate_of
+from outrider_adapters.readers.pbs.places import UNKNOWN_HOST
+
+_ARRAY: str = "[]"
+"""In the name of an array, which never runs itself."""
+
+_WHAT = ("user", "vo", "cpus", "estimate_s", "resources")
+
+
+class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A job as it was last seen.
+
+    Attributes:
+        status: as of `JobRow`.
+        submit_s: when it was made.
+        start_s: of the run that goes on; 0: none.
+    """
+
+    status: int
+    submit_s: float
+    start_s: float = 0.0
+
+    @property
+    def runs(self) -> bool:
+        """Whether it had a machine."""
+        return self.status in (RUNNING, SUSPENDED)
+
+
+class JobWatch:
+    """The jobs of a server, look by look.
+
+    Args:
+        zone: of the server's clock.
+        is_torque: whose exit codes they are.
+
+    Attributes:
+        rejected: jobs of the last look that could not be read, by reason.
+        unknown_n: jobs that left, and nobody knows how, since the adapter was started.
+    """
+
+    def __init__(self, zone: dt.tzinfo, is_torque: bool) -> None:
+        self._zone = zone
+        self._is_torque = is_torque
+        self._known: dict[str, SeenJob] = {}
+        self._rows: dict[str, JobRow] = {}
+        self.rejected: dict[str, int] = {}
+        self.unknown_n = 0
+
+    def save(self) -> dict[str, Any]:
+        """What there is to remember, as JSON types."""
+        built: dict[str, Any] = msgspec.to_builtins(self._known)
+        return built
+
+    def restore(self, saved: Any) -> None:
+        """Go on from what `save` gave. Raises `msgspec.ValidationError` if it is none of ours."""
+        self._known = msgspec.convert(saved, dict[str, SeenJob])
+
+    def row(self, job: str) -> JobRow | None:
+        """A job as it was at the last look; None: it was not in the queue."""
+        return self._rows.get(job)
+
+    def look(
+        self,
+        shown: Mapping[str, Mapping[str, str]],
+        unreadable: list[str],
+        now_s: float,
+        ended_of: Callable[[list[str]], Mapping[str, Mapping[str, str]]],
+        *,
+        leaves_out_ended: bool,
+    ) -> list[NamedEvent]:
+        """What happened since the last look; the events of each job are in order.
+
+        Args:
+            shown: the attributes of all jobs, by name.
+            unreadable: names of jobs whose attributes could not be read: they stay as they were.
+            now_s: when they were asked for.
+            ended_of: attributes of jobs that are in the queue no more, as far as they are known.
+            leaves_out_ended: jobs that had ended before they were first seen are not told.
+
+        Raises:
+            CommandError: as `ended_of`; the next look tells it all.
+        """
+        rows = self._read(shown, unreadable)
+        stay = set(rows) | set(unreadable)
+        gone = [job for job, was in self._known.items() if job not in stay and was.status != ENDED]
+        left = self._read_left(ended_of(gone)) if gone else {}
+        told: list[NamedEvent] = []
+        for job in gone:
+            told += self._gone(job, left.get(job), now_s)
+        known = self._known
+        self._known = {job: known[job] for job in unreadable if job in known}
+        for job, row in rows.items():
+            before = known.get(job)
+            self._known[job] = _seen(row)
+            if before is None and leaves_out_ended and row.status == ENDED:
+                continue
+            told += self._steps(job, before, row, self._rows.get(job), now_s)
+        self._rows = rows
+        return told
+
+    def _read(
+        self, shown: Mapping[str, Mapping[str, str]], unreadable: list[str]
+    ) -> dict[str, JobRow]:
+        self.rejected = {"twice": len(unreadable)} if unreadable else {}
+        rows: dict[str, JobRow] = {}
+        for job, ad in shown.items():
+            if _ARRAY in job:
+                continue
+            try:
+                rows[job] = row_of(ad, self._zone)
+            except ValueError:
+                self.rejected["job"] = self.rejected.get("job", 0) + 1
+                unreadable.append(job)
+        return rows
+
+    def _read_left(self, found: Mapping[str, Mapping[str, str]]) -> dict[str, JobRow]:
+        rows: dict[str, JobRow] = {}
+        for job, ad in found.items():
+            try:
+                rows[job] = row_of(ad, self._zone)
+            except ValueError:
+                continue  # it counts as one of which nothing is known
+        return rows
+
+    def _gone(self, job: str, row: JobRow | None, now_s: float) -> list[NamedEvent]:
+        """A job that is in the queue no more."""
+        if row is not None and row.status == ENDED:
+            return self._steps(job, self._known[job], row, None, now_s)
+        self.unknown_n += 1
+        return [(now_s, events.REMOVED, job, "unknown")]
+
+    def _steps(
+        self, job: str, before: SeenJob | None, row: JobRow, was: JobRow | None, now_s: float
+    ) -> list[NamedEvent]:
+        """What happened to one job."""
+        told: list[NamedEvent] = []
+        if before is not None and before.submit_s != row.submit_s:
+            # a server that lost its state gives its numbers out again
+            told += [] if before.status == ENDED else [(now_s, events.REMOVED, job, "unknown")]
+            before = None
+        if before is None:
+            told.append((row.submit_s, events.SUBMITTED, job, row.spec))
+            before = SeenJob(WAITING, row.submit_s)
+            now_s = row.submit_s if row.status == HELD else now_s
+        elif before.status == ENDED:
+            return told
+        elif was is not None and row.status in (WAITING, HELD) and not before.runs:
+            changes = {f: getattr(row.spec, f) for f in _WHAT
+                       if getattr(row.spec, f) != getattr(was.spec, f)}  # fmt: skip
+            told += [(now_s, events.CHANGED, job, changes)] if changes else []
+        is_new_run = row.start_s is not None and row.start_s != before.start_s
+        if before.runs and (is_new_run or row.status in (WAITING, HELD)):
+            at_s = now_s if row.start_s is None else min(row.start_s, now_s)
+            told.append((max(at_s, before.start_s), events.EVICTED, job, "unknown"))
+        if before.status == HELD and (is_new_run or row.status not in (HELD, ENDED)):
+            told.append((_let_go_s(row, now_s), events.RELEASED, job, None))
+        if is_new_run and row.start_s is not None:
+            place = (row.machine or UNKNOWN_HOST, row.cpus)
+            told.append((row.start_s, events.STARTED, job, place))
+        if row.status == HELD and (before.status != HELD or before.runs):
+            told.append((now_s, events.HELD, job, row.held_because or None))
+        elif row.status == SUSPENDED and (before.status != SUSPENDED or is_new_run):
+            told.append((now_s, events.SUSPENDED, job, None))
+        elif row.status == RUNNING and before.status == SUSPENDED and not is_new_run:
+            told.append((now_s, events.RESUMED, job, None))
+        elif row.status == ENDED:
+            told.append(self._ended(job, row, before.runs or is_new_run, now_s))
+        return _in_order(told)
+
+    def _ended(self, job: str, row: JobRow, ran: bool, now_s: float) -> NamedEvent:
+        """How a job left, by its exit status."""
+        end_s = min(row.end_s or now_s, now_s)
+        if row.moved:
+            return end_s, events.REMOVED, job, "removed"
+        if not ran:
+            return end_s, events.REMOVED, job, "removed"
+        if row.exit_status is None:
+            return end_s, events.REMOVED, job, "unknown"
+        reason = fate_of(row.exit_status, self._is_torque).reason
+        return (
+            (end_s, events.REMOVED, job, reason) if reason else (end_s, events.COMPLETED, job, None)
+        )
+
+
+def _seen(row: JobRow) -> SeenJob:
+    has_run = row.status not in (WAITING, HELD)
+    return SeenJob(row.status, row.submit_s, (row.start_s or 0.0) if has_run else 0.0)
+
+
+def _let_go_s(row: JobRow, now_s: float) -> float:
+    """When it was let go: when it became eligible, else at the latest when it started."""
+    latest_s = row.start_s or now_s
+    return min(row.spec.eligible_s or latest_s, latest_s)
+
+
+def _in_order(told: list[NamedEvent]) -> list[NamedEvent]:
+    """The events with times that never fall."""
+    least_s, ordered = 0.0, list[NamedEvent]()
+    for time_s, kind, job, extra in told:
+        least_s = max(least_s, time_s)
+        ordered.append((least_s, kind, job, extra))
+    return ordered

@@ -1,0 +1,67 @@
+"""The settings of the `pbs` adapter."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, field
+
+from outrider.api import AdapterSettings
+
+
+class PBSSettings(AdapterSettings, frozen=True, kw_only=True):
+    """Which PBS server, and how it is watched."""
+
+    commands: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(
+            description="Folder of qstat and pbsnodes. Unset: as PATH has it.",
+            examples=["/opt/pbs/bin"],
+        ),
+    ] = None
+    server: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(
+            description="The server's host, for the commands (PBS_DEFAULT and PBS_SERVER). Unset: "
+            "as the environment or their own configuration has it.",
+            examples=["pbs.example.org"],
+        ),
+    ] = None
+    dialect: Annotated[
+        Literal["auto", "openpbs", "torque"],
+        Meta(
+            description="Whose commands they are: OpenPBS and PBS Pro answer in JSON (-F json), "
+            "Torque in XML (-x). auto asks them for their version."
+        ),
+    ] = "auto"
+    timezone: Annotated[
+        str | None,
+        Meta(
+            description="Zone of the server's clock, an IANA name: OpenPBS tells local times. "
+            "Unset: UTC.",
+            examples=["Europe/Berlin"],
+        ),
+    ] = None
+    machine_clusters: Annotated[
+        dict[str, str],
+        Meta(
+            description="Clusters of nodes: pattern of the node's name (as in a shell) to cluster, "
+            'such as "gpu*" = "gpus". Else all are in "default".'
+        ),
+    ] = field(default_factory=dict)
+    start_at: Annotated[
+        Literal["now", "beginning"],
+        Meta(
+            description="What the first start makes of what was there before: now takes it as "
+            "history, which builds state silently; beginning treats it as news."
+        ),
+    ] = "now"
+    look_s: Annotated[
+        float,
+        Meta(ge=1, le=300, description="Seconds from one look at the jobs to the next."),
+    ] = 30.0
+    nodes_s: Annotated[
+        float, Meta(ge=1, description="Seconds from one look at the nodes to the next.")
+    ] = 60.0
+    answer_within_s: Annotated[
+        float,
+        Meta(ge=1, le=600, description="Seconds after which a command that is silent is ended."),
+    ] = 20.0

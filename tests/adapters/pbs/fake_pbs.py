@@ -1,0 +1,246 @@
+"""Commands that answer as those of OpenPBS and Torque are documented to; no server is behind them.
+
+The shapes are those of "qstat -f -F json" and "pbsnodes -F json" in the PBS Professional reference
+guide and of the XML of Torque's "qstat -x" and "pbsnodes -x". A real server was not at hand.
+"""
+
+# ruff: noqa: T201 - commands print
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+from xml.sax.saxutils import escape
+
+SERVER: Final = "pbs.test"
+NODES: Final = {"n1": 4, "n2": 4, "n3": 8}
+
+_COMMAND: Final = """\
+#!{python}
+import sys
+sys.path.insert(0, {here!r})
+import fake_pbs
+sys.exit(fake_pbs.answer({state!r}, {name!r}, sys.argv[1:]))
+"""
+
+
+class FakePBS:
+    """A folder of commands, and the state that they tell.
+
+    Args:
+        folder: new.
+        dialect: ``openpbs`` or ``torque``.
+        history: whether OpenPBS still tells of jobs that have left.
+        broken: whether it writes users' environments as they are, which makes it no JSON.
+    """
+
+    def __init__(
+        self, folder: Path, dialect: str = "openpbs", *, history: bool = True, broken: bool = False
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._file = folder / "state.json"
+        self.state: dict[str, Any] = {
+            "dialect": dialect, "history": history, "broken": broken, "down": False, "next": 1,
+            "jobs": {},
+            "nodes": {name: {"ncpus": n, "state": "free"} for name, n in NODES.items()},
+        }  # fmt: skip
+        for name in ("qstat", "pbsnodes"):
+            here = str(Path(__file__).parent)
+            path = folder / name
+            path.write_text(
+                _COMMAND.format(python=sys.executable, here=here, state=str(self._file), name=name)
+            )
+            path.chmod(0o755)
+        self.save()
+
+    def save(self) -> None:
+        """What is changed in `state` is told from now on."""
+        whole = self._file.with_suffix(".new")
+        whole.write_text(json.dumps(self.state))
+        whole.rename(self._file)
+
+    def submit(self, at_s: float | None = None, **attributes: str) -> str:
+        """A new job; its name. Attributes of several parts have two underscores."""
+        job = f"{self.state['next']}.{SERVER}"
+        self.state["next"] += 1
+        made = int(time.time() if at_s is None else at_s)
+        told = {name.replace("__", "."): value for name, value in attributes.items()}
+        self.state["jobs"][job] = {
+            "Job_Owner": "ann@login", "job_state": "Q", "queue": "workq", "ctime": made,
+            "qtime": made, "etime": made, "mtime": made, "egroup": "physics",
+            "Hold_Types": "n", "Resource_List.ncpus": "2", "Resource_List.walltime": "01:00:00",
+            "Variable_List": "PBS_O_HOME=/home/ann",
+        } | told  # fmt: skip
+        self.save()
+        return job
+
+    def change(self, job: str, **attributes: Any) -> None:
+        """Set attributes of a job; None takes one away."""
+        ad = self.state["jobs"][job]
+        for name, value in attributes.items():
+            ad[name.replace("__", ".")] = value
+        self.state["jobs"][job] = {name: value for name, value in ad.items() if value is not None}
+        self.save()
+
+    def start(self, job: str, at_s: float | None = None, node: str = "n1") -> None:
+        """A job starts."""
+        began = int(time.time() if at_s is None else at_s)
+        start = "start_time" if self.state["dialect"] == "torque" else "stime"
+        place = f"{node}/0-1" if self.state["dialect"] == "torque" else f"{node}/0*2"
+        self.change(job, job_state="R", exec_host=place, mtime=began, **{start: began})
+
+    def end(self, job: str, at_s: float | None = None, status: int = 0) -> None:
+        """A job ends: it leaves OpenPBS's queue, and stays in Torque's as complete."""
+        ended = int(time.time() if at_s is None else at_s)
+        if self.state["dialect"] == "torque":
+            self.change(job, job_state="C", exit_status=status, comp_time=ended)
+        else:
+            self.change(job, job_state="F", Exit_status=status, mtime=ended, obittime=ended)
+
+    def leave(self, job: str) -> None:
+        """A job leaves, and nothing is known of it any more."""
+        del self.state["jobs"][job]
+        self.save()
+
+    @contextmanager
+    def silenced(self) -> Iterator[None]:
+        """The server does not answer within the block."""
+        self.state["down"] = True
+        self.save()
+        try:
+            yield
+        finally:
+            self.state["down"] = False
+            self.save()
+
+
+# -- what the commands print ------------------------------------------------------------------
+
+
+def answer(state_file: str, program: str, words: list[str]) -> int:
+    """Print what a command would; its exit code."""
+    state = json.loads(Path(state_file).read_text())
+    is_torque = state["dialect"] == "torque"
+    if words == ["--version"]:
+        print("Version: 6.1.2" if is_torque else "pbs_version = 23.06.06", file=_version(is_torque))
+        return 0
+    if state["down"]:
+        print(f"{program}: cannot connect to server {SERVER} (errno=111)", file=sys.stderr)
+        return 255
+    if words == ["-B", "-f"]:
+        print(f"Server: {SERVER}\n    job_history_enable = {state['history']}")
+        return 0
+    if ("-F" in words) == is_torque:
+        print(f"{program}: invalid option", file=sys.stderr)
+        return 2
+    if program == "pbsnodes":
+        print(_torque_nodes(state) if is_torque else _openpbs_nodes(state))
+        return 0
+    if is_torque:
+        print(_torque_jobs(state))
+        return 0
+    return _openpbs_jobs(state, words)
+
+
+def _version(is_torque: bool) -> Any:
+    return sys.stderr if is_torque else sys.stdout
+
+
+def _openpbs_jobs(state: dict[str, Any], words: list[str]) -> int:
+    asked = [word for word in words if word.endswith(SERVER)]
+    if "-x" in words and not state["history"]:
+        print("qstat: PBS is not configured to maintain job history", file=sys.stderr)
+        return 2
+    shown = {
+        job: ad for job, ad in state["jobs"].items()
+        if (job in asked if asked else ad["job_state"] != "F")
+    }  # fmt: skip
+    missing = [job for job in asked if job not in shown]
+    for job in missing:
+        print(f"qstat: Unknown Job Id {job}", file=sys.stderr)
+    lines = ["{", '    "timestamp":1795231020,', f'    "pbs_server":"{SERVER}"']
+    if shown:
+        lines[-1] += ","
+        lines.append('    "Jobs":{')
+        blocks = [_job_lines(job, ad, state["broken"]) for job, ad in shown.items()]
+        for n, block in enumerate(blocks):
+            lines += [*block[:-1], block[-1] + ("," if n < len(blocks) - 1 else "")]
+        lines.append("    }")
+    print("\n".join([*lines, "}"]))
+    return 153 if missing else 0
+
+
+def _job_lines(job: str, ad: dict[str, Any], broken: bool) -> list[str]:
+    """A job as qstat prints it: a member a line, times written out."""
+    members: list[str] = []
+    lists: dict[str, list[str]] = {}
+    for name, value in ad.items():
+        if name == "Variable_List":
+            parts = [part.partition("=") for part in value.split(",")]
+            quoted = [f'"{k}":"{v}"' if broken else f"{json.dumps(k)}:{json.dumps(v)}"
+                      for k, _, v in parts]  # fmt: skip
+            lists["Variable_List"] = quoted
+        elif "." in name:
+            outer, _, inner = name.partition(".")
+            lists.setdefault(outer, []).append(f"{json.dumps(inner)}:{_value(inner, value)}")
+        else:
+            members.append(f"{json.dumps(name)}:{_value(name, value)}")
+    for name, parts in lists.items():
+        members.append(f"{json.dumps(name)}:{{\n{_indented(parts, 16)}\n            }}")
+    return f'        "{job}":{{\n{_indented(members, 12)}\n        }}'.split("\n")
+
+
+def _indented(members: list[str], by: int) -> str:
+    return ",\n".join(" " * by + member for member in members)
+
+
+_TIMES: Final = frozenset({"ctime", "qtime", "etime", "mtime", "stime", "obittime"})
+
+
+def _value(name: str, value: Any) -> str:
+    if name in _TIMES and isinstance(value, int):
+        return json.dumps(time.strftime("%a %b %d %H:%M:%S %Y", time.gmtime(value)))
+    return str(value) if isinstance(value, int) else json.dumps(value)
+
+
+def _openpbs_nodes(state: dict[str, Any]) -> str:
+    nodes = {
+        name: {
+            "Mom": f"{name}.cluster", "ntype": "PBS", "state": node["state"],
+            "pcpus": node["ncpus"], "jobs": ["1.pbs.test/0"],
+            "resources_available": {
+                "arch": "linux", "host": name, "mem": "16384000kb", "ncpus": node["ncpus"],
+                "vnode": name,
+            },
+            "resources_assigned": {"ncpus": 0},
+        }
+        for name, node in state["nodes"].items()
+    }  # fmt: skip
+    return json.dumps({"timestamp": 1795231020, "pbs_server": SERVER, "nodes": nodes}, indent=4)
+
+
+def _torque_jobs(state: dict[str, Any]) -> str:
+    jobs = []
+    for job, ad in state["jobs"].items():
+        inner: dict[str, str] = {}
+        for name, value in ad.items():
+            outer, _, part = name.partition(".")
+            text = f"<{part}>{escape(str(value))}</{part}>" if part else escape(str(value))
+            inner[outer] = inner.get(outer, "") + text
+        parts = "".join(f"<{name}>{text}</{name}>" for name, text in inner.items())
+        jobs.append(f"<Job><Job_Id>{job}</Job_Id>{parts}</Job>")
+    return f"<Data>{''.join(jobs)}</Data>" if jobs else ""
+
+
+def _torque_nodes(state: dict[str, Any]) -> str:
+    nodes = "".join(
+        f"<Node><name>{name}</name><state>{node['state']}</state><power_state>Running</power_state>"
+        f"<np>{node['ncpus']}</np><ntype>cluster</ntype><status>opsys=linux,"
+        f"physmem=16384000kb,ncpus={node['ncpus']}</status><gpus>0</gpus></Node>"
+        for name, node in state["nodes"].items()
+    )
+    return f"<Data>{nodes}</Data>"
