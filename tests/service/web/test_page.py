@@ -164,7 +164,7 @@ async def test_the_form_explains_a_job_and_says_who_is_unknown(tab: Tab) -> None
         await tab.open(address)
         await tab.wait_for(DRAWN)
         await ask_for(tab, "1042.0")
-        await tab.wait_for("document.querySelectorAll('#explanation article').length === 3")
+        await tab.wait_for("document.querySelectorAll('#explanation article').length === 4")
         explained = await tab.text_of("#explanation")
         assert "1042.0 has waited 1.0 h" in explained
         assert "would defer: best" in explained

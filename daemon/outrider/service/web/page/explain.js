@@ -55,9 +55,15 @@ function explanation(answer) {
     make("p", "quiet", `${facts.join(" · ")}.`),
     ...(answer.batch_system ? [batchSystemView(answer.batch_system)] : []),
     ...(answer.batch_system_errors ?? []).map((why) => make("p", "warn", `No answer: ${why}.`)),
-    ...(answer.runs?.length ? [listed("Its runs that have ended", "runs", answer.runs.map(runLine))] : []),
+    ...(answer.runs?.length ? [runsView(answer.runs)] : []),
     ...answer.policies.map(policyView),
   ];
+}
+
+function runsView(runs) {
+  const box = make("article");
+  box.append(make("h3", "", "Runs that have ended"), listed("Runs", "runs", runs.map(runLine)));
+  return box;
 }
 
 function runLine({ machine, start_s, run_s, lost_because }) {
@@ -76,7 +82,10 @@ function batchSystemView(said) {
   if (known(said.ahead)) facts.push(`${number(said.ahead)} jobs before it`);
   if (known(said.expected_start_s)) facts.push(`expected to start ${time(said.expected_start_s)}`);
   if (facts.length) box.append(make("p", "quiet", `${facts.join(" · ")}.`));
-  if (said.remedies.length) box.append(listed("What would change it", "remedies", said.remedies));
+  if (said.remedies.length) {
+    const title = "What would change it";
+    box.append(make("p", "quiet", `${title}:`), listed(title, "remedies", said.remedies));
+  }
   if (said.clauses.length) box.append(clauseTable(said.clauses));
   return box;
 }
