@@ -2,7 +2,8 @@
 # A real HTCondor pool on this machine's loopback, to test against.
 #
 #   htcondor_pool.sh bootstrap                 make the pristine root folder, once
-#   htcondor_pool.sh start RUN [PORT [N]]      start a pool of N machines in the folder RUN
+#   htcondor_pool.sh start RUN [PORT [N [FILE]]]  start a pool of N machines in the folder RUN, with
+#                                              the settings of FILE on top
 #   htcondor_pool.sh exec RUN USER COMMAND...  run a command inside it, as alice, bob or root
 #   htcondor_pool.sh status RUN
 #   htcondor_pool.sh stop RUN
@@ -109,7 +110,7 @@ machines_config() {
 }
 
 start() {
-    local run=$1 port=${2:-} count=${3:-4} folder m
+    local run=$1 port=${2:-} count=${3:-4} more=${4:-} folder m
     need_root
     [ -x "$ROOT/usr/sbin/condor_master" ] || die "no pool root in $ROOT: run '$0 bootstrap' first"
     ! pool_pid "$run" >/dev/null || die "a pool is already running in $run"
@@ -122,6 +123,7 @@ start() {
     install -m 755 "$HERE/htcondor/owner_probe.sh" "$run/owner/probe"
     cp "$HERE/htcondor/pool.config" "$run/config/10-pool.config"
     machines_config "${port:-$(free_port)}" "$count" >"$run/config/20-machines.config"
+    [ -z "$more" ] || cp "$more" "$run/config/30-more.config"
 
     setsid unshare --mount --pid --uts --ipc --fork -- \
         "$HERE/htcondor_pool.sh" inside "$run" "$count" </dev/null >"$run/master.out" 2>&1 &

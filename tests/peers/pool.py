@@ -39,13 +39,14 @@ def missing_reason() -> str | None:
 class HTCondorPool:
     """One running pool, ended by `stop` or at the end of a `with` block.
 
-    Its machines are m1..mN, one slot of one CPU each; the first half stand in cluster "A", the
-    rest in "B". Its users are alice and bob. Paths that a job names (its user log) are below
-    /home/work inside the pool, which is `work_dir` outside.
+    Its machines are m1..mN, one slot of one CPU each unless `settings` of HTCondor say otherwise;
+    the first half stand in cluster "A", the rest in "B". Its users are alice and bob. Paths that a
+    job names (its user log) are below /home/work inside the pool, which is `work_dir` outside.
     """
 
-    def __init__(self, run_dir: Path, machines: int = 4) -> None:
+    def __init__(self, run_dir: Path, machines: int = 4, settings: str = "") -> None:
         self.run_dir = run_dir
+        self._settings = settings
         self.machines = tuple(f"m{number}" for number in range(1, machines + 1))
         self.event_log = run_dir / "log" / "EventLog"
         self.work_dir = run_dir / "work"
@@ -76,7 +77,10 @@ class HTCondorPool:
         Raises:
             RuntimeError: It did not start; the message is what the script said.
         """
-        self._script("start", "", str(len(self.machines)), within_s=START_WITHIN_S)
+        more = self.run_dir.with_suffix(".config")
+        more.write_text(self._settings)
+        words = ("", str(len(self.machines)), str(more))
+        self._script("start", *words, within_s=START_WITHIN_S)
 
     def stop(self) -> None:
         """End the pool and everything in it; what it wrote stays."""

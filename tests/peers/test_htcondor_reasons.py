@@ -11,7 +11,8 @@ from typing import Any, Final
 import pytest
 
 from tests.cli.running import shell
-from tests.peers.pool import HTCondorPool
+from tests.peers.pool import HTCondorPool, missing_reason
+from tests.peers.presence import require_peer
 from tests.peers.test_htcondor_adapter import daemon_beside
 from tests.service.running.process import DaemonProcess
 
@@ -185,7 +186,7 @@ def test_machines_that_others_and_owners_use(
     pool.submit(f"{SLEEP}request_memory = 64\nqueue 4\n")
     pool.wait_until("a full pool", lambda: _states(pool) == ["Claimed"] * 4)
     waits = pool.submit(f'{SLEEP}request_memory = 64\nrequirements = MachineCluster == "A"\nqueue')
-    full = "2 of the pool's 4 machines may run it, and none of them has a free slot"
+    full = "2 of the pool's 4 machines may run it, and none of them has room for it now"
     said = why(daemon, waits, lambda said: said["sentence"].startswith(full))["batch_system"]
     assert (said["machines"], said["never"]) == (2, False)
     with owners_everywhere(pool):
@@ -232,3 +233,40 @@ def test_a_job_that_runs_or_has_left_waits_for_nothing(
     pool.run("root", "condor_rm", f"{cluster}")
     daemon.wait_until("its end", lambda s: s["jobs"]["running"] == 0)
     assert daemon.get(f"/api/v1/explain/{name}").get("batch_system") is None
+
+
+PARTITIONABLE: Final = """\
+NUM_CPUS = 4
+MEMORY = 1024
+SLOT_TYPE_1 = cpus=4, memory=1024
+SLOT_TYPE_1_PARTITIONABLE = True
+CLAIM_PARTITIONABLE_LEFTOVERS = False
+"""
+
+
+def test_what_is_left_of_a_partitionable_slot_may_be_too_little(tmp_path: Path) -> None:
+    require_peer("HTCondor pool", missing_reason())
+    with HTCondorPool(tmp_path / "pool", 2, PARTITIONABLE) as pool:
+        made = daemon_beside(pool, tmp_path, has_log=True)
+        made.config.write_text(f'show_users = "everybody"\n{made.config.read_text()}')
+        with made as daemon:
+            daemon.wait_until("machines", lambda s: sum(c["machines"] for c in s["clusters"]) == 2)
+            wide = f"{SLEEP}request_memory = 64\nrequest_cpus = 2\nrequirements = regexp("
+            for machine in ("m1", "m2"):
+                pool.submit(f'{wide}"{machine}@", Name)\nqueue\n')
+            pool.wait_until("2 runs", lambda: len(_running(pool)) == 2)
+            waits = pool.submit(f"{SLEEP}request_memory = 64\nrequest_cpus = 3\nqueue\n")
+            full = "2 of the pool's 2 machines may run it, and none of them has room for it now"
+            said = why(daemon, waits, lambda said: said["sentence"].startswith(full))
+            assert said["batch_system"]["machines"] == 2
+            never = pool.submit(f"{SLEEP}request_memory = 64\nrequest_cpus = 5\nqueue\n")
+            told = why(daemon, never)["batch_system"]
+            assert told["never"]
+            assert told["remedies"][0].startswith("ask for at most 4 CPUs: 2 machines match then")
+            small = pool.submit(f"{SLEEP}request_memory = 64\nrequest_cpus = 2\nqueue\n")
+            pool.wait_until("its run in what is left", partial(_is, pool, small, "2"))
+            assert daemon.stop() == 0
+
+
+def _running(pool: HTCondorPool) -> list[str]:
+    return pool.run("root", "condor_q", "-allusers", "-run", "-af", "ClusterId").split()

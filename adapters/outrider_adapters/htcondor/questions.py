@@ -11,7 +11,6 @@ from outrider_adapters.htcondor.reasons import (
     REASON_ATTRIBUTES,
     Now,
     is_idle,
-    is_unclaimed,
     waiting_reason,
 )
 from outrider_adapters.htcondor.turns import TURN_ATTRIBUTES, turn_of
@@ -19,7 +18,7 @@ from outrider_adapters.readers.htcondor.hosts import machine_of_slot
 
 _NAME: Final = re.compile(r"(?P<schedd>.+)#(?P<cluster>\d{1,18})\.(?P<proc>\d{1,18})")
 _ATTRIBUTES: Final = dict.fromkeys([*ID_ATTRIBUTES, *REASON_ATTRIBUTES, *TURN_ATTRIBUTES])
-_UNCLAIMED: Final = 'State == "Unclaimed" && DynamicSlot =!= true'
+_UNCLAIMED: Final = 'State == "Unclaimed" && DynamicSlot =!= true && Cpus > 0'
 
 
 def ask_why(watch: PoolWatch, calls: PoolCalls, job: str) -> WaitingReason | None:
@@ -65,8 +64,10 @@ def _ask(watch: PoolWatch, point: AccessPoint, constraint: str) -> Any:
 def _now(watch: PoolWatch, calls: PoolCalls, matching: Matching | None) -> Now:
     if matching is None or not matching.machines:
         return Now(free=0, owned=0)
-    ads = calls.collector.query(calls.slot_ads, _UNCLAIMED, ["Name", "State", "Cpus"])
-    free = {machine_of_slot(str(ad["Name"])) for ad in ads if is_unclaimed(ad)}
+    # what is left of a partitionable slot may be too little for this job
+    constraint = f"{_UNCLAIMED} && {matching.fits}"
+    ads = calls.collector.query(calls.slot_ads, constraint, ["Name"])
+    free = {machine_of_slot(str(ad["Name"])) for ad in ads}
     seen = watch.slots.machines
     owned = {name for name in matching.machines if name in seen and seen[name].owner}
     return Now(free=len(matching.machines & free), owned=len(owned))

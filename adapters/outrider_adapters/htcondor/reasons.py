@@ -1,7 +1,7 @@
 """Why a job waits, as HTCondor says it: its hold, or how its conditions and the machines meet."""
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from outrider.api import Clause, WaitingReason
 from outrider_adapters.htcondor.eligibility.matching import START, AtMost, Matching
@@ -43,7 +43,7 @@ class Now(NamedTuple):
     """What the machines that match a job do at this moment.
 
     Attributes:
-        free: have a slot that is unclaimed.
+        free: have an unclaimed slot with as much as it asks for.
         owned: are used by their owners.
     """
 
@@ -104,10 +104,10 @@ def _in_line(matching: Matching, now: Now, rejected: str, turn: Turn | None) -> 
     may = f"{n:,} of the pool's {pool:,} machines may run it"
     if now.free:
         said = f"; HTCondor says: {rejected}" if rejected else ""
-        free = f"{now.free:,} have a free slot, and the negotiator has given it none{said}"
+        free = f"{now.free:,} have room for it now, and the negotiator has given it none{said}"
         return f"{may}, {free}{_before(turn)}"
     owned = f", {now.owned:,} of them used by their owners" if now.owned else ""
-    return f"{may}, and none of them has a free slot{owned}{_before(turn)}"
+    return f"{may}, and none of them has room for it now{owned}{_before(turn)}"
 
 
 def _before(turn: Turn | None) -> str:
@@ -163,8 +163,3 @@ def _drop(clause: Clause) -> str:
 def is_idle(ad: Ad) -> bool:
     """Whether a job waits for a machine."""
     return int(number(ad, "JobStatus")) == IDLE
-
-
-def is_unclaimed(ad: Any) -> bool:
-    """Whether a slot can take a job now, by what the collector says of it."""
-    return ad.get("State") == "Unclaimed" and number(ad, "Cpus") > 0.0

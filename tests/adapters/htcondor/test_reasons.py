@@ -128,9 +128,9 @@ def test_machines_that_want_no_such_job() -> None:
 @pytest.mark.parametrize(
     ("now", "rejected", "said"),
     [
-        (Now(0, 0), "", "and none of them has a free slot"),
-        (Now(0, 3), "", "and none of them has a free slot, 3 of them used by their owners"),
-        (Now(2, 0), "", "2 have a free slot, and the negotiator has given it none"),
+        (Now(0, 0), "", "and none of them has room for it now"),
+        (Now(0, 3), "", "and none of them has room for it now, 3 of them used by their owners"),
+        (Now(2, 0), "", "2 have room for it now, and the negotiator has given it none"),
         (
             Now(2, 0), "concurrency limit matlab reached",
             "has given it none; HTCondor says: concurrency limit matlab reached",
@@ -215,7 +215,7 @@ def test_a_full_pool_and_one_with_owners(site: WatchedPool) -> None:
     assert waits
     assert {told.sentence for told in waits} == {
         (
-            "4 of the pool's 4 machines may run it, and none of them has a free slot, "
+            "4 of the pool's 4 machines may run it, and none of them has room for it now, "
             "1 of them used by their owners"
         )
     }

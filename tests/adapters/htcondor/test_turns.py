@@ -86,11 +86,11 @@ def test_who_comes_before_is_told_with_the_priority() -> None:
     assert told is not None
     assert told.ahead == 9
     assert told.sentence.endswith(
-        "none of them has a free slot; 7 idle jobs of 1 user of better priority and 2 idle jobs "
-        "of its own user come before it (its user's priority is 500.25)"
+        "none of them has room for it now; 7 idle jobs of 1 user of better priority and 2 idle "
+        "jobs of its own user come before it (its user's priority is 500.25)"
     )
     first = waiting_reason(ad, "ap1", machines, Now(0, 0), Turn(500.25, 0, 0, 0))
     assert first is not None
     assert (first.ahead, first.sentence[-23:]) == (0, "them has a free slot"[-23:]) or (
-        first.ahead == 0 and first.sentence.endswith("none of them has a free slot")
+        first.ahead == 0 and first.sentence.endswith("none of them has room for it now")
     )

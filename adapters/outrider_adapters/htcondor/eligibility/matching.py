@@ -44,12 +44,14 @@ class Matching(NamedTuple):
         machines: those that match.
         clauses: the conditions, the job's own first, then `START`.
         at_most: requests that would help if they were smaller, the most machines first.
+        fits: the job's own conditions as a constraint on slots, as they are at the moment.
     """
 
     pool: int
     machines: frozenset[str]
     clauses: tuple[Clause, ...]
     at_most: tuple[AtMost, ...]
+    fits: str
 
 
 def matching(kind: JobKind, slots: SlotKinds, machines: Sequence[str]) -> Matching:
@@ -85,7 +87,8 @@ def matching(kind: JobKind, slots: SlotKinds, machines: Sequence[str]) -> Matchi
             at_most.append(AtMost(attribute, amount, 0))
     at_most.sort(key=lambda one: -one.machines)
     pool = len(set(machines))
-    return Matching(pool, on(matched), tuple(clauses), tuple(at_most))
+    fits = " && ".join(f"({demand.tree})" for demand in kind.demands) or "true"
+    return Matching(pool, on(matched), tuple(clauses), tuple(at_most), fits)
 
 
 def _smaller(attribute: str, job: Any, slots: SlotKinds, others: int) -> tuple[float, int]:
