@@ -15,12 +15,16 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
+import msgspec
+
 from outrider.api import Batch, OutriderError, PeerError, WaitingReason
 from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
 
 BEGIN: Final = "begin"
 LOOK: Final = "look"
 WHY: Final = "why"
+SAME_CURSOR: Final = "as before"
+"""In the place of a cursor that was sent before: it may name thousands of machines."""
 _FAILURES: Final[dict[str, type[Exception]]] = {"PeerError": PeerError, "ValueError": ValueError}
 
 
@@ -107,10 +111,17 @@ def main() -> None:
         watch = PoolWatch(calls, logs, settings, time.time, settings.start_at == "now")
         watch.start(cursor)
 
+    sent: Any = None
+
     def look(_: Any) -> Batch:
+        nonlocal sent
         if watch is None:
             raise RuntimeError("a look before the beginning")
-        return watch.look()
+        batch = watch.look()
+        if batch.cursor is sent:
+            return msgspec.structs.replace(batch, cursor=SAME_CURSOR)
+        sent = batch.cursor
+        return batch
 
     def why(job: str) -> WaitingReason | None:
         if watch is None or calls is None:

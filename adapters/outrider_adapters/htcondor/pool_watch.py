@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Any, Final
 
 import msgspec
@@ -23,6 +24,7 @@ from outrider_adapters.polling import Asking
 
 _VERSION: Final = 2
 _COLLECTOR: Final = "collector"
+_CURSOR_KEPT_S: Final = 60.0
 _CAUSE_WITHIN_S: Final = 60.0
 """How long after an eviction the state of the machine still tells why."""
 
@@ -68,6 +70,9 @@ class PoolWatch:
                 else LoggedAccessPoint(point, log, settings, specs, self._asking)
             )
         self._cursors: dict[str, Any] = {}
+        self._cursor: Any = None
+        self._cursor_s = -inf
+        self._counts: Any = None
         self._held: dict[str, Look] = {}
 
     def start(self, cursor: Any) -> None:
@@ -88,6 +93,7 @@ class PoolWatch:
         except (AttributeError, KeyError, TypeError, msgspec.ValidationError) as error:
             raise ValueError(f"no cursor of a watched HTCondor pool: {error}") from error
         self._held = {}
+        self._cursor_s = -inf
         self._first = cursor is None and self._start_now
 
     def close(self) -> None:
@@ -113,7 +119,7 @@ class PoolWatch:
         historic = {name: look for name, look in looks.items() if look.batch.history}
         if historic:  # news of the others wait until all history has been told
             self._held = {name: look for name, look in looks.items() if name not in historic}
-            return self._joined(historic, seen_until_s=None, history=True)
+            return self._with_cursor(self._joined(historic, None, history=True), now_s)
         slots = self._asking.ask(_COLLECTOR, now_s, lambda: self.slots.look(now_s)) or []
         told = [self._with_cause(event, look, now_s) for look in looks.values()
                 for event in look.batch.events]  # fmt: skip
@@ -134,7 +140,25 @@ class PoolWatch:
         joined.age_s = max(joined.age_s, slots_s, now_s - self._asking.away_since_s(now_s))
         old = f"the newest slot ad is {slots_s:.0f} s old" if slots_s else ""
         joined.note = "; ".join(filter(None, [joined.note, *self._asking.notes(), old]))
-        return joined
+        return self._with_cursor(joined, now_s)
+
+    def _with_cursor(self, batch: Batch, now_s: float) -> Batch:
+        """The batch with its cursor: the one before where nothing was told since, and not for long.
+
+        It names every machine, so that making, sending and checking it costs more than all else in
+        a look at a quiet pool. To go on from the one before tells the same.
+        """
+        counts = batch.rejected, batch.ignored
+        is_fresh = 0.0 <= now_s - self._cursor_s < _CURSOR_KEPT_S
+        if batch.events or batch.history or counts != self._counts or not is_fresh:
+            self._counts, self._cursor_s = counts, now_s
+            self._cursor = {
+                "version": _VERSION,
+                "points": dict(self._cursors),
+                "machines": self.slots.save(),
+            }
+        batch.cursor = self._cursor
+        return batch
 
     def _classes(self, told: list[NamedEvent], now_s: float) -> list[NamedEvent]:
         """Classes of machines that are new or have changed, before the first job of them."""
@@ -175,11 +199,7 @@ class PoolWatch:
             ignored.update(batch.ignored)
         return Batch(
             events=[event for batch in batches for event in batch.events],
-            cursor={
-                "version": _VERSION,
-                "points": dict(self._cursors),
-                "machines": self.slots.save(),
-            },
+            cursor=None,
             seen_until_s=seen_until_s,
             age_s=max((batch.age_s for batch in batches), default=0.0),
             rejected=dict(rejected),

@@ -6,7 +6,7 @@ from outrider.api import Batch, PeerError, WaitingReason
 from outrider_adapters.htcondor.adapter import CondorAdapter
 from outrider_adapters.htcondor.diagnosis import Finding, diagnosed
 from outrider_adapters.htcondor.locating import answer_within, event_log, event_logs_of, located
-from outrider_adapters.htcondor.pool_process import BEGIN, LOOK, WHY, PoolProcess
+from outrider_adapters.htcondor.pool_process import BEGIN, LOOK, SAME_CURSOR, WHY, PoolProcess
 from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
 from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.logtail.first_look import wrong_with
@@ -31,6 +31,7 @@ class HTCondorAdapter(CondorAdapter):
         super().__init__(label, settings)
         self._settings = settings
         self._process: PoolProcess | None = None
+        self._cursor: Any = None
         self._closing = False
 
     @classmethod
@@ -67,6 +68,9 @@ class HTCondorAdapter(CondorAdapter):
         if self._process is None:
             raise RuntimeError("look() before begin()")
         batch: Batch = self._process.ask(LOOK)
+        if batch.cursor == SAME_CURSOR:
+            batch.cursor = self._cursor
+        self._cursor = batch.cursor
         return batch
 
     def pause_s(self, batch: Batch) -> float:

@@ -1,18 +1,36 @@
-"""Successive looks at the slots of a pool: who joined, left, sat down, went to sleep."""
+"""Successive looks at the slots of a pool: who joined, left, sat down, went to sleep.
+
+A pool of thousands of slots tells of a few each second, so most looks ask for those alone that the
+collector has heard from since the last.
+"""
 
 import fnmatch
-from collections.abc import Mapping
+from collections.abc import Iterable
+from math import inf
 from typing import Any, Final
 
 import msgspec
 
 from outrider.api import NamedEvent, events
-from outrider_adapters.htcondor.machines import SLOT_ATTRIBUTES, MachineState, changes, machines_of
+from outrider_adapters.htcondor.machines import (
+    SLOT_ATTRIBUTES,
+    MachineState,
+    changes,
+    machines_of,
+    told_s,
+)
 from outrider_adapters.htcondor.pool_calls import Ad, PoolCalls
 from outrider_adapters.htcondor.settings import WatchSettings
+from outrider_adapters.readers.htcondor.hosts import machine_of_slot
 
 _CLOSED: Final = "Start =?= false"
 """Asked of the collector, for only the whole ad can tell what its START comes to."""
+
+_STATIC: Final = "DynamicSlot =!= true"
+"""A dynamic slot is a part of its partitionable one."""
+
+_MOST_WHOLE_S: Final = 60.0
+"""From one look at all slots to the next: only these show who has left."""
 
 _CLOCK_OFF_S: Final = 86_400.0
 """Clocks of machines, the collector and this host may differ by hours; by days one is wrong."""
@@ -37,6 +55,10 @@ class SlotWatch:
         self._settings = settings
         self._missing_since_s: dict[str, float] = {}
         self._attributes = [*SLOT_ATTRIBUTES, settings.cluster_attribute]
+        self._ads: dict[str, dict[str, Any]] = {}
+        self._saved: dict[str, Any] = {}
+        self._closed: set[str] = set()
+        self._whole_s = -inf
 
     def look(self, now_s: float) -> list[NamedEvent]:
         """What happened to the machines since the last look.
@@ -44,11 +66,23 @@ class SlotWatch:
         Raises:
             HTCondorException: the collector does not answer (`PoolCalls.failure`).
         """
+        is_whole = self._is_whole(now_s)
+        since = (
+            "" if is_whole or self.heard_s is None else f" && LastHeardFrom >= {self.heard_s:.0f}"
+        )
         query, slots = self._calls.collector.query, self._calls.slot_ads
-        ads = query(slots, "true", self._attributes)
-        closed = {ad["Name"] for ad in query(slots, _CLOSED, ["Name"])}
-        self.heard_s = max((float(ad.get("LastHeardFrom") or 0) for ad in ads), default=None)
-        found = machines_of(ads, closed, self._cluster_of)
+        ads = query(slots, f"{_STATIC}{since}", self._attributes)
+        closed = {ad["Name"] for ad in query(slots, f"{_STATIC}{since} && {_CLOSED}", ["Name"])}
+        if is_whole:
+            self._whole_s = now_s
+            self._ads.clear()
+            self._closed.clear()
+        heard_s = max((float(ad.get("LastHeardFrom") or 0) for ad in ads), default=None)
+        if is_whole or heard_s is not None:
+            self.heard_s = heard_s
+        touched = self._take(ads, closed)
+        every = (ad for machine in touched for ad in self._ads[machine].values())
+        found = machines_of(every, self._closed, self._cluster_of)
         told: list[NamedEvent] = []
         for name, ad_says in found.items():
             after = _dated(ad_says, now_s)
@@ -59,28 +93,48 @@ class SlotWatch:
                 continue  # an older ad than the one known: nothing new
             told += changes(name, before, after)
             self.machines[name] = after
-        return told + self._gone(found, now_s)
+            self._saved[name] = msgspec.to_builtins(after)
+        return told + self._gone(now_s) if is_whole else told
+
+    def _is_whole(self, now_s: float) -> bool:
+        """Whether it is time to ask for all slots."""
+        every_s = min(_MOST_WHOLE_S, self._settings.left_after_s / 10)
+        return not 0.0 <= now_s - self._whole_s < every_s
+
+    def _take(self, ads: Iterable[Any], closed: set[str]) -> dict[str, None]:
+        """Remember ads of slots; the machines that they are of."""
+        touched: dict[str, None] = {}
+        for ad in ads:
+            slot = str(ad["Name"])
+            machine = machine_of_slot(slot)
+            known = self._ads.setdefault(machine, {})
+            if slot not in known or told_s(ad) >= told_s(known[slot]):
+                known[slot] = ad
+            self._closed.discard(slot)
+            touched[machine] = None
+        self._closed |= closed
+        return touched
 
     def save(self) -> dict[str, Any]:
         """The machines, as JSON types."""
-        built: dict[str, Any] = msgspec.to_builtins(self.machines)
-        return built
+        return dict(self._saved)
 
     def restore(self, saved: Any) -> None:
         """Go on from what `save` gave. Raises `msgspec.ValidationError` if it does not fit."""
         self.machines = msgspec.convert(saved, dict[str, MachineState])
+        self._saved = msgspec.to_builtins(self.machines)
         self._missing_since_s.clear()
 
-    def _gone(self, found: Mapping[str, MachineState], now_s: float) -> list[NamedEvent]:
+    def _gone(self, now_s: float) -> list[NamedEvent]:
         """The machines whose ads have been missing for too long leave."""
-        missing = self._missing_since_s
+        missing, found = self._missing_since_s, self._ads
         for name in [name for name in missing if name in found]:
             del missing[name]
         left: list[NamedEvent] = []
         for name in [name for name in self.machines if name not in found]:
             missing[name] = min(missing.get(name, now_s), now_s)  # the clock may have been set back
             if now_s - missing[name] >= self._settings.left_after_s:
-                del missing[name], self.machines[name]
+                del missing[name], self.machines[name], self._saved[name]
                 left.append((now_s, events.LEFT, name, None))
         return left
 

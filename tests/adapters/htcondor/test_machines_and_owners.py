@@ -1,12 +1,14 @@
 """Successive ads of slots become what happened to machines and owners."""
 
 from pathlib import Path
+from typing import Any
 
 from outrider.api import MachineSpec, Resources, events
 from outrider_adapters.htcondor import WatchSettings
 from outrider_adapters.htcondor.access_points import LoggedAccessPoint
 from outrider_adapters.htcondor.machines import MachineState, changes, machines_of
-from outrider_adapters.htcondor.slots import _dated
+from outrider_adapters.htcondor.pool_calls import PoolCalls
+from outrider_adapters.htcondor.slots import SlotWatch, _dated
 from outrider_adapters.mock_condor.machines import Machine
 from tests.adapters.htcondor.watched_pool import BEGIN_S, WatchedPool, kinds
 
@@ -187,3 +189,70 @@ def test_a_machine_whose_own_clock_is_years_ahead_is_dated_by_ours() -> None:
     dated = _dated(state, 1_000.0)
     assert (dated.told_s, dated.entered_s) == (1_000.0, 1_000.0)
     assert _dated(machine(slot()), 150.0).told_s == 100.0
+
+
+# -- looks at what has changed ----------------------------------------------------------------
+
+
+class Asked:
+    """A collector that notes what is asked of it, and how much it answers."""
+
+    def __init__(self, collector: Any) -> None:
+        self._collector = collector
+        self.answered: list[int] = []
+
+    def query(self, *words: Any) -> Any:
+        ads = self._collector.query(*words)
+        if words[2] != ["Name"]:
+            self.answered.append(len(ads))
+        return ads
+
+
+def test_most_looks_ask_for_those_slots_alone_that_were_heard_of_since(tmp_path: Path) -> None:
+    made = WatchedPool(tmp_path, machines=20, settings=WatchSettings(left_after_s=600))
+    try:
+        collector = Asked(made.calls.collector)
+        calls: Any = made.calls._replace(collector=collector)
+        watch = SlotWatch(calls, made.settings)
+        now_s = made.pool.now_s
+        assert len(watch.look(now_s)) >= 20
+        made.pool.advance(now_s + 2)
+        made.pool.owner_came("m3")
+        made.pool.advance(now_s + 5)
+        assert {e[1:3] for e in watch.look(now_s + 5)} == {(events.OWNER_CAME, "m3")}
+        made.pool.leave("m7")
+        made.pool.advance(now_s + 10)
+        assert watch.look(now_s + 10) == []
+        assert "m7" in watch.machines, "who left is seen in a look at all slots"
+        # the second look has all that were heard of in the second of the first
+        assert (collector.answered[0], collector.answered[2]) == (20, 1)
+        told = [e for n in range(11) for e in watch.look(now_s + 70 + 61 * n)]
+        assert (events.LEFT, "m7") in {e[1:3] for e in told}
+        assert watch.save().keys() == watch.machines.keys()
+        again = SlotWatch(made.calls, made.settings)
+        again.restore(watch.save())
+        assert again.machines == watch.machines
+    finally:
+        made.close()
+
+
+def test_of_a_machine_with_several_slots_those_that_were_not_heard_of_still_count() -> None:
+    slots: list[dict[str, Any]] = [
+        slot(f"slot{n}@m1", Cpus=2, LastHeardFrom=100 + n) for n in (1, 2, 3)
+    ]
+
+    class Collector:
+        def query(self, ad_type: Any, constraint: str = "", projection: Any = ()) -> Any:
+            if projection == ["Name"]:
+                return []
+            since = constraint.partition("LastHeardFrom >= ")[2]
+            return [ad for ad in slots if not since or ad["LastHeardFrom"] >= float(since)]
+
+    calls: Any = PoolCalls(Collector(), None, KeyError, ())
+    watch = SlotWatch(calls, WatchSettings())
+    watch.look(1000.0)
+    assert watch.machines["m1"].cpus == 6
+    slots[1] |= {"State": "Owner", "LastHeardFrom": 110, "MyCurrentTime": 110}
+    told = watch.look(1005.0)
+    assert [e[1:3] for e in told] == [(events.OWNER_CAME, "m1")]
+    assert watch.machines["m1"].cpus == 6
