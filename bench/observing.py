@@ -130,7 +130,7 @@ def main() -> int:
     parser.add_argument("--slots", type=int, default=5_000)
     parser.add_argument("--seconds", type=float, default=600.0, help="of watching")
     parser.add_argument("--queue-alone", action="store_true", help="without the event log")
-    options = parsed(parser, jobs=300, slots=50, seconds=20.0)
+    options = parsed(parser, jobs=300, slots=50, seconds=3.0)
     missing = missing_reason()
     if missing is not None:
         print(f"not measured: {missing}", file=sys.stderr)

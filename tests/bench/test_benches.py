@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.peers.presence import require_program
+from tests.peers.pool import missing_reason
+from tests.peers.presence import require_peer, require_program
 
 BENCHES = Path(__file__).parents[2] / "bench"
 SHARED = {"calibration", "options"}
@@ -37,6 +38,10 @@ FIELDS: dict[str, set[str]] = {
         "cycle_s", "mixed_cycle_s", "matches_per_s", "raw_matches_per_s", "within_budget",
     },
     "mqtt": {"live_per_s", "backlog_per_s", "calibration_s"},
+    "observing": {
+        "jobs_queued", "machines", "outrider", "daemon", "collector watched", "schedd watched",
+        "budget", "calibration_s",
+    },
     "records": {"readers", "missed", "target_lines_per_s", "calibration_s"},
     "replay": {"runs", "machines", "jobs", "owner_sessions", "calibration_s"},
     "restart": {"wall_s", "cpu_s", "inputs_per_cpu_s", "passes", "budget_s", "calibration_s"},
@@ -50,10 +55,18 @@ FIELDS: dict[str, set[str]] = {
 LISTS = {"functions", "readers", "results", "runs", "scrapes", "sizes"}
 """Fields that hold a figure of each kind that was measured."""
 
+
+def needs_a_pool() -> None:
+    """Ends the test where no real HTCondor pool can be watched."""
+    pytest.importorskip("htcondor2", reason="needs outrider[htcondor]")
+    require_peer("HTCondor pool", missing_reason())
+
+
 NEEDS: dict[str, Callable[[], object]] = {
     "eligibility": lambda: pytest.importorskip("classad2", reason="needs outrider[htcondor]"),
     "matchmaking": lambda: pytest.importorskip("classad2", reason="needs outrider[htcondor]"),
     "mqtt": lambda: require_program("mosquitto", "Mosquitto"),
+    "observing": needs_a_pool,
 }
 """Ends the test of a bench whose peer is not there."""
 
