@@ -35,10 +35,11 @@ def command(
 ) -> int:
     """Say why a job waits, or where it was sent and why.
 
-    Use it when a user asks. It asks the daemon; where none answers it reads the ledger in the
-    state directory of --config (or the default one), and says so. Where --url names a daemon, only
-    that one is asked: the ledger here may be another site's. Every number it shows is in a row of
-    the ledger. Exit code 1: nothing is known of a job; 3: no daemon answers and no ledger is at
+    Use it when a user asks. It asks the daemon, which asks the batch system why the job waits;
+    where no daemon answers it reads the ledger in the state directory of --config (or the default
+    one), and says so. Where --url names a daemon, only that one is asked: the ledger here may be
+    another site's. Every number of a policy and of a run is in a row of the ledger; those of the
+    batch system are its own of this moment. Exit code 1: nothing is known of a job; 3: no daemon answers and no ledger is at
     hand.
 
     Example:
