@@ -39,8 +39,8 @@ def command(
     where no daemon answers it reads the ledger in the state directory of --config (or the default
     one), and says so. Where --url names a daemon, only that one is asked: the ledger here may be
     another site's. Every number of a policy and of a run is in a row of the ledger; those of the
-    batch system are its own of this moment. Exit code 1: nothing is known of a job; 3: no daemon answers and no ledger is at
-    hand.
+    batch system are its own of this moment. Exit code 1: nothing is known of a job; 3: no daemon
+    answers and no ledger is at hand.
 
     Example:
       outrider explain 1234.0 --config /etc/outrider/outrider.toml
