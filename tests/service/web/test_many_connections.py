@@ -2,6 +2,7 @@
 
 import asyncio
 import resource
+import socket
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -207,3 +208,17 @@ async def test_a_daemon_outlives_more_connections_than_it_may_have_descriptors(
             )
             assert daemon.process is not None
             assert descriptors_of(daemon.process.pid) < few_descriptors
+
+
+async def test_of_hundreds_that_come_at_once_the_first_is_heard() -> None:
+    """All are in the backlog before the loop turns: the first has asked and was not heard yet."""
+    async with serve(SmallSite().app(), "127.0.0.1", 0, most=MOST) as port:
+        first = socket.create_connection(("127.0.0.1", port), timeout=10.0)
+        first.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        others = [socket.create_connection(("127.0.0.1", port)) for _ in range(3 * MOST)]
+        try:
+            answer = await asyncio.to_thread(first.recv, 64)
+            assert answer.startswith(b"HTTP/1.1 200")
+        finally:
+            for one in (first, *others):
+                one.close()

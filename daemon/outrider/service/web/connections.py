@@ -7,10 +7,14 @@ always gets in, and what goes instead is the connection on which nothing moved f
 
 import asyncio
 import contextlib
+import fcntl
 import resource
+import termios
 import time
+from array import array
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from itertools import islice
 from typing import Final, cast
 
 import structlog
@@ -23,6 +27,9 @@ IDLE_S: Final = 60.0
 MOST_UNREAD_BYTES: Final = 16 << 20
 UNREAD_S: Final = 10.0
 SWEEP_EVERY_S: Final = 1.0
+_MOST_SPARED: Final = 64
+"""So many connections at most are passed over for what their clients have asked just now."""
+
 LOGGED_EVERY_S: Final = 60.0
 
 log = structlog.get_logger()
@@ -75,7 +82,18 @@ class Connections:
         """A client came in; if there are too many, another has to go."""
         self.moved(connection)
         while len(self._open) > self._most:
-            self._end(next(iter(self._open)), "too_many")
+            self._end(self._longest_still(), "too_many")
+
+    def _longest_still(self) -> "Connection":
+        """The connection on which nothing moved for longest, nor is about to.
+
+        Of hundreds that come at once, the first may have asked already and not been heard yet.
+        """
+        for connection in list(islice(self._open, _MOST_SPARED)):
+            if not connection.has_asked():
+                return connection
+            self._open.move_to_end(connection)
+        return next(iter(self._open))
 
     def moved(self, connection: "Connection") -> None:
         """Bytes came from a client, or went to it."""
@@ -164,6 +182,15 @@ class Connection(asyncio.Protocol):
         """Whether the client took bytes since the last time that this was asked."""
         before, self._unread_before = self._unread_before, self.unread_bytes
         return self._unread_before < before
+
+    def has_asked(self) -> bool:
+        """Whether bytes of the client wait that it was not heard yet with."""
+        waiting = array("i", [0])
+        try:
+            fcntl.ioctl(self._transport.get_extra_info("socket"), termios.FIONREAD, waiting)  # type: ignore[union-attr]
+        except (AttributeError, OSError, TypeError, ValueError):
+            return False  # it is closed, or no socket
+        return waiting[0] > 0
 
     def abort(self) -> None:
         """End it now; what was not read is thrown away."""
