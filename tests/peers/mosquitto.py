@@ -53,6 +53,8 @@ SAVES_AT_END = "autosave_interval 0"
 NEW_KEY: Final = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 SYSTEM_PROGRAM = Path("/usr/sbin/mosquitto")
 ANSWERS_WITHIN_S = 10.0
+_TAKEN = "Address already in use"
+_TRIES = 5
 
 
 class Mosquitto:
@@ -84,8 +86,8 @@ class Mosquitto:
         self.run_dir = run_dir
         self.log = run_dir / "mosquitto.log"
         self.ca_file = run_dir / "ca.crt"
-        self.port = free_port()
-        self.tls_port = free_port()
+        self._saving = SAVES_EACH_CHANGE if saves_each_change else SAVES_AT_END
+        self._has_answered = False
         self._program = program
         self._users = users
         self._process: subprocess.Popen[bytes] | None = None
@@ -94,15 +96,18 @@ class Mosquitto:
         self._write_certificates()
         (run_dir / "acl").write_text(acl)
         (run_dir / "acl").chmod(0o600)
+        self._config = run_dir / "mosquitto.conf"
+        self._take_ports()
+
+    def _take_ports(self) -> None:
+        """Write the configuration, with two ports that are free now."""
+        self.port = free_port()
+        self.tls_port = free_port()
         config = CONFIG.format(
-            run_dir=run_dir,
-            port=self.port,
-            tls_port=self.tls_port,
-            saving=SAVES_EACH_CHANGE if saves_each_change else SAVES_AT_END,
+            run_dir=self.run_dir, port=self.port, tls_port=self.tls_port, saving=self._saving
         )
         if os.geteuid() == 0:
             config += "user root\n"  # it would become `mosquitto`, who may not read this folder
-        self._config = run_dir / "mosquitto.conf"
         self._config.write_text(config)
 
     def __enter__(self) -> Self:
@@ -136,6 +141,22 @@ class Mosquitto:
         Raises:
             RuntimeError: It ended or did not answer in time; the message holds its log's end.
         """
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                self._start()
+            except RuntimeError as error:
+                if not tries_left or _TAKEN not in str(error):
+                    raise
+                # a port that was free a moment ago is somebody's, of another test perhaps
+                if self._has_answered:
+                    time.sleep(0.5)  # clients know the port: wait until it is free again
+                else:
+                    self._take_ports()
+            else:
+                self._has_answered = True
+                return
+
+    def _start(self) -> None:
         self._process = subprocess.Popen(
             [str(self._program), "-c", str(self._config)],
             stdin=subprocess.DEVNULL,
