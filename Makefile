@@ -123,7 +123,7 @@ bench: $(VENV)/.ready $(VENV)/.htcondor  ## measure speed and memory against the
 docs: $(VENV)/.ready $(VENV)/.htcondor  ## write every page, example and dashboard that is made from the code
 	@$(BIN)/python -m tools.generate
 
-start-nets: $(VENV)/.ready  ## train sarsa's shipped start nets again, bit for bit
+start-nets: $(VENV)/.ready  ## train sarsa's shipped start nets again
 	@$(BIN)/outrider train sarsa --rows 0.2,0.4,0.5 --seeds 10000-10009 --out policies/outrider_policies/sarsa/start_net.json
 	@$(BIN)/outrider train sarsa --preset literal --rows 0.2,0.4,0.5 --seeds 10000-10009 --out policies/outrider_policies/sarsa/start_net_literal.json
 

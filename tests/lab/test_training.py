@@ -4,7 +4,9 @@ import datetime as dt
 import json
 import subprocess
 import sys
+from functools import reduce
 from importlib import resources
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -254,12 +256,23 @@ def test_the_shipped_nets_were_made_by_this_command_with_these_settings(
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_the_shipped_net_is_built_again_bit_for_bit(tmp_path: Path, repository: Path) -> None:
+def test_the_shipped_net_is_built_again(tmp_path: Path, repository: Path) -> None:
+    """Its numbers but for rounding: processors of other kinds multiply matrices in another order.
+
+    With the kernels of other processors every number moves, by 1.2e-10 of itself at most; another
+    seed, trace or setting moves them in the first or second digit.
+    """
     words = ["sarsa", "--rows", "0.2,0.4,0.5", "--seeds", "10000-10009"]
     ran = run(*words, "--out", str(tmp_path / "net.json"))
     assert ran.exception is None, ran.output
-    shipped = repository / "policies/outrider_policies/sarsa/start_net.json"
-    assert (tmp_path / "net.json").read_bytes() == shipped.read_bytes()
+    built = json.loads((tmp_path / "net.json").read_text())
+    path = repository / "policies/outrider_policies/sarsa/start_net.json"
+    shipped = json.loads(path.read_text())
+    mine, theirs = (net["training"].pop("values") for net in (built, shipped))
+    assert built == shipped
+    for part in (("parameters",), ("adam", "mean"), ("adam", "square")):
+        one, other = (reduce(getitem, part, net) for net in (mine, theirs))
+        assert one == pytest.approx(other, rel=1e-8, abs=0.0), part
 
 
 # -- the command ----------------------------------------------------------------------------------

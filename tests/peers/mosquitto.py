@@ -54,6 +54,8 @@ NEW_KEY: Final = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "
 SYSTEM_PROGRAM = Path("/usr/sbin/mosquitto")
 ANSWERS_WITHIN_S = 10.0
 _TAKEN = "Address already in use"
+_RUNS = " running\n"
+"""How the broker's own log says that it listens at each of its ports."""
 _TRIES = 5
 
 
@@ -157,6 +159,7 @@ class Mosquitto:
                 return
 
     def _start(self) -> None:
+        starts_before = self._starts()
         self._process = subprocess.Popen(
             [str(self._program), "-c", str(self._config)],
             stdin=subprocess.DEVNULL,
@@ -164,7 +167,8 @@ class Mosquitto:
             stderr=subprocess.DEVNULL,
         )
         deadline_s = time.monotonic() + ANSWERS_WITHIN_S
-        while not self._answers():
+        # who answers at the port may be another test's, until this broker says that it is his
+        while self._starts() == starts_before or not self._answers():
             if self._process.poll() is not None or time.monotonic() > deadline_s:
                 self.stop()
                 said = self.log.read_text()[-1500:] if self.log.exists() else "no log"
@@ -183,6 +187,9 @@ class Mosquitto:
         if self._process is not None:
             end(self._process)
             self._process = None
+
+    def _starts(self) -> int:
+        return self.log.read_text().count(_RUNS) if self.log.exists() else 0
 
     def _answers(self) -> bool:
         try:

@@ -65,7 +65,7 @@ class SoakReport(NamedTuple):
         return rises
 
     def lines(self) -> list[str]:
-        """A line for each attack: slowest ``/healthz``, most memory, longest loop lag."""
+        """A line for each attack: slowest ``/healthz``, most memory, lag; one of calm memory."""
         return [
             f"{name}: {self.attacks[name]} times, {len(seen)} looks, slowest answer "
             f"{max(s.answer_s for s in seen):.2f} s, most memory "
@@ -73,7 +73,7 @@ class SoakReport(NamedTuple):
             + (f", loop lag {self.lag_s[name] * 1e3:.0f} ms" if name in self.lag_s else "")
             for name in dict.fromkeys(sample.during for sample in self.samples)
             if (seen := self.during(name))
-        ]
+        ] + ["calm memory, MB: " + " ".join(f"{mb:.0f}" for mb in self.calm_memory_mb())]
 
 
 def soak(

@@ -28,8 +28,17 @@ def test_what_an_attack_takes_is_counted_from_the_calm_before_it() -> None:
 
 
 def test_what_stays_from_one_calm_to_the_last_is_growth() -> None:
-    grown = [*GROWN[:4], (CALM, 0.1, 291.0)]
-    assert complaints(report(*grown)) == ["calm memory grew from 230 to 291 MB"]
+    grown = [*GROWN[:4], (CALM, 0.1, 261.0)]
+    assert complaints(report(*grown)) == ["calm memory grew from 230 to 261 MB"]
+
+
+@pytest.mark.parametrize(("last_mb", "found"), [(329.0, 0), (331.0, 1)])
+def test_a_memory_of_jobs_that_fills_in_the_first_half_is_no_growth(
+    last_mb: float, found: int
+) -> None:
+    rounds = [(CALM, 0.1, 100.0 + min(200.0, 50.0 * n)) for n in range(9)] + [(CALM, 0.1, last_mb)]
+    looks = [look for calm in rounds for look in (("flood", 0.1, calm[2]), calm)]
+    assert len(complaints(report(*looks))) == found
 
 
 @pytest.mark.parametrize(("answer_s", "found"), [(1.9, 0), (2.1, 1)])
