@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,7 +13,8 @@ class StartFirst(Lever):
     """Writes a note for each job: the Unix second until which it comes first.
 
     The batch system's part is a line in its order of the queue: first those with a note whose
-    time is not over. So a note lapses by itself, whatever has become of Outrider.
+    time is not over. So a note lapses by itself, whatever has become of Outrider. A job that is
+    queued has a file of its own, `ID.job`, which is the batch system's.
     """
 
     name = "start_first"
@@ -20,23 +22,42 @@ class StartFirst(Lever):
     actions = ("start",)
     lease_s = 120.0
 
-    def apply(self, decision: DecisionRow) -> None:
-        note = self._note_of(decision.job)
-        part = note.with_suffix(".part")
-        try:
-            part.write_text(json.dumps(self.now() + self.lease_s))
-            part.replace(note)  # nobody ever reads half a note
-        except OSError as error:
-            raise PeerError(f"{note}: {error.strerror}") from error
+    def apply(self, decisions: Sequence[DecisionRow]) -> dict[str, str]:
+        until = json.dumps(self.now() + self.lease_s)
+        refused = {}
+        for decision in decisions:
+            note = self._note_of(decision.job)
+            if not note.with_suffix(".job").exists():
+                refused[decision.job] = "it has left the queue"
+                continue
+            part = note.with_suffix(".part")
+            try:
+                part.write_text(until)
+                part.replace(note)  # nobody ever reads half a note
+            except OSError as error:
+                refused[decision.job] = f"{note}: {error.strerror}"
+        return refused
 
-    def withdraw(self, job: str) -> None:
-        try:
+    def withdraw(self, jobs: Sequence[str]) -> dict[str, str]:
+        for job in jobs:
             self._note_of(job).unlink(missing_ok=True)
+        return {}
+
+    def withdraw_all(self) -> int:
+        try:
+            notes = list(self._folder.glob("*.first"))
         except OSError as error:
-            raise PeerError(f"{self._note_of(job)}: {error.strerror}") from error
+            raise PeerError(f"{self._folder}: {error.strerror}") from error
+        for note in notes:
+            note.unlink(missing_ok=True)
+        return len(notes)
 
     def now(self) -> float:
         return time.time()
 
+    @property
+    def _folder(self) -> Path:
+        return Path(self.adapter.settings.notes)
+
     def _note_of(self, job: str) -> Path:
-        return Path(self.adapter.settings.notes) / f"{quote(job, safe='')}.first"
+        return self._folder / f"{quote(job, safe='')}.first"

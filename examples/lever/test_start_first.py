@@ -17,6 +17,8 @@ class Desk(LeverHarness):
     def __init__(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.now_s = 1_000.0
+        for job in ("1.0", "2.0", "3.0"):
+            (Path(self.folder.name) / f"{job}.job").touch()
 
     def lever(self) -> Lever:
         lever = StartFirst(SimpleNamespace(settings=SimpleNamespace(notes=self.folder.name)))
@@ -30,6 +32,8 @@ class Desk(LeverHarness):
         """The queue in its order, by the batch system's own rule."""
         notes = {f.stem: json.loads(f.read_text()) for f in Path(self.folder.name).glob("*.first")}
         return sorted(["1.0", "2.0", "3.0"], key=lambda job: notes.get(job, 0.0) <= self.now_s)
+
+    gone = "9.0"
 
     def wait(self, seconds: float) -> None:
         self.now_s += seconds

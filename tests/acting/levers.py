@@ -1,15 +1,17 @@
 """Levers for tests: one that notes what it is asked, and ways to fail at it."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
 from outrider.api import DecisionRow, Lever
 
 
-def row(job: str, action: str = "start", gate: str | None = "act") -> DecisionRow:
+def row(
+    job: str, action: str = "start", gate: str | None = "act", time_s: float = 0.0
+) -> DecisionRow:
     """A decision as the ledger has it."""
-    return DecisionRow(0.0, job, action, "m1", 1, "best", "fifo", "active", gate=gate)
+    return DecisionRow(time_s, job, action, "m1", 1, "best", "fifo", "active", gate=gate)
 
 
 class Noting(Lever):
@@ -24,16 +26,22 @@ class Noting(Lever):
         super().__init__(adapter)
         self.asked: list[tuple[str, str]] = []
         self.changed = threading.Condition()
+        self.closed = False
 
-    def apply(self, decision: DecisionRow) -> None:
-        self.note("apply", decision.job)
+    def apply(self, decisions: Sequence[DecisionRow]) -> dict[str, str]:
+        self.note("apply", (decision.job for decision in decisions))
+        return {}
 
-    def withdraw(self, job: str) -> None:
-        self.note("withdraw", job)
+    def withdraw(self, jobs: Sequence[str]) -> dict[str, str]:
+        self.note("withdraw", jobs)
+        return {}
 
-    def note(self, what: str, job: str) -> None:
+    def close(self) -> None:
+        self.closed = True
+
+    def note(self, what: str, jobs: Iterable[str]) -> None:
         with self.changed:
-            self.asked.append((what, job))
+            self.asked += [(what, job) for job in jobs]
             self.changed.notify_all()
 
     def wait_for(self, n: int, within_s: float = 10.0) -> list[tuple[str, str]]:
@@ -43,13 +51,26 @@ class Noting(Lever):
             return list(self.asked)
 
 
-class Raising(Noting):
-    """Refuses job 2, after it was asked."""
+class Silent(Noting):
+    """Its batch system answers again only when it is let go."""
 
-    def apply(self, decision: DecisionRow) -> None:
-        super().apply(decision)
-        if decision.job == "2":
-            raise KeyError("no such job")
+    def __init__(self, adapter: object = None) -> None:
+        super().__init__(adapter)
+        self.answers = False
+
+    def apply(self, decisions: Sequence[DecisionRow]) -> dict[str, str]:
+        super().apply(decisions)
+        if not self.answers:
+            raise KeyError("no such queue")
+        return {}
+
+
+class Refusing(Noting):
+    """Its batch system refuses job 2."""
+
+    def apply(self, decisions: Sequence[DecisionRow]) -> dict[str, str]:
+        super().apply(decisions)
+        return {decision.job: "not yours" for decision in decisions if decision.job == "2"}
 
 
 class Blocking(Noting):
@@ -62,9 +83,10 @@ class Blocking(Noting):
         super().__init__(adapter)
         self.let_go = threading.Event()
 
-    def apply(self, decision: DecisionRow) -> None:
-        super().apply(decision)
+    def apply(self, decisions: Sequence[DecisionRow]) -> dict[str, str]:
+        super().apply(decisions)
         self.let_go.wait(20.0)
+        return {}
 
 
 def wait_until(holds: Callable[[], bool], within_s: float = 10.0) -> bool:

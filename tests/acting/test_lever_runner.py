@@ -5,10 +5,11 @@ from concurrent.futures import Future
 
 import pytest
 
+from outrider.acting import lever_thread
 from outrider.acting.lever_runner import LeverRunner
-from outrider.acting.lever_thread import LATEST_S, MOST_WAITING
+from outrider.model import events as ev
 from outrider.model.errors import PluginError
-from tests.acting.levers import Blocking, Noting, Raising, row, wait_until
+from tests.acting.levers import Blocking, Noting, Refusing, Silent, row, wait_until
 
 
 def test_only_what_the_gate_let_through_reaches_the_lever_that_carries_it() -> None:
@@ -24,97 +25,160 @@ def test_only_what_the_gate_let_through_reaches_the_lever_that_carries_it() -> N
     assert starts.wait_for(1) == [("apply", "4")]
     assert preempts.wait_for(1) == [("apply", "5")]
     assert wait_until(lambda: runner.counts["noting"]["applied"] == 1)
+    assert runner.threads[0].standing == {"4": row("4")}
     assert runner.close(5.0) == []
     assert starts.asked == [("apply", "4"), ("withdraw", "4")]
+    assert starts.closed
+    assert preempts.closed
 
 
-def test_a_lever_that_raises_is_counted_and_asked_for_the_next_job() -> None:
-    lever = Raising()
+def test_what_stands_is_renewed_and_counted_as_that() -> None:
+    class Short(Noting):
+        lease_s = 0.3
+
+    lever = Short()
+    runner = LeverRunner([lever])
+    runner.take([row("1")])
+    assert wait_until(lambda: runner.counts["noting"]["renewed"] >= 2)
+    assert runner.counts["noting"]["applied"] == 1
+    runner.close(5.0)
+
+
+def test_a_batch_system_that_is_silent_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lever_thread, "AGAIN_IN_S", 0.05)
+    lever = Silent()
+    runner = LeverRunner([lever])
+    runner.take([row("1"), row("2")])
+    assert lever.wait_for(4) == [("apply", "1"), ("apply", "2")] * 2
+    assert runner.threads[0].failure == "KeyError: 'no such queue'"
+    assert runner.threads[0].standing.keys() == {"1", "2"}, "a part of it may have been done"
+    lever.answers = True
+    assert wait_until(lambda: runner.counts["noting"]["renewed"] == 2)
+    assert runner.threads[0].failure == ""
+    runner.close(5.0)
+    assert set(lever.asked[-2:]) == {("withdraw", "1"), ("withdraw", "2")}
+
+
+def test_what_is_refused_for_one_job_is_done_for_the_others_and_told() -> None:
+    lever = Refusing()
     runner = LeverRunner([lever])
     runner.take([row("1"), row("2"), row("3")])
-    assert lever.wait_for(3) == [("apply", "1"), ("apply", "2"), ("apply", "3")]
-    assert wait_until(lambda: runner.counts["noting"] == {"applied": 2, "failed": 1})
-    assert runner.threads[0].failure == "KeyError: 'no such job'"
+    assert wait_until(lambda: runner.counts["noting"] == {"applied": 2, "refused": 1})
+    thread = runner.threads[0]
+    assert thread.refusals == {"2": "not yours"}
+    assert thread.failure == "2: not yours"
+    runner.take([], [("pool", (5.0, ev.STARTED, "2", ("m1", 1)))])
+    assert thread.refusals == {}, "it runs"
     runner.close(5.0)
-    assert ("withdraw", "2") in lever.asked, "what failed half-way may have changed something"
+    assert ("withdraw", "2") not in lever.asked
 
 
 def test_a_lever_that_blocks_holds_up_neither_the_caller_nor_other_levers() -> None:
     blocked, other = Blocking(), Noting()
     runner = LeverRunner([blocked, other])
     began_s = time.monotonic()
-    runner.take(row(str(n), action="preempt") for n in range(MOST_WAITING + 11))
+    runner.take([row("0", action="preempt")])
+    assert blocked.wait_for(1) == [("apply", "0")]
+    runner.take(row(str(n), action="preempt") for n in range(1, 10_000))
     runner.take([row("free")])
     assert time.monotonic() - began_s < 5.0
     assert other.wait_for(1) == [("apply", "free")]
-    assert blocked.wait_for(1) == [("apply", "0")]
-    assert runner.counts["blocking"]["dropped"] in (10, 11)  # whether it had taken the first yet
     assert runner.close(0.1) == ["blocking"]
     assert other.asked[-1] == ("withdraw", "free")
     blocked.let_go.set()
 
 
-def test_a_change_that_waited_too_long_is_not_made() -> None:
-    now_s = 0.0
+def test_of_what_was_decided_while_a_lever_hung_the_last_counts() -> None:
     lever = Blocking()
-    runner = LeverRunner([lever], lambda: now_s)
-    runner.take([row("1", action="preempt"), row("2", action="preempt")])
+    runner = LeverRunner([lever])
+    runner.take([row("1", action="preempt")])
     lever.wait_for(1)
-    now_s = LATEST_S + 1.0
-    runner.take([row("3", action="preempt")])
+    runner.take([row("2", action="preempt"), row("3", action="preempt")])
+    runner.take([row("2", "defer", None), row("4", action="preempt")])
+    runner.take([], [("pool", (1.0, ev.REMOVED, "4", "removed"))])
     lever.let_go.set()
     assert lever.wait_for(2) == [("apply", "1"), ("apply", "3")]
-    assert runner.counts["blocking"]["late"] == 1
     runner.close(5.0)
 
 
-def test_a_deferral_withdraws_what_lasts_for_its_job_and_nothing_else() -> None:
+@pytest.mark.parametrize("unwanted", [("defer", None), ("start", "refused: budget"),
+                                      ("start", "would")])  # fmt: skip
+def test_what_the_policy_does_not_want_any_more_is_taken_back_and_nothing_else(
+    unwanted: tuple[str, str | None],
+) -> None:
     lever = Noting()
     runner = LeverRunner([lever])
-    runner.take([row("1"), row("2"), row("3", "defer", None), row("1", "defer", None)])
-    assert lever.wait_for(3) == [("apply", "1"), ("apply", "2"), ("withdraw", "1")]
+    runner.take([row("1"), row("2")])
+    lever.wait_for(2)
+    assert wait_until(lambda: runner.counts["noting"]["applied"] == 2)
+    runner.take([row("3", *unwanted), row("1", *unwanted)])
+    assert lever.wait_for(3)[2:] == [("withdraw", "1")]
     assert wait_until(lambda: runner.counts["noting"]["withdrawn"] == 1)
-    runner.take([row("1", "defer", None)])
+    runner.take([row("1", *unwanted)])
     runner.close(5.0)
     assert lever.asked[3:] == [("withdraw", "2")]
 
 
-def test_what_has_lapsed_is_not_withdrawn() -> None:
-    now_s = 0.0
+@pytest.mark.parametrize("kind", [ev.STARTED, ev.COMPLETED, ev.REMOVED, ev.HELD])
+def test_a_job_whose_wait_has_ended_is_left_alone(kind: int) -> None:
     lever = Noting()
-    runner = LeverRunner([lever], lambda: now_s)
-    runner.take([row("1")])
-    lever.wait_for(1)
-    now_s = LATEST_S + lever.lease_s
-    runner.take([row("2")])
-    lever.wait_for(2)
+    runner = LeverRunner([lever])
+    runner.take([row("1"), row("2")])
+    assert wait_until(lambda: runner.counts["noting"]["applied"] == 2)
+    runner.take([], [("pool", (7.0, kind, "1", None)), ("pool", (7.0, ev.CHANGED, "2", {}))])
+    assert runner.threads[0].standing.keys() == {"2"}
     runner.close(5.0)
     assert lever.asked[2:] == [("withdraw", "2")]
+
+
+def test_a_decision_older_than_its_jobs_start_in_the_same_batch_is_not_carried_out() -> None:
+    lever = Noting()
+    runner = LeverRunner([lever])
+    started = [("pool", (5.0, ev.STARTED, job, ("m1", 1))) for job in ("1", "2")]
+    runner.take([row("1", time_s=4.0), row("2", time_s=6.0)], started)
+    assert lever.wait_for(1) == [("apply", "2")]
+    runner.close(5.0)
+    assert lever.asked[1:] == [("withdraw", "2")]
+
+
+def test_on_stale_input_nothing_is_done() -> None:
+    is_fresh = False
+    lever = Noting()
+    runner = LeverRunner([lever], is_fresh=lambda: is_fresh)
+    runner.take([row("1")])
+    time.sleep(0.05)
+    assert lever.asked == []
+    is_fresh = True
+    assert lever.wait_for(1) == [("apply", "1")]
+    runner.close(5.0)
 
 
 def test_what_waits_behind_a_change_that_hangs_is_not_made_any_more_once_the_daemon_ends() -> None:
     lever = Blocking()
     runner = LeverRunner([lever])
-    runner.take([row("1", action="preempt"), row("2", action="preempt")])
+    runner.take([row("1", action="preempt")])
     lever.wait_for(1)
+    runner.take([row("2", action="preempt")])
     assert runner.close(0.0) == ["blocking"]
     lever.let_go.set()
     assert runner.close(10.0) == []
-    assert lever.asked[0] == ("apply", "1")
-    assert sorted(lever.asked[1:]) == [("withdraw", "1"), ("withdraw", "2")]
-    assert runner.counts["blocking"] == {"applied": 1, "withdrawn": 2}
+    assert lever.asked == [("apply", "1"), ("withdraw", "1")]
+    assert runner.counts["blocking"] == {"applied": 1, "withdrawn": 1}
 
 
-def test_a_change_that_could_not_be_taken_back_is_taken_back_at_the_end() -> None:
+def test_a_change_that_could_not_be_taken_back_is_tried_again_at_the_end() -> None:
     class Stuck(Noting):
-        def withdraw(self, job: str) -> None:
-            super().withdraw(job)
+        def withdraw(self, jobs: object) -> dict[str, str]:
+            super().withdraw(["1"])
             if len(self.asked) == 2:
                 raise OSError("the batch system does not answer")
+            return {}
 
     lever = Stuck()
     runner = LeverRunner([lever])
-    runner.take([row("1"), row("1", "defer", None)])
+    runner.take([row("1")])
+    assert wait_until(lambda: runner.counts["noting"]["applied"] == 1)
+    runner.take([row("1", "defer", None)])
     assert wait_until(lambda: runner.counts["noting"]["failed"] == 1)
     assert runner.close(10.0) == []
     assert lever.asked == [("apply", "1"), ("withdraw", "1"), ("withdraw", "1")]

@@ -55,7 +55,7 @@ def test_the_example_loads_as_it_is_and_uncommented(repository: Path, tmp_path: 
 def test_the_example_names_every_setting(repository: Path) -> None:
     text = (repository / EXAMPLE).read_text(encoding="utf-8")
     for setting in settings_of(Config):
-        if setting.name not in ("clusters", "mqtt", "adapters", "policies"):
+        if setting.name not in ("clusters", "acting", "mqtt", "adapters", "policies"):
             assert f"{setting.name} =" in text, setting.name
             assert setting.description, f"{setting.name} has no description"
 

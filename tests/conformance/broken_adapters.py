@@ -199,8 +199,8 @@ class LastsForEver(Nudge):
     lease_s = inf
 
 
-class Defers(Nudge):
-    actions = ("start", "defer")
+class Explodes(Nudge):
+    actions = ("start", "explode")
 
 
 class HasALever(Sound):
@@ -216,7 +216,7 @@ class HasALeverThatDoesNotLapse(Sound):
 
 
 class HasALeverForNothing(Sound):
-    levers = (Defers,)
+    levers = (Explodes,)
 
 
 class NamesItsLevers(Sound):

@@ -1,5 +1,6 @@
 """The suite of levers lets a sound one pass and catches each way to break the contract."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import pytest
@@ -13,6 +14,7 @@ class Queue:
 
     def __init__(self) -> None:
         self.now_s = 0.0
+        self.jobs = {"1", "2"}
         self.marks: dict[str, float] = {}
 
 
@@ -25,31 +27,47 @@ class Sound(Lever):
     lease_s = 60.0
     adapter: Queue
 
-    def apply(self, decision: DecisionRow) -> None:
-        self.adapter.marks[decision.job] = self.adapter.now_s + self.lease_s
+    def apply(self, decisions: Sequence[DecisionRow]) -> dict[str, str]:
+        refused = {}
+        for decision in decisions:
+            if decision.job in self.adapter.jobs:
+                self.mark(decision.job)
+            else:
+                refused[decision.job] = "it has left"
+        return refused
 
-    def withdraw(self, job: str) -> None:
-        self.adapter.marks.pop(job, None)
+    def mark(self, job: str) -> None:
+        self.adapter.marks[job] = self.adapter.now_s + self.lease_s
+
+    def withdraw(self, jobs: Sequence[str]) -> dict[str, str]:
+        for job in jobs:
+            self.adapter.marks.pop(job, None)
+        return {}
+
+    def withdraw_all(self) -> int:
+        mine = [job for job, until_s in self.adapter.marks.items() if until_s < float("inf")]
+        self.withdraw(mine)
+        return len(mine)
 
 
 class DoesNothing(Sound):
-    def apply(self, decision: DecisionRow) -> None:
+    def mark(self, job: str) -> None:
         """Forgotten."""
 
 
 class NeverLapses(Sound):
-    def apply(self, decision: DecisionRow) -> None:
-        self.adapter.marks[decision.job] = float("inf")
+    def mark(self, job: str) -> None:
+        self.adapter.marks[job] = float("inf")
 
 
 class LapsesEarly(Sound):
-    def apply(self, decision: DecisionRow) -> None:
-        self.adapter.marks[decision.job] = self.adapter.now_s + 30.0
+    def mark(self, job: str) -> None:
+        self.adapter.marks[job] = self.adapter.now_s + 30.0
 
 
 class DoesNotRenew(Sound):
-    def apply(self, decision: DecisionRow) -> None:
-        self.adapter.marks.setdefault(decision.job, self.adapter.now_s + self.lease_s)
+    def mark(self, job: str) -> None:
+        self.adapter.marks.setdefault(job, self.adapter.now_s + self.lease_s)
 
 
 class WithdrawsOnlyItsOwn(Sound):
@@ -57,23 +75,43 @@ class WithdrawsOnlyItsOwn(Sound):
         super().__init__(adapter)
         self.mine: set[str] = set()
 
-    def apply(self, decision: DecisionRow) -> None:
-        super().apply(decision)
-        self.mine.add(decision.job)
+    def mark(self, job: str) -> None:
+        super().mark(job)
+        self.mine.add(job)
 
-    def withdraw(self, job: str) -> None:
-        if job in self.mine:
-            super().withdraw(job)
+    def withdraw(self, jobs: Sequence[str]) -> dict[str, str]:
+        return super().withdraw([job for job in jobs if job in self.mine])
 
 
 class WithdrawsEverything(Sound):
-    def withdraw(self, job: str) -> None:
+    def withdraw(self, jobs: Sequence[str]) -> dict[str, str]:
         self.adapter.marks.clear()
+        return {}
 
 
 class FailsWhereNothingIs(Sound):
-    def withdraw(self, job: str) -> None:
-        del self.adapter.marks[job]
+    def withdraw(self, jobs: Sequence[str]) -> dict[str, str]:
+        for job in jobs:
+            del self.adapter.marks[job]
+        return {}
+
+
+class RemembersWhatItChanged(Sound):
+    def withdraw_all(self) -> int:
+        return 0
+
+
+class SpoiledByOne(Sound):
+    def apply(self, decisions: Sequence[DecisionRow]) -> dict[str, str]:
+        if any(decision.job not in self.adapter.jobs for decision in decisions):
+            return {decision.job: "one has left" for decision in decisions}
+        return super().apply(decisions)
+
+
+class KeepsRefusalsToItself(Sound):
+    def apply(self, decisions: Sequence[DecisionRow]) -> dict[str, str]:
+        super().apply(decisions)
+        return {}
 
 
 class CarriesNothing(Sound):
@@ -97,6 +135,8 @@ class QueueHarness(LeverHarness):
     def seen(self) -> list[str]:
         return [job for job, until_s in self.queue.marks.items() if self.queue.now_s < until_s]
 
+    gone = "9"
+
     def wait(self, seconds: float) -> None:
         self.queue.now_s += seconds
 
@@ -104,7 +144,7 @@ class QueueHarness(LeverHarness):
 def test_a_sound_lever_passes_everything() -> None:
     answers = check_lever(lambda: QueueHarness(Sound))
     assert set(answers.values()) == {"passed"}
-    assert len(answers) == 5
+    assert len(answers) == 7
 
 
 @pytest.mark.parametrize(
@@ -117,6 +157,9 @@ def test_a_sound_lever_passes_everything() -> None:
         (WithdrawsOnlyItsOwn, r"after withdraw the batch system shows \['1', '2'\]"),
         (WithdrawsEverything, r"after withdraw alone the batch system shows \[\]"),
         (FailsWhereNothingIs, "KeyError: '2'"),
+        (RemembersWhatItChanged, "after withdraw_all the batch system shows"),
+        (SpoiledByOne, "apply with a job that is gone changed nothing"),
+        (KeepsRefusalsToItself, r"refused: \{\}"),
         (CarriesNothing, r"CarriesNothing.actions is \(\): right would be a tuple"),
     ],
 )

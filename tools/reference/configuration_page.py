@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from outrider.plugins.finding import ADAPTERS, POLICIES, load_adapter, load_policy
+from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.declarations import ClusterSettings, Config
 from outrider.service.config.mqtt_settings import PublishSettings
 from outrider.service.config.setting_words import SettingWords, settings_of
@@ -30,6 +31,7 @@ def configuration_page() -> str:
 def _sections() -> Iterator[str]:
     yield from _section("The daemon", "", Config)
     yield from _section("`[clusters.NAME]`", _doc(ClusterSettings), ClusterSettings)
+    yield from _section("`[acting]`", _doc(ActingSettings), ActingSettings)
     yield from _section("`[mqtt]`", _doc(PublishSettings), PublishSettings)
     for name in plugin_names(ADAPTERS, shipped_only=True):
         adapter = load_adapter(name)

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 from outrider.api import Batch, PeerError, WaitingReason
 from outrider_adapters.htcondor.adapter import CondorAdapter
 from outrider_adapters.htcondor.diagnosis import Finding, diagnosed
+from outrider_adapters.htcondor.lever import LeasedAttributes
 from outrider_adapters.htcondor.locating import answer_within, event_log, event_logs_of, located
 from outrider_adapters.htcondor.pool_process import BEGIN, LOOK, SAME_CURSOR, WHY, PoolProcess
 from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
@@ -15,8 +16,8 @@ from outrider_adapters.logtail.first_look import wrong_with
 class HTCondorAdapter(CondorAdapter):
     """Watches a pool by calls that need the right to read, and by the event logs it may read.
 
-    Nothing is changed in the pool. What is asked, and how often, is in the settings. The calls are
-    made in a process of their own (`PoolProcess`).
+    What is asked, and how often, is in the settings. The calls are made in a process of their own
+    (`PoolProcess`). Nothing is changed in the pool but by its lever, which has another.
 
     Raises:
         PluginError: HTCondor's Python bindings are not installed.
@@ -25,6 +26,7 @@ class HTCondorAdapter(CondorAdapter):
     name: ClassVar[str] = "htcondor"
     description: ClassVar[str] = "watches an HTCondor pool: slots, queues and event logs"
     api_version = 1
+    levers = (LeasedAttributes,)
     settings_type: ClassVar[type[WatchSettings]] = HTCondorSettings
 
     def __init__(self, label: str, settings: HTCondorSettings) -> None:

@@ -46,3 +46,18 @@ class HTCondorSettings(WatchSettings, frozen=True, kw_only=True):
     look_s: Annotated[
         float, Meta(ge=1, le=60, description="Seconds from one look at logs and slots to the next.")
     ] = 5.0
+    lease_s: Annotated[
+        float,
+        Meta(
+            ge=10,
+            description="In the modes canary and active: for how long what Outrider sets lasts "
+            "when it is not renewed.",
+        ),
+    ] = 300.0
+    start_by: Annotated[
+        Literal["prefer", "pin"],
+        Meta(
+            description="In the modes canary and active, a job that is to start: prefer makes it "
+            "prefer the machine group that was decided for; pin lets it start there alone."
+        ),
+    ] = "prefer"

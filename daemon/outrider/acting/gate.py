@@ -15,13 +15,16 @@ from outrider.model.decisions import SHRINK, START
 ACT: Final = "act"
 """It may be carried out."""
 WOULD: Final = "would"
-"""Input and budget allow it, and the mode is one that never acts."""
+"""Input and budget allow it, and the mode is one that never acts, or never on this job."""
+OUTSIDE: Final = "outside_canary"
+"""Of `Gate.verdicts`: the mode acts, but not on this job. Its answer is `WOULD`."""
 STALE: Final = "stale_input"
 NO_LEVER: Final = "no_lever"
 """No adapter has a lever for this action. Only asked where the mode acts: in shadow the answer
 tells how input and budget do, at sites without levers too."""
 BUDGET: Final = "budget"
-ACTING_MODES: Final = ("canary", "active")
+CANARY: Final = "canary"
+ACTING_MODES: Final = (CANARY, "active")
 _STARTS: Final = (START, SHRINK)
 """Actions that give CPUs to a job, and count against the budget of starts."""
 
@@ -82,18 +85,22 @@ class Gate:
         self.verdicts: Counter[str] = Counter()
         self._starts: deque[float] = deque()
 
-    def answer(self, action: str, now_s: float, input_age_s: float) -> str:
+    def answer(self, action: str, now_s: float, input_age_s: float, in_canary: bool = True) -> str:
         """The answer to a decision that changes something at the site.
 
         Args:
             action: one of `outrider.model.decisions.ACTIONS`.
             now_s: event time of the decision, seconds.
             input_age_s: how old the newest input was.
+            in_canary: whether the canary holds the job; only asked in that mode.
 
         Returns:
-            `ACT`; `WOULD` where the mode never acts and neither input nor budget is against it;
-            or `refused` with the reason.
+            `ACT`; `WOULD` where the mode never acts, or not on this job, and neither input nor
+            budget is against it; or `refused` with the reason.
         """
+        if self.mode == CANARY and not in_canary:
+            self.verdicts[OUTSIDE] += 1
+            return WOULD
         verdict = self._judge(action, now_s, input_age_s)
         self.verdicts[verdict] += 1
         if verdict != ACT:

@@ -1,131 +1,177 @@
 """One lever and the thread that works it: what raises is counted, what blocks delays nothing."""
 
-import contextlib
-import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 import structlog
 
+from outrider.acting.leases import UNBOUNDED, Due, LeaseBounds, Leases
 from outrider.api.lever import Lever
 from outrider.model.decisions import DecisionRow
 
-MOST_WAITING: Final = 1_000
-"""Changes that may wait for a lever. One that cannot keep up does less, it does not pile up."""
-LATEST_S: Final = 30.0
-"""A change that waited longer is not made: the site has moved on since it was decided."""
+AGAIN_IN_S: Final = 5.0
+"""After a call that failed."""
+_LOOK_EVERY_S: Final = 0.5
+"""For what is to be renewed, while nothing is asked."""
+_REFUSALS_KEPT: Final = 1_000
 
 log = structlog.get_logger()
 
 
-class _Wish(NamedTuple):
-    """A change to make (a decision), or to take back (None), for a job; and when it was asked."""
-
-    job: str
-    decision: DecisionRow | None
-    asked_s: float
-
-
 class LeverThread:
-    """Works one lever, a call at a time, in the order in which it is asked.
+    """Works one lever, a call at a time, so that what is wanted stands.
 
-    `apply`, `withdraw` and `close` may be called from any thread; only `close` waits. The thread
-    is a daemon: a lever that never returns does not keep the process from ending, and what it
-    changed lapses by itself.
+    `want`, `give_back` and `forget` may be called from any thread and never wait; only `close`
+    waits. The thread is a daemon: a lever that never returns does not keep the process from ending,
+    and what it changed lapses by itself.
 
     Args:
         lever: of a plugin.
+        bounds: how much it may change.
+        is_fresh: whether what is known of the site is young enough to act on; from any thread.
         clock: seconds that only ever go on.
 
     Attributes:
-        counts: ``applied``, ``withdrawn``, ``failed`` (it raised), ``late`` (waited too long) and
-            ``dropped`` (too many waited).
-        failure: what it last raised, or empty.
+        counts: jobs for which a change was ``applied``, ``renewed``, ``withdrawn``, ``refused`` by
+            the batch system; calls that ``failed``; and what `Leases.counts` counts.
+        failure: what it last raised or refused, or empty; empty again after a call that succeeds.
+        refusals: why the batch system refused, by job: the latest.
     """
 
-    def __init__(self, lever: Lever, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        lever: Lever,
+        bounds: LeaseBounds = UNBOUNDED,
+        is_fresh: Callable[[], bool] = lambda: True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.lever = lever
-        self.counts: Counter[str] = Counter()
         self.failure = ""
+        self.refusals: dict[str, str] = {}
+        self._counts: Counter[str] = Counter()
         self._clock = clock
-        self._waiting: queue.Queue[_Wish | None] = queue.Queue(MOST_WAITING)
+        self._is_fresh = is_fresh
+        self._leases = Leases(lever.lease_s, bounds)
         self._lock = threading.Lock()
-        self._lapses_s: dict[str, float] = {}
-        """By job, until when a change that was asked for may last; the first to lapse first."""
-        self._closing = False
+        self._asked = threading.Event()
+        self._ended = threading.Event()
         self._thread = threading.Thread(target=self._serve, name=f"lever-{lever.name}", daemon=True)
         self._thread.start()
 
-    def apply(self, decision: DecisionRow) -> None:
-        """Have a change made, soon; never waits."""
-        self._note(decision.job)
-        self._ask(_Wish(decision.job, decision, self._clock()))
-
-    def withdraw(self, job: str) -> None:
-        """Have what was changed for a job taken back, soon; never waits."""
+    @property
+    def counts(self) -> Counter[str]:
+        """What became of what was wanted, until now."""
         with self._lock:
-            is_asked = job in self._lapses_s
-        if is_asked:
-            self._ask(_Wish(job, None, self._clock()))
+            return self._counts + self._leases.counts
+
+    @property
+    def standing(self) -> dict[str, DecisionRow]:
+        """The decisions that stand at the batch system, by job."""
+        with self._lock:
+            return self._leases.standing
+
+    def want(self, decisions: Iterable[DecisionRow]) -> None:
+        """From now these decisions are to stand, each in place of what stood for its job."""
+        now_s = self._clock()
+        with self._lock:
+            for decision in decisions:
+                self._leases.want(decision, now_s)
+        self._asked.set()
+
+    def give_back(self, jobs: Iterable[str]) -> None:
+        """Nothing is to stand for these jobs any more."""
+        with self._lock:
+            for job in jobs:
+                self._leases.give_back(job)
+        self._asked.set()
+
+    def forget(self, jobs: Iterable[str]) -> None:
+        """These jobs run or are gone: what stands for them may lapse."""
+        with self._lock:
+            for job in jobs:
+                self._leases.forget(job)
+                self.refusals.pop(job, None)
 
     def close(self, within_s: float) -> bool:
-        """Make no more changes, take back all that last, and end; whether that was done in time."""
-        self._closing = True
-        with contextlib.suppress(queue.Full):  # it has work then, and sees that we close
-            self._waiting.put_nowait(None)
+        """Make no more changes, take back all that stands, and end; whether that was in time."""
+        self._ended.set()
+        self._asked.set()
         self._thread.join(within_s)
         return not self._thread.is_alive()
 
-    def _note(self, job: str) -> None:
-        """From now a change of this job may last; also one that is dropped or fails half-way."""
-        now_s = self._clock()
-        with self._lock:
-            while self._lapses_s and next(iter(self._lapses_s.values())) <= now_s:
-                del self._lapses_s[next(iter(self._lapses_s))]
-            self._lapses_s.pop(job, None)
-            self._lapses_s[job] = now_s + LATEST_S + self.lever.lease_s
-
-    def _ask(self, wish: _Wish) -> None:
-        try:
-            self._waiting.put_nowait(wish)
-        except queue.Full:
-            self.counts["dropped"] += 1
-
     def _serve(self) -> None:
-        while not self._closing:
-            wish = self._waiting.get()
-            if wish is None or self._closing:
+        while not self._ended.is_set():
+            self._asked.clear()
+            if self._ended.is_set():  # that it was asked may just have been cleared
                 break
-            if wish.decision is None:
-                self._withdraw(wish.job)
-            elif self._clock() - wish.asked_s > LATEST_S:
-                self.counts["late"] += 1
-            else:
-                self._apply(wish.decision)
-        with self._lock:
-            lasting = list(self._lapses_s)
-        for job in lasting:
-            self._withdraw(job)
-
-    def _apply(self, decision: DecisionRow) -> None:
-        self._note(decision.job)
-        self._call("applied", decision.job, lambda: self.lever.apply(decision))
-
-    def _withdraw(self, job: str) -> None:
-        if self._call("withdrawn", job, lambda: self.lever.withdraw(job)):
+            is_fresh = self._is_fresh()
             with self._lock:
-                self._lapses_s.pop(job, None)
-
-    def _call(self, done: str, job: str, call: Callable[[], None]) -> bool:
+                due = self._leases.due(self._clock(), is_fresh)
+            well = self._work(due)
+            if not well:
+                self._ended.wait(AGAIN_IN_S)
+            elif not (due.apply or due.withdraw):
+                self._asked.wait(_LOOK_EVERY_S)
+        with self._lock:
+            lasting = self._leases.end()
+        self._work(Due([], lasting))
         try:
-            call()
+            self.lever.close()
+        except Exception as error:  # noqa: BLE001 - a plugin's fault
+            log.warning("fail_lever", lever=self.lever.name, reason=f"at its end: {error}")
+
+    def _work(self, due: Due) -> bool:
+        """Call the lever; whether it did not raise."""
+        began_s = self._clock()
+        jobs = [decision.job for decision in due.apply]
+        with self._lock:
+            renewed = self._leases.standing.keys() & set(jobs)
+        if due.withdraw:
+            refused = self._call(lambda: self.lever.withdraw(due.withdraw))
+            if refused is None:
+                with self._lock:
+                    self._leases.failed(due, self._clock(), AGAIN_IN_S)
+                return False
+            with self._lock:
+                self._leases.withdrawn(due.withdraw)
+                self._counts["withdrawn"] += len(set(due.withdraw) - refused.keys())
+        if due.apply:
+            refused = self._call(lambda: self.lever.apply(due.apply))
+            with self._lock:
+                if refused is None:
+                    self._leases.failed(due, self._clock(), AGAIN_IN_S)
+                    return False
+                done = [decision for decision in due.apply if decision.job not in refused]
+                self._leases.refused(refused)
+                self._leases.applied(done, began_s)
+                again = sum(1 for decision in done if decision.job in renewed)
+                self._counts["renewed"] += again
+                self._counts["applied"] += len(done) - again
+        return True
+
+    def _call(self, call: Callable[[], Mapping[str, str]]) -> dict[str, str] | None:
+        """What the lever says was refused, noted; None if it failed."""
+        try:
+            refused = dict(call())
         except Exception as error:  # noqa: BLE001 - a plugin's fault must not end the thread
             self.failure = f"{type(error).__name__}: {error}"
-            self.counts["failed"] += 1
-            log.warning("fail_lever", lever=self.lever.name, job=job, reason=self.failure)
-            return False
-        self.counts[done] += 1
-        return True
+            with self._lock:
+                self._counts["failed"] += 1
+            log.warning("fail_lever", lever=self.lever.name, reason=self.failure)
+            return None
+        self.failure = ""
+        if refused:
+            job, why = next(iter(refused.items()))
+            self.failure = f"{job}: {why}"
+            with self._lock:
+                self._counts["refused"] += len(refused)
+                self.refusals |= refused
+                while len(self.refusals) > _REFUSALS_KEPT:
+                    del self.refusals[next(iter(self.refusals))]
+            log.warning(
+                "refuse_lever", lever=self.lever.name, jobs=len(refused), first=self.failure
+            )
+        return refused

@@ -1,10 +1,11 @@
-"""The contract of a lever: one thing that Outrider may change in a batch system, for a while.
+"""The contract of a lever: something that Outrider may change in a batch system, for a while.
 
 A lever belongs to an adapter, which declares it (`outrider.api.Adapter.levers`). It is handed the
-decisions that the gate answered with *act*, after they were recorded. None is made in a mode that
-never acts.
+decisions that the gate answered with *act*, after they were recorded, many at a time, and again
+for as long as they stand. None is made in a mode that never acts.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from outrider.model.decisions import DecisionRow
@@ -15,43 +16,70 @@ class Lever:
 
     Whatever it changes lapses *by itself*: the batch system forgets it `lease_s` after `apply`,
     also if Outrider was killed in between. What users asked for (requirements, rank, priority,
-    holds) is never edited. Both methods may block: they are called in a thread of the lever's own,
+    holds) is never edited. All methods may block: they are called in a thread of the lever's own,
     one call at a time; what they raise is logged and counted.
 
     Class variables:
         name, description: as in `outrider.api.Policy`.
-        actions: the decisions that it carries out, such as ``("start",)``: some of
-            `outrider.model.decisions.ACTIONS`, never ``defer``. An action has one lever at a site.
-        lease_s: for how many seconds a change lasts that is not renewed; above 0.
+        actions: the decisions that it carries out, such as ``("start", "defer")``: some of
+            `outrider.model.decisions.ACTIONS`. An action has one lever at a site.
+        setup: what an administrator adds to the batch system's configuration, once, so that it
+            heeds the lever, with its explanation; empty if nothing has to be.
 
     Args:
         adapter: the adapter that declares it, made with its settings; perhaps not open.
+
+    Attributes:
+        lease_s: for how many seconds a change lasts that is not renewed; above 0.
     """
 
     name: ClassVar[str]
     description: ClassVar[str]
     actions: ClassVar[tuple[str, ...]]
-    lease_s: ClassVar[float]
+    setup: ClassVar[str] = ""
+    lease_s: float
 
     def __init__(self, adapter: Any) -> None:
         self.adapter = adapter
 
-    def apply(self, decision: DecisionRow) -> None:
-        """Make the change of a decision; again for the same job: renew it for another `lease_s`.
+    def apply(self, decisions: Sequence[DecisionRow]) -> Mapping[str, str]:
+        """Make the changes of decisions; again for the same job: renew it for another `lease_s`.
 
         Args:
-            decision: names job and machine as the batch system does.
+            decisions: of different jobs; they name jobs and machines as the batch system does.
+
+        Returns:
+            the jobs for which the batch system refused, or does not show the change when it is
+            read back, and why.
 
         Raises:
-            PeerError: the batch system refused or does not answer, or does not show the change
-                when it is read back.
+            PeerError: it does not answer, or nothing may be changed in it at present.
         """
         raise NotImplementedError
 
-    def withdraw(self, job: str) -> None:
-        """Take back what `apply` changed for a job, before it lapses; nothing if there is nothing.
+    def withdraw(self, jobs: Sequence[str]) -> Mapping[str, str]:
+        """Take back what `apply` changed for some jobs, before it lapses.
+
+        For a job for which there is nothing to take back, nothing is done.
+
+        Returns:
+            the jobs for which that was refused, and why.
+
+        Raises:
+            PeerError: the batch system does not answer.
+        """
+        raise NotImplementedError
+
+    def withdraw_all(self) -> int:
+        """Take back whatever Outrider has changed, this daemon or one before it.
+
+        Returns:
+            for how many jobs there was something to take back.
 
         Raises:
             PeerError: the batch system refused or does not answer.
         """
         raise NotImplementedError
+
+    def close(self) -> None:
+        """End what it opened. Called once, after everything else."""

@@ -26,6 +26,8 @@ COMMANDS: Final = {
     "token": Entry("Set up", "Make the token that shows users' names, or lets clients in."),
     "doctor": Entry("Set up", "Examine everything the daemon needs and name the remedies."),
     "plugins": Entry("Set up", "List adapters, policies, readers, estimators and utilities."),
+    "levers": Entry("Set up", "Show what may be changed in a batch system, and its set-up."),
+    "release": Entry("Set up", "Take back what Outrider has changed in the batch system."),
     "completion": Entry("Set up", "Print a script that lets a shell complete Outrider's words."),
 }
 """The core's own commands, in the order of the help."""

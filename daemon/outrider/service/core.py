@@ -21,10 +21,10 @@ from outrider.ledger.records import TIMEZONE_KEY, Entry, SetAsideRecord
 from outrider.model.clusters import ClusterSpec
 from outrider.model.events import TICK, NamedEvent
 from outrider.model.localtime import ZoneTime
-from outrider.service.config.declarations import Config
+from outrider.service.config.declarations import Config, acting_of
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core_state import restore_state, saved_state
-from outrider.service.decision_log import JournalledDecisions
+from outrider.service.decision_log import JournalledDecisions, canary_of
 from outrider.service.guarded_feed import GuardedFeed
 from outrider.service.guards import GuardedEstimator, GuardedUtility, guarded_utilities
 from outrider.service.malformed import is_well_formed
@@ -99,6 +99,7 @@ class Core:
             config, [runner.name for runner in self.runners], self.merger, self.site,
             "inferred" if inferred else "full", lambda: self.input_age_s, carried,
             lambda: all(source.up for source in self.sources.values()),
+            canary_of(acting_of(config), pseudonyms),
         )  # fmt: skip
         self.engine = Engine(
             self.site, self.accounting, self.runners, self.merger, self.decision_log,
@@ -115,6 +116,12 @@ class Core:
         """Age of the newest information, in seconds, of the source that is furthest behind."""
         # a list, not a generator: this is asked for every decision
         return max([source.age_s for source in self.sources.values()], default=0.0)
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether what is known of the site is young enough to act on; from any thread."""
+        sources = list(self.sources.values())
+        return all(s.up and s.age_s <= self.config.stale_after_s for s in sources)
 
     @property
     def sources_down(self) -> dict[str, str]:

@@ -84,10 +84,10 @@ class DaemonState:
         self.sources_with_history_read: set[str] = set()
         self.batch_in_core: str | None = None
         self.adapters = make_adapters(loaded, {})
-        self.levers = make_lever_runner(loaded, self.adapters)
         self.core, self.cursors, notes = bring_up(
             self.new_core, recording, (), self.site_clock, progress
         )
+        self.levers = make_lever_runner(loaded, self.adapters, self.is_fresh)
         self.publisher = Publisher(recording, lambda: self.core)
         self.publisher.follow(loaded.config)
         self.view = DaemonView(self.core, recording, self.publisher, lambda: self.adapters)
@@ -104,6 +104,10 @@ class DaemonState:
         """This host's clock, where the site's time goes by it; None where it has its own."""
         own = any(adapter.own_clock for adapter in self.adapters.values())
         return None if own else self.clock
+
+    def is_fresh(self) -> bool:
+        """Whether what is known of the site is young enough to act on; from any thread."""
+        return self.core.is_fresh
 
     def new_core(self) -> Core:
         """An empty core for the configuration in force."""

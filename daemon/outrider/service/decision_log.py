@@ -9,13 +9,16 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from math import inf
 from typing import Any
 
-from outrider.acting.gate import Budget, Gate
+from outrider.acting.canary import NOBODY, Canary
+from outrider.acting.gate import CANARY, Budget, Gate
 from outrider.engine import EventMerger
 from outrider.engine.state.site import Site
 from outrider.ledger.records import OutcomeRecord
-from outrider.model.decisions import DEFER, NOWHERE, Decision, DecisionRow
+from outrider.model.decisions import DEFER, NOWHERE, UNCHOSEN, Decision, DecisionRow
 from outrider.model.jobs import Job
+from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.declarations import Config
+from outrider.service.pseudonyms import Pseudonyms
 
 
 class JournalledDecisions:
@@ -30,6 +33,7 @@ class JournalledDecisions:
         input_age_s: how old the newest input is, seconds.
         carried: the actions for which an adapter has a lever.
         sources_up: whether every source can be read; while one is down, input counts as stale.
+        canary: the jobs that may be acted on in that mode.
 
     Attributes:
         gates: by policy.
@@ -42,6 +46,7 @@ class JournalledDecisions:
         input_age_s: Callable[[], float],
         carried: Container[str] = (),
         sources_up: Callable[[], bool] = lambda: True,
+        canary: Canary = NOBODY,
     ) -> None:  # fmt: skip
         budget = Budget(config.max_starts_per_minute, config.stale_after_s)
         self.gates = {policy: Gate(config.mode, budget, carried) for policy in policies}
@@ -52,6 +57,8 @@ class JournalledDecisions:
         self._input = input
         self._input_age_s = input_age_s
         self._sources_up = sources_up
+        self._canary = canary
+        self._defers = DEFER in carried
         self._decisions: list[DecisionRow] = []
         self._outcomes: list[OutcomeRecord] = []
 
@@ -65,16 +72,31 @@ class JournalledDecisions:
             self._mode,
             input_age_s=input_age_s,
             input=self._input,
-            gate=None if decision.action == DEFER else self._answer(decision, input_age_s),
+            gate=self._answer(decision, input_age_s) if self._changes(decision) else None,
         )
         if not self.replaying:
             self._decisions.append(row)
+
+    def _changes(self, decision: Decision) -> bool:
+        """Whether something would have to be done: a job that only finds no place waits anyway."""
+        return decision.action != DEFER or (self._defers and decision.reason not in UNCHOSEN)
 
     def _answer(self, decision: Decision, input_age_s: float) -> str:
         # fed again, nothing is read yet, and the budget must be as it was
         fresh = self.replaying or self._sources_up()
         gate = self.gates[decision.policy]
-        return gate.answer(decision.action, decision.time_s, input_age_s if fresh else inf)
+        age_s = input_age_s if fresh else inf
+        return gate.answer(decision.action, decision.time_s, age_s, self._is_in_canary(decision))
+
+    def _is_in_canary(self, decision: Decision) -> bool:
+        if self._mode != CANARY:
+            return True
+        job = self._site.jobs[decision.job]
+        cluster = None
+        if decision.machine != NOWHERE:
+            cluster = self._site.cluster_names[self._site.cluster_of(decision.machine)]
+        name = self._merger.normaliser.job_names[decision.job]
+        return self._canary.holds(name, job.spec.user, job.spec.vo, cluster)
 
     def ended(
         self, policy: str, job: Job, ending: str, reason: str, run_s: float,
@@ -115,3 +137,14 @@ class JournalledDecisions:
         """Go on with the gates as they were saved, by policy."""
         for policy in saved.keys() & self.gates.keys():
             self.gates[policy].restore(saved[policy])
+
+
+def canary_of(acting: ActingSettings, pseudonyms: Pseudonyms | None) -> Canary:
+    """The canary of a configuration, whose users go by their pseudonyms where events do."""
+    users = acting.canary_users
+    return Canary(
+        clusters=frozenset(acting.canary_clusters),
+        users=frozenset(users if pseudonyms is None else map(pseudonyms.of, users)),
+        vos=frozenset(acting.canary_vos),
+        fraction=acting.canary_fraction,
+    )

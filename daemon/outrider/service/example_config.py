@@ -11,12 +11,13 @@ from typing import Final
 from outrider.model.errors import MissingPackageError
 from outrider.model.setting_kinds import toml_text
 from outrider.plugins.finding import ADAPTERS, POLICIES, find, load_adapter, load_policy
+from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.declarations import ClusterSettings, Config
 from outrider.service.config.mqtt_settings import PublishSettings
 from outrider.service.config.setting_words import SettingWords, settings_of
 
 OWN_DISTRIBUTION: Final = "outrider"
-_TABLES: Final = ("clusters", "mqtt", "adapters", "policies")
+_TABLES: Final = ("clusters", "acting", "mqtt", "adapters", "policies")
 _WIDTH: Final = 98
 _FIRST_ADAPTER: Final = "logtail"
 _FIRST_POLICY: Final = "bandit"
@@ -59,6 +60,13 @@ def example_toml(shipped_only: bool = False) -> str:
         "",
         "#[clusters.library]",
         *_settings(settings_of(ClusterSettings)),
+        *_prose(
+            "Acting: what is changed in the batch system in the modes canary and active, and on "
+            "which jobs. Whatever is changed lapses by itself.",
+        ),
+        "",
+        "# [acting]",
+        *(_as_prose(line) for line in _settings(settings_of(ActingSettings))),
         *_prose(
             "Publishing over MQTT: mode and health, every decision and every eviction. Without "
             "this table nothing is published.",

@@ -1,16 +1,18 @@
 """The levers of a daemon: made in a mode that acts, and in no other."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import structlog
 
 from outrider.acting.gate import ACTING_MODES
+from outrider.acting.leases import LeaseBounds
 from outrider.acting.lever_runner import LeverRunner
 from outrider.api.adapter import Adapter
-from outrider.model.errors import ConfigurationError, OutriderError, PluginError
-from outrider.service.config.declarations import policies_of
+from outrider.api.lever import Lever
+from outrider.model.errors import OutriderError, PluginError
+from outrider.service.config.declarations import acting_of
 from outrider.service.config.loaded import LoadedConfig
 
 CLOSE_S: Final = 0.5
@@ -25,26 +27,36 @@ def carried_actions(adapters: Mapping[str, Adapter]) -> frozenset[str]:
     return frozenset(action for lever in levers for action in lever.actions)
 
 
-def make_lever_runner(loaded: LoadedConfig, adapters: Mapping[str, Adapter]) -> LeverRunner | None:
+def make_lever_runner(
+    loaded: LoadedConfig,
+    adapters: Mapping[str, Adapter],
+    is_fresh: Callable[[], bool] = lambda: True,
+) -> LeverRunner | None:
     """The levers of these adapters, ready; None in `observe` and `shadow`: none is even made.
 
-    No configuration of today gets past that: ``mode`` knows only these two.
+    Args:
+        loaded: the configuration.
+        adapters: by label.
+        is_fresh: whether what is known of the site is young enough to act on; from any thread.
 
     Raises:
-        ConfigurationError: the mode acts, and not exactly one policy is configured.
         PluginError: a lever fails while it is made, or two carry the same action.
     """
     config = loaded.config
-    mode: str = config.mode
-    if mode not in ACTING_MODES:
+    if config.mode not in ACTING_MODES:
         return None
-    policies = policies_of(config)
-    if len(policies) != 1:
-        raise ConfigurationError(
-            f'{loaded.source}: mode "{mode}" with the policies {", ".join(policies)}; '
-            "right would be one policy: what two want may contradict each other"
-        )
-    levers = []
+    acting = acting_of(config)
+    bounds = LeaseBounds(acting.acts_per_minute, acting.deferred_at_once, acting.longest_deferral_s)
+    return LeverRunner(make_levers(loaded, adapters), bounds, is_fresh)
+
+
+def make_levers(loaded: LoadedConfig, adapters: Mapping[str, Adapter]) -> list[Lever]:
+    """One of each lever that these adapters declare.
+
+    Raises:
+        PluginError: a lever fails while it is made.
+    """
+    levers: list[Lever] = []
     for label, adapter in adapters.items():
         for kind in adapter.levers:
             try:
@@ -56,7 +68,7 @@ def make_lever_runner(loaded: LoadedConfig, adapters: Mapping[str, Adapter]) -> 
                     f"[adapters.{label}]: lever {kind.__name__} fails: "
                     f"{type(error).__name__}: {error}"
                 ) from error
-    return LeverRunner(levers)
+    return levers
 
 
 async def close_levers(runner: LeverRunner | None) -> None:

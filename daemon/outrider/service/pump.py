@@ -117,7 +117,7 @@ class Pumps:
                 self._set_aside_log.note(entry.set_aside)
                 recorded = await state.recording.submit(entry)
                 if state.levers is not None:
-                    state.levers.take_when_recorded(recorded, entry.decisions)
+                    state.levers.take_when_recorded(recorded, entry.decisions, entry.inputs)
             state.batch_in_core = None
             state.log_lost_policies()
             if core.unrepaired and not core.engine.silent:

@@ -41,7 +41,8 @@ async def reload(state: DaemonState, pumps: Pumps, loaded: LoadedConfig) -> None
             notes.append(f"policies that left with what they learned: {', '.join(sorted(left))}")
         if fixed := _needs_restart(state.loaded.config, loaded.config):
             notes.append(f"needs a restart to change: {', '.join(fixed)}")
-        state.levers = make_lever_runner(loaded, adapters)
+        if not _act_alike(state.loaded.config, loaded.config):
+            state.levers = make_lever_runner(loaded, adapters, state.is_fresh)
         removed = [pumps.cancel(label) for label in state.adapters.keys() - same.keys()]
         state.loaded, state.adapters = loaded, adapters
         state.sources_with_history_read.intersection_update(same)
@@ -52,7 +53,8 @@ async def reload(state: DaemonState, pumps: Pumps, loaded: LoadedConfig) -> None
         state.log_discipline()
         state.log_lost_policies()
         await state.snapshot()
-    await close_levers(old_levers)
+    if state.levers is not old_levers:
+        await close_levers(old_levers)
     if removed:
         await asyncio.wait(removed, timeout=_CLOSING_S)
     for label in adapters.keys() - same.keys():
@@ -79,6 +81,11 @@ def _successor(
             raise ConfigurationError(f"{loaded.source}: what was learned is lost: {why}")
     core.succeed(state.core, same)
     return core, fresh
+
+
+def _act_alike(old: Config, new: Config) -> bool:
+    """Whether what stands in the batch system may go on standing."""
+    return all(getattr(old, key) == getattr(new, key) for key in ("mode", "acting", "adapters"))
 
 
 def _needs_restart(old: Config, new: Config) -> list[str]:

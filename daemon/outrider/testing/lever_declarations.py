@@ -4,11 +4,9 @@ from math import isfinite
 from typing import Any
 
 from outrider.api.lever import Lever
-from outrider.model.decisions import ACTIONS, DEFER
+from outrider.model.decisions import ACTIONS
 from outrider.testing.conformance import expect
 from outrider.testing.declarations import check_name_and_description
-
-_CARRIED = sorted(set(ACTIONS) - {DEFER})
 
 
 def check_levers(levers: Any) -> None:
@@ -35,13 +33,19 @@ def check_lever_declaration(lever: Any) -> None:
     check_name_and_description(lever)
     actions = getattr(lever, "actions", None)
     expect(
-        isinstance(actions, tuple) and bool(actions) and set(actions) <= set(_CARRIED),
+        isinstance(actions, tuple) and bool(actions) and set(actions) <= set(ACTIONS),
         f"{lever.__name__}.actions is {actions!r}: right would be a tuple of some of "
-        f"{', '.join(_CARRIED)}",
+        f"{', '.join(ACTIONS)}",
     )
+    if isinstance(getattr(lever, "lease_s", None), int | float):  # else it is one of each lever
+        check_lease(lever)
+
+
+def check_lease(lever: Any) -> None:
+    """A lever, or its class: how long what it changes lasts."""
     lease_s = getattr(lever, "lease_s", None)
     expect(
         isinstance(lease_s, int | float) and isfinite(lease_s) and lease_s > 0,
-        f"{lever.__name__}.lease_s is {lease_s!r}: right would be seconds above 0, after which "
-        "the batch system itself forgets the change",
+        f"{lever.name}.lease_s is {lease_s!r}: right would be seconds above 0, after which the "
+        "batch system itself forgets the change",
     )

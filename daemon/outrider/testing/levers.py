@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from outrider.api.lever import Lever
 from outrider.model.decisions import DecisionRow
 from outrider.testing.conformance import expect, run_all_tests
-from outrider.testing.lever_declarations import check_lever_declaration
+from outrider.testing.lever_declarations import check_lease, check_lever_declaration
 
 _MOST_OF_IT = 0.75
 
@@ -30,6 +32,11 @@ class LeverHarness:
         """
         raise NotImplementedError
 
+    @property
+    def gone(self) -> str:
+        """The name of a job that has left the queue."""
+        raise NotImplementedError
+
     def wait(self, seconds: float) -> None:
         """Let time pass in the batch system; a real one: sleep."""
         raise NotImplementedError
@@ -47,7 +54,14 @@ class LeverConformance:
 
     def test_it_says_what_it_is(self) -> None:
         """Name, description, the actions it carries, and for how long a change lasts."""
-        self._run(lambda harness: check_lever_declaration(type(harness.lever())))
+
+        def ask(harness: LeverHarness) -> None:
+            lever = harness.lever()
+            check_lever_declaration(type(lever))
+            check_lease(lever)
+            lever.close()
+
+        self._run(ask)
 
     def test_a_change_lasts_for_its_lease_and_lapses_by_itself(self) -> None:
         """Nothing is called any more after `apply`, as if the daemon had been killed."""
@@ -69,7 +83,7 @@ class LeverConformance:
             before, changed = _applied(harness)
             lease_s = harness.lever().lease_s
             harness.wait(_MOST_OF_IT * lease_s)
-            harness.lever().apply(harness.decision())
+            _apply(harness)
             expect(harness.seen() == changed, f"applied twice: {harness.seen()!r}")
             harness.wait(_MOST_OF_IT * lease_s)
             expect(harness.seen() == changed, "the second apply did not renew the lease")
@@ -84,7 +98,7 @@ class LeverConformance:
         def ask(harness: LeverHarness) -> None:
             before, _ = _applied(harness)
             for _ in range(2):
-                harness.lever().withdraw(harness.decision().job)
+                _withdraw(harness)
                 _expect_as_before(harness, before, "after withdraw")
 
         self._run(ask)
@@ -94,8 +108,37 @@ class LeverConformance:
 
         def ask(harness: LeverHarness) -> None:
             before = harness.seen()
-            harness.lever().withdraw(harness.decision().job)
+            _withdraw(harness)
             _expect_as_before(harness, before, "after withdraw alone")
+
+        self._run(ask)
+
+    def test_everything_can_be_withdrawn_at_once(self) -> None:
+        """Also by a lever made after a restart, which knows of nothing; and then it says 0."""
+
+        def ask(harness: LeverHarness) -> None:
+            before, _ = _applied(harness)
+            for n, when in ((1, "after withdraw_all"), (0, "after a second withdraw_all")):
+                lever = harness.lever()
+                said = lever.withdraw_all()
+                lever.close()
+                _expect_as_before(harness, before, when)
+                expect(said == n, f"withdraw_all says {said!r}; right would be {n}")
+
+        self._run(ask)
+
+    def test_a_job_that_is_not_there_spoils_nothing_for_the_others(self) -> None:
+        """Jobs leave while decisions are on their way: such a one is refused, the rest is done."""
+
+        def ask(harness: LeverHarness) -> None:
+            before = harness.seen()
+            decision = harness.decision()
+            gone = msgspec.structs.replace(decision, job=harness.gone)
+            lever = harness.lever()
+            refused = lever.apply([gone, decision])
+            lever.close()
+            expect(harness.seen() != before, "apply with a job that is gone changed nothing")
+            expect(set(refused) == {harness.gone}, f"refused: {dict(refused)!r}")
 
         self._run(ask)
 
@@ -127,10 +170,26 @@ def check_lever(make_harness: Callable[[], LeverHarness]) -> dict[str, str]:
 def _applied(harness: LeverHarness) -> tuple[Any, Any]:
     """What is seen before and after the decision is applied."""
     before = harness.seen()
-    harness.lever().apply(harness.decision())
+    _apply(harness)
     changed = harness.seen()
     expect(changed != before, f"apply changed nothing: {before!r} before and after")
     return before, changed
+
+
+def _apply(harness: LeverHarness) -> None:
+    """Carry the decision out, by a lever of its own."""
+    lever = harness.lever()
+    refused = lever.apply([harness.decision()])
+    lever.close()
+    expect(not refused, f"apply says that it was refused: {dict(refused)!r}")
+
+
+def _withdraw(harness: LeverHarness) -> None:
+    """Take it back, by a lever of its own."""
+    lever = harness.lever()
+    refused = lever.withdraw([harness.decision().job])
+    lever.close()
+    expect(not refused, f"withdraw says that it was refused: {dict(refused)!r}")
 
 
 def _expect_as_before(harness: LeverHarness, before: Any, when: str) -> None:

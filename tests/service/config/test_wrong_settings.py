@@ -15,6 +15,7 @@ from outrider.model.errors import MissingPackageError, OutriderError
 from outrider.model.setting_kinds import toml_text, unwrapped
 from outrider.model.utility import SHAPES
 from outrider.plugins.finding import ADAPTERS, POLICIES, find, load_adapter, load_policy
+from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.declarations import ClusterSettings, Config
 from outrider.service.config.loaded import load_config
 from outrider.service.config.mqtt_settings import PublishSettings
@@ -38,6 +39,7 @@ class Table(NamedTuple):
 def tables() -> Iterator[Any]:
     yield Table((), Config, {})
     yield Table(("clusters", "lab one"), ClusterSettings, {})
+    yield Table(("acting",), ActingSettings, {})
     yield Table(("mqtt",), PublishSettings, {})
     for name in find(ADAPTERS):
         try:
@@ -171,7 +173,7 @@ def wrong_example(message: str, case: Case) -> list[str]:
     _, found, example = message.partition(", as in ")
     plain, _ = unwrapped(case.hint)
     if not found:
-        table = get_origin(plain) is dict or plain is PublishSettings
+        table = get_origin(plain) is dict or plain in (ActingSettings, PublishSettings)
         return [] if table else ["gives no example"]
     value = tomllib.loads(example)[case.key]
     try:

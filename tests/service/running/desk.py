@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, ClassVar
 
 from outrider.api import Adapter, Batch, DecisionRow, JobSpec, Lever, MachineSpec, events
@@ -24,12 +24,14 @@ class Book(Lever):
         super().__init__(adapter)
         self.made.append(self)
 
-    def apply(self, decision: DecisionRow) -> None:
-        self.asked.append(("apply", decision.job))
+    def apply(self, decisions: Sequence[DecisionRow]) -> dict[str, str]:
+        self.asked.extend(("apply", decision.job) for decision in decisions)
         self.threads.add(threading.get_ident())
+        return {}
 
-    def withdraw(self, job: str) -> None:
-        self.asked.append(("withdraw", job))
+    def withdraw(self, jobs: Sequence[str]) -> dict[str, str]:
+        self.asked.extend(("withdraw", job) for job in jobs)
+        return {}
 
     @classmethod
     def begin(cls) -> None:

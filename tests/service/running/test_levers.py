@@ -5,18 +5,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from outrider.ledger import Journal
 from outrider.model.errors import ConfigurationError
 from outrider.plugins.finding import find
 from outrider.service.config.loaded import LoadedConfig, check_config
-from outrider.service.levers import make_lever_runner
 from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
 from outrider.service.supervisor import Supervisor
-from tests.service.running.desk import Book, Desk
+from tests.service.running.desk import Book
 
 
 @pytest.fixture(autouse=True)
@@ -36,21 +34,21 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def loaded_in(mode: str, folder: Path, **settings: Any) -> LoadedConfig:
-    """A configuration in a mode, also in one that a configuration cannot ask for."""
+    """A configuration in a mode."""
     given = {"state_dir": str(folder), "adapters": {"desk": {}}, "policies": {"fifo": {}}}
-    loaded = check_config(given | settings, "test")
-    return msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, mode=mode))
+    return check_config(given | {"mode": mode} | settings, "test")
 
 
-async def gates_after(mode: str, folder: Path) -> list[tuple[str, str | None]]:
+async def gates_after(mode: str, folder: Path, **settings: Any) -> list[tuple[str, str | None]]:
     """The daemon lives until it has recorded its decisions; what the ledger says of the gate."""
     recording = Recording(folder)
-    supervisor = Supervisor(loaded_in(mode, folder), recording, ServiceManager({}))
+    most_asked = {"shadow": 0, "canary": 1, "active": 2}[mode]
+    supervisor = Supervisor(loaded_in(mode, folder, **settings), recording, ServiceManager({}))
     work = asyncio.create_task(supervisor.run())
     try:
         for _ in range(400):
             await asyncio.sleep(0.025)
-            if recording.rows["decisions"] >= 3 and (mode != "active" or len(Book.asked) >= 2):
+            if recording.rows["decisions"] >= 3 and len(Book.asked) >= most_asked:
                 break
     finally:
         work.cancel()
@@ -76,13 +74,28 @@ async def test_in_a_mode_that_acts_the_same_daemon_works_the_lever_and_lets_go_a
     assert len(Book.threads) == 1
 
 
-@pytest.mark.parametrize("mode", ["canary", "active"])
-def test_no_configuration_asks_for_a_mode_that_acts(mode: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="mode"):
-        check_config({"mode": mode, "adapters": {"desk": {}}}, "test")
+async def test_in_a_canary_the_rest_stays_as_it_is(tmp_path: Path) -> None:
+    """Which jobs: those whose names fall into the fraction; here jobs 1 and 3 of 1, 2 and 3."""
+    rows = await gates_after("canary", tmp_path / "state", acting={"canary_fraction": 0.5})
+    assert rows == [("start", "act"), ("start", "would"), ("defer", None)]
+    assert Book.asked == [("apply", "1"), ("withdraw", "1")]
 
 
-def test_two_policies_cannot_both_act(tmp_path: Path) -> None:
-    loaded = loaded_in("active", tmp_path, policies={"fifo": {}, "sjf": {}})
-    with pytest.raises(ConfigurationError, match="policies fifo, sjf; right would be one policy"):
-        make_lever_runner(loaded, {"desk": Desk("desk", None)})
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"policies": {"fifo": {}, "sjf": {}}},
+     '"mode" = "active" with the policies fifo, sjf; right would be one policy'),
+    ({"mode": "canary"}, '"mode" = "canary" without a canary; right would be some of canary_'),
+    ({"adapters": {"simulated": {}}},
+     r"adapters that can change nothing \(simulated\); right would be mode = \"shadow\""),
+    ({"acting": {"canary_fraction": 2}}, 'canary_fraction" = 2: right would be'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changed", "said"), WRONG)
+def test_a_mode_that_acts_is_refused_where_it_is_not_clear_who_acts_on_what(
+    changed: dict[str, Any], said: str
+) -> None:
+    given = {"mode": "active", "adapters": {"desk": {}}, "policies": {"fifo": {}}}
+    assert check_config(given, "test").config.mode == "active"
+    with pytest.raises(ConfigurationError, match=said):
+        check_config(given | changed, "test")

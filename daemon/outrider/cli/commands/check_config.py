@@ -103,6 +103,8 @@ def _lines(file: str, told: dict[str, Any]) -> list[str]:
     meant = {
         "observe": "only watches and measures",
         "shadow": "records what the policies would do, and changes nothing",
+        "canary": "carries out what the policy decides for the jobs that [acting] names",
+        "active": "carries out what the policy decides",
     }[told["mode"]]
     lines = [f"{file}: right", f"mode       {told['mode']}: {meant}"]
     for label, adapter in told["adapters"].items():

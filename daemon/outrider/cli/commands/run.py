@@ -16,9 +16,11 @@ def command(config: Path) -> int:
     """Run the daemon beside a batch system.
 
     Use it from systemd (a unit is shipped) or by hand. It reads what its adapters see, learns, and
-    records what its policies would do; it changes nothing in the batch system. It stops within 5 s
-    on SIGTERM or SIGINT, and reads its configuration again on SIGHUP. The environment variable
-    STATE_DIRECTORY, which systemd sets, wins over `state_dir`.
+    records what its policies would do. In the modes canary and active it carries that out, and what
+    it changes in the batch system lapses by itself; in the others it changes nothing. It stops
+    within 5 s on SIGTERM or SIGINT, takes back then what it changed, and reads its configuration
+    again on SIGHUP. The environment variable STATE_DIRECTORY, which systemd sets, wins over
+    `state_dir`.
 
     Example:
       outrider check-config outrider.toml && outrider run --config outrider.toml

@@ -11,6 +11,7 @@ from msgspec import Meta
 from outrider.model.disciplines import Discipline
 from outrider.model.errors import ConfigurationError
 from outrider.model.setting_kinds import toml_text
+from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.mqtt_settings import PublishSettings
 
 SOCKET_NAME: Final = "outrider.sock"
@@ -48,10 +49,12 @@ class Config(msgspec.Struct, frozen=True):
     """The daemon's own settings. Adapters and policies bring theirs."""
 
     mode: Annotated[
-        Literal["observe", "shadow"],
+        Literal["observe", "shadow", "canary", "active"],
         Meta(
             description="observe: only watch and measure. shadow: also record what the policies "
-            "would do. Neither ever changes anything in the batch system."
+            "would do. Neither ever changes anything in the batch system. canary: carry out what "
+            "the policy decides for the jobs that [acting] names. active: for all jobs. What is "
+            "changed lapses by itself."
         ),
     ] = "shadow"
     state_dir: Annotated[
@@ -216,6 +219,13 @@ class Config(msgspec.Struct, frozen=True):
         dict[str, ClusterSettings],
         Meta(description="Clusters by name: which machines they hold and what those draw."),
     ] = {}
+    acting: Annotated[
+        ActingSettings | None,
+        Meta(
+            description="What the modes canary and active may change: see `[acting]`. Unset: its "
+            "defaults."
+        ),
+    ] = None
     mqtt: Annotated[
         PublishSettings | None,
         Meta(description="Broker to publish to: see `[mqtt]`. Unset: nothing is published."),
@@ -236,6 +246,11 @@ DEFAULT_POLICIES: Mapping[str, dict[str, Any]] = {"bandit": {}}
 def policies_of(config: Config) -> Mapping[str, dict[str, Any]]:
     """The policies with their settings; the default one where none is configured."""
     return config.policies or DEFAULT_POLICIES
+
+
+def acting_of(config: Config) -> ActingSettings:
+    """What may be changed in the modes that act; the defaults where nothing is configured."""
+    return config.acting or ActingSettings()
 
 
 def adapter_of(label: str, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

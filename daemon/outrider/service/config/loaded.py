@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from outrider.acting.gate import ACTING_MODES, CANARY
 from outrider.api.estimator import RunTimeEstimator
 from outrider.engine.accounting.fairness import check_targets
 from outrider.model.clusters import ClusterSpec
@@ -24,9 +25,11 @@ from outrider.model.utility import TimeUtility
 from outrider.model.wrong_settings import wrong_value
 from outrider.plugins.finding import ADAPTERS, POLICIES, find, load
 from outrider.plugins.making import make_estimator, make_policy, make_utilities
+from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.declarations import (
     ClusterSettings,
     Config,
+    acting_of,
     adapter_of,
     listen_address,
     policies_of,
@@ -159,6 +162,8 @@ def check_config(given: Mapping[str, Any], source: str, line_of: LineOf = no_lin
     for name, settings in clusters.items() if isinstance(clusters, dict) else ():
         if isinstance(settings, dict):
             _check_cluster(settings, place.inside("clusters", name))
+    if isinstance(given.get("acting"), dict):
+        build(ActingSettings, given["acting"], place.inside("acting"))
     if isinstance(given.get("mqtt"), dict):
         build(PublishSettings, given["mqtt"], place.inside("mqtt"))
     config = build(Config, given, place)
@@ -175,6 +180,7 @@ def check_config(given: Mapping[str, Any], source: str, line_of: LineOf = no_lin
         )
     _check_adapters(loaded)
     _check_policies(loaded)
+    _check_acting(loaded)
     check_listen(loaded)
     check_doors(loaded)
     return loaded
@@ -239,6 +245,31 @@ def _check_policies(loaded: LoadedConfig) -> None:
                 f"{where.of()}: needs the true run times, which only replay has; right would be "
                 "a policy that learns or follows a rule, as bandit or sjf"
             )
+
+
+def _check_acting(loaded: LoadedConfig) -> None:
+    """Refuse a mode that acts where it is not clear on what, or by whom."""
+    config = loaded.config
+    if config.mode not in ACTING_MODES:
+        return
+    where = f'{loaded.place.of(["mode"])}: "mode" = {toml_text(config.mode)}'
+    policies = policies_of(config)
+    if len(policies) != 1:
+        raise ConfigurationError(
+            f"{where} with the policies {', '.join(policies)}; right would be one policy: what two "
+            "want may contradict each other"
+        )
+    kinds = [adapter_of(*labelled)[0] for labelled in config.adapters.items()]
+    if not any(load(ADAPTERS, kind).levers for kind in kinds if kind in find(ADAPTERS)):
+        raise ConfigurationError(
+            f"{where} with adapters that can change nothing ({', '.join(kinds)}); right would be "
+            'mode = "shadow", or an adapter with a lever: see `outrider plugins`'
+        )
+    if config.mode == CANARY and not acting_of(config).has_canary:
+        raise ConfigurationError(
+            f"{where} without a canary; right would be some of canary_clusters, canary_users, "
+            "canary_vos, canary_fraction below [acting]"
+        )
 
 
 def _plugin(loaded: LoadedConfig, group: str, name: str, table: str) -> Any:

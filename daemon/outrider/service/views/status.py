@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from outrider import __version__
-from outrider.acting.gate import ACT, BUDGET, STALE
+from outrider.acting.gate import ACT, ACTING_MODES, BUDGET, STALE
 from outrider.engine.accounting.distribution import WAIT_BOUNDS_S
 from outrider.engine.accounting.report import report
 from outrider.engine.scheduling.policy_runner import PolicyRunner
@@ -107,7 +107,7 @@ def _policy(core: Core, runner: PolicyRunner) -> dict[str, Any]:
     asked = runner.agreed + runner.disagreed
     return {
         "name": runner.name,
-        "role": "acting" if runner.acting else "shadow",
+        "role": "acting" if runner.acting or core.config.mode in ACTING_MODES else "shadow",
         "description": runner.policy.description,
         "discipline": runner.discipline,
         "decisions": runner.decisions,

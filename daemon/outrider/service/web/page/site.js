@@ -52,6 +52,8 @@ export function drawTop(s) {
     {
       observe: "only watches and measures",
       shadow: "also records what the policies would do; changes nothing",
+      canary: "carries out what the policy decides for some of the jobs",
+      active: "carries out what the policy decides",
     }[s.mode] ?? "";
   setText(at("sentence"), s.sentence);
   document.title = `Outrider: ${s.mode}, ${number(s.jobs.queued)} waiting`;

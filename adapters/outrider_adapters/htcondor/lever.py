@@ -1,0 +1,62 @@
+"""The lever of an HTCondor pool: jobs stay in the queue, or are sent to a group of machines."""
+
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+from outrider.api import DecisionRow, Lever, PeerError
+from outrider_adapters.htcondor.lease_attributes import LEASES_CONFIG, Wanted
+from outrider_adapters.htcondor.pool_process import LEASE, RELEASE, RELEASE_ALL, PoolProcess
+
+
+class LeasedAttributes(Lever):
+    """Sets attributes of jobs that the pool heeds while a time in them lies ahead.
+
+    A deferred job starts nowhere; one that is to start is sent to the machine group that was
+    decided for, or prefers it (`start_by`). The pool is asked in a process of the lever's own, with
+    the right to edit everybody's jobs: a token of a queue super user.
+    """
+
+    name = "leased_attributes"
+    description = (
+        "keeps jobs in the queue, or sends them to a group of machines, by leased attributes"
+    )
+    actions = ("start", "defer")
+    setup = LEASES_CONFIG
+
+    def __init__(self, adapter: Any) -> None:
+        super().__init__(adapter)
+        self.lease_s = adapter.settings.lease_s
+        self._by = f"{adapter.label}@{socket.gethostname()}"
+        self._process: PoolProcess | None = None
+
+    def apply(self, decisions: Sequence[DecisionRow]) -> dict[str, str]:
+        """As `Lever.apply`; refused are jobs whose requirements heed no lease, too."""
+        wanted = {d.job: Wanted(d.action == "defer", d.machine or "") for d in decisions}
+        refused: dict[str, str] = self._ask(LEASE, (self._by, wanted))
+        return refused
+
+    def withdraw(self, jobs: Sequence[str]) -> dict[str, str]:
+        """As `Lever.withdraw`."""
+        refused: dict[str, str] = self._ask(RELEASE, (self._by, list(jobs)))
+        return refused
+
+    def withdraw_all(self) -> int:
+        """As `Lever.withdraw_all`."""
+        jobs: int = self._ask(RELEASE_ALL, self._by)
+        return jobs
+
+    def close(self) -> None:
+        """End the process that asks."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+    def _ask(self, question: str, argument: Any) -> Any:
+        if self._process is None:
+            self._process = PoolProcess(self.adapter.settings)
+        try:
+            return self._process.ask(question, argument)
+        except RuntimeError as error:  # it is gone: the next question gets another
+            self.close()
+            raise PeerError(f"the pool cannot be asked: {error}") from error

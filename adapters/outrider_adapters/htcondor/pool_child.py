@@ -1,0 +1,121 @@
+"""The child's end of `outrider_adapters.htcondor.pool_process`: asks the pool, and answers."""
+
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.connection import Connection
+from typing import Any, Final
+
+import msgspec
+
+from outrider.api import Batch, OutriderError, PeerError, WaitingReason
+from outrider_adapters.htcondor.lease_attributes import Wanted
+from outrider_adapters.htcondor.lease_edits import LeaseEdits
+from outrider_adapters.htcondor.locating import answer_within, event_logs_of, located
+from outrider_adapters.htcondor.pool_calls import PoolCalls
+from outrider_adapters.htcondor.pool_process import (
+    BEGIN,
+    LEASE,
+    LOOK,
+    RELEASE,
+    RELEASE_ALL,
+    SAME_CURSOR,
+    WHY,
+)
+from outrider_adapters.htcondor.pool_watch import PoolWatch
+from outrider_adapters.htcondor.questions import ask_why
+from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
+
+
+class _Pool:
+    """The pool of an adapter, found when it is first needed.
+
+    Args:
+        settings: of the adapter.
+    """
+
+    def __init__(self, settings: HTCondorSettings) -> None:
+        self._settings = settings
+        self._watched: tuple[PoolWatch, PoolCalls] | None = None
+        self._edits: LeaseEdits | None = None
+        self._cursor: Any = None
+
+    def begin(self, cursor: Any) -> None:
+        settings = self._settings
+        calls, ads = located(settings.collector, settings.access_points)
+        logs = event_logs_of(ads, settings)
+        watch = PoolWatch(calls, logs, settings, time.time, settings.start_at == "now")
+        self._watched = watch, calls
+        watch.start(cursor)
+
+    def look(self, _: None) -> Batch:
+        if self._watched is None:
+            raise RuntimeError("a look before the beginning")
+        batch = self._watched[0].look()
+        if batch.cursor is self._cursor:
+            return msgspec.structs.replace(batch, cursor=SAME_CURSOR)
+        self._cursor = batch.cursor
+        return batch
+
+    def why(self, job: str) -> WaitingReason | None:
+        if self._watched is None:
+            raise PeerError("the pool has not been found yet")
+        return ask_why(*self._watched, job)
+
+    def lease(self, asked: tuple[str, Mapping[str, Wanted]]) -> dict[str, str]:
+        by, wanted = asked
+        return self._edits_by(by).apply(wanted)
+
+    def release(self, asked: tuple[str, Sequence[str]]) -> dict[str, str]:
+        by, jobs = asked
+        return self._edits_by(by).withdraw(jobs)
+
+    def release_all(self, by: str) -> int:
+        return self._edits_by(by).withdraw_all()
+
+    def _edits_by(self, by: str) -> LeaseEdits:
+        if self._edits is None:
+            settings = self._settings
+            calls, _ = located(settings.collector, settings.access_points)
+            pins = settings.start_by == "pin"
+            self._edits = LeaseEdits(
+                calls, settings.cluster_attribute, settings.lease_s, pins, by, time.time
+            )
+        return self._edits
+
+
+def main() -> None:
+    """Answer until the parent hangs up."""
+    connection = Connection(int(sys.argv[1]))
+    settings: HTCondorSettings = connection.recv()
+    answer_within(settings.answer_within_s)
+    pool = _Pool(settings)
+    answers: Final[dict[str, Callable[[Any], Any]]] = {
+        BEGIN: pool.begin,
+        LOOK: pool.look,
+        WHY: pool.why,
+        LEASE: pool.lease,
+        RELEASE: pool.release,
+        RELEASE_ALL: pool.release_all,
+    }
+    while True:
+        try:
+            question, argument = connection.recv()
+        except (EOFError, OSError):
+            return
+        answer, failure = None, None
+        try:
+            answer = answers[question](argument)
+        except Exception as error:  # noqa: BLE001 - told to the parent, which raises it
+            expected = isinstance(error, OutriderError)
+            kind = PeerError.__name__ if expected else type(error).__name__
+            failure = (kind, str(error), traceback.format_exc())
+        try:
+            connection.send((answer, failure))
+        except OSError:
+            return
+
+
+if __name__ == "__main__":
+    main()

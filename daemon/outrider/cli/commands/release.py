@@ -1,0 +1,49 @@
+"""``outrider release``: take back at once whatever Outrider has changed in the batch system."""
+
+from pathlib import Path
+
+import click
+
+from outrider.cli.options import file_path
+
+
+@click.command("release", short_help="Take back what Outrider has changed in the batch system.")
+@click.option(
+    "--config", type=file_path(dir_okay=False), required=True, metavar="FILE",
+    help="The daemon's configuration file.",
+)  # fmt: skip
+def command(config: Path) -> None:
+    """Take back what Outrider has changed in the batch system.
+
+    At once, and all of it. What this daemon changed, or one before it, is found in the batch
+    system itself, so no daemon has to run for this. Without it everything lapses by itself a
+    little later, and a daemon that ends takes its changes back.
+
+    A daemon that runs in the mode canary or active goes on deciding, and would make changes anew:
+    then first set mode = "shadow" in its configuration, and let it read that (systemctl reload
+    outrider, or SIGHUP).
+
+    Example:
+      outrider release --config /etc/outrider/outrider.toml
+    """
+    from outrider.acting.gate import ACTING_MODES
+    from outrider.cli.configuration import load
+    from outrider.service.levers import make_levers
+    from outrider.service.sources import make_adapters
+
+    loaded = load(config)
+    if loaded.config.mode in ACTING_MODES:
+        click.echo(
+            f'{loaded.source} says mode = "{loaded.config.mode}": a daemon that runs with it would '
+            "make changes anew",
+            err=True,
+        )
+    levers = make_levers(loaded, make_adapters(loaded, {}))
+    if not levers:
+        click.echo("No adapter here can change anything.")
+    for lever in levers:
+        try:
+            jobs = lever.withdraw_all()
+        finally:
+            lever.close()
+        click.echo(f"{lever.name}: taken back for {jobs:,} jobs.")

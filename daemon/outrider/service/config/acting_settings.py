@@ -1,0 +1,60 @@
+"""``[acting]``: on which jobs, and how much, in the modes that change something."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+
+class ActingSettings(Struct, frozen=True, kw_only=True):
+    """Bounds of what is changed in the batch system in the modes canary and active.
+
+    A job is in the canary by any one of the four.
+    """
+
+    canary_clusters: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Machine groups of the canary: starts that were decided for one of them.",
+            examples=[["lab-1"]],
+        ),
+    ] = ()
+    canary_users: Annotated[
+        tuple[str, ...],
+        Meta(description="Users whose jobs are in the canary.", examples=[["alice"]]),
+    ] = ()
+    canary_vos: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="VOs (accounting groups, accounts) whose jobs are in the canary.",
+            examples=[["physics"]],
+        ),
+    ] = ()
+    canary_fraction: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="Of all jobs, the part that is in the canary. Which ones is settled by "
+            "their names.",
+        ),
+    ] = 0.0
+    acts_per_minute: Annotated[
+        float, Meta(gt=0, description="Most jobs changed within a minute; renewals count.")
+    ] = 6000.0
+    deferred_at_once: Annotated[
+        float, Meta(ge=0, description="Most jobs that are kept in the queue at one time.")
+    ] = 1000.0
+    longest_deferral_s: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="For how long a job is kept in the queue at most, all together: then it "
+            "runs as its user submitted it, whatever the policy wants.",
+        ),
+    ] = 14400.0
+
+    @property
+    def has_canary(self) -> bool:
+        """Whether any job can be in the canary."""
+        named = self.canary_clusters or self.canary_users or self.canary_vos
+        return bool(named) or self.canary_fraction > 0.0
