@@ -1,0 +1,181 @@
+"""A real pool heeds what Outrider decides, and forgets it when Outrider is gone."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import shell
+from tests.peers.acting_pool import (
+    CYCLE_S,
+    LEASE_S,
+    acting_daemon,
+    acting_pool,
+    add_outrider,
+    after_a_cycle,
+)
+from tests.peers.pool import HTCondorPool, missing_reason
+from tests.peers.presence import require_peer
+from tests.service.running.process import DaemonProcess
+
+pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
+pytestmark = pytest.mark.htcondor
+
+ATTRIBUTES = ("OutriderBy", "OutriderHold", "OutriderPin", "OutriderPrefer", "OutriderUntil")
+SLEEP = "executable = /bin/sleep\narguments = 600\nrequest_memory = 64\n"
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HTCondorPool]:
+    require_peer("HTCondor pool", missing_reason())
+    folder = tmp_path_factory.mktemp("acting")
+    with acting_pool(folder / "pool") as running:
+        add_outrider(running, folder)
+        running.submit("executable = /bin/true\nqueue\n")  # with it the event log begins
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _no_jobs_are_left(pool: HTCondorPool) -> Iterator[None]:
+    yield
+    with suppress(RuntimeError):  # it takes it for an error that there was none
+        pool.run("root", "condor_rm", "-all")
+    pool.wait_until("the end of all jobs", lambda: not queue(pool, "JobStatus"))
+
+
+@contextmanager
+def acting(pool: HTCondorPool, folder: Path, mode: str = "active") -> Iterator[DaemonProcess]:
+    """A daemon that has seen the machines."""
+    with acting_daemon(pool, folder, mode) as daemon:
+        daemon.wait_until("machines", lambda s: sum(c["machines"] for c in s["clusters"]) == 4)
+        yield daemon
+
+
+def queue(pool: HTCondorPool, attribute: str) -> dict[int, str]:
+    """An attribute of all jobs, by their job cluster."""
+    said = pool.run("root", "condor_q", "-allusers", "-af", "ClusterId", attribute)
+    return {int(line.split()[0]): line.split(maxsplit=1)[1] for line in said.splitlines()}
+
+
+def running(pool: HTCondorPool) -> set[int]:
+    """The job clusters that run."""
+    return {job for job, status in queue(pool, "JobStatus").items() if status == "2"}
+
+
+def leased(pool: HTCondorPool, n: int) -> None:
+    """Wait until so many jobs have a lease."""
+
+    def known() -> int:
+        return sum(until != "undefined" for until in queue(pool, "OutriderUntil").values())
+
+    pool.wait_until(f"{n} leases", lambda: known() >= n, within_s=CYCLE_S)
+
+
+def test_deferred_jobs_wait_and_others_run_where_it_was_decided_until_the_daemon_is_killed(
+    pool: HTCondorPool, tmp_path: Path
+) -> None:
+    with acting(pool, tmp_path) as daemon:
+        after_a_cycle(pool)
+        waits = [pool.submit(f"{SLEEP}queue\n", "alice") for _ in range(2)]
+        goes = [pool.submit(f"{SLEEP}queue\n", "bob") for _ in range(2)]
+        leased(pool, 4)
+        pool.wait_until("bob's runs", lambda: running(pool) >= set(goes))
+        assert {pool.machine_of(job) for job in goes} == {"m3", "m4"}, "cluster B, not A"
+        time.sleep(LEASE_S + CYCLE_S)  # longer than a lease: it is renewed
+        assert running(pool) == set(goes), "m1 and m2 are free, and alice's jobs are to wait"
+        daemon.kill()
+        killed_s = time.monotonic()
+        pool.wait_until("alice's runs", lambda: running(pool) >= set(waits), LEASE_S + 3 * CYCLE_S)
+        assert time.monotonic() - killed_s < LEASE_S + 2 * CYCLE_S + 5.0
+        assert {pool.machine_of(job) for job in waits} == {"m1", "m2"}
+
+
+def test_a_clean_stop_takes_everything_back_at_once(pool: HTCondorPool, tmp_path: Path) -> None:
+    with acting(pool, tmp_path) as daemon:
+        after_a_cycle(pool)
+        pool.submit(f"{SLEEP}queue\n", "alice")
+        leased(pool, 1)
+        assert daemon.stop() == 0
+        assert set(queue(pool, "OutriderUntil").values()) == {"0"}
+
+
+def test_release_takes_back_what_a_killed_daemon_left(pool: HTCondorPool, tmp_path: Path) -> None:
+    with acting(pool, tmp_path) as daemon:
+        after_a_cycle(pool)
+        for _ in range(3):
+            pool.submit(f"{SLEEP}queue\n", "alice")
+        leased(pool, 3)
+        daemon.kill()
+        said = shell("release", "--config", str(daemon.config), **daemon.environ)
+        assert (said.code, said.out) == (0, "leased_attributes: taken back for 3 jobs.\n"), said
+        assert set(queue(pool, "OutriderUntil").values()) == {"0"}
+
+
+def test_the_canary_acts_on_its_jobs_alone(pool: HTCondorPool, tmp_path: Path) -> None:
+    with acting(pool, tmp_path, "canary"):
+        after_a_cycle(pool)
+        alices = pool.submit(f"{SLEEP}queue\n", "alice")
+        bobs = pool.submit(f"{SLEEP}queue\n", "bob")
+        leased(pool, 1)
+        pool.wait_until("both runs", lambda: running(pool) == {alices, bobs})
+        until = queue(pool, "OutriderUntil")
+        assert until[alices] == "undefined"
+        assert until[bobs] != "undefined"
+
+
+def test_jobs_queued_before_leases_were_installed_are_left_alone(
+    pool: HTCondorPool, tmp_path: Path
+) -> None:
+    with acting(pool, tmp_path) as daemon:
+        after_a_cycle(pool)
+        edited = pool.submit(f"{SLEEP}queue\n", "alice")
+        pool.run("alice", "condor_qedit", f"{edited}", "Requirements", "true")  # heeds nothing now
+        pool.wait_until("its run", lambda: running(pool) == {edited})
+        assert queue(pool, "OutriderUntil")[edited] == "undefined"
+        assert "do not read OutriderUntil" in daemon.log.read_text()
+
+
+@pytest.mark.parametrize("attribute", ATTRIBUTES)
+def test_a_user_can_neither_submit_nor_edit_what_is_outriders(
+    pool: HTCondorPool, attribute: str
+) -> None:
+    job = pool.submit(f"{SLEEP}hold = true\n+{attribute} = 1\nqueue\n", "alice")
+    assert queue(pool, attribute) == {job: "undefined"}, "it was taken away at submission"
+    with pytest.raises(RuntimeError, match="No attributes were set"):
+        pool.run("alice", "condor_qedit", f"{job}", attribute, "1")
+    assert queue(pool, attribute) == {job: "undefined"}
+
+
+def test_without_the_right_to_edit_nothing_is_changed_and_that_is_told(
+    pool: HTCondorPool, tmp_path: Path
+) -> None:
+    daemon = acting_daemon(pool, tmp_path, user="bob")
+    with daemon:
+        daemon.wait_until("machines", lambda s: sum(c["machines"] for c in s["clusters"]) == 4)
+        after_a_cycle(pool)
+        job = pool.submit(f"{SLEEP}queue\n", "alice")
+        pool.wait_until("its run", lambda: running(pool) == {job})
+        assert queue(pool, "OutriderUntil")[job] == "undefined"
+        assert "refuse_lever" in daemon.log.read_text()
+
+
+def test_leases_outlive_a_schedd_that_is_killed_and_lapse_all_the_same(
+    pool: HTCondorPool, tmp_path: Path
+) -> None:
+    with acting(pool, tmp_path) as daemon:
+        after_a_cycle(pool)
+        job = pool.submit(f"{SLEEP}queue\n", "alice")
+        leased(pool, 1)
+        daemon.kill()
+        pool.run("root", "sh", "-c", "kill -9 $(pidof condor_schedd)")
+        pool.wait_until("the schedd", lambda: _answers(pool), 120.0)
+        assert queue(pool, "OutriderUntil")[job] != "undefined"
+        pool.wait_until("its run", lambda: _answers(pool) and running(pool) == {job}, 120.0)
+
+
+def _answers(pool: HTCondorPool) -> bool:
+    with suppress(RuntimeError):
+        return bool(pool.run("root", "condor_q", "-allusers", "-af", "ClusterId").split())
+    return False
