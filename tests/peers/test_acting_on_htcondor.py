@@ -1,5 +1,6 @@
 """A real pool heeds what Outrider decides, and forgets it when Outrider is gone."""
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -34,6 +35,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HTCondorPool]:
     with acting_pool(folder / "pool") as running:
         add_outrider(running, folder)
         running.submit("executable = /bin/true\nqueue\n")  # with it the event log begins
+        running.wait_until("its end", lambda: not queue(running, "JobStatus"))
         yield running
 
 
@@ -64,6 +66,15 @@ def running(pool: HTCondorPool) -> set[int]:
     return {job for job, status in queue(pool, "JobStatus").items() if status == "2"}
 
 
+def sorted_labels(metrics: str) -> str:
+    """An exposition whose labels are in the order of their names."""
+
+    def ordered(found: re.Match[str]) -> str:
+        return "{" + ",".join(sorted(found[1].split(","))) + "}"
+
+    return re.sub(r"\{([^}]*)\}", ordered, metrics)
+
+
 def leased(pool: HTCondorPool, n: int) -> None:
     """Wait until so many jobs have a lease."""
 
@@ -85,6 +96,17 @@ def test_deferred_jobs_wait_and_others_run_where_it_was_decided_until_the_daemon
         assert {pool.machine_of(job) for job in goes} == {"m3", "m4"}, "cluster B, not A"
         time.sleep(LEASE_S + CYCLE_S)  # longer than a lease: it is renewed
         assert running(pool) == set(goes), "m1 and m2 are free, and alice's jobs are to wait"
+        told = daemon.get(f"/api/v1/explain/host.pool.test%23{waits[0]}.0")
+        assert told["lease"]["action"] == "defer"
+        assert "Outrider keeps it in the queue until it decides otherwise." in told["sentence"]
+        [lever] = daemon.status()["levers"]
+        assert lever["standing"] == {"start": 0, "defer": 2}
+        assert lever["changes"]["applied"] == 4
+        assert lever["changes"]["renewed"] >= 4
+        assert lever["changes"]["refused"] == lever["changes"]["failed"] == 0
+        assert 'outrider_leases{action="defer",lever="leased_attributes"} 2.0' in sorted_labels(
+            daemon.text("/metrics")
+        )
         daemon.kill()
         killed_s = time.monotonic()
         pool.wait_until("alice's runs", lambda: running(pool) >= set(waits), LEASE_S + 3 * CYCLE_S)

@@ -16,6 +16,10 @@ AGAIN_IN_S: Final = 5.0
 """After a call that failed."""
 _LOOK_EVERY_S: Final = 0.5
 """For what is to be renewed, while nothing is asked."""
+OUTCOMES: Final = (
+    "applied", "renewed", "withdrawn", "refused", "failed", "too_many", "too_long",
+)  # fmt: skip
+"""Keys of `LeverThread.counts`."""
 _REFUSALS_KEPT: Final = 1_000
 
 log = structlog.get_logger()

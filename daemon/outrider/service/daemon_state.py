@@ -90,7 +90,9 @@ class DaemonState:
         self.levers = make_lever_runner(loaded, self.adapters, self.is_fresh)
         self.publisher = Publisher(recording, lambda: self.core)
         self.publisher.follow(loaded.config)
-        self.view = DaemonView(self.core, recording, self.publisher, lambda: self.adapters)
+        self.view = DaemonView(
+            self.core, recording, self.publisher, lambda: self.adapters, lambda: self.levers
+        )
         self.view.notes = [*notes_on(loaded), *notes]
         for note in self.view.notes:
             log.warning("note_problem", reason=note)

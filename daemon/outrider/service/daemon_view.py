@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from outrider.acting.lever_runner import LeverRunner
 from outrider.api.adapter import Adapter
 from outrider.engine.accounting.report import report
 from outrider.service.core import Core
@@ -14,6 +15,7 @@ from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
 from outrider.service.reused import Reused
 from outrider.service.user_names import UserNames
+from outrider.service.views.acting import levers_shown
 from outrider.service.views.sentence import sentence
 from outrider.service.waiting_reasons import WaitingReasons
 
@@ -30,6 +32,7 @@ class DaemonView:
         recording: the ledger.
         publisher: tells a broker of it.
         adapters: those in force, by label.
+        levers: what carries decisions out, in a mode that acts.
 
     Attributes:
         notes: what an operator should know, one sentence each.
@@ -49,6 +52,7 @@ class DaemonView:
         recording: Recording,
         publisher: Publisher,
         adapters: Callable[[], Mapping[str, Adapter]] = dict,
+        levers: Callable[[], LeverRunner | None] = lambda: None,
     ) -> None:
         self.notes: list[str] = []
         self.loop_lag_s = 0.0
@@ -58,6 +62,7 @@ class DaemonView:
         self.scraping = asyncio.Lock()
         self.recording = recording
         self.publisher = publisher
+        self.levers = levers
         self.waiting_reasons = WaitingReasons(adapters)
         self.start_s = 0.0
         self.show(core)
@@ -112,4 +117,5 @@ class DaemonView:
             self.publisher.figures(),
             self.failed_requests,
             self.start_s,
+            levers_shown(self.levers()),
         )

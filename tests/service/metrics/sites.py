@@ -25,6 +25,7 @@ KNOWN = {
     "adapter": ["campus"],
     "class": ["interactive", "batch"],
     "cluster": ["library", "lab"],
+    "lever": ["leased_attributes"],
     "policy": ["fifo", "bandit"],
     "vo": ["physics", "all"],
     "reason": ["garbage"],

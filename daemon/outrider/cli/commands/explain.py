@@ -127,6 +127,7 @@ def _from_ledger(job: str, path: Path) -> dict[str, Any]:
         "held_because": None,
         "batch_system": None,
         "batch_system_errors": [],
+        "lease": None,
         "waiting_s": None,
         "since_s": None,
         "runs": ended,

@@ -6,7 +6,7 @@ import platform
 import resource
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,7 @@ class MetricsExporter:
         publishing: Mapping[str, Any] | None = None,
         failed_requests: int = 0,
         start_s: float = 0.0,
+        levers: Sequence[Mapping[str, Any]] = (),
     ) -> Snapshot:
         """The values of all metrics now. Call it on the event loop, which owns the core.
 
@@ -75,6 +76,7 @@ class MetricsExporter:
                 None where nothing is published.
             failed_requests: requests that a fault of Outrider's own answered.
             start_s: how long the start took, seconds.
+            levers: ``name``, ``standing`` and ``changes`` of each (`levers_shown`).
         """
         self._site()
         self._totals()
@@ -83,6 +85,11 @@ class MetricsExporter:
         self._ledger(recording)
         if publishing is not None:
             self._publishing(publishing)
+        for lever in levers:
+            for action, n in lever["standing"].items():
+                self._store.set("leases", n, lever["name"], action)
+            for outcome, n in lever["changes"].items():
+                self._store.set("lever_changes_total", n, lever["name"], outcome)
         self._store.set("loop_lag_seconds", loop_lag_s)
         self._store.set("requests_failed_total", failed_requests)
         self._store.set("start_ratio", 1.0)

@@ -12,6 +12,7 @@ from outrider.model.job_names import stands_for
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.config.declarations import Config
 from outrider.service.core import Core
+from outrider.service.views.acting import lease_in_words
 from outrider.service.views.job_runs import how_it_left
 from outrider.service.views.sentence import moment
 from outrider.service.waiting_reasons import NOBODY_ASKED, Said
@@ -49,6 +50,7 @@ def explain(
     rows: list[dict[str, Any]],
     said: Said = NOBODY_ASKED,
     runs: Sequence[Mapping[str, Any]] = (),
+    lease: dict[str, Any] | None = None,
 ) -> dict[str, Any] | None:
     """The object of ``/api/v1/explain/JOB``; None for a job that is not at the site now.
 
@@ -58,6 +60,7 @@ def explain(
         rows: its ledger rows, oldest first. Scores, propensities and sequence numbers are theirs.
         said: by the batch systems, a moment ago.
         runs: of it that have ended, oldest first.
+        lease: what stands for it in the batch system (`lease_of`).
     """
     history = core.merger.normaliser.known_by(name)
     job = None if history is None else core.site.jobs.get(history.number)
@@ -74,10 +77,11 @@ def explain(
         "mode": core.config.mode,
         "source": "daemon",
         "state": JOB_STATE_NAMES[job.state],
-        "sentence": _why(core, name, job, policies, said),
+        "sentence": _why(core, name, job, policies, said, lease),
         "held_because": job.held_because or None,
         "batch_system": _batch_system(said),
         "batch_system_errors": list(said.unanswered),
+        "lease": lease,
         "timezone": core.config.timezone,
         "waiting_s": job.wait_s(core.site.now) if job.state == QUEUED else None,
         "since_s": job.submit_s,
@@ -109,6 +113,7 @@ def explain_from_rows(
         "held_because": None,
         "batch_system": None,
         "batch_system_errors": [],
+        "lease": None,
         "waiting_s": None,
         "since_s": None,
         "runs": list(runs),
@@ -143,7 +148,14 @@ def _pending_decision(
     }
 
 
-def _why(core: Core, name: str, job: Job, policies: list[dict[str, Any]], said: Said) -> str:
+def _why(
+    core: Core,
+    name: str,
+    job: Job,
+    policies: list[dict[str, Any]],
+    said: Said,
+    lease: dict[str, Any] | None,
+) -> str:
     """The batch system's own reason first; without it, what follows from what was told."""
     state = JOB_STATE_NAMES[job.state]
     if state == "held" and said.reason is not None:
@@ -172,4 +184,5 @@ def _why(core: Core, name: str, job: Job, policies: list[dict[str, Any]], said: 
         elif policy["action"]:
             wishes.append(f"{policy['name']} would start it on {policy['cluster']}")
     thought = f" In {core.config.mode}: {'; '.join(wishes)}." if wishes else ""
-    return f"{name} waits: {reason}.{thought}"
+    done = f" {lease_in_words(lease)}" if lease is not None else ""
+    return f"{name} waits: {reason}.{thought}{done}"

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from outrider.acting.lever_thread import OUTCOMES
 from outrider.engine.accounting.deferrals import LATER
 from outrider.engine.accounting.distribution import DECISION_BOUNDS_S
 from outrider.engine.accounting.predictions import CHANCE_BINS, WINDOWS
@@ -46,6 +47,19 @@ POLICY_METRICS: Final[tuple[Metric, ...]] = (
         "Starts that a policy chose and that were impossible, by why; the job stayed queued.",
         policy=SITE,
         why=WHYS,
+    ),
+    # -- carrying decisions out, in the modes canary and active ----------------------------------
+    gauge(
+        "leases",
+        "Jobs for which a decision stands in the batch system, for as long as it is renewed.",
+        lever=SITE,
+        action=ACTIONS,
+    ),
+    counter(
+        "lever_changes_total",
+        "Jobs that a lever changed, or was refused, by outcome; of failed: calls.",
+        lever=SITE,
+        outcome=OUTCOMES,
     ),
     # -- predictions and deferrals, judged afterwards --------------------------------------------
     counter(

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from outrider.api.waiting_reason import Clause
 from outrider.ledger import Journal
 from outrider.service.daemon_view import DaemonView
+from outrider.service.views.acting import lease_of
 from outrider.service.views.decision_rows import decision_rows
 from outrider.service.views.explanation import (
     explain,
@@ -87,6 +88,16 @@ class Run(Struct):
     ]
 
 
+class Lease(Struct):
+    """What Outrider has asked of the batch system for a job, for as long as it renews that."""
+
+    lever: str
+    action: Annotated[str | None, Meta(description="Null: it was refused.")]
+    machine: Annotated[str | None, Meta(description="For whose group of machines.")]
+    decided_s: Unknown
+    refused_because: str | None
+
+
 class Explanation(Struct):
     """Why a job is where it is."""
 
@@ -118,6 +129,9 @@ class Explanation(Struct):
     policies: list[PolicyView]
     decisions: list[DecisionRow]
     timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
+    lease: Annotated[
+        Lease | None, Meta(description="In the modes canary and active. Null: nothing stands.")
+    ] = None
 
 
 class Ambiguity(Struct):
@@ -171,7 +185,7 @@ async def explanation(
     asks = asks_batch_system and is_waiting(view.core, job)
     said = await view.waiting_reasons.of(job) if asks else NOBODY_ASKED
     runs = await ended_runs(view.journal, job)
-    found = explain(view.core, job, rows, said, runs)
+    found = explain(view.core, job, rows, said, runs, lease_of(view.levers(), job))
     if found is not None or not (rows or runs):
         return found
     return explain_from_rows(view.core.config, job, rows, runs)

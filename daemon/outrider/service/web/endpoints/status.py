@@ -6,6 +6,7 @@ import msgspec
 from aiohttp import web
 
 from outrider.service.daemon_view import DaemonView
+from outrider.service.views.acting import levers_shown
 from outrider.service.views.status import status
 from outrider.service.web.access import ACCESS
 from outrider.service.web.endpoint import JSON, Call, Endpoint, NoQuery, response
@@ -33,7 +34,15 @@ def whole_status(view: DaemonView) -> dict[str, Any]:
         notes.append(view.recording.over_budget)
     if mqtt is not None and mqtt["failure"]:
         notes.append(f"not publishing: {mqtt['failure']}")
-    extra = {"own_clock": view.own_clock, "ledger": ledger, "mqtt": mqtt, "notes": notes}
+    levers = levers_shown(view.levers())
+    notes += [f"lever {one['name']}: {one['problem']}" for one in levers if one["problem"]]
+    extra = {
+        "own_clock": view.own_clock,
+        "ledger": ledger,
+        "mqtt": mqtt,
+        "notes": notes,
+        "levers": levers,
+    }
     return status(view.core, extra)
 
 

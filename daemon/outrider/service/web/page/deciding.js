@@ -185,6 +185,11 @@ export function drawLedger(s) {
     ],
     ["gate would let through", plural(gate.would_act, "decision", "decisions")],
     ["gate would refuse", list(gate.would_refuse)],
+    ...(s.levers ?? []).map((lever) => [
+      `lever ${lever.name}`,
+      `stands for: ${list(lever.standing)}; changes: ${list(lever.changes)}`,
+      lever.problem !== "",
+    ]),
     ["late events", number(s.late)],
     ["repairs", list(s.repairs)],
   ]);

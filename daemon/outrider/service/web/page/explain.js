@@ -47,7 +47,9 @@ function explanation(answer) {
   const source = answer.source === "ledger" ? "read from the ledger" : "told by the daemon";
   const facts = [`${answer.job}: ${answer.state ?? "not here any more"}`];
   if (known(answer.since_s)) facts.push(`since ${time(answer.since_s)}`);
-  if (known(answer.held_because) && !answer.batch_system) facts.push(`held because: ${answer.held_because}`);
+  if (known(answer.held_because) && !answer.batch_system) {
+    facts.push(`held because: ${answer.held_because}`);
+  }
   if (known(answer.waiting_s)) facts.push(`waited ${duration(answer.waiting_s)}`);
   facts.push(source);
   return [

@@ -223,6 +223,17 @@ class Publishing(Struct):
     lost: Annotated[Count, Meta(description="Of those, how many retention removed before.")]
 
 
+class LeverStatus(Struct):
+    """What is carried out by one lever: changes in the batch system that lapse by themselves."""
+
+    name: str
+    actions: Annotated[list[str], Meta(description="The decisions that it carries out.")]
+    lease_s: Annotated[float, Meta(description="How long a change lasts that is not renewed.")]
+    standing: Annotated[Counts, Meta(description="Jobs for which a decision stands, by action.")]
+    changes: Annotated[Counts, Meta(description="Jobs by outcome; of failed: calls.")]
+    problem: Annotated[str, Meta(description="Why its last call was refused or failed; or empty.")]
+
+
 class NamesFollowed(Struct):
     """Names of one kind. There is a bound; what comes beyond it is counted as `other`."""
 
@@ -280,6 +291,7 @@ class Status(Struct):
     ledger: LedgerStatus
     notes: list[str]
     timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
+    levers: Annotated[list[LeverStatus], Meta(description="Empty in a mode that never acts.")] = []
     mqtt: Annotated[Publishing | None, Meta(description="Null: nothing is published.")] = None
     users: Annotated[
         Literal["names", "pseudonyms"],
