@@ -12,11 +12,8 @@ from outrider.acting.gate import (
     NO_LEVER,
     STALE,
     WOULD,
-    Bounds,
     Budget,
-    Figures,
     Gate,
-    breaches,
     refused,
 )
 from outrider.model.decisions import ACTIONS, DEFER, PREEMPT, START
@@ -84,23 +81,3 @@ def test_no_decision_may_ever_be_carried_out_in_shadow(
     gate = Gate(mode, Budget(1e9, 1e9), set(ACTIONS) - {DEFER})
     for action, now_s, age_s in asked:
         assert gate.answer(action, now_s, age_s) == WOULD
-
-
-def test_breaches_name_figure_value_and_bound() -> None:
-    bounds = Bounds(mean_wait_s=60.0, badput_ratio=0.5, fairness_least=0.8, error_ratio=None)
-    assert breaches(bounds, Figures(61.0, 0.5, 0.7, 1.0)) == [
-        "mean wait 61 is above its bound 60",
-        "fairness 0.7 is below its bound 0.8",
-    ]
-    assert breaches(bounds, Figures()) == []
-    assert breaches(Bounds(), Figures(1e9, 1.0, 0.0, 1.0)) == []
-
-
-def test_a_figure_on_the_good_side_of_its_bound_or_at_it_is_no_breach() -> None:
-    bounds = Bounds(mean_wait_s=60.0, badput_ratio=0.5, fairness_least=0.8, error_ratio=0.1)
-    assert breaches(bounds, Figures(59.0, 0.4, 0.9, 0.0)) == []
-    assert breaches(bounds, Figures(60.0, 0.5, 0.8, 0.1)) == []
-    assert breaches(bounds, Figures(59.0, 0.6, 0.9, 0.2)) == [
-        "badput ratio 0.6 is above its bound 0.5",
-        "error ratio 0.2 is above its bound 0.1",
-    ]

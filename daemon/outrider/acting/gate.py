@@ -46,24 +46,6 @@ class Budget(NamedTuple):
     stale_after_s: float
 
 
-class Bounds(NamedTuple):
-    """Guards: figures past these demote the mode. None: that figure is not guarded."""
-
-    mean_wait_s: float | None = None
-    badput_ratio: float | None = None
-    fairness_least: float | None = None
-    error_ratio: float | None = None
-
-
-class Figures(NamedTuple):
-    """What the guards look at, over the window they are told of. None: not known yet."""
-
-    mean_wait_s: float | None = None
-    badput_ratio: float | None = None
-    fairness: float | None = None
-    error_ratio: float | None = None
-
-
 class Gate:
     """Admits decisions with fresh input, a lever and budget, in this order, where the mode acts.
 
@@ -130,18 +112,3 @@ class Gate:
         """Go on from what `save` gave."""
         self.verdicts = Counter(saved["verdicts"])
         self._starts = deque(saved["starts"])
-
-
-def breaches(bounds: Bounds, figures: Figures) -> list[str]:
-    """Which guards a site's figures break, in words; empty if none."""
-    found = []
-    for name, bound, value, sign in (
-        ("mean wait", bounds.mean_wait_s, figures.mean_wait_s, 1),
-        ("badput ratio", bounds.badput_ratio, figures.badput_ratio, 1),
-        ("fairness", bounds.fairness_least, figures.fairness, -1),
-        ("error ratio", bounds.error_ratio, figures.error_ratio, 1),
-    ):
-        if bound is not None and value is not None and sign * (value - bound) > 0:
-            word = "above" if sign > 0 else "below"
-            found.append(f"{name} {value:g} is {word} its bound {bound:g}")
-    return found

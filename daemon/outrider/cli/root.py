@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "doctor": Entry("Set up", "Examine everything the daemon needs and name the remedies."),
     "plugins": Entry("Set up", "List adapters, policies, readers, estimators and utilities."),
     "levers": Entry("Set up", "Show what may be changed in a batch system, and its set-up."),
+    "promote": Entry("Set up", "Let a daemon that fell back to shadow act again."),
     "release": Entry("Set up", "Take back what Outrider has changed in the batch system."),
     "completion": Entry("Set up", "Print a script that lets a shell complete Outrider's words."),
 }

@@ -20,6 +20,7 @@ from outrider.model.errors import OutriderError
 from outrider.service.config.declarations import listen_address, socket_path
 from outrider.service.config.loaded import LoadedConfig, load_config
 from outrider.service.daemon_view import DaemonView
+from outrider.service.demotion import in_force
 from outrider.service.interpreter import tune_interpreter
 from outrider.service.leaving import LeavingExecutor, leave, leave_after_error, threads
 from outrider.service.logs import Mode, set_up_logs
@@ -54,7 +55,7 @@ def run(loaded: LoadedConfig, announce: Callable[[str], None] | None = None) -> 
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.umask(0o077)  # whoever starts us: what we write is nobody else's business
-    mode = Mode(loaded.config.mode)
+    mode = Mode(in_force(loaded, state_folder(loaded))[0].config.mode)
     set_up_logs(mode, style=loaded.config.log_format, zone=loaded.config.timezone)
     before = threads()
     try:
@@ -89,7 +90,7 @@ class _Daemon:
         folder = state_folder(self.loaded)
         self._access = Access.configured(config, folder)
         progress = StartProgress()
-        starting = StartingView(progress, config.mode)
+        starting = StartingView(progress, self._mode.name)
         app = make_app(starting, self._access)
         host, port = listen_address(config)
         files = (config.tls_cert, config.tls_key)
@@ -113,7 +114,13 @@ class _Daemon:
             return 0
         try:
             supervisor = await start.run(
-                lambda: Supervisor(self.loaded, recording, self._service, progress=progress)
+                lambda: Supervisor(
+                    self.loaded,
+                    recording,
+                    self._service,
+                    progress=progress,
+                    tell_mode=self._follow_mode,
+                )
             )
             tune_interpreter()
             supervisor.view.start_s = time.monotonic() - progress.began_at
@@ -167,10 +174,12 @@ class _Daemon:
             else:
                 self.loaded = loaded
                 self._access.follow(access)
-                self._mode.name = loaded.config.mode
                 log.info("reload_configuration", source=loaded.source)
                 told = f"{self._mode.name}: configuration reloaded"
             self._service.ready(told)
+
+    def _follow_mode(self, mode: str) -> None:
+        self._mode.name = mode
 
     def _access_after(self, loaded: LoadedConfig) -> Access:
         """The rules of a new configuration, at the address that we really listen on."""

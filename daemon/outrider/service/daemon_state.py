@@ -12,6 +12,7 @@ from outrider.ledger.snapshots import LEAST_LEAP_S
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core import Core
 from outrider.service.daemon_view import DaemonView
+from outrider.service.demotion import in_force
 from outrider.service.levers import carried_actions, make_lever_runner
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.policies import LostPolicyLog
@@ -76,8 +77,9 @@ class DaemonState:
         clock: Callable[[], float] = time.time,
         progress: StartProgress | None = None,
     ) -> None:
-        self.loaded = loaded
         self.recording = recording
+        self.loaded, demoted = in_force(loaded, recording.folder)
+        loaded = self.loaded
         self.clock = WallClock(clock)
         self.lock = asyncio.Lock()
         self.history_read = asyncio.Event()
@@ -93,7 +95,7 @@ class DaemonState:
         self.view = DaemonView(
             self.core, recording, self.publisher, lambda: self.adapters, lambda: self.levers
         )
-        self.view.notes = [*notes_on(loaded), *notes]
+        self.view.notes = [*([demoted] if demoted else []), *notes_on(loaded), *notes]
         for note in self.view.notes:
             log.warning("note_problem", reason=note)
         self.view.own_clock = any(a.own_clock for a in self.adapters.values())

@@ -10,6 +10,7 @@ from outrider.service.config.declarations import Config
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core import Core
 from outrider.service.daemon_state import DaemonState, make_core, notes_on
+from outrider.service.demotion import in_force
 from outrider.service.levers import close_levers, make_lever_runner
 from outrider.service.pump import Pumps
 from outrider.service.sources import make_adapters
@@ -27,6 +28,7 @@ async def reload(state: DaemonState, pumps: Pumps, loaded: LoadedConfig) -> None
     Raises:
         OutriderError: the new configuration cannot be put in place; nothing has changed.
     """
+    loaded, demoted = in_force(loaded, state.recording.folder)
     before = state.loaded.config.adapters
     same = {n: a for n, a in state.adapters.items() if before[n] == loaded.config.adapters.get(n)}
     adapters = await asyncio.to_thread(make_adapters, loaded, same)
@@ -34,7 +36,7 @@ async def reload(state: DaemonState, pumps: Pumps, loaded: LoadedConfig) -> None
     async with state.lock:
         state.core.accounting.work_out()  # or the thread and a reader might do it at once
         core, fresh = await asyncio.to_thread(_successor, state, loaded, adapters, same)
-        notes = notes_on(loaded)
+        notes = [*([demoted] if demoted else []), *notes_on(loaded)]
         if fresh:
             notes.append(f"policies that start afresh: {', '.join(fresh)}")
         if left := {s.name for s in state.core.runners} - {s.name for s in core.runners}:

@@ -12,9 +12,12 @@ from collections.abc import Callable
 
 import structlog
 
+from outrider.model.errors import LedgerError, OutriderError
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.daemon_state import DaemonState
 from outrider.service.daemon_view import DaemonView
+from outrider.service.demotion import Demotion, in_shadow, keep, note_of
+from outrider.service.guard_watch import GuardWatch
 from outrider.service.housekeeping import feed_watchdog, keep_ledger, watch_loop
 from outrider.service.levers import close_levers
 from outrider.service.pump import Pumps
@@ -36,6 +39,7 @@ class Supervisor:
         service: the service manager that started the daemon.
         clock: Unix seconds now.
         progress: is told how far the start has come.
+        tell_mode: is told which mode is in force, whenever that may have changed.
 
     Raises:
         OutriderError: the daemon cannot start with this configuration and state directory.
@@ -48,9 +52,13 @@ class Supervisor:
         service: ServiceManager,
         clock: Callable[[], float] = time.time,
         progress: StartProgress | None = None,
+        tell_mode: Callable[[str], None] = lambda mode: None,
     ) -> None:
         self._state = DaemonState(loaded, recording, clock, progress)
         self._service = service
+        self._tell_mode = tell_mode
+        self._reloading = asyncio.Lock()
+        tell_mode(self._state.loaded.config.mode)
 
     @property
     def view(self) -> DaemonView:
@@ -80,6 +88,8 @@ class Supervisor:
                 tasks.create_task(keep_ledger(state), name="keep-ledger")
                 watch = SourceWatch(state, self._pumps)
                 tasks.create_task(watch.run(), name="watch-sources")
+                guards = GuardWatch(state, self._fall_back)
+                tasks.create_task(guards.run(), name="watch-guards")
                 tasks.create_task(watch_loop(state.view), name="watch-loop")
                 every_s = self._service.watchdog_every_s
                 if every_s is not None:
@@ -100,4 +110,25 @@ class Supervisor:
         Raises:
             OutriderError: it cannot be put in force; nothing has changed.
         """
-        await reload(self._state, self._pumps, loaded)
+        async with self._reloading:
+            await reload(self._state, self._pumps, loaded)
+            self._tell_mode(self._state.loaded.config.mode)
+
+    async def _fall_back(self, demotion: Demotion) -> None:
+        """Change nothing any more, and take back what was changed; also after a restart.
+
+        Raises:
+            OutriderError: a shadow of the configuration cannot be put in force.
+        """
+        try:
+            keep(demotion, self._state.recording.folder)
+        except LedgerError as error:  # then a restart or a reload acts again: better than to act on
+            log.error("forget_demotion", reason=str(error))
+        try:
+            await self.reload(in_shadow(self._state.loaded))
+        except OutriderError:
+            levers, self._state.levers = self._state.levers, None
+            await close_levers(levers)  # whatever the mode is called: nothing is changed any more
+            raise
+        finally:
+            self.view.add_note(note_of(demotion))

@@ -53,6 +53,36 @@ class ActingSettings(Struct, frozen=True, kw_only=True):
         ),
     ] = 14400.0
 
+    guard_mean_wait_s: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(
+            description="Guard: where jobs that started in the last hours waited longer than this "
+            "in the mean, the mode falls back to shadow. Unset: no guard.",
+        ),
+    ] = None
+    guard_badput_ratio: Annotated[
+        Annotated[float, Meta(gt=0, le=1)] | None,
+        Meta(
+            description="Guard: the part of CPU time that was thrown away by evictions. Unset: no "
+            "guard.",
+        ),
+    ] = None
+    guard_fairness_least: Annotated[
+        Annotated[float, Meta(ge=0, lt=1)] | None,
+        Meta(
+            description="Guard: windowed fairness below this, 1 being fair. Unset: no guard.",
+        ),
+    ] = None
+    guard_error_ratio: Annotated[
+        Annotated[float, Meta(gt=0, le=1)] | None,
+        Meta(
+            description="Guard: the part of changes that were refused or failed.",
+        ),
+    ] = 0.5
+    guard_window_s: Annotated[
+        float, Meta(ge=60, description="The last hours of the guards, seconds of event time.")
+    ] = 21600.0
+
     @property
     def has_canary(self) -> bool:
         """Whether any job can be in the canary."""

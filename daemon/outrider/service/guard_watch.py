@@ -1,0 +1,100 @@
+"""Watching the guards: where one is broken, the daemon falls back to shadow and says why."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import structlog
+
+from outrider.acting.gate import ACTING_MODES
+from outrider.acting.guards import Bounds, GuardWindow, Totals, breaches
+from outrider.acting.lever_runner import LeverRunner
+from outrider.model.errors import OutriderError
+from outrider.service.config.acting_settings import ActingSettings
+from outrider.service.config.declarations import acting_of
+from outrider.service.core import Core
+from outrider.service.daemon_state import DaemonState
+from outrider.service.demotion import Demotion
+
+_EVERY_S: Final = 10.0
+_CHANGED: Final = ("applied", "renewed", "withdrawn")
+_FAILED: Final = ("refused", "failed")
+
+log = structlog.get_logger()
+
+
+class GuardWatch:
+    """Looks at the guards of the mode in force.
+
+    Args:
+        state: of the daemon.
+        fall_back: puts a demotion in force.
+    """
+
+    def __init__(
+        self, state: DaemonState, fall_back: Callable[[Demotion], Awaitable[None]]
+    ) -> None:
+        self._state = state
+        self._fall_back = fall_back
+        self._levers: LeverRunner | None = None
+        self._window = GuardWindow(0.0)
+
+    async def run(self) -> None:
+        """Watch, for ever; a fault in a figure must not end the daemon."""
+        while True:
+            await asyncio.sleep(_EVERY_S)
+            try:
+                await self.look()
+            except OutriderError as error:
+                log.error("fail_demotion", reason=str(error))
+            except Exception:
+                log.exception("fail_guards")
+
+    async def look(self) -> None:
+        """Compare the figures with their bounds; fall back where one is past it.
+
+        Raises:
+            OutriderError: the demotion cannot be written or put in force.
+        """
+        state = self._state
+        config = state.core.config
+        if config.mode not in ACTING_MODES or state.core.engine.silent:
+            return
+        settings = acting_of(config)
+        if self._levers is not state.levers:  # what was before they acted is not their doing
+            self._levers = state.levers
+            self._window = GuardWindow(settings.guard_window_s)
+            self._window.figures(totals_of(state.core, None), None)  # whose counts began at 0
+        fairness = state.core.accounting.fairness.report(state.core.site.now)["windowed"]
+        figures = self._window.figures(totals_of(state.core, state.levers), fairness)
+        if found := breaches(bounds_of(settings), figures):
+            why = f"a guard broke: {'; '.join(found)}"
+            log.critical("fall_back_to_shadow", reason=why)
+            await self._fall_back(Demotion(time.time(), config.mode, why))
+
+
+def bounds_of(settings: ActingSettings) -> Bounds:
+    """The bounds of a configuration."""
+    return Bounds(
+        mean_wait_s=settings.guard_mean_wait_s,
+        badput_ratio=settings.guard_badput_ratio,
+        fairness_least=settings.guard_fairness_least,
+        error_ratio=settings.guard_error_ratio,
+    )
+
+
+def totals_of(core: Core, levers: LeverRunner | None) -> Totals:
+    """What has been counted until now."""
+    accounting = core.accounting
+    waits = accounting.waits.values()
+    counts = [] if levers is None else list(levers.counts.values())
+    return Totals(
+        at_s=core.site.now,
+        waited_s=sum(wait.total for wait in waits),
+        starts=sum(sum(wait.buckets) for wait in waits),
+        goodput_s=accounting.goodput_s,
+        badput_s=accounting.badput_s,
+        changes=sum(one[outcome] for one in counts for outcome in _CHANGED),
+        failures=sum(one[outcome] for one in counts for outcome in _FAILED),
+    )
