@@ -71,7 +71,12 @@ def processes(pool: HTCondorPool) -> dict[str, int]:
         return pid == root
 
     wanted = {"condor_schedd": "schedd", "condor_collecto": "collector"}
-    return {wanted[n]: pid for pid, (_, n) in parents.items() if n in wanted and is_ours(pid)}
+    found = {}
+    for pid, (parent, name) in parents.items():
+        is_helper = parents.get(parent, (0, ""))[1] == name  # one that it forked for a query
+        if name in wanted and is_ours(pid) and not is_helper:
+            found[wanted[name]] = pid
+    return found
 
 
 def cpu_s(pid: int) -> float:

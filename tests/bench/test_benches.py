@@ -33,6 +33,7 @@ FIELDS: dict[str, set[str]] = {
         "ledger_file_rows_per_s", "ledger_file_scored_rows_per_s", "ledger_file_1500k_s",
         "ledger_hash_1500k_s", "ok",
     },
+    "leases": {"jobs", "results", "budget_s", "calibration_s"},
     "loop": {"snapshot_ms", "status_ms", "scrape_ms", "lists_ms", "budget_ms", "calibration_s"},
     "matchmaking": {
         "cycle_s", "mixed_cycle_s", "matches_per_s", "raw_matches_per_s", "within_budget",
@@ -64,6 +65,7 @@ def needs_a_pool() -> None:
 
 NEEDS: dict[str, Callable[[], object]] = {
     "eligibility": lambda: pytest.importorskip("classad2", reason="needs outrider[htcondor]"),
+    "leases": needs_a_pool,
     "matchmaking": lambda: pytest.importorskip("classad2", reason="needs outrider[htcondor]"),
     "mqtt": lambda: require_program("mosquitto", "Mosquitto"),
     "observing": needs_a_pool,

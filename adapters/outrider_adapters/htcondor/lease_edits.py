@@ -31,6 +31,7 @@ T = TypeVar("T")
 _ROUND: Final = 6
 """Leases end on multiples of their length divided by this, so that many jobs have the same end:
 the negotiator judges jobs of different ends apart."""
+_MOST_HEEDING: Final = 50_000
 _GROUPS_FOR_S: Final = 60.0
 _GONE: Final = "it has left the queue"
 _DEAF: Final = (
@@ -69,6 +70,8 @@ class LeaseEdits:
         self._pins = pins
         self._by = by
         self._now = now
+        self._heeding: set[str] = set()
+        """Jobs whose requirements need not be read again to renew their leases."""
         self._groups: dict[str, str] = {}
         self._groups_at_s = -_GROUPS_FOR_S
 
@@ -86,9 +89,12 @@ class LeaseEdits:
                    if w.machine and w.machine not in groups}  # fmt: skip
         for point, jobs in self._by_point(wanted.keys() - refused.keys(), refused):
             self._refuse_a_second(point)
-            ads = self._ads(point, jobs, [*ALL, "Requirements", "ServerTime"])
+            attributes = [*ALL, "ServerTime"]
+            if not self._heeding.issuperset(jobs):
+                attributes.append("Requirements")
+            ads = self._ads(point, jobs, attributes)
             refused |= {job: _GONE for job in jobs if job not in ads}
-            refused |= {job: _DEAF for job, ad in ads.items() if not heeds(ad)}
+            refused |= {job: _DEAF for job, ad in ads.items() if not self._heeds(job, ad)}
             left = {job: ad for job, ad in ads.items() if job not in refused}
             if not left:
                 continue
@@ -166,6 +172,13 @@ class LeaseEdits:
             self._groups = {name: group for name, group in told if isinstance(group, str)}
             self._groups_at_s = self._now()
         return self._groups
+
+    def _heeds(self, job: str, ad: Any) -> bool:
+        if job not in self._heeding and heeds(ad):
+            if len(self._heeding) >= _MOST_HEEDING:
+                self._heeding.clear()
+            self._heeding.add(job)
+        return job in self._heeding
 
     def _nowhere(self, wanted: Wanted) -> str:
         return f"no slot of machine {wanted.machine} names its group ({self._attribute})"

@@ -195,10 +195,14 @@ def short_id(job: str) -> str:
 
 
 def in_clusters(jobs: Iterable[str]) -> str:
-    """The constraint for the job clusters of some jobs: short, whatever their number.
+    """A constraint that holds for some jobs and few others: short, whatever their number.
 
     >>> in_clusters(["ap1#12.0", "ap1#12.1", "ap1#9.0"])
-    'member(ClusterId, {9,12})'
+    'member(ClusterId, {9,12}) && ProcId >= 0 && ProcId <= 1'
     """
-    clusters = sorted({int(short_id(job).partition(".")[0]) for job in jobs})
-    return f"member(ClusterId, {{{','.join(map(str, clusters))}}})"
+    ids = [short_id(job).partition(".") for job in jobs]
+    clusters = sorted({int(cluster) for cluster, _, _ in ids})
+    procs = [int(proc) for _, _, proc in ids]
+    least, most = min(procs, default=0), max(procs, default=0)
+    among = f"member(ClusterId, {{{','.join(map(str, clusters))}}})"
+    return f"{among} && ProcId >= {least} && ProcId <= {most}"
