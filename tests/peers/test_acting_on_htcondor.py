@@ -114,6 +114,16 @@ def test_deferred_jobs_wait_and_others_run_where_it_was_decided_until_the_daemon
         assert {pool.machine_of(job) for job in waits} == {"m1", "m2"}
 
 
+def test_doctor_says_whether_leases_are_installed_and_who_heeds_them(
+    pool: HTCondorPool, tmp_path: Path
+) -> None:
+    pool.submit(f"{SLEEP}requirements = false\nqueue\n", "alice")
+    daemon = acting_daemon(pool, tmp_path)
+    told = shell("doctor", "--config", str(daemon.config), **daemon.environ).out
+    assert "leases at host.pool.test: installed; 1 of 1 waiting jobs heed them" in told
+    assert "outrider@pool.test" in told
+
+
 def test_a_clean_stop_takes_everything_back_at_once(pool: HTCondorPool, tmp_path: Path) -> None:
     with acting(pool, tmp_path) as daemon:
         after_a_cycle(pool)

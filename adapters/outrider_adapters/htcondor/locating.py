@@ -131,6 +131,15 @@ def _log_on_this_host(ad: Ad) -> str | None:
     return path if path and Path(path).is_file() and os.access(path, os.R_OK) else None
 
 
+def setting_of(ad: Ad) -> Callable[[str], str]:
+    """Settings of the daemon with this ad, by name; empty where one is not set."""
+
+    def setting(name: str) -> str:
+        return str(htcondor2.RemoteParam(ad).get(name) or "")
+
+    return setting
+
+
 def _names_of_this_host() -> set[str]:
     return {socket.gethostname().lower(), socket.getfqdn().lower()}
 

@@ -5,8 +5,15 @@ from typing import Any, ClassVar, Self
 from outrider.api import Batch, PeerError, WaitingReason
 from outrider_adapters.htcondor.adapter import CondorAdapter
 from outrider_adapters.htcondor.diagnosis import Finding, diagnosed
+from outrider_adapters.htcondor.lease_setup import lease_finding
 from outrider_adapters.htcondor.lever import LeasedAttributes
-from outrider_adapters.htcondor.locating import answer_within, event_log, event_logs_of, located
+from outrider_adapters.htcondor.locating import (
+    answer_within,
+    event_log,
+    event_logs_of,
+    located,
+    setting_of,
+)
 from outrider_adapters.htcondor.pool_process import BEGIN, LOOK, SAME_CURSOR, WHY, PoolProcess
 from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
 from outrider_adapters.htcondor.settings import WatchSettings
@@ -43,14 +50,17 @@ class HTCondorAdapter(CondorAdapter):
         return [sentence for log in logs for sentence in wrong_with(log)]
 
     def diagnose(self) -> list[Finding]:
-        """For ``outrider doctor``: who answers, and from where jobs are known."""
+        """For ``outrider doctor``: who answers, from where jobs are known, who heeds leases."""
         answer_within(self._settings.answer_within_s)
         try:
             calls, ads = located(self._settings.collector, self._settings.access_points)
         except PeerError as error:
             return [("collector", "fail", str(error), "start the pool, or mend the settings")]
         logs = event_logs_of(ads, self._settings)
-        return list(diagnosed(calls, logs, self._settings.queue_s))
+        found = list(diagnosed(calls, logs, self._settings.queue_s))
+        return found + [
+            lease_finding(point, setting_of(ads[point.name])) for point in calls.access_points
+        ]
 
     def begin(self, cursor: Any) -> None:
         """Find the pool, and begin at a cursor.

@@ -1,0 +1,53 @@
+"""What doctor says of leases at an access point."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from outrider_adapters.htcondor.lease_attributes import ALL
+from outrider_adapters.htcondor.lease_setup import lease_finding
+from tests.adapters.htcondor.leased_pool import LeasedPool
+
+INSTALLED = {
+    "JOB_TRANSFORM_NAMES": "Other outriderleases",
+    "PROTECTED_JOB_ATTRS": ", ".join(ALL),
+    "QUEUE_SUPER_USERS": "root, condor outrider@site",
+}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[LeasedPool]:
+    made = LeasedPool(tmp_path)
+    yield made
+    made.close()
+
+
+def told(site: LeasedPool, **settings: str) -> tuple[str, str]:
+    found = INSTALLED | settings
+    _, state, said, _ = lease_finding(site.point, lambda name: found[name])
+    return state, said
+
+
+def test_what_is_not_installed_is_no_fault(site: LeasedPool) -> None:
+    state, said = told(site, JOB_TRANSFORM_NAMES="Other")
+    assert (state, said.partition(";")[0]) == ("ok", "not installed")
+
+
+def test_jobs_that_heed_them_are_counted(site: LeasedPool) -> None:
+    site.submit(60)
+    site.submit_heeding()
+    said = "installed; 1 of 2 waiting jobs heed them; may be set by root, condor, outrider@site"
+    assert told(site) == ("ok", said)
+
+
+def test_attributes_that_users_may_edit_are_a_fault(site: LeasedPool) -> None:
+    state, said = told(site, PROTECTED_JOB_ATTRS="OutriderUntil, OutriderHold")
+    assert (state, said) == ("fail", "users may edit OutriderPin, OutriderPrefer, OutriderBy")
+
+
+def test_an_access_point_that_does_not_answer_is_told(site: LeasedPool) -> None:
+    site.fails(outage_ratio=1.0)
+    state, said = told(site)
+    assert state == "warn"
+    assert said.startswith("cannot be told: ")
