@@ -21,9 +21,10 @@ def applied_at(leases: Leases, now_s: float) -> list[str]:
 def test_a_decision_is_carried_out_once_and_renewed_after_a_third_of_its_lease() -> None:
     leases = Leases(LEASE_S, LeaseBounds())
     leases.want(row("1"), 0.0)
-    assert leases.standing == {}
+    assert leases.standing(0.0) == {}
     assert applied_at(leases, 0.0) == ["1"]
-    assert leases.standing == {"1": row("1")}
+    assert leases.standing(89.9) == {"1": row("1")}
+    assert leases.standing(90.0) == {}, "nobody renewed it"
     assert applied_at(leases, 29.0) == []
     assert applied_at(leases, 30.0) == ["1"]
     assert applied_at(leases, 59.0) == []
@@ -92,14 +93,24 @@ def test_what_is_refused_is_not_asked_for_again_until_it_is_decided_anew() -> No
     assert applied_at(leases, 501.0) == ["1"]
 
 
+def test_where_a_change_is_refused_what_stood_before_is_taken_back() -> None:
+    leases = Leases(LEASE_S, LeaseBounds())
+    leases.want(row("1", "defer"), 0.0)
+    applied_at(leases, 0.0)
+    leases.want(row("1"), 1.0)
+    leases.due(1.0)
+    leases.refused(["1"])
+    assert leases.due(2.0) == Due([], ["1"])
+
+
 def test_where_nobody_answers_it_is_tried_again_later_and_may_have_been_done() -> None:
     leases = Leases(LEASE_S, LeaseBounds())
     leases.want(row("1"), 0.0)
-    leases.failed(leases.due(0.0), 0.0, 5.0)
+    leases.failed(leases.due(0.0).apply, 0.0, 5.0)
     assert leases.due(4.9).apply == []
     assert applied_at(leases, 5.0) == ["1"]
     leases.want(row("2"), 6.0)
-    leases.failed(leases.due(6.0), 6.0, 5.0)
+    leases.failed(leases.due(6.0).apply, 6.0, 5.0)
     leases.give_back("2")
     assert leases.due(7.0).withdraw == ["2"]
 

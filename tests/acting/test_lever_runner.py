@@ -34,7 +34,7 @@ def test_only_what_the_gate_let_through_reaches_the_lever_that_carries_it() -> N
 
 def test_what_stands_is_renewed_and_counted_as_that() -> None:
     class Short(Noting):
-        lease_s = 0.3
+        lease_s = 2.4
 
     lever = Short()
     runner = LeverRunner([lever])
@@ -182,6 +182,25 @@ def test_a_change_that_could_not_be_taken_back_is_tried_again_at_the_end() -> No
     assert wait_until(lambda: runner.counts["noting"]["failed"] == 1)
     assert runner.close(10.0) == []
     assert lever.asked == [("apply", "1"), ("withdraw", "1"), ("withdraw", "1")]
+
+
+def test_a_fault_of_our_own_is_told_and_the_next_round_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lever_thread, "AGAIN_IN_S", 0.01)
+    faults = [ZeroDivisionError("whatever")]
+
+    def is_fresh() -> bool:
+        if faults:
+            raise faults.pop()
+        return True
+
+    lever = Noting()
+    runner = LeverRunner([lever], is_fresh=is_fresh)
+    runner.take([row("1")])
+    assert lever.wait_for(1) == [("apply", "1")]
+    assert runner.close(5.0) == []
+    assert lever.asked == [("apply", "1"), ("withdraw", "1")]
 
 
 def test_nothing_is_done_that_could_not_be_recorded() -> None:

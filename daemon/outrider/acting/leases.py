@@ -84,10 +84,9 @@ class Leases:
         """By job, when it was first kept in the queue; until it starts or leaves."""
         self._acts: list[tuple[float, int]] = []
 
-    @property
-    def standing(self) -> dict[str, DecisionRow]:
-        """The decisions that the batch system knows, by job."""
-        return {job: one.decision for job, one in self._leases.items() if one.lapses_s}
+    def standing(self, now_s: float) -> dict[str, DecisionRow]:
+        """The decisions that the batch system knows, and has not forgotten, by job."""
+        return {job: one.decision for job, one in self._leases.items() if one.lapses_s > now_s}
 
     def want(self, decision: DecisionRow, now_s: float) -> None:
         """From now this decision is to stand, in place of what stood for its job."""
@@ -167,20 +166,21 @@ class Leases:
             self._to_withdraw.pop(job, None)
 
     def refused(self, jobs: Iterable[str]) -> None:
-        """The batch system refuses these: they are not asked for until it is decided anew."""
-        for job in jobs:
-            self._drop(job)
-            self._to_withdraw.pop(job, None)
+        """The batch system refuses these: they are not asked for until it is decided anew.
 
-    def failed(self, due: Due, now_s: float, again_in_s: float) -> None:
-        """Nobody answered: all is due again a little later; what has lapsed is no more."""
-        for decision in due.apply:
+        What stood for them before is not what is wanted now.
+        """
+        for job in jobs:
+            self.give_back(job)
+
+    def failed(self, decisions: Iterable[DecisionRow], now_s: float, again_in_s: float) -> None:
+        """Nobody answered: these are due again a little later, and a part may have been done."""
+        for decision in decisions:
             lease = self._leases.get(decision.job)
             if lease is None:
                 continue
             lease.renew_s = max(lease.renew_s, now_s + again_in_s)
-            if not lease.lapses_s:  # a part of it may have been done
-                lease.lapses_s = now_s + self._lease_s
+            lease.lapses_s = lease.lapses_s or now_s + self._lease_s
 
     def end(self) -> list[str]:
         """Nothing is wanted any more: the jobs for which something may stand."""

@@ -3,12 +3,12 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import structlog
 
-from outrider.acting.leases import UNBOUNDED, Due, LeaseBounds, Leases
+from outrider.acting.leases import UNBOUNDED, LeaseBounds, Leases
 from outrider.api.lever import Lever
 from outrider.model.decisions import DecisionRow
 
@@ -75,7 +75,7 @@ class LeverThread:
     def standing(self) -> dict[str, DecisionRow]:
         """The decisions that stand at the batch system, by job."""
         with self._lock:
-            return self._leases.standing
+            return self._leases.standing(self._clock())
 
     def want(self, decisions: Iterable[DecisionRow]) -> None:
         """From now these decisions are to stand, each in place of what stood for its job."""
@@ -111,49 +111,62 @@ class LeverThread:
             self._asked.clear()
             if self._ended.is_set():  # that it was asked may just have been cleared
                 break
-            is_fresh = self._is_fresh()
-            with self._lock:
-                due = self._leases.due(self._clock(), is_fresh)
-            well = self._work(due)
-            if not well:
+            try:
+                pause_s = self._round()
+            except Exception as error:  # a fault of our own: what stands lapses, and is told
+                self.failure = f"{type(error).__name__}: {error}"
+                log.exception("fail_lever", lever=self.lever.name)
+                pause_s = None
+            if pause_s is None:
                 self._ended.wait(AGAIN_IN_S)
-            elif not (due.apply or due.withdraw):
-                self._asked.wait(_LOOK_EVERY_S)
+            else:
+                self._asked.wait(pause_s)
         with self._lock:
             lasting = self._leases.end()
-        self._work(Due([], lasting))
+        if lasting:
+            self._withdraw(lasting)
         try:
             self.lever.close()
         except Exception as error:  # noqa: BLE001 - a plugin's fault
             log.warning("fail_lever", lever=self.lever.name, reason=f"at its end: {error}")
 
-    def _work(self, due: Due) -> bool:
-        """Call the lever; whether it did not raise."""
-        began_s = self._clock()
-        jobs = [decision.job for decision in due.apply]
+    def _round(self) -> float | None:
+        """Do what is due; seconds to the next look unless it is asked, None: a call failed."""
+        is_fresh = self._is_fresh()
         with self._lock:
-            renewed = self._leases.standing.keys() & set(jobs)
-        if due.withdraw:
-            refused = self._call(lambda: self.lever.withdraw(due.withdraw))
+            due = self._leases.due(self._clock(), is_fresh)
+        if due.withdraw and not self._withdraw(due.withdraw):
+            return None
+        if due.apply and not self._apply(due.apply):
+            return None
+        return 0.0 if due.apply or due.withdraw else _LOOK_EVERY_S
+
+    def _withdraw(self, jobs: Sequence[str]) -> bool:
+        """Take back what stands for these jobs; whether the lever did not raise."""
+        refused = self._call(lambda: self.lever.withdraw(jobs))
+        if refused is None:
+            return False
+        with self._lock:
+            self._leases.withdrawn(jobs)  # refused ones, too: they lapse
+            self._counts["withdrawn"] += len(set(jobs) - refused.keys())
+        return True
+
+    def _apply(self, decisions: Sequence[DecisionRow]) -> bool:
+        """Carry these out, or renew them; whether the lever did not raise."""
+        began_s = self._clock()
+        with self._lock:
+            stood = self._leases.standing(began_s)
+        refused = self._call(lambda: self.lever.apply(decisions))
+        with self._lock:
             if refused is None:
-                with self._lock:
-                    self._leases.failed(due, self._clock(), AGAIN_IN_S)
+                self._leases.failed(decisions, self._clock(), AGAIN_IN_S)
                 return False
-            with self._lock:
-                self._leases.withdrawn(due.withdraw)
-                self._counts["withdrawn"] += len(set(due.withdraw) - refused.keys())
-        if due.apply:
-            refused = self._call(lambda: self.lever.apply(due.apply))
-            with self._lock:
-                if refused is None:
-                    self._leases.failed(due, self._clock(), AGAIN_IN_S)
-                    return False
-                done = [decision for decision in due.apply if decision.job not in refused]
-                self._leases.refused(refused)
-                self._leases.applied(done, began_s)
-                again = sum(1 for decision in done if decision.job in renewed)
-                self._counts["renewed"] += again
-                self._counts["applied"] += len(done) - again
+            done = [decision for decision in decisions if decision.job not in refused]
+            self._leases.refused(refused)
+            self._leases.applied(done, began_s)
+            renewed = sum(1 for decision in done if stood.get(decision.job) is decision)
+            self._counts["renewed"] += renewed
+            self._counts["applied"] += len(done) - renewed
         return True
 
     def _call(self, call: Callable[[], Mapping[str, str]]) -> dict[str, str] | None:

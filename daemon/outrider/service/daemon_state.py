@@ -110,8 +110,8 @@ class DaemonState:
         return None if own else self.clock
 
     def is_fresh(self) -> bool:
-        """Whether what is known of the site is young enough to act on; from any thread."""
-        return self.core.is_fresh
+        """Whether it may be acted on what is known: it is young, and recorded; from any thread."""
+        return self.core.is_fresh and self.recording.failure is None
 
     def new_core(self) -> Core:
         """An empty core for the configuration in force."""

@@ -87,7 +87,8 @@ def _successor(
 
 def _act_alike(old: Config, new: Config) -> bool:
     """Whether what stands in the batch system may go on standing."""
-    return all(getattr(old, key) == getattr(new, key) for key in ("mode", "acting", "adapters"))
+    keys = ("mode", "acting", "adapters", "policies")
+    return all(getattr(old, key) == getattr(new, key) for key in keys)
 
 
 def _needs_restart(old: Config, new: Config) -> list[str]:

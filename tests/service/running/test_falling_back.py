@@ -65,6 +65,7 @@ async def mode_once(supervisor: Supervisor, mode: str) -> dict[str, Any]:
 async def test_a_lever_that_is_refused_ends_the_acting_and_that_outlives_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    works = Book.apply
     monkeypatch.setattr(Book, "apply", refuse)
     state = tmp_path / "state"
     async with daemon(state) as supervisor:
@@ -84,6 +85,7 @@ async def test_a_lever_that_is_refused_ends_the_acting_and_that_outlives_a_resta
         await supervisor.reload(loaded_in("active", state))
         assert whole_status(supervisor.view)["mode"] == "shadow", "a reload climbs no more"
         assert Book.made == []
+        monkeypatch.setattr(Book, "apply", works)
         lift(state)
         await supervisor.reload(loaded_in("active", state))
         status = await mode_once(supervisor, "active")
