@@ -35,6 +35,10 @@ def test_a_few_jobs_say_nothing() -> None:
     window.figures(totals(0.0), None)
     few = totals(60.0, LEAST_N - 1, waited_s=1e9, badput_s=1e9, failures=LEAST_N - 1)
     assert window.figures(few, 0.0) == Figures()
+    some = GuardWindow(HOUR_S)
+    some.figures(totals(0.0), None)
+    assert some.figures(totals(1.0, LEAST_N, badput_s=0.5), None).badput_ratio == 1.0, "all of it"
+    assert some.figures(totals(1.0, LEAST_N, goodput_s=0.5), None).badput_ratio == 0.0
     assert window.figures(totals(61.0, failures=LEAST_N), None).error_ratio == 1.0
     assert window.figures(totals(62.0, failures=5.0, changes=15.0), None).error_ratio == 0.25
 

@@ -158,12 +158,19 @@ def test_no_job_is_kept_in_the_queue_for_longer_than_may_be() -> None:
     assert applied_at(leases, 60.0) == ["1"]
     assert leases.due(100.0) == Due([], ["1"])
     leases.withdrawn(["1"])
-    leases.want(row("1", "defer"), 101.0)
-    assert leases.due(101.0) == Due([], [])
+    leases.want(row("1", "defer"), 100.0)
+    assert leases.due(100.0) == Due([], [])
     assert leases.counts == {"too_long": 2}
     leases.forget("1")  # it ran, and was evicted
     leases.want(row("1", "defer"), 200.0)
     assert applied_at(leases, 200.0) == ["1"]
+
+
+def test_the_budget_is_of_sixty_seconds() -> None:
+    leases = Leases(LEASE_S, LeaseBounds(acts_per_minute=1))
+    for job in ("1", "2"):
+        leases.want(row(job), 0.0)
+    assert [len(applied_at(leases, at_s)) for at_s in (0.0, 59.5, 60.0)] == [1, 0, 1]
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)

@@ -218,6 +218,39 @@ def test_nothing_is_done_that_could_not_be_recorded() -> None:
     runner.close(5.0)
 
 
+def test_a_lever_that_cannot_be_closed_ends_all_the_same() -> None:
+    class Stays(Noting):
+        def close(self) -> None:
+            super().close()
+            raise OSError("the connection is gone")
+
+    lever = Stays()
+    runner = LeverRunner([lever])
+    assert runner.close(5.0) == []
+    assert lever.closed
+
+
+def test_what_could_not_be_taken_back_is_not_followed_by_new_changes_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lever_thread, "AGAIN_IN_S", 60.0)
+
+    class Silent(Noting):
+        def withdraw(self, jobs: object) -> dict[str, str]:
+            super().withdraw(["1"])
+            raise OSError("the batch system does not answer")
+
+    lever = Silent()
+    runner = LeverRunner([lever])
+    runner.take([row("1")])
+    assert wait_until(lambda: runner.counts["noting"]["applied"] == 1)
+    runner.take([row("1", "defer", None), row("2")])
+    assert wait_until(lambda: runner.counts["noting"]["failed"] == 1)
+    time.sleep(0.05)
+    assert lever.asked == [("apply", "1"), ("withdraw", "1")]
+    runner.close(5.0)
+
+
 def test_two_levers_for_one_action_are_refused_by_name() -> None:
     class Other(Noting):
         name = "other"

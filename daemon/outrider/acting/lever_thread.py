@@ -1,14 +1,13 @@
 """One lever and the thread that works it: what raises is counted, what blocks delays nothing."""
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import structlog
 
-from outrider.acting.leases import UNBOUNDED, LeaseBounds, Leases
+from outrider.acting.leases import LeaseBounds, Leases
 from outrider.api.lever import Lever
 from outrider.model.decisions import DecisionRow
 
@@ -48,9 +47,9 @@ class LeverThread:
     def __init__(
         self,
         lever: Lever,
-        bounds: LeaseBounds = UNBOUNDED,
-        is_fresh: Callable[[], bool] = lambda: True,
-        clock: Callable[[], float] = time.monotonic,
+        bounds: LeaseBounds,
+        is_fresh: Callable[[], bool],
+        clock: Callable[[], float],
     ) -> None:
         self.lever = lever
         self.failure = ""

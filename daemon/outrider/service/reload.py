@@ -22,8 +22,16 @@ _FIXED: Final = (
 )  # fmt: skip
 
 
-async def reload(state: DaemonState, pumps: Pumps, loaded: LoadedConfig) -> None:
+async def reload(
+    state: DaemonState, pumps: Pumps, loaded: LoadedConfig, note: str | None = None
+) -> None:
     """Build the new beside the old, then swap. If it cannot be built, the old stays.
+
+    Args:
+        state: of the daemon.
+        pumps: read the sources.
+        loaded: the new configuration; a demotion may leave less of its mode.
+        note: what the person on call should know of it.
 
     Raises:
         OutriderError: the new configuration cannot be put in place; nothing has changed.
@@ -36,7 +44,7 @@ async def reload(state: DaemonState, pumps: Pumps, loaded: LoadedConfig) -> None
     async with state.lock:
         state.core.accounting.work_out()  # or the thread and a reader might do it at once
         core, fresh = await asyncio.to_thread(_successor, state, loaded, adapters, same)
-        notes = [*([demoted] if demoted else []), *notes_on(loaded)]
+        notes = [*filter(None, (note, demoted)), *notes_on(loaded)]
         if fresh:
             notes.append(f"policies that start afresh: {', '.join(fresh)}")
         if left := {s.name for s in state.core.runners} - {s.name for s in core.runners}:

@@ -110,8 +110,11 @@ class Supervisor:
         Raises:
             OutriderError: it cannot be put in force; nothing has changed.
         """
+        await self._reload(loaded)
+
+    async def _reload(self, loaded: LoadedConfig, note: str | None = None) -> None:
         async with self._reloading:
-            await reload(self._state, self._pumps, loaded)
+            await reload(self._state, self._pumps, loaded, note)
             self._tell_mode(self._state.loaded.config.mode)
 
     async def _fall_back(self, demotion: Demotion) -> None:
@@ -125,10 +128,9 @@ class Supervisor:
         except LedgerError as error:  # then a restart or a reload acts again: better than to act on
             log.error("forget_demotion", reason=str(error))
         try:
-            await self.reload(in_shadow(self._state.loaded))
+            await self._reload(in_shadow(self._state.loaded), note_of(demotion))
         except OutriderError:
+            self.view.add_note(note_of(demotion))
             levers, self._state.levers = self._state.levers, None
             await close_levers(levers)  # whatever the mode is called: nothing is changed any more
             raise
-        finally:
-            self.view.add_note(note_of(demotion))

@@ -45,6 +45,8 @@ async def daemon(folder: Path, **acting: Any) -> AsyncIterator[Supervisor]:
     )
     work = asyncio.create_task(supervisor.run())
     try:
+        while not supervisor.view.is_ready:  # noqa: ASYNC110 - a moment
+            await asyncio.sleep(0.01)
         yield supervisor
     finally:
         work.cancel()
