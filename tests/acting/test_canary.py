@@ -41,3 +41,8 @@ def test_outside_of_it_nothing_is_done_and_nothing_taken_from_the_budget() -> No
     answers = [gate.answer(START, 0.0, 0.0, in_canary) for in_canary in (False, False, True)]
     assert answers == [WOULD, WOULD, ACT]
     assert gate.verdicts == {OUTSIDE: 2, ACT: 1}
+
+
+def test_in_the_mode_active_there_is_no_outside() -> None:
+    gate = Gate("active", Budget(9.0, 30.0), [START])
+    assert gate.answer(START, 0.0, 0.0, in_canary=False) == ACT

@@ -41,6 +41,18 @@ def test_a_few_jobs_say_nothing() -> None:
     assert some.figures(totals(1.0, LEAST_N, goodput_s=0.5), None).badput_ratio == 0.0
     assert window.figures(totals(61.0, failures=LEAST_N), None).error_ratio == 1.0
     assert window.figures(totals(62.0, failures=5.0, changes=15.0), None).error_ratio == 0.25
+    assert window.figures(totals(63.0, failures=10.0, changes=90.0), None).error_ratio == 0.1
+
+
+def test_a_window_after_a_long_silence_begins_where_the_silence_ended() -> None:
+    window = GuardWindow(HOUR_S)
+    window.figures(totals(0.0), None)
+    window.figures(totals(10.0, 100, waited_s=1e6), None)  # soon after: no sample of its own
+    window.figures(totals(5 * HOUR_S, 200, waited_s=2e6), None)
+    seen = window.figures(totals(5 * HOUR_S + 60.0, 300, waited_s=2e6 + 100.0), None)
+    assert seen.mean_wait_s == pytest.approx((1e6 + 1e6 + 100.0) / 300), "since the last sample"
+    seen = window.figures(totals(6 * HOUR_S, 400, waited_s=2e6 + 200.0), None)
+    assert seen.mean_wait_s == pytest.approx(1.0)
 
 
 def test_breaches_name_figure_value_and_bound() -> None:

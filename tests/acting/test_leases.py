@@ -166,6 +166,30 @@ def test_no_job_is_kept_in_the_queue_for_longer_than_may_be() -> None:
     assert applied_at(leases, 200.0) == ["1"]
 
 
+def test_what_is_taken_back_counts_too() -> None:
+    leases = Leases(LEASE_S, LeaseBounds(acts_per_minute=3))
+    for job in ("1", "2"):
+        leases.want(row(job), 0.0)
+    applied_at(leases, 0.0)
+    for job in ("1", "2"):
+        leases.give_back(job)
+    for job in ("3", "4"):
+        leases.want(row(job), 61.0)
+    due = leases.due(61.0)
+    assert (len(due.withdraw), len(due.apply)) == (2, 1)
+
+
+def test_a_failure_is_noted_of_every_job_also_behind_one_that_was_given_back() -> None:
+    leases = Leases(LEASE_S, LeaseBounds())
+    for job in ("1", "2"):
+        leases.want(row(job), 0.0)
+    tried = leases.due(0.0).apply
+    leases.give_back("1")
+    leases.failed(tried, 0.0, 5.0)
+    assert leases.due(1.0).apply == []
+    assert leases.standing(1.0).keys() == {"2"}
+
+
 def test_the_budget_is_of_sixty_seconds() -> None:
     leases = Leases(LEASE_S, LeaseBounds(acts_per_minute=1))
     for job in ("1", "2"):

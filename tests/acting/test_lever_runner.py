@@ -251,6 +251,19 @@ def test_what_could_not_be_taken_back_is_not_followed_by_new_changes_at_once(
     runner.close(5.0)
 
 
+def test_what_is_taken_back_does_not_hold_up_what_comes_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lever_thread, "AGAIN_IN_S", 60.0)
+    lever = Noting()
+    runner = LeverRunner([lever])
+    runner.take([row("1")])
+    assert wait_until(lambda: runner.counts["noting"]["applied"] == 1)
+    runner.take([row("1", "defer", None), row("2")])
+    assert lever.wait_for(3)[1:] == [("withdraw", "1"), ("apply", "2")]
+    runner.close(5.0)
+
+
 def test_two_levers_for_one_action_are_refused_by_name() -> None:
     class Other(Noting):
         name = "other"
