@@ -145,6 +145,29 @@ def test_release_takes_back_what_a_killed_daemon_left(pool: HTCondorPool, tmp_pa
         assert set(queue(pool, "OutriderUntil").values()) == {"0"}
 
 
+def test_in_shadow_not_one_attribute_of_any_job_changes(pool: HTCondorPool, tmp_path: Path) -> None:
+    """With the rights to edit every job, and leases installed."""
+    for number in range(40):
+        held = "hold = true" if number % 2 else "requirements = false"
+        pool.submit(f"{SLEEP}{held}\nqueue 5\n", "alice" if number % 3 else "bob")
+    before = pool.run("root", "condor_q", "-allusers", "-long")
+    assert before.count("GlobalJobId") == 200
+    with acting(pool, tmp_path, "shadow") as daemon:
+        daemon.wait_until("all jobs", lambda s: s["jobs"]["queued"] + s["jobs"]["held"] >= 200)
+        daemon.wait_until("decisions", lambda s: s["policies"][0]["decisions"] >= 100)
+        time.sleep(CYCLE_S)
+        assert daemon.status()["levers"] == []
+        assert daemon.stop() == 0
+    after = pool.run("root", "condor_q", "-allusers", "-long")
+    assert _lasting(after) == _lasting(before)
+
+
+def _lasting(dump: str) -> list[str]:
+    """The lines of a dump but for those of the clock, and of the negotiator's own notes."""
+    own = ("ServerTime", "LastRejMatch", "AutoCluster")
+    return [line for line in dump.splitlines() if not line.startswith(own)]
+
+
 def test_the_canary_acts_on_its_jobs_alone(pool: HTCondorPool, tmp_path: Path) -> None:
     with acting(pool, tmp_path, "canary"):
         after_a_cycle(pool)
