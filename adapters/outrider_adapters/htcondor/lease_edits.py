@@ -162,7 +162,7 @@ class LeaseEdits:
     def _machine_groups(self, machines: set[str]) -> dict[str, str]:
         """The groups of machines, as their slots name them; asked again after a minute."""
         aged = self._now() - self._groups_at_s > _GROUPS_FOR_S
-        if aged or not machines <= self._groups.keys():
+        if machines and (aged or not machines <= self._groups.keys()):
             calls, attributes = self._calls, ["Name", self._attribute]
             try:
                 ads = calls.collector.query(calls.slot_ads, "true", attributes)
