@@ -90,6 +90,26 @@ def test_why_a_job_waits_though_machines_are_free() -> None:
     assert (other["seq"], other["scores"], other["decided_s"]) == (None, {}, None)
 
 
+def test_a_jobs_place_is_among_those_of_its_user_that_ask_for_the_same() -> None:
+    core = core_of("log")
+    alike = JobSpec(user="alice", cpus=2)
+    told: list[NamedEvent] = [
+        (T, SUBMITTED, "first", alike),
+        (T + 1, SUBMITTED, "bob's", JobSpec(user="bob", cpus=2)),
+        (T + 2, SUBMITTED, "larger", JobSpec(user="alice", cpus=4)),
+        (T + 3, SUBMITTED, "elsewhere", JobSpec(user="alice", cpus=2, eligible="gpu")),
+        (T + 4, SUBMITTED, "ran", alike),
+        (T + 5, SUBMITTED, "this", alike),
+        (T + 5, SUBMITTED, "with it", alike),
+        (T + 6, STARTED, "ran", ("m1", 2)),
+    ]
+    tell(core, "log", told, T + 60)
+    assert explained(core, "this")["alike"] == {"total": 3, "ahead": 1}
+    assert explained(core, "with it")["alike"] == {"total": 3, "ahead": 2}
+    assert explained(core, "bob's")["alike"] == {"total": 1, "ahead": 0}
+    assert explained(core, "ran")["alike"] is None, "it runs"
+
+
 def test_a_running_job_is_told_with_its_machine_and_one_that_left_is_not_known() -> None:
     core = small_figures()
     told = explained(core, "b")

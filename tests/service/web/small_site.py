@@ -145,6 +145,7 @@ class SmallSite:
             "held_because": None,
             "batch_system": copy.deepcopy(BATCH_SYSTEM),
             "batch_system_errors": [],
+            "alike": {"total": 40, "ahead": 11},
             "waiting_s": 3600.0,
             "since_s": NOW - 3600,
             "runs": [

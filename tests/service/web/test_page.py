@@ -167,6 +167,7 @@ async def test_the_form_explains_a_job_and_says_who_is_unknown(tab: Tab) -> None
         await tab.wait_for("document.querySelectorAll('#explanation article').length === 4")
         explained = await tab.text_of("#explanation")
         assert "1042.0 has waited 1.0 h" in explained
+        assert "number 12 of 40 of this user that ask for the same" in explained
         assert "would defer: best" in explained
         assert "compute-nodes 0.382" in explained
         assert "next look 21 Nov 2026 18:22" in explained

@@ -128,6 +128,7 @@ def _from_ledger(job: str, path: Path) -> dict[str, Any]:
         "batch_system": None,
         "batch_system_errors": [],
         "lease": None,
+        "alike": None,
         "waiting_s": None,
         "since_s": None,
         "runs": ended,
@@ -177,7 +178,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
         lines.append(f"  held because: {found['held_because']}")
     lines += [f"  no answer: {why}" for why in found.get("batch_system_errors", [])]
     if found["waiting_s"] is not None:
-        lines.append(f"  waiting for {duration(found['waiting_s'])}")
+        lines.append(f"  waiting for {duration(found['waiting_s'])}{_place(found.get('alike'))}")
     lines += [_ran(run, zone) for run in found.get("runs", [])]
     for policy in found["policies"]:
         if policy["action"] is None:
@@ -196,6 +197,18 @@ def _lines(found: dict[str, Any]) -> list[str]:
             lines.append("    scores: " + ", ".join(f"{n} {_score(v)}" for n, v in ranked))
     shown = found["decisions"][-_SHOWN_ROWS:]
     return lines + [f"  {clock(row['time_s'], zone)} {_told(row)}" for row in shown]
+
+
+def _place(alike: dict[str, int] | None) -> str:
+    """Its place among jobs like it; nothing where it is the only one.
+
+    >>> _place({"total": 40, "ahead": 11})
+    ', number 12 of 40 jobs of this user that ask for the same'
+    """
+    if alike is None or alike["total"] < 2:
+        return ""
+    place, total = alike["ahead"] + 1, alike["total"]
+    return f", number {place:,} of {total:,} jobs of this user that ask for the same"
 
 
 def _said(said: dict[str, Any], zone: str) -> list[str]:

@@ -83,6 +83,7 @@ def explain(
         "batch_system_errors": list(said.unanswered),
         "lease": lease,
         "timezone": core.config.timezone,
+        "alike": _alike(core, job) if job.state == QUEUED else None,
         "waiting_s": job.wait_s(core.site.now) if job.state == QUEUED else None,
         "since_s": job.submit_s,
         "runs": list(runs),
@@ -114,11 +115,33 @@ def explain_from_rows(
         "batch_system": None,
         "batch_system_errors": [],
         "lease": None,
+        "alike": None,
         "waiting_s": None,
         "since_s": None,
         "runs": list(runs),
         "policies": [],
         "decisions": rows,
+    }
+
+
+def _alike(core: Core, job: Job) -> dict[str, int]:
+    """How many jobs wait that are asked for alike, and how many of them came before this one.
+
+    Of the same user and VO, for as many CPUs, on the same machines, with the same resources.
+    """
+
+    def asked_for(one: Job) -> tuple[Any, ...]:
+        spec = one.spec
+        return spec.user, spec.vo, spec.cpus, spec.eligible, spec.resources
+
+    asked = asked_for(job)
+    waiting = [
+        one for one in core.site.jobs.values() if one.state == QUEUED and asked_for(one) == asked
+    ]
+    place = job.submit_s, job.number
+    return {
+        "total": len(waiting),
+        "ahead": sum(1 for one in waiting if (one.submit_s, one.number) < place),
     }
 
 

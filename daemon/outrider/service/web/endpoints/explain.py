@@ -98,6 +98,13 @@ class Lease(Struct):
     refused_because: str | None
 
 
+class Alike(Struct):
+    """Jobs that wait, of the same user and VO, and ask for the same."""
+
+    total: Annotated[Count, Meta(description="This one included.")]
+    ahead: Annotated[Count, Meta(description="Of them, those that were submitted before it.")]
+
+
 class Explanation(Struct):
     """Why a job is where it is."""
 
@@ -132,6 +139,7 @@ class Explanation(Struct):
     lease: Annotated[
         Lease | None, Meta(description="In the modes canary and active. Null: nothing stands.")
     ] = None
+    alike: Annotated[Alike | None, Meta(description="Null: it does not wait.")] = None
 
 
 class Ambiguity(Struct):

@@ -51,6 +51,10 @@ function explanation(answer) {
     facts.push(`held because: ${answer.held_because}`);
   }
   if (known(answer.waiting_s)) facts.push(`waited ${duration(answer.waiting_s)}`);
+  if (answer.alike?.total > 1) {
+    const { ahead, total } = answer.alike;
+    facts.push(`number ${number(ahead + 1)} of ${number(total)} of this user that ask for the same`);
+  }
   facts.push(source);
   return [
     make("p", "answer", answer.sentence),
