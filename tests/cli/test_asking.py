@@ -222,3 +222,21 @@ def test_a_job_of_which_the_ledger_has_only_runs_is_explained_by_them(tmp_path: 
         "  ran on m1 from 2027-01-15 08:00:00 UTC for 2.0 h: lost (owner)\n"
         "  ran on m2 from 2030-03-17 17:46:40 UTC for 60 s: completed\n"
     )
+
+
+def test_what_levers_do_is_told_in_a_mode_that_acts() -> None:
+    lever = {
+        "name": "leased_attributes", "actions": ["start", "defer"], "lease_s": 300.0,
+        "standing": {"start": 1_200, "defer": 3}, "problem": "",
+        "changes": {"applied": 1_210, "renewed": 88_000, "refused": 0},
+    }  # fmt: skip
+
+    class Told(Stranger):
+        says = json.dumps(STATUS | {"mode": "active", "levers": [lever]}).encode()
+
+    with serving(Told) as url:
+        told = outrider("status", "--url", url).out
+    assert (
+        "lever      leased_attributes stands for 1,200 start, 3 defer; "
+        "1,210 applied, 88,000 renewed\n" in told
+    )

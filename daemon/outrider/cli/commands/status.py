@@ -66,6 +66,8 @@ def _lines(status: dict[str, Any]) -> list[str]:
     if note := degenerate(fair["target"]):
         lines.append(f"           {note}")
     lines += [f"policy     {_policy(policy, status['mode'])}" for policy in status["policies"]]
+    # an older daemon tells of no levers
+    lines += [f"lever      {_lever(lever)}" for lever in status.get("levers", [])]
     lines += [f"adapter    {_adapter(adapter, zone)}" for adapter in status["adapters"]]
     ledger = status["ledger"]
     state = "recording" if ledger["recording"] else f"NOT RECORDING: {ledger['failure']}"
@@ -99,6 +101,12 @@ def _policy(policy: dict[str, Any], mode: str) -> str:
         f"{policy['name']} ({mode}): would have chosen the same cluster in "
         f"{ratio(policy['agreement_ratio'])} of {count(asked)} starts"
     )
+
+
+def _lever(lever: dict[str, Any]) -> str:
+    done = {outcome: n for outcome, n in lever["changes"].items() if n}
+    told = f"; {_counts(done, tuple(done))}" if done else ""
+    return f"{lever['name']} stands for {_counts(lever['standing'], tuple(lever['actions']))}{told}"
 
 
 def _adapter(adapter: dict[str, Any], timezone: str) -> str:
