@@ -23,6 +23,7 @@ from tools.dashboard.panels import (
 WOULD: Final = (
     "In observe and shadow this is what Outrider would do; nothing of it reached the batch system."
 )
+ACTS: Final = "In observe and shadow nothing is changed, and this is 0."
 ALWAYS: Final = "In every mode."
 
 POLICIES: Final = '{policy=~"$policy"}'
@@ -35,7 +36,7 @@ SNAPSHOT_AGE: Final[Steps] = ((None, "green"), (3_600, "yellow"), (86_400, "red"
 
 def daemon_rows() -> list[Row]:
     """The rows, in their order on the page."""
-    return [_decisions(), _ledger(), _itself()]
+    return [_decisions(), _acting(), _ledger(), _itself()]
 
 
 def _decisions() -> Row:
@@ -69,6 +70,28 @@ def _decisions() -> Row:
                 "the error.", EVER, "none",
                 Query(f"outrider_policy_failures_total{POLICIES}", "{{policy}}"),
                 width=4, steps=NONE_IS_GOOD),
+    ])  # fmt: skip
+
+
+def _acting() -> Row:
+    none = "or 0 * sum(outrider_mode)"  # in observe and shadow there is no lever and no series
+
+    def leases(action: str) -> str:
+        return f'sum(outrider_leases{{action="{action}"}}) {none}'
+
+    def changes(outcomes: str) -> str:
+        chosen = f'outrider_lever_changes_total{{outcome=~"{outcomes}"}}'
+        return f"sum(rate({chosen}[$__rate_interval])) * 60 {none}"
+
+    return Row("Acting (in the modes canary and active)", ACTS, [
+        lines("Jobs with a lease", "For which a decision stands in the batch system, by what was "
+              "decided.", MOMENT, "none",
+              Query(leases("defer"), "kept in the queue"),
+              Query(leases("start"), "sent to a machine group")),
+        lines("Changes a minute", "Jobs that levers changed, and refusals and calls that failed.",
+              STEP, "none",
+              Query(changes("applied|renewed|withdrawn"), "done"),
+              Query(changes("refused|failed"), "refused or failed")),
     ])  # fmt: skip
 
 

@@ -18,6 +18,7 @@ ALERTS = {
     "OutriderAdapterDown",
     "OutriderEventsRejected",
     "OutriderPolicyFailed",
+    "OutriderFellBack",
     "OutriderNotRecording",
     "OutriderBadputRising",
 }
