@@ -15,8 +15,9 @@ from outrider.model.errors import OutriderError, PluginError
 from outrider.service.config.declarations import acting_of
 from outrider.service.config.loaded import LoadedConfig
 
-CLOSE_S: Final = 0.5
-"""For withdrawing what lasts; the rest lapses by itself, and the daemon has seconds to end."""
+CLOSE_S: Final = 1.5
+"""For taking back what stands: 10,000 leases of an HTCondor pool take .7 to .9 s. The rest lapses
+by itself, and the daemon has seconds to end."""
 
 log = structlog.get_logger()
 
