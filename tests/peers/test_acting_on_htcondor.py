@@ -121,7 +121,7 @@ def test_doctor_says_whether_leases_are_installed_and_who_heeds_them(
     daemon = acting_daemon(pool, tmp_path)
     told = shell("doctor", "--config", str(daemon.config), **daemon.environ).out
     assert "leases at host.pool.test: installed; 1 of 1 waiting jobs heed them" in told
-    assert "outrider@pool.test" in told
+    assert "may be set by root, condor, outrider@pool.test" in told
 
 
 def test_a_clean_stop_takes_everything_back_at_once(pool: HTCondorPool, tmp_path: Path) -> None:
