@@ -6,7 +6,7 @@ import pytest
 
 from outrider.api import JobSpec, MachineSpec
 from outrider.ledger.extras import decode_extra, encode_extra
-from outrider.model.events import HELD, JOINED, RELEASED, STARTED, SUBMITTED, NamedEvent
+from outrider.model.events import EVICTED, HELD, JOINED, RELEASED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import Job
 from outrider.service.views.explanation import explain, explain_from_rows
 from outrider.service.views.job_runs import MOST_RUNS
@@ -108,6 +108,18 @@ def test_a_jobs_place_is_among_those_of_its_user_that_ask_for_the_same() -> None
     assert explained(core, "with it")["alike"] == {"total": 3, "ahead": 2}
     assert explained(core, "bob's")["alike"] == {"total": 1, "ahead": 0}
     assert explained(core, "ran")["alike"] is None, "it runs"
+
+
+def test_a_job_whose_submission_nobody_saw_came_before_all_others() -> None:
+    core = core_of("log")
+    unseen: list[NamedEvent] = [
+        (T, STARTED, "found running", ("m1", 1)),
+        (T + 1, EVICTED, "found running", "unknown"),
+        (T + 2, SUBMITTED, "seen", JobSpec()),
+    ]
+    tell(core, "log", unseen, T + 60)
+    assert explained(core, "found running")["alike"] == {"total": 2, "ahead": 0}
+    assert explained(core, "seen")["alike"] == {"total": 2, "ahead": 1}
 
 
 def test_a_running_job_is_told_with_its_machine_and_one_that_left_is_not_known() -> None:

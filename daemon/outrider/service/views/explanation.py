@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 import msgspec
@@ -138,11 +139,12 @@ def _alike(core: Core, job: Job) -> dict[str, int]:
     waiting = [
         one for one in core.site.jobs.values() if one.state == QUEUED and asked_for(one) == asked
     ]
-    place = job.submit_s, job.number
-    return {
-        "total": len(waiting),
-        "ahead": sum(1 for one in waiting if (one.submit_s, one.number) < place),
-    }
+
+    def place_of(one: Job) -> tuple[float, int]:
+        return -inf if one.submit_s is None else one.submit_s, one.number
+
+    place = place_of(job)
+    return {"total": len(waiting), "ahead": sum(1 for one in waiting if place_of(one) < place)}
 
 
 def _batch_system(said: Said) -> dict[str, Any] | None:
