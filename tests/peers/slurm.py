@@ -38,7 +38,8 @@ SwitchType=switch/none
 AccountingStorageType=accounting_storage/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
-SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,bf_interval=2
+# A begin time that comes is noticed at the next pass: every minute, were it not said.
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,sched_interval=2,bf_interval=2
 # A node may claim more than this machine has.
 SlurmdParameters=config_overrides
 PropagateResourceLimits=NONE

@@ -6,15 +6,16 @@ from outrider.api import Batch, WaitingReason
 from outrider_adapters.polling import PollingAdapter
 from outrider_adapters.slurm.commands import SlurmCommands
 from outrider_adapters.slurm.diagnosis import Finding, diagnosed
+from outrider_adapters.slurm.lever import LeasedStartTimes
 from outrider_adapters.slurm.questions import ask_why
 from outrider_adapters.slurm.settings import SlurmSettings
 from outrider_adapters.slurm.slurm_watch import SlurmWatch
 
 
 class SlurmAdapter(PollingAdapter):
-    """Watches a cluster by ``squeue``, ``scontrol show`` and ``sacct``; changes nothing in it.
+    """Watches a cluster by ``squeue``, ``scontrol show`` and ``sacct``.
 
-    What is asked, and how often, is in the settings.
+    What is asked, and how often, is in the settings. Only its lever changes anything.
     """
 
     name: ClassVar[str] = "slurm"
@@ -26,6 +27,7 @@ class SlurmAdapter(PollingAdapter):
         "suspended", "resumed", "evicted", "completed", "removed", "held", "released", "changed",
         "eligible",
     )  # fmt: skip
+    levers = (LeasedStartTimes,)
     discipline = "easy"  # its backfill lets nobody delay the first in line; further plans it redoes
 
     def __init__(self, label: str, settings: SlurmSettings) -> None:
@@ -45,7 +47,7 @@ class SlurmAdapter(PollingAdapter):
             PeerError: no controller answers, or the cluster is in a federation.
             ValueError: the cursor is none of this adapter's.
         """
-        self._watch = SlurmWatch(self._commands, self._settings)
+        self._watch = SlurmWatch(self._commands, self._settings, self.undo_log)
         self._watch.start(cursor)
 
     def look(self) -> Batch:

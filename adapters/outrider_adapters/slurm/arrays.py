@@ -1,6 +1,7 @@
-"""Tasks of a job array that share a row of ``squeue`` until they are split off."""
+"""Tasks of job arrays: how Slurm writes several of them as one."""
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 MOST_TASKS: Final = 100_000
@@ -40,3 +41,28 @@ def _range(part: str, most: int) -> list[int]:
     first, last, step = match.groups()
     until = int(last or first) + 1
     return list(range(int(first), until, int(step or 1) or 1)[:most])
+
+
+def folded(jobs: Iterable[str]) -> list[str]:
+    """Jobs as ``scontrol`` takes them: tasks of an array together, so that it can stay whole.
+
+    >>> folded(["12_1", "13", "12_3", "12_2", "12_7", "14+1"])
+    ['12_[1-3,7]', '13', '14+1']
+    """
+    arrays: dict[str, list[int]] = {}
+    for job in jobs:
+        array, _, task = job.partition("_")
+        tasks = arrays.setdefault(array, [])
+        if task:
+            tasks.append(int(task))
+    return [f"{array}_[{_ranges(tasks)}]" if tasks else array for array, tasks in arrays.items()]
+
+
+def _ranges(tasks: list[int]) -> str:
+    parts: list[list[int]] = []
+    for task in sorted(tasks):
+        if parts and task == parts[-1][-1] + 1:
+            parts[-1][1:] = [task]
+        else:
+            parts.append([task])
+    return ",".join("-".join(map(str, part)) for part in parts)

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from outrider.api import JobSpec, NamedEvent, Resources, events
+from outrider.api import JobSpec, NamedEvent, Resources, UndoLog, events
 from outrider_adapters.slurm.eligibility import Eligibility, JobKind, kind_of
 from outrider_adapters.slurm.job_steps import (
     ENDED,
@@ -17,6 +17,7 @@ from outrider_adapters.slurm.job_steps import (
     seen,
     steps,
 )
+from outrider_adapters.slurm.own_leases import as_its_user_left_it
 from outrider_adapters.slurm.queue_rows import QueueRow, row_of
 
 _WHAT: Final = ("user", "vo", "cpus", "estimate_s", "resources", "eligible")
@@ -45,15 +46,17 @@ class JobWatch:
     Args:
         cluster: whose jobs they are.
         eligibility: names the class of nodes that jobs of a kind may use.
+        undo_log: what Outrider wrote over.
 
     Attributes:
         cluster: as above.
         rejected: rows of the last look that could not be read, by reason.
     """
 
-    def __init__(self, cluster: str, eligibility: Eligibility) -> None:
+    def __init__(self, cluster: str, eligibility: Eligibility, undo_log: UndoLog) -> None:
         self.cluster = cluster
         self._eligibility = eligibility
+        self._undo_log = undo_log
         self._known: dict[str, _Known] = {}
         self._lines: dict[str, _Line] = {}
         self._jobs: dict[str, _Line] = {}
@@ -111,6 +114,8 @@ class JobWatch:
         gone = [job for job in missing if job not in cancelled]
         told = ended_of(gone) if gone else []  # may fail; nothing is forgotten then
         told += [(now_s, events.REMOVED, self.name_of(job), "removed") for job in sorted(cancelled)]
+        noted = self._undo_log.entries
+        self._undo_log.forget(noted.keys() - {self.name_of(job) for job in jobs} if noted else ())
         known, self._known, self._jobs = self._known, {}, jobs
         for job, line in self._jobs.items():
             before = known.pop(job, None)
@@ -119,6 +124,12 @@ class JobWatch:
             else:
                 told += self._take(job, line, before, now_s, leaves_out_ended)
         return told
+
+    def as_its_user_left_it(self, row: QueueRow) -> QueueRow:
+        """A row without what Outrider wrote into it."""
+        if not (noted := self._undo_log.entries):
+            return row
+        return as_its_user_left_it(row, lambda job: noted.get(self.name_of(job)))
 
     def kind(self, job: str) -> JobKind | None:
         """What says which nodes a job may use, by its id; None for one that is not in the queue."""
@@ -165,7 +176,7 @@ class JobWatch:
         for text in filter(None, lines):
             line = before.get(text)
             try:
-                row = row_of(text) if line is None else line.row
+                row = self.as_its_user_left_it(row_of(text)) if line is None else line.row
             except ValueError:
                 self.rejected["row"] = self.rejected.get("row", 0) + 1
                 continue

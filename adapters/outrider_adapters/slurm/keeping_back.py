@@ -2,10 +2,12 @@
 
 A job that is not eligible (held, waiting for another job or for its begin time), or that runs
 against a limit, is *held* for Outrider: nobody can start it now, and no policy is asked about it.
+One that Outrider itself keeps waits: its policy goes on deciding about it.
 """
 
 from typing import Final
 
+from outrider_adapters.slurm.own_leases import DEFERRED
 from outrider_adapters.slurm.queue_rows import QueueRow
 
 FOR_NOW: Final = frozenset(
@@ -25,7 +27,7 @@ NEVER: Final = frozenset(
 )  # fmt: skip
 """Reasons with which a job never starts as it stands."""
 
-_IN_LINE: Final = frozenset({"", "Priority", "Resources"})
+_IN_LINE: Final = frozenset({"", "Priority", "Resources", DEFERRED})
 _HOLDS: Final = frozenset({"REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
 _LIMITS: Final = ("QOS", "Assoc", "MaxQOS")
 

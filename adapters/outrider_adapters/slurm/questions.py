@@ -31,10 +31,12 @@ def ask_why(watch: SlurmWatch, commands: SlurmCommands, name: str) -> WaitingRea
     mine = next(((text, row, beside) for text, row, beside in told if job in row.jobs), None)
     if mine is None or not is_waiting(mine[1]):
         return None
-    text, row, (dependency, qos, priority) = mine
+    text, shown, (dependency, qos, priority) = mine
+    row = watch.jobs.as_its_user_left_it(shown)
     asked = Asked(
         job=job,
         row=row,
+        shown_eligible_s=shown.eligible_s,
         row_id=text.partition(SEPARATOR)[0],
         dependency="" if dependency == "(null)" else dependency,
         qos="" if qos == "(null)" else qos,

@@ -9,6 +9,7 @@ from outrider.api import Clause, WaitingReason
 from outrider_adapters.slurm.eligibility import Eligibility, JobKind
 from outrider_adapters.slurm.keeping_back import NEVER, is_limit
 from outrider_adapters.slurm.nodes import Node
+from outrider_adapters.slurm.own_leases import DEFERRED
 from outrider_adapters.slurm.partitions import Partition
 from outrider_adapters.slurm.queue_rows import QueueRow
 
@@ -22,7 +23,8 @@ class Asked(NamedTuple):
 
     Attributes:
         job: its id.
-        row: of the queue.
+        row: of the queue, as its user left it.
+        shown_eligible_s: when it may begin, with what Outrider wrote over that.
         row_id: of the row: it may be about several tasks of an array.
         dependency: what it waits for, in Slurm's words; may be empty.
         qos: its quality of service.
@@ -34,6 +36,7 @@ class Asked(NamedTuple):
 
     job: str
     row: QueueRow
+    shown_eligible_s: float | None
     row_id: str
     dependency: str
     qos: str
@@ -129,6 +132,16 @@ def _begin_time(asked: Asked, _: frozenset[str]) -> tuple[str, list[str]]:
     return sentence, [f"let it begin now: scontrol update JobId={asked.job} StartTime=now"]
 
 
+def _deferred(asked: Asked, _: frozenset[str]) -> tuple[str, list[str]]:
+    until_s = asked.shown_eligible_s
+    when = "a begin time" if until_s is None else f"{_utc(until_s)} UTC"
+    sentence = (
+        f"Slurm keeps it until {when}, because Outrider asked for that: no user did, and unless "
+        "Outrider asks again it may begin then"
+    )
+    return sentence, [f"let it begin now: scontrol update JobId={asked.job} StartTime=now"]
+
+
 def _array_limit(asked: Asked, _: frozenset[str]) -> tuple[str, list[str]]:
     array = asked.job.partition("_")[0]
     throttle = _THROTTLE.search(asked.row_id)
@@ -203,6 +216,7 @@ _EXPLAINED: Final[Mapping[str, Callable[[Asked, frozenset[str]], tuple[str, list
     "Dependency": _dependency,
     "DependencyNeverSatisfied": _dependency_never,
     "BeginTime": _begin_time,
+    DEFERRED: _deferred,
     "JobArrayTaskLimit": _array_limit,
     "Priority": _priority,
     "Resources": _resources,

@@ -68,3 +68,11 @@ class SlurmSettings(AdapterSettings, frozen=True, kw_only=True):
             "for a controller that is down is half a minute and more.",
         ),
     ] = 10.0
+    lease_s: Annotated[
+        float,
+        Meta(
+            ge=5,
+            description="In the modes canary and active: for how long a job's start time lies "
+            "ahead when it is not renewed.",
+        ),
+    ] = 300.0

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from outrider.api import Batch, NamedEvent, PeerError, events
+from outrider.api import Batch, NamedEvent, PeerError, UndoLog, events
 from outrider_adapters.polling import Asking, CommandError
 from outrider_adapters.slurm.accounting import Accounting
 from outrider_adapters.slurm.commands import SlurmCommands
@@ -41,6 +41,7 @@ class SlurmWatch:
     Args:
         commands: of the Slurm.
         settings: how it is watched.
+        undo_log: what Outrider changed in it.
         clock: Unix seconds now.
 
     Attributes:
@@ -54,10 +55,12 @@ class SlurmWatch:
         self,
         commands: SlurmCommands,
         settings: SlurmSettings,
+        undo_log: UndoLog | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._commands = commands
         self._settings = settings
+        self._undo_log = undo_log or UndoLog()
         self._clock = clock
         self._asking = Asking(CommandError)
         self._cursor: Any = None
@@ -73,7 +76,7 @@ class SlurmWatch:
         self._reserved: dict[str, frozenset[str]] = {}
         self._told: dict[str, SeenNode] = {}
         self.eligibility = Eligibility()
-        self.jobs = JobWatch("", self.eligibility)
+        self.jobs = JobWatch("", self.eligibility, self._undo_log)
         self.nodes: dict[str, Node] = {}
         self.partitions: dict[str, Partition] = {}
 
@@ -96,7 +99,7 @@ class SlurmWatch:
         self._accounting = Accounting(
             self._commands, config.get("AccountingStorageType", ""), cluster
         )
-        self.jobs = JobWatch(cluster, self.eligibility)
+        self.jobs = JobWatch(cluster, self.eligibility, self._undo_log)
         try:
             if cursor is not None:
                 if cursor["version"] != _VERSION or cursor["cluster"] != cluster:

@@ -33,6 +33,7 @@ from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
 from outrider.api.reader import LogReader, ReaderOptions, Reading, log_name_of
 from outrider.api.site_view import SiteView
+from outrider.api.undo_log import Undo, UndoLog
 from outrider.api.waiting_reason import Clause, WaitingReason
 from outrider.model import events
 from outrider.model.clusters import ClusterSpec
@@ -121,6 +122,8 @@ __all__ = [
     "SiteView",
     "TimeUtility",
     "TraceError",
+    "Undo",
+    "UndoLog",
     "WaitingReason",
     "acknowledge_message",
     "backoff",

@@ -12,6 +12,7 @@ import msgspec
 
 from outrider.api.in_progress import InProgress
 from outrider.api.lever import Lever
+from outrider.api.undo_log import UndoLog
 from outrider.api.waiting_reason import WaitingReason
 from outrider.model.clusters import ClusterSpec
 from outrider.model.disciplines import Discipline
@@ -72,6 +73,7 @@ class Adapter:
     Attributes:
         in_progress: where it may note what it is at, for the next process should this one die in
             it. The daemon sets it before it enters the adapter.
+        undo_log: what stood before each change of its levers; set as `in_progress` is.
     """
 
     name: ClassVar[str]
@@ -89,6 +91,7 @@ class Adapter:
     def __init__(self, label: str, settings: Any) -> None:
         self.label = label
         self.settings = settings
+        self.undo_log = UndoLog()
 
     @classmethod
     def check_source(cls, settings: Any) -> list[str]:

@@ -16,13 +16,16 @@ class Lever:
 
     Whatever it changes lapses *by itself*: the batch system forgets it `lease_s` after `apply`,
     also if Outrider was killed in between. What users asked for (requirements, rank, priority,
-    holds) is never edited. All methods may block: they are called in a thread of the lever's own,
-    one call at a time; what they raise is logged and counted.
+    holds) is never edited, or is in the adapter's undo log before it is written over. All methods
+    may block: they are called in a thread of the lever's own, one call at a time; what they raise
+    is logged and counted.
 
     Class variables:
         name, description: as in `outrider.api.Policy`.
         actions: the decisions that it carries out, such as ``("start", "defer")``: some of
             `outrider.model.decisions.ACTIONS`. An action has one lever at a site.
+        places: whether a job that is to start is sent to the machine that was decided for; else
+            it may begin, and where is the batch system's matter.
         setup: what an administrator adds to the batch system's configuration, once, so that it
             heeds the lever, with its explanation; empty if nothing has to be.
 
@@ -36,6 +39,7 @@ class Lever:
     name: ClassVar[str]
     description: ClassVar[str]
     actions: ClassVar[tuple[str, ...]]
+    places: ClassVar[bool] = True
     setup: ClassVar[str] = ""
     lease_s: float
 

@@ -14,6 +14,7 @@ from outrider.service.rebuilding import Rebuilder
 from outrider.service.set_aside_log import SetAsideLog
 from outrider.service.source_state import SourceState
 from outrider.service.sources import check_batch, opened, seen_until
+from outrider.service.undo_file import UndoFile
 
 _SLICE_EVENTS: Final = 50
 """Events that enter the engine before other tasks get their turn."""
@@ -42,6 +43,7 @@ class Pumps:
         """Begin to read a source."""
         adapter = self._state.adapters[label]
         adapter.in_progress = InProgressFile(self._state.recording.folder, label)
+        adapter.undo_log = UndoFile(self._state.recording.folder, label)
         self._tasks[label] = self._task_group.create_task(
             self._pump(label, adapter), name=f"pump-{label}"
         )

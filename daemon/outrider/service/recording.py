@@ -26,7 +26,7 @@ TOKEN_NAME = "token"  # noqa: S105 - the name of a file
 _LOCK_NAME = "lock"
 _OURS: Final = (
     f"{JOURNAL_NAME}*", SNAPSHOTS_NAME, KEY_NAME, TOKEN_NAME, _LOCK_NAME, "in-progress-*.json",
-    "demotion.*",
+    "demotion.*", "undo.sqlite*",
     f"before-schema-*-{JOURNAL_NAME}*", f"damaged-*-{JOURNAL_NAME}*",
 )  # fmt: skip
 """Patterns of the names that the daemon gives files in its state directory."""

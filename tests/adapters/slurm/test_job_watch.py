@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from outrider.api import NamedEvent, events
+from outrider.api import NamedEvent, UndoLog, events
 from outrider_adapters.slurm.eligibility import Eligibility
 from outrider_adapters.slurm.job_watch import JobWatch
 from tests.adapters.slurm.rows import line
@@ -16,7 +16,7 @@ class Looks:
     """
 
     def __init__(self) -> None:
-        self.watch = JobWatch("c", Eligibility())
+        self.watch = JobWatch("c", Eligibility(), UndoLog())
         self.gone: list[str] = []
         self.now_s = 2_000.0
 

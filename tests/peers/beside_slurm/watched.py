@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from outrider.api import NamedEvent, WaitingReason, events
+from outrider.api import NamedEvent, UndoLog, WaitingReason, events
 from outrider_adapters.slurm.commands import SlurmCommands
 from outrider_adapters.slurm.questions import ask_why
 from outrider_adapters.slurm.settings import SlurmSettings
@@ -38,11 +38,13 @@ class Watched:
         watch: as the adapter has it.
     """
 
-    def __init__(self, slurm: Slurm, cursor: Any = None, **settings: Any) -> None:
+    def __init__(
+        self, slurm: Slurm, cursor: Any = None, undo_log: UndoLog | None = None, **settings: Any
+    ) -> None:
         self.slurm = slurm
         made = SlurmSettings(config=slurm.environment["SLURM_CONF"], nodes_s=1.0, **settings)
         self.commands = SlurmCommands(made)
-        self.watch = SlurmWatch(self.commands, made)
+        self.watch = SlurmWatch(self.commands, made, undo_log)
         self.watch.start(cursor)
         self.told: list[NamedEvent] = []
         self.cursor: Any = cursor

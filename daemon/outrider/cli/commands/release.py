@@ -16,8 +16,8 @@ def command(config: Path) -> None:
     """Take back what Outrider has changed in the batch system.
 
     At once, and all of it. What this daemon changed, or one before it, is found in the batch
-    system itself, so no daemon has to run for this. Without it everything lapses by itself a
-    little later, and a daemon that ends takes its changes back.
+    system itself or in the state directory, so no daemon has to run for this. Without it
+    everything lapses by itself a little later, and a daemon that ends takes its changes back.
 
     A daemon that runs in the mode canary or active goes on deciding, and would make changes anew:
     then first set mode = "shadow" in its configuration, and let it read that (systemctl reload
@@ -28,8 +28,10 @@ def command(config: Path) -> None:
     """
     from outrider.acting.gate import ACTING_MODES
     from outrider.cli.configuration import load
+    from outrider.service.app import state_folder
     from outrider.service.levers import make_levers
     from outrider.service.sources import make_adapters
+    from outrider.service.undo_file import UndoFile
 
     loaded = load(config)
     if loaded.config.mode in ACTING_MODES:
@@ -38,7 +40,10 @@ def command(config: Path) -> None:
             "make changes anew",
             err=True,
         )
-    levers = make_levers(loaded, make_adapters(loaded, {}))
+    adapters = make_adapters(loaded, {})
+    for label, adapter in adapters.items():
+        adapter.undo_log = UndoFile(state_folder(loaded), label)
+    levers = make_levers(loaded, adapters)
     if not levers:
         click.echo("No adapter here can change anything.")
     for lever in levers:

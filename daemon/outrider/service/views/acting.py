@@ -32,14 +32,16 @@ def lease_of(runner: LeverRunner | None, job: str) -> dict[str, Any] | None:
     """What stands for a job in the batch system, or why that was refused; None: neither."""
     for thread in runner.threads if runner is not None else ():
         decision, refusal = thread.standing.get(job), thread.refusals.get(job)
-        if decision is not None or refusal is not None:
-            return {
-                "lever": thread.lever.name,
-                "action": None if decision is None else decision.action,
-                "machine": None if decision is None else decision.machine,
-                "decided_s": None if decision is None else decision.time_s,
-                "refused_because": refusal,
-            }
+        if decision is None and refusal is None:
+            continue
+        machine = None if decision is None else decision.machine
+        return {
+            "lever": thread.lever.name,
+            "action": None if decision is None else decision.action,
+            "machine": machine if thread.lever.places else None,
+            "decided_s": None if decision is None else decision.time_s,
+            "refused_because": refusal,
+        }
     return None
 
 
@@ -51,4 +53,6 @@ def lease_in_words(lease: dict[str, Any]) -> str:
         return "Outrider keeps it in the queue until it decides otherwise."
     if lease["machine"] is not None:
         return f"Outrider has asked for machines like {lease['machine']} for it."
+    if lease["action"] == "start":
+        return "Outrider lets it begin; when and where it does is the batch system's matter."
     return f"Outrider carries out: {lease['action']}."
