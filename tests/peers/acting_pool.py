@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.peers.by_user_policy import install_policy
 from tests.peers.pool import HTCondorPool
 from tests.service.running.process import DaemonProcess
 
@@ -81,16 +82,6 @@ def add_outrider(pool: HTCondorPool, folder: Path) -> None:
         [sys.executable, "-c", ADD_USER, pool.collector],
         env={**os.environ, "CONDOR_CONFIG": str(config)}, check=True, timeout=60,
     )  # fmt: skip
-
-
-def install_policy(folder: Path) -> dict[str, str]:
-    """What the environment must say for a daemon to find the policy `by_user`."""
-    info = folder / "by_user-1.0.dist-info"
-    info.mkdir(exist_ok=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: by-user\nVersion: 1.0\n")
-    points = "[outrider.policies]\nby_user = tests.peers.by_user_policy:ByUser\n"
-    (info / "entry_points.txt").write_text(points)
-    return {"PYTHONPATH": f"{folder}:{REPOSITORY}"}
 
 
 def acting_daemon(

@@ -169,6 +169,18 @@ class Slurm:
         finally:
             controller.send_signal(signal.SIGCONT)
 
+    def kill_controller(self) -> None:
+        """The controller dies at once; the nodes and their jobs go on."""
+        controller = self._processes[0]
+        controller.kill()
+        controller.wait()
+
+    def start_controller(self) -> None:
+        """Start it again from the state that it saved; return when it answers."""
+        program = [str(self._programs / "slurmctld-wlm"), "-f", str(self._config), "-D"]
+        self._processes[0] = self._process(program)
+        self.wait_until("answer", self._answers, START_WITHIN_S)
+
     def stop(self) -> None:
         """End jobs and daemons, these and no others."""
         if not self._processes:
@@ -207,14 +219,22 @@ class Slurm:
             time.sleep(0.1)
 
     def _spawn(self, program: str, *words: str) -> None:
+        command = [str(self._programs / program), "-f", str(self._config), *words]
+        self._processes.append(self._process(command))
+
+    def _process(self, command: list[str]) -> subprocess.Popen[bytes]:
         with (self.run_dir / "daemons.out").open("ab") as out:
-            self._processes.append(
-                subprocess.Popen(
-                    [str(self._programs / program), "-f", str(self._config), *words],
-                    env={**os.environ, **self.environment},
-                    stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                )
+            return subprocess.Popen(
+                command,
+                env={**os.environ, **self.environment},
+                stdin=subprocess.DEVNULL, stdout=out, stderr=out,
             )  # fmt: skip
+
+    def _answers(self) -> bool:
+        try:
+            return bool(self.run("scontrol", "ping").count("UP"))
+        except RuntimeError:
+            return False
 
     def _all_idle(self) -> bool:
         if any(process.poll() is not None for process in self._processes):

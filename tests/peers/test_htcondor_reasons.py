@@ -1,5 +1,6 @@
 """Why a job waits, in situations made on a real pool, held against what the pool itself says."""
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -71,7 +72,9 @@ def why(
         said = answer.get("batch_system")
         if said is not None and holds(said):
             return answer
-        assert time.monotonic() < deadline_s, answer
+        if time.monotonic() > deadline_s:
+            shown = json.dumps(answer, indent=1)
+            raise AssertionError(f"{shown}\n{daemon.log.read_text()[-3000:]}")
         time.sleep(0.5)
 
 

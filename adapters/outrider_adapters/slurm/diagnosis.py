@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from outrider_adapters.polling import CommandError
 from outrider_adapters.slurm.commands import SlurmCommands
 from outrider_adapters.slurm.partitions import settings_of, shown_for_s
-from outrider_adapters.slurm.rights import hidden_from_us
+from outrider_adapters.slurm.rights import changes_nothing, hidden_from_us
 
 Finding = tuple[str, str, str, str]
 """What, state (ok, warn, fail), what was found, and a remedy: as ``outrider doctor`` lists it."""
@@ -33,7 +33,14 @@ def diagnosed(commands: SlurmCommands) -> Iterator[Finding]:
         yield "rights", "fail", found, remedy
     else:
         yield "rights", "ok", f"PrivateData={config.get('PrivateData', 'none')}", ""
+    yield _acting(commands, config)
     yield _accounting(config)
+
+
+def _acting(commands: SlurmCommands, config: dict[str, str]) -> Finding:
+    if why := changes_nothing(commands, config):
+        return "acting", "ok", f"enough for the modes observe and shadow alone: {why}", ""
+    return "acting", "ok", "other users' jobs may be changed in the modes canary and active", ""
 
 
 def _accounting(config: dict[str, str]) -> Finding:

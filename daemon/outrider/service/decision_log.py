@@ -14,10 +14,17 @@ from outrider.acting.gate import CANARY, Budget, Gate
 from outrider.engine import EventMerger
 from outrider.engine.state.site import Site
 from outrider.ledger.records import OutcomeRecord
-from outrider.model.decisions import DEFER, NOWHERE, UNCHOSEN, Decision, DecisionRow
+from outrider.model.decisions import (
+    DEFER,
+    NO_MACHINE,
+    NOWHERE,
+    UNCHOSEN,
+    Decision,
+    DecisionRow,
+)
 from outrider.model.jobs import Job
 from outrider.service.config.acting_settings import ActingSettings
-from outrider.service.config.declarations import Config
+from outrider.service.config.declarations import Config, acting_of
 from outrider.service.pseudonyms import Pseudonyms
 
 
@@ -59,6 +66,7 @@ class JournalledDecisions:
         self._sources_up = sources_up
         self._canary = canary
         self._defers = DEFER in carried
+        self._admits = acting_of(config).admission_control
         self._decisions: list[DecisionRow] = []
         self._outcomes: list[OutcomeRecord] = []
 
@@ -78,8 +86,15 @@ class JournalledDecisions:
             self._decisions.append(row)
 
     def _changes(self, decision: Decision) -> bool:
-        """Whether something would have to be done: a job that only finds no place waits anyway."""
-        return decision.action != DEFER or (self._defers and decision.reason not in UNCHOSEN)
+        """Whether something would have to be done.
+
+        A job that only finds no place waits anyway; but where the policy is to say when it starts,
+        it must be kept, or the batch system gives it the next machine that is free.
+        """
+        if decision.action != DEFER:
+            return True
+        awaits_its_turn = self._admits and decision.reason == NO_MACHINE
+        return self._defers and (awaits_its_turn or decision.reason not in UNCHOSEN)
 
     def _answer(self, decision: Decision, input_age_s: float) -> str:
         # fed again, nothing is read yet, and the budget must be as it was

@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,16 @@ LEASE_S = 12
 AS_NOBODY = "#!/bin/sh\nexec setpriv --reuid=65534 --regid=65534 --clear-groups"
 
 
+def shows(slurm: Slurm, job: str, attribute: str, value: str) -> bool:
+    return of_slurm(slurm, job)[attribute] == value
+
+
 @pytest.fixture
 def full(slurm: Slurm, folder: Path) -> Slurm:
     """Every CPU is taken, so that jobs wait."""
     for _ in range(3):
         job = submit(slurm, folder, "-N1", "--exclusive", sleep_s=600)
-        slurm.wait_until("its run", lambda job=job: of_slurm(slurm, job)["JobState"] == "RUNNING")
+        slurm.wait_until("its run", partial(shows, slurm, job, "JobState", "RUNNING"))
     return slurm
 
 
@@ -76,7 +81,7 @@ class Queue(LeverHarness):
         self.site = Site(slurm)
         self.job, self.other, self._gone = (submit(slurm, folder) for _ in range(3))
         for job in (self.job, self.other, self._gone):
-            slurm.wait_until("its wait", lambda job=job: of_slurm(slurm, job)["Reason"] != "None")
+            slurm.wait_until("its wait", partial(shows, slurm, job, "Reason", "Resources"))
         slurm.run("scancel", self._gone)
 
     def lever(self) -> Lever:

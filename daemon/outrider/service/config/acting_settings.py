@@ -38,6 +38,15 @@ class ActingSettings(Struct, frozen=True, kw_only=True):
             "their names.",
         ),
     ] = 0.0
+    admission_control: Annotated[
+        bool,
+        Meta(
+            description="Keep each job in the queue until the policy starts it, also while no "
+            "machine is free: the order of starts is the policy's then, at the price of a look and "
+            "of a cycle of the batch system for each. Else a job that waits for a machine gets the "
+            "next one from the batch system, and only what the policy chose to defer is kept."
+        ),
+    ] = False
     acts_per_minute: Annotated[
         float, Meta(gt=0, description="Most jobs changed within a minute; renewals count.")
     ] = 6000.0

@@ -1,0 +1,196 @@
+"""A daemon that acts beside a real Slurm: what waits, what runs, what is left without it."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from outrider.ledger import Journal
+from outrider.model.events import KIND_NAMES
+from tests.cli.running import shell
+from tests.peers.beside_slurm.watched import of_slurm, submit
+from tests.peers.by_user_policy import install_policy
+from tests.peers.slurm import Slurm
+from tests.service.running.process import DaemonProcess
+
+pytestmark = pytest.mark.slurm
+
+LEASE_S = 12
+SLACK_S = 6
+"""Until a pass of the scheduler (`sched_interval`) has noticed that a time has come."""
+CONFIG = """\
+mode = "{mode}"
+state_dir = "{state}"
+listen = "127.0.0.1:0"
+reconsider_s = 600.0
+show_users = "everybody"
+
+[adapters.slurm]
+look_s = 1.0
+nodes_s = 1.0
+lease_s = {lease_s}
+machine_clusters = {{ "n1" = "A", "n2" = "B", "n3" = "B" }}
+
+[policies.by_user]
+
+[acting]
+admission_control = true
+canary_vos = ["bob"]
+"""
+
+
+@contextmanager
+def acting(slurm: Slurm, folder: Path, mode: str = "active") -> Iterator[DaemonProcess]:
+    """A daemon that has seen the nodes."""
+    config = folder / "outrider.toml"
+    config.write_text(CONFIG.format(mode=mode, state=folder / "state", lease_s=LEASE_S))
+    with DaemonProcess(config, install_policy(folder)) as daemon:
+        daemon.wait_until("the nodes", lambda s: sum(c["machines"] for c in s["clusters"]) == 3)
+        yield daemon
+
+
+@pytest.fixture
+def full(slurm: Slurm, folder: Path) -> list[str]:
+    """The jobs that take every CPU, so that others wait until Outrider has seen them."""
+    jobs = [submit(slurm, folder, "-N1", "--exclusive", sleep_s=600) for _ in range(3)]
+    slurm.wait_until("their runs", lambda: len(slurm.jobs("R")) == 3)
+    return jobs
+
+
+def runs(slurm: Slurm, *jobs: str) -> bool:
+    return all(of_slurm(slurm, job)["JobState"] == "RUNNING" for job in jobs)
+
+
+def begins_s(slurm: Slurm, job: str) -> float:
+    return float(of_slurm(slurm, job)["EligibleTime"])
+
+
+def kept(daemon: DaemonProcess, n: int) -> None:
+    """Wait until so many jobs are kept in the queue."""
+    daemon.wait_until(f"{n} leases", lambda s: s["levers"][0]["standing"]["defer"] == n)
+
+
+def test_deferred_jobs_wait_beside_free_nodes_until_the_daemon_is_killed(
+    slurm: Slurm, folder: Path, tmp_path: Path, full: list[str]
+) -> None:
+    with acting(slurm, tmp_path) as daemon:
+        waits = [submit(slurm, folder, "-A", "alice", sleep_s=600) for _ in range(2)]
+        goes = submit(slurm, folder, "-A", "bob", sleep_s=600)
+        since_s = [begins_s(slurm, job) for job in waits]
+        kept(daemon, 3)  # all, until the policy starts one
+        slurm.run("scancel", *full)
+        slurm.wait_until("bob's run", lambda: runs(slurm, goes))
+        time.sleep(1.5 * LEASE_S)
+        assert not any(runs(slurm, job) for job in waits), "nodes are free, and they are to wait"
+        told = daemon.get(f"/api/v1/explain/outrider:{waits[0]}")
+        assert told["lease"]["action"] == "defer"
+        assert told["batch_system"]["code"] == "BeginTime (Outrider's)"
+        assert "because Outrider asked for that: no user did" in told["batch_system"]["sentence"]
+        assert told["state"] == "queued"
+        [lever] = daemon.status()["levers"]
+        assert lever["changes"]["renewed"] >= 2
+        assert lever["changes"]["refused"] == lever["changes"]["failed"] == 0
+        daemon.kill()
+        killed_s = time.monotonic()
+        slurm.wait_until("alice's runs", lambda: runs(slurm, *waits), LEASE_S + SLACK_S)
+        assert time.monotonic() - killed_s <= LEASE_S + SLACK_S
+        daemon.start()
+        daemon.wait_until("their starts", lambda s: s["jobs"]["running"] == 3)
+        assert daemon.stop() == 0
+    with Journal(tmp_path / "state" / "journal.sqlite", read_only=True) as journal:
+        told_of = {job: [e for _, _, e in journal.inputs_after(0) if e[2] == f"outrider:{job}"]
+                   for job in waits}  # fmt: skip
+    for job, begun_s in zip(waits, since_s, strict=True):
+        assert [KIND_NAMES[e[1]] for e in told_of[job]] == ["submitted", "started"], "no edit"
+        submitted, started = told_of[job]
+        assert submitted[3].eligible_s is None, "its wait is counted from its submission"
+        assert submitted[0] == begun_s < begins_s(slurm, job) <= started[0]
+
+
+def test_a_clean_stop_lets_all_begin_at_once(
+    slurm: Slurm, folder: Path, tmp_path: Path, full: list[str]
+) -> None:
+    with acting(slurm, tmp_path) as daemon:
+        job = submit(slurm, folder, "-A", "alice", sleep_s=600)
+        kept(daemon, 1)
+        slurm.run("scancel", *full)
+        assert daemon.stop() == 0
+        assert begins_s(slurm, job) <= time.time() + 1
+        slurm.wait_until("its run", lambda: runs(slurm, job), SLACK_S)
+
+
+def test_release_lets_go_what_a_killed_daemon_left(
+    slurm: Slurm, folder: Path, tmp_path: Path, full: list[str]
+) -> None:
+    with acting(slurm, tmp_path) as daemon:
+        jobs = [submit(slurm, folder, "-A", "alice", sleep_s=600) for _ in range(3)]
+        kept(daemon, 3)
+        daemon.kill()
+        said = shell("release", "--config", str(daemon.config), **daemon.environ)
+        assert (said.code, said.out) == (0, "leased_start_times: taken back for 3 jobs.\n"), said
+        assert all(begins_s(slurm, job) <= time.time() + 1 for job in jobs)
+    assert full
+
+
+def test_leases_outlive_a_controller_that_is_killed_and_lapse_all_the_same(
+    slurm: Slurm, folder: Path, tmp_path: Path, full: list[str]
+) -> None:
+    with acting(slurm, tmp_path) as daemon:
+        job = submit(slurm, folder, "-A", "alice", sleep_s=600)
+        kept(daemon, 1)
+        slurm.run("scancel", *full)
+        time.sleep(6)  # what Slurm was told in the last seconds before a kill it may forget
+        slurm.kill_controller()
+        slurm.start_controller()
+        assert not runs(slurm, job)
+        renewed = daemon.status()["levers"][0]["changes"]["renewed"]
+        daemon.wait_until("renewals", lambda s: s["levers"][0]["changes"]["renewed"] > renewed + 1)
+        assert not runs(slurm, job)
+        daemon.kill()
+        slurm.wait_until("its run", lambda: runs(slurm, job), LEASE_S + SLACK_S)
+
+
+def test_the_canary_acts_on_its_jobs_alone(
+    slurm: Slurm, folder: Path, tmp_path: Path, full: list[str]
+) -> None:
+    with acting(slurm, tmp_path, "canary") as daemon:
+        job = submit(slurm, folder, "-A", "alice", sleep_s=600)
+        begun_s = begins_s(slurm, job)
+        daemon.wait_until("its decision", lambda s: s["policies"][0]["decisions"] > 0)
+        time.sleep(2)
+        assert begins_s(slurm, job) == begun_s
+        assert daemon.status()["levers"][0]["standing"] == {"start": 0, "defer": 0}
+    assert full
+
+
+def test_in_shadow_not_one_attribute_of_any_job_changes(
+    slurm: Slurm, folder: Path, tmp_path: Path, full: list[str]
+) -> None:
+    jobs = [submit(slurm, folder, "-A", "alice", "--hold", sleep_s=600) for _ in range(20)]
+    jobs += [submit(slurm, folder, "-A", "bob", "--begin=now+900", sleep_s=600) for _ in range(20)]
+    settled = partial(_all_looked_at, slurm, jobs)
+    slurm.wait_until("a look of the scheduler at each", settled)
+    before = {job: of_slurm(slurm, job) for job in jobs}
+    with acting(slurm, tmp_path, "shadow") as daemon:
+        waiting = submit(slurm, folder, "-A", "alice", sleep_s=600)
+        daemon.wait_until("decisions", lambda s: s["policies"][0]["decisions"] > 0)
+        time.sleep(LEASE_S)
+        assert daemon.status()["levers"] == []
+    after = {job: of_slurm(slurm, job) for job in jobs}
+    changed = {(job, name): (value, after[job].get(name)) for job in jobs
+               for name, value in before[job].items() if after[job].get(name) != value}  # fmt: skip
+    assert {name for _, name in changed} <= {"LastSchedEval"}, changed
+    assert begins_s(slurm, waiting) < time.time()
+    assert full
+
+
+def _all_looked_at(slurm: Slurm, jobs: list[str]) -> bool:
+    shown = [of_slurm(slurm, job) for job in jobs]
+    return all(
+        one["Reason"].startswith("JobHeld")
+        or (one["Reason"] == "BeginTime" and one["AccrueTime"] != "Unknown")
+        for one in shown
+    )
