@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.peers.by_user_policy import install_policy
+from tests.peers.plain_policies import install_policies
 from tests.peers.pool import HTCondorPool
 from tests.service.running.process import DaemonProcess
 
@@ -50,9 +50,10 @@ snapshot_s = 4.0
 lease_s = {lease_s}
 start_by = "pin"
 
-[policies.by_user]
+[policies.{policy}]
 
 [acting]
+admission_control = {admits}
 canary_users = ["bob"]
 """
 
@@ -85,17 +86,18 @@ def add_outrider(pool: HTCondorPool, folder: Path) -> None:
 
 
 def acting_daemon(
-    pool: HTCondorPool, folder: Path, mode: str = "active", user: str = "outrider"
-) -> DaemonProcess:
+    pool: HTCondorPool, folder: Path, mode: str = "active", user: str = "outrider",
+    policy: str = "by_user", admits: bool = False,
+) -> DaemonProcess:  # fmt: skip
     """A daemon in a mode that acts, as the user whose token it has."""
     config = folder / "outrider.toml"
     config.write_text(
         CONFIG.format(
             mode=mode, state=folder / "state", collector=pool.collector, log=pool.event_log,
-            lease_s=LEASE_S,
+            lease_s=LEASE_S, policy=policy, admits=str(admits).lower(),
         )
     )  # fmt: skip
-    environ = install_policy(folder) | {"CONDOR_CONFIG": str(client_config(pool, folder, user))}
+    environ = install_policies(folder) | {"CONDOR_CONFIG": str(client_config(pool, folder, user))}
     return DaemonProcess(config, environ)
 
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,9 +49,11 @@ def _no_jobs_are_left(pool: HTCondorPool) -> Iterator[None]:
 
 
 @contextmanager
-def acting(pool: HTCondorPool, folder: Path, mode: str = "active") -> Iterator[DaemonProcess]:
-    """A daemon that has seen the machines."""
-    with acting_daemon(pool, folder, mode) as daemon:
+def acting(
+    pool: HTCondorPool, folder: Path, mode: str = "active", **settings: Any
+) -> Iterator[DaemonProcess]:
+    """A daemon that has seen the machines; `settings` as of `acting_daemon`."""
+    with acting_daemon(pool, folder, mode, **settings) as daemon:
         daemon.wait_until("machines", lambda s: sum(c["machines"] for c in s["clusters"]) == 4)
         yield daemon
 
@@ -112,6 +115,25 @@ def test_deferred_jobs_wait_and_others_run_where_it_was_decided_until_the_daemon
         pool.wait_until("alice's runs", lambda: running(pool) >= set(waits), LEASE_S + 3 * CYCLE_S)
         assert time.monotonic() - killed_s < LEASE_S + 2 * CYCLE_S + 5.0
         assert {pool.machine_of(job) for job in waits} == {"m1", "m2"}
+
+
+def test_jobs_start_in_the_policys_order_whoever_they_belong_to(
+    pool: HTCondorPool, tmp_path: Path
+) -> None:
+    """Youngest first, which HTCondor never does by itself; one machine, so that it is seen."""
+    fillers = [pool.submit(f"{SLEEP}queue\n", "alice") for _ in pool.machines]
+    pool.wait_until("full machines", lambda: running(pool) == set(fillers))
+    with acting(pool, tmp_path, policy="youngest_first", admits=True):
+        jobs = []
+        for n in range(4):
+            jobs.append(pool.submit_sleepers(1, 2, ("alice", "bob")[n % 2]))
+            time.sleep(1.1)  # HTCondor's times are whole seconds
+        leased(pool, len(jobs))
+        pool.run("root", "condor_rm", str(fillers[0]))
+        for job in jobs:
+            pool.wait_for_events(5, 1, job, within_s=12.0 * CYCLE_S)
+    began = [cluster for cluster, _ in pool.events(1) if cluster in jobs]
+    assert began == jobs[::-1]
 
 
 def test_doctor_says_whether_leases_are_installed_and_who_heeds_them(

@@ -8,7 +8,7 @@ import structlog
 from outrider.engine import PolicyRunner
 from outrider.model.errors import OutriderError, PluginError
 from outrider.plugins.making import make_policy
-from outrider.service.config.declarations import policies_of
+from outrider.service.config.declarations import acting_of, policies_of
 from outrider.service.config.loaded import LoadedConfig
 
 _TABLE = "policies."
@@ -53,7 +53,9 @@ def _runner(loaded: LoadedConfig, name: str, given: Mapping[str, Any]) -> Policy
     policy = make_policy(name, options, config.seed, where, options.pop("preset", None))
     discipline = loaded.discipline().name
     try:
-        return PolicyRunner(policy, False, config.reconsider_s, strict=False, discipline=discipline)
+        made = PolicyRunner(policy, False, config.reconsider_s, strict=False, discipline=discipline)
+        made.awaits_starts = config.mode == "active" and acting_of(config).admission_control
+        return made
     except OutriderError:
         raise
     except Exception as error:  # it reads what the policy declares: a plugin's code

@@ -12,7 +12,7 @@ from outrider.ledger import Journal
 from outrider.model.events import KIND_NAMES
 from tests.cli.running import shell
 from tests.peers.beside_slurm.watched import of_slurm, submit
-from tests.peers.by_user_policy import install_policy
+from tests.peers.plain_policies import install_policies
 from tests.peers.slurm import Slurm
 from tests.service.running.process import DaemonProcess
 
@@ -34,7 +34,7 @@ nodes_s = 1.0
 lease_s = {lease_s}
 machine_clusters = {{ "n1" = "A", "n2" = "B", "n3" = "B" }}
 
-[policies.by_user]
+[policies.{policy}]
 
 [acting]
 admission_control = true
@@ -43,11 +43,15 @@ canary_vos = ["bob"]
 
 
 @contextmanager
-def acting(slurm: Slurm, folder: Path, mode: str = "active") -> Iterator[DaemonProcess]:
+def acting(
+    slurm: Slurm, folder: Path, mode: str = "active", policy: str = "by_user"
+) -> Iterator[DaemonProcess]:
     """A daemon that has seen the nodes."""
     config = folder / "outrider.toml"
-    config.write_text(CONFIG.format(mode=mode, state=folder / "state", lease_s=LEASE_S))
-    with DaemonProcess(config, install_policy(folder)) as daemon:
+    config.write_text(
+        CONFIG.format(mode=mode, state=folder / "state", lease_s=LEASE_S, policy=policy)
+    )
+    with DaemonProcess(config, install_policies(folder)) as daemon:
         daemon.wait_until("the nodes", lambda s: sum(c["machines"] for c in s["clusters"]) == 3)
         yield daemon
 
@@ -164,6 +168,23 @@ def test_the_canary_acts_on_its_jobs_alone(
         assert begins_s(slurm, job) == begun_s
         assert daemon.status()["levers"][0]["standing"] == {"start": 0, "defer": 0}
     assert full
+
+
+def test_jobs_start_in_the_policys_order_whoever_they_belong_to(
+    slurm: Slurm, folder: Path, tmp_path: Path, full: list[str]
+) -> None:
+    """Youngest first, which Slurm never does by itself; one node, so that the order is seen."""
+    with acting(slurm, tmp_path, policy="youngest_first") as daemon:
+        jobs = []
+        for n in range(6):
+            account = ("alice", "bob")[n % 2]
+            jobs.append(submit(slurm, folder, "-A", account, "-w", "n1", "-c4"))
+            time.sleep(1.1)  # Slurm's times are whole seconds
+        kept(daemon, 6)
+        slurm.run("scancel", full[0], full[1], full[2])
+        slurm.wait_until("all ends", lambda: set(jobs) <= set(slurm.jobs("CD")), 120.0)
+        started_s = {job: float(of_slurm(slurm, job)["StartTime"]) for job in jobs}
+    assert sorted(jobs, key=started_s.__getitem__) == jobs[::-1], started_s
 
 
 def test_in_shadow_not_one_attribute_of_any_job_changes(

@@ -25,6 +25,8 @@ class GuardedPolicy:
             the policy is asked no more while the others go on (the daemon).
 
     Attributes:
+        awaits_starts: what it starts is not carried out here, but the batch system is to begin it:
+            until it does, nothing else is chosen for the same CPUs.
         broken: the error with which the policy failed; empty while it has not.
         decisions, starts: decisions recorded, and of them those that start a job.
         moves: recorded moves other than starts, by action.
@@ -36,6 +38,7 @@ class GuardedPolicy:
         self.name = policy.name
         self.acting = acting
         self.strict = strict
+        self.awaits_starts = False
         self.broken = ""
         own = policy.reconsider_s
         self.reconsider_s = reconsider_s if own is None else own

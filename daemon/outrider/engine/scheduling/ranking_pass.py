@@ -112,7 +112,7 @@ class RankingPass(QueuePass):
         return choice
 
     def _places(self) -> NDArray[np.float64]:
-        """The place of each; infinite: deferred, waiting, or decided in this pass (in shadow)."""
+        """The place of each; infinite: deferred, waiting, awaited, or decided in this pass."""
         if not self.table.jobs:
             return np.empty(0)
         table, ranks = self.table, self._ranks
@@ -123,7 +123,7 @@ class RankingPass(QueuePass):
         unknown = np.isnan(places)
         if unknown.any():
             places[unknown] = inf
-        apart = self._decided | self._deferred | self._waits
+        apart = self._decided | self._deferred | self._waits | self.awaited.jobs.keys()
         if apart:
             places[[job.number in apart for job in self.table.jobs]] = inf
         return places

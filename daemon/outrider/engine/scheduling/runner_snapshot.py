@@ -28,6 +28,7 @@ def save_runner(runner: PolicyRunner, site: Site) -> dict[str, Any]:
         "rng": [state[0], list(state[1]), state[2]],
         "queue": runner.queue.save(),
         "columns": runner.scheduling_pass.save(),
+        "awaited": runner.scheduling_pass.awaited.save(),
         "moves": dict(runner.moves),
         "refused": dict(runner.refused),
         "running": [[number, key, on] for number, (key, on) in runner.running.items()],
@@ -75,6 +76,7 @@ def restore_runner(
     runner.queue.restore(saved["queue"], clusters, site.now + runner.reconsider_s)
     columns = saved.get("columns") or {}
     runner.scheduling_pass.restore(columns, site)
+    runner.scheduling_pass.awaited.restore(saved.get("awaited", []))
     if bool(columns) != runner.looks_at_runs:  # another kind of pass was saved: its rule changed
         runner.queue.decide_anew(START if runner.acting else "")
     runner.moves = Counter(saved.get("moves", {}))

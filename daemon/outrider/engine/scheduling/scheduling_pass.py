@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from outrider.api.capabilities import Groups
 from outrider.engine.ports import Actuator
+from outrider.engine.scheduling.awaited_starts import LONGEST_S, AwaitedStarts
 from outrider.engine.scheduling.guarded_policy import GuardedPolicy
 from outrider.engine.scheduling.open_places import OpenPlaces
 from outrider.engine.scheduling.pending_queue import PendingDecision
@@ -46,6 +47,9 @@ class SchedulingPass:
 
     Args:
         runner: whose policy and whose queue.
+
+    Attributes:
+        awaited: starts that the batch system is to make; empty unless the runner waits for them.
     """
 
     asks = "choose"
@@ -59,6 +63,7 @@ class SchedulingPass:
         self._groups = runner.policy if isinstance(runner.policy, Groups) else None
         self._evaluations: dict[Hashable, Any] = {}
         self._reserved_resources: list[tuple[int, Resources]] = []
+        self.awaited = AwaitedStarts()
 
     def join(self, site: Site, actuator: Actuator | None, record: Record) -> None:
         """Bind to an engine, before the first decision.
@@ -74,6 +79,8 @@ class SchedulingPass:
     def decide_due(self) -> None:
         """Decide everything that is due; no CPU is chosen twice."""
         try:
+            if self.awaited.jobs:
+                self.awaited.reserve(self._site, self._queue)
             self._decide()
         finally:
             self._site.end_reservations()
@@ -223,6 +230,9 @@ class SchedulingPass:
             return
         self._runner.starts += 1
         self._record_decision(job.number, START, cpus, choice)
+        if self._runner.awaits_starts:
+            until_s = now + min(self._runner.reconsider_s, LONGEST_S)
+            self.awaited.note(job.number, pending.stamp, machine, cpus, until_s)
         if actuator is not None:
             actuator.start(job.number, machine)
 
