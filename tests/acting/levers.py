@@ -1,9 +1,11 @@
 """Levers for tests: one that notes what it is asked, and ways to fail at it."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from outrider.acting.lever_runner import LeverRunner
 from outrider.api import DecisionRow, Lever
 
 
@@ -87,6 +89,16 @@ class Blocking(Noting):
         super().apply(decisions)
         self.let_go.wait(20.0)
         return {}
+
+
+def at_a_pool(*levers: Lever, **options: Any) -> LeverRunner:
+    """What works the levers of one adapter, ``pool``, whose jobs all are; options as its own."""
+    return LeverRunner({"pool": levers}, lambda job: "pool", **options)
+
+
+def counts_of(runner: LeverRunner, lever: str) -> Counter[str]:
+    """What became of the changes of a lever."""
+    return next(thread.counts for thread in runner.threads if thread.lever.name == lever)
 
 
 def wait_until(holds: Callable[[], bool], within_s: float = 10.0) -> bool:

@@ -37,12 +37,12 @@ def test_a_fraction_holds_that_part_of_the_jobs_and_always_the_same(fraction: fl
 
 
 def test_outside_of_it_nothing_is_done_and_nothing_taken_from_the_budget() -> None:
-    gate = Gate("canary", Budget(1.0, 30.0), [START])
+    gate = Gate("canary", Budget(1.0, 30.0))
     answers = [gate.answer(START, 0.0, 0.0, in_canary) for in_canary in (False, False, True)]
     assert answers == [WOULD, WOULD, ACT]
     assert gate.verdicts == {OUTSIDE: 2, ACT: 1}
 
 
 def test_in_the_mode_active_there_is_no_outside() -> None:
-    gate = Gate("active", Budget(9.0, 30.0), [START])
+    gate = Gate("active", Budget(9.0, 30.0))
     assert gate.answer(START, 0.0, 0.0, in_canary=False) == ACT

@@ -107,8 +107,9 @@ def test_deferred_jobs_wait_and_others_run_where_it_was_decided_until_the_daemon
         assert lever["changes"]["applied"] == 4
         assert lever["changes"]["renewed"] >= 4
         assert lever["changes"]["refused"] == lever["changes"]["failed"] == 0
-        assert 'outrider_leases{action="defer",lever="leased_attributes"} 2.0' in sorted_labels(
-            daemon.text("/metrics")
+        assert (
+            'outrider_leases{action="defer",adapter="htcondor",lever="leased_attributes"} 2.0'
+            in sorted_labels(daemon.text("/metrics"))
         )
         daemon.kill()
         killed_s = time.monotonic()
@@ -163,7 +164,10 @@ def test_release_takes_back_what_a_killed_daemon_left(pool: HTCondorPool, tmp_pa
         leased(pool, 3)
         daemon.kill()
         said = shell("release", "--config", str(daemon.config), **daemon.environ)
-        assert (said.code, said.out) == (0, "leased_attributes: taken back for 3 jobs.\n"), said
+        assert (said.code, said.out) == (
+            0,
+            "htcondor: leased_attributes: taken back for 3 jobs.\n",
+        ), said
         assert set(queue(pool, "OutriderUntil").values()) == {"0"}
 
 

@@ -1,9 +1,8 @@
 """What is told of levers: in the status, in the metrics, and of a job."""
 
-from outrider.acting.lever_runner import LeverRunner
 from outrider.acting.lever_thread import OUTCOMES
 from outrider.service.views.acting import lease_in_words, lease_of, levers_shown
-from tests.acting.levers import Refusing, row, wait_until
+from tests.acting.levers import Refusing, at_a_pool, counts_of, row, wait_until
 
 
 def test_where_nothing_acts_there_is_nothing_to_tell() -> None:
@@ -12,10 +11,11 @@ def test_where_nothing_acts_there_is_nothing_to_tell() -> None:
 
 
 def test_a_lever_tells_what_stands_what_became_of_the_rest_and_why() -> None:
-    runner = LeverRunner([Refusing()])
+    runner = at_a_pool(Refusing())
     runner.take([row("1"), row("2"), row("3")])
-    assert wait_until(lambda: runner.counts["noting"].total() == 3)
+    assert wait_until(lambda: counts_of(runner, "noting").total() == 3)
     [told] = levers_shown(runner)
+    assert (told["adapter"], told["name"]) == ("pool", "noting")
     assert told["standing"] == {"start": 2}
     assert set(told["changes"]) == set(OUTCOMES)
     assert {k: n for k, n in told["changes"].items() if n} == {"applied": 2, "refused": 1}

@@ -7,7 +7,6 @@ said no.
 """
 
 from collections import Counter, deque
-from collections.abc import Container
 from typing import Any, Final, NamedTuple
 
 from outrider.model.decisions import SHRINK, START
@@ -20,8 +19,8 @@ OUTSIDE: Final = "outside_canary"
 """Of `Gate.verdicts`: the mode acts, but not on this job. Its answer is `WOULD`."""
 STALE: Final = "stale_input"
 NO_LEVER: Final = "no_lever"
-"""No adapter has a lever for this action. Only asked where the mode acts: in shadow the answer
-tells how input and budget do, at sites without levers too."""
+"""The job's adapter has no lever for this action. Only asked where the mode acts: in shadow the
+answer tells how input and budget do, at sites without levers too."""
 BUDGET: Final = "budget"
 CANARY: Final = "canary"
 ACTING_MODES: Final = (CANARY, "active")
@@ -52,22 +51,27 @@ class Gate:
     Args:
         mode: one of `outrider.model.decisions.MODES`.
         budget: the bounds.
-        carried: the actions for which there is a lever.
 
     Attributes:
         verdicts: how often decisions were within both (`ACT`), in whatever mode, and how often
             they were refused, by why.
     """
 
-    def __init__(self, mode: str, budget: Budget, carried: Container[str] = ()) -> None:
+    def __init__(self, mode: str, budget: Budget) -> None:
         self.mode = mode
         self.budget = budget
         self._acts = mode in ACTING_MODES
-        self._carried = carried
         self.verdicts: Counter[str] = Counter()
         self._starts: deque[float] = deque()
 
-    def answer(self, action: str, now_s: float, input_age_s: float, in_canary: bool = True) -> str:
+    def answer(
+        self,
+        action: str,
+        now_s: float,
+        input_age_s: float,
+        in_canary: bool = True,
+        has_lever: bool = True,
+    ) -> str:
         """The answer to a decision that changes something at the site.
 
         Args:
@@ -75,6 +79,7 @@ class Gate:
             now_s: event time of the decision, seconds.
             input_age_s: how old the newest input was.
             in_canary: whether the canary holds the job; only asked in that mode.
+            has_lever: whether there is a lever for it; only asked in modes that act.
 
         Returns:
             `ACT`; `WOULD` where the mode never acts, or not on this job, and neither input nor
@@ -83,16 +88,16 @@ class Gate:
         if self.mode == CANARY and not in_canary:
             self.verdicts[OUTSIDE] += 1
             return WOULD
-        verdict = self._judge(action, now_s, input_age_s)
+        verdict = self._judge(action, now_s, input_age_s, has_lever)
         self.verdicts[verdict] += 1
         if verdict != ACT:
             return refused(verdict)
         return ACT if self._acts else WOULD
 
-    def _judge(self, action: str, now_s: float, input_age_s: float) -> str:
+    def _judge(self, action: str, now_s: float, input_age_s: float, has_lever: bool) -> str:
         if input_age_s > self.budget.stale_after_s:
             return STALE
-        if self._acts and action not in self._carried:
+        if self._acts and not has_lever:
             return NO_LEVER
         if action not in _STARTS:
             return ACT

@@ -110,10 +110,12 @@ class Leases:
         if (lease := self._drop(job)) is not None and lease.lapses_s:
             self._to_withdraw[job] = None
 
-    def forget(self, job: str) -> None:
-        """The job runs or is gone: what stands may lapse."""
-        self._drop(job)
+    def forget(self, job: str, takes_back: bool = False) -> None:
+        """The job runs or is gone: what stands may lapse, or is to be taken back all the same."""
         self._to_withdraw.pop(job, None)
+        if takes_back:
+            self.give_back(job)
+        self._drop(job)
         self._deferred_since_s.pop(job, None)
 
     def _drop(self, job: str) -> _Lease | None:

@@ -1,8 +1,7 @@
 """The one place from which levers are worked: recorded decisions in, changes at the site out."""
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from math import inf
 from typing import Final
@@ -25,39 +24,40 @@ class LeverRunner:
     job starts, leaves or is held.
 
     Args:
-        levers: of all adapters.
+        levers: of all adapters, by adapter.
+        adapter_of: the adapter that a job is of, by its name; None: one without levers.
         bounds: how much may be changed.
         is_fresh: whether what is known of the site is young enough to act on; from any thread.
         clock: seconds that only ever go on.
 
     Raises:
-        PluginError: two levers carry the same action.
+        PluginError: two levers of an adapter carry the same action.
+
+    Attributes:
+        threads: of all levers.
     """
 
     def __init__(
         self,
-        levers: Iterable[Lever],
+        levers: Mapping[str, Iterable[Lever]],
+        adapter_of: Callable[[str], str | None],
         bounds: LeaseBounds = UNBOUNDED,
         is_fresh: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        made = list(levers)
-        carried: dict[str, Lever] = {}
-        for lever in made:
+        made = [(adapter, lever) for adapter in levers for lever in levers[adapter]]
+        carried: dict[tuple[str, str], Lever] = {}
+        for adapter, lever in made:
             for action in lever.actions:
-                other = carried.setdefault(action, lever)
+                other = carried.setdefault((adapter, action), lever)
                 if other is not lever:
                     raise PluginError(
-                        f'the levers "{other.name}" and "{lever.name}" both carry "{action}"; '
-                        "right would be one lever for each action"
+                        f'the levers "{other.name}" and "{lever.name}" of [adapters.{adapter}] '
+                        f'both carry "{action}"; right would be one lever for each action'
                     )
-        self.threads = [LeverThread(lever, bounds, is_fresh, clock) for lever in made]
-        self._carries = {a: thread for thread in self.threads for a in thread.lever.actions}
-
-    @property
-    def counts(self) -> dict[str, Counter[str]]:
-        """By lever, what became of its changes (`LeverThread.counts`)."""
-        return {thread.lever.name: thread.counts for thread in self.threads}
+        self._adapter_of = adapter_of
+        self.threads = [LeverThread(a, lever, bounds, is_fresh, clock) for a, lever in made]
+        self._carries = {(t.adapter, a): t for t in self.threads for a in t.lever.actions}
 
     def take_when_recorded(
         self,
@@ -90,19 +90,22 @@ class LeverRunner:
             thread.want(wanted)
 
     def _is_for(self, thread: LeverThread, row: DecisionRow) -> bool:
-        return row.gate == ACT and self._carries.get(row.action) is thread
+        if row.gate != ACT:
+            return False
+        return self._carries.get((self._adapter_of(row.job) or "", row.action)) is thread
 
     def close(self, within_s: float) -> list[str]:
         """Take everything back and end.
 
         Returns:
-            names of the levers that did not manage in time: what they changed lapses by itself.
+            the levers that did not manage in time, each by its adapter and its name: what they
+            changed lapses by itself.
         """
         end_s = time.monotonic() + within_s
         for thread in self.threads:
             thread.close(0.0)
         return [
-            thread.lever.name
+            f"{thread.adapter}: {thread.lever.name}"
             for thread in self.threads
             if not thread.close(max(0.0, end_s - time.monotonic()))
         ]

@@ -32,6 +32,7 @@ class LeverThread:
     and what it changed lapses by itself.
 
     Args:
+        adapter: label of the adapter whose lever it is.
         lever: of a plugin.
         bounds: how much it may change.
         is_fresh: whether what is known of the site is young enough to act on; from any thread.
@@ -46,14 +47,17 @@ class LeverThread:
 
     def __init__(
         self,
+        adapter: str,
         lever: Lever,
         bounds: LeaseBounds,
         is_fresh: Callable[[], bool],
         clock: Callable[[], float],
     ) -> None:
+        self.adapter = adapter
         self.lever = lever
         self.failure = ""
         self.refusals: dict[str, str] = {}
+        self._name = f"{adapter}: {lever.name}"
         self._counts: Counter[str] = Counter()
         self._clock = clock
         self._is_fresh = is_fresh
@@ -61,7 +65,8 @@ class LeverThread:
         self._lock = threading.Lock()
         self._asked = threading.Event()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._serve, name=f"lever-{lever.name}", daemon=True)
+        name = f"lever-{adapter}-{lever.name}"
+        self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
 
     @property
@@ -92,11 +97,13 @@ class LeverThread:
         self._asked.set()
 
     def forget(self, jobs: Iterable[str]) -> None:
-        """These jobs run or are gone: what stands for them may lapse."""
+        """These jobs run or are gone: what stands for them may lapse, and is taken back if not."""
         with self._lock:
             for job in jobs:
-                self._leases.forget(job)
+                self._leases.forget(job, takes_back=self.lever.lasts)
                 self.refusals.pop(job, None)
+        if self.lever.lasts:
+            self._asked.set()
 
     def close(self, within_s: float) -> bool:
         """Make no more changes, take back all that stands, and end; whether that was in time."""
@@ -114,7 +121,7 @@ class LeverThread:
                 pause_s = self._round()
             except Exception as error:  # a fault of our own: what stands lapses, and is told
                 self.failure = f"{type(error).__name__}: {error}"
-                log.exception("fail_lever", lever=self.lever.name)
+                log.exception("fail_lever", lever=self._name)
                 pause_s = None
             if pause_s is None:
                 self._ended.wait(AGAIN_IN_S)
@@ -127,7 +134,7 @@ class LeverThread:
         try:
             self.lever.close()
         except Exception as error:  # noqa: BLE001 - a plugin's fault
-            log.warning("fail_lever", lever=self.lever.name, reason=f"at its end: {error}")
+            log.warning("fail_lever", lever=self._name, reason=f"at its end: {error}")
 
     def _round(self) -> float | None:
         """Do what is due; seconds to the next look unless it is asked, None: a call failed."""
@@ -176,7 +183,7 @@ class LeverThread:
             self.failure = f"{type(error).__name__}: {error}"
             with self._lock:
                 self._counts["failed"] += 1
-            log.warning("fail_lever", lever=self.lever.name, reason=self.failure)
+            log.warning("fail_lever", lever=self._name, reason=self.failure)
             return None
         self.failure = ""
         if refused:
@@ -187,7 +194,5 @@ class LeverThread:
                 self.refusals |= refused
                 while len(self.refusals) > _REFUSALS_KEPT:
                     del self.refusals[next(iter(self.refusals))]
-            log.warning(
-                "refuse_lever", lever=self.lever.name, jobs=len(refused), first=self.failure
-            )
+            log.warning("refuse_lever", lever=self._name, jobs=len(refused), first=self.failure)
         return refused

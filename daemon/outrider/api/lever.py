@@ -23,7 +23,7 @@ class Lever:
     Class variables:
         name, description: as in `outrider.api.Policy`.
         actions: the decisions that it carries out, such as ``("start", "defer")``: some of
-            `outrider.model.decisions.ACTIONS`. An action has one lever at a site.
+            `outrider.model.decisions.ACTIONS`. An action has one lever of an adapter.
         places: whether a job that is to start is sent to the machine that was decided for; else
             it may begin, and where is the batch system's matter.
         setup: what an administrator adds to the batch system's configuration, once, so that it
@@ -34,6 +34,9 @@ class Lever:
 
     Attributes:
         lease_s: for how many seconds a change lasts that is not renewed; above 0.
+        lasts: whether a part of what it changes stays until it is taken back. That is in the
+            adapter's undo log, marked as such, and ``outrider release --stale`` takes it back
+            where nobody has renewed it. Never without the administrator having asked for it.
     """
 
     name: ClassVar[str]
@@ -42,6 +45,7 @@ class Lever:
     places: ClassVar[bool] = True
     setup: ClassVar[str] = ""
     lease_s: float
+    lasts: bool = False
 
     def __init__(self, adapter: Any) -> None:
         self.adapter = adapter
@@ -84,6 +88,17 @@ class Lever:
             PeerError: the batch system refused or does not answer.
         """
         raise NotImplementedError
+
+    def withdraw_stale(self) -> int:
+        """Take back what lasts and was not renewed in time, whoever made it.
+
+        Returns:
+            for how many jobs there was something to take back.
+
+        Raises:
+            PeerError: the batch system refused or does not answer.
+        """
+        return 0
 
     def close(self) -> None:
         """End what it opened. Called once, after everything else."""

@@ -34,6 +34,16 @@ class UndoLog:
 
     def __init__(self) -> None:
         self.entries: Mapping[str, Undo] = {}
+        self._parts: dict[str, UndoLog] = {}
+
+    def part(self, name: str) -> "UndoLog":
+        """A log kept apart, for another thing that is changed of the same jobs."""
+        if name not in self._parts:
+            self._parts[name] = self._begin_part(name)
+        return self._parts[name]
+
+    def _begin_part(self, name: str) -> "UndoLog":
+        return UndoLog()
 
     def write(self, entries: Mapping[str, Undo]) -> None:
         """Note these, in place of what was noted for the same jobs; they are kept on return.

@@ -6,7 +6,7 @@ journal, ends in the same state: that is how a restart works, and how it is test
 
 import time
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import inf
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ from outrider.model.localtime import ZoneTime
 from outrider.service.config.declarations import Config, acting_of
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core_state import restore_state, saved_state
-from outrider.service.decision_log import JournalledDecisions, canary_of
+from outrider.service.decision_log import NO_LEVERS, JournalledDecisions, canary_of
 from outrider.service.guarded_feed import GuardedFeed
 from outrider.service.guards import GuardedEstimator, GuardedUtility, guarded_utilities
 from outrider.service.malformed import is_well_formed
@@ -53,7 +53,7 @@ class Core:
         sources: the adapters.
         clusters: cluster habits that adapters know, beside those of the configuration.
         pseudonyms: replaces users' names before anything is kept, or None.
-        carried: the actions for which an adapter has a lever.
+        carried: by adapter that has levers, the actions for which it has one.
 
     Attributes:
         names: how many users, VOs, machines and so on are named; all others are `other`.
@@ -67,7 +67,7 @@ class Core:
         sources: Iterable[SourceState],
         clusters: Iterable[ClusterSpec] = (),
         pseudonyms: Pseudonyms | None = None,
-        carried: Container[str] = (),
+        carried: Mapping[str, Collection[str]] = NO_LEVERS,
     ) -> None:
         config: Config = loaded.config
         self.config = config
@@ -217,6 +217,7 @@ class Core:
             self.accounting.begin_s = min(known, default=None)
         if self.personal_vos.note(events, self.merger.normaliser.known_by):
             self._new_personal_vos = True
+        self.decision_log.job_sources.note(label, events)
         self.merger.arrive(label, events)
 
     def step(self, feed: GuardedFeed, most: int) -> bool:

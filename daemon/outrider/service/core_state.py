@@ -24,7 +24,7 @@ def saved_state(
         "version": STATE_VERSION,
         "engine": engine.save(),
         "merger": arrivals,
-        "gates": {policy: gate.save() for policy, gate in decision_log.gates.items()},
+        **decision_log.save(),
     }
 
 
@@ -47,7 +47,7 @@ def restore_state(
     if saved.get("version") != STATE_VERSION:
         raise ValueError(f"state version {saved.get('version')}, known: {STATE_VERSION}")
     merger.restore(saved["merger"], _event_of)
-    decision_log.restore(saved.get("gates", {}))
+    decision_log.restore(saved)
     state = saved["engine"]
     sound = [[name, runner] for name, runner in state["runners"] if not runner["broken"]]
     return engine.restore({**state, "runners": sound})

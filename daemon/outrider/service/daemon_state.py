@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import structlog
 
+from outrider.acting.lever_runner import LeverRunner
 from outrider.api.adapter import Adapter
 from outrider.ledger import Entry, SetAsideRecord
 from outrider.ledger.snapshots import LEAST_LEAP_S
@@ -89,7 +90,7 @@ class DaemonState:
         self.core, self.cursors, notes = bring_up(
             self.new_core, recording, (), self.site_clock, progress
         )
-        self.levers = make_lever_runner(loaded, self.adapters, self.is_fresh)
+        self.levers = self.new_levers(loaded, self.adapters)
         self.publisher = Publisher(recording, lambda: self.core)
         self.publisher.follow(loaded.config)
         self.view = DaemonView(
@@ -112,6 +113,14 @@ class DaemonState:
     def is_fresh(self) -> bool:
         """Whether it may be acted on what is known: it is young, and recorded; from any thread."""
         return self.core.is_fresh and self.recording.failure is None
+
+    def adapter_of(self, job: str) -> str | None:
+        """The label of the adapter with levers that a job is of; from any thread."""
+        return self.core.decision_log.job_sources.label_of(job)
+
+    def new_levers(self, loaded: LoadedConfig, adapters: dict[str, Adapter]) -> LeverRunner | None:
+        """The levers of these adapters; None in a mode that never acts."""
+        return make_lever_runner(loaded, adapters, self.is_fresh, self.adapter_of)
 
     def new_core(self) -> Core:
         """An empty core for the configuration in force."""

@@ -5,9 +5,10 @@ nothing from the budget of another.
 """
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from math import inf
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from outrider.acting.canary import NOBODY, Canary
 from outrider.acting.gate import CANARY, Budget, Gate
@@ -25,7 +26,10 @@ from outrider.model.decisions import (
 from outrider.model.jobs import Job
 from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.declarations import Config, acting_of
+from outrider.service.job_sources import JobSources
 from outrider.service.pseudonyms import Pseudonyms
+
+NO_LEVERS: Final[Mapping[str, Collection[str]]] = MappingProxyType({})
 
 
 class JournalledDecisions:
@@ -38,12 +42,13 @@ class JournalledDecisions:
         site: knows the time.
         input: ``full``, or ``inferred`` where machines are known from their jobs alone.
         input_age_s: how old the newest input is, seconds.
-        carried: the actions for which an adapter has a lever.
+        carried: by adapter that has levers, the actions for which it has one.
         sources_up: whether every source can be read; while one is down, input counts as stale.
         canary: the jobs that may be acted on in that mode.
 
     Attributes:
         gates: by policy.
+        job_sources: of which of those adapters each job is.
         replaying: the journal is fed again: what is decided stands in it already.
     """
 
@@ -51,12 +56,13 @@ class JournalledDecisions:
         self, config: Config, policies: Iterable[str], merger: EventMerger, site: Site,
         input: str,  # noqa: A002 - the ledger's own word for it
         input_age_s: Callable[[], float],
-        carried: Container[str] = (),
+        carried: Mapping[str, Collection[str]] = NO_LEVERS,
         sources_up: Callable[[], bool] = lambda: True,
         canary: Canary = NOBODY,
     ) -> None:  # fmt: skip
         budget = Budget(config.max_starts_per_minute, config.stale_after_s)
-        self.gates = {policy: Gate(config.mode, budget, carried) for policy in policies}
+        self.gates = {policy: Gate(config.mode, budget) for policy in policies}
+        self.job_sources = JobSources(carried, lambda: merger.normaliser.jobs)
         self.replaying = False
         self._mode = config.mode
         self._merger = merger
@@ -65,7 +71,7 @@ class JournalledDecisions:
         self._input_age_s = input_age_s
         self._sources_up = sources_up
         self._canary = canary
-        self._defers = DEFER in carried
+        self._carried = carried
         self._admits = acting_of(config).admission_control
         self._decisions: list[DecisionRow] = []
         self._outcomes: list[OutcomeRecord] = []
@@ -94,14 +100,23 @@ class JournalledDecisions:
         if decision.action != DEFER:
             return True
         awaits_its_turn = self._admits and decision.reason == NO_MACHINE
-        return self._defers and (awaits_its_turn or decision.reason not in UNCHOSEN)
+        is_wish = awaits_its_turn or decision.reason not in UNCHOSEN
+        return is_wish and DEFER in self._actions_for(decision)
+
+    def _actions_for(self, decision: Decision) -> Collection[str]:
+        """The actions for which the adapter of its job has a lever."""
+        name = self._merger.normaliser.job_names[decision.job]
+        return self._carried.get(self.job_sources.label_of(name) or "", ())
 
     def _answer(self, decision: Decision, input_age_s: float) -> str:
         # fed again, nothing is read yet, and the budget must be as it was
         fresh = self.replaying or self._sources_up()
         gate = self.gates[decision.policy]
         age_s = input_age_s if fresh else inf
-        return gate.answer(decision.action, decision.time_s, age_s, self._is_in_canary(decision))
+        return gate.answer(
+            decision.action, decision.time_s, age_s, self._is_in_canary(decision),
+            decision.action in self._actions_for(decision),
+        )  # fmt: skip
 
     def _is_in_canary(self, decision: Decision) -> bool:
         if self._mode != CANARY:
@@ -148,10 +163,17 @@ class JournalledDecisions:
         """What the gates of all policies answered (`Gate.verdicts`)."""
         return sum((gate.verdicts for gate in self.gates.values()), Counter())
 
+    def save(self) -> dict[str, Any]:
+        """Gates, and whose jobs there are, as plain data."""
+        gates = {policy: gate.save() for policy, gate in self.gates.items()}
+        return {"gates": gates, "job_sources": self.job_sources.save()}
+
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Go on with the gates as they were saved, by policy."""
-        for policy in saved.keys() & self.gates.keys():
-            self.gates[policy].restore(saved[policy])
+        """Go on from what `save` gave; what an older release did not save begins anew."""
+        gates = saved.get("gates", {})
+        for policy in gates.keys() & self.gates.keys():
+            self.gates[policy].restore(gates[policy])
+        self.job_sources.restore(saved.get("job_sources", {}))
 
 
 def canary_of(acting: ActingSettings, pseudonyms: Pseudonyms | None) -> Canary:

@@ -88,7 +88,7 @@ def totals_of(core: Core, levers: LeverRunner | None) -> Totals:
     """What has been counted until now."""
     accounting = core.accounting
     waits = accounting.waits.values()
-    counts = [] if levers is None else list(levers.counts.values())
+    counts = [] if levers is None else [thread.counts for thread in levers.threads]
     return Totals(
         at_s=core.site.now,
         waited_s=sum(wait.total for wait in waits),

@@ -22,16 +22,20 @@ by itself, and the daemon has seconds to end."""
 log = structlog.get_logger()
 
 
-def carried_actions(adapters: Mapping[str, Adapter]) -> frozenset[str]:
-    """The actions for which one of these adapters declares a lever."""
-    levers = [lever for adapter in adapters.values() for lever in adapter.levers]
-    return frozenset(action for lever in levers for action in lever.actions)
+def carried_actions(adapters: Mapping[str, Adapter]) -> dict[str, frozenset[str]]:
+    """By adapter that declares levers, the actions for which it has one."""
+    return {
+        label: frozenset(action for lever in adapter.levers for action in lever.actions)
+        for label, adapter in adapters.items()
+        if adapter.levers
+    }
 
 
 def make_lever_runner(
     loaded: LoadedConfig,
     adapters: Mapping[str, Adapter],
-    is_fresh: Callable[[], bool] = lambda: True,
+    is_fresh: Callable[[], bool],
+    adapter_of: Callable[[str], str | None],
 ) -> LeverRunner | None:
     """The levers of these adapters, ready; None in `observe` and `shadow`: none is even made.
 
@@ -39,29 +43,30 @@ def make_lever_runner(
         loaded: the configuration.
         adapters: by label.
         is_fresh: whether what is known of the site is young enough to act on; from any thread.
+        adapter_of: the label of the adapter that a job is of; None: one without levers.
 
     Raises:
-        PluginError: a lever fails while it is made, or two carry the same action.
+        PluginError: a lever fails while it is made, or two of an adapter carry the same action.
     """
     config = loaded.config
     if config.mode not in ACTING_MODES:
         return None
     acting = acting_of(config)
     bounds = LeaseBounds(acting.acts_per_minute, acting.deferred_at_once, acting.longest_deferral_s)
-    return LeverRunner(make_levers(loaded, adapters), bounds, is_fresh)
+    return LeverRunner(make_levers(adapters), adapter_of, bounds, is_fresh)
 
 
-def make_levers(loaded: LoadedConfig, adapters: Mapping[str, Adapter]) -> list[Lever]:
-    """One of each lever that these adapters declare.
+def make_levers(adapters: Mapping[str, Adapter]) -> dict[str, list[Lever]]:
+    """One of each lever that these adapters declare, by adapter.
 
     Raises:
         PluginError: a lever fails while it is made.
     """
-    levers: list[Lever] = []
+    levers: dict[str, list[Lever]] = {}
     for label, adapter in adapters.items():
         for kind in adapter.levers:
             try:
-                levers.append(kind(adapter))
+                levers.setdefault(label, []).append(kind(adapter))
             except OutriderError:
                 raise
             except Exception as error:

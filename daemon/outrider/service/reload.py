@@ -11,7 +11,7 @@ from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core import Core
 from outrider.service.daemon_state import DaemonState, make_core, notes_on
 from outrider.service.demotion import in_force
-from outrider.service.levers import close_levers, make_lever_runner
+from outrider.service.levers import close_levers
 from outrider.service.pump import Pumps
 from outrider.service.sources import make_adapters
 
@@ -52,7 +52,7 @@ async def reload(
         if fixed := _needs_restart(state.loaded.config, loaded.config):
             notes.append(f"needs a restart to change: {', '.join(fixed)}")
         if not _act_alike(state.loaded.config, loaded.config):
-            state.levers = make_lever_runner(loaded, adapters, state.is_fresh)
+            state.levers = state.new_levers(loaded, adapters)
         removed = [pumps.cancel(label) for label in state.adapters.keys() - same.keys()]
         state.loaded, state.adapters = loaded, adapters
         state.sources_with_history_read.intersection_update(same)

@@ -37,6 +37,7 @@ class UndoFile(UndoLog):
 
     def __init__(self, folder: Path, label: str) -> None:
         super().__init__()
+        self._folder = folder
         self._path = folder / UNDO_FILE
         self._label = label
         self._lock = threading.Lock()
@@ -61,6 +62,9 @@ class UndoFile(UndoLog):
             rows = [(self._label, job) for job in gone]
             database.executemany("DELETE FROM undo WHERE adapter = ? AND job = ?", rows)
             super().forget(gone)
+
+    def _begin_part(self, name: str) -> UndoLog:
+        return UndoFile(self._folder, f"{self._label} / {name}")
 
     def _read(self) -> dict[str, Undo]:
         decode = msgspec.json.Decoder(Undo).decode

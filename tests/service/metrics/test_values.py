@@ -46,7 +46,7 @@ def test_every_metric_that_is_declared_is_told(monkeypatch: pytest.MonkeyPatch) 
     tell(core, "campus", [(now_s, STARTED, "never submitted", ("m1", 1))], now_s + 60)
     core.sources["campus"].rejected["malformed"] += 1
     recording = RECORDING | {"rows": {"decisions": 1}}
-    lever = {"name": "mark", "standing": {"start": 1}, "changes": {"applied": 1}}
+    lever = {"adapter": "pool", "name": "mark", "standing": {"start": 1}, "changes": {"applied": 1}}
     MetricsExporter(core).take(recording, 0.0, PUBLISHING, levers=[lever])
     assert [metric.name for metric in METRICS if metric.name not in told | BY_THE_STORE] == []
 

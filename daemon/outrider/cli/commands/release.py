@@ -12,7 +12,11 @@ from outrider.cli.options import file_path
     "--config", type=file_path(dir_okay=False), required=True, metavar="FILE",
     help="The daemon's configuration file.",
 )  # fmt: skip
-def command(config: Path) -> None:
+@click.option(
+    "--stale", is_flag=True,
+    help="Only what does not lapse by itself, and no daemon has renewed in time.",
+)  # fmt: skip
+def command(config: Path, stale: bool) -> None:
     """Take back what Outrider has changed in the batch system.
 
     At once, and all of it. What this daemon changed, or one before it, is found in the batch
@@ -22,6 +26,9 @@ def command(config: Path) -> None:
     A daemon that runs in the mode canary or active goes on deciding, and would make changes anew:
     then first set mode = "shadow" in its configuration, and let it read that (systemctl reload
     outrider, or SIGHUP).
+
+    With --stale it takes back only what does not lapse by itself and was not renewed, as a daemon
+    that is dead leaves it, and nothing of a daemon that works. outrider-release.timer runs it so.
 
     Example:
       outrider release --config /etc/outrider/outrider.toml
@@ -34,7 +41,7 @@ def command(config: Path) -> None:
     from outrider.service.undo_file import UndoFile
 
     loaded = load(config)
-    if loaded.config.mode in ACTING_MODES:
+    if loaded.config.mode in ACTING_MODES and not stale:
         click.echo(
             f'{loaded.source} says mode = "{loaded.config.mode}": a daemon that runs with it would '
             "make changes anew",
@@ -43,12 +50,13 @@ def command(config: Path) -> None:
     adapters = make_adapters(loaded, {})
     for label, adapter in adapters.items():
         adapter.undo_log = UndoFile(state_folder(loaded), label)
-    levers = make_levers(loaded, adapters)
+    levers = make_levers(adapters)
     if not levers:
         click.echo("No adapter here can change anything.")
-    for lever in levers:
-        try:
-            jobs = lever.withdraw_all()
-        finally:
-            lever.close()
-        click.echo(f"{lever.name}: taken back for {jobs:,} jobs.")
+    for label, of_adapter in levers.items():
+        for lever in of_adapter:
+            try:
+                jobs = lever.withdraw_stale() if stale else lever.withdraw_all()
+            finally:
+                lever.close()
+            click.echo(f"{label}: {lever.name}: taken back for {jobs:,} jobs.")

@@ -106,7 +106,8 @@ def _policy(policy: dict[str, Any], mode: str) -> str:
 def _lever(lever: dict[str, Any]) -> str:
     done = {outcome: n for outcome, n in lever["changes"].items() if n}
     told = f"; {_counts(done, tuple(done))}" if done else ""
-    return f"{lever['name']} stands for {_counts(lever['standing'], tuple(lever['actions']))}{told}"
+    named = f"{lever['adapter']}: {lever['name']}" if "adapter" in lever else lever["name"]
+    return f"{named} stands for {_counts(lever['standing'], tuple(lever['actions']))}{told}"
 
 
 def _adapter(adapter: dict[str, Any], timezone: str) -> str:

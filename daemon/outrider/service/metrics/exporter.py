@@ -76,7 +76,7 @@ class MetricsExporter:
                 None where nothing is published.
             failed_requests: requests that a fault of Outrider's own answered.
             start_s: how long the start took, seconds.
-            levers: ``name``, ``standing`` and ``changes`` of each (`levers_shown`).
+            levers: ``adapter``, ``name``, ``standing`` and ``changes`` of each (`levers_shown`).
         """
         self._site()
         self._totals()
@@ -86,10 +86,11 @@ class MetricsExporter:
         if publishing is not None:
             self._publishing(publishing)
         for lever in levers:
+            of = lever["adapter"], lever["name"]
             for action, n in lever["standing"].items():
-                self._store.set("leases", n, lever["name"], action)
+                self._store.set("leases", n, *of, action)
             for outcome, n in lever["changes"].items():
-                self._store.set("lever_changes_total", n, lever["name"], outcome)
+                self._store.set("lever_changes_total", n, *of, outcome)
         self._store.set("loop_lag_seconds", loop_lag_s)
         self._store.set("requests_failed_total", failed_requests)
         self._store.set("start_ratio", 1.0)

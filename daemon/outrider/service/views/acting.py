@@ -17,6 +17,7 @@ def levers_shown(runner: LeverRunner | None) -> list[dict[str, Any]]:
         by_action = Counter(decision.action for decision in standing.values())
         shown.append(
             {
+                "adapter": thread.adapter,
                 "name": thread.lever.name,
                 "actions": list(thread.lever.actions),
                 "lease_s": thread.lever.lease_s,

@@ -52,12 +52,14 @@ POLICY_METRICS: Final[tuple[Metric, ...]] = (
     gauge(
         "leases",
         "Jobs for which a decision stands in the batch system, for as long as it is renewed.",
+        adapter=SITE,
         lever=SITE,
         action=ACTIONS,
     ),
     counter(
         "lever_changes_total",
         "Jobs that a lever changed, or was refused, by outcome; of failed: calls.",
+        adapter=SITE,
         lever=SITE,
         outcome=OUTCOMES,
     ),

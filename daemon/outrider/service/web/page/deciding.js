@@ -186,7 +186,7 @@ export function drawLedger(s) {
     ["gate would let through", plural(gate.would_act, "decision", "decisions")],
     ["gate would refuse", list(gate.would_refuse)],
     ...(s.levers ?? []).map((lever) => [
-      `lever ${lever.name}`,
+      `lever ${lever.adapter}: ${lever.name}`,
       `stands for: ${list(lever.standing)}; changes: ${list(lever.changes)}`,
       lever.problem !== "",
     ]),

@@ -226,6 +226,7 @@ class Publishing(Struct):
 class LeverStatus(Struct):
     """What is carried out by one lever: changes in the batch system that lapse by themselves."""
 
+    adapter: Annotated[str, Meta(description="Label of the adapter whose lever it is.")]
     name: str
     actions: Annotated[list[str], Meta(description="The decisions that it carries out.")]
     lease_s: Annotated[float, Meta(description="How long a change lasts that is not renewed.")]
