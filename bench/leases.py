@@ -28,7 +28,7 @@ from observing import cpu_s, processes
 
 from outrider.acting.leases import MOST_AT_ONCE
 from outrider.api import DecisionRow, Lever
-from tests.peers.acting_pool import acting_pool, add_outrider, client_config
+from tests.peers.acting_on_htcondor.acting_pool import acting_pool, add_outrider, client_config
 from tests.peers.pool import HTCondorPool, missing_reason
 
 BUDGET_S = 2.0

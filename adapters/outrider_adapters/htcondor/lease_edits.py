@@ -11,6 +11,7 @@ from outrider_adapters.htcondor.lease_attributes import (
     BY,
     UNSET,
     UNTIL,
+    LeaseTerms,
     Wanted,
     heeds,
     values_of,
@@ -45,30 +46,16 @@ class LeaseEdits:
 
     Args:
         calls: whom to ask, with the right to edit everybody's jobs.
-        cluster_attribute: of slot ads, names a machine's group.
-        lease_s: how long what is set lasts.
-        pins: whether no machine of another group will do; else it is preferred.
-        by: this daemon's name among others that may act on the pool.
+        terms: how leases are made here.
         now: this host's clock, Unix seconds.
 
     All methods raise `PeerError` if the pool does not answer.
     """
 
-    def __init__(
-        self,
-        calls: PoolCalls,
-        cluster_attribute: str,
-        lease_s: float,
-        pins: bool,
-        by: str,
-        now: Callable[[], float],
-    ) -> None:
+    def __init__(self, calls: PoolCalls, terms: LeaseTerms, now: Callable[[], float]) -> None:
         self._calls = calls
         self._points = {point.name: point for point in calls.access_points}
-        self._attribute = cluster_attribute
-        self._lease_s = lease_s
-        self._pins = pins
-        self._by = by
+        self._terms = terms
         self._now = now
         self._heeding: set[str] = set()
         """Jobs whose requirements need not be read again to renew their leases."""
@@ -102,7 +89,7 @@ class LeaseEdits:
             edits: dict[tuple[str, str], list[str]] = {}
             for job, ad in left.items():
                 group = groups.get(wanted[job].machine, "")
-                values = values_of(wanted[job], group, self._pins, self._by)
+                values = values_of(wanted[job], group, self._terms)
                 for name, value in values.items():
                     if _said(ad, name) != value:
                         edits.setdefault((name, value), []).append(job)
@@ -141,34 +128,36 @@ class LeaseEdits:
         return n
 
     def _refuse_a_second(self, point: AccessPoint) -> None:
-        others = f"{UNTIL} > time() && {BY} =!= {quote(self._by)}"
+        others = f"{UNTIL} > time() && {BY} =!= {quote(self._terms.by)}"
         for ad in self._query(point, others, [BY]):
             raise PeerError(
                 f"another Outrider acts here: {job_name(ad, point.name)} has a lease by "
-                f"{ad.get(BY)}, this is {self._by}; right would be one that acts on a pool"
+                f"{ad.get(BY)}, this is {self._terms.by}; right would be one that acts on a pool"
             )
 
     def _until_s(self, ad: Any) -> int:
         """The end of a lease from now, by the schedd's clock, in whole seconds."""
-        server_s = number(ad, "ServerTime") or self._now()
-        if abs(server_s - self._now()) > self._lease_s / 4.0:
+        server_s, lease_s = number(ad, "ServerTime") or self._now(), self._terms.lease_s
+        if abs(server_s - self._now()) > lease_s / 4.0:
             raise PeerError(
                 f"the access point's clock differs by {server_s - self._now():+.0f} s from this "
-                f"host's; right would be less than a quarter of lease_s, {self._lease_s / 4.0:g} s"
+                f"host's; right would be less than a quarter of lease_s, {lease_s / 4.0:g} s"
             )
-        step = max(1, int(self._lease_s / _ROUND))
-        return int(server_s + self._lease_s) // step * step
+        step = max(1, int(lease_s / _ROUND))
+        return int(server_s + lease_s) // step * step
 
     def _machine_groups(self, machines: set[str]) -> dict[str, str]:
         """The groups of machines, as their slots name them; asked again after a minute."""
         aged = self._now() - self._groups_at_s > _GROUPS_FOR_S
         if machines and (aged or not machines <= self._groups.keys()):
-            calls, attributes = self._calls, ["Name", self._attribute]
+            calls, attributes = self._calls, ["Name", self._terms.cluster_attribute]
             try:
                 ads = calls.collector.query(calls.slot_ads, "true", attributes)
             except calls.failure as error:
                 raise PeerError(f"the collector does not answer: {error}") from error
-            told = ((machine_of_slot(ad["Name"]), ad.get(self._attribute)) for ad in ads)
+            told = (
+                (machine_of_slot(ad["Name"]), ad.get(self._terms.cluster_attribute)) for ad in ads
+            )
             self._groups = {name: group for name, group in told if isinstance(group, str)}
             self._groups_at_s = self._now()
         return self._groups
@@ -181,7 +170,9 @@ class LeaseEdits:
         return job in self._heeding
 
     def _nowhere(self, wanted: Wanted) -> str:
-        return f"no slot of machine {wanted.machine} names its group ({self._attribute})"
+        return (
+            f"no slot of machine {wanted.machine} names its group ({self._terms.cluster_attribute})"
+        )
 
     def _by_point(
         self, jobs: Iterable[str], refused: dict[str, str]

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from outrider.api import Batch, OutriderError, PeerError, WaitingReason
-from outrider_adapters.htcondor.lease_attributes import Wanted
+from outrider_adapters.htcondor.lease_attributes import LeaseTerms, Wanted
 from outrider_adapters.htcondor.lease_edits import LeaseEdits
 from outrider_adapters.htcondor.locating import answer_within, event_logs_of, located
 from outrider_adapters.htcondor.pool_calls import PoolCalls
@@ -63,25 +63,21 @@ class _Pool:
             raise PeerError("the pool has not been found yet")
         return ask_why(*self._watched, job)
 
-    def lease(self, asked: tuple[str, Mapping[str, Wanted]]) -> dict[str, str]:
-        by, wanted = asked
-        return self._edits_by(by).apply(wanted)
+    def lease(self, asked: tuple[LeaseTerms, Mapping[str, Wanted]]) -> dict[str, str]:
+        terms, wanted = asked
+        return self._edits_on(terms).apply(wanted)
 
-    def release(self, asked: tuple[str, Sequence[str]]) -> dict[str, str]:
-        by, jobs = asked
-        return self._edits_by(by).withdraw(jobs)
+    def release(self, asked: tuple[LeaseTerms, Sequence[str]]) -> dict[str, str]:
+        terms, jobs = asked
+        return self._edits_on(terms).withdraw(jobs)
 
-    def release_all(self, by: str) -> int:
-        return self._edits_by(by).withdraw_all()
+    def release_all(self, terms: LeaseTerms) -> int:
+        return self._edits_on(terms).withdraw_all()
 
-    def _edits_by(self, by: str) -> LeaseEdits:
+    def _edits_on(self, terms: LeaseTerms) -> LeaseEdits:
         if self._edits is None:
-            settings = self._settings
-            calls, _ = located(settings.collector, settings.access_points)
-            pins = settings.start_by == "pin"
-            self._edits = LeaseEdits(
-                calls, settings.cluster_attribute, settings.lease_s, pins, by, time.time
-            )
+            calls, _ = located(self._settings.collector, self._settings.access_points)
+            self._edits = LeaseEdits(calls, terms, time.time)
         return self._edits
 
 

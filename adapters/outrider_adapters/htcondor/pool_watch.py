@@ -16,6 +16,7 @@ from outrider_adapters.htcondor.access_points import (
 )
 from outrider_adapters.htcondor.eligibility import EligibilityWatch
 from outrider_adapters.htcondor.job_specs import JobSpecs
+from outrider_adapters.htcondor.own_holds import OwnHolds
 from outrider_adapters.htcondor.pool_calls import PoolCalls
 from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.htcondor.slots import SlotWatch
@@ -74,6 +75,7 @@ class PoolWatch:
         self._cursor_s = -inf
         self._counts: Any = None
         self._held: dict[str, Look] = {}
+        self._own_holds = OwnHolds()
 
     def start(self, cursor: Any) -> None:
         """Begin at the cursor of an earlier batch, or at the beginning if it is None.
@@ -87,6 +89,7 @@ class PoolWatch:
         try:
             points, slots = ({}, {}) if cursor is None else (cursor["points"], cursor["machines"])
             self.slots.restore(slots)
+            self._own_holds.restore([] if cursor is None else cursor.get("own_holds", []))
             self._cursors = {name: points.get(name) or {} for name in self._points}
             for name, watch in self._points.items():
                 watch.start(self._cursors[name].get(watch.source))
@@ -129,6 +132,7 @@ class PoolWatch:
         if is_current:
             for watch in self._points.values():
                 told += watch.mend()
+        told = self._own_holds.without(told)
         history, self._first = self._first, False
         if not history:  # what jobs may use is no history
             slots += self._classes(told, now_s)
@@ -156,6 +160,7 @@ class PoolWatch:
                 "version": _VERSION,
                 "points": dict(self._cursors),
                 "machines": self.slots.save(),
+                "own_holds": self._own_holds.save(),
             }
         batch.cursor = self._cursor
         return batch

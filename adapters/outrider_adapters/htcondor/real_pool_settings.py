@@ -61,3 +61,19 @@ class HTCondorSettings(WatchSettings, frozen=True, kw_only=True):
             "prefer the machine group that was decided for; pin lets it start there alone."
         ),
     ] = "prefer"
+    start_first: Annotated[
+        bool,
+        Meta(
+            description="In the modes canary and active, a job that is to start comes before all "
+            "others of its user, whatever their JobPrio says."
+        ),
+    ] = False
+    defer_by: Annotated[
+        Literal["idle", "hold"],
+        Meta(
+            description="In the modes canary and active, a job that is kept in the queue: idle "
+            "leaves it Idle, and it starts nowhere; hold lets HTCondor also show it as held, with "
+            "the reason, which takes up to PERIODIC_EXPR_INTERVAL of the schedd, and as long again "
+            "to end."
+        ),
+    ] = "idle"

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from outrider.api import Clause, WaitingReason
 from outrider_adapters.htcondor.eligibility.matching import START, AtMost, Matching
 from outrider_adapters.htcondor.job_steps import HELD, IDLE
+from outrider_adapters.htcondor.lease_attributes import OWN_HOLD
 from outrider_adapters.htcondor.pool_calls import Ad, job_name, number, short_id
 from outrider_adapters.htcondor.turns import Turn
 from outrider_adapters.readers.htcondor.event_mapping import hold_reason
@@ -23,6 +24,7 @@ _UNITS: Final = {"memory": " MB of memory", "disk": " KB of disk", "cpus": " CPU
 _SPELT: Final = {"memory": "Memory", "disk": "Disk", "cpus": "Cpus", "gpus": "GPUs"}
 
 _OUT_OF_RESOURCES: Final = 34
+_LEASE_ENDS: Final = "wait: it is released when its policy decides otherwise, or its lease ends"
 _RELEASE: Final = "release it: condor_release {job}"
 _MEND: Final = "mend what the reason names, then condor_release {job}"
 _REMEDIES: Final[Mapping[int, str]] = {
@@ -89,6 +91,9 @@ def waiting_reason(
 def _held(ad: Ad, job: str) -> WaitingReason:
     code, subcode = int(number(ad, "HoldReasonCode")), int(number(ad, "HoldReasonSubCode"))
     said = hold_reason(str(ad.get("HoldReason") or "")) or "HTCondor gives no reason"
+    if said == OWN_HOLD:
+        sentence = "Outrider keeps it in the queue, and lets it be shown as held"
+        return WaitingReason(code=f"{code}.{subcode}", sentence=sentence, remedies=(_LEASE_ENDS,))
     asked, used = number(ad, "RequestMemory"), number(ad, "MemoryUsage")
     if code == _OUT_OF_RESOURCES and used > asked > 0.0:
         said += f"; it asked for {asked:,.0f} MB of memory and used {used:,.0f} MB"

@@ -6,7 +6,7 @@ from typing import Any
 
 from outrider.api import DecisionRow
 from outrider_adapters.htcondor.bindings import AdType, ClassAd
-from outrider_adapters.htcondor.lease_attributes import LEASES_CONFIG
+from outrider_adapters.htcondor.lease_attributes import LEASES_CONFIG, LeaseTerms
 from outrider_adapters.htcondor.lease_edits import LeaseEdits
 from outrider_adapters.htcondor.lever import LeasedAttributes
 from outrider_adapters.htcondor.pool_calls import short_id
@@ -38,9 +38,9 @@ class LeasedPool(WatchedPool):
         rank = transformed("Rank", commands.pop("rank", "0.0"))
         return self.submit(run_s, user, requirements=requirements, rank=rank, **commands)
 
-    def edits(self, by: str = "pool@here", pins: bool = False) -> LeaseEdits:
-        """What edits the queue, as after a restart."""
-        return LeaseEdits(self.calls, "MachineCluster", LEASE_S, pins, by, self.now)
+    def edits(self, by: str = "pool@here", **terms: Any) -> LeaseEdits:
+        """What edits the queue, as after a restart; on which terms, see `LeaseTerms`."""
+        return LeaseEdits(self.calls, LeaseTerms(by, LEASE_S, **terms), self.now)
 
     def places(self, job: str) -> dict[str, float]:
         """The machines on which a job may start now, by ClassAds, with its rank there."""

@@ -43,7 +43,10 @@ def test_jobs_that_heed_them_are_counted(site: LeasedPool) -> None:
 
 def test_attributes_that_users_may_edit_are_a_fault(site: LeasedPool) -> None:
     state, said = told(site, PROTECTED_JOB_ATTRS="OutriderUntil, OutriderHold")
-    assert (state, said) == ("fail", "users may edit OutriderPin, OutriderPrefer, OutriderBy")
+    assert (state, said) == (
+        "fail",
+        "users may edit OutriderHeld, OutriderPin, OutriderPrefer, OutriderFirst, OutriderBy",
+    )
 
 
 def test_an_access_point_that_does_not_answer_is_told(site: LeasedPool) -> None:

@@ -9,7 +9,9 @@ import pytest
 from outrider.api import DecisionRow, Lever, PeerError
 from outrider.testing import LeverConformance, LeverHarness
 from outrider_adapters.htcondor.bindings import quote
-from outrider_adapters.htcondor.lease_attributes import Wanted
+from outrider_adapters.htcondor.lease_attributes import FIRST, HELD, PREFER, Wanted
+from outrider_adapters.htcondor.lease_attributes import HOLD as HOLD_ATTRIBUTE
+from outrider_adapters.htcondor.pool_calls import short_id
 from outrider_adapters.mock_condor.faults import Faults
 from tests.adapters.htcondor.leased_pool import LEASE_S, InThisProcess, LeasedPool, decision
 
@@ -22,6 +24,7 @@ def site(tmp_path: Path) -> Iterator[LeasedPool]:
 
 
 HOLD = Wanted(hold=True)
+SET = {"True", "true", "B"}
 
 
 class Queue(LeverHarness):
@@ -72,6 +75,24 @@ def test_a_job_that_is_kept_starts_nowhere_and_then_everywhere(site: LeasedPool)
     assert site.places(job) == {}
     assert site.edits().withdraw([job]) == {}
     assert site.places(job) == {"m1": 0.0, "m2": 0.0, "m3": 0.0, "m4": 0.0}
+
+
+def attributes(site: LeasedPool, job: str) -> set[str]:
+    """The lease attributes that are set, but for those of every lease."""
+    [ad] = site.pool.schedd("condor").query(f"ClusterId == {short_id(job).split('.')[0]}")
+    return {name for name in (HOLD_ATTRIBUTE, HELD, PREFER, FIRST) if str(ad.get(name)) in SET}
+
+
+def test_where_the_site_wants_it_a_kept_job_is_shown_and_one_that_starts_comes_first(
+    site: LeasedPool,
+) -> None:
+    kept, starts = site.submit_heeding(), site.submit_heeding()
+    wanted = {kept: HOLD, starts: Wanted(False, "m3")}
+    assert site.edits().apply(wanted) == {}
+    assert (attributes(site, kept), attributes(site, starts)) == ({HOLD_ATTRIBUTE}, {PREFER})
+    assert site.edits(first=True, shows=True).apply(wanted) == {}
+    assert attributes(site, kept) == {HOLD_ATTRIBUTE, HELD}
+    assert attributes(site, starts) == {PREFER, FIRST}
 
 
 def test_a_job_prefers_the_group_of_the_machine_or_is_pinned_to_it(site: LeasedPool) -> None:

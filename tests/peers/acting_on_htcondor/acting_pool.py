@@ -3,13 +3,16 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.peers.plain_policies import install_policies
 from tests.peers.pool import HTCondorPool
 from tests.service.running.process import DaemonProcess
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[3]
 LEASES_CONFIG = REPOSITORY / "adapters/outrider_adapters/htcondor/outrider-leases.config"
 CYCLE_S = 15
 """From one negotiation cycle to the next, at least: Outrider has that long to see a new job."""
@@ -20,7 +23,9 @@ SEC_DEFAULT_AUTHENTICATION_METHODS = FS, IDTOKENS
 NEGOTIATOR_INTERVAL = {CYCLE_S}
 NEGOTIATOR_MIN_INTERVAL = {CYCLE_S}
 NEGOTIATOR_CYCLE_DELAY = {CYCLE_S}
+PERIODIC_EXPR_INTERVAL = 2
 """
+SLEEP = "executable = /bin/sleep\narguments = 600\nrequest_memory = 64\n"
 CLIENT = """\
 NO_DNS = True
 DEFAULT_DOMAIN_NAME = pool.test
@@ -48,7 +53,7 @@ event_logs = {{ "host.pool.test" = "{log}" }}
 look_s = 1.0
 snapshot_s = 4.0
 lease_s = {lease_s}
-start_by = "pin"
+{adapter}
 
 [policies.{policy}]
 
@@ -87,14 +92,24 @@ def add_outrider(pool: HTCondorPool, folder: Path) -> None:
 
 def acting_daemon(
     pool: HTCondorPool, folder: Path, mode: str = "active", user: str = "outrider",
-    policy: str = "by_user", admits: bool = False,
+    policy: str = "by_user", admits: bool = False, adapter: str = 'start_by = "pin"',
 ) -> DaemonProcess:  # fmt: skip
-    """A daemon in a mode that acts, as the user whose token it has."""
+    """A daemon in a mode that acts, as the user whose token it has.
+
+    Args:
+        pool: beside which.
+        folder: for its files.
+        mode: one that acts.
+        user: whose token.
+        policy: of `tests.peers.plain_policies`.
+        admits: whether no job starts before the policy starts it.
+        adapter: more lines of the adapter's table.
+    """
     config = folder / "outrider.toml"
     config.write_text(
         CONFIG.format(
             mode=mode, state=folder / "state", collector=pool.collector, log=pool.event_log,
-            lease_s=LEASE_S, policy=policy, admits=str(admits).lower(),
+            lease_s=LEASE_S, policy=policy, admits=str(admits).lower(), adapter=adapter,
         )
     )  # fmt: skip
     environ = install_policies(folder) | {"CONDOR_CONFIG": str(client_config(pool, folder, user))}
@@ -108,3 +123,33 @@ def after_a_cycle(pool: HTCondorPool) -> None:
     before = log.read_text().count(_CYCLE_ENDS)
     what = "negotiation cycle"
     pool.wait_until(what, lambda: log.read_text().count(_CYCLE_ENDS) > before, 4.0 * CYCLE_S)
+
+
+@contextmanager
+def acting(
+    pool: HTCondorPool, folder: Path, mode: str = "active", **settings: Any
+) -> Iterator[DaemonProcess]:
+    """A daemon that has seen the machines; `settings` as of `acting_daemon`."""
+    with acting_daemon(pool, folder, mode, **settings) as daemon:
+        daemon.wait_until("machines", lambda s: sum(c["machines"] for c in s["clusters"]) == 4)
+        yield daemon
+
+
+def queue(pool: HTCondorPool, attribute: str) -> dict[int, str]:
+    """An attribute of all jobs, by their job cluster."""
+    said = pool.run("root", "condor_q", "-allusers", "-af", "ClusterId", attribute)
+    return {int(line.split()[0]): line.split(maxsplit=1)[1] for line in said.splitlines()}
+
+
+def running(pool: HTCondorPool) -> set[int]:
+    """The job clusters that run."""
+    return {job for job, status in queue(pool, "JobStatus").items() if status == "2"}
+
+
+def leased(pool: HTCondorPool, n: int) -> None:
+    """Wait until so many jobs have a lease."""
+
+    def known() -> int:
+        return sum(until != "undefined" for until in queue(pool, "OutriderUntil").values())
+
+    pool.wait_until(f"{n} leases", lambda: known() >= n, within_s=CYCLE_S)
