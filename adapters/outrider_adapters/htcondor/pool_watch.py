@@ -137,6 +137,7 @@ class PoolWatch:
         if not history:  # what jobs may use is no history
             slots += self._classes(told, now_s)
         joined = self._joined(looks, until_s if is_current else None, history)
+        joined.standing = history
         # at equal times slots come first: a machine opens before a job starts there, and a class
         # is told before a job of it is submitted
         joined.events = sorted(slots + told, key=lambda event: event[0])

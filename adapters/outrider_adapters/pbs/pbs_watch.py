@@ -128,6 +128,7 @@ class PBSWatch:
             seen_until_s=None if history else now_s - _BEHIND_S,
             rejected=dict(self.jobs.rejected),
             history=history,
+            standing=history,
             note=self._note(),
         )
 

@@ -4,10 +4,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from itertools import chain, repeat
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from outrider.api import Adapter, Batch, PeerError
 from outrider_adapters.polling.calling import Caller
+
+_HISTORY_WITHIN_S: Final = 60.0
+"""A pool of thousands of slots takes some seconds for the first look at everything."""
 
 T = TypeVar("T")
 
@@ -73,7 +76,8 @@ class PollingAdapter(Adapter):
         if self._caller is None:
             raise RuntimeError("batches() needs the adapter to be entered first")
         loop = asyncio.get_running_loop()
-        last = Batch(events=[], cursor=cursor)
+        # until the first look is over, what stands at it is history that is still to come
+        last = Batch(events=[], cursor=cursor, history=cursor is None, standing=True)
 
         def first() -> Batch:
             self.begin(cursor)
@@ -91,5 +95,12 @@ class PollingAdapter(Adapter):
 
 
 def _waiting(last: Batch, for_s: float) -> Batch:
-    note = f"the batch system has not answered for {for_s:.0f} s"
-    return Batch(events=[], cursor=last.cursor, age_s=last.age_s + for_s, note=note)
+    """A sign of life while an answer is awaited; after a minute nobody waits for its history."""
+    return Batch(
+        events=[],
+        cursor=last.cursor,
+        age_s=last.age_s + for_s,
+        history=last.history and for_s < _HISTORY_WITHIN_S,
+        standing=True,
+        note=f"the batch system has not answered for {for_s:.0f} s",
+    )

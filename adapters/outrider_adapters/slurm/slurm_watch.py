@@ -197,6 +197,7 @@ class SlurmWatch:
             seen_until_s=None if history else now_s - _BEHIND_S,
             rejected=dict(self.jobs.rejected),
             history=history,
+            standing=history,
             note="; ".join(filter(None, (self._accounting.note, self._load_note()))),
             problem=self._problem,
         )

@@ -36,7 +36,10 @@ class Batch(msgspec.Struct):
         rejected: records that could not be read, counted by reason.
         ignored: records that are no event of ours, counted by kind.
         history: True for what was written before the daemon first started, when it was told to
-            start now: state is built from it, without metrics, decisions or rewards.
+            start now: state is built from it, without metrics, decisions or rewards. Where the
+            daemon runs already it is passed over.
+        standing: with `history`, that this is what stands at the first look, and not what was:
+            where the daemon runs already it is news, or these jobs and machines would stay unknown.
         note: what the person on call should know ("EventLog vanished"), or empty.
         problem: why the source, or a part of it, cannot be read; while it is not empty the
             adapter is down, however young its information is. What passes in a moment is none.
@@ -51,6 +54,7 @@ class Batch(msgspec.Struct):
     rejected: dict[str, int] = {}
     ignored: dict[str, int] = {}
     history: bool = False
+    standing: bool = False
     note: str = ""
     problem: str = ""
     written_s: dict[str, float] = {}

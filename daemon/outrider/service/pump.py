@@ -101,7 +101,7 @@ class Pumps:
             await self._wait_for_history(label)
         async with state.lock:
             core = state.core
-            if batch.history and not core.engine.silent:
+            if batch.history and not batch.standing and not core.engine.silent:
                 await self._pass_over(label, batch)
                 return
             check_batch(batch)
