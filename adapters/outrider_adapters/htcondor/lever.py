@@ -5,8 +5,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from outrider.api import DecisionRow, Lever, PeerError
+from outrider_adapters.htcondor.diagnosis import Finding
 from outrider_adapters.htcondor.lease_attributes import LEASES_CONFIG, LeaseTerms, Wanted
-from outrider_adapters.htcondor.pool_process import LEASE, RELEASE, RELEASE_ALL, PoolProcess
+from outrider_adapters.htcondor.pool_process import (
+    LEASE,
+    PROVE,
+    RELEASE,
+    RELEASE_ALL,
+    PoolProcess,
+)
 
 
 class LeasedAttributes(Lever):
@@ -54,6 +61,11 @@ class LeasedAttributes(Lever):
         """As `Lever.withdraw_all`."""
         jobs: int = self._ask(RELEASE_ALL, self._terms)
         return jobs
+
+    def prove(self) -> list[Finding]:
+        """As `Lever.prove`: at each access point by a job on hold."""
+        found: list[Finding] = self._ask(PROVE, self._terms)
+        return found
 
     def close(self) -> None:
         """End the process that asks."""

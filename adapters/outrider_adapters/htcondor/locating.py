@@ -50,6 +50,12 @@ class LocatedSchedd:
         told: Ad = self._call(lambda schedd: schedd.act(action, job_spec, reason))
         return told
 
+    def submit(self, description: Mapping[str, str]) -> int:
+        """Submit one job; the number of its job cluster."""
+        job = htcondor2.Submit(dict(description))
+        cluster: int = self._call(lambda schedd: schedd.submit(job).cluster())
+        return cluster
+
     def _call(self, question: Callable[[Any], Any]) -> Any:
         if self._schedd is None:
             self._schedd = htcondor2.Schedd(self._collector.locate(DaemonType.Schedd, self._name))

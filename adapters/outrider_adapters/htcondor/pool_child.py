@@ -10,14 +10,22 @@ from typing import Any, Final
 import msgspec
 
 from outrider.api import Batch, OutriderError, PeerError, WaitingReason
+from outrider_adapters.htcondor.diagnosis import Finding
 from outrider_adapters.htcondor.lease_attributes import LeaseTerms, Wanted
 from outrider_adapters.htcondor.lease_edits import LeaseEdits
-from outrider_adapters.htcondor.locating import answer_within, event_logs_of, located
+from outrider_adapters.htcondor.lease_proof import proved
+from outrider_adapters.htcondor.locating import (
+    LocatedSchedd,
+    answer_within,
+    event_logs_of,
+    located,
+)
 from outrider_adapters.htcondor.pool_calls import PoolCalls
 from outrider_adapters.htcondor.pool_process import (
     BEGIN,
     LEASE,
     LOOK,
+    PROVE,
     RELEASE,
     RELEASE_ALL,
     SAME_CURSOR,
@@ -74,6 +82,15 @@ class _Pool:
     def release_all(self, terms: LeaseTerms) -> int:
         return self._edits_on(terms).withdraw_all()
 
+    def prove(self, terms: LeaseTerms) -> list[Finding]:
+        settings = self._settings
+        calls, ads = located(settings.collector, settings.access_points)
+        edits = LeaseEdits(calls, terms, time.time)
+        return [
+            proved(point, LocatedSchedd(None, point.name, ads[point.name]), edits, terms)
+            for point in calls.access_points
+        ]
+
     def _edits_on(self, terms: LeaseTerms) -> LeaseEdits:
         if self._edits is None:
             calls, _ = located(self._settings.collector, self._settings.access_points)
@@ -94,6 +111,7 @@ def main() -> None:
         LEASE: pool.lease,
         RELEASE: pool.release,
         RELEASE_ALL: pool.release_all,
+        PROVE: pool.prove,
     }
     while True:
         try:

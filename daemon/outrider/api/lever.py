@@ -100,5 +100,17 @@ class Lever:
         """
         return 0
 
+    def prove(self) -> Sequence[tuple[str, str, str, str]]:
+        """Try it on a job of its own, which leaves nothing behind; no job of a user is touched.
+
+        Returns:
+            findings: what was tried, ``ok`` or ``warn`` or ``fail``, what was found, and a remedy
+            (empty where all is well). None where it cannot be tried without a user's job.
+
+        Raises:
+            PeerError: the batch system does not answer.
+        """
+        return ()
+
     def close(self) -> None:
         """End what it opened. Called once, after everything else."""

@@ -1,6 +1,8 @@
 """What Outrider may not change in a pool, and who may not change what is Outrider's."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -110,3 +112,59 @@ def test_doctor_says_whether_leases_are_installed_and_who_heeds_them(
     told = shell("doctor", "--config", str(daemon.config), **daemon.environ).out
     assert "leases at host.pool.test: installed; 1 of 1 waiting jobs heed them" in told
     assert "may be set by root, condor, outrider@pool.test" in told
+
+
+@contextmanager
+def superuser(pool: HTCondorPool, user: str) -> Iterator[None]:
+    """A user who may edit everybody's jobs for a while."""
+    more = pool.run_dir / "config" / "90-superuser.config"
+    more.write_text(f"QUEUE_SUPER_USERS = $(QUEUE_SUPER_USERS) {user}@pool.test\n")
+    pool.run("root", "condor_reconfig")
+    try:
+        yield
+    finally:
+        more.unlink()
+        pool.run("root", "condor_reconfig")
+
+
+def test_doctor_proves_leases_on_a_job_of_its_own_and_leaves_nothing_behind(
+    pool: HTCondorPool, tmp_path: Path
+) -> None:
+    job = pool.submit(f"{SLEEP}requirements = false\nqueue\n", "alice")
+    before = pool.run("root", "condor_q", "-allusers", "-long")
+    more = 'defer_by = "hold"\nstart_first = true'
+    daemon = acting_daemon(pool, tmp_path, user="bob", adapter=more)
+    with superuser(pool, "bob"):  # who, unlike outrider, has an account there
+        told = shell("doctor", "--levers", "--config", str(daemon.config), **daemon.environ)
+    assert told.code == 0, told.out
+    proof = "ok    lever htcondor: leased_attributes: lever at host.pool.test: its own job"
+    assert proof in told.out
+    assert "was kept by a lease, let go, and removed" in told.out
+    assert list(queue(pool, "JobStatus")) == [job]
+    assert _lasting(pool.run("root", "condor_q", "-allusers", "-long")) == _lasting(before)
+
+
+def test_without_an_account_doctor_says_that_it_cannot_try(
+    pool: HTCondorPool, tmp_path: Path
+) -> None:
+    """To edit the jobs of others none is needed."""
+    daemon = acting_daemon(pool, tmp_path)
+    told = shell("doctor", "--levers", "--config", str(daemon.config), **daemon.environ)
+    assert told.code == 0, told.out
+    assert (
+        "warn  lever htcondor: leased_attributes: lever at host.pool.test: cannot be tr" in told.out
+    )
+    assert "not a valid user account" in told.out
+
+
+def test_doctor_says_who_may_not_act_and_what_would_let_it(
+    pool: HTCondorPool, tmp_path: Path
+) -> None:
+    daemon = acting_daemon(pool, tmp_path, user="bob")
+    told = shell("doctor", "--levers", "--config", str(daemon.config), **daemon.environ)
+    assert told.code == 1
+    assert (
+        "fail  lever htcondor: leased_attributes: lever at host.pool.test: a lease is" in told.out
+    )
+    assert "QUEUE_SUPER_USERS" in told.out
+    assert queue(pool, "JobStatus") == {}

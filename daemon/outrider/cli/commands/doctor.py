@@ -13,25 +13,35 @@ from outrider.cli.printing import print_json
     "--config", type=file_path(dir_okay=False), required=True, metavar="FILE",
     help="The daemon's configuration file.",
 )  # fmt: skip
+@click.option(
+    "--levers", is_flag=True,
+    help="Also try each lever on a job of its own, which is submitted on hold and removed again.",
+)  # fmt: skip
 @json_option
-def command(config: Path, as_json: bool) -> int:
+def command(config: Path, levers: bool, as_json: bool) -> int:
     """Examine everything the daemon needs and name the remedies.
 
     Use it before the first start and when something is odd; run it as the daemon's user, so that
     it may read and write what the daemon may. It looks at plugins, configuration, state directory,
     free space, journal, clock, port, certificates, keys, tokens and passwords (what they hold is
     never told), every adapter's source, the MQTT broker to publish to and systemd, and changes
-    nothing. Exit code 1: something must be mended (fail); a warning is none.
+    nothing. With --levers it also proves, before the mode canary or active, that what Outrider
+    would change in the batch system can be changed, is heeded, and can be taken back. Exit code 1:
+    something must be mended (fail); a warning is none.
 
     Example:
       sudo -u outrider outrider doctor --config /etc/outrider/outrider.toml
 
     Ages and spans carry their unit; sizes are gigabytes (2^30 bytes).
     """
+    from itertools import chain
+
     from outrider.cli.checks import examine
+    from outrider.cli.configuration import load
+    from outrider.cli.lever_checks import check_levers
 
     checks = []
-    for check in examine(config):
+    for check in chain(examine(config), check_levers(load(config)) if levers else ()):
         checks.append(check)
         if not as_json:
             click.echo(f"{check.state:<4}  {check.name}: {check.found}")
