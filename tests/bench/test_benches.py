@@ -18,6 +18,10 @@ SHARED = {"calibration", "options"}
 """Files of `bench/` that are no benches."""
 
 FIELDS: dict[str, set[str]] = {
+    "acting": {
+        "pairs", "badput_s", "goodput_s", "badput_ratio", "evictions", "done", "turnaround_s",
+        "policy", "block_s",
+    },
     "blocks": {"results"},
     "bytecodes": {"bytecodes_per_event", "calls_per_event", "functions"},
     "daemon": {
@@ -64,6 +68,7 @@ def needs_a_pool() -> None:
 
 
 NEEDS: dict[str, Callable[[], object]] = {
+    "acting": needs_a_pool,
     "eligibility": lambda: pytest.importorskip("classad2", reason="needs outrider[htcondor]"),
     "leases": needs_a_pool,
     "matchmaking": lambda: pytest.importorskip("classad2", reason="needs outrider[htcondor]"),

@@ -63,9 +63,9 @@ canary_users = ["bob"]
 """
 
 
-def acting_pool(folder: Path) -> HTCondorPool:
+def acting_pool(folder: Path, machines: int = 4) -> HTCondorPool:
     """The pool, not started yet."""
-    return HTCondorPool(folder, settings=SETTINGS + LEASES_CONFIG.read_text())
+    return HTCondorPool(folder, machines, settings=SETTINGS + LEASES_CONFIG.read_text())
 
 
 def client_config(pool: HTCondorPool, folder: Path, user: str) -> Path:
