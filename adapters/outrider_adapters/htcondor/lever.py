@@ -1,6 +1,5 @@
 """The lever of an HTCondor pool: jobs stay in the queue, or are sent to a group of machines."""
 
-import socket
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,7 +36,7 @@ class LeasedAttributes(Lever):
         settings = adapter.settings
         self.lease_s = settings.lease_s
         self._terms = LeaseTerms(
-            by=f"{adapter.label}@{socket.gethostname()}",
+            by=adapter.identity,
             lease_s=settings.lease_s,
             cluster_attribute=settings.cluster_attribute,
             pins=settings.start_by == "pin",

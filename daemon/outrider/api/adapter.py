@@ -78,6 +78,8 @@ class Adapter:
         in_progress: where it may note what it is at, for the next process should this one die in
             it. The daemon sets it before it enters the adapter.
         undo_log: what stood before each change of its levers; set as `in_progress` is.
+        identity: names this Outrider among others that may act on the same batch system; the same
+            after a restart. It is set before its levers are made.
     """
 
     name: ClassVar[str]
@@ -91,6 +93,7 @@ class Adapter:
     own_clock: ClassVar[bool] = False
     discipline: ClassVar[Discipline | None] = None
     in_progress: InProgress = InProgress()
+    identity: str = ""
 
     def __init__(self, label: str, settings: Any) -> None:
         self.label = label

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
 
 def check_levers(loaded: "LoadedConfig") -> Iterator[Check]:
     """The findings of all levers of all adapters, as they come."""
+    from outrider.service.app import state_folder
     from outrider.service.levers import make_levers
     from outrider.service.sources import make_adapters
 
-    levers = make_levers(make_adapters(loaded, {}))
+    levers = make_levers(make_adapters(loaded, {}), state_folder(loaded))
     if not levers:
         yield Check("levers", "warn", "no adapter here can change anything", "shadow is all it can")
     for label, of_adapter in levers.items():

@@ -120,7 +120,8 @@ class DaemonState:
 
     def new_levers(self, loaded: LoadedConfig, adapters: dict[str, Adapter]) -> LeverRunner | None:
         """The levers of these adapters; None in a mode that never acts."""
-        return make_lever_runner(loaded, adapters, self.is_fresh, self.adapter_of)
+        folder = self.recording.folder
+        return make_lever_runner(loaded, adapters, folder, self.is_fresh, self.adapter_of)
 
     def new_core(self) -> Core:
         """An empty core for the configuration in force."""

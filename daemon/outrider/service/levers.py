@@ -1,7 +1,9 @@
 """The levers of a daemon: made in a mode that acts, and in no other."""
 
 import asyncio
+import socket
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final
 
 import structlog
@@ -34,6 +36,7 @@ def carried_actions(adapters: Mapping[str, Adapter]) -> dict[str, frozenset[str]
 def make_lever_runner(
     loaded: LoadedConfig,
     adapters: Mapping[str, Adapter],
+    folder: Path,
     is_fresh: Callable[[], bool],
     adapter_of: Callable[[str], str | None],
 ) -> LeverRunner | None:
@@ -42,6 +45,7 @@ def make_lever_runner(
     Args:
         loaded: the configuration.
         adapters: by label.
+        folder: the state directory.
         is_fresh: whether what is known of the site is young enough to act on; from any thread.
         adapter_of: the label of the adapter that a job is of; None: one without levers.
 
@@ -53,17 +57,22 @@ def make_lever_runner(
         return None
     acting = acting_of(config)
     bounds = LeaseBounds(acting.acts_per_minute, acting.deferred_at_once, acting.longest_deferral_s)
-    return LeverRunner(make_levers(adapters), adapter_of, bounds, is_fresh)
+    return LeverRunner(make_levers(adapters, folder), adapter_of, bounds, is_fresh)
 
 
-def make_levers(adapters: Mapping[str, Adapter]) -> dict[str, list[Lever]]:
+def make_levers(adapters: Mapping[str, Adapter], folder: Path) -> dict[str, list[Lever]]:
     """One of each lever that these adapters declare, by adapter.
+
+    Args:
+        adapters: by label.
+        folder: the state directory; of two Outriders on a host each has its own.
 
     Raises:
         PluginError: a lever fails while it is made.
     """
     levers: dict[str, list[Lever]] = {}
     for label, adapter in adapters.items():
+        adapter.identity = f"{label}@{socket.gethostname()}:{folder}"
         for kind in adapter.levers:
             try:
                 levers.setdefault(label, []).append(kind(adapter))

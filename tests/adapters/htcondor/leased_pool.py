@@ -73,7 +73,7 @@ class InThisProcess(LeasedAttributes):
 
 class _Adapter:
     def __init__(self, label: str, settings: HTCondorSettings) -> None:
-        self.label, self.settings = label, settings
+        self.label, self.settings, self.identity = label, settings, f"{label}@here"
 
 
 def decision(job: str, machine: str | None = None) -> DecisionRow:

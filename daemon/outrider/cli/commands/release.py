@@ -50,7 +50,7 @@ def command(config: Path, stale: bool) -> None:
     adapters = make_adapters(loaded, {})
     for label, adapter in adapters.items():
         adapter.undo_log = UndoFile(state_folder(loaded), label)
-    levers = make_levers(adapters)
+    levers = make_levers(adapters, state_folder(loaded))
     if not levers:
         click.echo("No adapter here can change anything.")
     for label, of_adapter in levers.items():
