@@ -31,6 +31,10 @@ FIELDS: dict[str, set[str]] = {
     },
     "eligibility": {"results", "missed", "calibration_s"},
     "estimator": {"results", "calibration_s"},
+    "first_look": {
+        "jobs", "machines", "decisions", "first_look_s", "taken_in_and_decided_s", "read_again_s",
+        "budget_s", "calibration_s",
+    },
     "intake": {"events_per_s", "htcondor2_events_per_s", "ratio", "max_rss_mb"},
     "journal": {
         "raw_rows_per_s", "journal_rows_per_s", "journal_single_rows_per_s", "journal_to_raw_ratio",
@@ -70,6 +74,7 @@ def needs_a_pool() -> None:
 NEEDS: dict[str, Callable[[], object]] = {
     "acting": needs_a_pool,
     "eligibility": lambda: pytest.importorskip("classad2", reason="needs outrider[htcondor]"),
+    "first_look": needs_a_pool,
     "leases": needs_a_pool,
     "matchmaking": lambda: pytest.importorskip("classad2", reason="needs outrider[htcondor]"),
     "mqtt": lambda: require_program("mosquitto", "Mosquitto"),

@@ -159,6 +159,6 @@ def _with_whole(names: set[str]) -> set[str]:
 
 def _read_by(ads: Iterable[Any]) -> set[str]:
     """What the requirements of slots depend on."""
-    alike = {shape_of(ad): ad for ad in ads}
+    alike = {shape_of(ad, ad): ad for ad in ads}
     ours = (REQUIREMENTS, "Start")
     return set().union(*(referred_to(ad, name) for ad in alike.values() for name in ours))

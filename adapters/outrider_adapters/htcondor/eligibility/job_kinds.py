@@ -125,7 +125,8 @@ class JobKinds:
         """What a job's requirements depend on, which is asked for from now on."""
         if REQUIREMENTS not in ad:
             return set()
-        shape = shape_of(ad)
+        # each attribute costs a call, and no other can be among those that it depends on
+        shape = shape_of(ad, [name for name in ad if name.lower() in self._asked])
         known = self._reads.get(shape)
         if known is not None:
             return known
@@ -143,6 +144,6 @@ class JobKinds:
         return reads
 
 
-def shape_of(ad: Any) -> tuple[str, ...]:
-    """The expressions of an ad: what else it depends on is a matter of these alone."""
-    return tuple(str(value) for value in ad.values() if isinstance(value, ExprTree))
+def shape_of(ad: Any, names: Iterable[str]) -> tuple[str, ...]:
+    """Those attributes of an ad that are expressions: what it depends on is a matter of these."""
+    return tuple(str(value) for name in names if isinstance(value := ad[name], ExprTree))
