@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outrider.ledger import Entry, Journal, SetAsideRecord
+from outrider.ledger import CommandRecord, Entry, Journal, SetAsideRecord
 from tests.cli.running import outrider, shell
 
 ROW_FIELDS = {
@@ -115,3 +115,23 @@ def test_events_that_were_set_aside_are_listed_at_the_time_of_the_site(
     assert [(row["seq"], row["subject"], row["reason"]) for row in told] == [
         (1, "7.0", "after_end")
     ]
+
+
+def test_commands_are_shown_and_exported(tmp_path: Path) -> None:
+    file = tmp_path / "journal.sqlite"
+    given = CommandRecord(1795460755.0, "mode", 1000, "alice", "active", "shadow", why="new pool")
+    began = CommandRecord(1795460700.0, "configuration", None, "", "", "active")
+    with Journal(file) as journal:
+        journal.append(Entry(commands=[began, given], meta={"timezone": "Europe/Berlin"}))
+    told = outrider("ledger", "commands", file).out.splitlines()
+    assert told == [
+        "2026-11-23 20:05:00 CET  configuration: active",
+        "2026-11-23 20:05:55 CET  mode by alice (1000): active -> shadow; new pool",
+    ]
+    shown = outrider("ledger", "commands", file, "--limit", "1", "--json").json()["commands"]
+    assert [row["user"] for row in shown] == ["alice"]
+    exported = rows(outrider("ledger", "export", file, "--rows", "commands").out)
+    assert [row["command"] for row in exported] == ["configuration", "mode"]
+    assert exported[1] == shown[0]
+    wrong = outrider("ledger", "export", file, "--rows", "commands", "--job", "1.0")
+    assert (wrong.code, "commands are about no job" in wrong.err) == (2, True)

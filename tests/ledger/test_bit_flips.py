@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 
 from outrider.engine.ingest.set_aside import FIRST_S, LAST_S
-from outrider.ledger import Entry, Journal, RunRecord, check_end, verify
+from outrider.ledger import CommandRecord, Entry, Journal, RunRecord, check_end, verify
 from outrider.ledger.salvage import check_types
 from outrider.model.errors import LedgerError
 from outrider.model.events import STARTED, SUBMITTED, TICK
 from tests.ledger.samples import decision, numbered_entry, outcome
 
 FLIPS = 300
-TABLES = ("inputs", "decisions", "outcomes", "set_aside", "cursors", "meta", "runs", "counter")
+TABLES = (
+    "inputs", "decisions", "outcomes", "set_aside", "cursors", "meta", "runs", "commands",
+    "counter",
+)  # fmt: skip
 
 
 def run(number: int) -> RunRecord:
@@ -34,6 +37,8 @@ def path(tmp_path: Path) -> Path:
             Entry(outcomes=[outcome(20.0 + n) for n in range(40)], decisions=[decision(11)])
         )
         journal.append(Entry(meta={"rows": {"inputs": 450}}, runs=[run(n) for n in range(50)]))
+        given = [CommandRecord(1e9 + n, "mode", n, "ada", "active", "shadow") for n in range(20)]
+        journal.append(Entry(commands=given))
     return path
 
 

@@ -5,12 +5,13 @@ Snapshots only save the time it takes to feed a long journal again.
 """
 
 from outrider.ledger.damaged import open_or_begin_anew
-from outrider.ledger.export import LedgerHash, write_jsonl
+from outrider.ledger.export import LedgerHash, write_commands, write_jsonl
 from outrider.ledger.journal import Journal
 from outrider.ledger.ledger_file import LedgerFile
 from outrider.ledger.records import (
     TIMEZONE_KEY,
     AlikeDecision,
+    CommandRecord,
     Entry,
     OutcomeRecord,
     RunRecord,
@@ -23,6 +24,7 @@ from outrider.ledger.writer import Writer
 __all__ = [
     "TIMEZONE_KEY",
     "AlikeDecision",
+    "CommandRecord",
     "Entry",
     "Journal",
     "LedgerFile",
@@ -36,5 +38,6 @@ __all__ = [
     "check_end",
     "open_or_begin_anew",
     "verify",
+    "write_commands",
     "write_jsonl",
 ]

@@ -9,11 +9,13 @@ from typing import Final
 from outrider.ledger.checksums import row_crc, sum_up
 from outrider.ledger.extras import encode_json
 from outrider.ledger.records import (
+    COMMAND_COLUMNS,
     DECISION_COLUMNS,
     INPUT_COLUMNS,
     OUTCOME_COLUMNS,
     RUN_COLUMNS,
     SET_ASIDE_COLUMNS,
+    CommandRecord,
     Entry,
     Row,
     RunRecord,
@@ -33,6 +35,9 @@ _INSERT_SET_ASIDE: Final = (
 )
 _PUT_CURSOR: Final = "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?, ?)"
 _INSERT_RUN: Final = f"INSERT INTO runs ({RUN_COLUMNS}, crc) VALUES ({', '.join('?' * 11)})"
+_INSERT_COMMAND: Final = (
+    f"INSERT INTO commands ({COMMAND_COLUMNS}, crc) VALUES ({', '.join('?' * 11)})"
+)
 _PUT_META: Final = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
 
 
@@ -69,6 +74,8 @@ def append_entries(write: Connection, entries: Iterable[Entry], last_seq: int) -
             write.execute(_PUT_META, (*fact, row_crc(fact)))
         if entry.runs:
             write.executemany(_INSERT_RUN, map(_run_row, entry.runs))
+        for command in entry.commands:
+            write.execute(_INSERT_COMMAND, _command_row(command, seq))
         seqs.append(seq)
     sum_up(write, last_seq, seq)
     write.execute("UPDATE counter SET last_seq = ?", (seq,))
@@ -81,5 +88,13 @@ def _run_row(run: RunRecord) -> Row:
         run.job, run.vo, run.job_class, run.machine, run.cpus,
         None if run.submit_s is None else float(run.submit_s),
         float(run.start_s), float(run.end_s), float(run.run_s), run.reason,
+    )  # fmt: skip
+    return (*values, row_crc(values))
+
+
+def _command_row(command: CommandRecord, seq: int) -> Row:
+    values = (
+        seq, float(command.at_s), command.command, command.uid, command.user, command.from_mode,
+        command.to_mode, command.outcome, command.why, command.detail,
     )  # fmt: skip
     return (*values, row_crc(values))

@@ -2,7 +2,7 @@
 
 Numbered rows are summed up in blocks of consecutive numbers, in the transaction that writes them
 and from what it reads back; the block that is still growing stands in the table ``counter``.
-Other rows (cursors, meta, runs) carry a checksum of their own.
+Other rows (cursors, meta, runs, commands) carry a checksum of their own.
 """
 
 # ruff: noqa: S608 - names of tables and columns are constants of ours; values are bound.
@@ -30,8 +30,10 @@ _CHECKED: Final = (
 _OWN: Final = (
     ("cursors", "adapter", "adapter, cursor, seq"),
     ("meta", "key", "key, value"),
+    ("commands", "id",
+     "after_seq, at_s, command, uid, user, from_mode, to_mode, outcome, why, detail"),
     ("runs", "id", "job, vo, job_class, machine, cpus, submit_s, start_s, end_s, run_s, reason"),
-)
+)  # fmt: skip
 """Rows with a checksum of their own: the table, what names a row, what is summed up."""
 
 _encode: Final = msgspec.msgpack.Encoder().encode

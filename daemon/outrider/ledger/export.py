@@ -1,4 +1,4 @@
-"""Export of decisions as JSON lines, and their hash, by which two runs are compared."""
+"""Export of decisions and commands as JSON lines, and the hash by which two runs are compared."""
 
 import hashlib
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from outrider.ledger.records import AlikeDecision
+from outrider.ledger.records import AlikeDecision, CommandRecord
 from outrider.model.decisions import DecisionRow
 
 BLOCK_LINES: Final = 2048
@@ -84,4 +84,20 @@ def write_jsonl(decisions: Iterable[tuple[int, DecisionRow]], out: BinaryIO) -> 
             out.write(lines)
             lines.clear()
     out.write(lines)
+    return count
+
+
+def write_commands(commands: Iterable[tuple[int, CommandRecord]], out: BinaryIO) -> int:
+    """Write one JSON object per command and line, with every field; returns how many.
+
+    Args:
+        commands: each with the sequence number it came after, as `Journal.commands` gives them.
+        out: a binary stream.
+    """
+    encoder = msgspec.json.Encoder()
+    count = 0
+    for after_seq, command in commands:
+        out.write(encoder.encode({"after_seq": after_seq, **msgspec.structs.asdict(command)}))
+        out.write(b"\n")
+        count += 1
     return count

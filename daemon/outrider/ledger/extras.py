@@ -118,3 +118,5 @@ def decode_json(text: str) -> Any:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
         return json.loads(text)
+    except TypeError as error:  # a flipped bit made a number of it
+        raise ValueError(f"{text!r} is no text") from error

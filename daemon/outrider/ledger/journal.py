@@ -13,6 +13,7 @@ from outrider.ledger.reading import JournalReading
 from outrider.ledger.records import Entry
 from outrider.ledger.retention import (
     give_back_pages,
+    prune_commands,
     prune_journal,
     prune_runs,
     prune_to_size,
@@ -133,7 +134,8 @@ class Journal(JournalReading):
             oldest_snapshot_seq: `SnapshotStore.oldest_seq`; inputs after it are kept whatever
                 their age, since a restart may have to feed them again. 0 keeps every input.
             latest_time_s: rows of a later time are dated wrongly, and keep nothing.
-            runs_before_s: runs that ended before this time go, too; None: all are kept.
+            runs_before_s: runs that ended, and commands that were given, before this time go,
+                too; None: all are kept.
 
         Raises:
             LedgerError: as `append`; pieces done before the failure stay done.
@@ -144,6 +146,7 @@ class Journal(JournalReading):
             )
             if runs_before_s is not None:
                 gone += prune_runs(self._connection, runs_before_s)
+                gone += prune_commands(self._connection, runs_before_s)
             give_back_pages(self._connection)
             return gone
 

@@ -6,6 +6,7 @@ from sqlite3 import Connection
 from typing import Final
 
 from outrider.ledger.records import (
+    COMMAND_COLUMNS,
     DECISION_COLUMNS,
     INPUT_COLUMNS,
     OUTCOME_COLUMNS,
@@ -20,6 +21,7 @@ _COLUMNS: Final = {
     "outcomes": OUTCOME_COLUMNS,
     "set_aside": SET_ASIDE_COLUMNS,
     "runs": f"id, {RUN_COLUMNS}, crc",
+    "commands": f"id, {COMMAND_COLUMNS}, crc",
     "cursors": "adapter, cursor, seq, crc",
     "meta": "key, value, crc",
     "checksums": "last_seq, first_seq, crc",
@@ -37,6 +39,7 @@ _PROBES: Final = (
     "INSERT INTO set_aside SELECT last_seq + 1, '', 0, '', '', NULL, '', '' FROM counter",
     "INSERT INTO checksums SELECT last_seq + 1, 0, 0 FROM counter",
     "INSERT INTO runs VALUES (NULL, '', '', '', '', 0, NULL, 0, 0, 0, '', 0)",
+    "INSERT INTO commands VALUES (NULL, 0, 0, '', NULL, '', '', '', '', '', '', 0)",
     "UPDATE cursors SET seq = seq + 1",
     "UPDATE meta SET crc = 0",
     "UPDATE counter SET last_seq = last_seq + 1",

@@ -14,11 +14,13 @@ from outrider.ledger.connection import naming_errors
 from outrider.ledger.extras import decode_extra, decode_json, encode_json
 from outrider.ledger.job_lookup import find_jobs
 from outrider.ledger.records import (
+    COMMAND_COLUMNS,
     DECISION_COLUMNS,
     INPUT_COLUMNS,
     OUTCOME_COLUMNS,
     RUN_COLUMNS,
     SET_ASIDE_COLUMNS,
+    CommandRecord,
     OutcomeRecord,
     Row,
     RunRecord,
@@ -37,6 +39,9 @@ PAGE_ROWS: Final = 4096
 _RUNS: Final = f"SELECT id, {RUN_COLUMNS} FROM runs WHERE id > :after ORDER BY id LIMIT :limit"
 _RUNS_OF_JOB: Final = (
     f"SELECT {RUN_COLUMNS} FROM runs WHERE job = :job ORDER BY id DESC LIMIT :limit"
+)
+_COMMANDS: Final = (
+    f"SELECT id, {COMMAND_COLUMNS} FROM commands WHERE id > :after ORDER BY id LIMIT :limit"
 )
 _OF_JOB: Final = """seq IN (
     SELECT seq FROM decisions WHERE job = :job
@@ -116,7 +121,7 @@ class JournalReading:
 
     def jobs_meant(self, short: str, limit: int = 20) -> list[str]:
         """Names of jobs with decisions or runs that a short form can mean, at most `limit`."""
-        tables = ("decisions", "runs") if self._has_runs() else ("decisions",)
+        tables = ("decisions", "runs") if self._has("runs") else ("decisions",)
         found = (name for table in tables for name in find_jobs(self._fetch, table, short, limit))
         return list(dict.fromkeys(found))[:limit]
 
@@ -137,6 +142,21 @@ class JournalReading:
         for row in self._pages("set_aside", SET_ASIDE_COLUMNS, seq, None, where, values):
             yield row[0], SetAsideRecord(*row[1:])
 
+    def commands(self) -> Iterator[tuple[int, CommandRecord]]:
+        """Every command that is kept, each with the sequence number it came after, in order."""
+        after, there = 0, self._has("commands")
+        while there and (rows := self._fetch(_COMMANDS, {"after": after, "limit": PAGE_ROWS})):
+            for row in rows:
+                yield row[1], CommandRecord(*row[2:])
+            after = rows[-1][0]
+
+    def latest_commands(self, limit: int) -> list[tuple[int, CommandRecord]]:
+        """The last commands, each with the sequence number it came after, the newest first."""
+        if not self._has("commands"):
+            return []
+        query = f"SELECT {COMMAND_COLUMNS} FROM commands ORDER BY id DESC LIMIT :limit"
+        return [(row[0], CommandRecord(*row[1:])) for row in self._fetch(query, {"limit": limit})]
+
     def runs(self, after: int = 0) -> Iterator[tuple[int, RunRecord]]:
         """Runs after one of these numbers, with their numbers, in the order in which they ended."""
         while rows := self._fetch(_RUNS, {"after": after, "limit": PAGE_ROWS}):
@@ -146,14 +166,15 @@ class JournalReading:
 
     def runs_of(self, job: str, limit: int) -> list[RunRecord]:
         """The last runs of a job, at most `limit`, the oldest first."""
-        if not self._has_runs():
+        if not self._has("runs"):
             return []
         rows = self._fetch(_RUNS_OF_JOB, {"job": job, "limit": limit})
         return [RunRecord(*row) for row in reversed(rows)]
 
-    def _has_runs(self) -> bool:
-        """A journal of version 3 is read as it is, and has none."""
-        return bool(self._fetch("SELECT 1 FROM sqlite_master WHERE name = 'runs'"))
+    def _has(self, table: str) -> bool:
+        """Whether there is such a table: a journal of an older version is read as it is."""
+        query = "SELECT 1 FROM sqlite_master WHERE name = :table"
+        return bool(self._fetch(query, {"table": table}))
 
     def last_seq(self) -> int:
         """The last sequence number given out; 0 in a new journal. Outlives pruning."""

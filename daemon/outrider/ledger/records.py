@@ -110,6 +110,33 @@ class RunRecord(msgspec.Struct, gc=False):
     reason: str = ""
 
 
+class CommandRecord(msgspec.Struct, gc=False):
+    """A command that was given to the daemon, or a change of its mode that nobody commanded.
+
+    Attributes:
+        at_s: when, Unix seconds by the clock of the daemon's host.
+        command: ``mode``, ``promote``, ``release``; ``fall_back``: a guard broke;
+            ``configuration``: what is in force follows the file, after a start or a reload.
+        uid: number of the user who gave it; None: nobody did.
+        user: that user's name; empty where it is not known.
+        from_mode: the mode in force before; empty: there was none.
+        to_mode: the mode in force after.
+        outcome: ``done``, ``refused`` or ``failed``.
+        why: what was given as the reason.
+        detail: what it did, or why it was refused or failed.
+    """
+
+    at_s: float
+    command: str
+    uid: int | None
+    user: str
+    from_mode: str
+    to_mode: str
+    outcome: str = "done"
+    why: str = ""
+    detail: str = ""
+
+
 class Entry(msgspec.Struct):
     """Rows recorded together: all of them, or none.
 
@@ -124,6 +151,8 @@ class Entry(msgspec.Struct):
             this entry or of one before, and are set aside again when those are fed again; but
             those of reason ``implausible_time`` were set aside before they became inputs.
         runs: runs that ended, in order. They have no sequence numbers.
+        commands: what was commanded, in order. They have none either, but keep the last one that
+            was given out before them.
     """
 
     inputs: Sequence[tuple[str, NamedEvent]] = ()
@@ -133,6 +162,7 @@ class Entry(msgspec.Struct):
     meta: dict[str, Any] = {}
     set_aside: Sequence[SetAsideRecord] = ()
     runs: Sequence[RunRecord] = ()
+    commands: Sequence[CommandRecord] = ()
 
     def rows(self) -> int:
         """Number of rows, each with its sequence number."""
@@ -148,6 +178,9 @@ OUTCOME_COLUMNS: Final = (
     "seq, time_s, job, machine, ending, reason, run_s, policy, reward, on_policy"
 )
 RUN_COLUMNS: Final = "job, vo, job_class, machine, cpus, submit_s, start_s, end_s, run_s, reason"
+COMMAND_COLUMNS: Final = (
+    "after_seq, at_s, command, uid, user, from_mode, to_mode, outcome, why, detail"
+)
 SET_ASIDE_COLUMNS: Final = "seq, adapter, time_s, kind, subject, extra, reason, detail"
 
 

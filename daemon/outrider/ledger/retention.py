@@ -70,6 +70,16 @@ def prune_runs(connection: sqlite3.Connection, before_time_s: float) -> int:
     return _delete_runs(connection, kept[0], most=None)
 
 
+def prune_commands(connection: sqlite3.Connection, before_time_s: float) -> int:
+    """Delete the commands that were given before a time; returns how many.
+
+    Raises:
+        sqlite3.Error: none is deleted.
+    """
+    gone = connection.execute("DELETE FROM commands WHERE at_s < ?", (before_time_s,))
+    return gone.rowcount
+
+
 def prune_to_size(
     connection: sqlite3.Connection, budget_bytes: int, oldest_snapshot_seq: int
 ) -> int:

@@ -59,8 +59,16 @@ _VERSION_4: Final = (
 
 _VERSION_5: Final = ("CREATE INDEX runs_by_job ON runs (job)",)
 
+_VERSION_6: Final = (
+    """CREATE TABLE commands (
+        id INTEGER PRIMARY KEY, after_seq INTEGER NOT NULL, at_s REAL NOT NULL,
+        command TEXT NOT NULL, uid INTEGER, user TEXT NOT NULL, from_mode TEXT NOT NULL,
+        to_mode TEXT NOT NULL, outcome TEXT NOT NULL, why TEXT NOT NULL, detail TEXT NOT NULL,
+        crc INTEGER)""",
+)
+
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
-    _VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5,
+    _VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5, _VERSION_6,
 )  # fmt: skip
 """``MIGRATIONS[n]`` migrates version n to n + 1. Append; never change a released one."""
 

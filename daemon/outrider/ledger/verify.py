@@ -24,6 +24,8 @@ EXAMPLES: Final = 5
 
 _SUMMED_FROM: Final = 4
 """Schema version from which on rows have checksums."""
+_COMMANDS_FROM: Final = 6
+"""Schema version from which on there are commands."""
 _NEWEST_BLOCKS: Final = 8
 _MOST: Final = 100
 """Problems of one kind that are listed."""
@@ -220,7 +222,9 @@ def _check_values(connection: sqlite3.Connection, report: Report) -> None:
     before, connection.text_factory = connection.text_factory, lenient
     try:
         bad = list(islice(wrong_blocks(connection), _MOST))
-        bad += islice(wrong_rows(connection, ("cursors", "meta", "runs")), _MOST)
+        own = ("cursors", "meta", "runs")
+        later = ("commands",) if report.schema_version >= _COMMANDS_FROM else ()
+        bad += islice(wrong_rows(connection, own + later), _MOST)
     finally:
         connection.text_factory = before
     report.problems += bad

@@ -3,16 +3,14 @@
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from outrider.cli import recorded_commands
+from outrider.cli.journals import open_journal, time_in_words, zone_of
 from outrider.cli.options import file_path, json_option
-from outrider.cli.printing import MISSING, clock, print_json, print_table, shown
+from outrider.cli.printing import MISSING, print_json, print_table, shown
 from outrider.model.errors import nearest
-
-if TYPE_CHECKING:
-    from outrider.ledger import Journal
 
 _DIRECT = "direct"
 _FILE = click.argument("file", metavar="FILE", type=file_path(dir_okay=False))
@@ -37,7 +35,7 @@ class LedgerGroup(click.Group):
 
 @click.group("ledger", cls=LedgerGroup, short_help="Show, export or verify recorded decisions.")
 def command() -> None:
-    """Show, export or verify the decisions that were recorded.
+    """Show, export or verify the decisions and commands that were recorded.
 
     Use it on what `outrider replay --ledger FILE` wrote, or on the daemon's journal.sqlite in its
     state directory, even while the daemon runs. `outrider ledger FILE --export jsonl` is short for
@@ -69,9 +67,9 @@ def show(file: Path, job: str | None, limit: int, as_json: bool) -> None:
     Example:
       outrider ledger show journal.sqlite --job 1234.0 --limit 5
     """
-    with _open(file) as journal:
+    with open_journal(file) as journal:
         newest_first = journal.latest_decisions(limit, job)
-        zone = _zone(journal)
+        zone = zone_of(journal)
     rows = [decision.as_row(seq) for seq, decision in reversed(newest_first)]
     if as_json:
         print_json({"file": shown(file), "decisions": rows})
@@ -80,7 +78,7 @@ def show(file: Path, job: str | None, limit: int, as_json: bool) -> None:
     cells = [
         [
             str(row["seq"]),
-            _time(row["time_s"], zone),
+            time_in_words(row["time_s"], zone),
             *(str(row[c] or MISSING) for c in columns[2:]),
         ]
         for row in rows
@@ -91,6 +89,10 @@ def show(file: Path, job: str | None, limit: int, as_json: bool) -> None:
 @command.command("export", short_help="Print every decision, one JSON object a line.")
 @_FILE
 @_JOB
+@click.option(
+    "--rows", type=click.Choice(["decisions", "commands"]), default="decisions", show_default=True,
+    help="What to print: decisions, or what was commanded.",
+)  # fmt: skip
 @click.option(
     "--format",
     "form",
@@ -103,18 +105,22 @@ def show(file: Path, job: str | None, limit: int, as_json: bool) -> None:
 @click.option(
     "--out", type=file_path(dir_okay=False), metavar="FILE", help="Write there, not to the output."
 )
-def export(file: Path, job: str | None, form: str, out: Path | None) -> None:
-    """Print every decision in order, one JSON object a line.
+def export(file: Path, job: str | None, rows: str, form: str, out: Path | None) -> None:
+    """Print every decision in order, or every command, one JSON object a line.
 
     Use it to compute with the ledger elsewhere. Fields: time_s (seconds), seq, job, action,
     machine, cpus, reason, policy, mode, propensity, scores, input_age_s (seconds), input, gate
     (act, would, or refused with the reason). A row that several alike jobs share has `jobs` too.
-    What is not known is null.
+    What is not known is null. Of commands: after_seq (the last row before it), at_s (Unix seconds),
+    command, uid, user, from_mode, to_mode, outcome, why, detail.
 
     Example:
       outrider ledger export runs.sqlite --out decisions.jsonl
+      outrider ledger export journal.sqlite --rows commands
     """
-    _export(file, job, out)
+    if rows == "commands" and job is not None:
+        raise click.UsageError("--job: commands are about no job; right would be --rows decisions")
+    _export(file, job, out, rows)
 
 
 @command.command("set-aside", short_help="Show the last events that could not be applied.")
@@ -135,16 +141,16 @@ def set_aside(file: Path, limit: int, as_json: bool) -> None:
     """
     import msgspec
 
-    with _open(file) as journal:
+    with open_journal(file) as journal:
         found = list(reversed(journal.latest_set_aside(limit)))
-        zone = _zone(journal)
+        zone = zone_of(journal)
     if as_json:
         rows = [{"seq": seq, **msgspec.structs.asdict(event)} for seq, event in found]
         print_json({"file": shown(file), "set_aside": rows})
         return
     columns = ("seq", "time", "adapter", "kind", "job or machine", "extra", "reason", "detail")
     cells = [
-        [str(seq), _time(event.time_s, zone), event.adapter, event.kind, event.subject,
+        [str(seq), time_in_words(event.time_s, zone), event.adapter, event.kind, event.subject,
          event.extra or MISSING, event.reason, event.detail or MISSING]
         for seq, event in found
     ]  # fmt: skip
@@ -190,9 +196,9 @@ def backup(file: Path, target: Path) -> None:
     Example:
       outrider ledger backup /var/lib/outrider/journal.sqlite /backup/journal.sqlite
     """
-    with _open(file) as journal:
+    with open_journal(file) as journal:
         journal.back_up(target)
-    with _open(target) as copy:
+    with open_journal(target) as copy:
         last_seq = copy.last_seq()
     click.echo(f"{shown(target)}: a copy of {shown(file)} up to number {last_seq}")
 
@@ -215,29 +221,17 @@ def direct(
         _export(file, job, None)
 
 
-def _export(file: Path, job: str | None, out: Path | None) -> None:
-    from outrider.ledger import write_jsonl
+def _export(file: Path, job: str | None, out: Path | None, rows: str = "decisions") -> None:
+    from outrider.ledger import write_commands, write_jsonl
 
     with (
-        _open(file) as journal,
+        open_journal(file) as journal,
         nullcontext(sys.stdout.buffer) if out is None else out.open("wb") as target,
     ):
-        write_jsonl(journal.decisions(job=job), target)
+        if rows == "commands":
+            write_commands(journal.commands(), target)
+        else:
+            write_jsonl(journal.decisions(job=job), target)
 
 
-def _open(file: Path) -> "Journal":
-    from outrider.ledger import Journal
-
-    return Journal(file, read_only=True)
-
-
-def _zone(journal: "Journal") -> str:
-    from outrider.ledger import TIMEZONE_KEY
-
-    zone: str = journal.meta(TIMEZONE_KEY, "UTC")
-    return zone
-
-
-def _time(time_s: float, zone: str) -> str:
-    """Unix times as dates at the site, times of a trace as seconds since its start."""
-    return clock(time_s, zone) if time_s > 1e9 else f"{time_s:.1f} s"
+command.add_command(recorded_commands.command)

@@ -1,0 +1,59 @@
+"""``outrider ledger commands``: what was commanded, and what the mode was from then on."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from outrider.cli.journals import open_journal, time_in_words, zone_of
+from outrider.cli.options import file_path, json_option
+from outrider.cli.printing import print_json, shown
+
+
+@click.command("commands", short_help="Show the last commands, and each change of the mode.")
+@click.argument("file", metavar="FILE", type=file_path(dir_okay=False))
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), default=20, show_default=True,
+    help="At most so many, the last ones.",
+)  # fmt: skip
+@json_option
+def command(file: Path, limit: int, as_json: bool) -> None:
+    """Show the last commands that the daemon was given, the newest at the end.
+
+    Use it to see who changed the mode, when and why. `fall_back` was no command: a guard broke;
+    nor was `configuration`: a start or a reload put another mode in force. `outrider ledger export
+    FILE --rows commands` gives all of them. at_s is in Unix seconds of the daemon's host.
+
+    Example:
+      outrider ledger commands /var/lib/outrider/journal.sqlite
+    """
+    import msgspec
+
+    with open_journal(file) as journal:
+        found = list(reversed(journal.latest_commands(limit)))
+        zone = zone_of(journal)
+    rows = [{"after_seq": seq, **msgspec.structs.asdict(record)} for seq, record in found]
+    if as_json:
+        print_json({"file": shown(file), "commands": rows})
+        return
+    for row in rows:
+        click.echo(in_words(row, zone))
+    if not rows:
+        click.echo("nothing was commanded")
+
+
+def in_words(row: dict[str, Any], zone: str) -> str:
+    """A command, in a line: when, by whom, what it did to the mode, and why."""
+    change = row["to_mode"]
+    if row["from_mode"] != row["to_mode"]:
+        change = f"{row['from_mode']} -> {row['to_mode']}" if row["from_mode"] else row["to_mode"]
+    outcome = "" if row["outcome"] == "done" else f" {row['outcome']}"
+    line = f"{time_in_words(row['at_s'], zone)}  {row['command']}{who(row)}{outcome}: {change}"
+    return "; ".join(filter(None, (line, row["why"], row["detail"])))
+
+
+def who(row: dict[str, Any]) -> str:
+    """Who gave a command, by name and number, after a blank; empty: nobody did."""
+    if row["uid"] is None:
+        return ""
+    return f" by {row['user']} ({row['uid']})" if row["user"] else f" by uid {row['uid']}"
