@@ -10,7 +10,8 @@ _HEAD = """\
 
 <!-- Made by `make docs` from daemon/outrider/service/web/endpoints. -->
 
-What is served, for GET and HEAD; [the HTTP interface](http.md) tells what holds for all of it.
+What is served, for GET and HEAD, and what is posted over the Unix socket;
+[the HTTP interface](http.md) tells what holds for all of it.
 Shapes of answers: `/api/v1/openapi.json`.
 
 """
@@ -29,7 +30,7 @@ def endpoints_page() -> str:
     )
     return (
         f"{_HEAD}| path | what it answers | parameters |\n|---|---|---|\n"
-        f"{''.join(_path_row(path, item['get']) for path, item in paths.items())}\n"
+        f"{''.join(_path_rows(path, item) for path, item in paths.items())}\n"
         f"| parameter | of | right | meaning |\n|---|---|---|---|\n{rows}"
     )
 
@@ -37,6 +38,13 @@ def endpoints_page() -> str:
 def _asked(item: Any) -> list[dict[str, Any]]:
     """The parameters behind the ``?``."""
     return [p for p in item["get"]["parameters"] if p["in"] == "query"]
+
+
+def _path_rows(path: str, item: Any) -> str:
+    rows = _path_row(path, item["get"])
+    if "post" in item:
+        rows += f"| `{path}` (POST) | {item['post']['summary'].rstrip('.')} |  |\n"
+    return rows
 
 
 def _path_row(path: str, operation: dict[str, Any]) -> str:

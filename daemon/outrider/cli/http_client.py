@@ -1,4 +1,4 @@
-"""One GET to a daemon, over TCP, TLS or a Unix socket, and in words why it failed.
+"""One question to a daemon, over TCP, TLS or a Unix socket, and in words why it failed.
 
 Nothing but the standard library, no proxy, no redirect: a token goes to whom it was given for. The
 whole answer has to be there in time and may not be endless, whoever it is that answers.
@@ -37,7 +37,21 @@ class Reply(NamedTuple):
 def get(
     url: str, path: str, headers: Mapping[str, str], ca: Path | None, timeout_s: float = TIMEOUT_S
 ) -> Reply:
-    """Ask for a path.
+    """Ask for a path; see `ask`."""
+    return ask(url, path, headers, ca, timeout_s)
+
+
+def ask(
+    url: str,
+    path: str,
+    headers: Mapping[str, str],
+    ca: Path | None,
+    timeout_s: float = TIMEOUT_S,
+    *,
+    method: str = "GET",
+    body: bytes | None = None,
+) -> Reply:
+    """Ask for a path, or post something there.
 
     Args:
         url: ``http://``, ``https://`` or ``unix:PATH``; a path in it goes before `path`.
@@ -45,6 +59,8 @@ def get(
         headers: sent with it.
         ca: PEM file whose certificates are trusted beside the system's; None: those alone.
         timeout_s: until the whole answer must be there.
+        method: of HTTP.
+        body: what is posted.
 
     Raises:
         PeerError: nothing, or nothing of use, came back; the message says why. Its cause is an
@@ -57,7 +73,8 @@ def get(
     last_word.daemon = True
     last_word.start()
     try:
-        connection.request("GET", prefix + path, headers={**headers, "Connection": "close"})
+        headers = {**headers, "Connection": "close"}
+        connection.request(method, prefix + path, body, headers)
         with connection.getresponse() as response:
             return Reply(response.status, _read(response, connection.sock, deadline, url))
     except (OSError, http.client.HTTPException, ValueError) as error:

@@ -52,8 +52,15 @@ def in_words(row: dict[str, Any], zone: str) -> str:
     return "; ".join(filter(None, (line, row["why"], row["detail"])))
 
 
+def limit_in_words(limit: dict[str, Any], zone: str) -> str:
+    """What lowers the mode: to what, who set it when, and why."""
+    by = "a guard" if limit["by"] == "guard" else f"a command{who(limit)}"
+    why = f": {limit['why']}" if limit["why"] else ""
+    return f"at most {limit['most']}, by {by} on {time_in_words(limit['at_s'], zone)}{why}"
+
+
 def who(row: dict[str, Any]) -> str:
-    """Who gave a command, by name and number, after a blank; empty: nobody did."""
+    """Who gave a command, by name and number, after a blank; empty: nobody, or not told."""
     if row["uid"] is None:
-        return ""
+        return f" by {row['user']}" if row["user"] else ""
     return f" by {row['user']} ({row['uid']})" if row["user"] else f" by uid {row['uid']}"

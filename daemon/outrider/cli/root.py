@@ -21,14 +21,15 @@ COMMANDS: Final = {
     "export": Entry("Judge", "Make a trace of what was recorded."),
     "status": Entry("Ask", "Show how the running daemon and its site fare."),
     "explain": Entry("Ask", "Say why a job waits, or where it was sent and why."),
-    "ledger": Entry("Ask", "Show, export or verify the decisions that were recorded."),
+    "ledger": Entry("Ask", "Show, export or verify recorded decisions and commands."),
+    "mode": Entry("Command", "Show the daemon's mode, or lower it at once."),
+    "promote": Entry("Command", "Let the daemon climb a step, where the evidence allows it."),
+    "release": Entry("Command", "Take back what Outrider has changed in the batch system."),
     "check-config": Entry("Set up", "Check a configuration file and say what it means."),
     "token": Entry("Set up", "Make the token that shows users' names, or lets clients in."),
     "doctor": Entry("Set up", "Examine everything the daemon needs and name the remedies."),
     "plugins": Entry("Set up", "List adapters, policies, readers, estimators and utilities."),
     "levers": Entry("Set up", "Show what may be changed in a batch system, and its set-up."),
-    "promote": Entry("Set up", "Let a daemon that fell back to shadow act again."),
-    "release": Entry("Set up", "Take back what Outrider has changed in the batch system."),
     "completion": Entry("Set up", "Print a script that lets a shell complete Outrider's words."),
 }
 """The core's own commands, in the order of the help."""

@@ -17,7 +17,7 @@ from outrider.engine.ports import Actuator, DecisionLog
 from outrider.engine.realign import realign
 from outrider.engine.scheduling.pending_queue import NEVER
 from outrider.engine.scheduling.policy_runner import PolicyRunner
-from outrider.engine.scheduling.runner_snapshot import restore_runner, save_runner
+from outrider.engine.scheduling.runner_snapshot import restore_runner, resume_runner, save_runner
 from outrider.engine.state.site import Site
 from outrider.model.events import JOB_KINDS, KIND_NAMES, MACHINE_KINDS, TICK, Event
 from outrider.model.jobs import QUEUED, SUSPENDED_STATE
@@ -56,6 +56,7 @@ class Engine:
         self.site = site
         self.accounting = accounting
         self.runners = list(runners)
+        self._resting: dict[str, Any] = {}  # without runners: what those before had learned
         self.events = 0
         self._estimator = estimator
         self._plans = any(runner.plans for runner in self.runners)
@@ -233,6 +234,7 @@ class Engine:
             "site": self.site.save(),
             "accounting": self.accounting.save(),
             "runners": [[runner.name, save_runner(runner, self.site)] for runner in self.runners],
+            "resting": self._resting,
             "estimator": None if self._estimator is None else self._estimator.save(),
             "events": self.events,
             "silent": self.silent,
@@ -257,14 +259,22 @@ class Engine:
             habits = self.site.cluster_specs[cluster]
             energy.join(machine, spec or MachineSpec(), cluster, habits)
         self.accounting.restore(saved["accounting"], clusters)
-        known = dict(saved["runners"])
-        fresh = [
+        known, resting = dict(saved["runners"]), saved.get("resting", {})
+        if not self.runners:  # nothing decides at present: what was learned is taken up again then
+            self._resting = resting | known
+        new = [
             runner
             for runner in self.runners
             if runner.name not in known
             or not restore_runner(runner, known[runner.name], clusters, self.site)
         ]
-        for runner in fresh:
+        fresh = [
+            runner
+            for runner in new
+            if runner.name not in resting
+            or not resume_runner(runner, resting[runner.name], self.site)
+        ]
+        for runner in new:
             self._enqueue_waiting(runner)
         if self._estimator is not None and saved.get("estimator") is not None:
             self._estimator.restore(saved["estimator"])

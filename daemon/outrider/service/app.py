@@ -20,11 +20,11 @@ from outrider.model.errors import OutriderError
 from outrider.service.config.declarations import listen_address, socket_path
 from outrider.service.config.loaded import LoadedConfig, load_config
 from outrider.service.daemon_view import DaemonView
-from outrider.service.demotion import in_force
 from outrider.service.interpreter import tune_interpreter
 from outrider.service.leaving import LeavingExecutor, leave, leave_after_error, threads
 from outrider.service.logs import Mode, set_up_logs
 from outrider.service.loop_faults import LoopFaults
+from outrider.service.mode_limit import in_force
 from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
 from outrider.service.start import Start
@@ -98,8 +98,10 @@ class _Daemon:
         with ExitStack() as stack:
             path, local = socket_path(config), None
             if path is not None:
-                local = stack.enter_context(listening_at(path, config.socket_group))
-                self._access.gid = local.gid
+                local = stack.enter_context(
+                    listening_at(path, config.socket_group, config.admin_group)
+                )
+                self._access.gid, self._access.admin_gid = local.gid, local.admin_gid
             async with serve(app, host, port, cert, key, local=local) as bound:
                 log.info("start_reading", address=f"{host}:{bound}", pid=os.getpid())
                 return await self._start(starting, folder, host, bound)

@@ -13,8 +13,8 @@ from outrider.ledger.snapshots import LEAST_LEAP_S
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core import Core
 from outrider.service.daemon_view import DaemonView
-from outrider.service.demotion import in_force
 from outrider.service.levers import carried_actions, make_lever_runner
+from outrider.service.mode_limit import in_force, limit_of
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.policies import LostPolicyLog
 from outrider.service.pseudonyms import KEY_NAME, Pseudonyms, load_key
@@ -57,6 +57,10 @@ class DaemonState:
         progress: is told how far the start has come.
 
     Attributes:
+        loaded: the configuration in force, whose mode a limit may have lowered.
+        configured: the same as its file has it.
+        limit: what lowers the mode; None: nothing does.
+        lowerings: how often the mode was lowered since the start: what began before must not climb.
         clock: this host's clock.
         lock: held by whoever changes the core, or replaces it.
         levers: work what is decided; None in a mode that never acts.
@@ -79,7 +83,10 @@ class DaemonState:
         progress: StartProgress | None = None,
     ) -> None:
         self.recording = recording
-        self.loaded, demoted = in_force(loaded, recording.folder)
+        self.configured = loaded
+        self.limit = limit_of(recording.folder)
+        self.lowerings = 0
+        self.loaded, limited = in_force(loaded, recording.folder)
         loaded = self.loaded
         self.clock = WallClock(clock)
         self.lock = asyncio.Lock()
@@ -96,7 +103,9 @@ class DaemonState:
         self.view = DaemonView(
             self.core, recording, self.publisher, lambda: self.adapters, lambda: self.levers
         )
-        self.view.notes = [*([demoted] if demoted else []), *notes_on(loaded), *notes]
+        self.view.configured_mode = lambda: self.configured.config.mode
+        self.view.mode_limit = lambda: self.limit
+        self.view.notes = [*([limited] if limited else []), *notes_on(loaded), *notes]
         for note in self.view.notes:
             log.warning("note_problem", reason=note)
         self.view.own_clock = any(a.own_clock for a in self.adapters.values())

@@ -8,9 +8,11 @@ from typing import Final
 from outrider.acting.lever_runner import LeverRunner
 from outrider.api.adapter import Adapter
 from outrider.engine.accounting.report import report
+from outrider.service.commands.port import CommandPort
 from outrider.service.core import Core
 from outrider.service.metrics import Snapshot
 from outrider.service.metrics.exporter import MetricsExporter
+from outrider.service.mode_limit import ModeLimit
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
 from outrider.service.reused import Reused
@@ -43,6 +45,9 @@ class DaemonView:
         own_clock: a simulated site that lives on a clock of its own.
         scraping: held by the one scrape that is being rendered.
         waiting_reasons: asks the batch systems why a job waits.
+        commands: carries out commands; None until the sources are being read.
+        configured_mode: the configuration's, which a limit may be below.
+        mode_limit: what lowers the mode; None: nothing does.
         status_json: the whole status as it is sent, by whether users are shown by their names.
     """
 
@@ -64,6 +69,9 @@ class DaemonView:
         self.publisher = publisher
         self.levers = levers
         self.waiting_reasons = WaitingReasons(adapters)
+        self.commands: CommandPort | None = None
+        self.configured_mode: Callable[[], str] = lambda: self.core.config.mode
+        self.mode_limit: Callable[[], ModeLimit | None] = lambda: None
         self.start_s = 0.0
         self.show(core)
 

@@ -1,21 +1,19 @@
 """Watching the guards: where one is broken, the daemon falls back to shadow and says why."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 import structlog
 
 from outrider.acting.gate import ACTING_MODES
-from outrider.acting.guards import Bounds, GuardWindow, Totals, breaches
+from outrider.acting.guards import Bounds, Figures, GuardWindow, Totals, breaches
 from outrider.acting.lever_runner import LeverRunner
 from outrider.model.errors import OutriderError
 from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.declarations import acting_of
 from outrider.service.core import Core
 from outrider.service.daemon_state import DaemonState
-from outrider.service.demotion import Demotion
 
 _EVERY_S: Final = 10.0
 _CHANGED: Final = ("applied", "renewed", "withdrawn")
@@ -25,20 +23,23 @@ log = structlog.get_logger()
 
 
 class GuardWatch:
-    """Looks at the guards of the mode in force.
+    """Looks at the figures of the guards in every mode, and at their bounds in those that act.
 
     Args:
         state: of the daemon.
-        fall_back: puts a demotion in force.
+        fall_back: ends the acting; is told why.
+
+    Attributes:
+        figures: of the last look.
     """
 
-    def __init__(
-        self, state: DaemonState, fall_back: Callable[[Demotion], Awaitable[None]]
-    ) -> None:
+    def __init__(self, state: DaemonState, fall_back: Callable[[str], Awaitable[None]]) -> None:
         self._state = state
         self._fall_back = fall_back
         self._levers: LeverRunner | None = None
         self._window = GuardWindow(0.0)
+        self._window_s = 0.0  # of none yet
+        self.figures = Figures()
 
     async def run(self) -> None:
         """Watch, for ever; a fault in a figure must not end the daemon."""
@@ -47,7 +48,7 @@ class GuardWatch:
             try:
                 await self.look()
             except OutriderError as error:
-                log.error("fail_demotion", reason=str(error))
+                log.error("fail_fall_back", reason=str(error))
             except Exception:
                 log.exception("fail_guards")
 
@@ -55,23 +56,26 @@ class GuardWatch:
         """Compare the figures with their bounds; fall back where one is past it.
 
         Raises:
-            OutriderError: the demotion cannot be written or put in force.
+            OutriderError: the mode that changes nothing cannot be put in force.
         """
         state = self._state
         config = state.core.config
-        if config.mode not in ACTING_MODES or state.core.engine.silent:
+        if state.core.engine.silent:
             return
         settings = acting_of(config)
-        if self._levers is not state.levers:  # what was before they acted is not their doing
-            self._levers = state.levers
-            self._window = GuardWindow(settings.guard_window_s)
+        if self._levers is not state.levers or self._window_s != settings.guard_window_s:
+            self._levers = state.levers  # what was before they acted is not their doing
+            self._window_s = settings.guard_window_s
+            self._window = GuardWindow(self._window_s)
             self._window.figures(totals_of(state.core, None), None)  # whose counts began at 0
         fairness = state.core.accounting.fairness.report(state.core.site.now)["windowed"]
-        figures = self._window.figures(totals_of(state.core, state.levers), fairness)
-        if found := breaches(bounds_of(settings), figures):
+        self.figures = self._window.figures(totals_of(state.core, state.levers), fairness)
+        if config.mode not in ACTING_MODES:
+            return
+        if found := breaches(bounds_of(settings), self.figures):
             why = f"a guard broke: {'; '.join(found)}"
             log.critical("fall_back_to_shadow", reason=why)
-            await self._fall_back(Demotion(time.time(), config.mode, why))
+            await self._fall_back(why)
 
 
 def bounds_of(settings: ActingSettings) -> Bounds:

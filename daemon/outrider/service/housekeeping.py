@@ -6,6 +6,9 @@ import time
 from typing import Final
 
 from outrider.engine.ingest.set_aside import LAST_S
+from outrider.ledger import Entry
+from outrider.service.commands.watched_time import WATCHED_KEY, WatchedTime
+from outrider.service.config.declarations import policies_of
 from outrider.service.daemon_state import DaemonState
 from outrider.service.daemon_view import DaemonView
 from outrider.service.sdnotify import ServiceManager
@@ -14,6 +17,8 @@ _LAG_EVERY_S = 0.5
 _PRUNE_EVERY_S = 6 * 3600.0
 _DAY_S = 86_400.0
 _MANY_FED = 5_000
+_WATCHED_EVERY_S: Final = 10.0
+_WATCHED_LOOKS: Final = 6
 _FIRST_SNAPSHOT_S: Final = 10.0
 """How soon a snapshot is tried again that failed."""
 
@@ -51,6 +56,24 @@ async def prune(state: DaemonState) -> None:
         latest_s,
         now_s - config.runs_retention_days * _DAY_S,
     )
+
+
+async def keep_watched_time(state: DaemonState, watched: WatchedTime) -> None:
+    """Count, for ever, how long the policies have decided here, and record that every minute."""
+    looks = 0
+    while True:
+        await asyncio.sleep(_WATCHED_EVERY_S)
+        looks += 1
+        note_watched_time(state, watched)
+        if looks % _WATCHED_LOOKS == 0:
+            await state.recording.submit(Entry(meta={WATCHED_KEY: watched.plain()}))
+
+
+def note_watched_time(state: DaemonState, watched: WatchedTime) -> None:
+    """Count the time since this was last called."""
+    config = state.loaded.config
+    decides = config.mode != "observe" and state.history_read.is_set()
+    watched.look(config.mode, policies_of(config), decides and state.core.is_fresh)
 
 
 async def watch_loop(view: DaemonView) -> None:

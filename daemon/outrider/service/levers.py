@@ -86,7 +86,9 @@ def make_levers(adapters: Mapping[str, Adapter], folder: Path) -> dict[str, list
     return levers
 
 
-async def close_levers(runner: LeverRunner | None) -> None:
-    """Withdraw everything, as far as that can be done at once."""
-    if runner is not None and (left := await asyncio.to_thread(runner.close, CLOSE_S)):
+async def close_levers(runner: LeverRunner | None) -> list[str]:
+    """Withdraw everything, as far as that can be done at once; the levers that could not."""
+    left = [] if runner is None else await asyncio.to_thread(runner.close, CLOSE_S)
+    if left:
         log.warning("leave_levers", levers=left, reason="what they changed lapses by itself")
+    return left

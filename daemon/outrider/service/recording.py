@@ -26,7 +26,7 @@ TOKEN_NAME = "token"  # noqa: S105 - the name of a file
 _LOCK_NAME = "lock"
 _OURS: Final = (
     f"{JOURNAL_NAME}*", SNAPSHOTS_NAME, KEY_NAME, TOKEN_NAME, _LOCK_NAME, "in-progress-*.json",
-    "demotion.*", "undo.sqlite*",
+    "mode-limit.*", "undo.sqlite*",
     f"before-schema-*-{JOURNAL_NAME}*", f"damaged-*-{JOURNAL_NAME}*",
 )  # fmt: skip
 """Patterns of the names that the daemon gives files in its state directory."""
@@ -298,6 +298,18 @@ def _seal(journal: Journal) -> int:
     """Make everything recorded so far safe; returns its last sequence number."""
     journal.sync()
     return journal.last_seq()
+
+
+def is_in_use(folder: Path) -> bool:
+    """Whether a daemon runs with this state directory, as far as we may know."""
+    try:
+        with (folder / _LOCK_NAME).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # there is no such folder, or it is not open to us
+    return False
 
 
 def _open_folder(folder: Path) -> tuple[list[str], TextIO]:

@@ -4,21 +4,22 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
+from outrider.acting.gate import ACTING_MODES
 from outrider.api.adapter import Adapter
 from outrider.model.errors import ConfigurationError
 from outrider.service.config.declarations import Config
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core import Core
 from outrider.service.daemon_state import DaemonState, make_core, notes_on
-from outrider.service.demotion import in_force
 from outrider.service.levers import close_levers
+from outrider.service.mode_limit import in_force
 from outrider.service.pump import Pumps
 from outrider.service.sources import make_adapters
 
 _CLOSING_S = 5.0
 _FIXED: Final = (
     "state_dir", "listen", "tls_cert", "tls_key", "token_file", "socket", "socket_group",
-    "log_format",
+    "admin_group", "log_format",
 )  # fmt: skip
 
 
@@ -30,13 +31,14 @@ async def reload(
     Args:
         state: of the daemon.
         pumps: read the sources.
-        loaded: the new configuration; a demotion may leave less of its mode.
+        loaded: the new configuration; a limit may leave less of its mode.
         note: what the person on call should know of it.
 
     Raises:
         OutriderError: the new configuration cannot be put in place; nothing has changed.
     """
-    loaded, demoted = in_force(loaded, state.recording.folder)
+    lowerings = state.lowerings
+    loaded, limited = in_force(loaded, state.recording.folder)
     before = state.loaded.config.adapters
     same = {n: a for n, a in state.adapters.items() if before[n] == loaded.config.adapters.get(n)}
     adapters = await asyncio.to_thread(make_adapters, loaded, same)
@@ -44,13 +46,17 @@ async def reload(
     async with state.lock:
         state.core.accounting.work_out()  # or the thread and a reader might do it at once
         core, fresh = await asyncio.to_thread(_successor, state, loaded, adapters, same)
-        notes = [*filter(None, (note, demoted)), *notes_on(loaded)]
+        notes = [*filter(None, (note, limited)), *notes_on(loaded)]
         if fresh:
             notes.append(f"policies that start afresh: {', '.join(fresh)}")
-        if left := {s.name for s in state.core.runners} - {s.name for s in core.runners}:
+        if not core.runners and state.core.runners:
+            notes.append("nothing is decided: the policies rest, with what they learned")
+        elif left := {s.name for s in state.core.runners} - {s.name for s in core.runners}:
             notes.append(f"policies that left with what they learned: {', '.join(sorted(left))}")
         if fixed := _needs_restart(state.loaded.config, loaded.config):
             notes.append(f"needs a restart to change: {', '.join(fixed)}")
+        if loaded.config.mode in ACTING_MODES and state.lowerings != lowerings:
+            raise ConfigurationError(f"{loaded.source}: the mode was lowered meanwhile")
         if not _act_alike(state.loaded.config, loaded.config):
             state.levers = state.new_levers(loaded, adapters)
         removed = [pumps.cancel(label) for label in state.adapters.keys() - same.keys()]

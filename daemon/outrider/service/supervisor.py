@@ -9,17 +9,30 @@ neither ends the daemon.
 import asyncio
 import time
 from collections.abc import Callable
+from typing import Any
 
 import structlog
 
-from outrider.model.errors import LedgerError, OutriderError
+from outrider.ledger import CommandRecord, Journal
+from outrider.model.errors import LedgerError
+from outrider.service.commands.evidence import Evidence
+from outrider.service.commands.history import CONFIGURATION, CommandHistory
+from outrider.service.commands.watched_time import WATCHED_KEY, WatchedTime
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.daemon_state import DaemonState
 from outrider.service.daemon_view import DaemonView
-from outrider.service.demotion import Demotion, in_shadow, keep, note_of
 from outrider.service.guard_watch import GuardWatch
-from outrider.service.housekeeping import feed_watchdog, keep_ledger, watch_loop
+from outrider.service.housekeeping import (
+    feed_watchdog,
+    keep_ledger,
+    keep_watched_time,
+    note_watched_time,
+    watch_loop,
+)
 from outrider.service.levers import close_levers
+from outrider.service.modes.commander import Commander
+from outrider.service.modes.gathering import gather
+from outrider.service.modes.mode_changes import ModeChanges
 from outrider.service.pump import Pumps
 from outrider.service.recording import Recording
 from outrider.service.reload import reload
@@ -58,6 +71,12 @@ class Supervisor:
         self._service = service
         self._tell_mode = tell_mode
         self._reloading = asyncio.Lock()
+        history = CommandHistory(recording)
+        self._history = history
+        self._watched = WatchedTime(_watched_before(recording))
+        self._modes = ModeChanges(self._state, self._put_in_force, history, self._watched)
+        self._guards = GuardWatch(self._state, self._modes.fall_back)
+        self._commander = Commander(self._state, self._modes, history, self._evidence)
         tell_mode(self._state.loaded.config.mode)
 
     @property
@@ -78,6 +97,7 @@ class Supervisor:
         else:
             state.history_read.set()
         await state.record_set_aside()
+        await self._note_mode("the daemon was started")
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._pumps = Pumps(state, tasks)
@@ -88,18 +108,21 @@ class Supervisor:
                 tasks.create_task(keep_ledger(state), name="keep-ledger")
                 watch = SourceWatch(state, self._pumps)
                 tasks.create_task(watch.run(), name="watch-sources")
-                guards = GuardWatch(state, self._fall_back)
-                tasks.create_task(guards.run(), name="watch-guards")
+                tasks.create_task(self._guards.run(), name="watch-guards")
+                tasks.create_task(keep_watched_time(state, self._watched), name="watch-time")
                 tasks.create_task(watch_loop(state.view), name="watch-loop")
                 every_s = self._service.watchdog_every_s
                 if every_s is not None:
                     tasks.create_task(feed_watchdog(self._service, every_s), name="feed-watchdog")
+                state.view.commands = self._commander
                 state.view.is_ready = True
         except Exception:
             log.critical("fail_daemon", exc_info=True)
             raise
         finally:
             state.view.is_ready = False
+            self._commander.stop()
+            note_watched_time(state, self._watched)
             async with state.lock:
                 await state.snapshot()
             await close_levers(state.levers)
@@ -110,27 +133,40 @@ class Supervisor:
         Raises:
             OutriderError: it cannot be put in force; nothing has changed.
         """
-        await self._reload(loaded)
-
-    async def _reload(self, loaded: LoadedConfig, note: str | None = None) -> None:
         async with self._reloading:
-            await reload(self._state, self._pumps, loaded, note)
-            self._tell_mode(self._state.loaded.config.mode)
+            await self._replace(loaded)
+            self._state.configured = loaded
+        await self._note_mode("the configuration was read again")
 
-    async def _fall_back(self, demotion: Demotion) -> None:
-        """Change nothing any more, and take back what was changed; also after a restart.
+    async def _put_in_force(
+        self, choose: Callable[[], LoadedConfig], note: str | None = None
+    ) -> None:
+        """Reload, one at a time; what to is asked once the one before is done."""
+        async with self._reloading:
+            await self._replace(choose(), note)
 
-        Raises:
-            OutriderError: a shadow of the configuration cannot be put in force.
-        """
-        try:
-            keep(demotion, self._state.recording.folder)
-        except LedgerError as error:  # then a restart or a reload acts again: better than to act on
-            log.error("forget_demotion", reason=str(error))
-        try:
-            await self._reload(in_shadow(self._state.loaded), note_of(demotion))
-        except OutriderError:
-            self.view.add_note(note_of(demotion))
-            levers, self._state.levers = self._state.levers, None
-            await close_levers(levers)  # whatever the mode is called: nothing is changed any more
-            raise
+    async def _replace(self, loaded: LoadedConfig, note: str | None = None) -> None:
+        await reload(self._state, self._pumps, loaded, note)
+        self._tell_mode(self._state.loaded.config.mode)
+
+    async def _note_mode(self, why: str) -> None:
+        """Record that another mode is in force than was last, though nobody commanded it."""
+        before, mode = self._history.last_mode, self._state.loaded.config.mode
+        if before != mode:
+            await self._history.record(
+                CommandRecord(time.time(), CONFIGURATION, None, "", before, mode, why=why)
+            )
+
+    def _evidence(self) -> Evidence:
+        note_watched_time(self._state, self._watched)
+        return gather(self._state, self._guards.figures, self._watched, self._history)
+
+
+def _watched_before(recording: Recording) -> Any:
+    """How long policies had decided here before, as the journal has it."""
+    try:
+        with Journal(recording.path, read_only=True) as journal:
+            return journal.meta(WATCHED_KEY)
+    except (LedgerError, TypeError, ValueError) as error:
+        log.error("lose_watched_time", reason=str(error))
+        return None

@@ -5,8 +5,11 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
+import msgspec
+
 from outrider.service.metrics.series import LabelValues
 from outrider.service.metrics.store import Snapshot
+from outrider.service.mode_limit import ModeLimit
 from outrider.service.personal_vos import PersonalVos
 from outrider.service.pseudonyms import Pseudonyms, is_pseudonym
 
@@ -54,8 +57,26 @@ class UserNames:
         rows = [{**r, "user": self.user(r["user"]), "vo": self.vo(r["vo"])} for r in answer["jobs"]]
         return {**answer, "jobs": rows}
 
+    def in_commands(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        """Commands: who gave them, by number and name."""
+        return rows if self.shown else [self._in_command(row) for row in rows]
+
+    def limit(self, limit: ModeLimit | None) -> Mapping[str, Any] | None:
+        """What lowers the mode: who set it."""
+        if limit is None:
+            return None
+        row = msgspec.structs.asdict(limit)
+        return row if self.shown else self._in_command(row)
+
+    def _in_command(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        if row["uid"] is None:
+            return row
+        return {**row, "uid": None, "user": self.user(row["user"] or str(row["uid"]))}
+
     def in_status(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The status: waits and shares by VO."""
+        """The status: who commanded, waits and shares by VO."""
+        if not self.shown and "commands" in answer:
+            answer = {**answer, "commands": self.in_commands(answer["commands"])}
         if not self._has_hidden_vos:
             return answer
         waits, fairness = answer["wait_s"], answer["fairness"]

@@ -33,6 +33,15 @@ class Book(Lever):
         self.asked.extend(("withdraw", job) for job in jobs)
         return {}
 
+    def withdraw_all(self) -> int:
+        self.asked.append(("withdraw_all", ""))
+        return 2
+
+    @staticmethod
+    def pause() -> None:
+        """A moment, in a test's own method that hangs."""
+        time.sleep(0.02)
+
     @classmethod
     def begin(cls) -> None:
         """Forget all."""

@@ -10,13 +10,13 @@ import pytest
 
 from outrider.acting import guards
 from outrider.api import DecisionRow
+from outrider.ledger import CommandRecord
 from outrider.service import guard_watch
-from outrider.service.demotion import DEMOTION_NAME, demotion_of, lift
+from outrider.service.mode_limit import BY_GUARD, LIMIT_NAME, keep_limit, limit_of
 from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
 from outrider.service.supervisor import Supervisor
 from outrider.service.web.endpoints.status import whole_status
-from tests.cli.running import outrider
 from tests.service.running.desk import Book
 from tests.service.running.test_levers import desk, loaded_in
 
@@ -64,6 +64,16 @@ async def mode_once(supervisor: Supervisor, mode: str) -> dict[str, Any]:
     raise AssertionError(f"never in the mode {mode}: {status}")
 
 
+async def commanded(supervisor: Supervisor, n: int) -> Sequence[CommandRecord]:
+    """What is on record, once so much is."""
+    assert supervisor.view.commands is not None
+    for _ in range(400):
+        if len(records := supervisor.view.commands.history.records) >= n:
+            return records
+        await asyncio.sleep(0.025)
+    raise AssertionError(f"never {n} commands: {records}")
+
+
 async def test_a_lever_that_is_refused_ends_the_acting_and_that_outlives_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,12 +84,16 @@ async def test_a_lever_that_is_refused_ends_the_acting_and_that_outlives_a_resta
         status = await mode_once(supervisor, "shadow")
         assert status["levers"] == []
         [note] = [note for note in status["notes"] if "guard" in note]
-        right = f'mode "shadow" in place of "active": {WHY}; `outrider promote` lifts that'
+        right = f'mode "shadow" in place of "active": {WHY}; `outrider promote` climbs'
         assert note == right
         assert {policy["role"] for policy in status["policies"]} == {"shadow"}
-    demotion = demotion_of(state)
-    assert demotion is not None
-    assert (demotion.mode, demotion.why) == ("active", WHY)
+        began, fell = await commanded(supervisor, 2)
+        assert (fell.command, fell.uid, fell.why) == ("fall_back", None, WHY)
+        assert (fell.from_mode, fell.to_mode) == ("active", "shadow")
+        assert (began.command, began.to_mode) == ("configuration", "active")
+    limit = limit_of(state)
+    assert limit is not None
+    assert (limit.most, limit.was, limit.by, limit.why) == ("shadow", "active", BY_GUARD, WHY)
     Book.begin()
     async with daemon(state) as supervisor:
         status = whole_status(supervisor.view)
@@ -88,7 +102,7 @@ async def test_a_lever_that_is_refused_ends_the_acting_and_that_outlives_a_resta
         assert whole_status(supervisor.view)["mode"] == "shadow", "a reload climbs no more"
         assert Book.made == []
         monkeypatch.setattr(Book, "apply", works)
-        lift(state)
+        keep_limit(None, state)
         await supervisor.reload(loaded_in("active", state))
         status = await mode_once(supervisor, "active")
         assert right not in status["notes"]
@@ -100,11 +114,11 @@ async def test_it_falls_back_also_where_that_cannot_be_kept(
 ) -> None:
     monkeypatch.setattr(Book, "apply", refuse)
     state = tmp_path / "state"
-    (state / DEMOTION_NAME).with_suffix(".part").mkdir(parents=True)
+    (state / LIMIT_NAME).with_suffix(".part").mkdir(parents=True)
     async with daemon(state) as supervisor:
         status = await mode_once(supervisor, "shadow")
         assert any(WHY in note for note in status["notes"])
-    assert not (state / DEMOTION_NAME).exists()
+    assert not (state / LIMIT_NAME).exists()
 
 
 async def test_a_guard_that_is_not_set_or_not_broken_changes_nothing(tmp_path: Path) -> None:
@@ -116,22 +130,11 @@ async def test_a_guard_that_is_not_set_or_not_broken_changes_nothing(tmp_path: P
         assert len(status["levers"]) == 1
 
 
-def test_a_demotion_that_cannot_be_read_is_one(tmp_path: Path) -> None:
-    assert demotion_of(tmp_path) is None
-    (tmp_path / DEMOTION_NAME).write_text("{half")
-    found = demotion_of(tmp_path)
-    assert found is not None
-    assert "demotion.json cannot be read" in found.why
-
-
-def test_promote_says_why_and_lifts_it(tmp_path: Path) -> None:
-    config = tmp_path / "outrider.toml"
-    config.write_text(f'state_dir = "{tmp_path}"\n[adapters.simulated]\n')
-    file = tmp_path / DEMOTION_NAME
-    file.write_text('{"at_s": 1795460755.0, "mode": "active", "why": "a guard broke: x"}')
-    said = outrider("promote", "--config", config)
-    assert said.code == 0
-    first = "fell back from active to shadow on 23 Nov 2026 19:05:55 UTC: a guard broke: x"
-    assert said.out.splitlines()[0] == first
-    assert not file.exists()
-    assert outrider("promote", "--config", config).code == 1
+def test_a_limit_that_cannot_be_read_lets_nothing_be_changed(tmp_path: Path) -> None:
+    assert limit_of(tmp_path) is None
+    for text in ("{half", '{"most": "all", "at_s": 1, "was": "active", "by": "command"}'):
+        (tmp_path / LIMIT_NAME).write_text(text)
+        found = limit_of(tmp_path)
+        assert found is not None
+        assert found.most == "shadow"
+        assert "mode-limit.json cannot be read" in found.why

@@ -178,12 +178,13 @@ def test_observing_only_takes_every_seat_away_and_shadow_gives_them_back(tmp_pat
         site.log.run([2, 3])
         status = site.wait_until_applied()
         assert (status["mode"], status["policies"]) == ("observe", [])
-        assert status["notes"] == ["policies that left with what they learned: bandit"]
+        assert status["notes"] == ["nothing is decided: the policies rest, with what they learned"]
         assert "reload_configuration           mode=observe" in site.log_text()
         site.configure()
         reload(site, "reload_configuration")
         site.log.run([4])
-        assert [p["name"] for p in site.wait_until_applied()["policies"]] == ["bandit"]
+        [policy] = site.wait_until_applied()["policies"]
+        assert (policy["name"], policy["decisions"]) == ("bandit", 2), "and what it learned"
         assert daemon.stop() == 0
     with site.journal() as journal:
         decided = {decision.job for _, decision in journal.decisions()}

@@ -40,6 +40,32 @@ async def test_the_page_says_what_the_daemon_says_and_nothing_goes_wrong(tab: Ta
     assert tab.complaints == []
 
 
+async def test_the_page_says_what_lowers_the_mode_and_what_was_commanded(tab: Tab) -> None:
+    site = SmallSite()
+    lowered = {
+        "at_s": T0, "command": "mode", "uid": 7, "user": "ada", "from_mode": "active",
+        "to_mode": "shadow", "outcome": "done", "why": HOSTILE, "detail": "as asked",
+    }  # fmt: skip
+    limit = {"most": "shadow", "at_s": T0, "was": "active", "by": "command", "why": "new disks"}
+    site.status_answer |= {
+        "configured_mode": "active",
+        "mode_limit": limit | {"uid": 7, "user": "ada"},
+        "commands": [lowered],
+    }
+    async with open_site(site) as address:
+        await tab.open(address)
+        await tab.wait_for(DRAWN)
+        told = await tab.text_of("#mode-changes")
+        assert "The configuration's mode is active; at most shadow since 21 Nov 2026" in told
+        assert "by a command of ada: new disks." in told
+        assert f"mode of ada, active to shadow. {HOSTILE}; as asked" in told
+        site.status_answer |= {"configured_mode": "shadow", "mode_limit": None, "commands": []}
+        await tab.wait_for(
+            "document.getElementById('mode-changes').innerText === 'nothing was commanded'"
+        )
+    assert tab.complaints == []
+
+
 async def test_the_page_says_how_to_see_names(tab: Tab) -> None:
     site = SmallSite()
     site.status_answer |= {"users_hint": "names are for who signs in", "sign_in": True}

@@ -33,9 +33,11 @@ class LedgerGroup(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group("ledger", cls=LedgerGroup, short_help="Show, export or verify recorded decisions.")
+@click.group(
+    "ledger", cls=LedgerGroup, short_help="Show, export or verify recorded decisions and commands."
+)
 def command() -> None:
-    """Show, export or verify the decisions and commands that were recorded.
+    """Show, export or verify recorded decisions and commands.
 
     Use it on what `outrider replay --ledger FILE` wrote, or on the daemon's journal.sqlite in its
     state directory, even while the daemon runs. `outrider ledger FILE --export jsonl` is short for

@@ -1,43 +1,61 @@
-"""``outrider promote``: let a daemon that fell back to shadow act again."""
+"""``outrider promote``: climb a step towards the configuration's mode, on evidence."""
 
 from pathlib import Path
 
 import click
 
-from outrider.cli.options import file_path
+from outrider.cli.commanding import (
+    config_option,
+    json_option,
+    socket_option,
+    why_option,
+)
 
 
-@click.command("promote", short_help="Let a daemon that fell back to shadow act again.")
-@click.option(
-    "--config", type=file_path(dir_okay=False), required=True, metavar="FILE",
-    help="The daemon's configuration file.",
-)  # fmt: skip
-def command(config: Path) -> int:
-    """Let a daemon that fell back to shadow act again.
+@click.command("promote", short_help="Let the daemon climb a step, where the evidence allows it.")
+@why_option
+@click.option("--dry-run", is_flag=True, help="Show the evidence, and change nothing.")
+@config_option
+@socket_option
+@json_option
+def command(
+    why: str, dry_run: bool, config: Path | None, socket_path: Path | None, as_json: bool
+) -> int:
+    """Let the daemon climb a step, where the evidence allows it.
 
-    A daemon in the mode canary or active falls back to shadow where one of its guards breaks
-    (guard_* below [acting]), takes back what it changed, and stays there over restarts and reloads.
-    This says why it did, and lifts that: the mode of the configuration is in force again with the
-    next reload (systemctl reload outrider, or SIGHUP). Run it as the daemon's user or as root.
-    Exit code 1: it had not fallen back.
+    A step is shadow, canary, active, up to the configuration's mode. Use it after `outrider mode`
+    or `release`, where a guard broke, and where the configuration says promote_first. It shows the
+    evidence: guards' figures against their bounds, agreement with the batch system, what the gate
+    refused, sources, and for how long the policy has decided here. Against the evidence it climbs
+    not, and there is no way to force it: it says what is in the way (exit code 1).
+
+    It is asked over the daemon's Unix socket, by root, the daemon's own user or a member of the
+    group outrider-admin, and recorded (`outrider ledger commands`).
 
     Example:
-      outrider promote --config /etc/outrider/outrider.toml && systemctl reload outrider
+      outrider promote --dry-run
+      outrider promote --why "two weeks in shadow, waits as before"
     """
-    import datetime as dt
+    from outrider.cli import commanding
+    from outrider.cli.configuration import load
+    from outrider.cli.evidence import evidence_lines
+    from outrider.cli.printing import print_json
 
-    from outrider.cli.configuration import journal_path, load
-    from outrider.model.localtime import time_zone
-    from outrider.service.demotion import lift
-
-    loaded = load(config)
-    found = lift(journal_path(loaded).parent)
-    if found is None:
-        click.echo(
-            f"nothing to lift: no guard put this daemon back; its mode is {loaded.config.mode}"
-        )
-        return 1
-    when = dt.datetime.fromtimestamp(found.at_s, time_zone(loaded.config.timezone))
-    click.echo(f"fell back from {found.mode} to shadow on {when:%d %b %Y %H:%M:%S %Z}: {found.why}")
-    click.echo(f"lifted: {loaded.config.mode} is in force with the next reload")
-    return 0
+    loaded = None if config is None else load(config)
+    socket = commanding.need_socket(socket_path, loaded)
+    zone = "UTC" if loaded is None else loaded.config.timezone
+    if dry_run:
+        evidence = commanding.get(socket, "/api/v1/promotion").body
+        if as_json:
+            print_json(evidence)
+        else:
+            click.echo("\n".join(evidence_lines(evidence, zone)))
+        return int(bool(evidence["against"]))
+    answer = commanding.post(socket, {"command": "promote", "why": why})
+    if as_json:
+        print_json(answer.body)
+        return answer.exit_code
+    if answer.body["evidence"] is not None:
+        click.echo("\n".join(evidence_lines(answer.body["evidence"], zone)))
+    commanding.tell(answer)
+    return answer.exit_code

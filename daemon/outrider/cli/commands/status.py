@@ -63,6 +63,8 @@ def _lines(status: dict[str, Any]) -> list[str]:
         f"evictions  {count(evicted)} of {count(status['starts'])} starts",
         f"fairness   {figure(fair['utility'], digits=3)} (1: every VO got its share)",
     ]
+    if mode := _limited(status):
+        lines.insert(1, f"           {mode}")
     if note := degenerate(fair["target"]):
         lines.append(f"           {note}")
     lines += [f"policy     {_policy(policy, status['mode'])}" for policy in status["policies"]]
@@ -75,6 +77,17 @@ def _lines(status: dict[str, Any]) -> list[str]:
     lines.append(f"discipline {status['discipline']['name']}: {status['discipline']['why']}")
     lines.append(f"saving     {status['saving']['text']}")
     return lines + [f"note       {note}" for note in status["notes"]]
+
+
+def _limited(status: dict[str, Any]) -> str:
+    """What lowers the mode below the configuration's; empty: nothing does."""
+    from outrider.cli.recorded_commands import limit_in_words
+
+    configured, limit = status.get("configured_mode"), status.get("mode_limit")
+    if configured is None or (limit is None and configured == status["mode"]):
+        return ""  # an older daemon does not tell
+    told = f"the configuration's is {configured}"
+    return told if limit is None else f"{told}; {limit_in_words(limit, status['timezone'])}"
 
 
 def _where_watts_come_from(status: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from outrider.engine.scheduling.plain_data import check_saved
 from outrider.engine.scheduling.policy_runner import PolicyRunner
+from outrider.engine.state.packing import pack
 from outrider.engine.state.site import Site
 from outrider.model.decisions import START
 
@@ -92,6 +93,32 @@ def restore_runner(
     ) = saved["counts"]  # fmt: skip
     runner.reward_sum, runner.longest_ended_deferral_s = saved["sums"]
     return True
+
+
+def resume_runner(runner: PolicyRunner, saved: dict[str, Any], site: Site) -> bool:
+    """Go on with what was learned before a time in which nothing was decided.
+
+    Jobs have come and gone since: which wait is not taken from what was saved.
+
+    Args:
+        runner: new, with the same policy, and without jobs.
+        saved: what `save_runner` gave before that time.
+        site: as it is now.
+
+    Returns:
+        False, and nothing is changed, if the policy says that what it learned does not fit.
+    """
+    predictions = saved["predictions"]
+    away = {
+        **saved,
+        "queue": runner.queue.save(),
+        "columns": runner.scheduling_pass.save(),
+        "awaited": [],
+        "running": [],
+        "predictions": None if predictions is None else {**predictions, "open": pack(())},
+        "deferrals": {**saved["deferrals"], "deferred_s": pack(()), "cut_short": pack(())},
+    }
+    return restore_runner(runner, away, [], site)
 
 
 def _hashable(key: Any) -> Hashable:

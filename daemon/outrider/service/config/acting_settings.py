@@ -47,6 +47,23 @@ class ActingSettings(Struct, frozen=True, kw_only=True):
             "next one from the batch system, and only what the policy chose to defer is kept."
         ),
     ] = False
+    promote_first: Annotated[
+        bool,
+        Meta(
+            description="Let the mode of this file be the ceiling alone: the daemon begins in "
+            "shadow, and acts only after `outrider promote`, which looks at the evidence. Else the "
+            "mode of this file is in force at once, unless a command or a guard has lowered it."
+        ),
+    ] = False
+    promote_after_s: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="For how long the policy must have decided here, with every source up and "
+            "no guard broken since, before `outrider promote` lets it act: in shadow or above for "
+            "the canary, in the canary or above for all jobs.",
+        ),
+    ] = 86400.0
     acts_per_minute: Annotated[
         float, Meta(gt=0, description="Most jobs changed within a minute; renewals count.")
     ] = 6000.0

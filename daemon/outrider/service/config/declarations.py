@@ -103,6 +103,14 @@ class Config(msgspec.Struct, frozen=True):
             "for root and the daemon's own user alone.",
         ),
     ] = "outrider"
+    admin_group: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="The group whose members may also command over the socket (`outrider "
+            "mode`, `promote`, `release`), beside root and the daemon's own user.",
+        ),
+    ] = "outrider-admin"
     host_names: Annotated[
         list[str],
         Meta(

@@ -38,6 +38,16 @@ class Allowed(NamedTuple):
     sees_names: bool
 
 
+class Commander(NamedTuple):
+    """Somebody may command.
+
+    Attributes:
+        uid: number of the user.
+    """
+
+    uid: int
+
+
 class Access:
     """The rules in force. A reload changes them in place.
 
@@ -46,9 +56,12 @@ class Access:
         names_token: who sends it sees names; None: there is none.
         show_users: as the setting of that name.
         hosts: the names under which the daemon may be asked.
+        admin_group: whose members may command, by name.
 
     Attributes:
         gid: the group that the Unix socket is for, or None.
+        admin_gid: the group that may also command there, or None.
+        admin_group: the name of that group.
     """
 
     def __init__(
@@ -57,12 +70,15 @@ class Access:
         names_token: str | None = None,
         show_users: str = "authorised",
         hosts: Hosts | None = None,
+        admin_group: str = "",
     ) -> None:
         self._token = token
         self._names_token = names_token
         self._show_users = show_users
         self._hosts = Hosts() if hosts is None else hosts
         self.gid: int | None = None
+        self.admin_gid: int | None = None
+        self.admin_group = admin_group
 
     @classmethod
     def configured(cls, config: Config, state_folder: Path) -> "Access":
@@ -74,13 +90,13 @@ class Access:
         host, _ = listen_address(config)
         token = None if config.token_file is None else read_token(file_of(config.token_file))
         names_token = None if token is not None else _token_beside(state_folder / TOKEN_NAME)
-        return cls(token, names_token, config.show_users, Hosts(host, config.host_names))
+        hosts = Hosts(host, config.host_names)
+        return cls(token, names_token, config.show_users, hosts, config.admin_group)
 
     def follow(self, other: "Access") -> None:
-        """From now on the rules of another hold; the group of the socket stays."""
-        gid = self.gid
-        vars(self).update(vars(other))
-        self.gid = gid
+        """From now on the rules of another hold; the groups of the socket stay."""
+        stays = {key: getattr(self, key) for key in ("gid", "admin_gid", "admin_group")}
+        vars(self).update(vars(other) | stays)
 
     @property
     def wants_token(self) -> bool:
@@ -132,11 +148,29 @@ class Access:
             peer = peer_of(local)
         except OSError as error:
             return Refused(403, f"the system does not say who you are: {error.strerror}")
-        if not may_enter(peer, self.gid):
+        if not may_enter(peer, self.gid, self.admin_gid):
             return Refused(
                 403, f"user {peer.uid} is neither root nor the daemon's own, nor in its group"
             )
         return self._allowed(authorised=True)
+
+    def judge_command(self, request: web.Request) -> Commander | Refused:
+        """Whether a client may change something."""
+        local = _unix_socket_of(request)
+        if local is None:
+            return Refused(405, "commands are given over the Unix socket alone")
+        try:
+            peer = peer_of(local)
+        except OSError as error:
+            return Refused(403, f"the system does not say who you are: {error.strerror}")
+        if not may_enter(peer, self.admin_gid):
+            return Refused(
+                403,
+                f"user {peer.uid} may look but not command; right would be root, the daemon's own "
+                f"user or a member of the group {self.admin_group} (gpasswd --add NAME "
+                f"{self.admin_group})",
+            )
+        return Commander(peer.uid)
 
     def _allowed(self, *, authorised: bool) -> Allowed:
         return Allowed(
@@ -159,6 +193,11 @@ def _unix_socket_of(request: web.Request) -> socket.socket | None:
     if transport is not None:
         found = transport.get_extra_info("socket")
     return found if found is not None and found.family == socket.AF_UNIX else None
+
+
+def is_local(request: web.Request) -> bool:
+    """Whether a client came over the Unix socket."""
+    return _unix_socket_of(request) is not None
 
 
 ACCESS: Final = web.AppKey("ACCESS", Access)

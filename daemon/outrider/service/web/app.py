@@ -9,7 +9,7 @@ from aiohttp import web
 
 from outrider.service.daemon_view import DaemonView
 from outrider.service.starting_view import StartingView
-from outrider.service.web.access import ACCESS, Access, Allowed, Refused
+from outrider.service.web.access import ACCESS, Access, Allowed, Refused, is_local
 from outrider.service.web.auth import CHALLENGES
 from outrider.service.web.endpoint import (
     SERVED,
@@ -17,10 +17,13 @@ from outrider.service.web.endpoint import (
     Endpoint,
     NoQuery,
     NotFoundError,
+    Post,
+    Posted,
     SignInError,
     json_response,
 )
 from outrider.service.web.endpoints import ENDPOINTS
+from outrider.service.web.posting import MOST_BYTES, BadPostError, read_post
 from outrider.service.web.query import BadQueryError, read_query
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -38,6 +41,7 @@ HEADERS: Final = {
 SMALLEST_COMPRESSED: Final = 1024
 """Bytes below which a packet is a packet, compressed or not."""
 
+_LOOKING: Final = ("GET", "HEAD")
 _ASK_AGAIN_S: Final = "5"
 
 log = structlog.get_logger()
@@ -52,12 +56,15 @@ def make_app(
 
     None for the rules: everybody who asks under a name of this host, and users have pseudonyms.
 
-    Only GET and HEAD. Every error is JSON, ``{"error": "..."}``. A handler that raises answers
-    500, is logged, and ends nothing. While the daemon is starting, what it cannot tell yet is
-    answered with 503 and how far it is.
+    Only GET and HEAD, and over the Unix socket POST where an endpoint has that. Every error is
+    JSON, ``{"error": "..."}``. A handler that raises answers 500, is logged, and ends nothing.
+    While the daemon is starting, what it cannot tell yet is answered with 503 and how far it is.
     """
     access = Access() if access is None else access
-    app = web.Application(middlewares=[_answer_errors(view), _guard(access, endpoints), _compress])
+    app = web.Application(
+        middlewares=[_answer_errors(view), _guard(access, endpoints), _only_look, _compress],
+        client_max_size=MOST_BYTES,
+    )
     app[SERVED] = tuple(endpoints)
     app[ACCESS] = access
     app.on_response_prepare.append(_add_headers)
@@ -65,6 +72,8 @@ def make_app(
     for endpoint in endpoints:
         path = endpoint.path.replace("{job}", "{job:.+}")  # a job's name may have slashes
         app.router.add_get(path, _handler(endpoint, view, access, turn))
+        if endpoint.post is not None:
+            app.router.add_post(path, _post_handler(endpoint.post, view, access))
     return app
 
 
@@ -100,6 +109,23 @@ def _handler(
     return handle
 
 
+def _post_handler(post: Post[Any], view: DaemonView | StartingView, access: Access) -> Handler:
+    """What aiohttp calls for what is posted: it reaches the endpoint from who may command."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        may = access.judge_command(request)
+        if isinstance(may, Refused):
+            log.warning("refuse_command", path=request.path, reason=may.why)
+            return _refusal(may)
+        seen: Any = view.view if isinstance(view, StartingView) else view
+        if seen is None:
+            return _error(503, "the daemon is still starting; ask again when it is ready")
+        body = await read_post(request, post)
+        return await post.handle(Posted(seen, body, may.uid))
+
+    return handle
+
+
 def _error(status: int, text: str) -> web.Response:
     return json_response({"error": text}, status)
 
@@ -113,8 +139,11 @@ def _answer_errors(view: DaemonView | StartingView) -> Any:
             return await handler(request)
         except BadQueryError as error:
             return _error(400, str(error))
+        except BadPostError as error:
+            return _error(error.status, str(error))
         except web.HTTPMethodNotAllowed as error:
-            response = _error(405, f"{request.method} is not allowed here; GET and HEAD are right")
+            right = " and ".join(sorted(error.allowed_methods))
+            response = _error(405, f"{request.method} is not allowed here; {right} are right")
             response.headers["Allow"] = error.headers["Allow"]
             return response
         except SignInError as error:
@@ -153,6 +182,14 @@ def _guard(access: Access, endpoints: Sequence[Endpoint[Any]]) -> Any:
         return await handler(request)
 
     return guard
+
+
+@web.middleware
+async def _only_look(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Over TCP nothing is changed, whatever the path."""
+    if request.method not in _LOOKING and not is_local(request):
+        raise web.HTTPMethodNotAllowed(request.method, _LOOKING)
+    return await handler(request)
 
 
 def _refusal(refused: Refused) -> web.Response:

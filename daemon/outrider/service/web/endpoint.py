@@ -23,6 +23,7 @@ Answer: TypeAlias = Mapping[str, Any]
 """Plain data in the shape that the endpoint declares. NaN and infinity become null."""
 
 Q = TypeVar("Q", bound=Struct)
+B = TypeVar("B")
 
 
 class NoQuery(Struct, frozen=True):
@@ -59,9 +60,47 @@ class Call(Generic[Q]):
         return self.view.names(self.sees_names)
 
 
+@dataclass(frozen=True, slots=True)
+class Posted(Generic[B]):
+    """What was posted, by a client that may, as a handler gets it.
+
+    Attributes:
+        view: of the daemon.
+        body: what was posted, checked.
+        uid: number of the user who did.
+    """
+
+    view: DaemonView
+    body: B
+    uid: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Post(Generic[B]):
+    """What may be posted at a path: over the Unix socket, by who may command, as JSON.
+
+    Attributes:
+        name: operation id of the OpenAPI document.
+        summary: one sentence, for the document.
+        handle: does it, and makes the answer.
+        body: the shape of what is posted: a record, or several with tags.
+        example: of it, for who posts something else.
+        answer: shape of a good answer.
+        others: shape of the answer by further status.
+    """
+
+    name: str
+    summary: str
+    handle: Callable[[Posted[B]], Awaitable[web.Response]]
+    body: Any
+    example: str
+    answer: Any
+    others: Mapping[int, type[Struct]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Endpoint(Generic[Q]):
-    """One path that is served, for GET and HEAD.
+    """One path that is served, for GET and HEAD; where it has a `post`, for POST too.
 
     Attributes:
         name: operation id of the OpenAPI document.
@@ -78,6 +117,7 @@ class Endpoint(Generic[Q]):
         open: answered without a token, too.
         while_starting: answered while the daemon is starting, too: by a handler that asks its view
             only for what `StartingView` has.
+        post: what may be posted there.
     """
 
     name: str
@@ -90,6 +130,7 @@ class Endpoint(Generic[Q]):
     others: Mapping[int, type[Struct]] = field(default_factory=dict)
     open: bool = False
     while_starting: bool = False
+    post: Post[Any] | None = None
 
 
 SERVED: Final = web.AppKey("SERVED", tuple[Endpoint[Any], ...])

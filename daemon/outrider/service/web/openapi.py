@@ -8,7 +8,7 @@ import msgspec
 
 import outrider
 from outrider.service.web import query
-from outrider.service.web.endpoint import JSON, Endpoint, NoQuery
+from outrider.service.web.endpoint import JSON, Endpoint, NoQuery, Post
 from outrider.service.web.shapes.values import Failure
 
 _REF: Final = "#/components/schemas/{name}"
@@ -17,7 +17,13 @@ _DESCRIPTIONS: Final = {
     300: "Several jobs may be meant; the candidates are listed.",
     400: "A query parameter is wrong.",
     401: "A token is configured and the client sent none, or another.",
+    403: "The client may not command, or is a page.",
     404: "Nobody knows it.",
+    405: "Over TCP nothing is changed.",
+    408: "The body did not come in time.",
+    409: "It was refused; the answer says why.",
+    413: "The body is too long.",
+    415: "The body is not declared as JSON.",
     500: "A fault of Outrider's own; the log tells.",
     503: "Not ready, or still starting.",
 }
@@ -28,6 +34,8 @@ def openapi(endpoints: tuple[Endpoint[Any], ...]) -> dict[str, Any]:
     """The whole document, as plain data; do not change it."""
     shapes = [endpoint.answer for endpoint in endpoints if endpoint.answer is not None]
     shapes += [shape for endpoint in endpoints for shape in endpoint.others.values()]
+    for post in (endpoint.post for endpoint in endpoints if endpoint.post is not None):
+        shapes += [post.body, post.answer, *post.others.values()]
     shapes.append(Failure)
     _, components = msgspec.json.schema_components(shapes, ref_template=_REF)
     return {
@@ -36,11 +44,12 @@ def openapi(endpoints: tuple[Endpoint[Any], ...]) -> dict[str, Any]:
             "title": "Outrider",
             "version": outrider.__version__,
             "description": "What a learning site scheduler saw, measured and would have done. "
-            "It is read only. Times are Unix seconds of event time; null is unknown.",
+            "Nothing is changed but by commands over the Unix socket. Times are Unix seconds of "
+            "event time; null is unknown.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
-        "paths": {endpoint.path: {"get": _operation(endpoint)} for endpoint in endpoints},
+        "paths": {endpoint.path: _operations(endpoint) for endpoint in endpoints},
         "components": {
             "schemas": components,
             "securitySchemes": {
@@ -53,6 +62,28 @@ def openapi(endpoints: tuple[Endpoint[Any], ...]) -> dict[str, Any]:
             },
         },
         "security": [{"token": []}, {"password": []}, {}],
+    }
+
+
+def _operations(endpoint: Endpoint[Any]) -> dict[str, Any]:
+    operations = {"get": _operation(endpoint)}
+    return operations if endpoint.post is None else operations | {"post": _post(endpoint.post)}
+
+
+def _post(post: Post[Any]) -> dict[str, Any]:
+    """What may be posted, over the Unix socket: the kernel says who does, and no token is asked."""
+    answers: dict[int, Any] = dict.fromkeys((400, 403, 405, 408, 413, 415, 500), Failure)
+    answers |= dict(post.others)
+    responses = {200: _response(200, post.answer, JSON)}
+    responses |= {status: _response(status, shape, JSON) for status, shape in answers.items()}
+    (schema,), _ = msgspec.json.schema_components([post.body], ref_template=_REF)
+    return {
+        "operationId": post.name,
+        "summary": post.summary,
+        "description": "Over the Unix socket alone.",
+        "requestBody": {"required": True, "content": {JSON: {"schema": schema}}},
+        "responses": {str(status): responses[status] for status in sorted(responses)},
+        "security": [],
     }
 
 

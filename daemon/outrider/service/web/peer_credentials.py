@@ -41,11 +41,11 @@ def peer_of(connection: socket.socket | TransportSocket) -> Peer:
     return Peer(pid, uid, (gid, *struct.unpack(f"{len(groups) // 4}I", groups)))
 
 
-def may_enter(peer: Peer, gid: int | None) -> bool:
-    """Whether a peer is root, our own user, or a member of the group that the socket is for.
+def may_enter(peer: Peer, *gids: int | None) -> bool:
+    """Whether a peer is root, our own user, or a member of one of these groups.
 
     Args:
         peer: who connected.
-        gid: the group's number; None: it is for no group.
+        gids: numbers of groups; None: of no group.
     """
-    return peer.uid in (0, os.geteuid()) or (gid is not None and gid in peer.gids)
+    return peer.uid in (0, os.geteuid()) or any(gid in peer.gids for gid in gids if gid is not None)

@@ -1,4 +1,4 @@
-"""The Unix socket beside the port: for root, the daemon's own user, and one group."""
+"""The Unix socket beside the port: for root, the daemon's own user, and two groups."""
 
 import contextlib
 import errno
@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from outrider.model.errors import ConfigurationError
+from outrider.service.web.group_access import let_groups_in
 
 _FOR_GROUP: Final = 0o660
 _FOR_US: Final = 0o600
@@ -29,20 +30,27 @@ class Listening(NamedTuple):
 
     Attributes:
         socket: bound and listening.
-        gid: the group whose members may enter; None: root and our own user alone.
+        gid: the group whose members may look; None: root and our own user alone.
+        admin_gid: the group whose members may also command; None: there is no such group.
     """
 
     socket: socket.socket
     gid: int | None
+    admin_gid: int | None = None
 
 
 @contextmanager
-def listening_at(path: Path, group: str) -> Iterator[Listening]:
+def listening_at(path: Path, group: str, admins: str | None = None) -> Iterator[Listening]:
     """Listen at a path as long as the context is open, mode 0660 for the group.
 
     Where there is no such group, or we may not give a file to it, the mode is 0600. A socket that
     a killed daemon left behind is replaced; one at which somebody listens is not, and no other
     file either.
+
+    Args:
+        path: of the socket.
+        group: whose members may look.
+        admins: the group whose members may also command, let in by an access control list.
 
     Raises:
         ConfigurationError: it cannot be made there; the message names the path and the cause.
@@ -59,13 +67,17 @@ def listening_at(path: Path, group: str) -> Iterator[Listening]:
             made = path.lstat()
             gid = _give_to_group(path, made.st_gid, group)
             path.chmod(_FOR_US if gid is None else _FOR_GROUP)
+            admin_gid = _let_admins_in(path, gid, admins)
             server.listen(_BACKLOG)
-            log.info("open_socket", path=str(path), group=None if gid is None else group)
+            log.info(
+                "open_socket", path=str(path), group=None if gid is None else group,
+                admins=None if admin_gid is None else admins,
+            )  # fmt: skip
         except OSError as error:
             raise _cannot(path, error.strerror or str(error)) from error
         server.setblocking(False)
         try:
-            yield Listening(server, gid)
+            yield Listening(server, gid, admin_gid)
         finally:
             with contextlib.suppress(OSError):
                 if (path.lstat().st_dev, path.lstat().st_ino) == (made.st_dev, made.st_ino):
@@ -115,6 +127,26 @@ def _give_to_group(path: Path, owner_gid: int, group: str) -> int | None:
         )  # fmt: skip
         return None
     return gid
+
+
+def _let_admins_in(path: Path, gid: int | None, admins: str | None) -> int | None:
+    """Let the members of another group connect, too; its number, None where there is none."""
+    if admins is None:
+        return None
+    try:
+        admin_gid = grp.getgrnam(admins).gr_gid
+    except KeyError:
+        return None  # root and the daemon's own user command
+    if admin_gid == gid:
+        return admin_gid
+    try:
+        let_groups_in(path, [admin_gid] if gid is None else [gid, admin_gid])
+    except OSError as error:
+        log.warning(
+            "close_socket_to_admins", path=str(path), reason=f"{admins}: {error.strerror}",
+            hint="make its members members of socket_group, too",
+        )  # fmt: skip
+    return admin_gid
 
 
 def _cannot(path: Path, why: str) -> ConfigurationError:

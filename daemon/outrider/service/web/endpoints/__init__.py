@@ -24,6 +24,8 @@ NAMES: Final = (
     "decisions",
     "explain",
     "utility",
+    "commands",
+    "promotion",
     "openapi_json",
 )
 

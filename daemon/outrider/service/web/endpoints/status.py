@@ -7,6 +7,7 @@ from aiohttp import web
 
 from outrider.service.daemon_view import DaemonView
 from outrider.service.views.acting import levers_shown
+from outrider.service.views.commands import mode_shown
 from outrider.service.views.status import status
 from outrider.service.web.access import ACCESS
 from outrider.service.web.endpoint import JSON, Call, Endpoint, NoQuery, response
@@ -42,6 +43,7 @@ def whole_status(view: DaemonView) -> dict[str, Any]:
         "mqtt": mqtt,
         "notes": notes,
         "levers": levers,
+        **mode_shown(view.core.config.mode, view.configured_mode(), view.commands),
     }
     return status(view.core, extra)
 
@@ -58,6 +60,7 @@ def _shown(call: Call[NoQuery]) -> dict[str, Any]:
     names, access = call.names, call.request.app[ACCESS]
     return {
         **names.in_status(whole_status(call.view)),
+        "mode_limit": names.limit(call.view.mode_limit()),
         "users": "names" if names.shown else "pseudonyms",
         "users_hint": "" if names.shown else access.how_to_see_names,
         "sign_in": not names.shown and access.wants_token,

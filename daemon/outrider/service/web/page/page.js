@@ -15,6 +15,7 @@ import {
   drawWaits,
 } from "./site.js";
 import { drawAdapters, drawLearned, drawLedger, drawPolicies } from "./deciding.js";
+import { drawMode } from "./mode.js";
 import { drawCalibration } from "./calibration.js";
 import { NoAnswer, Question } from "./asking.js";
 import { showExamples } from "./explain.js";
@@ -39,6 +40,7 @@ function draw(s) {
     drawCalibration,
     drawAdapters,
     drawLedger,
+    drawMode,
     drawUsers,
   ])
     section(s);

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from outrider.model.disciplines import Discipline
 from outrider.service.web.shapes.calibration import Calibration, DeferredJobs
+from outrider.service.web.shapes.commands import CommandRow, ModeLimit
 from outrider.service.web.shapes.values import Count, Counts, Mode, Unknown
 
 
@@ -292,6 +293,18 @@ class Status(Struct):
     ledger: LedgerStatus
     notes: list[str]
     timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
+    configured_mode: Annotated[Mode, Meta(description="The configuration's: the ceiling.")] = (
+        "shadow"
+    )
+    mode_since_s: Annotated[
+        Unknown, Meta(description="Since when the mode is in force, by the daemon's clock.")
+    ] = None
+    mode_limit: Annotated[
+        ModeLimit | None, Meta(description="What lowers the mode; null: nothing does.")
+    ] = None
+    commands: Annotated[
+        list[CommandRow], Meta(description="The last five commands, the newest first.")
+    ] = []
     levers: Annotated[list[LeverStatus], Meta(description="Empty in a mode that never acts.")] = []
     mqtt: Annotated[Publishing | None, Meta(description="Null: nothing is published.")] = None
     users: Annotated[

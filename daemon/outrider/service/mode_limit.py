@@ -1,0 +1,115 @@
+"""A limit on the mode, below the configuration's, that a command or a broken guard has set.
+
+It is a file in the state directory, so it holds over restarts and reloads. The configuration's mode
+is the ceiling: the mode in force is the lower of the two.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from outrider.model.decisions import MODES
+from outrider.model.errors import LedgerError
+from outrider.service.config.declarations import acting_of
+from outrider.service.config.loaded import LoadedConfig
+
+LIMIT_NAME: Final = "mode-limit.json"
+"""The file in the state directory."""
+BY_GUARD: Final = "guard"
+BY_COMMAND: Final = "command"
+_SHADOW: Final = "shadow"
+
+
+class ModeLimit(msgspec.Struct, frozen=True):
+    """How far the mode may go, since when, and why.
+
+    Attributes:
+        most: the highest mode, one of `outrider.model.decisions.MODES`.
+        at_s: since when, Unix seconds.
+        was: the mode in force until then.
+        by: `BY_GUARD` or `BY_COMMAND`.
+        why: a sentence, or empty.
+        uid: number of the user who set it; None: nobody did.
+        user: that user's name; empty where it is not known.
+    """
+
+    most: str
+    at_s: float
+    was: str
+    by: str
+    why: str = ""
+    uid: int | None = None
+    user: str = ""
+
+
+def limit_of(folder: Path) -> ModeLimit | None:
+    """The limit of a state directory; one that cannot be read lets nothing be changed."""
+    path = folder / LIMIT_NAME
+    try:
+        limit = msgspec.json.decode(path.read_bytes(), type=ModeLimit)
+        if limit.most not in MODES:
+            raise ValueError(f'"most" is "{limit.most}", known: {", ".join(MODES)}')
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:  # msgspec's errors are of the second kind
+        return ModeLimit(_SHADOW, 0.0, "", BY_GUARD, f"{path} cannot be read: {error}")
+    return limit
+
+
+def keep_limit(limit: ModeLimit | None, folder: Path) -> None:
+    """Let a limit hold from the next start or reload; None: there is none any more.
+
+    Raises:
+        LedgerError: it cannot be written.
+    """
+    path = folder / LIMIT_NAME
+    part = path.with_suffix(".part")
+    try:
+        if limit is None:
+            path.unlink(missing_ok=True)
+            return
+        part.write_bytes(msgspec.json.encode(limit))
+        part.replace(path)
+    except OSError as error:
+        raise LedgerError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def in_force(loaded: LoadedConfig, folder: Path) -> tuple[LoadedConfig, str | None]:
+    """A configuration with the mode that a limit leaves of it, and a note where that differs."""
+    configured = loaded.config.mode
+    limit = limit_of(folder)
+    if limit is not None:
+        most, note = limit.most, note_of(limit, configured)
+    elif acting_of(loaded.config).promote_first:
+        most, note = _SHADOW, f"{_instead(_SHADOW, configured)}: `outrider promote` climbs"
+    else:
+        return loaded, None
+    if rank(most) >= rank(configured):
+        return loaded, None
+    return in_mode(loaded, most), note
+
+
+def in_mode(loaded: LoadedConfig, mode: str) -> LoadedConfig:
+    """The same configuration in another mode."""
+    other = msgspec.structs.replace(loaded.config, mode=mode)
+    return msgspec.structs.replace(loaded, config=other)
+
+
+def rank(mode: str) -> int:
+    """Modes in their order: the higher, the more is done."""
+    return MODES.index(mode)
+
+
+def note_of(limit: ModeLimit, configured: str) -> str:
+    """What the person on call should know, where a limit is below the configured mode.
+
+    It names nobody: whoever may look is shown it.
+    """
+    command = "by command" if limit.by == BY_COMMAND else ""
+    why = ": ".join(filter(None, (command, limit.why)))
+    return f"{_instead(limit.most, configured)}: {why}; `outrider promote` climbs"
+
+
+def _instead(mode: str, configured: str) -> str:
+    return f'mode "{mode}" in place of "{configured}"'

@@ -1,0 +1,1 @@
+"""Carrying commands out: what changes the mode of a running daemon, and on what evidence."""

@@ -1,0 +1,210 @@
+"""Carrying out commands: one at a time, whatever they raise, and never for longer than asked."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final, Literal
+
+import msgspec
+import structlog
+
+from outrider.acting.gate import ACTING_MODES, CANARY
+from outrider.ledger import CommandRecord
+from outrider.model.errors import OutriderError
+from outrider.service.commands.command import (
+    DONE,
+    FAILED,
+    REFUSED,
+    Command,
+    Promote,
+    Release,
+    Result,
+    Sender,
+    SetMode,
+    StillAtWorkError,
+    name_of,
+    plain,
+)
+from outrider.service.commands.evidence import Evidence
+from outrider.service.commands.history import CommandHistory
+from outrider.service.commands.senders import Senders
+from outrider.service.commands.taking_back import TakingBack
+from outrider.service.config.declarations import acting_of
+from outrider.service.daemon_state import DaemonState
+from outrider.service.levers import make_levers
+from outrider.service.mode_limit import BY_COMMAND, ModeLimit, rank
+from outrider.service.modes.mode_changes import ModeChanges
+
+WITHIN_S: Final = 45.0
+"""How long who commands is kept waiting; what is begun goes on."""
+_TAKE_BACK_S: Final = 30.0
+_MOST_WAITING: Final = 8
+_SHADOW: Final = "shadow"
+
+log = structlog.get_logger()
+
+
+class Commander:
+    """Carries out what the daemon is commanded.
+
+    Args:
+        state: of the daemon.
+        modes: changes the mode.
+        history: where commands are recorded.
+        evidence: what there is for and against climbing.
+    """
+
+    def __init__(
+        self,
+        state: DaemonState,
+        modes: ModeChanges,
+        history: CommandHistory,
+        evidence: Callable[[], Evidence],
+    ) -> None:
+        self.history = history
+        self._gather = evidence
+        self._state = state
+        self._modes = modes
+        self._turn = asyncio.Lock()
+        self._at_work = ""
+        self._tasks: set[asyncio.Task[Result]] = set()
+        self._senders = Senders()
+        self._taking_back = TakingBack(_TAKE_BACK_S)
+
+    @property
+    def evidence(self) -> Evidence:
+        """What there is for and against climbing, now."""
+        return self._gather()
+
+    async def carry_out(self, command: Command, uid: int) -> Result:
+        """Carry out a command, once the one before is done; what came of it.
+
+        One that ends the acting does so at once, whatever is at work.
+
+        Args:
+            command: what is to be done.
+            uid: number of the user who wants it, and may.
+
+        Raises:
+            StillAtWorkError: it is not done in time, and goes on; or another one is at work.
+        """
+        name = name_of(command)
+        others = len(self._tasks)
+        if others >= (_MOST_WAITING if self._ends_acting(command) else 1):
+            raise StillAtWorkError(f"{self._at_work} is at work: ask again when it is done")
+        work = self._carry_out(command, uid)
+        task = asyncio.create_task(work, name=f"command-{name}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        done, _ = await asyncio.wait([task], timeout=WITHIN_S)
+        if not done:
+            raise StillAtWorkError(f"{name} is not done after {WITHIN_S:g} s, and goes on")
+        return task.result()
+
+    def stop(self) -> None:
+        """The daemon ends: what is at work is given up."""
+        for task in self._tasks:
+            task.cancel()
+
+    def _ends_acting(self, command: Command) -> bool:
+        mode = command.mode if isinstance(command, SetMode) else _SHADOW
+        return not isinstance(command, Promote) and mode not in ACTING_MODES
+
+    async def _carry_out(self, command: Command, uid: int) -> Result:
+        name, at_s, mode = name_of(command), time.time(), self._modes.mode
+        sender = await self._senders.sender(uid)
+        told: list[str] = []
+        try:
+            if self._ends_acting(command) and mode in ACTING_MODES:
+                to = command.mode if isinstance(command, SetMode) else _SHADOW
+                told = await self._modes.stop_acting(self._limit(to, command, sender))
+            async with self._turn:
+                self._at_work = f"{name} by user {uid}"
+                result = await self._at_its_turn(command, sender)
+            first, *rest = result.text
+            text = list(dict.fromkeys((first, *told, *rest)))
+            result = msgspec.structs.replace(result, text=text)
+        except OutriderError as error:
+            result = self._result(command, FAILED, mode, [str(error)])
+        except Exception as error:  # a command must not end the daemon
+            log.exception("fail_command", command=name)
+            why = f"a fault of Outrider's own: {type(error).__name__}: {error}; its log tells more"
+            result = self._result(command, FAILED, mode, [why])
+        await self.history.record(
+            CommandRecord(
+                at_s, name, uid, sender.user, result.from_mode, result.mode, result.outcome,
+                plain(command.why), "; ".join(result.text),
+            )
+        )  # fmt: skip
+        return result
+
+    async def _at_its_turn(self, command: Command, sender: Sender) -> Result:
+        if isinstance(command, Promote):
+            return await self._promote(command, sender)
+        if isinstance(command, Release):
+            return await self._release(command, sender)
+        return await self._set_mode(command, sender)
+
+    async def _set_mode(self, command: SetMode, sender: Sender) -> Result:
+        mode, to = self._modes.mode, command.mode
+        if rank(to) > rank(mode):
+            why = (
+                f"the mode is {mode}, and a command only lowers it; `outrider promote` climbs, "
+                f"step by step, up to the configuration's ({self._modes.configured})"
+            )
+            return self._result(command, REFUSED, mode, [why])
+        if to == CANARY and not acting_of(self._state.configured.config).has_canary:
+            why = (
+                "there is no canary; right would be some of canary_clusters, canary_users, "
+                "canary_vos, canary_fraction below [acting]"
+            )
+            return self._result(command, REFUSED, mode, [why])
+        told = await self._modes.lower(self._limit(to, command, sender))
+        change = f"the mode was {mode} and is {to}" if to != mode else f"the mode is {to}"
+        holds = "this holds over restarts and reloads; `outrider promote` climbs again"
+        return self._result(command, DONE, mode, [change, *told, holds])
+
+    async def _promote(self, command: Promote, sender: Sender) -> Result:
+        evidence, mode = self.evidence, self._modes.mode
+        to = evidence.next_mode
+        if evidence.against or to is None:
+            return self._result(command, REFUSED, mode, evidence.against, evidence)
+        acting = acting_of(self._state.configured.config)
+        at_the_top = to == self._modes.configured and not acting.promote_first
+        await self._modes.climb(None if at_the_top else self._limit(to, command, sender))
+        return self._result(command, DONE, mode, [f"the mode was {mode} and is {to}"], evidence)
+
+    async def _release(self, command: Release, sender: Sender) -> Result:
+        state, mode, text = self._state, self._modes.mode, []
+        if rank(mode) > rank(_SHADOW):
+            told = await self._modes.lower(self._limit(_SHADOW, command, sender))
+            fell = f"the mode was {mode} and is {_SHADOW}, or all would be made anew"
+            text = [fell, *told, "`outrider promote` climbs again"]
+        levers = make_levers(state.adapters, state.recording.folder)
+        released = await self._taking_back.take(levers)
+        text += [one.sentence for one in released] or ["no adapter here can change anything"]
+        outcome = FAILED if any(one.problem for one in released) else DONE
+        result = self._result(command, outcome, mode, text)
+        return msgspec.structs.replace(result, released=released)
+
+    def _limit(self, most: str, command: Command, sender: Sender) -> ModeLimit:
+        return ModeLimit(
+            most, time.time(), self._modes.mode, BY_COMMAND, plain(command.why), *sender
+        )
+
+    def _result(
+        self,
+        command: Command,
+        outcome: Literal["done", "refused", "failed"],
+        from_mode: str,
+        text: list[str],
+        evidence: Evidence | None = None,
+    ) -> Result:
+        return Result(
+            command=name_of(command),
+            outcome=outcome,
+            from_mode=from_mode,
+            mode=self._modes.mode,
+            text=text,
+            evidence=evidence,
+        )

@@ -1,0 +1,93 @@
+"""Where the evidence comes from: the core, the guards' window, the journal's own history."""
+
+import msgspec
+
+from outrider.acting.gate import ACT
+from outrider.acting.guards import Bounds, Figures, breaches
+from outrider.engine.scheduling.policy_runner import PolicyRunner
+from outrider.service.commands.evidence import (
+    Evidence,
+    GuardFigure,
+    PolicyFigures,
+    SourceFigure,
+    against,
+    next_mode,
+)
+from outrider.service.commands.history import CommandHistory
+from outrider.service.commands.watched_time import WatchedTime
+from outrider.service.config.declarations import acting_of
+from outrider.service.core import Core
+from outrider.service.daemon_state import DaemonState
+from outrider.service.guard_watch import bounds_of
+
+
+def gather(
+    state: DaemonState, figures: Figures, watched: WatchedTime, history: CommandHistory
+) -> Evidence:
+    """What there is to know before the mode climbs, judged.
+
+    Args:
+        state: of the daemon.
+        figures: of the guards' window.
+        watched: for how long the policies have decided.
+        history: of the mode.
+    """
+    config, ceiling = state.loaded.config, state.configured.config
+    acting = acting_of(ceiling)
+    core = state.core
+    found = Evidence(
+        mode=config.mode,
+        mode_since_s=history.since_s(config.mode),
+        configured_mode=ceiling.mode,
+        next_mode=next_mode(config.mode, ceiling.mode, acting.has_canary),
+        watched_s=watched.at_least(config.mode),
+        needed_s=acting.promote_after_s,
+        policies=[_policy(core, runner) for runner in core.runners]
+        + [
+            PolicyFigures(name, 0, 0, 0, None, 0, {}, why)
+            for name, why in core.policies_without_runner.items()
+        ],
+        guards=compared(bounds_of(acting), figures),
+        sources=[
+            SourceFigure(label, source.up, "" if source.up else source.down_because)
+            for label, source in core.sources.items()
+        ],
+        trouble=_trouble(state),
+    )
+    return msgspec.structs.replace(found, against=against(found))
+
+
+def compared(bounds: Bounds, figures: Figures) -> list[GuardFigure]:
+    """Each guard's figure against its bound."""
+    return [
+        GuardFigure(name, value, bound, bool(breaches(Bounds(**{name: bound}), figures)))
+        for name, bound, value in zip(Bounds._fields, bounds, figures, strict=True)
+    ]
+
+
+def _policy(core: Core, runner: PolicyRunner) -> PolicyFigures:
+    compared_n = runner.agreed + runner.disagreed
+    verdicts = core.decision_log.gates[runner.name].verdicts
+    return PolicyFigures(
+        runner.name,
+        runner.decisions,
+        runner.agreed,
+        runner.disagreed,
+        runner.agreed / compared_n if compared_n else None,
+        verdicts[ACT],
+        {why: n for why, n in verdicts.items() if why != ACT},
+        runner.broken or None,
+    )
+
+
+def _trouble(state: DaemonState) -> list[str]:
+    """What keeps the daemon from acting at all, whatever its mode."""
+    found = []
+    if state.recording.failure is not None:
+        found.append(f"nothing is recorded: {state.recording.failure}")
+    if not state.history_read.is_set() or state.core.engine.silent:
+        found.append("the history of the sources is still being read")
+    elif not state.core.is_fresh and not state.core.sources_down:
+        bound_s = state.core.config.stale_after_s
+        found.append(f"the newest input is older than {bound_s:g} s (stale_after_s)")
+    return found

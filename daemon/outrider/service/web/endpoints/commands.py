@@ -1,0 +1,74 @@
+"""What was commanded; over the Unix socket also: to command."""
+
+from typing import Annotated
+
+from aiohttp import web
+from msgspec import Meta, Struct
+
+from outrider.service.commands.command import Command, Result, StillAtWorkError
+from outrider.service.commands.history import MOST_SHOWN
+from outrider.service.views.commands import command_rows
+from outrider.service.web.endpoint import Answer, Call, Endpoint, Post, Posted, json_response
+from outrider.service.web.shapes.commands import CommandRow, ModeLimit
+from outrider.service.web.shapes.values import Failure, Mode
+
+_STATUSES = {"done": 200, "refused": 409, "failed": 500}
+
+
+class CommandsQuery(Struct, frozen=True):
+    """How many of the last commands."""
+
+    limit: Annotated[int, Meta(ge=1, le=MOST_SHOWN, description="At most so many.")] = 20
+
+
+class Commands(Struct):
+    """The mode, what lowers it, and the last commands, the newest first."""
+
+    mode: Mode
+    configured_mode: Annotated[Mode, Meta(description="The configuration's: the ceiling.")]
+    mode_limit: ModeLimit | None
+    commands: list[CommandRow]
+
+
+async def handle(call: Call[CommandsQuery]) -> Answer:
+    """Answer from memory."""
+    view = call.view
+    limit = view.mode_limit()
+    rows = command_rows(view.commands, call.query.limit)
+    return {
+        "mode": view.core.config.mode,
+        "configured_mode": view.configured_mode(),
+        "mode_limit": call.names.limit(limit),
+        "commands": call.names.in_commands(rows),
+    }
+
+
+async def command(posted: Posted[Command]) -> web.Response:
+    """Carry it out, and say what came of it."""
+    commands = posted.view.commands
+    if commands is None:
+        return json_response({"error": "the daemon is still starting"}, 503)
+    try:
+        result = await commands.carry_out(posted.body, posted.uid)
+    except StillAtWorkError as error:
+        return json_response({"error": str(error)}, 503)
+    return json_response(result, _STATUSES[result.outcome])
+
+
+ENDPOINT = Endpoint(
+    name="commands",
+    path="/api/v1/commands",
+    summary="The last commands and changes of the mode.",
+    handle=handle,
+    query=CommandsQuery,
+    answer=Commands,
+    post=Post(
+        name="command",
+        summary="Lowers the mode, climbs a step, or takes back whatever was changed.",
+        handle=command,
+        body=Command,
+        example='{"command": "mode", "mode": "shadow", "why": "..."}',
+        answer=Result,
+        others={409: Result, 503: Failure},
+    ),
+)
