@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar, Self
 
-from outrider.api import Batch, PeerError, WaitingReason
+from outrider.api import Batch, PeerError, ServiceNeeds, WaitingReason
 from outrider_adapters.htcondor.adapter import CondorAdapter
 from outrider_adapters.htcondor.diagnosis import Finding, diagnosed
 from outrider_adapters.htcondor.lease_setup import lease_finding
@@ -16,6 +16,7 @@ from outrider_adapters.htcondor.locating import (
 )
 from outrider_adapters.htcondor.pool_process import BEGIN, LOOK, SAME_CURSOR, WHY, PoolProcess
 from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
+from outrider_adapters.htcondor.service_needs import needs_of
 from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.logtail.first_look import wrong_with
 
@@ -61,6 +62,11 @@ class HTCondorAdapter(CondorAdapter):
         return found + [
             lease_finding(point, setting_of(ads[point.name])) for point in calls.access_points
         ]
+
+    def service_needs(self) -> ServiceNeeds:
+        """Who is asked, which logs are read, and where the tokens are."""
+        answer_within(self._settings.answer_within_s)
+        return needs_of(self._settings)
 
     def begin(self, cursor: Any) -> None:
         """Find the pool, and begin at a cursor.

@@ -7,7 +7,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, ClassVar, Final, Self
 
-from outrider.api import Adapter, AdapterSettings, Batch
+from outrider.api import Adapter, AdapterSettings, Batch, ServiceNeeds
 from outrider_adapters.logtail.first_look import wrong_with
 from outrider_adapters.logtail.follower import LogFollower
 from outrider_adapters.logtail.settings import LogtailSettings
@@ -75,6 +75,10 @@ class LogtailAdapter(Adapter):
     def check_source(cls, settings: LogtailSettings) -> list[str]:
         """What is wrong with the logs, a sentence each."""
         return list(wrong_with(settings))
+
+    def service_needs(self) -> ServiceNeeds:
+        """The logs have to be readable."""
+        return ServiceNeeds(files=self._settings.paths)
 
     async def __aenter__(self) -> Self:
         """Get ready to watch. A log need not be there yet."""

@@ -15,6 +15,7 @@ from outrider.api import (
     Batch,
     PeerError,
     ReceivedMessage,
+    ServiceNeeds,
     acknowledge_message,
     backoff,
     connected,
@@ -145,6 +146,10 @@ class MqttAdapter(Adapter):
             return [("reading", "fail", found, remedy)]
         found = f"not tried: {who} may not publish below {self._settings.base}/, which is right"
         return [("reading", "ok", found, "")]
+
+    def service_needs(self) -> ServiceNeeds:
+        """The broker, and the files that its settings name."""
+        return self._settings.needs
 
     # -- the connection -----------------------------------------------------------------------
 

@@ -2,10 +2,11 @@
 
 from typing import Any, ClassVar, Self
 
-from outrider.api import Batch, PeerError, WaitingReason
+from outrider.api import Batch, PeerError, ServiceNeeds, WaitingReason
 from outrider_adapters.pbs.diagnosis import Finding, diagnosed
 from outrider_adapters.pbs.dialects import dialect_of, pbs_commands
 from outrider_adapters.pbs.pbs_watch import PBSWatch
+from outrider_adapters.pbs.service_needs import needs_of
 from outrider_adapters.pbs.settings import PBSSettings
 from outrider_adapters.polling import PollingAdapter
 
@@ -35,6 +36,10 @@ class PBSAdapter(PollingAdapter):
     def diagnose(self) -> list[Finding]:
         """For ``outrider doctor``: who answers, and what is known of ends."""
         return list(diagnosed(self._settings))
+
+    def service_needs(self) -> ServiceNeeds:
+        """Who is asked, and which files its commands read."""
+        return needs_of(self._settings)
 
     def begin(self, cursor: Any) -> None:
         """Find out whose commands these are, and begin at a cursor.

@@ -2,12 +2,13 @@
 
 from typing import Any, ClassVar, Self
 
-from outrider.api import Batch, WaitingReason
+from outrider.api import Batch, ServiceNeeds, WaitingReason
 from outrider_adapters.polling import PollingAdapter
 from outrider_adapters.slurm.commands import SlurmCommands
 from outrider_adapters.slurm.diagnosis import Finding, diagnosed
 from outrider_adapters.slurm.lever import LeasedStartTimes
 from outrider_adapters.slurm.questions import ask_why
+from outrider_adapters.slurm.service_needs import needs_of
 from outrider_adapters.slurm.settings import SlurmSettings
 from outrider_adapters.slurm.slurm_watch import SlurmWatch
 
@@ -39,6 +40,10 @@ class SlurmAdapter(PollingAdapter):
     def diagnose(self) -> list[Finding]:
         """For ``outrider doctor``: who answers, and what may be seen."""
         return list(diagnosed(self._commands))
+
+    def service_needs(self) -> ServiceNeeds:
+        """Who is asked, and which files its commands read."""
+        return needs_of(self._settings, self._commands)
 
     def begin(self, cursor: Any) -> None:
         """Find out which cluster this is, and begin at a cursor.

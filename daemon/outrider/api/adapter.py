@@ -12,6 +12,7 @@ import msgspec
 
 from outrider.api.in_progress import InProgress
 from outrider.api.lever import Lever
+from outrider.api.service_needs import ServiceNeeds
 from outrider.api.undo_log import UndoLog
 from outrider.api.waiting_reason import WaitingReason
 from outrider.model.clusters import ClusterSpec
@@ -107,6 +108,14 @@ class Adapter:
         A look that changes nothing and opens no connection. It may hang: nobody waits for it long.
         """
         return []
+
+    def service_needs(self) -> ServiceNeeds:
+        """What a service has to be allowed so that this adapter works in it.
+
+        For ``outrider install-service`` and ``outrider doctor``. It may ask the batch system, and
+        take seconds for it; who does not answer is a note.
+        """
+        return ServiceNeeds()
 
     async def __aenter__(self) -> Self:
         """Open what it reads. Raises `outrider.api.PeerError` if that cannot be done."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from outrider.api.service_needs import ServiceNeeds
 from outrider.model.credentials import file_of
 from outrider.model.errors import ConfigurationError, PeerError
 
@@ -155,6 +156,16 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     def address(self) -> str:
         """Host and port, as errors name them."""
         return f"{self.host}:{self.port or (TLS_PORT if self.tls else PLAIN_PORT)}"
+
+    @property
+    def needs(self) -> ServiceNeeds:
+        """What a service has to be allowed that speaks with it."""
+        secrets = (self.password_file, self.key_file or self.cert_file)
+        return ServiceNeeds(
+            hosts={self.host: "MQTT broker"},
+            files=tuple(filter(None, (self.ca_file, self.cert_file if self.key_file else None))),
+            secrets=tuple(filter(None, secrets)),
+        )
 
 
 @asynccontextmanager

@@ -54,6 +54,9 @@ def examine(config: Path) -> Iterator[Check]:
 
     yield from check_broker(loaded)
     yield check_systemd()
+    from outrider.cli.unit_check import check_unit
+
+    yield from check_unit(loaded)
 
 
 def check_plugins() -> Iterator[Check]:

@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "release": Entry("Command", "Take back what Outrider has changed in the batch system."),
     "check-config": Entry("Set up", "Check a configuration file and say what it means."),
     "token": Entry("Set up", "Make the token that shows users' names, or lets clients in."),
+    "install-service": Entry("Set up", "Write the systemd service of a configuration."),
     "doctor": Entry("Set up", "Examine everything the daemon needs and name the remedies."),
     "plugins": Entry("Set up", "List adapters, policies, readers, estimators and utilities."),
     "levers": Entry("Set up", "Show what may be changed in a batch system, and its set-up."),

@@ -24,10 +24,10 @@ def command(config: Path, levers: bool, as_json: bool) -> int:
     Use it before the first start and when something is odd; run it as the daemon's user, so that
     it may read and write what the daemon may. It looks at plugins, configuration, state directory,
     free space, journal, clock, port, certificates, keys, tokens and passwords (what they hold is
-    never told), every adapter's source, the MQTT broker to publish to and systemd, and changes
-    nothing. With --levers it also proves, before the mode canary or active, that what Outrider
-    would change in the batch system can be changed, is heeded, and can be taken back. Exit code 1:
-    something must be mended (fail); a warning is none.
+    never told), every adapter's source, the MQTT broker to publish to, systemd and the unit that is
+    installed, and changes nothing. With --levers it also proves, before the mode canary or active,
+    that what Outrider would change in the batch system can be changed, is heeded, and can be taken
+    back. Exit code 1: something must be mended (fail); a warning is none.
 
     Example:
       sudo -u outrider outrider doctor --config /etc/outrider/outrider.toml

@@ -1,0 +1,74 @@
+"""``outrider install-service``: the systemd service of a configuration, file by file."""
+
+from pathlib import Path
+
+import click
+
+from outrider.cli.daemon import UNIT_CONFIG
+from outrider.cli.options import file_path, json_option
+
+
+@click.command("install-service", short_help="Write the systemd service of a configuration.")
+@click.option(
+    "--config", type=file_path(dir_okay=False), default=UNIT_CONFIG, show_default=True,
+    metavar="FILE", help="The daemon's configuration file.",
+)  # fmt: skip
+@click.option(
+    "--root", type=file_path(file_okay=False), default=Path("/"), metavar="DIR",
+    help="Write below this folder, as into the image of another host. [default: /]",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Print every file, and write none.")
+@json_option
+def command(config: Path, root: Path, dry_run: bool, as_json: bool) -> int:
+    """Write the systemd service of a configuration.
+
+    Use it as root, once, and again after a change of the configuration, of the batch system's hosts
+    or of Python's place. It writes the unit, its user and group (sysusers.d), and drop-ins for what
+    follows from the configuration: this very command, addresses beyond this host (collector,
+    slurmctld, broker; systemd knows no names), groups that may read the logs, what the unit hides,
+    variables such as CONDOR_CONFIG as they are here, and secrets that systemd hands over. It says
+    each file that it writes. A file that somebody changed stays: what would be written goes beside
+    it, as FILE.new. Exit code 1: something was written beside.
+
+    Example:
+      outrider install-service --dry-run
+      outrider install-service --config /etc/outrider/outrider.toml
+    """
+    from outrider.cli.configuration import load
+    from outrider.cli.printing import print_json, shown
+    from outrider.service.unit.files import service_files
+    from outrider.service.unit.writing import write
+
+    loaded = load(config)
+    files, notes = service_files(loaded)
+    done = [found for file in files if (found := write(file, root, dry_run=dry_run)) is not None]
+    if as_json:
+        texts = {str(file.path): file.text for file in files if file.text}
+        told = [{"path": shown(one.path), "did": one.did, "why": one.why} for one in done]
+        print_json({"dry_run": dry_run, "files": told, "texts": texts, "notes": notes})
+        return int(any(one.did == "beside" for one in done))
+    for file in files if dry_run else ():
+        if file.text:
+            click.echo(f"==> {file.path}\n{file.text}")
+    would = "would be " if dry_run else ""
+    for one in done:
+        click.echo(f"{would}{one.did:<9}  {shown(one.path)}" + (f": {one.why}" if one.why else ""))
+    for note in notes:
+        click.echo(f"note       {note}")
+    click.echo(_then(config, root))
+    return int(any(one.did == "beside" for one in done))
+
+
+def _then(config: Path, root: Path) -> str:
+    """What remains to be done."""
+    if root != Path("/"):
+        return "Then, on that host: systemd-sysusers; systemctl enable outrider"
+    return "\n".join(
+        (
+            "Then:",
+            "  systemd-sysusers",
+            "  systemctl daemon-reload",
+            "  systemctl enable --now outrider",
+            f"  outrider doctor --config {config}",
+        )
+    )

@@ -1,0 +1,87 @@
+"""The texts of the unit's drop-ins, made of what a configuration needs. Pure code."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from outrider.service.unit.needs import Peer
+from outrider.service.unit.readable import HOMES
+
+_PLAIN: Final = re.compile(r"[\w@+=:,./-]+")
+
+
+def command_text(command: Path, config: Path) -> str:
+    """Which program runs, with which configuration."""
+    words = " ".join(quoted(str(word)) for word in (command, "run", "--config", config))
+    return (
+        "# The Outrider that wrote this, in place of the unit's own.\n"
+        "# The empty line takes that back: a service of this type may have one command only.\n"
+        f"[Service]\nExecStart=\nExecStart={words}\n"
+    )
+
+
+def network_text(peers: Sequence[Peer]) -> str:
+    """Whom it may reach beyond this host."""
+    lines = [
+        "# Whom Outrider connects to beyond this host, by the addresses that their names had when",
+        "# this was written: systemd knows no names. Write it anew when they move.",
+        "[Service]",
+    ]
+    told: set[str] = set()
+    for peer in peers:
+        new = [address for address in peer.addresses if address not in told]
+        told.update(new)
+        if new:
+            lines.append(f"# {peer.what}: {peer.host}")
+            lines += [f"IPAddressAllow={address}" for address in new]
+    return "\n".join(lines) + "\n"
+
+
+def reading_text(
+    groups: Iterable[str], hidden: Sequence[str], environment: Mapping[str, str]
+) -> str:
+    """What it may read: by groups, through what the unit hides, by variables."""
+    lines = ["# What Outrider reads, and may not as the unit stands.", "[Service]"]
+    lines += [f"SupplementaryGroups={group}" for group in groups]
+    if any(Path(path).is_relative_to(home) for path in hidden for home in HOMES):
+        lines += ["# Empty homes, in which what is bound below can be seen.", "ProtectHome=tmpfs"]
+    lines += [f"BindReadOnlyPaths=-{quoted(path)}" for path in hidden]
+    lines += [f"Environment={quoted(f'{name}={value}')}" for name, value in environment.items()]
+    return "\n".join(lines) + "\n"
+
+
+def secrets_text(credentials: Mapping[str, str], variables: Iterable[str]) -> str:
+    """What systemd hands over to it alone.
+
+    Args:
+        credentials: from a name to the file, or the folder of which every file is handed over.
+        variables: that name the folder in which all of it is.
+    """
+    lines = ["# Secrets that systemd hands to Outrider alone.", "[Service]"]
+    lines += [f"LoadCredential={name}:{quoted(path)}" for name, path in credentials.items()]
+    lines += [f"Environment={variable}=%d" for variable in variables]
+    return "\n".join(lines) + "\n"
+
+
+def sysusers_text(user: str, groups: Iterable[str]) -> str:
+    """The service's user, with a group of the same name, and groups whose members may do more."""
+    lines = [
+        "# The user that the daemon runs as, and whose group may look over its Unix socket;",
+        "# and the group whose members may also command it there.",
+        f'u {user} - "Outrider, a learning site scheduler"',
+    ]
+    lines += [f"g {group} -" for group in dict.fromkeys(groups) if group != user]
+    return "\n".join(lines) + "\n"
+
+
+def quoted(word: str) -> str:
+    r"""A word as systemd reads it back: in quotes where it has to be, its specifiers doubled.
+
+    >>> quoted("/opt/outrider/bin/outrider"), quoted('/srv/my "logs"/50%')
+    ('/opt/outrider/bin/outrider', '"/srv/my \\"logs\\"/50%%"')
+    """
+    if _PLAIN.fullmatch(word):
+        return word
+    safe = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{safe}"'

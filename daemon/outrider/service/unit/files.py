@@ -1,0 +1,155 @@
+"""All files of the service of a configuration, and what its administrator has to know."""
+
+import os
+import pwd
+import sys
+import sysconfig
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from outrider.model.errors import ConfigurationError
+from outrider.service.config.loaded import LoadedConfig
+from outrider.service.unit.drop_ins import (
+    command_text,
+    network_text,
+    reading_text,
+    secrets_text,
+    sysusers_text,
+)
+from outrider.service.unit.needs import UnitNeeds, needs_of
+from outrider.service.unit.readable import Reading, reading_of
+from outrider.service.unit.writing import UnitFile
+
+UNIT: Final = Path("/etc/systemd/system/outrider.service")
+DROP_INS: Final = Path("/etc/systemd/system/outrider.service.d")
+SYSUSERS: Final = Path("/etc/sysusers.d/outrider.conf")
+USER: Final = "outrider"
+"""What the unit's user is called: as the unit."""
+_PACKAGED: Final = (
+    Path("/usr/lib/systemd/system/outrider.service"),
+    Path("/lib/systemd/system/outrider.service"),
+)
+_OWN_COMMAND: Final = (Path("/usr/bin/outrider"), Path("/etc/outrider/outrider.toml"))
+"""What the shipped unit runs."""
+_OWN_CREDENTIALS: Final = ("mqtt-password", "http-token", "tls-key.pem")
+"""Names for which the shipped unit looks below `_STORE`."""
+_STORE: Final = Path("/etc/credstore")
+_SETTINGS: Final = Path("/etc/outrider")
+
+
+class ServiceFiles(NamedTuple):
+    """What is to be installed.
+
+    Attributes:
+        files: all of them, in the order of writing.
+        notes: what somebody has to do, or to know, a sentence each.
+    """
+
+    files: list[UnitFile]
+    notes: list[str]
+
+
+def service_files(loaded: LoadedConfig) -> ServiceFiles:
+    """The files of the service that runs a configuration with this interpreter.
+
+    Raises:
+        ConfigurationError: this Outrider came without a unit, or without a command.
+    """
+    needs = needs_of(loaded)
+    uid = _uid_of(USER)
+    reading = reading_of(needs.files, uid)
+    notes = list(needs.notes)
+    notes += [f"{path}: the service may not read it: {why}" for path, why in reading.unreadable]
+    command, config = _command(), Path(loaded.source).absolute()
+    packaged = next((path for path in _PACKAGED if path.exists()), None)
+    if packaged is not None:
+        notes.append(f"{packaged} is there already: no unit is written")
+    secrets = _secrets(loaded, needs, uid, notes)
+    groups = [loaded.config.socket_group, loaded.config.admin_group]
+    extra = [g for g in (loaded.config.socket_group,) if g != USER]
+    texts = {
+        UNIT: "" if packaged is not None else shipped_unit(),
+        SYSUSERS: sysusers_text(USER, groups),
+        DROP_INS / "50-command.conf": ""
+        if (command, config) == _OWN_COMMAND
+        else command_text(command, config),
+        DROP_INS / "50-network.conf": network_text(needs.peers) if needs.peers else "",
+        DROP_INS / "50-reading.conf": _reading(reading, extra, needs),
+        DROP_INS / "50-secrets.conf": secrets,
+    }
+    return ServiceFiles([UnitFile(*one) for one in texts.items()], notes)
+
+
+def _reading(reading: Reading, extra: list[str], needs: UnitNeeds) -> str:
+    groups = list(dict.fromkeys([*extra, *reading.groups]))
+    if not (groups or reading.hidden or needs.environment):
+        return ""
+    return reading_text(groups, reading.hidden, needs.environment)
+
+
+def _secrets(loaded: LoadedConfig, needs: UnitNeeds, uid: int | None, notes: list[str]) -> str:
+    """What systemd hands over: what the configuration asks it for, and what only root may read."""
+    found: dict[str, str] = {}
+    for name in needs.credentials:
+        stored = name in _OWN_CREDENTIALS and (_STORE / name).exists()
+        if (_SETTINGS / name).exists() and not stored:
+            found[name] = str(_SETTINGS / name)
+        elif not stored:
+            notes.append(f"nobody hands over {name} yet: put it into {_STORE / name}")
+            if name not in _OWN_CREDENTIALS:
+                found[name] = str(_STORE / name)
+    closed = {path for path, _ in reading_of(needs.secrets, uid).unreadable}
+    for path in needs.secrets:
+        if path in closed and os.path.exists(path):  # noqa: PTH110 - never raises
+            name = Path(path).name
+            found[name] = path
+            notes.append(
+                f"{path} is closed to the service, and handed to it instead: write "
+                f'"$CREDENTIALS_DIRECTORY/{name}" for it into {loaded.source}'
+            )
+    variables: list[str] = []
+    for folder, variable in needs.token_folders.items():
+        inside = [str(path) for path in Path(folder).iterdir() if path.is_file()]
+        if reading_of(inside, uid).unreadable or reading_of([folder], uid).hidden:
+            found[f"tokens-{len(variables)}"] = folder
+            variables.append(variable)
+    return secrets_text(found, variables) if found else ""
+
+
+def shipped_unit() -> str:
+    """The unit that came with this Outrider. Raises `ConfigurationError`."""
+    name = "systemd/outrider.service"
+    installed = Path(sysconfig.get_path("data")) / "share/outrider" / name
+    checkout = Path(__file__).resolve().parents[4]
+    places = [checkout / name] if (checkout / "pyproject.toml").is_file() else []
+    places.append(installed)
+    try:
+        files = distribution("outrider").files or ()
+    except PackageNotFoundError:
+        files = ()
+    places += [Path(str(file.locate())) for file in files if str(file).endswith(f"outrider/{name}")]
+    for place in places:
+        if place.is_file():
+            return place.read_text(encoding="utf-8")
+    raise ConfigurationError(
+        f"this Outrider came without its unit; right would be {installed}, as pip installs it"
+    )
+
+
+def _command() -> Path:
+    """The command `outrider` of this interpreter. Raises `ConfigurationError`."""
+    command = Path(sysconfig.get_path("scripts")) / "outrider"
+    if not command.is_file():
+        raise ConfigurationError(
+            f"{command}: there is no such command beside {sys.executable}; right would be an "
+            "Outrider that was installed by pip into an environment of its own"
+        )
+    return command
+
+
+def _uid_of(user: str) -> int | None:
+    try:
+        return pwd.getpwnam(user).pw_uid
+    except KeyError:
+        return None

@@ -1,0 +1,127 @@
+"""What a configuration needs of the service that runs it: whom it reaches, what it reads."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from outrider.api.service_needs import ServiceNeeds
+from outrider.model.credentials import is_credential
+from outrider.model.errors import OutriderError
+from outrider.model.settings import build
+from outrider.plugins.finding import load_adapter
+from outrider.service.config.declarations import Config, adapter_of, listen_address
+from outrider.service.config.loaded import LoadedConfig
+from outrider.service.unit.addresses import is_address, is_loopback, nameservers, resolve
+
+
+class Peer(NamedTuple):
+    """Somebody beyond this host that the daemon connects to.
+
+    Attributes:
+        host: name or address, as it is configured.
+        what: what it is, for people.
+        addresses: as it was looked up; none where nobody knows it.
+    """
+
+    host: str
+    what: str
+    addresses: tuple[str, ...]
+
+
+class UnitNeeds(NamedTuple):
+    """All that the service has to be allowed.
+
+    Attributes:
+        peers: whom it connects to, but for those that are on this host's loopback.
+        files: files, folders and patterns that it reads.
+        secrets: files that nobody else should be able to read.
+        token_folders: the same for folders, and the variable that names each.
+        credentials: names of what systemd is to hand over, by ``$CREDENTIALS_DIRECTORY``.
+        environment: variables that it needs.
+        notes: what could not be found out, a sentence each.
+    """
+
+    peers: list[Peer]
+    files: list[str]
+    secrets: list[str]
+    token_folders: dict[str, str]
+    credentials: list[str]
+    environment: dict[str, str]
+    notes: list[str]
+
+
+def needs_of(loaded: LoadedConfig) -> UnitNeeds:
+    """What the daemon of a configuration needs. Asks the batch systems, for seconds."""
+    config = loaded.config
+    told = [*_of_adapters(loaded), *([config.mqtt.needs] if config.mqtt is not None else [])]
+    notes = [note for one in told for note in one.notes]
+    hosts = {host: what for one in told for host, what in one.hosts.items()}
+    peers = list(_peers(hosts, notes))
+    if any(not is_address(peer.host) for peer in peers):
+        peers += [Peer(a, "name server, from resolv.conf", (a,)) for a in nameservers()]
+    named = [*_secrets(config), *(path for one in told for path in one.secrets)]
+    listen, _ = listen_address(config)
+    if not (listen == "localhost" or is_loopback(listen)):
+        notes.append(
+            f'"listen" = "{config.listen}" is beyond loopback: name the networks of its clients in '
+            "a drop-in of your own (IPAddressAllow=)"
+        )
+    return UnitNeeds(
+        peers=peers,
+        files=list(dict.fromkeys([*_own_files(loaded), *(f for one in told for f in one.files)])),
+        secrets=[path for path in dict.fromkeys(named) if not is_credential(path)],
+        token_folders={f: name for one in told for f, name in one.token_folders.items()},
+        credentials=[Path(name).name for name in dict.fromkeys(named) if is_credential(name)],
+        environment={k: v for one in told for k, v in one.environment.items()},
+        notes=notes,
+    )
+
+
+def _of_adapters(loaded: LoadedConfig) -> Iterator[ServiceNeeds]:
+    """What each adapter says; one that fails at it is a note."""
+    for label, table in loaded.config.adapters.items():
+        if f"adapters.{label}" in loaded.broken:
+            continue
+        kind, options = adapter_of(label, table)
+        where = f"{loaded.source} [adapters.{label}]"
+        try:
+            adapter = load_adapter(kind)
+            yield adapter(label, build(adapter.settings_type, options, where)).service_needs()
+        except OutriderError as error:
+            yield ServiceNeeds(notes=(f"adapter {label}: {error}",))
+        except Exception as error:  # noqa: BLE001 - a plugin's code
+            yield ServiceNeeds(notes=(f"adapter {label}: {type(error).__name__}: {error}",))
+
+
+def _peers(hosts: dict[str, str], notes: list[str]) -> Iterator[Peer]:
+    for host, what in hosts.items():
+        try:
+            addresses = resolve(host)
+        except OSError as error:
+            notes.append(f"{what}: {error}")
+            continue
+        beyond = tuple(address for address in addresses if not is_loopback(address))
+        if beyond:
+            yield Peer(host, what, beyond)
+
+
+def _secrets(config: Config) -> Iterator[str]:
+    yield from filter(None, (config.token_file, config.tls_key or config.tls_cert))
+
+
+def _own_files(loaded: LoadedConfig) -> Iterator[str]:
+    """The configuration, the certificate, and what Python itself is made of."""
+    if Path(loaded.source).exists():
+        yield str(Path(loaded.source).absolute())
+    if loaded.config.tls_key is not None and loaded.config.tls_cert is not None:
+        yield loaded.config.tls_cert
+    only_here = os.environ.get("PYTHONPATH", "").split(":")  # a service has none
+    folders: list[Path] = []
+    for name in (sys.prefix, sys.base_prefix, *sys.path):
+        folder = Path(name).absolute()
+        is_new = folder.is_dir() and not any(folder.is_relative_to(f) for f in folders)
+        if name and is_new and name not in only_here:
+            folders.append(folder)
+    yield from (str(folder) for folder in folders if not folder.is_relative_to("/usr"))

@@ -1,0 +1,158 @@
+"""`outrider install-service`: every file that follows from a configuration, and no other."""
+
+import grp
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Done, outrider
+
+DROP_INS = Path("etc/systemd/system/outrider.service.d")
+TABLES = """\
+socket_group = "lookers"
+[adapters.pool]
+type = "logtail"
+paths = ["{log}"]
+"""
+BROKER = """
+[mqtt]
+host = "192.0.2.9"
+username = "outrider"
+password_file = "{password}"
+site = "test"
+"""
+
+
+class Host:
+    """A configuration, and the root of a host for which files are written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.config = folder / "outrider.toml"
+        self.root = folder / "root"
+        self.root.mkdir()
+        self.log = folder / "log" / "EventLog"
+        self.log.parent.mkdir()
+        self.log.write_text("")
+        self.password = folder / "mqtt-password"
+        self.password.write_text("s3cret\n")
+        self.password.chmod(0o600)
+
+    def configure(self, more: str = "") -> None:
+        text = TABLES.format(log=self.log) + more.format(password=self.password)
+        self.config.write_text(text)
+
+    def install(self, *words: str) -> Done:
+        return outrider("install-service", "--config", self.config, "--root", self.root, *words)
+
+    def drop_in(self, name: str) -> str:
+        return (self.root / DROP_INS / name).read_text()
+
+    def files(self) -> set[str]:
+        found = (path.relative_to(self.root) for path in self.root.rglob("*") if path.is_file())
+        return {str(path).removeprefix(f"{DROP_INS}/") for path in found}
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path)
+
+
+BASE = {
+    "etc/systemd/system/outrider.service", "etc/sysusers.d/outrider.conf", "50-command.conf",
+    "50-reading.conf",
+}  # fmt: skip
+
+
+def test_it_writes_what_the_configuration_needs_and_says_each_file(host: Host) -> None:
+    host.configure()
+    done = host.install()
+    assert done.code == 0
+    assert host.files() == BASE
+    for name in BASE:
+        assert f"{name}\n" in done.out
+    command = host.drop_in("50-command.conf")
+    assert f"/outrider run --config {host.config}" in command
+    users = (host.root / "etc/sysusers.d/outrider.conf").read_text()
+    assert "u outrider " in users
+    assert "g lookers -\ng outrider-admin -\n" in users
+    assert "SupplementaryGroups=lookers\n" in host.drop_in("50-reading.conf")
+    assert "systemctl enable outrider" in done.out
+
+
+def test_a_second_time_nothing_changes(host: Host) -> None:
+    host.configure()
+    host.install()
+    lines = host.install().out.splitlines()
+    assert sum(line.startswith("unchanged ") for line in lines) == len(BASE)
+    assert host.files() == BASE
+
+
+def test_a_broker_elsewhere_and_its_password_come_and_go_with_the_configuration(
+    host: Host,
+) -> None:
+    host.configure(BROKER)
+    done = host.install()
+    assert host.files() == BASE | {"50-network.conf", "50-secrets.conf"}
+    assert "# MQTT broker: 192.0.2.9\nIPAddressAllow=192.0.2.9\n" in host.drop_in("50-network.conf")
+    if os.geteuid() == 0:  # else it is ours, and the service's user is nobody yet
+        secrets = host.drop_in("50-secrets.conf")
+        assert f"LoadCredential=mqtt-password:{host.password}\n" in secrets
+        assert 'write "$CREDENTIALS_DIRECTORY/mqtt-password" for it' in done.out
+    assert "s3cret" not in done.out
+    host.configure()
+    assert "removed    " in host.install().out
+    assert host.files() == BASE
+
+
+def test_a_credential_that_nobody_hands_over_is_told(host: Host) -> None:
+    host.password = Path("$CREDENTIALS_DIRECTORY/broker-password")
+    host.configure(BROKER)
+    done = host.install()
+    assert "nobody hands over broker-password yet: put it into /etc/credstore/" in done.out
+    assert "LoadCredential=broker-password:/etc/credstore/broker-password" in host.drop_in(
+        "50-secrets.conf"
+    )
+
+
+def test_the_group_of_a_log_is_the_services(host: Host) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files to groups")
+    group = next(one for one in grp.getgrall() if one.gr_gid)
+    os.chown(host.log, 0, group.gr_gid)
+    host.log.chmod(0o640)
+    host.configure()
+    host.install()
+    reading = host.drop_in("50-reading.conf")
+    assert f"SupplementaryGroups={group.gr_name}\n" in reading
+    assert f"BindReadOnlyPaths=-{host.log.parent}\n" in reading, "the unit hides /tmp"
+
+
+def test_what_somebody_changed_stays_and_the_exit_code_says_so(host: Host) -> None:
+    host.configure()
+    host.install()
+    mine = host.root / DROP_INS / "50-command.conf"
+    mine.write_text(mine.read_text() + "Nice=5\n")
+    done = host.install()
+    assert done.code == 1
+    assert "50-command.conf is not as this command writes it, and stays" in done.out
+    assert mine.read_text().endswith("Nice=5\n")
+    assert host.files() == BASE | {"50-command.conf.new"}
+
+
+def test_a_dry_run_prints_everything_and_writes_nothing(host: Host) -> None:
+    host.configure(BROKER)
+    done = host.install("--dry-run")
+    assert host.files() == set()
+    assert "==> /etc/systemd/system/outrider.service\n" in done.out
+    assert "IPAddressAllow=192.0.2.9" in done.out
+    told = host.install("--dry-run", "--json").json()
+    assert {one["did"] for one in told["files"]} == {"written"}
+    assert "IPAddressDeny=any" in told["texts"]["/etc/systemd/system/outrider.service"]
+
+
+def test_without_a_configuration_there_is_no_service(host: Host) -> None:
+    done = host.install()
+    assert done.code == 2
+    assert "outrider check-config --example" in done.err

@@ -1,0 +1,117 @@
+"""A unit and its drop-ins, as systemd merges them."""
+
+from pathlib import Path
+
+import pytest
+
+from outrider.cli.unit_check import check_unit
+from outrider.service.config.loaded import check_config
+from outrider.service.unit.addresses import nameservers, resolve
+from outrider.service.unit.drop_ins import network_text, reading_text
+from outrider.service.unit.installed import installed_unit
+from outrider.service.unit.needs import Peer
+
+CONFIG = Path("/etc/outrider/outrider.toml")
+
+
+@pytest.fixture
+def root(repository: Path, tmp_path: Path) -> Path:
+    """A host with the shipped unit."""
+    folder = tmp_path / "etc/systemd/system"
+    folder.mkdir(parents=True)
+    (folder / "outrider.service").write_text((repository / "systemd/outrider.service").read_text())
+    return tmp_path
+
+
+def add(root: Path, name: str, text: str, place: str = "etc/systemd/system") -> None:
+    folder = root / place / "outrider.service.d"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+
+
+def test_without_a_unit_there_is_nothing_to_tell(tmp_path: Path) -> None:
+    assert installed_unit(tmp_path) is None
+
+
+def test_the_shipped_unit_reaches_this_host_alone(root: Path) -> None:
+    unit = installed_unit(root)
+    assert unit is not None
+    assert (unit.config, unit.allowed, unit.denies) == (CONFIG, ["localhost"], True)
+
+
+def test_drop_ins_add_and_take_back_in_the_order_of_their_names(root: Path) -> None:
+    add(root, "b.conf", "[Service]\nIPAddressAllow=192.0.2.0/24 198.51.100.7\n")
+    add(root, "c.conf", "[Service]\nExecStart=\nExecStart=/x run --config '/srv/my site.toml'\n")
+    unit = installed_unit(root)
+    assert unit is not None
+    assert unit.allowed == ["localhost", "192.0.2.0/24", "198.51.100.7"]
+    assert unit.config == Path("/srv/my site.toml")
+    add(root, "d.conf", "[Service]\nIPAddressAllow=\n# IPAddressAllow=any\nIPAddressDeny=\n")
+    unit = installed_unit(root)
+    assert unit is not None
+    assert (unit.allowed, unit.denies) == ([], False)
+
+
+def test_a_drop_in_of_the_administrator_hides_one_of_its_name_that_was_shipped(
+    root: Path,
+) -> None:
+    add(root, "network.conf", "[Service]\nIPAddressAllow=any\n", "usr/lib/systemd/system")
+    add(root, "network.conf", "[Service]\nIPAddressAllow=192.0.2.7\n")
+    unit = installed_unit(root)
+    assert unit is not None
+    assert unit.allowed == ["localhost", "192.0.2.7"]
+
+
+def test_the_doctor_finds_a_broker_that_the_unit_keeps_away(root: Path) -> None:
+    mqtt = {"host": "192.0.2.9", "site": "test"}
+    loaded = check_config({"adapters": {"simulated": {}}, "mqtt": mqtt}, str(CONFIG))
+    [check] = check_unit(loaded, root)
+    assert check.state == "fail"
+    assert "keeps the daemon from MQTT broker 192.0.2.9 (192.0.2.9)" in check.found
+    assert "outrider.service.d/50-network.conf" in check.remedy
+    add(root, "mine.conf", "[Service]\nIPAddressAllow=192.0.2.0/28\n")
+    [check] = check_unit(loaded, root)
+    assert check.state == "ok"
+
+
+def test_a_unit_that_runs_another_configuration_says_nothing_of_this_one(root: Path) -> None:
+    loaded = check_config({"adapters": {"simulated": {}}}, "/tmp/other.toml")
+    assert list(check_unit(loaded, root)) == []
+
+
+def test_an_address_is_allowed_once_and_told_for_what(tmp_path: Path) -> None:
+    peers = [
+        Peer("cm.example.org", "HTCondor's collector", ("192.0.2.7", "2001:db8::7")),
+        Peer("192.0.2.7", "access point ap1", ("192.0.2.7",)),
+    ]
+    lines = network_text(peers).splitlines()
+    assert lines[lines.index("[Service]") :] == [
+        "[Service]",
+        "# HTCondor's collector: cm.example.org",
+        "IPAddressAllow=192.0.2.7",
+        "IPAddressAllow=2001:db8::7",
+    ]
+
+
+def test_homes_are_empty_and_not_closed_where_something_in_them_is_read() -> None:
+    text = reading_text(["condor"], ["/home/pool/log", "/tmp/x"], {"CONDOR_CONFIG": "/etc/c 1"})
+    assert text.splitlines()[1:] == [
+        "[Service]",
+        "SupplementaryGroups=condor",
+        "# Empty homes, in which what is bound below can be seen.",
+        "ProtectHome=tmpfs",
+        "BindReadOnlyPaths=-/home/pool/log",
+        "BindReadOnlyPaths=-/tmp/x",
+        'Environment="CONDOR_CONFIG=/etc/c 1"',
+    ]
+    assert "ProtectHome" not in reading_text([], ["/tmp/x"], {})
+
+
+def test_names_are_looked_up_and_one_that_nobody_knows_says_so(tmp_path: Path) -> None:
+    assert "127.0.0.1" in resolve("localhost")
+    with pytest.raises(OSError, match=r"no\.such\.host\.invalid: the name is not known"):
+        resolve("no.such.host.invalid")
+    file = tmp_path / "resolv.conf"
+    file.write_text("nameserver 127.0.0.53\nnameserver 192.0.2.53 # x\nnameserver fe80::1%eth0\n")
+    assert nameservers(file) == ("192.0.2.53", "fe80::1")
+    assert nameservers(tmp_path / "none") == ()
