@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Self
 
 from outrider.api import Batch, PeerError, ServiceNeeds, WaitingReason
 from outrider_adapters.htcondor.adapter import CondorAdapter
+from outrider_adapters.htcondor.bindings import HTCondorException
 from outrider_adapters.htcondor.diagnosis import Finding, diagnosed
 from outrider_adapters.htcondor.lease_setup import lease_finding
 from outrider_adapters.htcondor.lever import LeasedAttributes
@@ -18,6 +19,8 @@ from outrider_adapters.htcondor.pool_process import BEGIN, LOOK, SAME_CURSOR, WH
 from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
 from outrider_adapters.htcondor.service_needs import needs_of
 from outrider_adapters.htcondor.settings import WatchSettings
+from outrider_adapters.htcondor.site_attributes import site_attributes
+from outrider_adapters.htcondor.slots import WHOLE_SLOTS
 from outrider_adapters.logtail.first_look import wrong_with
 
 
@@ -36,6 +39,8 @@ class HTCondorAdapter(CondorAdapter):
     api_version = 1
     levers = (LeasedAttributes,)
     settings_type: ClassVar[type[WatchSettings]] = HTCondorSettings
+    cluster_setting = "cluster_attribute"
+    pattern_setting = "machine_clusters"
 
     def __init__(self, label: str, settings: HTCondorSettings) -> None:
         super().__init__(label, settings)
@@ -62,6 +67,15 @@ class HTCondorAdapter(CondorAdapter):
         return found + [
             lease_finding(point, setting_of(ads[point.name])) for point in calls.access_points
         ]
+
+    def machine_attributes(self) -> dict[str, dict[str, str]]:
+        """What the site has the slot ads say. Raises `PeerError`: no answer."""
+        answer_within(self._settings.answer_within_s)
+        try:
+            calls, _ = located(self._settings.collector, self._settings.access_points)
+            return site_attributes(calls.collector.query(calls.slot_ads, WHOLE_SLOTS, []))
+        except HTCondorException as error:
+            raise PeerError(f"the collector does not answer: {error}") from error
 
     def service_needs(self) -> ServiceNeeds:
         """Who is asked, which logs are read, and where the tokens are."""

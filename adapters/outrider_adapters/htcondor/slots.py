@@ -26,7 +26,7 @@ from outrider_adapters.readers.htcondor.hosts import machine_of_slot
 _CLOSED: Final = "Start =?= false"
 """Asked of the collector, for only the whole ad can tell what its START comes to."""
 
-_STATIC: Final = "DynamicSlot =!= true"
+WHOLE_SLOTS: Final = "DynamicSlot =!= true"
 """A dynamic slot is a part of its partitionable one."""
 
 _MOST_WHOLE_S: Final = 60.0
@@ -71,8 +71,8 @@ class SlotWatch:
             "" if is_whole or self.heard_s is None else f" && LastHeardFrom >= {self.heard_s:.0f}"
         )
         query, slots = self._calls.collector.query, self._calls.slot_ads
-        ads = query(slots, f"{_STATIC}{since}", self._attributes)
-        closed = {ad["Name"] for ad in query(slots, f"{_STATIC}{since} && {_CLOSED}", ["Name"])}
+        ads = query(slots, f"{WHOLE_SLOTS}{since}", self._attributes)
+        closed = {ad["Name"] for ad in query(slots, f"{WHOLE_SLOTS}{since} && {_CLOSED}", ["Name"])}
         if is_whole:
             self._whole_s = now_s
             self._ads.clear()

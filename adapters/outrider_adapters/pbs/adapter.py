@@ -25,6 +25,7 @@ class PBSAdapter(PollingAdapter):
         "joined", "left", "usable", "drained", "asleep", "woken", "submitted", "started",
         "suspended", "resumed", "evicted", "completed", "removed", "held", "released", "changed",
     )  # fmt: skip
+    pattern_setting = "machine_clusters"
     discipline = "easy"  # strict order with backfill is what its schedulers come with
 
     def __init__(self, label: str, settings: PBSSettings) -> None:

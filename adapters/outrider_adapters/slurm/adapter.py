@@ -29,6 +29,7 @@ class SlurmAdapter(PollingAdapter):
         "eligible",
     )  # fmt: skip
     levers = (LeasedStartTimes,)
+    pattern_setting = "machine_clusters"
     discipline = "easy"  # its backfill lets nobody delay the first in line; further plans it redoes
 
     def __init__(self, label: str, settings: SlurmSettings) -> None:

@@ -4,7 +4,7 @@ An adapter is an asynchronous context that yields batches of events. It declares
 and which levers it has (`outrider.api.Lever`), and never sorts out policy.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
@@ -73,6 +73,10 @@ class Adapter:
         lateness_s: how long to wait for events that arrive out of order.
         discipline: who may start before a job that does not fit, as its batch system does it; it
             holds where the configuration does not say. None: not known.
+        cluster_setting: the setting that names an attribute of machines by which they are grouped;
+            None: it has none. See `machine_attributes`.
+        pattern_setting: the setting with patterns of machines' names, by which those are grouped
+            that no attribute names a group for; None: it has none.
         own_clock: True if event times are not Unix time (a simulated site on a clock of its own).
 
     Attributes:
@@ -91,6 +95,8 @@ class Adapter:
     levers: ClassVar[tuple[type[Lever], ...]] = ()
     inferred: ClassVar[bool] = False
     lateness_s: float = 5.0
+    cluster_setting: ClassVar[str | None] = None
+    pattern_setting: ClassVar[str | None] = None
     own_clock: ClassVar[bool] = False
     discipline: ClassVar[Discipline | None] = None
     in_progress: InProgress = InProgress()
@@ -108,6 +114,16 @@ class Adapter:
         A look that changes nothing and opens no connection. It may hang: nobody waits for it long.
         """
         return []
+
+    def machine_attributes(self) -> Mapping[str, Mapping[str, str]]:
+        """What the site says of its machines, by machine and attribute, for `cluster_setting`.
+
+        For ``outrider doctor --suggest``. It may ask the batch system, and take seconds for it.
+
+        Raises:
+            PeerError: it does not answer.
+        """
+        return {}
 
     def service_needs(self) -> ServiceNeeds:
         """What a service has to be allowed so that this adapter works in it.

@@ -87,7 +87,7 @@ async def test_a_climb_that_cannot_be_put_in_force_changes_nothing(
         def fail(*_: object) -> None:
             raise RuntimeError("no lever today")
 
-        monkeypatch.setattr("outrider.service.reload.make_lever_runner", fail)
+        monkeypatch.setattr("outrider.service.daemon_state.make_lever_runner", fail)
         result = await give(supervisor, Promote())
         assert (result.outcome, result.mode) == ("failed", "shadow")
         assert "no lever today" in result.text[0]

@@ -1,0 +1,79 @@
+"""Commands to a daemon that acts on a real pool: at once, over its socket, and on record."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from tests.cli.running import Done, shell
+from tests.peers.acting_pool import acting_daemon, after_a_cycle
+from tests.peers.pool import HTCondorPool
+from tests.peers.test_acting_on_htcondor import SLEEP, _no_jobs_are_left, leased, pool, queue
+from tests.service.running.process import DaemonProcess
+
+__all__ = ["_no_jobs_are_left", "pool"]
+pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
+pytestmark = pytest.mark.htcondor
+
+
+@contextmanager
+def commanded(pool: HTCondorPool, folder: Path, **acting: Any) -> Iterator[DaemonProcess]:
+    """A daemon with a socket that keeps three jobs of alice in the queue."""
+    daemon = acting_daemon(pool, folder)
+    with TemporaryDirectory(prefix="o") as short:
+        more = "".join(f"{key} = {value}\n" for key, value in acting.items())
+        text = f'socket = "{short}/s"\n{daemon.config.read_text()}{more}'
+        daemon.config.write_text(text)
+        with daemon:
+            daemon.wait_until("machines", lambda s: sum(c["machines"] for c in s["clusters"]) == 4)
+            after_a_cycle(pool)
+            for _ in range(3):
+                pool.submit(f"{SLEEP}queue\n", "alice")
+            leased(pool, 3)
+            yield daemon
+
+
+def command(daemon: DaemonProcess, *words: str) -> Done:
+    return shell(*words, "--config", str(daemon.config), **daemon.environ)
+
+
+def test_the_mode_is_lowered_and_every_job_is_as_it_was_submitted(
+    pool: HTCondorPool, tmp_path: Path
+) -> None:
+    with commanded(pool, tmp_path) as daemon:
+        said = command(daemon, "mode", "shadow", "--why", "a look at it")
+        assert said.code == 0, said
+        assert "what stood for 3 jobs was taken back" in said.out
+        assert set(queue(pool, "OutriderUntil").values()) == {"0"}
+        status = daemon.status()
+        assert (status["mode"], status["configured_mode"]) == ("shadow", "active")
+        pool.submit(f"{SLEEP}queue\n", "alice")
+        pool.wait_until("their runs", lambda: set(queue(pool, "JobStatus").values()) == {"2"})
+        said = command(daemon, "promote")
+        assert said.code == 1
+        assert "(promote_after_s)" in said.out, "a minute in shadow is no evidence"
+        daemon.kill()
+        daemon.start()
+        assert daemon.status()["mode"] == "shadow"
+        assert daemon.status()["levers"] == []
+
+
+def test_release_takes_back_all_and_promote_lets_it_act_again(
+    pool: HTCondorPool, tmp_path: Path
+) -> None:
+    with commanded(pool, tmp_path, promote_after_s=0.0) as daemon:
+        said = command(daemon, "release")
+        assert said.code == 0, said
+        assert said.out.splitlines()[:2] == ["by the daemon that runs:", "release: done"]
+        assert "leased_attributes: taken back for " in said.out
+        assert set(queue(pool, "OutriderUntil").values()) == {"0"}
+        for step in ("canary", "active"):
+            said = command(daemon, "promote")
+            assert f"and is {step}" in said.out, said
+        assert daemon.status()["mode"] == "active"
+        told = [row["command"] for row in daemon.status()["commands"]]
+        assert told == ["promote", "promote", "release", "configuration"]
+        assert daemon.stop() == 0
