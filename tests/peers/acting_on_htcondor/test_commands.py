@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 
 from tests.cli.running import Done, shell
-from tests.peers.acting_pool import acting_daemon, after_a_cycle
+from tests.peers.acting_on_htcondor.acting_pool import (
+    SLEEP,
+    acting_daemon,
+    after_a_cycle,
+    leased,
+    queue,
+)
 from tests.peers.pool import HTCondorPool
-from tests.peers.test_acting_on_htcondor import SLEEP, _no_jobs_are_left, leased, pool, queue
 from tests.service.running.process import DaemonProcess
 
-__all__ = ["_no_jobs_are_left", "pool"]
-pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
 pytestmark = pytest.mark.htcondor
 
 
@@ -68,7 +71,7 @@ def test_release_takes_back_all_and_promote_lets_it_act_again(
         said = command(daemon, "release")
         assert said.code == 0, said
         assert said.out.splitlines()[:2] == ["by the daemon that runs:", "release: done"]
-        assert "leased_attributes: taken back for " in said.out
+        assert "htcondor: leased_attributes: taken back for " in said.out
         assert set(queue(pool, "OutriderUntil").values()) == {"0"}
         for step in ("canary", "active"):
             said = command(daemon, "promote")
