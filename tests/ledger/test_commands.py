@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from outrider.ledger import CommandRecord, Entry, Journal, schema, verify, write_commands
+from outrider.ledger import (
+    CommandRecord,
+    Entry,
+    Journal,
+    retention,
+    schema,
+    verify,
+    write_commands,
+)
 from tests.ledger.samples import numbered_entry
 
 LOWERED = CommandRecord(
@@ -48,6 +56,16 @@ def test_commands_are_kept_as_long_as_runs(path: Path) -> None:
         journal.prune(1.75e9, oldest_snapshot_seq=journal.last_seq(), runs_before_s=1.75e9)
         assert list(journal.commands()) == [(8, FELL_BACK)]
     assert verify(path).ok
+
+
+def test_a_script_that_commands_for_ever_does_not_fill_the_disk(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "MOST_COMMANDS", 3)
+    with Journal(path) as journal:
+        journal.append(Entry(commands=[LOWERED] * 5))
+        journal.prune(0.0, oldest_snapshot_seq=0, runs_before_s=0.0)
+        assert [record for _, record in journal.commands()] == [LOWERED] * 3
 
 
 def test_an_older_journal_has_none_and_is_read_and_verified_as_it_is(

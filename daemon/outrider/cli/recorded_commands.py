@@ -49,7 +49,9 @@ def in_words(row: dict[str, Any], zone: str) -> str:
         change = f"{row['from_mode']} -> {row['to_mode']}" if row["from_mode"] else row["to_mode"]
     outcome = "" if row["outcome"] == "done" else f" {row['outcome']}"
     line = f"{time_in_words(row['at_s'], zone)}  {row['command']}{who(row)}{outcome}: {change}"
-    return "; ".join(filter(None, (line, row["why"], row["detail"])))
+    # what a change of the mode did is said by the modes
+    says_all = row["outcome"] == "done" and row["command"] != "release"
+    return "; ".join(filter(None, (line, row["why"], "" if says_all else row["detail"])))
 
 
 def limit_in_words(limit: dict[str, Any], zone: str) -> str:

@@ -16,6 +16,8 @@ _KEPT_FROM: Final = """SELECT min(seq) FROM (
     UNION ALL SELECT min(seq) FROM decisions WHERE time_s BETWEEN :before AND :latest
     UNION ALL SELECT min(seq) FROM outcomes WHERE time_s BETWEEN :before AND :latest)"""
 _NOT_FED_AGAIN: Final = ("decisions", "outcomes", "set_aside")
+MOST_COMMANDS: Final = 100_000
+"""Some 30 MB."""
 _PAGES: Final = 2_000
 """Free pages given back to the file system at a time: 8 MB."""
 _ROOM_RATIO: Final = 0.95
@@ -71,12 +73,17 @@ def prune_runs(connection: sqlite3.Connection, before_time_s: float) -> int:
 
 
 def prune_commands(connection: sqlite3.Connection, before_time_s: float) -> int:
-    """Delete the commands that were given before a time; returns how many.
+    """Delete the commands that were given before a time, and all but the last; returns how many.
+
+    A script may command every second: no more than `MOST_COMMANDS` are kept.
 
     Raises:
         sqlite3.Error: none is deleted.
     """
-    gone = connection.execute("DELETE FROM commands WHERE at_s < ?", (before_time_s,))
+    gone = connection.execute(
+        "DELETE FROM commands WHERE at_s < ? OR id <= (SELECT max(id) FROM commands) - ?",
+        (before_time_s, MOST_COMMANDS),
+    )
     return gone.rowcount
 
 

@@ -44,7 +44,7 @@ async def test_the_page_says_what_lowers_the_mode_and_what_was_commanded(tab: Ta
     site = SmallSite()
     lowered = {
         "at_s": T0, "command": "mode", "uid": 7, "user": "ada", "from_mode": "active",
-        "to_mode": "shadow", "outcome": "done", "why": HOSTILE, "detail": "as asked",
+        "to_mode": "shadow", "outcome": "failed", "why": HOSTILE, "detail": "as asked",
     }  # fmt: skip
     limit = {"most": "shadow", "at_s": T0, "was": "active", "by": "command", "why": "new disks"}
     site.status_answer |= {
@@ -58,7 +58,7 @@ async def test_the_page_says_what_lowers_the_mode_and_what_was_commanded(tab: Ta
         told = await tab.text_of("#mode-changes")
         assert "The configuration's mode is active; at most shadow since 21 Nov 2026" in told
         assert "by a command of ada: new disks." in told
-        assert f"mode of ada, active to shadow. {HOSTILE}; as asked" in told
+        assert f"mode of ada failed, active to shadow. {HOSTILE}; as asked" in told
         site.status_answer |= {"configured_mode": "shadow", "mode_limit": None, "commands": []}
         await tab.wait_for(
             "document.getElementById('mode-changes').innerText === 'nothing was commanded'"

@@ -35,7 +35,9 @@ function inWords(command) {
   const { from_mode: from, to_mode: to } = command;
   const change = from && from !== to ? `${from} to ${to}` : to;
   const outcome = command.outcome === "done" ? "" : ` ${command.outcome}`;
-  const more = [command.why, command.detail].filter((text) => text).join("; ");
+  // what a change of the mode did is said by the modes
+  const saysAll = command.outcome === "done" && command.command !== "release";
+  const more = [command.why, saysAll ? "" : command.detail].filter((text) => text).join("; ");
   const line = `${time(command.at_s)}: ${command.command}${of(command)}${outcome}, ${change}`;
   return more ? `${line}. ${more}` : line;
 }
