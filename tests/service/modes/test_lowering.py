@@ -2,13 +2,18 @@
 
 import asyncio
 import pwd
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from outrider.api import Adapter
 from outrider.ledger import Journal
+from outrider.model.errors import ConfigurationError
 from outrider.service.commands.command import Promote, SetMode
 from outrider.service.mode_limit import LIMIT_NAME
+from outrider.service.sources import make_adapters
 from outrider.service.web.endpoints.status import whole_status
 from tests.service.modes.acting_daemon import UID, commands_of, daemon, give, mode_of, until
 from tests.service.running.desk import Book
@@ -126,7 +131,7 @@ async def test_a_lever_that_hangs_is_let_go_of(
         result = await give(supervisor, SetMode(mode="shadow"))
         assert hangs.is_set()
         assert (result.outcome, mode_of(supervisor)) == ("done", "shadow")
-        assert "book: no answer yet; what was changed lapses by itself" in result.text
+        assert "desk: book: no answer yet; what was changed lapses by itself" in result.text
         hanging.clear()
 
 
@@ -157,3 +162,28 @@ async def test_it_acts_no_more_at_once_though_another_command_hangs(
         assert (fell.outcome, mode_of(supervisor)) == ("done", "shadow")
     async with daemon(state, canary_fraction=0.5) as supervisor:
         assert mode_of(supervisor) == "shadow", "what hung did not write over the limit"
+
+
+async def test_a_reload_that_began_before_may_not_act_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, goes_on = tmp_path / "state", threading.Event()
+
+    def slow(*given: Any) -> dict[str, Adapter]:
+        goes_on.wait()
+        return make_adapters(*given)
+
+    async with daemon(state) as supervisor:
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr("outrider.service.reload.make_adapters", slow)
+            again = loaded_in("active", state, acting={"acts_per_minute": 7.0})
+            reloading = asyncio.create_task(supervisor.reload(again))
+            await asyncio.sleep(0.05)
+            falling = asyncio.create_task(give(supervisor, SetMode(mode="shadow")))
+            await until(lambda: whole_status(supervisor.view)["levers"] == [])
+            goes_on.set()
+            with pytest.raises(ConfigurationError, match="the mode was lowered meanwhile"):
+                await reloading
+            assert (await falling).outcome == "done"
+        assert mode_of(supervisor) == "shadow"
+        assert len(Book.made) == 1

@@ -98,7 +98,9 @@ class Commander:
         task.add_done_callback(self._tasks.discard)
         done, _ = await asyncio.wait([task], timeout=WITHIN_S)
         if not done:
-            raise StillAtWorkError(f"{name} is not done after {WITHIN_S:g} s, and goes on")
+            ended = "; nothing is changed in the batch system any more"
+            more = ended if self._ends_acting(command) else ""
+            raise StillAtWorkError(f"{name} is not done after {WITHIN_S:g} s, and goes on{more}")
         return task.result()
 
     def stop(self) -> None:
