@@ -23,7 +23,8 @@ class Look(NamedTuple):
     Attributes:
         batch: events and state of the source; its cursor is that of the access point, and
             `seen_until_s` is None where more can be read at once.
-        evicted: on which machine each eviction among the events was.
+        evicted: on which machine each eviction among the events was, where that is known; empty
+            where no start of the run was told.
     """
 
     batch: Batch

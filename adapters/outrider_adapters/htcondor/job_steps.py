@@ -11,6 +11,7 @@ import msgspec
 
 from outrider.api import JobSpec, NamedEvent, events
 from outrider_adapters.htcondor.pool_calls import Ad, number
+from outrider_adapters.htcondor.vacate_codes import REASONS, UNSAID
 from outrider_adapters.readers.htcondor.event_mapping import hold_reason
 from outrider_adapters.readers.htcondor.hosts import UNKNOWN_HOST, machine_of_slot, slot_of
 
@@ -19,8 +20,9 @@ IDLE, RUNNING, REMOVED, COMPLETED, HELD, TRANSFERRING, SUSPENDED = range(1, 8)
 
 STEP_ATTRIBUTES: Final = (
     "JobStatus", "QDate", "EnteredCurrentStatus", "NumShadowStarts", "NumJobReconnects",
-    "JobCurrentStartDate", "JobLastStartDate", "LastVacateTime", "CompletionDate", "RemoteHost",
-    "LastRemoteHost", "CpusProvisioned", "RequestCpus", "HoldReason",
+    "JobCurrentStartDate", "JobCurrentStartExecutingDate", "JobLastStartDate", "LastVacateTime",
+    "VacateReasonCode", "CompletionDate", "RemoteHost", "LastRemoteHost", "CpusProvisioned",
+    "RequestCpus", "HoldReason",
 )  # fmt: skip
 """Attributes of a job ad that are read here."""
 
@@ -89,17 +91,19 @@ def _runs(job: str, before: SeenJob, now: SeenJob, ad: Ad, began: int) -> list[N
         return []
     told: list[NamedEvent] = []
     start_s, vacated_s = _start_s(ad), number(ad, "LastVacateTime")
+    previous_s = number(ad, "JobLastStartDate")
     if before.is_running or began > 1:  # a run went before the last one
-        if not before.is_running and (previous_s := number(ad, "JobLastStartDate")):
+        if not before.is_running and previous_s:
             # once the last run is over, nothing tells where the one before it was
             where = str(ad.get("LastRemoteHost") or "") if now.is_running else ""
-            told.append(_started(job, previous_s, where, ad))
+            told.append(started(job, previous_s, where, ad))
         if before.is_running or told:
             # the time of an eviction after the last start is that of the last run
-            ended_s = vacated_s if 0.0 < vacated_s <= start_s else start_s
-            told.append((ended_s, events.EVICTED, job, "unknown"))
+            ended_s = vacated_s if max(previous_s, 1.0) <= vacated_s <= start_s else start_s
+            failed = not before.is_running and not _had_begun(ad, previous_s)
+            told.append((ended_s, events.EVICTED, job, "failed_start" if failed else UNSAID))
     last = "RemoteHost" if now.is_running else "LastRemoteHost"
-    told.append(_started(job, start_s, str(ad.get(last) or ""), ad))
+    told.append(started(job, start_s, str(ad.get(last) or ""), ad))
     return told
 
 
@@ -113,14 +117,38 @@ def _present(
     if now.status == REMOVED:
         return [(entered_s, events.REMOVED, job, "removed")]
     if now.status == HELD:
-        return [] if before.status == HELD and not ran else [held(entered_s, job, ad)]
+        why = REASONS.get(ad.get("VacateReasonCode", 0)) if ran else None
+        lost: list[NamedEvent] = [(entered_s, events.EVICTED, job, why)] if why else []
+        return [] if before.status == HELD and not ran else [*lost, held(entered_s, job, ad)]
     if now.status == IDLE:
-        vacated_s = number(ad, "LastVacateTime") or entered_s
-        return [(vacated_s, events.EVICTED, job, "unknown")] if ran else []
+        return [_lost(job, entered_s, ad)] if ran else []
     was_suspended = before.status == SUSPENDED and began <= 0
     if (now.status == SUSPENDED) == was_suspended:
         return []
     return [(entered_s, events.RESUMED if was_suspended else events.SUSPENDED, job, None)]
+
+
+def _lost(job: str, entered_s: float, ad: Ad) -> NamedEvent:
+    """The end of the last run of a job that is idle again."""
+    if not has_begun(ad):
+        return entered_s, events.EVICTED, job, "failed_start"
+    vacated_s = number(ad, "LastVacateTime")
+    ended_s = vacated_s if vacated_s >= _start_s(ad) else entered_s
+    return ended_s, events.EVICTED, job, REASONS.get(ad.get("VacateReasonCode", 0), UNSAID)
+
+
+def has_begun(ad: Ad) -> bool:
+    """Whether the last run of a job that is not running was one; else no machine got it going.
+
+    A shadow that gives up before the job executes leaves neither mark.
+    """
+    return _had_begun(ad, number(ad, "JobCurrentStartDate"))
+
+
+def _had_begun(ad: Ad, start_s: float) -> bool:
+    """Whether a run of a start, or one after it, left a mark."""
+    marks = number(ad, "JobCurrentStartExecutingDate"), number(ad, "LastVacateTime")
+    return max(marks) >= start_s
 
 
 def held(time_s: float, job: str, ad: Ad) -> NamedEvent:
@@ -128,7 +156,8 @@ def held(time_s: float, job: str, ad: Ad) -> NamedEvent:
     return time_s, events.HELD, job, hold_reason(str(ad.get("HoldReason") or "")) or None
 
 
-def _started(job: str, time_s: float, slot: str, ad: Ad) -> NamedEvent:
+def started(job: str, time_s: float, slot: str, ad: Ad) -> NamedEvent:
+    """The start of a run on a slot (empty: not known), with as many CPUs as the ad tells."""
     cpus = max(1, int(number(ad, "CpusProvisioned") or number(ad, "RequestCpus")))
     machine, part = machine_of_slot(slot) or UNKNOWN_HOST, slot_of(slot)
     place: tuple[Any, ...] = (machine, cpus, part) if part else (machine, cpus)

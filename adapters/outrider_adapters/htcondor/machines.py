@@ -133,11 +133,15 @@ def told_s(ad: Ad) -> float:
     return float(ad.get("MyCurrentTime") or ad.get("LastHeardFrom") or 0)
 
 
+def is_owned(ad: Ad) -> bool:
+    """Whether the owner of a slot's machine sits there."""
+    active = ad.get("OwnerActive")  # exact where a site publishes it, also while START is false
+    return active if isinstance(active, bool) else ad.get("State") == "Owner"
+
+
 def _slot(ad: Any, closed: bool, cluster: str) -> MachineState:
     """A slot as if it were a machine of its own."""
-    state = ad.get("State")
-    active = ad.get("OwnerActive")  # exact where a site publishes it, also while START is false
-    owner = active if isinstance(active, bool) else state == "Owner"
+    state, owner = ad.get("State"), is_owned(ad)
     draining = ad.get("Draining") is True or state == "Drained"
     may_start = state in _IN_USE or (state != "Owner" and not closed)
     whole = "TotalSlot" if ad.get("PartitionableSlot") is True else ""

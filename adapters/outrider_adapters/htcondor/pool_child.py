@@ -53,7 +53,8 @@ class _Pool:
         settings = self._settings
         calls, ads = located(settings.collector, settings.access_points)
         logs = event_logs_of(ads, settings)
-        watch = PoolWatch(calls, logs, settings, time.time, settings.start_at == "now")
+        starts_now = settings.start_at == "now"
+        watch = PoolWatch(calls, logs, settings, time.time, starts_now, time.sleep)
         self._watched = watch, calls
         watch.start(cursor)
 

@@ -7,13 +7,14 @@ from typing import Any, Final
 
 import msgspec
 
-from outrider.api import Batch, NamedEvent, events
+from outrider.api import Batch, NamedEvent
 from outrider_adapters.htcondor.access_points import (
     AccessPointWatch,
     LoggedAccessPoint,
     Look,
     QueuedAccessPoint,
 )
+from outrider_adapters.htcondor.causes import Causes
 from outrider_adapters.htcondor.eligibility import EligibilityWatch
 from outrider_adapters.htcondor.job_specs import JobSpecs
 from outrider_adapters.htcondor.own_holds import OwnHolds
@@ -26,8 +27,6 @@ from outrider_adapters.polling import Asking
 _VERSION: Final = 2
 _COLLECTOR: Final = "collector"
 _CURSOR_KEPT_S: Final = 60.0
-_CAUSE_WITHIN_S: Final = 60.0
-"""How long after an eviction the state of the machine still tells why."""
 
 
 class PoolWatch:
@@ -40,6 +39,7 @@ class PoolWatch:
         settings: how it is watched.
         clock: Unix seconds now, by the pool's own clock.
         start_now: what is there at the very first look is history and no news.
+        pause: lets so many seconds of the pool's time pass.
 
     Attributes:
         slots: of the pool, as of the last look.
@@ -53,12 +53,15 @@ class PoolWatch:
         settings: WatchSettings,
         clock: Callable[[], float],
         start_now: bool = False,
+        pause: Callable[[float], None] = lambda _: None,
     ) -> None:
+        self._calls = calls
         self._settings = settings
         self._clock = clock
         self._start_now = start_now
         self._first = False
         self._asking = Asking(calls.failure)
+        self._causes = Causes(calls, self._asking, pause)
         self.slots = SlotWatch(calls, settings)
         self.eligibility = EligibilityWatch(calls, settings.snapshot_s)
         specs = JobSpecs(settings.estimate_attribute, self.eligibility)
@@ -124,8 +127,9 @@ class PoolWatch:
             self._held = {name: look for name, look in looks.items() if name not in historic}
             return self._with_cursor(self._joined(historic, None, history=True), now_s)
         slots = self._asking.ask(_COLLECTOR, now_s, lambda: self.slots.look(now_s)) or []
-        told = [self._with_cause(event, look, now_s) for look in looks.values()
-                for event in look.batch.events]  # fmt: skip
+        told: list[NamedEvent] = []
+        for point in self._calls.access_points:
+            told += self._causes.told(point, looks[point.name], self.slots.machines, now_s)
         seen_s = [look.batch.seen_until_s for look in looks.values()]
         until_s = min((at_s for at_s in seen_s if at_s is not None), default=now_s)
         is_current = None not in seen_s
@@ -179,16 +183,6 @@ class PoolWatch:
         heard_s = self.slots.heard_s
         age_s = 0.0 if heard_s is None else now_s - heard_s
         return age_s if age_s > self._settings.ads_fresh_s else 0.0
-
-    def _with_cause(self, event: NamedEvent, look: Look, now_s: float) -> NamedEvent:
-        """An eviction, with the reason that the machine's own state shows; jobs tell none."""
-        time_s, kind, job, reason = event
-        if kind != events.EVICTED or reason != "unknown" or now_s - time_s > _CAUSE_WITHIN_S:
-            return event
-        machine = self.slots.machines.get(look.evicted.get(event, ""))
-        if machine is None or not (machine.owner or machine.draining):
-            return event
-        return time_s, kind, job, "drained" if machine.draining else "owner"
 
     def _joined(
         self, looks: Mapping[str, Look], seen_until_s: float | None, history: bool

@@ -31,6 +31,7 @@ JOB_ATTRIBUTES: Final = (
 )
 """Attributes of a job ad that are read here, beside those that say what it asks for."""
 
+_ON_A_MACHINE: Final = frozenset({RUNNING, SUSPENDED})
 _STATUS_AFTER: Final = {
     events.SUBMITTED: IDLE,
     events.STARTED: RUNNING,
@@ -106,7 +107,10 @@ class QueueWatch:
         return described
 
     def hear(self, told: Iterable[NamedEvent]) -> dict[NamedEvent, str]:
-        """Remember what the log told; returns on which machine each evicted run was."""
+        """Remember what the log told; returns on which machine each evicted run was.
+
+        An empty name: the log told of no start of that run.
+        """
         evicted: dict[NamedEvent, str] = {}
         for event in told:
             time_s, kind, job, extra = event
@@ -115,7 +119,7 @@ class QueueWatch:
                 continue
             before = self._known.get(job)
             if kind == events.EVICTED and before is not None:
-                evicted[event] = before.machine
+                evicted[event] = before.machine if before.status in _ON_A_MACHINE else ""
             machine = extra[0] if kind == events.STARTED else before.machine if before else ""
             spec = extra if kind == events.SUBMITTED else before.spec if before else None
             if kind in _STATUS_AFTER:

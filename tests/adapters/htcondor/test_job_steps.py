@@ -111,6 +111,31 @@ def test_one_step_is_one_event_at_the_time_at_which_it_entered_its_status(
     assert [(time_s, name) for time_s, name, _ in told(before, now)] == [(50, kind)]
 
 
+def test_a_run_that_no_machine_got_going_failed_to_start() -> None:
+    tried = ad(IDLE, 52, 1, LastRemoteHost="slot1@m1", JobCurrentStartDate=50, LastVacateTime=40,
+               JobCurrentStartExecutingDate=30)  # fmt: skip
+    assert told(NEW, tried) == [(50, "started", "m1"), (52, "evicted", "failed_start")]
+    began = tried | {"JobCurrentStartExecutingDate": 51}
+    assert told(NEW, began)[1] == (52, "evicted", "unknown"), "its shadow gave up later"
+    again = tried | {"NumShadowStarts": 7, "JobLastStartDate": 45}
+    assert told(NEW, again) == [
+        (45, "started", UNKNOWN_HOST), (50, "evicted", "failed_start"),
+        (50, "started", "m1"), (52, "evicted", "failed_start"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "reason"), [(6, "failed_start"), (1014, "drained")])
+def test_the_code_of_a_lost_run_says_why_where_it_does(code: int, reason: str) -> None:
+    lost = ad(IDLE, 60, 1, LastVacateTime=60, JobCurrentStartDate=40, VacateReasonCode=code)
+    assert told(ON_M1, lost) == [(60, "evicted", reason)]
+
+
+def test_a_job_held_because_it_could_not_start_is_told_by_both() -> None:
+    now = ad(HELD, 60, 1, LastVacateTime=60, JobCurrentStartDate=60, VacateReasonCode=6)
+    assert told(ON_M1, now) == [(60, "evicted", "failed_start"), (60, "held", None)]
+    assert told(SeenJob(HELD, 1), now) == [], "told before"
+
+
 def test_taking_up_a_connection_again_and_handing_over_output_are_no_events() -> None:
     now = ad(TRANSFERRING, 80, 2, NumJobReconnects=1, RemoteHost="slot1@m1",
              JobCurrentStartDate=40)  # fmt: skip
