@@ -12,8 +12,8 @@ class CondorAdapter(PollingAdapter):
     settings_type: ClassVar[type[WatchSettings]] = WatchSettings
     sees: ClassVar[tuple[str, ...]] = (
         "joined", "left", "owner_came", "owner_went", "usable", "drained", "asleep", "woken",
-        "submitted", "started", "suspended", "resumed", "evicted", "completed", "removed", "held",
-        "released", "changed", "eligible", "disconnected", "reconnected",
+        "power", "submitted", "started", "suspended", "resumed", "evicted", "completed", "removed",
+        "held", "released", "changed", "eligible", "disconnected", "reconnected",
     )  # fmt: skip
 
     discipline = "first_fit"  # the negotiator passes over what it cannot match

@@ -7,6 +7,7 @@ import msgspec
 
 from outrider.api import MachineSpec, NamedEvent, Resources, events
 from outrider_adapters.htcondor.pool_calls import Ad, number
+from outrider_adapters.htcondor.watts import StateWatts
 from outrider_adapters.readers.htcondor.hosts import machine_of_slot
 
 SLOT_ATTRIBUTES: Final = (
@@ -27,7 +28,7 @@ SLOT_ATTRIBUTES: Final = (
     "Draining",
     "Offline",
 )
-"""Attributes of a slot ad that are read here, beside the one that names the cluster."""
+"""Attributes of a slot ad that are read here, beside those that a site names."""
 
 _IN_USE: Final = frozenset({"Claimed", "Matched", "Preempting"})
 
@@ -44,6 +45,7 @@ class MachineState(msgspec.Struct, frozen=True, array_like=True, gc=False):
         entered_s: when a slot last changed its state, Unix seconds by the machine's clock.
         told_s: when the ad was made, by the same clock.
         memory_mib, gpus: of all its slots.
+        watts: of its states.
     """
 
     cluster: str
@@ -56,23 +58,30 @@ class MachineState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     told_s: float
     memory_mib: float
     gpus: float
+    watts: StateWatts = StateWatts()
 
     @property
     def spec(self) -> MachineSpec:
-        """What is told when it joins; the ads do not tell watts."""
-        resources = Resources(memory_mib=self.memory_mib, gpus=self.gpus)
+        """What is told when it joins."""
         return MachineSpec(
-            cluster=self.cluster, cpus=self.cpus, usable=self.usable, resources=resources
+            cluster=self.cluster,
+            cpus=self.cpus,
+            usable=self.usable,
+            resources=Resources(memory_mib=self.memory_mib, gpus=self.gpus),
+            **self.watts._asdict(),
         )
 
     @property
     def size(self) -> tuple[object, ...]:
         """What makes it another machine when it changes."""
-        return self.cluster, self.cpus, self.memory_mib, self.gpus
+        return self.cluster, self.cpus, self.memory_mib, self.gpus, self.watts
 
 
 def machines_of(
-    ads: Iterable[Any], closed: set[str], cluster_of: Callable[[str, Ad], str]
+    ads: Iterable[Any],
+    closed: set[str],
+    cluster_of: Callable[[str, Ad], str],
+    watts_of: Callable[[Ad], StateWatts] = lambda _: StateWatts(),
 ) -> dict[str, MachineState]:
     """Machines by the name that the event log's reader gives them, from the ads of their slots.
 
@@ -83,6 +92,7 @@ def machines_of(
         ads: of slots; where a slot comes twice, the newest counts.
         closed: names of the slots whose ``START`` is false for every job.
         cluster_of: the cluster of a machine, by its name and an ad of it.
+        watts_of: of a machine's states, by an ad of it.
     """
     newest: dict[str, Any] = {}
     for ad in ads:
@@ -94,7 +104,7 @@ def machines_of(
         if ad.get("DynamicSlot") is True:
             continue
         machine = machine_of_slot(name)
-        slot = _slot(ad, name in closed, cluster_of(machine, ad))
+        slot = _slot(ad, name in closed, cluster_of(machine, ad), watts_of(ad))
         known = machines.get(machine)
         machines[machine] = slot if known is None else _together(known, slot)
     return machines
@@ -139,7 +149,7 @@ def is_owned(ad: Ad) -> bool:
     return active if isinstance(active, bool) else ad.get("State") == "Owner"
 
 
-def _slot(ad: Any, closed: bool, cluster: str) -> MachineState:
+def _slot(ad: Any, closed: bool, cluster: str, watts: StateWatts) -> MachineState:
     """A slot as if it were a machine of its own."""
     state, owner = ad.get("State"), is_owned(ad)
     draining = ad.get("Draining") is True or state == "Drained"
@@ -156,6 +166,7 @@ def _slot(ad: Any, closed: bool, cluster: str) -> MachineState:
         told_s=told_s(ad),
         memory_mib=number(ad, f"{whole}Memory"),
         gpus=number(ad, f"{whole}GPUs"),
+        watts=watts,
     )
 
 
@@ -171,4 +182,5 @@ def _together(one: MachineState, other: MachineState) -> MachineState:
         told_s=max(one.told_s, other.told_s),
         memory_mib=one.memory_mib + other.memory_mib,
         gpus=one.gpus + other.gpus,
+        watts=one.watts.or_else(other.watts),
     )

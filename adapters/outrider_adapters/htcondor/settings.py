@@ -29,6 +29,30 @@ class WatchSettings(AdapterSettings, frozen=True, kw_only=True):
             examples=["EstimatedRunTime"],
         ),
     ] = None
+    watts_attribute: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(
+            description="Attribute of the slot ads with the watts that the whole machine draws "
+            "now, as a probe of the site measures them. Unset: the ads tell no reading.",
+            examples=["MachineWatts"],
+        ),
+    ] = None
+    active_w_attribute: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(
+            description="Attribute of the slot ads with the watts of the whole machine while it "
+            "works. What it says comes before active_w of [clusters.NAME].",
+            examples=["ActiveWatts"],
+        ),
+    ] = None
+    idle_w_attribute: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="The same while it is on and unused.", examples=["IdleWatts"]),
+    ] = None
+    sleep_w_attribute: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="The same while it sleeps.", examples=["SleepWatts"]),
+    ] = None
     left_after_s: Annotated[
         float,
         Meta(

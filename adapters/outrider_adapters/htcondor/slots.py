@@ -21,6 +21,7 @@ from outrider_adapters.htcondor.machines import (
 )
 from outrider_adapters.htcondor.pool_calls import Ad, PoolCalls
 from outrider_adapters.htcondor.settings import WatchSettings
+from outrider_adapters.htcondor.watts import WattsOfAds
 from outrider_adapters.readers.htcondor.hosts import machine_of_slot
 
 _CLOSED: Final = "Start =?= false"
@@ -54,7 +55,10 @@ class SlotWatch:
         self._calls = calls
         self._settings = settings
         self._missing_since_s: dict[str, float] = {}
-        self._attributes = [*SLOT_ATTRIBUTES, settings.cluster_attribute]
+        self._watts = WattsOfAds(settings)
+        self._attributes = [
+            *SLOT_ATTRIBUTES, settings.cluster_attribute, *self._watts.attributes,
+        ]  # fmt: skip
         self._ads: dict[str, dict[str, Any]] = {}
         self._saved: dict[str, Any] = {}
         self._closed: set[str] = set()
@@ -82,7 +86,7 @@ class SlotWatch:
             self.heard_s = heard_s
         touched = self._take(ads, closed)
         every = (ad for machine in touched for ad in self._ads[machine].values())
-        found = machines_of(every, self._closed, self._cluster_of)
+        found = machines_of(every, self._closed, self._cluster_of, self._watts.of_states)
         told: list[NamedEvent] = []
         for name, ad_says in found.items():
             after = _dated(ad_says, now_s)
@@ -92,6 +96,7 @@ class SlotWatch:
             if before is not None and after.told_s < before.told_s:
                 continue  # an older ad than the one known: nothing new
             told += changes(name, before, after)
+            told += self._watts.news(name, self._ads[name].values(), after.told_s)
             self.machines[name] = after
             self._saved[name] = msgspec.to_builtins(after)
         return told + self._gone(now_s) if is_whole else told
@@ -135,6 +140,7 @@ class SlotWatch:
             missing[name] = min(missing.get(name, now_s), now_s)  # the clock may have been set back
             if now_s - missing[name] >= self._settings.left_after_s:
                 del missing[name], self.machines[name], self._saved[name]
+                self._watts.forget(name)
                 left.append((now_s, events.LEFT, name, None))
         return left
 
