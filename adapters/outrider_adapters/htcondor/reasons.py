@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from outrider.api import Clause, WaitingReason
+from outrider.api import Clause, WaitingReason, removing_most
 from outrider_adapters.htcondor.eligibility.matching import START, AtMost, Matching
 from outrider_adapters.htcondor.job_steps import HELD, IDLE
 from outrider_adapters.htcondor.lease_attributes import OWN_HOLD
@@ -19,6 +19,9 @@ REASON_ATTRIBUTES: Final = (
 
 _MOST_CLAUSES: Final = 3
 """So many conditions that no machine meets are named in the sentence; all are among the clauses."""
+
+_LONGEST: Final = 100
+"""Characters of a condition in a sentence."""
 
 _UNITS: Final = {"memory": " MB of memory", "disk": " KB of disk", "cpus": " CPUs", "gpus": " GPUs"}
 _SPELT: Final = {"memory": "Memory", "disk": "Disk", "cpus": "Cpus", "gpus": "GPUs"}
@@ -84,6 +87,7 @@ def waiting_reason(
         remedies=tuple(_remedies(job, matching)),
         machines=len(matching.machines),
         clauses=matching.clauses,
+        removes_most=most.text if (most := _most(matching)) is not None else None,
         ahead=turn.ahead if turn is not None and can_start else None,
     )
 
@@ -110,9 +114,10 @@ def _in_line(matching: Matching, now: Now, rejected: str, turn: Turn | None) -> 
     if now.free:
         said = f"; HTCondor says: {rejected}" if rejected else ""
         free = f"{now.free:,} have room for it now, and the negotiator has given it none{said}"
-        return f"{may}, {free}{_before(turn)}"
+        return f"{may}, {free}{_before(turn)}{_what_removes_most(matching)}"
     owned = f", {now.owned:,} of them used by their owners" if now.owned else ""
-    return f"{may}, and none of them has room for it now{owned}{_before(turn)}"
+    full = f"and none of them has room for it now{owned}"
+    return f"{may}, {full}{_before(turn)}{_what_removes_most(matching)}"
 
 
 def _before(turn: Turn | None) -> str:
@@ -129,12 +134,30 @@ def _before(turn: Turn | None) -> str:
 def _unmatched(matching: Matching) -> str:
     if not matching.pool:
         return "the pool has no machine now"
-    never = f"none of the pool's {matching.pool:,} machines may run it"
-    met_by_none = [clause.text for clause in matching.clauses if not clause.machines]
+    pool = matching.pool
+    never = f"none of the pool's {pool:,} machines may run it"
+    met_by_none = [_named(clause) for clause in matching.clauses if not clause.machines]
     if not met_by_none:
-        return f"{never}: no machine meets all of its conditions at once"
-    named = " and ".join(met_by_none[:_MOST_CLAUSES])
-    return f"{never}: no machine meets {named}"
+        at_once = "no machine meets all of its conditions at once"
+        return f"{never}: {at_once}{_what_removes_most(matching)}"
+    return f"{never}: no machine meets {' and '.join(met_by_none[:_MOST_CLAUSES])}"
+
+
+def _most(matching: Matching) -> Clause | None:
+    return removing_most(matching.clauses, matching.pool)
+
+
+def _what_removes_most(matching: Matching) -> str:
+    most, pool = _most(matching), matching.pool
+    if most is None:
+        return ""
+    return f"; {_named(most)} removes most machines: {pool - most.machines:,} of {pool:,}"
+
+
+def _named(clause: Clause) -> str:
+    """A clause in a sentence: users may write long ones."""
+    text = clause.text
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _remedies(job: str, matching: Matching) -> list[str]:
@@ -162,7 +185,7 @@ def _drop(clause: Clause) -> str:
     n = clause.without_it
     if clause.text == START:
         return f"{n:,} machines would match if their START took it: ask their administrators"
-    return f"{n:,} machines would match without {clause.text}"
+    return f"{n:,} machines would match without {_named(clause)}"
 
 
 def is_idle(ad: Ad) -> bool:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from outrider.api import Clause, WaitingReason
+from outrider.api import Clause, WaitingReason, removing_most
 from outrider_adapters.slurm.eligibility import Eligibility, JobKind
 from outrider_adapters.slurm.keeping_back import NEVER, is_limit
 from outrider_adapters.slurm.nodes import Node
@@ -16,6 +16,10 @@ from outrider_adapters.slurm.queue_rows import QueueRow
 _THROTTLE: Final = re.compile(r"%(\d+)\]")
 _WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MOST_NODES: Final = 3
+_BY_NODES: Final = frozenset(
+    {"Resources", "Priority", "ReqNodeNotAvail", "BadConstraints", "PartitionConfig"}
+)
+"""Reasons for which it matters which nodes a job may use."""
 
 
 class Asked(NamedTuple):
@@ -56,7 +60,6 @@ def waiting_reason(asked: Asked, eligibility: Eligibility) -> WaitingReason:
     conditions = eligibility.conditions(asked.kind)
     nodes = frozenset(asked.nodes)
     may_use = nodes.intersection(*(met for _, met in conditions))
-    sentence, remedies = _words(asked, may_use)
     clauses = tuple(
         Clause(
             text,
@@ -65,6 +68,12 @@ def waiting_reason(asked: Asked, eligibility: Eligibility) -> WaitingReason:
         )
         for text, met in conditions
     )
+    most = removing_most(clauses, len(nodes))
+    sentence, remedies = _words(asked, may_use)
+    if most is not None and asked.code in _BY_NODES:
+        sentence += (
+            f"; {most.text} removes most nodes: {len(nodes) - most.machines} of {len(nodes)}"
+        )
     return WaitingReason(
         code=asked.code or "None",
         sentence=sentence,
@@ -74,6 +83,7 @@ def waiting_reason(asked: Asked, eligibility: Eligibility) -> WaitingReason:
         clauses=clauses,
         expected_start_s=asked.row.start_s,
         ahead=asked.ahead[0] if asked.code in ("Priority", "Resources") else None,
+        removes_most=None if most is None else most.text,
     )
 
 

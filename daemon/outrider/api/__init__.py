@@ -35,7 +35,7 @@ from outrider.api.reader import LogReader, ReaderOptions, Reading, log_name_of
 from outrider.api.service_needs import ServiceNeeds
 from outrider.api.site_view import SiteView
 from outrider.api.undo_log import Undo, UndoLog
-from outrider.api.waiting_reason import Clause, WaitingReason
+from outrider.api.waiting_reason import Clause, WaitingReason, removing_most
 from outrider.model import events
 from outrider.model.clusters import ClusterSpec
 from outrider.model.decisions import (
@@ -137,4 +137,5 @@ __all__ = [
     "nearest",
     "probe_topic",
     "receive_messages",
+    "removing_most",
 ]

@@ -1,5 +1,7 @@
 """Why a job waits, as its batch system says it: what an adapter answers when somebody asks."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 
@@ -15,6 +17,23 @@ class Clause(msgspec.Struct, frozen=True):
     text: str
     machines: int
     without_it: int
+
+
+def removing_most(clauses: Iterable[Clause], machines: int) -> Clause | None:
+    """The clause that by itself removes most machines; None where each is met by all of them.
+
+    Of equals it is the one without which most machines are left.
+
+    Args:
+        clauses: the conditions.
+        machines: how many there are in all.
+
+    >>> memory, name = Clause("Memory >= 4096", 3, 1), Clause('Name == "m7"', 1, 3)
+    >>> removing_most([memory, name], 9).text
+    'Name == "m7"'
+    """
+    found = min(clauses, key=lambda one: (one.machines, -one.without_it), default=None)
+    return found if found is not None and found.machines < machines else None
 
 
 class WaitingReason(msgspec.Struct, frozen=True):
@@ -33,6 +52,8 @@ class WaitingReason(msgspec.Struct, frozen=True):
         expected_start_s: when the batch system itself expects it to start, Unix seconds; None: it
             has no plan for it.
         ahead: how many waiting jobs stand before it in the batch system's order; None: not known.
+        removes_most: the text of the clause that removes most machines (`removing_most`); None:
+            there is none, or the batch system does not tell them apart.
     """
 
     code: str
@@ -43,3 +64,4 @@ class WaitingReason(msgspec.Struct, frozen=True):
     clauses: tuple[Clause, ...] = ()
     expected_start_s: float | None = None
     ahead: int | None = None
+    removes_most: str | None = None

@@ -121,6 +121,7 @@ def _checked(answer: WaitingReason) -> WaitingReason:
         code=_short(reason.code),
         sentence=_short(reason.sentence),
         remedies=tuple(map(_short, reason.remedies[:_MOST_REMEDIES])),
+        removes_most=None if reason.removes_most is None else _short(reason.removes_most),
         clauses=tuple(clauses),
     )
 

@@ -110,11 +110,28 @@ def test_conditions_that_no_machine_meets_at_once() -> None:
     job = changed(JOB, Requirements="Memory > 2500 && Cpus > 4")
     told = reason(job, slots(Memory="1000 2000 3000 4000", Cpus="8 8 4 4"))
     assert told.never
-    assert told.sentence.endswith("no machine meets all of its conditions at once")
+    at_once, most = told.sentence.split("; ")
+    assert at_once.endswith("no machine meets all of its conditions at once")
+    assert most == "Memory > 2500 removes most machines: 2 of 4"
+    assert told.removes_most == "Memory > 2500"
     assert told.remedies == (
         "2 machines would match without Memory > 2500",
         "2 machines would match without Cpus > 4",
     )
+
+
+def test_the_condition_that_removes_most_is_named_where_some_machines_are_left() -> None:
+    long = " || ".join(f'Name == "other{n}"' for n in range(20))
+    job = changed(JOB, Requirements=f"(Memory > 3500 || {long}) && Cpus > 4")
+    told = reason(job, slots(Memory="1000 2000 3000 4000", Cpus="8 8 4 8"))
+    assert told.machines == 1
+    assert told.removes_most is not None
+    assert told.removes_most.startswith('Memory > 3500 || Name == "other0"')
+    assert told.sentence.endswith("... removes most machines: 3 of 4")
+    assert len(told.sentence) < 300, "however long the condition"
+    anywhere = reason(JOB, slots())
+    assert anywhere.removes_most is None
+    assert "removes" not in anywhere.sentence
 
 
 def test_machines_that_want_no_such_job() -> None:

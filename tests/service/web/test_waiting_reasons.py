@@ -38,6 +38,7 @@ REASON = WaitingReason(
     clauses=(Clause("Memory >= 4096", 3, 9),),
     expected_start_s=1.8e9,
     ahead=2,
+    removes_most="Memory >= 4096",
 )
 
 
@@ -140,12 +141,14 @@ async def test_what_an_adapter_says_is_bounded_and_of_the_declared_shape() -> No
         sentence="s" * 5000,
         remedies=("r" * 5000,) * 50,
         clauses=(Clause("t" * 5000, 1, 2),) * 500,
+        removes_most="t" * 5000,
     )
     said = (await reasons_of(asked("slurm", long)).of("7")).reason
     assert said is not None
     assert (len(said.code), len(said.sentence)) == (1003, 1003)
     assert (len(said.remedies), len(said.remedies[0])) == (10, 1003)
     assert (len(said.clauses), len(said.clauses[0].text)) == (100, 1003)
+    assert said.removes_most == said.clauses[0].text
     steers = WaitingReason(code="", sentence="red: \x1b[31m\nnext line")
     said = (await reasons_of(asked("slurm", steers)).of("7")).reason
     assert said is not None
@@ -201,12 +204,13 @@ async def test_the_batch_systems_reason_leads_and_is_asked_only_for_jobs_that_wa
         "clauses": [{"text": "Memory >= 4096", "machines": 3, "without_it": 9}],
         "expected_start_s": 1.8e9,
         "ahead": 2,
+        "removes_most": "Memory >= 4096",
     }
     assert waits["batch_system_errors"] == ["pool: no schedd answers"]
     assert (runs["batch_system"], runs["batch_system_errors"]) == (None, [])
     lines = _lines(waits)
     assert "  slurm says (Dependency): it waits for bob's job 12" in lines
-    assert "      Memory >= 4096: 3 meet it, 9 would do without it" in lines
+    assert "      Memory >= 4096: 3 meet it, 9 would do without it (removes most)" in lines
     assert "    what would change it: wait for this job" in lines
     assert "  no answer: pool: no schedd answers" in lines
 

@@ -219,7 +219,8 @@ def _said(said: dict[str, Any], zone: str) -> list[str]:
         lines.append(f"    machines that may run it: {said['machines']:,}")
     for clause in said["clauses"]:
         left = f"{clause['machines']:,} meet it, {clause['without_it']:,} would do without it"
-        lines.append(f"      {clause['text']}: {left}")
+        most = " (removes most)" if clause["text"] == said.get("removes_most") else ""
+        lines.append(f"      {clause['text']}: {left}{most}")
     if said["ahead"] is not None:
         lines.append(f"    jobs before it: {said['ahead']:,}")
     if said["expected_start_s"] is not None:

@@ -73,6 +73,13 @@ class BatchSystem(Struct):
         Unknown, Meta(description="When the batch system itself expects it to start.")
     ]
     ahead: Annotated[int | None, Meta(description="Waiting jobs before it, by its own order.")]
+    removes_most: Annotated[
+        str | None,
+        Meta(
+            description="The condition that by itself removes most machines; null: each is met by "
+            "all machines, or none is known."
+        ),
+    ] = None
 
 
 class Run(Struct):

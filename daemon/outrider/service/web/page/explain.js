@@ -92,7 +92,7 @@ function batchSystemView(said) {
     const title = "What would change it";
     box.append(make("p", "quiet", `${title}:`), listed(title, "remedies", said.remedies));
   }
-  if (said.clauses.length) box.append(clauseTable(said.clauses));
+  if (said.clauses.length) box.append(clauseTable(said.clauses, said.removes_most));
   return box;
 }
 
@@ -103,7 +103,7 @@ function listed(title, kind, lines) {
   return list;
 }
 
-function clauseTable(clauses) {
+function clauseTable(clauses, removesMost) {
   const table = make("table", "clauses");
   const row = (tag, ...cells) => {
     const line = make("tr");
@@ -111,8 +111,11 @@ function clauseTable(clauses) {
     return line;
   };
   table.append(row("th", "condition", "machines that meet it", "machines left without it"));
-  for (const { text, machines, without_it } of clauses)
-    table.append(row("td", text, number(machines), number(without_it)));
+  for (const { text, machines, without_it } of clauses) {
+    const line = row("td", text, number(machines), number(without_it));
+    if (text === removesMost) line.firstChild.append(" ", make("span", "tag", "removes most"));
+    table.append(line);
+  }
   return table;
 }
 
