@@ -127,6 +127,7 @@ def _from_ledger(job: str, path: Path) -> dict[str, Any]:
         "held_because": None,
         "batch_system": None,
         "batch_system_errors": [],
+        "remedies": [],
         "lease": None,
         "alike": None,
         "waiting_s": None,
@@ -176,6 +177,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
         lines += _said(said, zone)
     elif found.get("held_because"):
         lines.append(f"  held because: {found['held_because']}")
+    lines += [f"  what would change it: {remedy}" for remedy in found.get("remedies", [])]
     lines += [f"  no answer: {why}" for why in found.get("batch_system_errors", [])]
     if found["waiting_s"] is not None:
         lines.append(f"  waiting for {duration(found['waiting_s'])}{_place(found.get('alike'))}")

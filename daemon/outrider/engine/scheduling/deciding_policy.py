@@ -1,5 +1,7 @@
 """A policy that decides: its pending jobs, and scheduling passes over those that are due."""
 
+from math import inf
+
 from outrider.api.capabilities import Decides, Orders, Plans, Ranks
 from outrider.api.policy import Policy
 from outrider.engine.accounting.deferrals import Deferrals
@@ -132,10 +134,16 @@ class DecidingPolicy(GuardedPolicy):
         if pending is None or pending.decided_s is None or pending.reason in UNCHOSEN:
             return None
         due_s = pending.decided_s + self.reconsider_s
-        if pending.deferred_since_s is not None:
-            guard_s = pending.deferred_since_s + self.policy.max_defer_s - pending.deferred_before_s
-            due_s = min(due_s, guard_s)
-        return due_s
+        latest_s = self.latest_start_s(number)
+        return due_s if latest_s is None else min(due_s, latest_s)
+
+    def latest_start_s(self, number: int) -> float | None:
+        """Until when the policy may defer a job that it defers; None: it does not, or for ever."""
+        pending = self.queue.waiting.get(number)
+        if pending is None or pending.deferred_since_s is None:
+            return None
+        most_s = self.policy.max_defer_s - pending.deferred_before_s
+        return pending.deferred_since_s + most_s if most_s < inf else None
 
     # -- deferrals until now ------------------------------------------------------------------
 

@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 
 from outrider.engine.scheduling.policy_runner import PolicyRunner
-from outrider.model.decisions import DEFER, IMPOSSIBLE, NO_MACHINE, NOWHERE
+from outrider.model.decisions import NOWHERE
 from outrider.model.job_names import stands_for
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.config.declarations import Config
 from outrider.service.core import Core
-from outrider.service.views.acting import lease_in_words
 from outrider.service.views.job_runs import how_it_left
-from outrider.service.views.sentence import moment
+from outrider.service.views.owner_hours import owner_hours_that_end
+from outrider.service.views.why_it_waits import why_in_words
 from outrider.service.waiting_reasons import NOBODY_ASKED, Said
 
 
@@ -78,10 +78,11 @@ def explain(
         "mode": core.config.mode,
         "source": "daemon",
         "state": JOB_STATE_NAMES[job.state],
-        "sentence": _why(core, name, job, policies, said, lease),
+        "sentence": why_in_words(core, name, job, policies, said, lease),
         "held_because": job.held_because or None,
         "batch_system": _batch_system(said),
         "batch_system_errors": list(said.unanswered),
+        "remedies": owner_hours_that_end(core, job) if job.state == QUEUED else [],
         "lease": lease,
         "timezone": core.config.timezone,
         "alike": _alike(core, job) if job.state == QUEUED else None,
@@ -115,6 +116,7 @@ def explain_from_rows(
         "held_because": None,
         "batch_system": None,
         "batch_system_errors": [],
+        "remedies": [],
         "lease": None,
         "alike": None,
         "waiting_s": None,
@@ -165,49 +167,10 @@ def _pending_decision(
         "reason": None if pending is None else pending.reason or None,
         "cluster": None if place == NOWHERE else core.site.cluster_names[place],
         "until_s": runner.next_look_s(job.number),
+        "latest_s": runner.latest_start_s(job.number),
         "decided_s": row.get("time_s"),
         "seq": row.get("seq"),
         "scores": row.get("scores") or {},
         "propensity": row.get("propensity"),
         "explanation": runner.explain(job, core.site),
     }
-
-
-def _why(
-    core: Core,
-    name: str,
-    job: Job,
-    policies: list[dict[str, Any]],
-    said: Said,
-    lease: dict[str, Any] | None,
-) -> str:
-    """The batch system's own reason first; without it, what follows from what was told."""
-    state = JOB_STATE_NAMES[job.state]
-    if state == "held" and said.reason is not None:
-        return f"{name} is kept back: {said.reason.sentence}."
-    if state != "queued":
-        where = ""
-        if job.machine >= 0:
-            where = f" on {core.merger.normaliser.machine_names[job.machine]}"
-        return f"{name} is {state}{where}."
-    if said.reason is not None:
-        reason = said.reason.sentence
-    elif core.site.free_total == 0:
-        reason = "no machine is free that Outrider knows of"
-    else:
-        reason = f"{core.site.free_total} machines are free; the batch system has not started it"
-    wishes = []
-    for policy in policies:
-        if policy["reason"] == NO_MACHINE:
-            wishes.append(f"{policy['name']} waits for a machine")
-        elif policy["reason"] == IMPOSSIBLE:
-            wishes.append(f"{policy['name']} knows of no machine that it fits on")
-        elif policy["action"] == DEFER:
-            until = policy["until_s"]
-            look = "" if until is None else f", next look {moment(core, until):%d %b %H:%M}"
-            wishes.append(f"{policy['name']} would keep it queued ({policy['reason']}{look})")
-        elif policy["action"]:
-            wishes.append(f"{policy['name']} would start it on {policy['cluster']}")
-    thought = f" In {core.config.mode}: {'; '.join(wishes)}." if wishes else ""
-    done = f" {lease_in_words(lease)}" if lease is not None else ""
-    return f"{name} waits: {reason}.{thought}{done}"

@@ -49,6 +49,12 @@ class PolicyView(Struct):
     explanation: str
     decided_s: Unknown
     seq: int | None
+    latest_s: Annotated[
+        Unknown,
+        Meta(
+            description="Until when it may defer the job at most; null: it does not, or for ever."
+        ),
+    ] = None
 
 
 class BatchSystem(Struct):
@@ -147,6 +153,13 @@ class Explanation(Struct):
         Lease | None, Meta(description="In the modes canary and active. Null: nothing stands.")
     ] = None
     alike: Annotated[Alike | None, Meta(description="Null: it does not wait.")] = None
+    remedies: Annotated[
+        list[str],
+        Meta(
+            description="What would change it by what Outrider itself knows, such as the end of "
+            "owners' hours; what the batch system says would is in `batch_system`."
+        ),
+    ] = []
 
 
 class Ambiguity(Struct):

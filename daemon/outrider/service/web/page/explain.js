@@ -60,10 +60,19 @@ function explanation(answer) {
     make("p", "answer", answer.sentence),
     make("p", "quiet", `${facts.join(" · ")}.`),
     ...(answer.batch_system ? [batchSystemView(answer.batch_system)] : []),
+    ...(answer.remedies?.length ? [remediesView(answer.remedies)] : []),
     ...(answer.batch_system_errors ?? []).map((why) => make("p", "warn", `No answer: ${why}.`)),
     ...(answer.runs?.length ? [runsView(answer.runs)] : []),
     ...answer.policies.map(policyView),
   ];
+}
+
+/** What would change it by what Outrider itself knows. */
+function remediesView(remedies) {
+  const title = "What would change it, by what Outrider knows";
+  const box = make("article");
+  box.append(make("h3", "", title), listed(title, "remedies", remedies));
+  return box;
 }
 
 function runsView(runs) {
