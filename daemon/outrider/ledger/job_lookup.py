@@ -23,7 +23,7 @@ def find_jobs(fetch: Fetch, table: str, short: str, limit: int) -> list[str]:
 
     Args:
         fetch: runs a query on the journal.
-        table: with an index by job: ``decisions`` or ``runs``.
+        table: with an index by job: ``decisions``, ``runs``, `outrider.ledger.job_ends.ENDED_JOBS`.
         short: the short form.
         limit: of the number of names.
     """

@@ -12,6 +12,7 @@ import msgspec
 from outrider.ledger.checksums import row_crc
 from outrider.ledger.connection import naming_errors
 from outrider.ledger.extras import decode_extra, decode_json, encode_json
+from outrider.ledger.job_ends import ENDED_JOBS, JobEnd, last_end
 from outrider.ledger.job_lookup import find_jobs
 from outrider.ledger.records import (
     COMMAND_COLUMNS,
@@ -120,8 +121,10 @@ class JournalReading:
         return [decision_from(row) for row in self._fetch(query, values | {"limit": limit})]
 
     def jobs_meant(self, short: str, limit: int = 20) -> list[str]:
-        """Names of jobs with decisions or runs that a short form can mean, at most `limit`."""
-        tables = ("decisions", "runs") if self._has("runs") else ("decisions",)
+        """Names of jobs with decisions, runs or an end that a short form can mean: `limit`."""
+        tables = ["decisions"]
+        tables += ["runs"] if self._has("runs") else []
+        tables += [ENDED_JOBS] if self._has("ends_by_job") else []
         found = (name for table in tables for name in find_jobs(self._fetch, table, short, limit))
         return list(dict.fromkeys(found))[:limit]
 
@@ -171,10 +174,13 @@ class JournalReading:
         rows = self._fetch(_RUNS_OF_JOB, {"job": job, "limit": limit})
         return [RunRecord(*row) for row in reversed(rows)]
 
-    def _has(self, table: str) -> bool:
-        """Whether there is such a table: a journal of an older version is read as it is."""
-        query = "SELECT 1 FROM sqlite_master WHERE name = :table"
-        return bool(self._fetch(query, {"table": table}))
+    def end_of(self, job: str) -> JobEnd | None:
+        """How a job left; None where that is not known."""
+        return last_end(self._fetch, job) if self._has("ends_by_job") else None
+
+    def _has(self, name: str) -> bool:
+        """Whether there is a table or an index: a journal of an older version is read as it is."""
+        return bool(self._fetch("SELECT 1 FROM sqlite_master WHERE name = :name", {"name": name}))
 
     def last_seq(self) -> int:
         """The last sequence number given out; 0 in a new journal. Outlives pruning."""

@@ -9,6 +9,9 @@ from outrider.model.errors import LedgerError
 APPLICATION_ID: Final = 0x4F555452
 """``OUTR``, in the header, so that a file of another program is not taken for a journal."""
 
+JOB_ENDS: Final = "kind IN ('completed', 'removed')"
+"""Of inputs: those after which a job is not here any more. Queries need it word for word."""
+
 _VERSION_1: Final = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     """CREATE TABLE inputs (
@@ -67,8 +70,11 @@ _VERSION_6: Final = (
         crc INTEGER)""",
 )
 
+_VERSION_7: Final = (f"CREATE INDEX ends_by_job ON inputs (subject) WHERE {JOB_ENDS}",)
+
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     _VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5, _VERSION_6,
+    _VERSION_7,
 )  # fmt: skip
 """``MIGRATIONS[n]`` migrates version n to n + 1. Append; never change a released one."""
 

@@ -188,7 +188,7 @@ def _check_inputs(connection: sqlite3.Connection, report: Report) -> None:
     for seq, kind, extra in connection.execute("SELECT seq, kind, extra FROM inputs ORDER BY seq"):
         try:
             decode_extra(KIND_NUMBERS[kind], extra)
-        except (KeyError, ValueError, msgspec.MsgspecError) as error:
+        except (KeyError, TypeError, ValueError, msgspec.MsgspecError) as error:
             bad.append(f"{seq} ({kind} {extra!r}: {error})")
     if bad:
         report.problems.append(f"inputs that cannot be read: {_some(bad)}")
@@ -205,11 +205,10 @@ def _check_decisions(connection: sqlite3.Connection, report: Report) -> None:
             alike = [job] if jobs is None else decode_json(jobs)
             if scores is not None:
                 decode_json(scores)
-        except ValueError as error:
+            for name in alike:
+                total.add(time_s, name, action, machine, cpus)
+        except (TypeError, ValueError) as error:  # a flipped bit may make another type of a value
             bad.append(f"{seq} ({error})")
-            continue
-        for name in alike:
-            total.add(time_s, name, action, machine, cpus)
     if bad:
         report.problems.append(f"decisions that cannot be read: {_some(bad)}")
     else:

@@ -6,6 +6,7 @@ import pytest
 
 from outrider.api import JobSpec, MachineSpec
 from outrider.ledger.extras import decode_extra, encode_extra
+from outrider.ledger.job_ends import JobEnd
 from outrider.model.events import EVICTED, HELD, JOINED, RELEASED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import Job
 from outrider.service.views.explanation import explain, explain_from_rows
@@ -194,7 +195,34 @@ def test_a_job_that_left_is_told_from_its_runs(lost_because: list[str | None], s
     told = explain_from_rows(core.config, "9.0", [], runs)
     assert told["sentence"].startswith(f"9.0 is not in the queue any more; {said}")
     assert told["runs"] == runs
+    assert told["left"] is None
     row = {"policy": "fifo", "action": "defer", "reason": "no_machine"}
     both = explain_from_rows(core.config, "9.0", [row], runs)["sentence"]
     assert said in both
     assert both.endswith("; the last decision about it was fifo: defer (no_machine).")
+
+
+@pytest.mark.parametrize(
+    ("end", "lost_because", "said"),
+    [
+        (JobEnd(T, "completed", ""), ["owner", None],
+         "it completed at 14 Nov 22:13:20 on m2, having run 2 times"),
+        (JobEnd(T, "completed", ""), [], "it completed at 14 Nov 22:13:20"),
+        (JobEnd(T, "removed", "removed"), [],
+         "it was removed at 14 Nov 22:13:20; no run of it is known"),
+        (JobEnd(T, "removed", "removed"), ["owner"],
+         "it was removed at 14 Nov 22:13:20, having run once, last on m1 (lost: owner)"),
+        (JobEnd(T, "removed", "killed"), [None, "killed"],
+         "it was killed at 14 Nov 22:13:20, having run 2 times, last on m2 (lost: killed)"),
+        (JobEnd(T, "removed", "failed_start"), [],
+         "it left at 14 Nov 22:13:20 (failed start); no run of it is known"),
+    ],
+)  # fmt: skip
+def test_how_a_job_left_is_told_before_how_its_last_run_ended(
+    end: JobEnd, lost_because: list[str | None], said: str
+) -> None:
+    core = small_figures()
+    runs = [{"machine": f"m{n}", "lost_because": w} for n, w in enumerate(lost_because, 1)]
+    told = explain_from_rows(core.config, "9.0", [], runs, end)
+    assert told["sentence"] == f"9.0 is not in the queue any more; {said}."
+    assert told["left"] == {"how": end.kind, "at_s": T, "reason": end.reason or None}

@@ -96,26 +96,28 @@ def _unexplained(job: str, source: str, error: str, candidates: list[str]) -> di
 
 def _from_ledger(job: str, path: Path) -> dict[str, Any]:
     from outrider.ledger import TIMEZONE_KEY, Journal
-    from outrider.service.views.job_runs import MOST_RUNS, how_it_left, run_row
+    from outrider.service.views.job_runs import MOST_RUNS, end_row, how_it_left, run_row
 
     with Journal(path, read_only=True) as journal:
         newest_first = journal.latest_decisions(_ROWS, job)
         runs = journal.runs_of(job, MOST_RUNS)
         zone = journal.meta(TIMEZONE_KEY, "UTC")
-        meant = [] if newest_first or runs else journal.jobs_meant(job)
+        end = journal.end_of(job)
+        meant = [] if newest_first or runs or end else journal.jobs_meant(job)
         if len(meant) == 1:
             [job] = meant
             newest_first = journal.latest_decisions(_ROWS, job)
-            runs = journal.runs_of(job, MOST_RUNS)
+            runs, end = journal.runs_of(job, MOST_RUNS), journal.end_of(job)
     rows = [decision.as_row(seq) for seq, decision in reversed(newest_first)]
     ended = [run_row(run) for run in runs]
-    if not rows and not ended:
-        error = f"{path}: no decision about {job}, and no run of it"
+    if not (rows or ended or end):
+        error = f"{path}: no decision about {job}, no run and no end of it"
         if meant:
             error = f"{job!r} may be any of {len(meant)} jobs; say which"
         return _unexplained(job, "ledger", error, meant)
     latest = {row["policy"]: row for row in rows}
-    known = [how_it_left(ended)] if ended else []
+    left = how_it_left(ended, end, zone)
+    known = [left] if left else []
     known += [_told(row) for row in latest.values()]
     return {
         "job": job,
@@ -133,6 +135,7 @@ def _from_ledger(job: str, path: Path) -> dict[str, Any]:
         "waiting_s": None,
         "since_s": None,
         "runs": ended,
+        "left": end_row(end),
         "policies": [_still_pending(row) for row in latest.values()],
         "decisions": rows,
     }

@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 
 from outrider.engine.scheduling.policy_runner import PolicyRunner
+from outrider.ledger.job_ends import JobEnd
 from outrider.model.decisions import NOWHERE
 from outrider.model.job_names import stands_for
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.config.declarations import Config
 from outrider.service.core import Core
-from outrider.service.views.job_runs import how_it_left
+from outrider.service.views.job_runs import end_row, how_it_left
 from outrider.service.views.owner_hours import owner_hours_that_end
 from outrider.service.views.why_it_waits import why_in_words
 from outrider.service.waiting_reasons import NOBODY_ASKED, Said
@@ -89,6 +90,7 @@ def explain(
         "waiting_s": job.wait_s(core.site.now) if job.state == QUEUED else None,
         "since_s": job.submit_s,
         "runs": list(runs),
+        "left": None,
         "policies": policies,
         "decisions": rows,
     }
@@ -99,9 +101,11 @@ def explain_from_rows(
     name: str,
     rows: list[dict[str, Any]],
     runs: Sequence[Mapping[str, Any]] = (),
+    end: JobEnd | None = None,
 ) -> dict[str, Any]:
-    """The same for a job that has left, from its ledger rows or runs (each oldest first)."""
-    known = [how_it_left(runs)] if runs else []
+    """The same for a job that has left, from its ledger rows, runs (each oldest first) and end."""
+    left = how_it_left(runs, end, config.timezone)
+    known = [left] if left else []
     if rows:
         last = rows[-1]
         decided = f"{last['policy']}: {last['action']} ({last['reason']})"
@@ -122,6 +126,7 @@ def explain_from_rows(
         "waiting_s": None,
         "since_s": None,
         "runs": list(runs),
+        "left": end_row(end),
         "policies": [],
         "decisions": rows,
     }

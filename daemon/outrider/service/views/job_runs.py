@@ -1,18 +1,21 @@
-"""The runs of a job that have ended, as the ledger has them."""
+"""The runs of a job that have ended, and how it left, as the ledger has them."""
 
 import asyncio
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from outrider.ledger import Journal
+from outrider.ledger.job_ends import JobEnd
 from outrider.ledger.records import RunRecord
+from outrider.model.localtime import time_zone
 
 MOST_RUNS: Final = 20
 
 
-async def ended_runs(journal: Path, job: str) -> list[dict[str, Any]]:
-    """The last runs of a job, oldest first, read in a thread.
+async def runs_and_end(journal: Path, job: str) -> tuple[list[dict[str, Any]], JobEnd | None]:
+    """The last runs of a job, oldest first, and how it left; read in a thread.
 
     Args:
         journal: its file.
@@ -21,9 +24,10 @@ async def ended_runs(journal: Path, job: str) -> list[dict[str, Any]]:
     return await asyncio.to_thread(_read, journal, job)
 
 
-def _read(path: Path, job: str) -> list[dict[str, Any]]:
+def _read(path: Path, job: str) -> tuple[list[dict[str, Any]], JobEnd | None]:
     with Journal(path, read_only=True) as journal:
-        return [run_row(run) for run in journal.runs_of(job, MOST_RUNS)]
+        runs = [run_row(run) for run in journal.runs_of(job, MOST_RUNS)]
+        return runs, journal.end_of(job)
 
 
 def run_row(run: RunRecord) -> dict[str, Any]:
@@ -38,11 +42,54 @@ def run_row(run: RunRecord) -> dict[str, Any]:
     }
 
 
-def how_it_left(runs: Sequence[Mapping[str, Any]]) -> str:
-    """What the last run says of a job that is not here any more, in words."""
-    last, n = runs[-1], len(runs)
-    times = "once" if n == 1 else f"{n} times" if n < MOST_RUNS else f"{n} times at least"
+def end_row(end: JobEnd | None) -> dict[str, Any] | None:
+    """How a job left, as it is told."""
+    if end is None:
+        return None
+    return {"how": end.kind, "at_s": end.time_s, "reason": end.reason or None}
+
+
+def how_it_left(runs: Sequence[Mapping[str, Any]], end: JobEnd | None, zone: str) -> str:
+    """What is known of a job that is not here any more, in words; empty: nothing.
+
+    Args:
+        runs: its last ones, oldest first.
+        end: how it left; None: not known, then its last run tells.
+        zone: the site's, an IANA name.
+    """
+    if end is None:
+        return _by_last_run(runs)
+    moment = dt.datetime.fromtimestamp(end.time_s, time_zone(zone))
+    at = f"at {moment:%d %b %H:%M:%S}"
+    if end.kind == "completed":
+        where = f" on {runs[-1]['machine']}, having run {_times(runs)}" if runs else ""
+        return f"it completed {at}{where}"
+    left = {"removed": "was removed", "killed": "was killed"}.get(end.reason, "left")
+    why = f" ({_spelt(end.reason)})" if left == "left" else ""
+    if not runs:
+        return f"it {left} {at}{why}; no run of it is known"
+    return f"it {left} {at}{why}, having run {_times(runs)}, last {_lost(runs[-1])}"
+
+
+def _by_last_run(runs: Sequence[Mapping[str, Any]]) -> str:
+    if not runs:
+        return ""
+    last = runs[-1]
     if last["lost_because"] is None:
-        return f"it completed on {last['machine']}, having run {times}"
-    reason = str(last["lost_because"]).replace("_", " ")
-    return f"it ran {times}, and its last run, on {last['machine']}, was lost ({reason})"
+        return f"it completed on {last['machine']}, having run {_times(runs)}"
+    reason = _spelt(last["lost_because"])
+    return f"it ran {_times(runs)}, and its last run, on {last['machine']}, was lost ({reason})"
+
+
+def _lost(run: Mapping[str, Any]) -> str:
+    because = run["lost_because"]
+    return f"on {run['machine']}" + (f" (lost: {_spelt(because)})" if because else "")
+
+
+def _times(runs: Sequence[object]) -> str:
+    n = len(runs)
+    return "once" if n == 1 else f"{n} times" if n < MOST_RUNS else f"{n} times at least"
+
+
+def _spelt(reason: str) -> str:
+    return reason.replace("_", " ")
