@@ -26,6 +26,9 @@ _LONGEST: Final = 100
 _UNITS: Final = {"memory": " MB of memory", "disk": " KB of disk", "cpus": " CPUs", "gpus": " GPUs"}
 _SPELT: Final = {"memory": "Memory", "disk": "Disk", "cpus": "Cpus", "gpus": "GPUs"}
 
+_LIMIT: Final = "concurrency limit "
+"""What the negotiator begins its reason with where a concurrency limit is reached."""
+
 _OUT_OF_RESOURCES: Final = 34
 _LEASE_ENDS: Final = "wait: it is released when its policy decides otherwise, or its lease ends"
 _RELEASE: Final = "release it: condor_release {job}"
@@ -84,7 +87,7 @@ def waiting_reason(
         code="Idle",
         sentence=sentence,
         never=not can_start,
-        remedies=tuple(_remedies(job, matching)),
+        remedies=tuple(_remedies(job, matching, now, rejected)),
         machines=len(matching.machines),
         clauses=matching.clauses,
         removes_most=most.text if (most := _most(matching)) is not None else None,
@@ -160,17 +163,23 @@ def _named(clause: Clause) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def _remedies(job: str, matching: Matching) -> list[str]:
-    """What would let more machines match, the most first."""
-    if matching.machines and not matching.at_most:
-        return ["wait for a machine to get free"]
+def _remedies(job: str, matching: Matching, now: Now, rejected: str) -> list[str]:
+    """What would let it run: to wait, where it may run, then what lets more machines match."""
     helps = [one for one in matching.at_most if one.machines > len(matching.machines)]
     remedies = [_ask_less(job, one) for one in helps]
     if matching.machines:
-        return ["wait for a machine to get free", *remedies]
+        return [_wait(now, rejected), *remedies]
     without = sorted(matching.clauses, key=lambda clause: -clause.without_it)
     least = [_ask_less(job, one) for one in matching.at_most if not one.machines]
     return remedies + [_drop(clause) for clause in without if clause.without_it] + least
+
+
+def _wait(now: Now, rejected: str) -> str:
+    if not now.free:
+        return "wait for a machine to get free"
+    if rejected.startswith(_LIMIT):
+        return "wait until jobs that count against this limit have ended, or have it raised"
+    return "wait for the negotiator's next cycles"
 
 
 def _ask_less(job: str, one: AtMost) -> str:

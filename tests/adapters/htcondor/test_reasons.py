@@ -143,19 +143,20 @@ def test_machines_that_want_no_such_job() -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "rejected", "said"),
+    ("now", "rejected", "said", "remedy"),
     [
-        (Now(0, 0), "", "and none of them has room for it now"),
-        (Now(0, 3), "", "and none of them has room for it now, 3 of them used by their owners"),
-        (Now(2, 0), "", "2 have room for it now, and the negotiator has given it none"),
-        (
-            Now(2, 0), "concurrency limit matlab reached",
-            "has given it none; HTCondor says: concurrency limit matlab reached",
-        ),
+        (Now(0, 0), "", "and none of them has room for it now", "wait for a machine to get free"),
+        (Now(0, 3), "", "and none of them has room for it now, 3 of them used by their owners",
+         "wait for a machine to get free"),
+        (Now(2, 0), "", "2 have room for it now, and the negotiator has given it none",
+         "wait for the negotiator's next cycles"),
+        (Now(2, 0), "concurrency limit matlab reached",
+         "has given it none; HTCondor says: concurrency limit matlab reached",
+         "wait until jobs that count against this limit have ended, or have it raised"),
     ],
 )  # fmt: skip
 def test_a_job_that_may_run_somewhere_waits_for_its_turn(
-    now: Now, rejected: str, said: str
+    now: Now, rejected: str, said: str, remedy: str
 ) -> None:
     ad = ClassAd(changed(JOB, JobStatus="1", LastRejMatchReason=f'"{rejected}"'))
     told = waiting_reason(ad, "ap1", matched(JOB, slots()), now)
@@ -163,7 +164,7 @@ def test_a_job_that_may_run_somewhere_waits_for_its_turn(
     assert told.sentence.startswith("4 of the pool's 4 machines may run it, ")
     assert told.sentence.endswith(said)
     assert not told.never
-    assert told.remedies == ("wait for a machine to get free",)
+    assert told.remedies == (remedy,)
 
 
 @pytest.mark.parametrize(
