@@ -1,0 +1,106 @@
+"""What is explained of a job, held against Slurm's own commands."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from tests.peers.beside_slurm.watched import of_slurm
+from tests.peers.slurm import Slurm
+from tests.service.running.process import DaemonProcess
+
+
+class Made(NamedTuple):
+    """The Slurm in its situations, and a daemon beside it."""
+
+    slurm: Slurm
+    daemon: DaemonProcess
+    jobs: dict[str, str]
+
+    def explained(self, what: str) -> dict[str, Any]:
+        """What is explained of a situation's job, with users' names shown."""
+        name = quote(f"outrider:{self.jobs[what]}", safe="")
+        answer: dict[str, Any] = self.daemon.get(f"/api/v1/explain/{name}")
+        return answer
+
+
+def differences(made: Made, what: str, answer: dict[str, Any]) -> Iterator[str]:
+    """What the explanation and Slurm's own commands say otherwise, a sentence each."""
+    shown = of_slurm(made.slurm, made.jobs[what])
+    state, said = shown["JobState"], answer.get("batch_system")
+    if state == "RUNNING":
+        if (answer.get("state"), said) != ("running", None):
+            yield f"{answer.get('state')}: {said}; scontrol: {state}"
+        if f"is running on {shown['NodeList']}." not in answer.get("sentence", ""):
+            yield f"{answer.get('sentence')}; NodeList: {shown['NodeList']}"
+    elif state == "PENDING":
+        if answer.get("state") not in ("queued", "held") or said is None:
+            yield f"{answer.get('state')}: {said}; scontrol: {state}"
+        else:
+            yield from _differences_of_one_that_waits(made, said, shown)
+            yield from _differences_of_runs(answer, int(shown["Restarts"]))
+    else:
+        yield from _differences_of_one_that_left(answer, shown)
+
+
+def _differences_of_one_that_waits(
+    made: Made, said: dict[str, Any], shown: dict[str, str]
+) -> Iterator[str]:
+    """Held against what ``scontrol`` shows of the job, ``squeue`` of others, ``sinfo`` of nodes."""
+    if said["code"] != shown["Reason"].partition(",")[0]:
+        yield f"{said['code']}; scontrol: {shown['Reason']}"
+    start = shown["StartTime"]
+    if said["expected_start_s"] != (float(start) if start.isdigit() else None):
+        yield f"expected at {said['expected_start_s']}; scontrol: {start}"
+    if said["ahead"] is not None and said["ahead"] != _ahead(made.slurm, shown):
+        yield f"{said['ahead']} before it; squeue: {_ahead(made.slurm, shown)}"
+    counted = {clause["text"]: clause["machines"] for clause in said["clauses"]}
+    for text, n in counted.items():
+        theirs = _nodes_that_meet(made.slurm, text)
+        if theirs is not None and n != theirs:
+            yield f"{n} meet {text}; sinfo: {theirs}"
+    most = said["removes_most"]
+    if most is not None and counted[most] > min(counted.values()):
+        yield f"{most} removes most of {counted}"
+
+
+def _ahead(slurm: Slurm, shown: dict[str, str]) -> int:
+    """Jobs of higher priority that wait for the same partition, and are not kept back."""
+    rows = slurm.run("squeue", "-h", "-r", "-t", "PD", "-p", shown["Partition"], "-o", "%Q|%r")
+    waiting = (row.split("|") for row in rows.split("\n") if row)
+    higher = [reason for priority, reason in waiting if int(priority) > int(shown["Priority"])]
+    return sum(reason in ("Priority", "Resources") for reason in higher)
+
+
+def _nodes_that_meet(slurm: Slurm, clause: str) -> int | None:
+    """How many nodes meet a condition by what ``sinfo`` shows; None: it is of another kind."""
+    number, _, what = clause.partition(" ")
+    nodes = {
+        name: (int(cpus), features.split(","))
+        for name, cpus, features in (
+            line.split("|") for line in slurm.run("sinfo", "-h", "-N", "-o", "%N|%c|%b").split()
+        )
+    }
+    if what == "CPUs":
+        return sum(cpus >= int(number) for cpus, _ in nodes.values())
+    if number == "features":
+        return sum(what in features for _, features in nodes.values())
+    return None
+
+
+def _differences_of_one_that_left(answer: dict[str, Any], shown: dict[str, str]) -> Iterator[str]:
+    how = "completed" if shown["JobState"] == "COMPLETED" else "removed"
+    left = answer.get("left") or {}
+    if (left.get("how"), left.get("at_s")) != (how, float(shown["EndTime"])):
+        yield f"left: {left}; scontrol: {shown['JobState']} at {shown['EndTime']}"
+        return
+    if answer["state"] is not None or answer["batch_system"] is not None:
+        yield f"{answer['state']}, though it has left"
+    ran = shown["NodeList"] not in ("", "(null)")
+    yield from _differences_of_runs(answer, int(shown["Restarts"]) + ran)
+    if ran and answer["runs"][-1]["machine"] != shown["NodeList"]:
+        yield f"last on {answer['runs'][-1]['machine']}; NodeList: {shown['NodeList']}"
+
+
+def _differences_of_runs(answer: dict[str, Any], ended: int) -> Iterator[str]:
+    if len(answer["runs"]) != ended:
+        yield f"{len(answer['runs'])} runs; Slurm counts {ended} that have ended"
