@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import msgspec
 
 from outrider.api import Batch, NamedEvent, events
+from outrider_adapters.htcondor.claimed_slots import ClaimedSlots
 from outrider_adapters.htcondor.job_specs import JobSpecs
 from outrider_adapters.htcondor.pool_calls import AccessPoint
 from outrider_adapters.htcondor.queue import QueueWatch
@@ -70,6 +71,7 @@ class LoggedAccessPoint:
         settings: how it is watched.
         specs: makes what jobs ask for of their ads.
         asking: asks, and notes who does not answer.
+        slots: say what they run.
         file_clock: Unix seconds now by the file system of the log.
     """
 
@@ -82,10 +84,12 @@ class LoggedAccessPoint:
         settings: WatchSettings,
         specs: JobSpecs,
         asking: Asking,
+        slots: ClaimedSlots,
         file_clock: Callable[[], float] = time.time,
     ) -> None:
         self._who = f"schedd {point.name}"
         self._asking = asking
+        self._slots = slots
         self._settings = settings
         self._log = LogFollower(msgspec.structs.replace(log, system=point.name), file_clock)
         self._queue = QueueWatch(point, settings, specs)
@@ -128,7 +132,7 @@ class LoggedAccessPoint:
             return []
         self._snapshot_due_s = taken_s + self._settings.snapshot_s
         told = self._asking.ask(self._who, taken_s, lambda: self._queue.mend(snapshot, taken_s))
-        return told or []
+        return self._slots.confirmed(told or [], taken_s)
 
     def _is_due(self, now_s: float) -> bool:
         ahead_s = self._snapshot_due_s - now_s
@@ -143,15 +147,22 @@ class QueuedAccessPoint:
         settings: how it is watched.
         specs: makes what jobs ask for of their ads.
         asking: asks, and notes who does not answer.
+        slots: say what they run.
     """
 
     source: ClassVar[str] = "queue"
 
     def __init__(
-        self, point: AccessPoint, settings: WatchSettings, specs: JobSpecs, asking: Asking
+        self,
+        point: AccessPoint,
+        settings: WatchSettings,
+        specs: JobSpecs,
+        asking: Asking,
+        slots: ClaimedSlots,
     ) -> None:
         self._who = f"schedd {point.name}"
         self._asking = asking
+        self._slots = slots
         self._settings = settings
         self._queue = QueueAlone(point, settings, specs)
         self._tried_s = -inf
@@ -178,6 +189,7 @@ class QueuedAccessPoint:
             found = self._asking.ask(self._who, now_s, lambda: self._queue.look(now_s))
             if found is not None:
                 told, evicted = found
+                told = self._slots.confirmed(told, now_s)
                 self._cursor = self._queue.save()
         seen_s = now_s if self._asking.is_away(self._who) else min(now_s, self._queue.asked_s)
         return Look(Batch(events=told, cursor=self._cursor, seen_until_s=seen_s), evicted)

@@ -15,6 +15,7 @@ from outrider_adapters.htcondor.access_points import (
     QueuedAccessPoint,
 )
 from outrider_adapters.htcondor.causes import Causes
+from outrider_adapters.htcondor.claimed_slots import ClaimedSlots
 from outrider_adapters.htcondor.eligibility import EligibilityWatch
 from outrider_adapters.htcondor.job_specs import JobSpecs
 from outrider_adapters.htcondor.own_holds import OwnHolds
@@ -65,13 +66,14 @@ class PoolWatch:
         self.slots = SlotWatch(calls, settings)
         self.eligibility = EligibilityWatch(calls, settings.snapshot_s)
         specs = JobSpecs(settings.estimate_attribute, self.eligibility)
+        claims = ClaimedSlots(calls, self._asking)
         self._points: dict[str, AccessPointWatch] = {}
         for point in calls.access_points:
             log = event_logs.get(point.name)
             self._points[point.name] = (
-                QueuedAccessPoint(point, settings, specs, self._asking)
+                QueuedAccessPoint(point, settings, specs, self._asking, claims)
                 if log is None
-                else LoggedAccessPoint(point, log, settings, specs, self._asking)
+                else LoggedAccessPoint(point, log, settings, specs, self._asking, claims)
             )
         self._cursors: dict[str, Any] = {}
         self._cursor: Any = None
