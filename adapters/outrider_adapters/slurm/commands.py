@@ -1,11 +1,12 @@
-"""Slurm's commands, and their output in words that users cannot write.
+"""Slurm's commands, and their output in fields that users cannot make up.
 
 What users write into a job (its name, comment, folder, command) may hold anything, so no field of
-it is ever asked for. Fields are parted by a control character that neither Slurm nor an
-administrator uses in the others.
+it is asked for. One is left: the account, which may be any text where there is no slurmdbd, line
+ends and separators included. So fields are parted by a word that nobody can know before it is used.
 """
 
 import os
+import secrets
 from collections.abc import Sequence
 from typing import Final
 
@@ -34,11 +35,34 @@ class SlurmCommands(Commands):
         super().__init__(settings.commands, environment, settings.answer_within_s)
 
     def rows(self, fields: Sequence[str], *words: str) -> list[str]:
-        """The lines of ``squeue`` with these fields of its ``-O``, each behind a `SEPARATOR`.
+        """The rows of ``squeue`` with these fields of its ``-O``, each before a `SEPARATOR`.
+
+        No field of a row holds a line end or a separator: a blank stands in their place.
 
         Raises:
             CommandError: as `run`.
         """
-        wanted = ",".join(f"{field}:{SEPARATOR}" for field in fields)
+        word = f"~{secrets.token_hex(8)}~"
+        wanted = ",".join(f"{field}:{word}" for field in fields)
         shown = self.run("squeue", "--noconvert", *words, "-h", "-O", wanted)
-        return shown.rstrip("\n").split("\n")
+        return rows_of(shown, word, len(fields))
+
+
+def rows_of(shown: str, word: str, fields_n: int) -> list[str]:
+    r"""Rows as ``squeue -O`` prints them, with `SEPARATOR` in the place of the word in between.
+
+    >>> rows_of("7~x~ann~x~\n8~x~b\nob~x~\n", "~x~", 2) == ["7\x1fann\x1f", "8\x1fb ob\x1f"]
+    True
+
+    Args:
+        shown: what it printed.
+        word: that stands behind each field, and nowhere else.
+        fields_n: how many fields a row has.
+    """
+    shown = shown.replace(SEPARATOR, " ")
+    lines = shown.rstrip("\n").split("\n")
+    if any(line.count(word) != fields_n for line in lines):  # a line end in a field
+        values = shown.replace("\n", " ").split(word)[:-1]
+        rows = (values[at : at + fields_n] for at in range(0, len(values), fields_n))
+        lines = ["".join(f"{value}{word}" for value in row).lstrip() for row in rows]
+    return [line.replace(word, SEPARATOR) for line in lines]

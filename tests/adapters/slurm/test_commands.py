@@ -12,7 +12,7 @@ import pytest
 from outrider.api import PeerError
 from outrider_adapters.polling import CommandError
 from outrider_adapters.slurm import SlurmAdapter
-from outrider_adapters.slurm.commands import SlurmCommands
+from outrider_adapters.slurm.commands import SEPARATOR, SlurmCommands
 from outrider_adapters.slurm.settings import SlurmSettings
 
 CONFIG = "ClusterName = c\\nAccountingStorageType = accounting_storage/none\\n"
@@ -73,6 +73,36 @@ def test_a_shell_that_changes_what_is_printed_changes_nothing(
     assert "SLURM_TIME_FORMAT=%s" in shown
     assert "SLURM_BITSTR_LEN=0" in shown
     assert not [one for one in shown if one.startswith(("SQUEUE_", "SLURM_CLUSTERS"))]
+
+
+PRINTS = r"""
+word=$(printf %s "$6" | sed 's/^JobArrayID:\([^,]*\),.*$/\1/')
+printf '7%s%b%s\n' "$word" "$ACCOUNT" "$word"
+printf '8%sphysics%s\n' "$word" "$word"
+"""
+"""A squeue with two jobs; the account of the first is as its user wrote it."""
+
+
+@pytest.mark.parametrize(
+    ("account", "shown"),
+    [("chemistry", "chemistry"), (r"a\nb", "a b"), (r"\nb", " b"), (r"b\n", "b "),
+     (r"x\037\n8\037forged\037\n", "x  8 forged  "), ("", "")],
+)  # fmt: skip
+def test_no_account_makes_up_rows_or_fields(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, account: str, shown: str
+) -> None:
+    program(tmp_path, "squeue", PRINTS)
+    monkeypatch.setenv("ACCOUNT", account)
+    rows = commands(tmp_path).rows(("JobArrayID", "Account"), "-a", "-t")
+    assert [row.split(SEPARATOR) for row in rows] == [["7", shown, ""], ["8", "physics", ""]]
+
+
+def test_the_word_between_fields_is_another_each_time(tmp_path: Path) -> None:
+    program(tmp_path, "squeue", f'printf "%s\\n" "$4" >> {tmp_path}/asked')
+    for _ in range(2):
+        assert commands(tmp_path).rows(("JobID",)) == []
+    one, other = (tmp_path / "asked").read_text().split()
+    assert one != other
 
 
 def test_what_is_closed_runs_nothing_more(tmp_path: Path) -> None:
