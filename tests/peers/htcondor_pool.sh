@@ -145,7 +145,7 @@ inside() {
     for folder in "${!BINDS[@]}"; do mount --bind "$run/$folder" "$ROOT${BINDS[$folder]}"; done
     for ((m = 1; m <= count; m++)); do mkdir -p "$ROOT/var/lib/condor/execute-m$m"; done
     # Inside, because /var/lock and /var/run are absolute links.
-    chroot "$ROOT" sh -c 'mkdir -p /run/condor /run/lock/condor &&
+    chroot "$ROOT" sh -c 'mkdir -p /run/condor /run/lock/condor /var/spool/condor/second &&
         chown -R condor:condor /var/log/condor /var/spool/condor /var/lib/condor /run/condor /run/lock/condor'
     exec chroot "$ROOT" /usr/sbin/condor_master -f
 }
