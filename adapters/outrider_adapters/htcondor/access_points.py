@@ -10,7 +10,7 @@ import msgspec
 from outrider.api import Batch, NamedEvent, events
 from outrider_adapters.htcondor.claimed_slots import ClaimedSlots
 from outrider_adapters.htcondor.job_specs import JobSpecs
-from outrider_adapters.htcondor.pool_calls import AccessPoint
+from outrider_adapters.htcondor.pool_calls import AccessPoint, short_id
 from outrider_adapters.htcondor.queue import QueueWatch
 from outrider_adapters.htcondor.queue_alone import QueueAlone
 from outrider_adapters.htcondor.settings import WatchSettings
@@ -88,6 +88,7 @@ class LoggedAccessPoint:
         file_clock: Callable[[], float] = time.time,
     ) -> None:
         self._who = f"schedd {point.name}"
+        self._prefix = f"{point.name}#"
         self._asking = asking
         self._slots = slots
         self._settings = settings
@@ -113,10 +114,10 @@ class LoggedAccessPoint:
         if self._is_due(now_s):  # before the log is read: what it tells later is no contradiction
             self._snapshot = self._asking.ask(self._who, now_s, self._queue.snapshot)
         batch, _ = self._log.read()
+        told = [self._own(event) for event in batch.events]
         if batch.history:
-            self._queue.hear(batch.events)
-            return Look(batch, {})
-        told = batch.events
+            self._queue.hear(told)
+            return Look(msgspec.structs.replace(batch, events=told), {})
         if any(event[1] == events.SUBMITTED for event in told):
             news = told
             told = self._asking.ask(self._who, now_s, lambda: self._queue.describe(news)) or told
@@ -124,6 +125,13 @@ class LoggedAccessPoint:
         # what the follower says is by the clock of its file system
         seen_s = None if batch.seen_until_s is None else now_s
         return Look(msgspec.structs.replace(batch, events=told, seen_until_s=seen_s), evicted)
+
+    def _own(self, event: NamedEvent) -> NamedEvent:
+        """An event of this access point's log, whatever its records say of the schedd's name."""
+        job = event[2]
+        if job.startswith(self._prefix):
+            return event
+        return (*event[:2], f"{self._prefix}{short_id(job)}", event[3])
 
     def mend(self) -> list[NamedEvent]:
         """What the log should have told by then and has not, by the snapshot before it."""

@@ -1,15 +1,18 @@
-"""Which job a slot runs, by its own word: a queue alone is no proof.
+"""Where jobs run, by the word of slots: a queue alone is no proof.
 
 HTCondor lets users set ``JobStatus`` and ``RemoteHost`` of their own jobs. A start that is told
-with a slot says that what ran there before is over, which may be somebody else's job.
+with a slot says that what ran there before is over, which may be somebody else's job; one on a
+machine that nobody knows would add that to the site.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from outrider.api import NamedEvent, events
 from outrider_adapters.htcondor.bindings import quote
 from outrider_adapters.htcondor.pool_calls import PoolCalls
 from outrider_adapters.polling import Asking
+from outrider_adapters.readers.htcondor.hosts import UNKNOWN_HOST
 
 _ATTRIBUTES: Final = ("Name", "GlobalJobId")
 _MOST_ASKED: Final = 1_000
@@ -22,14 +25,18 @@ class ClaimedSlots:
     Args:
         calls: the pool.
         asking: asks, and notes who does not answer.
+        knows: whether a machine is in the pool.
     """
 
-    def __init__(self, calls: PoolCalls, asking: Asking) -> None:
+    def __init__(self, calls: PoolCalls, asking: Asking, knows: Callable[[str], bool]) -> None:
         self._calls = calls
         self._asking = asking
+        self._knows = knows
 
     def confirmed(self, told: list[NamedEvent], now_s: float) -> list[NamedEvent]:
         """The events; starts have their slot only where the slot says that it runs this job.
+
+        A machine that is not in the pool goes by `UNKNOWN_HOST`.
 
         Args:
             told: by a queue.
@@ -37,18 +44,25 @@ class ClaimedSlots:
         """
         names = {_slot(event) for event in told} - {""}
         runs = self._runs(sorted(names)[:_MOST_ASKED], now_s) if names else {}
-        return [
-            (*event[:3], event[3][:2])
-            if (slot := _slot(event)) and not runs.get(slot, "").startswith(f"{event[2]}#")
-            else event
-            for event in told
-        ]
+        return [self._placed(event, runs) if _slot(event) else event for event in told]
 
-    def _runs(self, names: list[str], now_s: float) -> dict[str, str]:
-        """The ``GlobalJobId`` of what runs on each of these slots."""
+    def _placed(self, event: NamedEvent, runs: dict[str, str] | None) -> NamedEvent:
+        time_s, kind, job, (machine, cpus, _) = event
+        if runs is None:  # nobody says otherwise
+            return time_s, kind, job, (machine, cpus)
+        said = runs.get(_slot(event))
+        if said is not None and said.startswith(f"{job}#"):
+            return event
+        is_known = said is not None or self._knows(machine)
+        return time_s, kind, job, (machine if is_known else UNKNOWN_HOST, cpus)
+
+    def _runs(self, names: list[str], now_s: float) -> dict[str, str] | None:
+        """The ``GlobalJobId`` of what runs on each of these slots; None: no answer."""
         constraint = f"member(Name, {{{','.join(map(quote, names))}}})"
         ads = self._asking.ask("collector", now_s, lambda: self._query(constraint))
-        return {str(ad["Name"]): str(ad.get("GlobalJobId") or "") for ad in ads or ()}
+        if ads is None:
+            return None
+        return {str(ad["Name"]): str(ad.get("GlobalJobId") or "") for ad in ads}
 
     def _query(self, constraint: str) -> Any:
         calls = self._calls

@@ -26,6 +26,10 @@ STEP_ATTRIBUTES: Final = (
 )  # fmt: skip
 """Attributes of a job ad that are read here."""
 
+_MOST_CPUS: Final = 1e6
+_LONGEST_AGO_S: Final = 10 * 365 * 86_400.0
+_FARTHEST_AHEAD_S: Final = 86_400.0
+"""Clocks may differ by hours; by a day one is wrong."""
 _ON_A_MACHINE: Final = frozenset({RUNNING, TRANSFERRING, SUSPENDED})
 
 
@@ -54,7 +58,7 @@ NEW: Final = SeenJob(IDLE, 0)
 
 def seen(ad: Ad) -> SeenJob:
     """What there is to remember of an ad."""
-    status = int(ad["JobStatus"])
+    status = int(number(ad, "JobStatus"))
     runs = number(ad, "NumShadowStarts") - number(ad, "NumJobReconnects")
     machine = machine_of_slot(str(ad.get("RemoteHost") or "")) if status in _ON_A_MACHINE else ""
     return SeenJob(status, max(0, int(runs)), machine)
@@ -117,7 +121,7 @@ def _present(
     if now.status == REMOVED:
         return [(entered_s, events.REMOVED, job, "removed")]
     if now.status == HELD:
-        why = REASONS.get(ad.get("VacateReasonCode", 0)) if ran else None
+        why = REASONS.get(int(number(ad, "VacateReasonCode"))) if ran else None
         lost: list[NamedEvent] = [(entered_s, events.EVICTED, job, why)] if why else []
         return [] if before.status == HELD and not ran else [*lost, held(entered_s, job, ad)]
     if now.status == IDLE:
@@ -134,7 +138,7 @@ def _lost(job: str, entered_s: float, ad: Ad) -> NamedEvent:
         return entered_s, events.EVICTED, job, "failed_start"
     vacated_s = number(ad, "LastVacateTime")
     ended_s = vacated_s if vacated_s >= _start_s(ad) else entered_s
-    return ended_s, events.EVICTED, job, REASONS.get(ad.get("VacateReasonCode", 0), UNSAID)
+    return ended_s, events.EVICTED, job, REASONS.get(int(number(ad, "VacateReasonCode")), UNSAID)
 
 
 def has_begun(ad: Ad) -> bool:
@@ -158,7 +162,8 @@ def held(time_s: float, job: str, ad: Ad) -> NamedEvent:
 
 def started(job: str, time_s: float, slot: str, ad: Ad) -> NamedEvent:
     """The start of a run on a slot (empty: not known), with as many CPUs as the ad tells."""
-    cpus = max(1, int(number(ad, "CpusProvisioned") or number(ad, "RequestCpus")))
+    told = number(ad, "CpusProvisioned") or number(ad, "RequestCpus")
+    cpus = int(told) if 1.0 <= told <= _MOST_CPUS else 1
     machine, part = machine_of_slot(slot) or UNKNOWN_HOST, slot_of(slot)
     place: tuple[Any, ...] = (machine, cpus, part) if part else (machine, cpus)
     return time_s, events.STARTED, job, place
@@ -167,3 +172,26 @@ def started(job: str, time_s: float, slot: str, ad: Ad) -> NamedEvent:
 def _start_s(ad: Ad) -> float:
     """When the last run began."""
     return number(ad, "JobCurrentStartDate") or number(ad, "EnteredCurrentStatus")
+
+
+def dated(told: list[NamedEvent], now_s: float) -> list[NamedEvent]:
+    """Events by the times of ads; users may write these, too.
+
+    One at a time that cannot be is told as of the next of its job, the last of them as of now.
+    """
+    first_s, last_s = now_s - _LONGEST_AGO_S, now_s + _FARTHEST_AHEAD_S
+    next_s: dict[str, float] = {}
+    found: list[NamedEvent] = []
+    for event in reversed(told):
+        time_s, _, job, _ = event
+        if not first_s <= time_s <= last_s:
+            time_s = next_s.get(job, now_s)
+        next_s[job] = time_s
+        found.append((time_s, *event[1:]))
+    return found[::-1]
+
+
+def entered_status_s(ad: Ad, now_s: float) -> float:
+    """When a job entered its status; 0 where what its ad says of that cannot be."""
+    time_s = number(ad, "EnteredCurrentStatus")
+    return time_s if time_s <= now_s + _FARTHEST_AHEAD_S else 0.0

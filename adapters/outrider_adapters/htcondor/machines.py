@@ -140,7 +140,7 @@ def changes(name: str, before: MachineState | None, after: MachineState) -> list
 
 def told_s(ad: Ad) -> float:
     """When an ad was made, by the machine's clock, else by the collector's."""
-    return float(ad.get("MyCurrentTime") or ad.get("LastHeardFrom") or 0)
+    return number(ad, "MyCurrentTime") or number(ad, "LastHeardFrom")
 
 
 def is_owned(ad: Ad) -> bool:
@@ -162,7 +162,7 @@ def _slot(ad: Any, closed: bool, cluster: str, watts: StateWatts) -> MachineStat
         usable=may_start and not owner and not draining,
         draining=draining,
         asleep=ad.get("Offline") is True,
-        entered_s=float(ad.get("EnteredCurrentState") or 0),
+        entered_s=number(ad, "EnteredCurrentState"),
         told_s=told_s(ad),
         memory_mib=number(ad, f"{whole}Memory"),
         gpus=number(ad, f"{whole}GPUs"),

@@ -5,13 +5,14 @@ or the mock pool's. They block, for as long as the pool takes to answer.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 CLOCKS_DIFFER_S: Final = 60
 """By so much the clock of a schedd may differ from ours."""
 
 ID_ATTRIBUTES: Final = ("ClusterId", "ProcId", "GlobalJobId")
-"""Attributes of a job ad that `job_name` reads."""
+"""Attributes of a job ad that `job_name` and `is_of` read."""
 
 Ad: TypeAlias = Mapping[str, Any]
 """A ClassAd: attributes by name. Plain values as Python's, the rest as expressions."""
@@ -154,24 +155,39 @@ def _read(point: AccessPoint, jobs: Sequence[str], attribute: str) -> dict[str, 
 def number(ad: Any, name: str) -> float:
     """A number of an ad, evaluated where it is an expression; 0 where there is none.
 
-    Undefined values are enumerations of integers in ``classad2``, and no numbers.
+    Undefined values are enumerations of integers in ``classad2``, and no numbers. Users may write
+    anything into ads of theirs: what is neither finite nor a number counts as none.
     """
     value = ad.get(name)
     if value is not None and type(value) not in (int, float) and hasattr(ad, "eval"):
         value = ad.eval(name)
-    return float(value) if type(value) in (int, float) else 0.0
+    return float(value) if type(value) in (int, float) and isfinite(value) else 0.0
 
 
 def job_name(ad: Ad, schedd_name: str) -> str:
-    """A job's name as the event log's reader spells it.
+    """A job's name: that of its access point, and its id there.
 
-    The schedd is that of its ``GlobalJobId``, which outlives a schedd's change of name.
+    The ``GlobalJobId`` says the same until its user edits it, which HTCondor lets him.
 
-    >>> job_name({"ClusterId": 12, "ProcId": 0, "GlobalJobId": "ap1#12.0#1795231020"}, "ap1")
+    >>> job_name({"ClusterId": 12, "ProcId": 0, "GlobalJobId": "other#1.0#1795231020"}, "ap1")
     'ap1#12.0'
     """
-    schedd = str(ad.get("GlobalJobId") or "").partition("#")[0] or schedd_name
-    return f"{schedd}#{ad['ClusterId']}.{ad['ProcId']}"
+    return f"{schedd_name}#{ad['ClusterId']}.{ad['ProcId']}"
+
+
+def is_of(ad: Ad, schedd_name: str) -> bool:
+    """Whether an ad of a history says that its job is this schedd's: several may share the file."""
+    return str(ad.get("GlobalJobId") or "").startswith(f"{schedd_name}#")
+
+
+def left_by_name(ads: Iterable[Ad], schedd_name: str) -> dict[str, Ad]:
+    """Ads of a history by the names of their jobs; of two of one name, the one of this schedd."""
+    found: dict[str, Ad] = {}
+    for ad in ads:
+        name = job_name(ad, schedd_name)
+        if name not in found or is_of(ad, schedd_name):
+            found[name] = ad
+    return found
 
 
 def left_before(time_s: float) -> str:

@@ -66,7 +66,7 @@ class PoolWatch:
         self.slots = SlotWatch(calls, settings)
         self.eligibility = EligibilityWatch(calls, settings.snapshot_s)
         specs = JobSpecs(settings.estimate_attribute, self.eligibility)
-        claims = ClaimedSlots(calls, self._asking)
+        claims = ClaimedSlots(calls, self._asking, self.eligibility.knows)
         self._points: dict[str, AccessPointWatch] = {}
         for point in calls.access_points:
             log = event_logs.get(point.name)

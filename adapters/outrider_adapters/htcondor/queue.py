@@ -7,7 +7,16 @@ import msgspec
 
 from outrider.api import JobSpec, NamedEvent, events
 from outrider_adapters.htcondor.job_specs import JobSpecs, edited
-from outrider_adapters.htcondor.job_steps import COMPLETED, HELD, IDLE, RUNNING, SUSPENDED, held
+from outrider_adapters.htcondor.job_steps import (
+    HELD,
+    IDLE,
+    RUNNING,
+    SUSPENDED,
+    dated,
+    entered_status_s,
+    held,
+)
+from outrider_adapters.htcondor.lost_records import END_ATTRIBUTES, end_of, steps_to
 from outrider_adapters.htcondor.pool_calls import (
     ID_ATTRIBUTES,
     AccessPoint,
@@ -15,9 +24,11 @@ from outrider_adapters.htcondor.pool_calls import (
     in_clusters,
     job_name,
     left_before,
+    left_by_name,
+    number,
 )
 from outrider_adapters.htcondor.settings import WatchSettings
-from outrider_adapters.readers.htcondor.hosts import machine_of_slot, slot_of
+from outrider_adapters.readers.htcondor.hosts import machine_of_slot
 
 JOB_ATTRIBUTES: Final = (
     *ID_ATTRIBUTES,
@@ -92,7 +103,7 @@ class QueueWatch:
             since = left_before(min(submitted_s[job] for job in gone))
             asked = self._specs.attributes(JOB_ATTRIBUTES)
             left = self._point.schedd.history(in_clusters(gone), asked, -1, since)
-            ads |= self._by_name(left)
+            ads |= left_by_name(left, self._point.name)
         described: list[NamedEvent] = []
         for event in told:
             time_s, kind, job, _ = event
@@ -101,7 +112,8 @@ class QueueWatch:
                 continue
             ad = ads[job]
             described.append((time_s, kind, job, self._specs.of(ad)))
-            if ad["JobStatus"] == HELD and ad["EnteredCurrentStatus"] == ad["QDate"]:
+            entered_s = number(ad, "EnteredCurrentStatus")
+            if number(ad, "JobStatus") == HELD and entered_s == number(ad, "QDate"):
                 # submitted on hold: for this HTCondor 23 writes no record of its own
                 described.append(held(time_s, job, ad))
         return described
@@ -147,7 +159,7 @@ class QueueWatch:
         for job, ad in snapshot.items():
             known = self._known.get(job)
             if known is None:
-                told += self._unheard(job, ad, settled_s)
+                told += self._unheard(job, ad, taken_s, settled_s)
             else:
                 told += self._differing(job, ad, known, taken_s, settled_s)
         self._adopts = False
@@ -156,33 +168,33 @@ class QueueWatch:
             for job, known in self._known.items()
             if job not in snapshot and known.since_s < settled_s
         ]
-        told += self._vanished(missing, taken_s)
+        told = dated([*told, *self._vanished(missing, taken_s)], taken_s)
         self.hear(told)
         return told
 
-    def _unheard(self, job: str, ad: Ad, settled_s: float) -> list[NamedEvent]:
+    def _unheard(self, job: str, ad: Ad, taken_s: float, settled_s: float) -> list[NamedEvent]:
         """A job that the log has not told of: told before a restart, or older than the log."""
-        spec, entered_s = self._specs.of(ad), float(ad["EnteredCurrentStatus"])
+        spec, entered_s = self._specs.of(ad), entered_status_s(ad, taken_s)
         if self._adopts:
             machine = machine_of_slot(str(ad.get("RemoteHost") or ""))
-            self._known[job] = _Known(int(ad["JobStatus"]), entered_s, machine, spec)
+            self._known[job] = _Known(int(number(ad, "JobStatus")), entered_s, machine, spec)
             return []
         if entered_s >= settled_s:
             return []
         recalled = msgspec.structs.replace(spec, recalled=True)
-        submitted: NamedEvent = (float(ad["QDate"]), events.SUBMITTED, job, recalled)
-        return [submitted, *_steps(job, IDLE, ad)]
+        submitted: NamedEvent = (number(ad, "QDate"), events.SUBMITTED, job, recalled)
+        return [submitted, *steps_to(job, IDLE, ad)]
 
     def _differing(
         self, job: str, ad: Ad, known: _Known, taken_s: float, settled_s: float
     ) -> list[NamedEvent]:
         """What is otherwise with a job that is known."""
         told: list[NamedEvent] = []
-        entered_s = float(ad["EnteredCurrentStatus"])
+        entered_s = entered_status_s(ad, taken_s)
         if max(known.since_s, entered_s) < settled_s:
-            told += _steps(job, known.status, ad)
+            told += steps_to(job, known.status, ad)
         spec, known_spec = self._specs.of(ad), known.spec or JobSpec()
-        changed = edited(known_spec, spec, int(ad["JobStatus"]) not in (IDLE, HELD))
+        changed = edited(known_spec, spec, number(ad, "JobStatus") not in (IDLE, HELD))
         if changed and known.since_s < settled_s:
             self._known[job] = known._replace(spec=spec)
             told.append((taken_s, events.CHANGED, job, changed))
@@ -192,18 +204,13 @@ class QueueWatch:
         """Jobs that have left the queue without a word in the log."""
         if not jobs:
             return []
-        asked = [*ID_ATTRIBUTES, "JobStatus", "EnteredCurrentStatus"]
         since = left_before(min(self._known[job].since_s for job in jobs))
-        found = self._point.schedd.history(in_clusters(jobs), asked, -1, since)
-        ends = self._by_name(found)
+        found = self._point.schedd.history(in_clusters(jobs), list(END_ATTRIBUTES), -1, since)
+        ends = left_by_name(found, self._point.name)
         told: list[NamedEvent] = []
         for job in jobs:
-            ad = ends.get(job)
-            at_s = taken_s if ad is None else float(ad["EnteredCurrentStatus"])
-            if ad is not None and ad["JobStatus"] == COMPLETED:
-                told.append((at_s, events.COMPLETED, job, None))
-            else:
-                told.append((at_s, events.REMOVED, job, "removed"))
+            known = self._known[job]
+            told += end_of(job, known.status, known.since_s, ends.get(job), taken_s)
         return told
 
     def _query(self, constraint: str) -> dict[str, Ad]:
@@ -211,23 +218,3 @@ class QueueWatch:
 
     def _by_name(self, ads: Iterable[Ad]) -> dict[str, Ad]:
         return {job_name(ad, self._point.name): ad for ad in ads}
-
-
-def _steps(job: str, status: int, ad: Ad) -> list[NamedEvent]:
-    """The events that lead from a status to that of the ad, at the times the ad tells."""
-    now, at_s = int(ad["JobStatus"]), float(ad["EnteredCurrentStatus"])
-    if now == status or now not in (IDLE, RUNNING, HELD):
-        return []
-    if now == HELD:
-        return [held(at_s, job, ad)]
-    if now == IDLE:
-        left = (events.RELEASED, None) if status == HELD else (events.EVICTED, "unknown")
-        return [(at_s, left[0], job, left[1])]
-    name = str(ad.get("RemoteHost") or "")
-    machine, slot = machine_of_slot(name), slot_of(name)
-    if not machine:
-        return []
-    began_s = float(ad.get("JobCurrentStartDate") or at_s)
-    cpus = int(ad.get("CpusProvisioned") or 1)
-    place = (machine, cpus, slot) if slot else (machine, cpus)
-    return [(began_s, events.STARTED, job, place)]

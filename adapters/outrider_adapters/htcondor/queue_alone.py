@@ -14,6 +14,7 @@ from outrider_adapters.htcondor.job_steps import (
     REMOVED,
     STEP_ATTRIBUTES,
     SeenJob,
+    dated,
     seen,
     steps,
 )
@@ -23,8 +24,11 @@ from outrider_adapters.htcondor.pool_calls import (
     AccessPoint,
     Ad,
     in_clusters,
+    is_of,
     job_name,
     left_before,
+    left_by_name,
+    number,
 )
 from outrider_adapters.htcondor.settings import WatchSettings
 
@@ -129,7 +133,7 @@ class QueueAlone:
             return []
         spec = self._specs.of(ad)
         known = self._known.get(job) or self._of_before(ad)
-        told = steps(job, known.seen if known else None, ad, spec)
+        told = dated(steps(job, known.seen if known else None, ad, spec), now_s)
         machine = known.seen.machine if known else ""
         for event in told:
             if event[1] == events.STARTED:
@@ -140,12 +144,12 @@ class QueueAlone:
         before = known.spec if known and now.status not in (COMPLETED, REMOVED) else None
         if before is not None and (changes := edited(before, spec, now.is_running)):
             told.append((now_s, events.CHANGED, job, changes))
-        self._known[job] = _Known(now, spec, float(ad.get("QDate") or 0))
+        self._known[job] = _Known(now, spec, number(ad, "QDate"))
         return told
 
     def _of_before(self, ad: Ad) -> _Known | None:
         """A job that was told before a restart, and was then as it was submitted."""
-        submit_s = float(ad.get("QDate") or 0)
+        submit_s = number(ad, "QDate")
         told = submit_s < self._begun_s - CLOCKS_DIFFER_S
         return _Known(NEW, None, submit_s) if told else None
 
@@ -157,12 +161,8 @@ class QueueAlone:
             -1,
             left_before(since_s + CLOCKS_DIFFER_S),
         )
-        return {job: ad for job, ad in self._by_name(found).items() if self._is_ours(job)}
-
-    def _is_ours(self, job: str) -> bool:
-        """Whether a job of the history has to be told: schedds of one host may share the file."""
-        own = job in self._known or job.startswith(f"{self._point.name}#")
-        return own and job not in self._left_s
+        own = self._by_name(ad for ad in found if is_of(ad, self._point.name))
+        return {job: ad for job, ad in own.items() if job not in self._left_s}
 
     def _missing(self, queue: dict[str, Ad], left: dict[str, Ad]) -> dict[str, Ad]:
         """Jobs that are in the queue no more and were not among the last that left it."""
@@ -171,7 +171,7 @@ class QueueAlone:
             return {}
         since = left_before(max(self._snapshot_s, self._begun_s))  # they were in the queue then
         ads = self._point.schedd.history(in_clusters(missing), self._of_history, -1, since)
-        found = self._by_name(ads)
+        found = left_by_name(ads, self._point.name)
         gone = {"JobStatus": 3, "EnteredCurrentStatus": self.asked_s}
         return {job: found.get(job, gone) for job in missing}
 

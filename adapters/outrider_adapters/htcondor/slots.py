@@ -19,7 +19,7 @@ from outrider_adapters.htcondor.machines import (
     machines_of,
     told_s,
 )
-from outrider_adapters.htcondor.pool_calls import Ad, PoolCalls
+from outrider_adapters.htcondor.pool_calls import Ad, PoolCalls, number
 from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.htcondor.watts import WattsOfAds
 from outrider_adapters.readers.htcondor.hosts import machine_of_slot
@@ -81,7 +81,7 @@ class SlotWatch:
             self._whole_s = now_s
             self._ads.clear()
             self._closed.clear()
-        heard_s = max((float(ad.get("LastHeardFrom") or 0) for ad in ads), default=None)
+        heard_s = max((number(ad, "LastHeardFrom") for ad in ads), default=None)
         if is_whole or heard_s is not None:
             self.heard_s = heard_s
         touched = self._take(ads, closed)

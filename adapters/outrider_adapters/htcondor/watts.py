@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from outrider.api import NamedEvent, events
-from outrider_adapters.htcondor.pool_calls import Ad
+from outrider_adapters.htcondor.pool_calls import Ad, number
 from outrider_adapters.htcondor.settings import WatchSettings
 
 _SAME_FOR_S: Final = 300.0
@@ -62,7 +62,7 @@ class WattsOfAds:
         """
         if self._now is None:
             return []
-        newest = max(ads, key=lambda ad: float(ad.get("MyCurrentTime") or 0))
+        newest = max(ads, key=lambda ad: number(ad, "MyCurrentTime"))
         watts = _watts(newest, self._now)
         before_w, before_s = self._told.get(machine, (None, at_s))
         if watts is None or (watts == before_w and at_s - before_s < _SAME_FOR_S):

@@ -27,9 +27,10 @@ class Slots:
         return self._ads
 
 
-def confirmed(slots: Slots, *told: NamedEvent) -> list[NamedEvent]:
+def confirmed(slots: Slots, *told: NamedEvent, known: bool = True) -> list[NamedEvent]:
     calls = PoolCalls(slots, AdType.Startd, HTCondorException, ())
-    return ClaimedSlots(calls, Asking(HTCondorException)).confirmed(list(told), 20.0)
+    claims = ClaimedSlots(calls, Asking(HTCondorException), lambda machine: known)
+    return claims.confirmed(list(told), 20.0)
 
 
 def test_the_slot_is_told_where_its_ad_names_the_job() -> None:
@@ -45,6 +46,15 @@ def test_it_is_left_out_where_the_slot_runs_another_job_or_none_or_says_nothing(
     assert confirmed(Slots({"Name": "slot1_2@m1@host"}), START) == without
     assert confirmed(Slots(), START) == without
     assert confirmed(Slots(fails=True), START) == without
+
+
+def test_a_machine_that_is_not_in_the_pool_is_not_known() -> None:
+    unknown = [(*START[:3], ("unknown", 2))]
+    assert confirmed(Slots(), START, known=False) == unknown
+    there = Slots({"Name": "slot1_2@m1@host"})
+    assert confirmed(there, START, known=False) == [(*START[:3], ("m1@host", 2))], "it has joined"
+    silent = Slots(fails=True)
+    assert confirmed(silent, START, known=False) == [(*START[:3], ("m1@host", 2))]
 
 
 def test_nobody_is_asked_where_no_start_names_a_slot() -> None:

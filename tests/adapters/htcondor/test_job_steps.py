@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from outrider.api import JobSpec, NamedEvent, Resources
+from outrider.api import JobSpec, NamedEvent, Resources, events
 from outrider_adapters.htcondor.job_specs import edited
 from outrider_adapters.htcondor.job_steps import (
     COMPLETED,
@@ -13,9 +13,11 @@ from outrider_adapters.htcondor.job_steps import (
     NEW,
     REMOVED,
     RUNNING,
+    STEP_ATTRIBUTES,
     SUSPENDED,
     TRANSFERRING,
     SeenJob,
+    dated,
     seen,
     steps,
 )
@@ -134,6 +136,25 @@ def test_a_job_held_because_it_could_not_start_is_told_by_both() -> None:
     now = ad(HELD, 60, 1, LastVacateTime=60, JobCurrentStartDate=60, VacateReasonCode=6)
     assert told(ON_M1, now) == [(60, "evicted", "failed_start"), (60, "held", None)]
     assert told(SeenJob(HELD, 1), now) == [], "told before"
+
+
+def test_a_user_may_write_anything_into_an_ad_of_his() -> None:
+    words: dict[str, Any] = dict.fromkeys(STEP_ATTRIBUTES, "x")
+    assert told(None, words) == [(0, "submitted", None)]
+    mad = ad(RUNNING, 50, 1, RemoteHost=7, CpusProvisioned=1e300, JobCurrentStartDate=float("inf"))
+    assert steps("ap#1.0", NEW, mad, JobSpec())[0][:4] == (50.0, events.STARTED, "ap#1.0", ("7", 1))
+    assert told(ON_M1, ad(IDLE, 60, 1, VacateReasonCode="x"))[0][2] == "unknown"
+
+
+def test_what_is_dated_beyond_all_reason_is_told_as_of_now() -> None:
+    now_s = 1_800_000_000.0
+    times = (0.0, now_s - 86_400.0, 5.0, now_s - 9.0, now_s + 1e9, 1e300)
+    found = dated([(time_s, events.HELD, "ap#1.0", None) for time_s in times], now_s)
+    assert [event[0] for event in found] == [
+        now_s - 86_400.0, now_s - 86_400.0, now_s - 9.0, now_s - 9.0, now_s, now_s,
+    ], "in order, still"  # fmt: skip
+    two: list[NamedEvent] = [(0.0, events.HELD, "ap#1.0", None), (7e8, events.HELD, "ap#2.0", None)]
+    assert [event[0] for event in dated(two, 7e8 + 1)] == [7e8 + 1, 7e8]
 
 
 def test_taking_up_a_connection_again_and_handing_over_output_are_no_events() -> None:

@@ -94,6 +94,20 @@ def test_an_end_that_the_log_has_lost_is_mended_from_the_history(site: WatchedPo
     assert site.told(30) == [], "what was mended once is mended again"
 
 
+def test_a_whole_run_that_the_log_has_lost_is_mended_from_the_history(site: WatchedPool) -> None:
+    job = site.submit(run_s=20)
+    site.look()
+    kept = site.log.read_text()
+    site.pool.advance(BEGIN_S + 40)
+    site.log.write_text(kept)
+    batch = site.look(30)
+    told = [(event[0], *named(event)[::2]) for event in batch.events if event[2] == job]
+    assert [(time_s, kind) for time_s, kind, _ in told] == [
+        (BEGIN_S + 10, "started"), (BEGIN_S + 30, "completed"),
+    ]  # fmt: skip
+    assert told[0][2][0] in site.names
+
+
 def test_a_start_that_the_log_has_lost_is_mended_from_the_queue(site: WatchedPool) -> None:
     job = site.submit(run_s=1000)
     site.look()

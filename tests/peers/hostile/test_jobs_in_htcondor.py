@@ -52,14 +52,27 @@ JOBS: Final = {
     "arguments": "arguments = \"'a\\nb' ''\"\"x\"\"'' | ; $(date)\"",
     "environment": "environment = \"A='1\\n2' B='|JobState=COMPLETED'\"",
     "a hold of its own": r'+HoldReason = "red \x1b[31m\n009"' + "\n+HoldReasonCode = 99",
+    "times that are none": '+EnteredCurrentStatus = "x"\n+QDate = "soon"',
+    "counts that are none": '+NumShadowStarts = "a"\n+RequestCpus = real("INF")',
+    "places that are none": '+RemoteHost = 7\n+CpusProvisioned = "many"\n+LastRemoteHost = error',
 }
 """What alice adds to jobs that she submits on hold."""
+
+EDITED: Final = {
+    "a name of another schedd": ("GlobalJobId", '"other#1.0#5"'),
+    "a time of long ago": ("QDate", "5"),
+    "a time of the far future": ("EnteredCurrentStatus", "99999999999"),
+    "a reason that is a number": ("HoldReason", "3"),
+    "a code that is a word": ("VacateReasonCode", '"x"'),
+}
+"""What she edits in others that she submitted on hold."""
 
 FORGED: Final = {
     "JobStatus": "2",
     "RemoteHost": '"slot1@m1@host.pool.test"',
     "NumShadowStarts": "1",
     "JobCurrentStartDate": "{now}",
+    "CpusProvisioned": "1e300",
 }
 """What alice edits in a job of hers, so that it seems to run where bob's does."""
 
@@ -98,6 +111,9 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
             for daemon in (one, other):
                 daemon.wait_until("bob's run", lambda s: s["jobs"]["running"] == 1)
             jobs = {what: pool.submit(f"{HELD}{more}\nqueue\n") for what, more in JOBS.items()}
+            for what, edit in EDITED.items():
+                jobs[what] = pool.submit(f"{HELD}queue\n")
+                pool.run("alice", "condor_qedit", f"{jobs[what]}.0", *edit)
             seems = pool.submit(f"{HELD}queue\n")
             for name, value in FORGED.items():
                 words = name, value.format(now=int(time.time()))
@@ -105,7 +121,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
             for daemon in (one, other):
                 daemon.wait_until(
                     "the jobs",
-                    lambda s: (s["jobs"]["held"], s["jobs"]["running"]) == (len(JOBS), 2),
+                    lambda s: (s["jobs"]["held"], s["jobs"]["running"]) == (len(jobs), 2),
                 )
             named = {what: f"host.pool.test#{cluster}.0" for what, cluster in jobs.items()}
             bobs, other_bobs = (f"host.pool.test#{cluster}.0" for cluster in (running, seems))

@@ -47,6 +47,7 @@ class EligibilityWatch:
         self._slots = SlotKinds([])
         self._slot_texts: list[str] = []
         self._machines: list[str] = []
+        self._present: set[str] = set()
         self._looked_s = -inf
         self._asked = set(_ALWAYS)
         self._due: dict[str, None] = {}
@@ -95,9 +96,14 @@ class EligibilityWatch:
         if texts != self._slot_texts:
             self._slot_texts = texts
             self._machines = [machine_of_slot(str(ad["Name"])) for ad in ads]
+            self._present = set(self._machines)
             self._slots = SlotKinds(idle)
             self._jobs.read_by_slots = self._slots.reads
             self._due = dict.fromkeys(self._jobs.kinds)
+
+    def knows(self, machine: str) -> bool:
+        """Whether a machine was in the pool when it was asked last."""
+        return machine in self._present
 
     def news(self, now_s: float, told_s: float) -> list[NamedEvent]:
         """The classes that are new or hold other machines than were told.
@@ -112,13 +118,12 @@ class EligibilityWatch:
         self.look_at_slots(now_s)
         until_s = time.monotonic() + _BUDGET_S
         told: list[NamedEvent] = []
-        present = set(self._machines)
         while self._due:
             name = next(iter(self._due))
             del self._due[name]
             machines = self._machines_of(self._jobs.kinds[name])
             before = self._told.get(name)
-            if before is None or before & present != machines:
+            if before is None or before & self._present != machines:
                 self._told[name] = machines
                 told.append((told_s, events.ELIGIBLE, name, tuple(sorted(machines))))
             if time.monotonic() >= until_s:  # at least one a look, however slow
