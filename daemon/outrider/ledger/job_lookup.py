@@ -5,12 +5,18 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 
+from outrider.ledger.extras import encode_json
 from outrider.ledger.records import Row
 from outrider.model.job_names import AFTER_SHORT_FORM, stands_for, system_of
 
 _MOST_SYSTEMS: Final = 100
 _LAST: Final = "\U0010ffff"
 _AFTER_DIGITS: Final = ":"
+
+_OF_JOB: Final = """seq IN (
+    SELECT seq FROM decisions WHERE job = :job
+    UNION SELECT seq FROM decisions WHERE jobs IS NOT NULL AND instr(jobs, :quoted)
+      AND EXISTS (SELECT 1 FROM json_each(jobs) WHERE value = :job))"""
 
 Fetch: TypeAlias = Callable[[str, dict[str, Any]], list[Row]]
 
@@ -56,3 +62,10 @@ def _systems(fetch: Fetch, table: str) -> Iterator[str]:
 def _between(fetch: Fetch, table: str, low: str, high: str, limit: int) -> list[str]:
     query = f"SELECT DISTINCT job FROM {table} WHERE job >= :low AND job <= :high LIMIT :limit"
     return [name for (name,) in fetch(query, {"low": low, "high": high, "limit": limit})]
+
+
+def about(job: str | None) -> tuple[str, dict[str, Any]]:
+    """The condition for decisions about a job, alone or among alike jobs, and its values."""
+    if job is None:
+        return "1", {}
+    return _OF_JOB, {"job": job, "quoted": encode_json(job)}

@@ -11,9 +11,9 @@ import msgspec
 
 from outrider.ledger.checksums import row_crc
 from outrider.ledger.connection import naming_errors
-from outrider.ledger.extras import decode_extra, decode_json, encode_json
+from outrider.ledger.extras import decode_extra, decode_json
 from outrider.ledger.job_ends import ENDED_JOBS, JobEnd, last_end
-from outrider.ledger.job_lookup import find_jobs
+from outrider.ledger.job_lookup import about, find_jobs
 from outrider.ledger.records import (
     COMMAND_COLUMNS,
     DECISION_COLUMNS,
@@ -44,10 +44,6 @@ _RUNS_OF_JOB: Final = (
 _COMMANDS: Final = (
     f"SELECT id, {COMMAND_COLUMNS} FROM commands WHERE id > :after ORDER BY id LIMIT :limit"
 )
-_OF_JOB: Final = """seq IN (
-    SELECT seq FROM decisions WHERE job = :job
-    UNION SELECT seq FROM decisions WHERE jobs IS NOT NULL AND instr(jobs, :quoted)
-      AND EXISTS (SELECT 1 FROM json_each(jobs) WHERE value = :job))"""
 
 
 class JournalReading:
@@ -108,13 +104,13 @@ class JournalReading:
             limit: greatest number of decisions; None: all.
             job: only those about this job, alone or among alike jobs.
         """
-        where, values = _about(job)
+        where, values = about(job)
         for row in self._pages("decisions", DECISION_COLUMNS, after, limit, where, values):
             yield decision_from(row)
 
     def latest_decisions(self, limit: int, job: str | None = None) -> list[tuple[int, DecisionRow]]:
         """The last decisions (about one job, or all) with their numbers, the newest first."""
-        where, values = _about(job)
+        where, values = about(job)
         query = (
             f"SELECT {DECISION_COLUMNS} FROM decisions WHERE {where} ORDER BY seq DESC LIMIT :limit"
         )
@@ -248,9 +244,3 @@ class JournalReading:
     def _fetch(self, query: str, values: dict[str, Any] | None = None) -> list[Row]:
         with naming_errors(self.path, "read the journal"):
             return self._connection.execute(query, values or {}).fetchall()
-
-
-def _about(job: str | None) -> tuple[str, dict[str, Any]]:
-    if job is None:
-        return "1", {}
-    return _OF_JOB, {"job": job, "quoted": encode_json(job)}
