@@ -72,6 +72,22 @@ fetched_slurm() {
     say Slurm "$folder"
 }
 
+# Slurm's accounting and a database below it, with those of their libraries that are not here:
+# nothing of them goes into the system.
+fetched_slurmdbd() {
+    local reason="" folder=$OUTRIDER_PEERS/slurmdbd libraries
+    local packages=(slurmdbd slurm-wlm-mysql-plugin mariadb-server-core)
+    if [ ! -x "$folder/usr/sbin/slurmdbd" ]; then
+        refreshed_lists
+        mapfile -t libraries < <(apt-cache depends "${packages[@]}" 2>/dev/null |
+            awk '$1 == "Depends:" && $2 ~ /^lib/ { print $2 }' | sort -u |
+            while read -r library; do dpkg -s "$library" >/dev/null 2>&1 || echo "$library"; done)
+        unpacked "$folder" "${packages[@]}" "${libraries[@]}" ||
+            { say slurmdbd "not here: $reason" && return 1; }
+    fi
+    say slurmdbd "$folder"
+}
+
 # The libraries a package depends on start nothing: they go into the system.
 has_libraries() {
     local libraries
@@ -122,6 +138,6 @@ installed strace strace strace
 fetched Prometheus prometheus
 fetched Alertmanager prometheus-alertmanager
 fetched Mosquitto mosquitto && installed "its clients" mosquitto_pub mosquitto-clients
-fetched_slurm
+fetched_slurm && fetched_slurmdbd
 installed mmdebstrap mmdebstrap mmdebstrap && bootstrapped_htcondor
 exit 0 # what is missing was said; the tests decide what it means

@@ -35,7 +35,6 @@ TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
 MpiDefault=none
 SwitchType=switch/none
-AccountingStorageType=accounting_storage/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 # A begin time that comes is noticed at the next pass: every minute, were it not said.
@@ -47,6 +46,7 @@ ReturnToService=2
 KillWait=2
 MinJobAge=300
 """
+NO_ACCOUNTING: Final = "AccountingStorageType=accounting_storage/none\n"
 NODE = (
     "NodeName=n{n} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port} "
     "CPUs={cpus} RealMemory={memory_mib} {more} State=UNKNOWN"
@@ -83,6 +83,7 @@ class Slurm:
         cpus, memory_mib: of each.
         node_settings: more of the definition of some nodes, by number: ``Feature=ssd``.
         settings: more lines of slurm.conf.
+        accounting: its lines about the accounting.
 
     Attributes:
         environment: what a process needs beside its own environment to use it.
@@ -97,6 +98,7 @@ class Slurm:
         memory_mib: int = 4000,
         node_settings: Mapping[int, str] = MappingProxyType({}),
         settings: str = "",
+        accounting: str = NO_ACCOUNTING,
     ) -> None:
         """Write its configuration into a new folder; start nothing yet."""
         root = slurm_root()
@@ -112,6 +114,7 @@ class Slurm:
         self._config.write_text(
             CONFIG.format(port=free_port(), plugins=plugins, run_dir=run_dir)
             + settings
+            + accounting
             + "".join(
                 NODE.format(
                     n=n,
@@ -224,8 +227,11 @@ class Slurm:
 
     def _process(self, command: list[str]) -> subprocess.Popen[bytes]:
         with (self.run_dir / "daemons.out").open("ab") as out:
+            # what it is called matters: parts of it ask by its name whether they are in slurmctld
+            name = Path(command[0]).name.removesuffix("-wlm")
             return subprocess.Popen(
-                command,
+                [name, *command[1:]],
+                executable=command[0],
                 env={**os.environ, **self.environment},
                 stdin=subprocess.DEVNULL, stdout=out, stderr=out,
             )  # fmt: skip

@@ -4,9 +4,9 @@ from typing import Any, ClassVar, Self
 
 from outrider.api import Batch, ServiceNeeds, WaitingReason
 from outrider_adapters.polling import PollingAdapter
+from outrider_adapters.slurm.acting.lever import LeasedStartTimes
 from outrider_adapters.slurm.commands import SlurmCommands
 from outrider_adapters.slurm.diagnosis import Finding, diagnosed
-from outrider_adapters.slurm.lever import LeasedStartTimes
 from outrider_adapters.slurm.questions import ask_why
 from outrider_adapters.slurm.service_needs import needs_of
 from outrider_adapters.slurm.settings import SlurmSettings

@@ -15,7 +15,9 @@ from outrider_adapters.slurm.settings import SlurmSettings
 
 SEPARATOR: Final = "\x1f"
 
-_OURS: Final = ("SQUEUE_", "SACCT_", "SINFO_", "SCONTROL_", "SLURM_CLUSTERS", "SLURM_TIME_FORMAT")
+_OURS: Final = (
+    "SQUEUE_", "SACCT_", "SINFO_", "SCONTROL_", "SBATCH_", "SLURM_CLUSTERS", "SLURM_TIME_FORMAT",
+)  # fmt: skip
 """Beginnings of variables by which a shell changes what the commands print."""
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from outrider.api import JobSpec, NamedEvent, Resources, UndoLog, events
+from outrider_adapters.slurm.acting.own_leases import as_its_user_left_it
 from outrider_adapters.slurm.eligibility import Eligibility, JobKind, kind_of
 from outrider_adapters.slurm.job_steps import (
     ENDED,
@@ -17,7 +18,6 @@ from outrider_adapters.slurm.job_steps import (
     seen,
     steps,
 )
-from outrider_adapters.slurm.own_leases import as_its_user_left_it
 from outrider_adapters.slurm.queue_rows import QueueRow, row_of
 
 _WHAT: Final = ("user", "vo", "cpus", "estimate_s", "resources", "eligible")

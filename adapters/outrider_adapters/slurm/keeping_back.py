@@ -7,7 +7,7 @@ One that Outrider itself keeps waits: its policy goes on deciding about it.
 
 from typing import Final
 
-from outrider_adapters.slurm.own_leases import DEFERRED
+from outrider_adapters.slurm.acting.own_leases import DEFERRED
 from outrider_adapters.slurm.queue_rows import QueueRow
 
 FOR_NOW: Final = frozenset(

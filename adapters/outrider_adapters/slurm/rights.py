@@ -1,5 +1,6 @@
 """What Slurm shows this user, and lets it change: an empty queue may be one that is hidden."""
 
+import contextlib
 import os
 import pwd
 import re
@@ -42,14 +43,40 @@ def changes_nothing(commands: SlurmCommands, config: dict[str, str]) -> str:
         return ""
     user = _user()
     found = f"{user} may not change other users' jobs"
-    if not config.get("AccountingStorageType", "").endswith("slurmdbd"):
-        who = config.get("SlurmUser", "").partition("(")[0]
-        return f"{found}; right would be, without slurmdbd: let Outrider run as {who}"
+    if not _has_accounting(config):
+        return (
+            f"{found}; right would be, without slurmdbd: outrider-slurm.socket, whose service runs "
+            f'as {_slurm_user(config)}, and helper = "/run/outrider-slurm.sock"'
+        )
     return f"{found}; right would be: {_remedy(user)}"
 
 
+def acting_users(commands: SlurmCommands, config: dict[str, str]) -> frozenset[str]:
+    """The users who may change everybody's jobs, as far as Slurm tells, and this one.
+
+    Args:
+        commands: of the Slurm.
+        config: its configuration.
+    """
+    users = {_user(), "root", _slurm_user(config)}
+    if _has_accounting(config):
+        for level in ("Operator", "Administrator"):
+            words = ("-n", "-P", "show", "user", "where", f"adminlevel={level}", "format=user")
+            with contextlib.suppress(CommandError):  # then those above are all that is known
+                users |= set(commands.run("sacctmgr", *words).split())
+    return frozenset(users)
+
+
+def _slurm_user(config: dict[str, str]) -> str:
+    return config.get("SlurmUser", "").partition("(")[0]
+
+
+def _has_accounting(config: dict[str, str]) -> bool:
+    return config.get("AccountingStorageType", "").endswith("slurmdbd")
+
+
 def _is_operator(commands: SlurmCommands, config: dict[str, str]) -> bool:
-    is_slurms_own = config.get("SlurmUser", "").partition("(")[0] == _user()
+    is_slurms_own = _slurm_user(config) == _user()
     return os.geteuid() == 0 or is_slurms_own or _has_level(commands, _user())
 
 

@@ -76,3 +76,43 @@ class SlurmSettings(AdapterSettings, frozen=True, kw_only=True):
             "ahead when it is not renewed.",
         ),
     ] = 300.0
+    updates_per_s: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=1000,
+            description="In these modes: most updates of jobs that Slurm is asked for in a second; "
+            "tasks of an array that are alike count once. What takes longer is spread over the "
+            "lease.",
+        ),
+    ] = 100.0
+    fence: Annotated[
+        bool,
+        Meta(
+            description="Let one Outrider act on this Slurm at a time: it keeps a job named "
+            "outrider-acts in the queue, which never runs, and others that find it change "
+            "nothing. Off: for a user who may not submit a job; see to it then that there is no "
+            "second one.",
+        ),
+    ] = True
+    fence_partition: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="Partition of that job. Unset: Slurm's default.", examples=["batch"]),
+    ] = None
+    keeps_age: Annotated[
+        bool,
+        Meta(
+            description="Give a job that was deferred its age back: where Slurm enforces limits of "
+            "accounts, a new start time makes the job's age count anew for its priority. Its site "
+            "factor is raised by what that took, until it starts, leaves or is as old again. That "
+            "does not lapse by itself: see `outrider release --stale`.",
+        ),
+    ] = False
+    order_by: Annotated[
+        Literal["none", "site_factor", "nice"],
+        Meta(
+            description="How a job that the policy starts comes before the others in Slurm's own "
+            "order: by its site factor, or by its nice value where that has to be left alone. That "
+            "does not lapse by itself: see `outrider release --stale`. none: the order is Slurm's.",
+        ),
+    ] = "none"

@@ -11,6 +11,7 @@ import msgspec
 from outrider.api import Batch, NamedEvent, PeerError, UndoLog, events
 from outrider_adapters.polling import Asking, CommandError
 from outrider_adapters.slurm.accounting import Accounting
+from outrider_adapters.slurm.acting.fence_jobs import FencesLeftOut
 from outrider_adapters.slurm.commands import SlurmCommands
 from outrider_adapters.slurm.eligibility import Eligibility
 from outrider_adapters.slurm.job_watch import JobWatch
@@ -24,7 +25,7 @@ from outrider_adapters.slurm.partitions import (
     shown_for_s,
 )
 from outrider_adapters.slurm.queue_rows import FIELDS
-from outrider_adapters.slurm.rights import hidden_from_us
+from outrider_adapters.slurm.rights import acting_users, hidden_from_us
 from outrider_adapters.slurm.settings import SlurmSettings
 
 _VERSION: Final = 1
@@ -77,6 +78,7 @@ class SlurmWatch:
         self._told: dict[str, SeenNode] = {}
         self.eligibility = Eligibility()
         self.jobs = JobWatch("", self.eligibility, self._undo_log)
+        self._fences = FencesLeftOut(commands)
         self.nodes: dict[str, Node] = {}
         self.partitions: dict[str, Partition] = {}
 
@@ -117,6 +119,7 @@ class SlurmWatch:
         self._consumes_memory = "MEMORY" in config.get("SelectTypeParameters", "").upper()
         self._shown_for_s = shown_for_s(config)
         self._problem = hidden_from_us(self._commands, config)
+        self._fences.users = acting_users(self._commands, config)
 
     @property
     def now_s(self) -> float:
@@ -157,7 +160,7 @@ class SlurmWatch:
             self._asked_s["limits"] = now_s
         looks_at_nodes = self._is_due("nodes", now_s, self._settings.nodes_s)
         nodes = self._look_at_nodes() if looks_at_nodes else self.nodes
-        lines = self._commands.rows(FIELDS, "-a", "-t", "all")
+        lines = self._fences.of(self._commands.rows(FIELDS, "-a", "-t", "all"))
         # of all jobs: one that waits above may have started, or ended, by now
         excluded = _excluded(self._commands.run("squeue", "-a", "-h", "-t", "all", "-o", "%i|%x"))
         self.eligibility.know(nodes, self.partitions, self._reserved)

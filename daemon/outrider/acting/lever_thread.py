@@ -109,6 +109,10 @@ class LeverThread:
         """Make no more changes, take back all that stands, and end; whether that was in time."""
         self._ended.set()
         self._asked.set()
+        try:
+            self.lever.hurry()
+        except Exception as error:  # noqa: BLE001 - a plugin's fault
+            log.warning("fail_lever", lever=self._name, reason=f"told to hurry: {error}")
         self._thread.join(within_s)
         return not self._thread.is_alive()
 

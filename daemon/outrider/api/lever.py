@@ -112,5 +112,11 @@ class Lever:
         """
         return ()
 
+    def hurry(self) -> None:
+        """Begin nothing more in `apply`: the daemon ends, and is about to take changes back.
+
+        Called from another thread, perhaps during a call, which may then return at once.
+        """
+
     def close(self) -> None:
         """End what it opened. Called once, after everything else."""

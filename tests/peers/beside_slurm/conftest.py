@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.peers.beside_slurm.watched import unlike_nodes
+from tests.peers.beside_slurm.watched import submit, unlike_nodes
 from tests.peers.presence import require_peer
 from tests.peers.slurm import Slurm, missing_reason
 
@@ -33,3 +33,11 @@ def emptied(slurm: Slurm) -> Iterator[None]:
     yield
     slurm.run("scancel", "-u", "root")
     slurm.wait_until("end of all jobs", lambda: not slurm.jobs("PD", "R", "CG", "S"))
+
+
+@pytest.fixture
+def full(slurm: Slurm, folder: Path) -> list[str]:
+    """The jobs that take every CPU, so that others wait."""
+    jobs = [submit(slurm, folder, "-N1", "--exclusive", sleep_s=600) for _ in slurm.nodes]
+    slurm.wait_until("their runs", lambda: len(slurm.jobs("R")) == len(jobs))
+    return jobs

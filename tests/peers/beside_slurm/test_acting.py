@@ -56,14 +56,6 @@ def acting(
         yield daemon
 
 
-@pytest.fixture
-def full(slurm: Slurm, folder: Path) -> list[str]:
-    """The jobs that take every CPU, so that others wait until Outrider has seen them."""
-    jobs = [submit(slurm, folder, "-N1", "--exclusive", sleep_s=600) for _ in range(3)]
-    slurm.wait_until("their runs", lambda: len(slurm.jobs("R")) == 3)
-    return jobs
-
-
 def runs(slurm: Slurm, *jobs: str) -> bool:
     return all(of_slurm(slurm, job)["JobState"] == "RUNNING" for job in jobs)
 

@@ -25,9 +25,14 @@ def unlike_nodes(folder: Path) -> Slurm:
         folder / "run", 3, cpus=4, memory_mib=8000, node_settings=NODES,
         settings=SETTINGS + "DefMemPerCPU=1000\n",
     )  # fmt: skip
+    write_script(folder)
+    return slurm
+
+
+def write_script(folder: Path) -> None:
+    """The script that `submit` submits."""
     (folder / "job.sh").write_text(SCRIPT)
     (folder / "job.sh").chmod(0o755)
-    return slurm
 
 
 class Watched:

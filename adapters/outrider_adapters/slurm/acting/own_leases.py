@@ -70,6 +70,14 @@ def is_done(noted: Undo, at_s: float | None) -> bool:
     return noted.until_s <= at_s <= noted.until_s + _LET_GO_WITHIN_S
 
 
+def is_as_before(known: Undo | None, at_s: float) -> bool:
+    """Whether a job has the eligible time from before the first change that was noted."""
+    if known is None:
+        return False
+    before = before_of(known)
+    return before.earlier_s is None and at_s == before.eligible_s
+
+
 def before_of(known: Undo) -> Before:
     """What stood before, as it was noted. Raises `msgspec.ValidationError`: we did not note it."""
     return msgspec.convert(known.before, Before)

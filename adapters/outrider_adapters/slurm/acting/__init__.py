@@ -1,0 +1,1 @@
+"""What Outrider changes in a Slurm, in the modes that act."""

@@ -1,0 +1,118 @@
+"""Changes of jobs: planned, noted, made, read back, and un-noted where Slurm shows them not."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, Self
+
+from outrider.api import PeerError, Undo, UndoLog
+from outrider_adapters.slurm.acting.job_updates import Edit, JobUpdates
+from outrider_adapters.slurm.acting.waiting_jobs import WaitingJob
+
+GONE: Final = "it waits in the queue no more"
+
+
+class Plan(NamedTuple):
+    """What one attribute of several jobs is to be.
+
+    Attributes:
+        notes: what is noted before, by the name of each job.
+        values: what each gets; a job that is noted and gets nothing has it already.
+        refused: jobs that are left as they are, and why.
+    """
+
+    notes: dict[str, Undo]
+    values: dict[str, int]
+    refused: dict[str, str]
+
+    @classmethod
+    def empty(cls) -> Self:
+        """One for no job yet."""
+        return cls({}, {}, {})
+
+    def without(self, names: Collection[str]) -> "Plan":
+        """The same, but for some jobs."""
+        notes = {name: note for name, note in self.notes.items() if name not in names}
+        values = {name: value for name, value in self.values.items() if name not in names}
+        return Plan(notes, values, self.refused)
+
+
+class Change(NamedTuple):
+    """A plan, and how it is carried out.
+
+    Attributes:
+        plan: see there.
+        attribute: of `Edit`.
+        undo_log: where it is noted.
+        wrong: what a waiting job shows instead of what was noted; empty: it shows that, or cannot.
+        may_have_gone: whether a job that waits no more may have got it all the same.
+        unread: is told the jobs that were noted where nobody says whether they were changed.
+    """
+
+    plan: Plan
+    attribute: str
+    undo_log: UndoLog
+    wrong: Callable[[Undo, WaitingJob], str]
+    may_have_gone: Callable[[Undo], bool] = lambda noted: False
+    unread: Callable[[Iterable[str]], object] = lambda names: None
+
+
+def carry_out(
+    changes: Sequence[Change],
+    updates: JobUpdates,
+    id_of: Callable[[str], str],
+    waiting: Callable[[], Mapping[str, WaitingJob]],
+    *,
+    takes_back: bool = False,
+) -> dict[str, str]:
+    """Make changes of jobs that wait; those for which it is not so then, and why.
+
+    Args:
+        changes: each of another attribute, or of other jobs.
+        updates: makes them.
+        id_of: a job's id, from its name.
+        waiting: asks for the jobs that wait now, by id.
+        takes_back: as of `JobUpdates.make`.
+
+    Raises:
+        PeerError: something cannot be noted, so nothing is changed; or nobody answers.
+    """
+    changes = [change for change in changes if change.plan.notes]
+    before = [change.undo_log.entries for change in changes]
+    for change in changes:
+        change.undo_log.write(change.plan.notes)
+    edits: dict[str, Edit] = {}
+    for change in changes:
+        for name, value in change.plan.values.items():
+            edit = edits.get(job := id_of(name), Edit())
+            edits[job] = edit._replace(**{change.attribute: value})
+    if not edits:  # all stands already, and was renewed
+        return {}
+    said = updates.make(edits, takes_back=takes_back)
+    try:
+        shown = waiting()
+    except PeerError:
+        for change in changes:
+            change.unread(change.plan.notes)
+        raise
+    refused: dict[str, str] = {}
+    for change, noted_before in zip(changes, before, strict=True):
+        wrong = _wrong(change, id_of, shown)
+        refused |= {name: why if why == GONE else said or why for name, why in wrong.items()}
+        # one that was let go may have begun since, with what is noted
+        as_it_was = [
+            name for name, why in wrong.items()
+            if why != GONE or not change.may_have_gone(change.plan.notes[name])
+        ]  # fmt: skip
+        change.undo_log.write({n: noted_before[n] for n in as_it_was if n in noted_before})
+        change.undo_log.forget(set(as_it_was) - noted_before.keys())
+    return refused
+
+
+def _wrong(
+    change: Change, id_of: Callable[[str], str], shown: Mapping[str, WaitingJob]
+) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, noted in change.plan.notes.items():
+        job = shown.get(id_of(name))
+        if why := GONE if job is None else change.wrong(noted, job):
+            found[name] = why
+    return found

@@ -1,0 +1,203 @@
+"""Site factors and nice values of jobs: raised for those that are to start, and for age they lost.
+
+Neither lapses by itself. What stood there before is in the undo log, with what is part of what
+stands there now, so that each part can be taken back when it is due no more.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from outrider.api import Undo, UndoLog
+from outrider_adapters.slurm.acting.changes import Change, Plan
+from outrider_adapters.slurm.acting.multifactor import Age
+from outrider_adapters.slurm.acting.waiting_jobs import WaitingJob
+
+_WORDS: Final = {"site_factor": "site factor", "nice": "nice value"}
+
+
+class Given(msgspec.Struct, frozen=True, gc=False):
+    """What a job was given.
+
+    Attributes:
+        was: what stood there before the first change.
+        value: what stands there since.
+        earlier: what of ours stood there before that; None: nothing.
+        since_s: since when its age would count, Unix seconds; None: none was taken from it.
+        counted_s: since when Slurm counts it.
+    """
+
+    was: int
+    value: int
+    earlier: int | None = None
+    since_s: float | None = None
+    counted_s: float = 0.0
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether what was there is there again, for good."""
+        return self.value == self.was and self.since_s is None
+
+
+class Wanted(NamedTuple):
+    """What a job is to be given.
+
+    Attributes:
+        raised: whether it is to come before the others.
+        starts_s: the start time that it is given now, Unix seconds; None: it keeps the one it has.
+        since_s: since when its age counts, where it is about to be deferred for the first time.
+        keeps_age: whether age that it lost stays given back.
+    """
+
+    raised: bool = False
+    starts_s: float | None = None
+    since_s: float | None = None
+    keeps_age: bool = True
+
+
+class PriorityEdits:
+    """Says which site factors, or nice values, jobs are to get, and what to note of them.
+
+    Args:
+        attribute: which of the two.
+        undo_log: where what stood before is noted.
+        lease_s: how long a job stays raised that nobody raises again.
+        raise_by: what a job that is to start gets on top; below 0 for nice values, 0: nothing.
+        age: how age counts; None: what a job loses of it is not given back by this attribute.
+
+    Attributes:
+        attribute, undo_log: as above.
+    """
+
+    def __init__(
+        self,
+        attribute: Literal["site_factor", "nice"],
+        undo_log: UndoLog,
+        lease_s: float,
+        raise_by: int = 0,
+        age: Age | None = None,
+    ) -> None:
+        self.undo_log = undo_log
+        self.attribute = attribute
+        self._lease_s = lease_s
+        self._raise_by = raise_by
+        self._age = age
+
+    @property
+    def raises(self) -> bool:
+        """Whether jobs that are to start get something on top."""
+        return bool(self._raise_by)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to give, and nothing to take back."""
+        return not (self._raise_by or self._age or self.undo_log.entries)
+
+    def wanted(
+        self, wanted: Mapping[str, Wanted], waiting: Mapping[str, WaitingJob], now_s: float
+    ) -> Plan:
+        """What jobs that wait are to be given now; those of which somebody else did are refused.
+
+        Args:
+            wanted: of each, by name.
+            waiting: the same jobs as they wait.
+            now_s: by Slurm's clock, Unix seconds.
+        """
+        plan = Plan.empty()
+        for name, want in wanted.items():
+            job, noted = waiting[name], self.undo_log.entries.get(name)
+            if self.is_anothers(name, job):
+                word = _WORDS[self.attribute]
+                plan.refused[name] = f"somebody else changed its {word} since Outrider did"
+                continue
+            given = self._now_given(noted, job, want, now_s)
+            if given is None:
+                continue
+            shown = self._shown(job)
+            raised_by = self._raise_by if want.raised else 0
+            value: int = given.was + raised_by + self._lost(given, now_s)
+            stands = given.value if shown is None else shown
+            if noted is None and value == given.was and given.since_s is None:
+                continue
+            earlier = stands if stands != given.was else None
+            given = msgspec.structs.replace(given, value=value, earlier=earlier)
+            until_s = self._until_s(given, want.raised and bool(self._raise_by), now_s)
+            plan.notes[name] = Undo(until_s, msgspec.to_builtins(given), lasts=True)
+            if value != stands:
+                plan.values[name] = value
+        return plan
+
+    def overdue(self, now_s: float) -> list[str]:
+        """The jobs for which something is to be taken back, unless it was renewed."""
+        return [name for name, undo in self.undo_log.entries.items() if undo.until_s <= now_s]
+
+    def is_anothers(self, name: str, job: WaitingJob) -> bool:
+        """Whether somebody else changed what Outrider gave a job that waits."""
+        noted, shown = self.undo_log.entries.get(name), self._shown(job)
+        if noted is None or shown is None:
+            return False
+        given = given_of(noted)
+        return shown not in (given.value, given.earlier, given.was)
+
+    def stands(self, name: str) -> bool:
+        """Whether a job has something now that it had not before, by what is noted."""
+        noted = self.undo_log.entries.get(name)
+        return noted is not None and given_of(noted).value != given_of(noted).was
+
+    def settle(self, names: Iterable[str]) -> None:
+        """Forget of these jobs what is as it was."""
+        noted = self.undo_log.entries
+        self.undo_log.forget([n for n in names if n in noted and given_of(noted[n]).is_settled])
+
+    def change(self, plan: Plan) -> Change:
+        """How a plan of these is carried out."""
+        return Change(plan, self.attribute, self.undo_log, self._wrong)
+
+    def _now_given(
+        self, noted: Undo | None, job: WaitingJob, want: Wanted, now_s: float
+    ) -> Given | None:
+        """What a job was given until now, with what of its age is taken from now on."""
+        shown = self._shown(job)
+        if noted is not None:
+            given = given_of(noted)
+        elif shown is not None or want.since_s is not None:
+            given = Given(shown or 0, shown or 0)  # one that Slurm has not looked at yet has none
+        else:
+            return None  # Slurm does not tell what it has
+        if self._age is None or not want.keeps_age:
+            return msgspec.structs.replace(given, since_s=None)
+        if given.since_s is None and want.since_s is not None:
+            given = msgspec.structs.replace(given, since_s=want.since_s)
+        if given.since_s is not None and want.starts_s is not None:
+            given = msgspec.structs.replace(given, counted_s=want.starts_s)
+        if given.since_s is not None and now_s >= given.counted_s + self._age.most_s:
+            given = msgspec.structs.replace(given, since_s=None)  # its age is real again
+        return given
+
+    def _lost(self, given: Given, now_s: float) -> int:
+        if self._age is None or given.since_s is None:
+            return 0
+        return self._age.lost(given.since_s, given.counted_s, max(now_s, given.counted_s))
+
+    def _until_s(self, given: Given, is_raised: bool, now_s: float) -> float:
+        until_s = now_s + self._lease_s if is_raised else float("inf")
+        if self._age is not None and given.since_s is not None:
+            at_s = max(now_s, given.counted_s)
+            until_s = min(until_s, self._age.right_until_s(given.since_s, at_s))
+        return until_s if until_s < float("inf") else now_s
+
+    def _shown(self, job: WaitingJob) -> int | None:
+        shown: int | None = getattr(job, self.attribute)
+        return shown
+
+    def _wrong(self, noted: Undo, job: WaitingJob) -> str:
+        value, shown = given_of(noted).value, self._shown(job)
+        if shown is None or shown == value:  # of a job that may not begin yet Slurm tells none
+            return ""
+        return f"its {_WORDS[self.attribute]} is {shown} and not {value}"
+
+
+def given_of(noted: Undo) -> Given:
+    """What was noted. Raises `msgspec.ValidationError`: we did not note it."""
+    return msgspec.convert(noted.before, Given)

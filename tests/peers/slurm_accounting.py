@@ -1,0 +1,138 @@
+"""Slurm's accounting for a test: a slurmdbd, and below it a database that no network reaches."""
+
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from tests.peers.presence import PEERS_DIR
+from tests.peers.processes import end, free_port
+from tests.peers.slurm import slurm_root
+
+ROOT: Final = PEERS_DIR / "slurmdbd"
+TABLES: Final = ROOT / "usr/share/mysql/mysql_system_tables.sql"
+START_WITHIN_S: Final = 60.0
+CONFIG = """\
+DbdHost=localhost
+DbdAddr=127.0.0.1
+DbdPort={port}
+CommunicationParameters=NoInAddrAny,DisableIPv6
+AuthType=auth/none
+SlurmUser=root
+StorageType=accounting_storage/mysql
+StorageHost=localhost
+StorageUser=root
+StorageLoc=slurm
+PidFile={folder}/slurmdbd.pid
+LogFile={folder}/slurmdbd.log
+PluginDir={plugins}
+"""
+DATABASE: Final = (
+    # it speaks over a socket of this folder alone, and asks nobody who he is
+    "--no-defaults", "--skip-grant-tables", "--skip-networking", "--skip-log-bin",
+    "--innodb-flush-log-at-trx-commit=0", "--user=root",
+)  # fmt: skip
+
+
+def missing_reason() -> str | None:
+    """Why there can be no accounting here, or None."""
+    if not (ROOT / "usr/sbin/slurmdbd").exists():
+        return f"{ROOT} holds no slurmdbd"
+    if not (ROOT / "usr/sbin/mariadbd").exists():
+        return f"{ROOT} holds no mariadbd"
+    return None
+
+
+class SlurmAccounting:
+    """A slurmdbd and its database, ended at the end of a `with` block.
+
+    Args:
+        folder: a new folder, for all that they write.
+
+    Attributes:
+        settings: lines of the slurm.conf of a cluster that uses it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        root = slurm_root()
+        assert root is not None, "ask missing_reason of Slurm first"
+        (folder / "data").mkdir(parents=True)
+        libraries = next(ROOT.glob("usr/lib/*/libmariadb.so.3")).parent
+        plugins = next(root.glob("usr/lib/*/slurm-wlm"))
+        self._folder = folder
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._port = free_port()
+        config = folder / "slurmdbd.conf"
+        config.touch(mode=0o600)
+        config.write_text(
+            CONFIG.format(
+                port=self._port, folder=folder, plugins=f"{plugins}:{libraries / 'slurm-wlm'}"
+            )
+        )
+        self._environment = os.environ | {
+            "LD_LIBRARY_PATH": f"{plugins}:{libraries}",
+            "MYSQL_UNIX_PORT": str(folder / "socket"),
+            "SLURM_CONF": str(folder / "slurm.conf"),  # which is not there: its folder counts
+        }
+        self.settings = (
+            "AccountingStorageType=accounting_storage/slurmdbd\n"
+            f"AccountingStorageHost=127.0.0.1\nAccountingStoragePort={self._port}\n"
+        )
+
+    def __enter__(self) -> Self:
+        """Start both; return when slurmdbd listens."""
+        folder = self._folder
+        where = (
+            *DATABASE, f"--basedir={ROOT / 'usr'}", f"--lc-messages-dir={TABLES.parent}",
+            f"--datadir={folder / 'data'}", f"--socket={folder / 'socket'}",
+            f"--pid-file={folder / 'mariadbd.pid'}",
+        )  # fmt: skip
+        try:
+            self._make_tables(*where)
+            self._spawn("mariadbd", *where)
+            self._wait_until((folder / "socket").exists)
+            self._spawn("slurmdbd", "-D")
+            log = folder / "slurmdbd.log"
+            self._wait_until(lambda: log.exists() and " started" in log.read_text())
+        except BaseException:
+            end(*self._processes)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        end(*self._processes)
+
+    def _make_tables(self, *where: str) -> None:
+        """The database's own tables: slurmdbd keeps procedures in one."""
+        made = subprocess.run(
+            [ROOT / "usr/sbin/mariadbd", *where, "--bootstrap"],
+            input=f"create database mysql;\nuse mysql;\n{TABLES.read_text()}",
+            env=self._environment, capture_output=True, text=True, timeout=START_WITHIN_S,
+            check=False,
+        )  # fmt: skip
+        if made.returncode != 0:
+            raise RuntimeError(f"mariadbd --bootstrap: {made.stderr[-800:]}")
+
+    def _spawn(self, program: str, *words: str) -> None:
+        with (self._folder / f"{program}.out").open("ab") as out:
+            process = subprocess.Popen(
+                [ROOT / "usr/sbin" / program, *words],
+                env=self._environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            )  # fmt: skip
+        self._processes.append(process)
+
+    def _wait_until(self, holds: Callable[[], bool]) -> None:
+        deadline_s = time.monotonic() + START_WITHIN_S
+        while not holds():
+            if time.monotonic() > deadline_s or self._processes[-1].poll() is not None:
+                said = [f.read_text()[-600:] for f in sorted(self._folder.glob("*.out"))]
+                raise TimeoutError("Slurm's accounting did not start:\n" + "\n".join(said))
+            time.sleep(0.1)
