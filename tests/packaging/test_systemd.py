@@ -21,27 +21,36 @@ SINCE = {"restart-steps.conf.example": 254}
 """The version of systemd that a drop-in needs, as it says itself."""
 
 
+SERVICES = ("outrider.service", "outrider-release.service", "outrider-slurm.service")
+UNITS = (*SERVICES, "outrider-release.timer", "outrider-slurm.socket")
+COMMAND = re.compile(r"^ExecStart=/\S+/(?:outrider|python3?)(?= )", re.MULTILINE)
+
+
 @pytest.fixture
 def units(repository: Path, tmp_path: Path, require_peer: RequirePeer) -> Path:
-    """A folder with the unit and every drop-in in force, their commands made to exist.
+    """A folder with the units and every drop-in in force, their commands made to exist.
 
     systemd looks whether the command of a unit is there; on a build host Outrider's is not.
     """
     missing = None if shutil.which("systemd-analyze") else "systemd-analyze is not installed"
     require_peer("systemd", missing)
     source = repository / "systemd"
-    drop_ins = tmp_path / "outrider.service.d"
-    drop_ins.mkdir()
-    command = re.compile(r"^ExecStart=/\S+/outrider\b", re.MULTILINE)
-    unit = (source / "outrider.service").read_text()
-    assert command.search(unit), "the unit starts something else than outrider"
-    (tmp_path / "outrider.service").write_text(command.sub("ExecStart=/bin/sh", unit))
-    for example in sorted((source / "outrider.service.d").glob("*.conf.example")):
-        if version() < SINCE.get(example.name, 0):
-            continue  # this systemd would complain of keys that it does not know
-        text = command.sub("ExecStart=/bin/sh", example.read_text())
-        (drop_ins / example.name.removesuffix(".example")).write_text(text)
-    assert list(drop_ins.glob("*.conf")), "no drop-in found"
+    found = {
+        path.name for path in source.iterdir() if path.suffix in (".service", ".socket", ".timer")
+    }
+    assert found == set(UNITS)
+    for name in UNITS:
+        unit = (source / name).read_text()
+        assert name not in SERVICES or COMMAND.search(unit), f"{name} starts something else"
+        (tmp_path / name).write_text(COMMAND.sub("ExecStart=/bin/sh", unit))
+    for service in SERVICES:
+        (tmp_path / f"{service}.d").mkdir()
+        for example in sorted((source / f"{service}.d").glob("*.conf.example")):
+            if version() < SINCE.get(example.name, 0):
+                continue  # this systemd would complain of keys that it does not know
+            text = COMMAND.sub("ExecStart=/bin/sh", example.read_text())
+            (tmp_path / f"{service}.d" / example.name.removesuffix(".example")).write_text(text)
+        assert list((tmp_path / f"{service}.d").glob("*.conf")), f"no drop-in of {service} found"
     return tmp_path
 
 
@@ -57,14 +66,15 @@ def analyze(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def complaints(units: Path) -> str:
+def complaints(units: Path, unit: str = "outrider.service") -> str:
     """All that `verify` prints: for an unknown key it complains and still exits with 0."""
-    done = analyze("verify", "--man=no", str(units / "outrider.service"))
+    done = analyze("verify", "--man=no", str(units / unit))
     return done.stdout + done.stderr
 
 
-def test_systemd_has_no_complaint_of_the_unit_and_its_drop_ins(units: Path) -> None:
-    assert complaints(units) == ""
+@pytest.mark.parametrize("unit", UNITS)
+def test_systemd_has_no_complaint_of_a_unit_and_its_drop_ins(units: Path, unit: str) -> None:
+    assert complaints(units, unit) == ""
 
 
 @pytest.mark.parametrize("file", ["outrider.service", "outrider.service.d/read-logs.conf"])
@@ -74,16 +84,37 @@ def test_a_misspelled_key_would_be_noticed(units: Path, file: str) -> None:
     assert "ProtectSytem" in complaints(units)
 
 
-def test_the_unit_exposes_little(units: Path) -> None:
-    assert exposure(units / "outrider.service") <= EXPOSURE_LIMIT
-
-
 def exposure(unit: Path) -> float:
     """How much a unit exposes, 0 to 10, as systemd counts it."""
     done = analyze("security", "--offline=true", str(unit))
     overall = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
     assert overall, done.stdout + done.stderr
     return float(overall[1])
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_unit_exposes_little(units: Path, name: str) -> None:
+    assert exposure(units / name) <= EXPOSURE_LIMIT
+
+
+def test_what_takes_back_exposes_no_more_than_the_daemon(units: Path) -> None:
+    daemon = exposure(units / "outrider.service")
+    assert exposure(units / "outrider-release.service") <= daemon
+
+
+def test_what_takes_back_works_on_the_daemons_state_as_its_user(repository: Path) -> None:
+    daemon = (repository / "systemd/outrider.service").read_text().splitlines()
+    release = (repository / "systemd/outrider-release.service").read_text().splitlines()
+    shared = {"DynamicUser=yes", "StateDirectory=outrider", "StateDirectoryMode=0700"}
+    assert shared <= set(daemon)
+    assert shared | {"User=outrider"} <= set(release), "the name that DynamicUser gives the daemon"
+
+
+def test_the_helper_removes_nothing_of_slurmctlds_user(repository: Path) -> None:
+    """`RemoveIPC=` is about all that a user shares in memory, whichever unit made it."""
+    unit = (repository / "systemd/outrider-slurm.service").read_text().splitlines()
+    assert "User=slurm" in unit
+    assert not [line for line in unit if line.startswith("RemoveIPC=")]
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ class SlurmAdapter(PollingAdapter):
 
     def diagnose(self) -> list[Finding]:
         """For ``outrider doctor``: who answers, and what may be seen."""
-        return list(diagnosed(self._commands))
+        return list(diagnosed(self._commands, self._settings))
 
     def service_needs(self) -> ServiceNeeds:
         """Who is asked, and which files its commands read."""

@@ -7,6 +7,9 @@ from typing import Final
 MOST_TASKS: Final = 100_000
 """Of one row; a site that lets users wait with more hears of the first of them only."""
 
+MOST_RANGES: Final = 100
+"""Of one word."""
+
 _FOLDED = re.compile(r"(\d+)_\[([\d,:-]+)(?:%\d+)?\]", re.ASCII)
 _PART = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII)
 
@@ -46,6 +49,8 @@ def _range(part: str, most: int) -> list[int]:
 def folded(jobs: Iterable[str]) -> list[str]:
     """Jobs as ``scontrol`` takes them: tasks of an array together, so that it can stay whole.
 
+    One of more than a hundred ranges comes in several words.
+
     >>> folded(["12_1", "13", "12_3", "12_2", "12_7", "14+1"])
     ['12_[1-3,7]', '13', '14+1']
     """
@@ -55,14 +60,19 @@ def folded(jobs: Iterable[str]) -> list[str]:
         tasks = arrays.setdefault(array, [])
         if task:
             tasks.append(int(task))
-    return [f"{array}_[{_ranges(tasks)}]" if tasks else array for array, tasks in arrays.items()]
+    words: list[str] = []
+    for array, tasks in arrays.items():
+        words += _words(array, tasks) if tasks else [array]
+    return words
 
 
-def _ranges(tasks: list[int]) -> str:
-    parts: list[list[int]] = []
+def _words(array: str, tasks: list[int]) -> list[str]:
+    ranges: list[list[int]] = []
     for task in sorted(tasks):
-        if parts and task == parts[-1][-1] + 1:
-            parts[-1][1:] = [task]
+        if ranges and task == ranges[-1][-1] + 1:
+            ranges[-1][1:] = [task]
         else:
-            parts.append([task])
-    return ",".join("-".join(map(str, part)) for part in parts)
+            ranges.append([task])
+    parts = ["-".join(map(str, one)) for one in ranges]
+    some = (parts[first : first + MOST_RANGES] for first in range(0, len(parts), MOST_RANGES))
+    return [f"{array}_[{','.join(one)}]" for one in some]

@@ -3,16 +3,18 @@
 from collections.abc import Iterator
 
 from outrider_adapters.polling import CommandError
+from outrider_adapters.slurm.acting.helper.client import HelperClient
 from outrider_adapters.slurm.commands import SlurmCommands
 from outrider_adapters.slurm.partitions import settings_of, shown_for_s
 from outrider_adapters.slurm.rights import changes_nothing, hidden_from_us
+from outrider_adapters.slurm.settings import SlurmSettings
 
 Finding = tuple[str, str, str, str]
 """What, state (ok, warn, fail), what was found, and a remedy: as ``outrider doctor`` lists it."""
 
 
-def diagnosed(commands: SlurmCommands) -> Iterator[Finding]:
-    """Who answers, what may be seen, and how jobs that leave unseen are known."""
+def diagnosed(commands: SlurmCommands, settings: SlurmSettings) -> Iterator[Finding]:
+    """Who answers, what may be seen and changed, and how jobs that leave unseen are known."""
     try:
         config = settings_of(commands.run("scontrol", "show", "config"))
         rows = commands.run("squeue", "-a", "-h", "-o", "%A").split()
@@ -33,11 +35,19 @@ def diagnosed(commands: SlurmCommands) -> Iterator[Finding]:
         yield "rights", "fail", found, remedy
     else:
         yield "rights", "ok", f"PrivateData={config.get('PrivateData', 'none')}", ""
-    yield _acting(commands, config)
+    yield _acting(commands, config, settings)
     yield _accounting(config)
 
 
-def _acting(commands: SlurmCommands, config: dict[str, str]) -> Finding:
+def _acting(commands: SlurmCommands, config: dict[str, str], settings: SlurmSettings) -> Finding:
+    if settings.helper is not None:
+        try:
+            HelperClient(settings.helper, settings.answer_within_s).check()
+        except CommandError as error:
+            found, _, remedy = str(error).partition("; right would be: ")
+            return "acting", "fail", found, remedy
+        found = f"other users' jobs may be changed by the helper at {settings.helper}"
+        return "acting", "ok", found, ""
     if why := changes_nothing(commands, config):
         return "acting", "ok", f"enough for the modes observe and shadow alone: {why}", ""
     return "acting", "ok", "other users' jobs may be changed in the modes canary and active", ""

@@ -116,3 +116,11 @@ class SlurmSettings(AdapterSettings, frozen=True, kw_only=True):
             "does not lapse by itself: see `outrider release --stale`. none: the order is Slurm's.",
         ),
     ] = "none"
+    helper: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(
+            description="Socket of the helper that updates jobs where the daemon's user may not: "
+            "a site without slurmdbd, where SlurmUser alone has that right. Unset: its own right.",
+            examples=["/run/outrider-slurm.sock"],
+        ),
+    ] = None

@@ -23,9 +23,9 @@ def journal_path(loaded: "LoadedConfig | None") -> Path:
     Args:
         loaded: None for a daemon with the default state directory.
     """
-    from outrider.service.app import state_folder
     from outrider.service.config.declarations import Config
     from outrider.service.config.loaded import LoadedConfig
+    from outrider.service.config.state_folder import state_folder
     from outrider.service.recording import JOURNAL_NAME
 
     return state_folder(loaded or LoadedConfig(Config(), "the default")) / JOURNAL_NAME

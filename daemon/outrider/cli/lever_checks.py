@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def check_levers(loaded: "LoadedConfig") -> Iterator[Check]:
     """The findings of all levers of all adapters, as they come."""
-    from outrider.service.app import state_folder
+    from outrider.service.config.state_folder import state_folder
     from outrider.service.levers import make_levers
     from outrider.service.sources import make_adapters
 

@@ -19,6 +19,7 @@ from outrider.model.credentials import file_of
 from outrider.model.errors import OutriderError
 from outrider.service.config.declarations import listen_address, socket_path
 from outrider.service.config.loaded import LoadedConfig, load_config
+from outrider.service.config.state_folder import state_folder
 from outrider.service.daemon_view import DaemonView
 from outrider.service.interpreter import tune_interpreter
 from outrider.service.leaving import LeavingExecutor, leave, leave_after_error, threads
@@ -201,9 +202,3 @@ async def tell_status(service: ServiceManager, view: DaemonView) -> None:
         except Exception:
             log.exception("fail_status_line")
         await asyncio.sleep(_STATUS_EVERY_S)
-
-
-def state_folder(loaded: LoadedConfig) -> Path:
-    """The state directory: systemd's, else the configured one."""
-    given = os.environ.get("STATE_DIRECTORY", "").split(":")[0]
-    return Path(given or loaded.config.state_dir)

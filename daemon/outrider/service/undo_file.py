@@ -22,7 +22,27 @@ CREATE TABLE IF NOT EXISTS undo (
     adapter TEXT NOT NULL, job TEXT NOT NULL, entry BLOB NOT NULL, PRIMARY KEY (adapter, job)
 ) WITHOUT ROWID"""
 
+_LASTS: Final = b'"lasts":true'
+"""In an entry of something that lasts, as it is kept; perhaps in others, too."""
+
 log = structlog.get_logger()
+
+
+def has_lasting(folder: Path) -> bool:
+    """Whether something is noted in a state directory that does not lapse by itself.
+
+    A file that cannot be read may have some.
+    """
+    path = folder / UNDO_FILE
+    if not path.exists():
+        return False
+    decode = msgspec.json.Decoder(Undo).decode
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=_WAIT_S)) as database:
+            rows = database.execute("SELECT entry FROM undo WHERE instr(entry, ?)", (_LASTS,))
+            return any(decode(entry).lasts for (entry,) in rows)
+    except (sqlite3.Error, msgspec.MsgspecError):
+        return True
 
 
 class UndoFile(UndoLog):

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from outrider_adapters.polling import CommandError
-from outrider_adapters.slurm.acting.job_updates import ENDED, Edit, JobUpdates
+from outrider_adapters.slurm.acting.job_updates import ENDED, Edit, GivenUpError, JobUpdates
 
 LATER = Edit(start_s=1_000)
 
@@ -68,14 +70,16 @@ def test_a_refusal_of_one_holds_nobody_up_and_silence_ends_it() -> None:
     assert desk.updates.make(dict.fromkeys(jobs(6), LATER)) == desk.says["1"]
     assert len(desk.taken) == 3
     desk.says = {"1": "scontrol did not answer within 10 s"}
-    assert desk.updates.make(dict.fromkeys(jobs(6), LATER)) == desk.says["1"]
+    with pytest.raises(GivenUpError, match=desk.says["1"]):
+        desk.updates.make(dict.fromkeys(jobs(6), LATER))
     assert len(desk.taken) == 4, "nobody is asked who does not answer"
 
 
 def test_a_daemon_that_ends_gives_up_what_it_changes_and_not_what_it_takes_back() -> None:
     desk = Desk(per_s=4.0)
     desk.ends_at_s = 0.5
-    assert desk.updates.make(dict.fromkeys(jobs(6), LATER)) == ENDED
+    with pytest.raises(GivenUpError, match=ENDED):
+        desk.updates.make(dict.fromkeys(jobs(6), LATER))
     assert len(desk.taken) == 1
     assert desk.updates.make(dict.fromkeys(jobs(6), LATER), takes_back=True) == ""
     assert len(desk.taken) == 1 + 3
@@ -84,6 +88,7 @@ def test_a_daemon_that_ends_gives_up_what_it_changes_and_not_what_it_takes_back(
 def test_what_is_forbidden_meanwhile_is_not_done() -> None:
     desk = Desk()
     desk.forbidden = "the fence has lapsed"
-    assert desk.updates.make({"1": LATER}) == "the fence has lapsed"
+    with pytest.raises(GivenUpError, match="the fence has lapsed"):
+        desk.updates.make({"1": LATER})
     assert not desk.taken
     assert desk.updates.make({"1": LATER}, takes_back=True) == ""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Self
 
 from outrider.api import PeerError, Undo, UndoLog
-from outrider_adapters.slurm.acting.job_updates import Edit, JobUpdates
+from outrider_adapters.slurm.acting.job_updates import Edit, GivenUpError, JobUpdates
 from outrider_adapters.slurm.acting.waiting_jobs import WaitingJob
 
 GONE: Final = "it waits in the queue no more"
@@ -73,7 +73,8 @@ def carry_out(
         takes_back: as of `JobUpdates.make`.
 
     Raises:
-        PeerError: something cannot be noted, so nothing is changed; or nobody answers.
+        PeerError: something cannot be noted, so nothing is changed; nobody answers; or it was given
+            up in its middle.
     """
     changes = [change for change in changes if change.plan.notes]
     before = [change.undo_log.entries for change in changes]
@@ -86,7 +87,11 @@ def carry_out(
             edits[job] = edit._replace(**{change.attribute: value})
     if not edits:  # all stands already, and was renewed
         return {}
-    said = updates.make(edits, takes_back=takes_back)
+    given_up: GivenUpError | None = None
+    try:
+        said = updates.make(edits, takes_back=takes_back)
+    except GivenUpError as error:
+        said, given_up = str(error), error
     try:
         shown = waiting()
     except PeerError:
@@ -104,6 +109,8 @@ def carry_out(
         ]  # fmt: skip
         change.undo_log.write({n: noted_before[n] for n in as_it_was if n in noted_before})
         change.undo_log.forget(set(as_it_was) - noted_before.keys())
+    if given_up is not None:
+        raise given_up
     return refused
 
 

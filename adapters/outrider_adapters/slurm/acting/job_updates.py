@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from outrider.api import PeerError
 from outrider_adapters.polling import CommandError
 from outrider_adapters.slurm.arrays import folded
 from outrider_adapters.slurm.commands import SlurmCommands
@@ -12,8 +13,15 @@ from outrider_adapters.slurm.commands import SlurmCommands
 AT_ONCE: Final = 100
 """Words of one ``scontrol update``; each a job, or tasks of an array."""
 ENDED: Final = "the daemon ends, and this was not asked for any more"
-_NOBODY_ANSWERS: Final = ("did not answer within", "Unable to contact slurm controller")
+CANNOT_BE_REACHED: Final = "cannot be reached"
+_NOBODY_ANSWERS: Final = (
+    "did not answer within", "Unable to contact slurm controller", CANNOT_BE_REACHED,
+)  # fmt: skip
 """In what a command says: then the next one is not tried."""
+
+
+class GivenUpError(PeerError):
+    """The rest was not asked for; the message says why. It may be asked for again."""
 
 
 class Edit(NamedTuple):
@@ -112,6 +120,9 @@ class JobUpdates:
         Returns:
             what Slurm said when it refused the last time; empty: it refused nothing. Reading back
             tells of which job.
+
+        Raises:
+            GivenUpError: nobody answers, it is forbidden now, or the daemon ends.
         """
         said = ""
         alike: dict[Edit, list[str]] = {}
@@ -121,13 +132,13 @@ class JobUpdates:
             for words in self._portions(folded(jobs)):
                 ended = self._waited_and_ended(len(words))
                 if not takes_back and (why := ENDED if ended else self._forbids()):
-                    return why
+                    raise GivenUpError(why)
                 try:
                     self._updater.update(words, edit)
                 except CommandError as error:
                     said = str(error)
                     if any(words in said for words in _NOBODY_ANSWERS):
-                        return said
+                        raise GivenUpError(said) from error
         return said
 
     def hurry(self) -> None:

@@ -15,6 +15,7 @@ from outrider.api import DecisionRow, Lever
 from outrider_adapters.polling import CommandError
 from outrider_adapters.slurm.acting.controller import Controller
 from outrider_adapters.slurm.acting.fence import Fence
+from outrider_adapters.slurm.acting.helper.client import HelperClient
 from outrider_adapters.slurm.acting.job_acts import JobActs
 from outrider_adapters.slurm.acting.job_updates import JobUpdates, Scontrol, Updater
 from outrider_adapters.slurm.acting.taking_back import TakingBack
@@ -44,6 +45,11 @@ class LeasedStartTimes(Lever):
         self.lasts = settings.keeps_age or settings.order_by != "none"
         self._now = now
         self._commands = SlurmCommands(settings)
+        self._updater: Updater = (
+            Scontrol(self._commands)
+            if settings.helper is None
+            else HelperClient(settings.helper, settings.answer_within_s)
+        )
         self._updates = JobUpdates(self._updater, settings.updates_per_s, self._forbids)
 
     def apply(self, decisions: Sequence[DecisionRow]) -> dict[str, str]:
@@ -85,10 +91,6 @@ class LeasedStartTimes(Lever):
         if self._fence is None or self._fence.stands:
             return ""
         return "its turn came so late that the fence had lapsed; it is asked for again"
-
-    @cached_property
-    def _updater(self) -> Updater:
-        return Scontrol(self._commands)
 
     # what needs the undo log is made when it is needed: the adapter gets it after its levers
 

@@ -44,7 +44,8 @@ def command(
     later, and a daemon that ends takes its changes back. Exit code 1: not all was taken back.
 
     With --stale it takes back only what does not lapse by itself and was not renewed, as a daemon
-    that is dead leaves it, and nothing of a daemon that works. outrider-release.timer runs it so.
+    that is dead leaves it, and nothing of a daemon that works. outrider-release.timer runs it so,
+    each minute.
 
     Example:
       outrider release --why "users wait too long"
@@ -64,13 +65,16 @@ def command(
         tell(answer)
     if answer is not None or loaded is None:
         return 0 if answer is None else answer.exit_code
-    released = _by_ourselves(loaded, stale=stale)
+    nothing_lasts = stale and not _has_lasting(loaded)  # asked each minute: no more is loaded then
+    released = [] if nothing_lasts else _by_ourselves(loaded, stale=stale)
     if as_json:
         print_json({"by": "command", "command": "release", "outcome": "done", "released": released})
         return 0
     for one in released:
         click.echo(f"{one['lever']}: taken back for {one['jobs']:,} jobs.")
-    if not released:
+    if nothing_lasts:
+        click.echo("Nothing was changed that does not lapse by itself.")
+    elif not released:
         click.echo("No adapter here can change anything.")
     return 0
 
@@ -95,10 +99,17 @@ def _asked(loaded: "LoadedConfig | None", socket_path: Path | None, why: str) ->
         return None
 
 
+def _has_lasting(loaded: "LoadedConfig") -> bool:
+    from outrider.service.config.state_folder import state_folder
+    from outrider.service.undo_file import has_lasting
+
+    return has_lasting(state_folder(loaded))
+
+
 def _by_ourselves(loaded: "LoadedConfig", *, stale: bool) -> list[dict[str, Any]]:
     """Take back without a daemon, and say so; what each lever took back."""
-    from outrider.service.app import state_folder
     from outrider.service.commands.taking_back import take_back
+    from outrider.service.config.state_folder import state_folder
     from outrider.service.levers import make_levers
     from outrider.service.sources import make_adapters
     from outrider.service.undo_file import UndoFile
