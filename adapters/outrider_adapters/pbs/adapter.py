@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 from outrider.api import Batch, PeerError, ServiceNeeds, WaitingReason
 from outrider_adapters.pbs.diagnosis import Finding, diagnosed
 from outrider_adapters.pbs.dialects import dialect_of, pbs_commands
+from outrider_adapters.pbs.lever import LeasedExecutionTimes
 from outrider_adapters.pbs.pbs_watch import PBSWatch
 from outrider_adapters.pbs.service_needs import needs_of
 from outrider_adapters.pbs.settings import PBSSettings
@@ -12,9 +13,9 @@ from outrider_adapters.polling import PollingAdapter
 
 
 class PBSAdapter(PollingAdapter):
-    """Watches a server by ``qstat`` and ``pbsnodes``; changes nothing in it.
+    """Watches a server by ``qstat`` and ``pbsnodes``.
 
-    What is asked, and how often, is in the settings.
+    What is asked, and how often, is in the settings. Only its lever changes anything.
     """
 
     name: ClassVar[str] = "pbs"
@@ -26,6 +27,7 @@ class PBSAdapter(PollingAdapter):
         "suspended", "resumed", "evicted", "completed", "removed", "held", "released", "changed",
     )  # fmt: skip
     pattern_setting = "machine_clusters"
+    levers = (LeasedExecutionTimes,)
     discipline = "easy"  # strict order with backfill is what its schedulers come with
 
     def __init__(self, label: str, settings: PBSSettings) -> None:
@@ -49,7 +51,8 @@ class PBSAdapter(PollingAdapter):
             PeerError: there is no qstat.
             ValueError: the cursor is none of this adapter's.
         """
-        self._watch = PBSWatch(dialect_of(self._settings, self._commands), self._settings)
+        dialect = dialect_of(self._settings, self._commands)
+        self._watch = PBSWatch(dialect, self._settings, undo_log=self.undo_log)
         self._watch.start(cursor)
 
     def look(self) -> Batch:

@@ -44,9 +44,9 @@ class Dialect(Protocol):
         ...
 
 
-def pbs_commands(settings: PBSSettings) -> Commands:
-    """The commands of a server."""
-    environment = dict(os.environ)
+def pbs_commands(settings: PBSSettings, **variables: str) -> Commands:
+    """The commands of a server, with more variables in their environment."""
+    environment = os.environ | variables
     if settings.server is not None:
         environment |= {"PBS_DEFAULT": settings.server, "PBS_SERVER": settings.server}
     return Commands(settings.commands, environment, settings.answer_within_s)

@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from outrider.api import NamedEvent, events
+from outrider.api import NamedEvent, UndoLog, events
+from outrider_adapters.pbs.execution_times import as_its_user_left_it
 from outrider_adapters.pbs.job_rows import (
     ENDED,
     HELD,
@@ -50,15 +51,17 @@ class JobWatch:
     Args:
         zone: of the server's clock.
         is_torque: whose exit codes they are.
+        undo_log: what Outrider wrote over.
 
     Attributes:
         rejected: jobs of the last look that could not be read, by reason.
         unknown_n: jobs that left, and nobody knows how, since the adapter was started.
     """
 
-    def __init__(self, zone: dt.tzinfo, is_torque: bool) -> None:
+    def __init__(self, zone: dt.tzinfo, is_torque: bool, undo_log: UndoLog) -> None:
         self._zone = zone
         self._is_torque = is_torque
+        self._undo_log = undo_log
         self._known: dict[str, SeenJob] = {}
         self._rows: dict[str, JobRow] = {}
         self.rejected: dict[str, int] = {}
@@ -72,6 +75,10 @@ class JobWatch:
     def restore(self, saved: Any) -> None:
         """Go on from what `save` gave. Raises `msgspec.ValidationError` if it is none of ours."""
         self._known = msgspec.convert(saved, dict[str, SeenJob])
+
+    def as_its_user_left_it(self, job: str, ad: Mapping[str, str]) -> Mapping[str, str]:
+        """Attributes of a job without what Outrider wrote into them."""
+        return as_its_user_left_it(ad, self._undo_log.entries.get(job), self._zone)
 
     def row(self, job: str) -> JobRow | None:
         """A job as it was at the last look; None: it was not in the queue."""
@@ -100,6 +107,7 @@ class JobWatch:
         """
         rows = self._read(shown, unreadable)
         stay = set(rows) | set(unreadable)
+        self._undo_log.forget(self._undo_log.entries.keys() - stay)
         gone = [job for job, was in self._known.items() if job not in stay and was.status != ENDED]
         left = self._read_left(ended_of(gone)) if gone else {}
         told: list[NamedEvent] = []
@@ -125,7 +133,7 @@ class JobWatch:
             if _ARRAY in job:
                 continue
             try:
-                rows[job] = row_of(ad, self._zone)
+                rows[job] = row_of(self.as_its_user_left_it(job, ad), self._zone)
             except ValueError:
                 self.rejected["job"] = self.rejected.get("job", 0) + 1
                 unreadable.append(job)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from outrider.api import Batch, NamedEvent, WaitingReason, events
+from outrider.api import Batch, NamedEvent, UndoLog, WaitingReason, events
 from outrider_adapters.pbs.dialects import Dialect
 from outrider_adapters.pbs.job_rows import zone_of
 from outrider_adapters.pbs.job_watch import JobWatch
@@ -30,6 +30,7 @@ class PBSWatch:
         dialect: asks the server.
         settings: how it is watched.
         clock: Unix seconds now.
+        undo_log: what Outrider changed in it.
 
     Attributes:
         jobs: that are in its queue.
@@ -37,7 +38,11 @@ class PBSWatch:
     """
 
     def __init__(
-        self, dialect: Dialect, settings: PBSSettings, clock: Callable[[], float] = time.time
+        self,
+        dialect: Dialect,
+        settings: PBSSettings,
+        clock: Callable[[], float] = time.time,
+        undo_log: UndoLog | None = None,
     ) -> None:
         self._dialect = dialect
         self._settings = settings
@@ -47,7 +52,9 @@ class PBSWatch:
         self._is_first = False
         self._nodes_asked_s = -inf
         self._told: dict[str, Node] = {}
-        self.jobs = JobWatch(zone_of(settings.timezone), dialect.is_torque)
+        self._undo_log = undo_log or UndoLog()
+        zone = zone_of(settings.timezone)
+        self.jobs = JobWatch(zone, dialect.is_torque, self._undo_log)
         self.nodes: dict[str, Node] = {}
 
     def start(self, cursor: Any) -> None:
@@ -95,7 +102,8 @@ class PBSWatch:
         """
         if self.jobs.row(job) is None:
             return None
-        return waiting_reason(job, self._dialect.jobs().entries.get(job, {}))
+        ad = self._dialect.jobs().entries.get(job, {})
+        return waiting_reason(job, ad, self.jobs.as_its_user_left_it(job, ad) is not ad)
 
     def _batch(self, now_s: float) -> Batch:
         looks_at_nodes = not 0.0 <= now_s - self._nodes_asked_s < self._settings.nodes_s

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from outrider.api import WaitingReason
+from outrider_adapters.pbs.execution_times import DEFERRED
 
 _WAITS: Final = frozenset("QHWT")
 _NEVER: Final = "Can Never Run"
@@ -17,12 +18,13 @@ _HOLDS: Final = {
 }
 
 
-def waiting_reason(job: str, ad: Mapping[str, str]) -> WaitingReason | None:
+def waiting_reason(job: str, ad: Mapping[str, str], is_ours: bool = False) -> WaitingReason | None:
     """Why a job is not running; None for one that is, or that has left.
 
     Args:
         job: its name.
         ad: its attributes; the comment is the scheduler's or an operator's, no user writes it.
+        is_ours: whether a time for which it waits is one that Outrider gave it.
     """
     state, comment = ad.get("job_state", ""), ad.get("comment", "").strip()
     if state not in _WAITS:
@@ -30,6 +32,9 @@ def waiting_reason(job: str, ad: Mapping[str, str]) -> WaitingReason | None:
     said = [f"PBS says: {comment}"] if comment else []
     if state == "W":
         when = ad.get("Execution_Time", "its time")
+        if is_ours:
+            sentence = f"it waits until {when}, because Outrider asked for that: no user did"
+            return WaitingReason(code=DEFERRED, sentence=sentence)
         remedy = f"let it begin now: qalter -a $(date +%Y%m%d%H%M) {job}"
         return WaitingReason(code="W", sentence=f"it waits until {when}", remedies=(remedy,))
     if depend := ad.get("depend", ""):

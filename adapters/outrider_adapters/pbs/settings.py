@@ -13,7 +13,7 @@ class PBSSettings(AdapterSettings, frozen=True, kw_only=True):
     commands: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
         Meta(
-            description="Folder of qstat and pbsnodes. Unset: as PATH has it.",
+            description="Folder of qstat, pbsnodes and qalter. Unset: as PATH has it.",
             examples=["/opt/pbs/bin"],
         ),
     ] = None
@@ -65,3 +65,20 @@ class PBSSettings(AdapterSettings, frozen=True, kw_only=True):
         float,
         Meta(ge=1, le=600, description="Seconds after which a command that is silent is ended."),
     ] = 20.0
+    lease_s: Annotated[
+        float,
+        Meta(
+            ge=5,
+            description="In the modes canary and active: for how long a job's execution time lies "
+            "ahead when it is not renewed.",
+        ),
+    ] = 300.0
+    updates_per_s: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=1000,
+            description="In these modes: most jobs that are altered in a second. What takes longer "
+            "is spread over the lease.",
+        ),
+    ] = 100.0

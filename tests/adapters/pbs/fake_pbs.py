@@ -2,24 +2,32 @@
 
 The shapes are those of "qstat -f -F json" and "pbsnodes -F json" in the PBS Professional reference
 guide and of the XML of Torque's "qstat -x" and "pbsnodes -x". A real server was not at hand.
+
+Times are printed by the zone of whoever asks, as those commands do by ctime(3) (here where
+`by_zone` says so, else they are UTC), and "qalter -a" takes them so (`[[[[CC]YY]MM]DD]hhmm[.SS]`,
+the section "qalter" of the same guide and of Torque's manual): it replaces the time at which the
+job becomes eligible, for jobs that exist and by those who may, and goes on with the others. What
+the server makes of it (W, no etime; later Q, no Execution_Time, etime of that moment) is in
+job_wait_over and svr_setjobstate of both servers.
 """
 
 # ruff: noqa: T201 - commands print
 
+import html
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
-from xml.sax.saxutils import escape
 
 SERVER: Final = "pbs.test"
 NODES: Final = {"n1": 4, "n2": 4, "n3": 8}
 
 _COMMAND: Final = """\
-#!{python}
+#!{python} -ES
 import sys
 sys.path.insert(0, {here!r})
 import fake_pbs
@@ -35,20 +43,27 @@ class FakePBS:
         dialect: ``openpbs`` or ``torque``.
         history: whether OpenPBS still tells of jobs that have left.
         broken: whether it writes users' environments as they are, which makes it no JSON.
+        by_zone: whether times go by the zone of the process that asks.
     """
 
     def __init__(
-        self, folder: Path, dialect: str = "openpbs", *, history: bool = True, broken: bool = False
+        self,
+        folder: Path,
+        dialect: str = "openpbs",
+        *,
+        history: bool = True,
+        broken: bool = False,
+        by_zone: bool = False,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._file = folder / "state.json"
         self.state: dict[str, Any] = {
             "dialect": dialect, "history": history, "broken": broken, "down": False, "next": 1,
-            "jobs": {},
+            "by_zone": by_zone, "ahead_s": 0.0, "server_off_s": 0.0, "may_alter": True, "jobs": {},
             "nodes": {name: {"ncpus": n, "state": "free"} for name, n in NODES.items()},
         }  # fmt: skip
-        for name in ("qstat", "pbsnodes"):
+        for name in ("qstat", "pbsnodes", "qalter"):
             here = str(Path(__file__).parent)
             path = folder / name
             path.write_text(
@@ -62,6 +77,21 @@ class FakePBS:
         whole = self._file.with_suffix(".new")
         whole.write_text(json.dumps(self.state))
         whole.rename(self._file)
+
+    def load(self) -> None:
+        """See what the commands have changed since."""
+        self.state = json.loads(self._file.read_text())
+
+    @property
+    def now_s(self) -> float:
+        """The time at the site, which goes on faster where `wait` was called."""
+        return time.time() + float(self.state["ahead_s"])
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass without waiting for it."""
+        self.load()
+        self.state["ahead_s"] += seconds
+        self.save()
 
     def submit(self, at_s: float | None = None, **attributes: str) -> str:
         """A new job; its name. Attributes of several parts have two underscores."""
@@ -124,6 +154,12 @@ class FakePBS:
 def answer(state_file: str, program: str, words: list[str]) -> int:
     """Print what a command would; its exit code."""
     state = json.loads(Path(state_file).read_text())
+    now_s = int(time.time() + state["ahead_s"] + state["server_off_s"])
+    if _let_begin(state, now_s):
+        _write(state_file, state)
+    if not state["by_zone"]:
+        os.environ["TZ"] = "UTC0"
+        time.tzset()
     is_torque = state["dialect"] == "torque"
     if words == ["--version"]:
         print("Version: 6.1.2" if is_torque else "pbs_version = 23.06.06", file=_version(is_torque))
@@ -131,6 +167,8 @@ def answer(state_file: str, program: str, words: list[str]) -> int:
     if state["down"]:
         print(f"{program}: cannot connect to server {SERVER} (errno=111)", file=sys.stderr)
         return 255
+    if program == "qalter":
+        return _alter(state_file, state, words, now_s)
     if words == ["-B", "-f"]:
         print(f"Server: {SERVER}\n    job_history_enable = {state['history']}")
         return 0
@@ -144,6 +182,50 @@ def answer(state_file: str, program: str, words: list[str]) -> int:
         print(_torque_jobs(state))
         return 0
     return _openpbs_jobs(state, words)
+
+
+def _write(state_file: str, state: dict[str, Any]) -> None:
+    whole = Path(state_file).with_suffix(".altered")
+    whole.write_text(json.dumps(state))
+    whole.rename(state_file)
+
+
+def _let_begin(state: dict[str, Any], now_s: int) -> bool:
+    """Whether jobs were queued whose time has come."""
+    timed = [ad for ad in state["jobs"].values() if isinstance(ad.get("Execution_Time"), int)]
+    over = [ad for ad in timed if ad["Execution_Time"] <= now_s]
+    for ad in over:
+        del ad["Execution_Time"]
+        if ad["job_state"] == "W":
+            ad.update(job_state="Q", etime=now_s)
+    return bool(over)
+
+
+def _alter(state_file: str, state: dict[str, Any], words: list[str], now_s: int) -> int:
+    """``qalter -a TIME JOB...``; its exit code."""
+    option, text, *jobs = words
+    digits = text.replace(".", "")
+    if option != "-a" or not (digits.isdecimal() and len(digits) == 14 and text[12] == "."):
+        print("qalter: illegal -a value", file=sys.stderr)
+        return 2
+    begin_s = int(time.mktime(time.strptime(text, "%Y%m%d%H%M.%S")))
+    refused = 0
+    for job in jobs:
+        ad = state["jobs"].get(job)
+        if ad is None or ad["job_state"] == "F":
+            refused, why = 153, "Unknown Job Id"
+        elif not state["may_alter"]:
+            refused, why = 159, "Unauthorized Request "
+        else:
+            ad |= {"Execution_Time": begin_s, "mtime": now_s}
+            if ad["job_state"] in ("Q", "W") and begin_s > now_s:
+                ad["job_state"] = "W"
+                ad.pop("etime", None)
+            continue
+        print(f"qalter: {why} {job}", file=sys.stderr)
+    _let_begin(state, now_s)
+    _write(state_file, state)
+    return refused
 
 
 def _version(is_torque: bool) -> Any:
@@ -198,12 +280,14 @@ def _indented(members: list[str], by: int) -> str:
     return ",\n".join(" " * by + member for member in members)
 
 
-_TIMES: Final = frozenset({"ctime", "qtime", "etime", "mtime", "stime", "obittime"})
+_TIMES: Final = frozenset(
+    {"ctime", "qtime", "etime", "mtime", "stime", "obittime", "Execution_Time"}
+)
 
 
 def _value(name: str, value: Any) -> str:
     if name in _TIMES and isinstance(value, int):
-        return json.dumps(time.strftime("%a %b %d %H:%M:%S %Y", time.gmtime(value)))
+        return json.dumps(time.ctime(value))
     return str(value) if isinstance(value, int) else json.dumps(value)
 
 
@@ -229,7 +313,11 @@ def _torque_jobs(state: dict[str, Any]) -> str:
         inner: dict[str, str] = {}
         for name, value in ad.items():
             outer, _, part = name.partition(".")
-            text = f"<{part}>{escape(str(value))}</{part}>" if part else escape(str(value))
+            text = (
+                f"<{part}>{html.escape(str(value), quote=False)}</{part}>"
+                if part
+                else html.escape(str(value), quote=False)
+            )
             inner[outer] = inner.get(outer, "") + text
         parts = "".join(f"<{name}>{text}</{name}>" for name, text in inner.items())
         jobs.append(f"<Job><Job_Id>{job}</Job_Id>{parts}</Job>")

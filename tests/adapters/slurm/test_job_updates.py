@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from outrider_adapters.noted_changes import GivenUpError, Pace
 from outrider_adapters.polling import CommandError
-from outrider_adapters.slurm.acting.job_updates import ENDED, Edit, GivenUpError, JobUpdates
+from outrider_adapters.slurm.acting.job_updates import ENDED, Edit, JobUpdates
 
-LATER = Edit(start_s=1_000)
+LATER = Edit(begin_s=1_000)
 
 
 class Desk:
@@ -18,9 +19,8 @@ class Desk:
         self.taken: list[tuple[float, Edit, list[str]]] = []
         self.says: dict[str, str] = {}
         self.forbidden = ""
-        self.updates = JobUpdates(
-            self, per_s, lambda: self.forbidden, lambda: self.now_s, self._wait
-        )
+        pace = Pace(per_s, lambda: self.now_s, self._wait)
+        self.updates = JobUpdates(self, pace, lambda: self.forbidden)
         self.ends_at_s = float("inf")
 
     def update(self, jobs: Sequence[str], edit: Edit) -> None:
@@ -55,7 +55,7 @@ def test_within_any_second_there_are_no_more_than_was_said() -> None:
 
 def test_alike_edits_share_a_command_and_tasks_of_an_array_a_word() -> None:
     desk = Desk()
-    both = Edit(start_s=1_000, site_factor=5)
+    both = Edit(begin_s=1_000, site_factor=5)
     desk.updates.make({"7": LATER, "8_1": both, "8_2": both, "9": LATER, "8_3": both})
     assert [(edit, some) for _, edit, some in desk.taken] == [
         (LATER, ["7", "9"]),

@@ -167,17 +167,17 @@ def test_a_fence_is_renewed_and_no_other_job_is_given_a_deadline(
     ("request_", "said"),
     [
         ({"verb": "hold", "jobs": ["{job}"]}, "Invalid value 'hold' - at `$.verb`"),
-        (update("{job}", start_s=0, priority=1), "unknown field `priority`"),
+        (update("{job}", begin_s=0, priority=1), "unknown field `priority`"),
         (update("{job}"), "nothing to give"),
-        (update("{job} Priority=1", start_s=0), "Expected `str` matching regex"),
-        (update("{job}\nPriority=1", start_s=0), "Expected `str` matching regex"),
-        (update("{job},1", start_s=0), "Expected `str` matching regex"),
-        (update("--help", start_s=0), "Expected `str` matching regex"),
-        (update("{job}_[1-2,%1]", start_s=0), "Expected `str` matching regex"),
-        (update(*["{job}"] * 101, start_s=0), "length <= 100"),
-        (update(start_s=0), "length >= 1"),
-        (update("{job}", start_s="0 Priority=1"), "Expected `int | null`, got `str`"),
-        (update("{job}", start_s=4_294_967_295), "a start time more than 86400 s ahead"),
+        (update("{job} Priority=1", begin_s=0), "Expected `str` matching regex"),
+        (update("{job}\nPriority=1", begin_s=0), "Expected `str` matching regex"),
+        (update("{job},1", begin_s=0), "Expected `str` matching regex"),
+        (update("--help", begin_s=0), "Expected `str` matching regex"),
+        (update("{job}_[1-2,%1]", begin_s=0), "Expected `str` matching regex"),
+        (update(*["{job}"] * 101, begin_s=0), "length <= 100"),
+        (update(begin_s=0), "length >= 1"),
+        (update("{job}", begin_s="0 Priority=1"), "Expected `int | null`, got `str`"),
+        (update("{job}", begin_s=4_294_967_295), "a start time more than 86400 s ahead"),
         (update("{job}", nice=9_999_999_999), "Expected `int` <= 2000000000"),
         ({"verb": "renew_fence", "number": 1, "until_s": 4_294_967_295}, "more than 86400 s"),
         (b"\xff\xfe\n", "no request"),
@@ -206,7 +206,7 @@ def test_what_is_not_on_the_list_is_refused_and_nothing_is_done(
 def test_another_user_is_not_heard(slurm: Slurm, folder: Path, helper: Helper) -> None:
     job = submit(slurm, folder, "--begin=now+900")
     before = changeable(slurm, job)
-    assert helper.ask(update(job, start_s=0), uid=1) is None
+    assert helper.ask(update(job, begin_s=0), uid=1) is None
     assert changeable(slurm, job) == before
     assert "refused: uid 1, pid " in helper.log()
 

@@ -181,7 +181,7 @@ def test_jobs_that_slurm_keeps_back_are_left_to_it(site: Site, folder: Path) -> 
     held = submit(site.slurm, folder, "--hold")
     refused = site.defer(held, "elsewhere:1")
     assert refused == {
-        held: "Slurm keeps it back itself: it has no eligible time",
+        held: "the batch system keeps it back itself: it has no eligible time",
         "elsewhere:1": "it waits in the queue no more",
     }
 

@@ -3,18 +3,23 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from outrider.api import UndoLog
-from outrider_adapters.slurm.acting.changes import GONE, Plan, carry_out
+from outrider_adapters.noted_changes import (
+    GONE,
+    BeginTimes,
+    Change,
+    Plan,
+    before_of,
+    carry_out,
+)
 from outrider_adapters.slurm.acting.controller import Controller
-from outrider_adapters.slurm.acting.job_updates import JobUpdates
+from outrider_adapters.slurm.acting.job_updates import Edit, JobUpdates
 from outrider_adapters.slurm.acting.multifactor import (
     check_can_be_changed,
     is_multifactor,
     lost_age,
     raise_above,
 )
-from outrider_adapters.slurm.acting.own_leases import before_of
 from outrider_adapters.slurm.acting.priority_edits import PriorityEdits, Wanted
-from outrider_adapters.slurm.acting.start_times import StartTimes
 from outrider_adapters.slurm.acting.waiting_jobs import WaitingJob, waiting_jobs
 from outrider_adapters.slurm.settings import SlurmSettings
 
@@ -41,7 +46,7 @@ class JobActs:
         settings: SlurmSettings,
     ) -> None:
         self.controller = controller
-        self.start_times = StartTimes(undo_log, controller.lease_s)
+        self.start_times = BeginTimes(undo_log, controller.lease_s)
         self._updates = updates
         self._undo_log = undo_log
         self._settings = settings
@@ -130,16 +135,16 @@ class JobActs:
         """
         plans = [p.wanted(wanted, waiting, now_s) for p in priorities]
         left_alone = {name: why for plan in plans for name, why in plan.refused.items()}
+        changes: list[Change[WaitingJob]]
         changes = [self.start_times.change(plan.without(left_alone)) for plan in moves]
         changes += [
             p.change(plan.without(left_alone)) for p, plan in zip(priorities, plans, strict=True)
         ]
+        names = {name for change in changes for name in change.plan.notes}
         refused = carry_out(
             changes,
-            self._updates,
-            self.controller.id_of,
-            lambda: self._waiting(priorities),
-            takes_back=takes_back,
+            lambda values: self._updates.make(self._edits(values), takes_back=takes_back),
+            lambda: self.waiting(names, priorities),
         )
         for p, plan in zip(priorities, plans, strict=True):
             p.settle(plan.notes.keys() - refused.keys() - left_alone.keys())
@@ -154,6 +159,9 @@ class JobActs:
             if job.eligible_s is not None and job.eligible_s <= now_s
         }
         return self.carry_out([], wanted, waiting, raising, now_s)
+
+    def _edits(self, values: Mapping[str, Mapping[str, int]]) -> dict[str, Edit]:
+        return {self.controller.id_of(name): Edit(**given) for name, given in values.items()}
 
     def _waiting(self, priorities: Sequence[PriorityEdits]) -> dict[str, WaitingJob]:
         has_factors = is_multifactor(self.controller.config())

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from outrider.api import DecisionRow, Lever
+from outrider_adapters.noted_changes import Pace
 from outrider_adapters.polling import CommandError
 from outrider_adapters.slurm.acting.controller import Controller
 from outrider_adapters.slurm.acting.fence import Fence
@@ -50,7 +51,8 @@ class LeasedStartTimes(Lever):
             if settings.helper is None
             else HelperClient(settings.helper, settings.answer_within_s)
         )
-        self._updates = JobUpdates(self._updater, settings.updates_per_s, self._forbids)
+        self._pace = Pace(settings.updates_per_s)
+        self._updates = JobUpdates(self._updater, self._pace, self._forbids)
 
     def apply(self, decisions: Sequence[DecisionRow]) -> dict[str, str]:
         """As `Lever.apply`."""
@@ -77,7 +79,7 @@ class LeasedStartTimes(Lever):
 
     def hurry(self) -> None:
         """As `Lever.hurry`."""
-        self._updates.hurry()
+        self._pace.hurry()
 
     def close(self) -> None:
         """Let another Outrider act, and end a command that runs."""

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from outrider.api import Undo, UndoLog
-from outrider_adapters.slurm.acting.changes import Change, Plan
+from outrider_adapters.noted_changes import Change, Plan
 from outrider_adapters.slurm.acting.multifactor import Age
 from outrider_adapters.slurm.acting.waiting_jobs import WaitingJob
 
@@ -150,7 +150,7 @@ class PriorityEdits:
         noted = self.undo_log.entries
         self.undo_log.forget([n for n in names if n in noted and given_of(noted[n]).is_settled])
 
-    def change(self, plan: Plan) -> Change:
+    def change(self, plan: Plan) -> Change[WaitingJob]:
         """How a plan of these is carried out."""
         return Change(plan, self.attribute, self.undo_log, self._wrong)
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from outrider.api import PeerError
-from outrider_adapters.slurm.acting.changes import GONE, Plan
+from outrider_adapters.noted_changes import GONE, Plan
 from outrider_adapters.slurm.acting.job_acts import JobActs
 from outrider_adapters.slurm.acting.job_updates import Edit, JobUpdates
 from outrider_adapters.slurm.acting.priority_edits import PriorityEdits, Wanted, given_of

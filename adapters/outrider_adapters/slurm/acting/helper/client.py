@@ -36,7 +36,7 @@ class HelperClient:
 
     def update(self, jobs: Sequence[str], edit: Edit) -> None:
         """As `Updater.update`."""
-        self._ask(Update(tuple(jobs), edit.start_s, edit.site_factor, edit.nice))
+        self._ask(Update(tuple(jobs), edit.begin_s, edit.site_factor, edit.nice))
 
     def renew_fence(self, number: int, until_s: int) -> None:
         """As `Updater.renew_fence`."""

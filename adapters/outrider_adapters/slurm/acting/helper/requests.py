@@ -29,7 +29,7 @@ class Update(
         tuple[Annotated[str, Meta(pattern=_ID, max_length=2_000)], ...],
         Meta(min_length=1, max_length=MOST_JOBS),
     ]
-    start_s: Annotated[int, _TIME] | None = None
+    begin_s: Annotated[int, _TIME] | None = None
     site_factor: Annotated[int, _VALUE] | None = None
     nice: Annotated[int, _VALUE] | None = None
 

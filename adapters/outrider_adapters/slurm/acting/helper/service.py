@@ -94,10 +94,10 @@ class Helper:
         """Do it. Raises `ValueError`: it asks for too much."""
         try:
             if isinstance(request, Update):
-                edit = Edit(request.start_s, request.site_factor, request.nice)
+                edit = Edit(request.begin_s, request.site_factor, request.nice)
                 if edit == Edit():
-                    raise ValueError("nothing to give; right would be start_s, site_factor or nice")
-                self._check_time(request.start_s)
+                    raise ValueError("nothing to give; right would be begin_s, site_factor or nice")
+                self._check_time(request.begin_s)
                 self._scontrol.update(request.jobs, edit)
             elif isinstance(request, RenewFence):
                 self._check_time(request.until_s)

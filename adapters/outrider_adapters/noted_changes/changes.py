@@ -1,13 +1,18 @@
-"""Changes of jobs: planned, noted, made, read back, and un-noted where Slurm shows them not."""
+"""Changes of jobs: planned, noted, made, read back, and un-noted where they are not shown."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, Self
+from typing import Final, Generic, NamedTuple, Self, TypeVar
 
 from outrider.api import PeerError, Undo, UndoLog
-from outrider_adapters.slurm.acting.job_updates import Edit, GivenUpError, JobUpdates
-from outrider_adapters.slurm.acting.waiting_jobs import WaitingJob
 
 GONE: Final = "it waits in the queue no more"
+
+JobT = TypeVar("JobT")
+"""A job as the batch system shows it while it waits."""
+
+
+class GivenUpError(PeerError):
+    """The rest was not asked for; the message says why. It may be asked for again."""
 
 
 class Plan(NamedTuple):
@@ -35,12 +40,12 @@ class Plan(NamedTuple):
         return Plan(notes, values, self.refused)
 
 
-class Change(NamedTuple):
+class Change(NamedTuple, Generic[JobT]):
     """A plan, and how it is carried out.
 
     Attributes:
         plan: see there.
-        attribute: of `Edit`.
+        attribute: its name, for whoever makes the change.
         undo_log: where it is noted.
         wrong: what a waiting job shows instead of what was noted; empty: it shows that, or cannot.
         may_have_gone: whether a job that waits no more may have got it all the same.
@@ -50,27 +55,23 @@ class Change(NamedTuple):
     plan: Plan
     attribute: str
     undo_log: UndoLog
-    wrong: Callable[[Undo, WaitingJob], str]
+    wrong: Callable[[Undo, JobT], str]
     may_have_gone: Callable[[Undo], bool] = lambda noted: False
     unread: Callable[[Iterable[str]], object] = lambda names: None
 
 
 def carry_out(
-    changes: Sequence[Change],
-    updates: JobUpdates,
-    id_of: Callable[[str], str],
-    waiting: Callable[[], Mapping[str, WaitingJob]],
-    *,
-    takes_back: bool = False,
+    changes: Sequence[Change[JobT]],
+    make: Callable[[Mapping[str, Mapping[str, int]]], str],
+    waiting: Callable[[], Mapping[str, JobT]],
 ) -> dict[str, str]:
     """Make changes of jobs that wait; those for which it is not so then, and why.
 
     Args:
         changes: each of another attribute, or of other jobs.
-        updates: makes them.
-        id_of: a job's id, from its name.
-        waiting: asks for the jobs that wait now, by id.
-        takes_back: as of `JobUpdates.make`.
+        make: gives each job, by name, its values by attribute; returns what the batch system said
+            when it refused, if it did, or raises `GivenUpError`.
+        waiting: asks for the jobs that wait now, by name.
 
     Raises:
         PeerError: something cannot be noted, so nothing is changed; nobody answers; or it was given
@@ -80,16 +81,15 @@ def carry_out(
     before = [change.undo_log.entries for change in changes]
     for change in changes:
         change.undo_log.write(change.plan.notes)
-    edits: dict[str, Edit] = {}
+    edits: dict[str, dict[str, int]] = {}
     for change in changes:
         for name, value in change.plan.values.items():
-            edit = edits.get(job := id_of(name), Edit())
-            edits[job] = edit._replace(**{change.attribute: value})
+            edits.setdefault(name, {})[change.attribute] = value
     if not edits:  # all stands already, and was renewed
         return {}
     given_up: GivenUpError | None = None
     try:
-        said = updates.make(edits, takes_back=takes_back)
+        said = make(edits)
     except GivenUpError as error:
         said, given_up = str(error), error
     try:
@@ -100,7 +100,7 @@ def carry_out(
         raise
     refused: dict[str, str] = {}
     for change, noted_before in zip(changes, before, strict=True):
-        wrong = _wrong(change, id_of, shown)
+        wrong = _wrong(change, shown)
         refused |= {name: why if why == GONE else said or why for name, why in wrong.items()}
         # one that was let go may have begun since, with what is noted
         as_it_was = [
@@ -114,12 +114,10 @@ def carry_out(
     return refused
 
 
-def _wrong(
-    change: Change, id_of: Callable[[str], str], shown: Mapping[str, WaitingJob]
-) -> dict[str, str]:
+def _wrong(change: Change[JobT], shown: Mapping[str, JobT]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, noted in change.plan.notes.items():
-        job = shown.get(id_of(name))
+        job = shown.get(name)
         if why := GONE if job is None else change.wrong(noted, job):
             found[name] = why
     return found
