@@ -71,10 +71,7 @@ def is_done(noted: Undo, at_s: float | None, late_s: float = 0.0) -> bool:
 
 def is_as_before(known: Undo | None, at_s: float) -> bool:
     """Whether a job may begin when it might before the first change that was noted."""
-    if known is None:
-        return False
-    before = before_of(known)
-    return before.earlier_s is None and at_s == before.eligible_s
+    return known is not None and at_s == before_of(known).eligible_s
 
 
 def before_of(known: Undo) -> Before:

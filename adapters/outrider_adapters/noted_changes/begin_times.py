@@ -49,7 +49,6 @@ class BeginTimes:
         self._undo_log = undo_log
         self._lease_s = lease_s
         self._late_s = late_s
-        self._unread: set[str] = set()  # noted, and nobody said whether it was done
 
     def deferred(self, waiting: Waiting, now_s: int) -> Plan:
         """Keep jobs in the queue for a lease from now.
@@ -68,8 +67,8 @@ class BeginTimes:
                 plan.refused[name] = GONE if job is None else _NOT_ELIGIBLE
                 continue
             at_s = job.eligible_s
-            may_be_as_before = name in self._unread and is_as_before(known, at_s)
-            is_free = may_be_as_before or not is_kept(known, now_s)
+            # noted and never done, or the batch system has lost it
+            is_free = is_as_before(known, at_s) or not is_kept(known, now_s)
             if is_own(known, at_s, self._late_s) or (at_s <= until_s and is_free):
                 plan.notes[name] = lease_of(until_s, at_s, known, now_s, self._late_s)
                 plan.values[name] = until_s
@@ -103,9 +102,7 @@ class BeginTimes:
 
     def change(self, plan: Plan) -> Change[Any]:
         """How a plan of these is carried out: each job is given `begin_s`."""
-        self._unread.difference_update(plan.notes)
-        unread = self._unread.update
-        return Change(plan, "begin_s", self._undo_log, self._wrong, _may_have_gone, unread)
+        return Change(plan, "begin_s", self._undo_log, self._wrong, _may_have_gone)
 
     def _wrong(self, noted: Undo, job: MayBegin) -> str:
         if is_done(noted, job.eligible_s, self._late_s):

@@ -1,6 +1,6 @@
 """Changes of jobs: planned, noted, made, read back, and un-noted where they are not shown."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, Generic, NamedTuple, Self, TypeVar
 
 from outrider.api import PeerError, Undo, UndoLog
@@ -49,7 +49,6 @@ class Change(NamedTuple, Generic[JobT]):
         undo_log: where it is noted.
         wrong: what a waiting job shows instead of what was noted; empty: it shows that, or cannot.
         may_have_gone: whether a job that waits no more may have got it all the same.
-        unread: is told the jobs that were noted where nobody says whether they were changed.
     """
 
     plan: Plan
@@ -57,7 +56,6 @@ class Change(NamedTuple, Generic[JobT]):
     undo_log: UndoLog
     wrong: Callable[[Undo, JobT], str]
     may_have_gone: Callable[[Undo], bool] = lambda noted: False
-    unread: Callable[[Iterable[str]], object] = lambda names: None
 
 
 def carry_out(
@@ -92,12 +90,7 @@ def carry_out(
         said = make(edits)
     except GivenUpError as error:
         said, given_up = str(error), error
-    try:
-        shown = waiting()
-    except PeerError:
-        for change in changes:
-            change.unread(change.plan.notes)
-        raise
+    shown = waiting()  # may fail: what is noted and not done is found out the next time
     refused: dict[str, str] = {}
     for change, noted_before in zip(changes, before, strict=True):
         wrong = _wrong(change, shown)

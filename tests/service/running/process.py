@@ -9,7 +9,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -93,6 +94,16 @@ class DaemonProcess:
         assert self.process is not None
         self.process.kill()
         self.process.wait()
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """It stands still within the block."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
 
     def get(self, path: str) -> Any:
         """The JSON answer of a path; an HTTP error's answer too."""
