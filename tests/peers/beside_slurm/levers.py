@@ -68,6 +68,7 @@ class Site:
         self.adapter = SlurmAdapter(label, SlurmSettings(**(of_site | settings)))
         if undo_log is not None:
             self.adapter.undo_log = undo_log
+        self.adapter.identity = f"{label}@here:/state/{id(self.adapter.undo_log)}"
 
     def lever(self, off_s: float = 0.0) -> LeasedStartTimes:
         """A new one, as after a restart; this host's clock is off by so much."""

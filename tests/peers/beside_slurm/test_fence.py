@@ -43,7 +43,7 @@ def test_another_changes_nothing_and_says_who_acts(slurm: Slurm, job: str) -> No
         until_s = first.eligible_s(job)
         [fence] = fences(slurm, "PD")
         for site in (second, other_state):
-            acts = rf"slurm@\S+ \w+ acts on this Slurm already \(job {fence} of root"
+            acts = rf"slurm@here:\S+ acts on this Slurm already \(job {fence} of root"
             with pytest.raises(PeerError, match=acts):
                 site.defer(job)
             assert not site.adapter.undo_log.entries
@@ -149,6 +149,20 @@ def test_what_comes_too_late_for_the_fence_is_not_done(
     site = Site(slurm, fence=True, updates_per_s=0.5)
     with pytest.raises(PeerError, match="so late that the fence had lapsed; it is asked for again"):
         site.defer(*jobs)
-    done = [job for job in jobs if site.ahead_s(job) > 0]
+    noted = site.adapter.undo_log.entries
+    done = [job for job in jobs if f"outrider:{job}" in noted]
     assert 2 <= len(done) <= LEASE_S / 2 + 1
-    assert {f"outrider:{job}" for job in done} == site.adapter.undo_log.entries.keys()
+    assert {site.eligible_s(job) for job in done} == {one.until_s for one in noted.values()}
+    until_s = site.eligible_s(done[0])
+    assert all(site.eligible_s(job) < until_s for job in jobs if job not in done)
+
+
+def test_doctor_proves_the_lever_on_a_job_that_is_gone_afterwards(slurm: Slurm, job: str) -> None:
+    assert job
+    site = fenced(slurm)
+    with closing(site.lever()) as lever:
+        [(what, state, found, _)] = lever.prove()
+        assert (what, state) == ("a job of its own", "ok"), found
+        assert "submitted, moved as an operator may, and cancelled" in found
+    assert fences(slurm, "PD") == []
+    assert Site(slurm).lever().prove() == [], "without a fence there is no such job"

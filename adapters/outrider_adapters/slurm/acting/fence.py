@@ -5,12 +5,11 @@ is renewed with the leases; when nobody does that any more, Slurm takes it out o
 itself.
 """
 
-import secrets
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
-from outrider.api import PeerError, Undo, UndoLog
+from outrider.api import PeerError
 from outrider_adapters.polling import CommandError
 from outrider_adapters.slurm.acting.fence_jobs import NAME, FenceJob, fence_jobs
 from outrider_adapters.slurm.acting.job_updates import Updater
@@ -20,7 +19,9 @@ _RENEW_BELOW: Final = 2.0 / 3.0
 """Of a lease: what is left when it is renewed."""
 _TOO_LATE_BELOW: Final = 1.0 / 3.0
 """With less than this left another may have taken it before the renewal is there: it is let go."""
-_WHO: Final = "who"
+
+Finding = tuple[str, str, str, str]
+"""As `outrider.api.Lever.prove` gives them."""
 
 
 class Fence:
@@ -31,8 +32,7 @@ class Fence:
     Args:
         commands: of the Slurm, as a user who may submit a job.
         updater: renews it.
-        undo_log: keeps who this Outrider is over a restart.
-        label: who it is, in words.
+        who: which Outrider this is: the same after a restart, and no other is.
         lease_s: how long a fence stands that is not renewed.
         partition: of the job; None: Slurm's default.
         clock: seconds that only ever go on.
@@ -42,16 +42,14 @@ class Fence:
         self,
         commands: SlurmCommands,
         updater: Updater,
-        undo_log: UndoLog,
-        label: str,
+        who: str,
         lease_s: float,
         partition: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._commands = commands
         self._updater = updater
-        self._undo_log = undo_log
-        self._label = label
+        self._who = who
         self._lease_s = lease_s
         self._partition = partition
         self._clock = clock
@@ -68,21 +66,21 @@ class Fence:
         Raises:
             PeerError: another acts, or it cannot be submitted; then nothing may be changed.
         """
-        who, asked_s = self._who(), self._clock()
-        mine = self._first_unless_anothers(who, now_s, users)
+        asked_s = self._clock()
+        mine = self._first_unless_anothers(now_s, users)
         if mine is not None and mine.begins_s - now_s < _TOO_LATE_BELOW * self._lease_s:
             self._cancel(mine.number)
             mine = None
         if mine is None or mine.begins_s - now_s < _RENEW_BELOW * self._lease_s:
             until_s = now_s + int(self._lease_s)
             if mine is None:
-                self._submit(who, until_s)
+                self._submit(until_s)
             else:
                 self._updater.renew_fence(mine.number, until_s)
             # two may have looked at the same moment
-            mine = self._first_unless_anothers(who, now_s, users)
+            mine = self._first_unless_anothers(now_s, users)
             if mine is None or mine.begins_s < until_s:
-                raise PeerError(f"Slurm shows no fence of {who} that was submitted or renewed")
+                raise PeerError(f"Slurm does not show {self._who} the fence that it asked for")
         self._number = mine.number
         self._stands_until_s = asked_s + mine.begins_s - now_s - 1.0
 
@@ -96,13 +94,27 @@ class Fence:
         if self._number is not None:
             self._cancel(self._number)
 
-    def _first_unless_anothers(
-        self, who: str, now_s: int, users: Collection[str]
-    ) -> FenceJob | None:
+    def prove(self, now_s: int, users: Collection[str]) -> Finding:
+        """Submit one, give it a later deadline, which an ordinary user may not, and cancel it."""
+        until_s = now_s + int(self._lease_s)
+        number = self._submit(until_s)
+        try:
+            self._updater.renew_fence(number, until_s + 1)
+            shown = [job.begins_s for job in fence_jobs(self._commands, users)
+                     if job.number == number]  # fmt: skip
+        finally:
+            self._commands.run("scancel", str(number))
+        if shown != [until_s + 1]:
+            found = f"job {number} does not show the time that it was given"
+            return "a job of its own", "fail", found, "look for it in squeue -t all"
+        found = f"job {number} was submitted, moved as an operator may, and cancelled"
+        return "a job of its own", "ok", found, ""
+
+    def _first_unless_anothers(self, now_s: int, users: Collection[str]) -> FenceJob | None:
         """This Outrider's first fence that has not lapsed. Raises `PeerError`: another's counts."""
         standing = [job for job in fence_jobs(self._commands, users) if job.begins_s > now_s]
-        mine = next((job for job in standing if job.who == who), None)
-        if standing and standing[0].who != who:
+        mine = next((job for job in standing if job.who == self._who), None)
+        if standing and standing[0].who != self._who:
             if mine is not None:
                 self._cancel(mine.number)
             other = standing[0]
@@ -113,17 +125,11 @@ class Fence:
             )
         return mine
 
-    def _who(self) -> str:
-        """Who this Outrider is: the same after a restart, and no other of the same label is."""
-        noted = self._undo_log.entries.get(_WHO)
-        if noted is None:
-            noted = Undo(0.0, {"token": secrets.token_hex(4)})
-            self._undo_log.write({_WHO: noted})
-        return f"{self._label} {noted.before['token']}"
-
-    def _submit(self, who: str, until_s: int) -> None:
+    def _submit(self, until_s: int) -> int:
+        """The number of a new one."""
         try:
-            self._commands.run("sbatch", *_submission(who, until_s, self._partition))
+            said = self._commands.run("sbatch", *_submission(self._who, until_s, self._partition))
+            return int(said.partition(";")[0])
         except CommandError as error:
             raise PeerError(
                 f"{error}; so no fence keeps other Outriders from acting; right would be: its user "

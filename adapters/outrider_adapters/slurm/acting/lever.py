@@ -5,7 +5,6 @@ back the age that their deferral took: that does not lapse.
 """
 
 import contextlib
-import socket
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -15,7 +14,7 @@ from outrider.api import DecisionRow, Lever
 from outrider_adapters.noted_changes import Pace
 from outrider_adapters.polling import CommandError
 from outrider_adapters.slurm.acting.controller import Controller
-from outrider_adapters.slurm.acting.fence import Fence
+from outrider_adapters.slurm.acting.fence import Fence, Finding
 from outrider_adapters.slurm.acting.helper.client import HelperClient
 from outrider_adapters.slurm.acting.job_acts import JobActs
 from outrider_adapters.slurm.acting.job_updates import JobUpdates, Scontrol, Updater
@@ -77,6 +76,13 @@ class LeasedStartTimes(Lever):
         """As `Lever.withdraw_stale`."""
         return self._taking_back.withdraw_stale()
 
+    def prove(self) -> list[Finding]:
+        """As `Lever.prove`: by a fence that is cancelled at once."""
+        if self._fence is None:
+            return []
+        controller = self._acts.controller
+        return [self._fence.prove(controller.now_s(), controller.acting_users())]
+
     def hurry(self) -> None:
         """As `Lever.hurry`."""
         self._pace.hurry()
@@ -104,8 +110,7 @@ class LeasedStartTimes(Lever):
         return Fence(
             self._commands,
             self._updater,
-            self.adapter.undo_log.part("fence"),
-            f"{self.adapter.label}@{socket.gethostname()}",
+            self.adapter.identity,
             self.lease_s,
             settings.fence_partition,
         )
