@@ -114,6 +114,26 @@ def test_a_machine_whose_cpus_all_came_back_sleeps_again() -> None:
     assert made.is_asleep(0, 1000.0)
 
 
+@pytest.mark.parametrize(("worked", "works"), [(2, 0), (2, 1), (0, 1), (1, 1)])
+def test_after_a_fault_the_cpus_at_work_are_those_of_the_jobs_that_are_known(
+    worked: int, works: int
+) -> None:
+    habits = ClusterSpec("c", sleep_after_open_s=900.0, sleep_after_closed_s=900.0)
+    made = book(2, habits)
+    if worked:
+        made.work(0, 7, worked, 0.0)
+    spec = MachineSpec(cluster="c", cpus=2, active_w=100.0, idle_w=50.0, sleep_w=5.0)
+    made.correct(0, spec, 0, habits, works, 3600.0)
+    assert made.machine(0).busy == works
+    before = {purpose: made.joules[purpose][0] for purpose in ("idle", "sleep")}
+    made.settle(0, 7200.0)
+    idle_j, sleep_j = (made.joules[purpose][0] - before[purpose] for purpose in ("idle", "sleep"))
+    # with no CPU at work it idles for a quarter of an hour, as after the end of a job, and sleeps
+    asleep_s = 0.0 if works else 2700.0
+    assert idle_j == 50.0 * (3600.0 - asleep_s) * (2 - works) / 2
+    assert sleep_j == 5.0 * asleep_s
+
+
 def test_unknown_watts_stay_unknown_in_every_sum_they_enter() -> None:
     made = book(1, ClusterSpec("c"))
     made.join(1, MachineSpec(cluster="c", active_w=None, idle_w=None), 0, ClusterSpec("c"))

@@ -11,6 +11,7 @@ from outrider.engine.scheduling.scheduling_pass import SHORTEST_DEFERRAL_S
 from outrider.formats.campus.campus import Campus
 from outrider.testing.fixtures import chance
 from outrider.testing.hand_campus import HOUR_S, Rules, Session, Work, make_campus
+from outrider.testing.hand_site import HandSite
 from outrider_policies.bandits.bandit import Bandit
 from tests.fixtures.campuses import campuses
 from tests.fixtures.plays import MAKERS, Dither, Play, bandit
@@ -93,6 +94,39 @@ def test_a_kept_job_that_finds_no_machine_at_its_epoch_waits_in_line() -> None:
     assert [(r.time_s, r.reason) for r in play.rows] == [
         (0.0, "hold"), (1800.0, "no_machine"), (4000.0, "start"),
     ]  # fmt: skip
+
+
+class Holding(Policy):
+    """Defers every job for ever."""
+
+    name = "holding"
+    description = "for tests"
+
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
+        """Not now."""
+        return Choice(NOWHERE, "hold")
+
+
+class WokenSite(HandSite):
+    """Writes down for when the engine asks to be woken."""
+
+    def __init__(self, kind: type[Policy]) -> None:
+        self.woken: list[float] = []
+        super().__init__(kind)
+
+    def wake_at(self, time_s: float) -> None:
+        """Ticks are the test's."""
+        self.woken.append(time_s)
+
+
+def test_a_tick_later_than_it_was_asked_for_is_followed_by_the_next_epoch() -> None:
+    """As in a daemon whose source was silent for a while."""
+    hand = WokenSite(Holding)
+    hand.machines(1)
+    hand.submit(0)
+    hand.tick()
+    hand.tick(5000.0)
+    assert hand.woken == [0.0, 3600.0, 8600.0]
 
 
 def test_the_guard_ends_a_hold_exactly_at_its_bound() -> None:

@@ -121,7 +121,7 @@ class Possible:
     def __init__(self, site: Machines) -> None:
         self._site = site
         self._known: dict[Any, bool] = {}
-        self._capacities_n = -1
+        self._capacities_n = site.capacities_n
 
     def __call__(self, spec: JobSpec) -> bool:
         """Whether a job would fit on some machine, open or not, if nothing else ran there."""
