@@ -95,6 +95,16 @@ def test_a_wrong_row_is_found_and_named(path: Path, damage: str, found: str) -> 
     assert found in report.as_text()
 
 
+def test_of_several_decisions_that_cannot_be_read_each_is_named(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE decisions SET scores = '[' WHERE seq IN (4, 8)")
+    connection.commit()
+    connection.close()
+    [problem] = [one for one in verify(path).problems if one.startswith("decisions that cannot")]
+    assert " 4 (" in problem
+    assert " 8 (" in problem
+
+
 def test_a_damaged_page_is_found(path: Path) -> None:
     with Journal(path) as journal:
         journal.append_all([numbered_entry(number) for number in range(20, 400)])

@@ -121,6 +121,7 @@ def test_stopping_says_how_much_could_not_be_recorded(path: Path) -> None:
     threads_before_n = threading.active_count()
     writer = Writer(journal)
     futures = [writer.submit(numbered_entry(number)) for number in range(5)]
+    assert isinstance(futures[0].exception(10), LedgerError), "it has failed before it is stopped"
     with pytest.raises(LedgerError, match=r"5 entries were not recorded: .*disk is full"):
         writer.stop(10)
     assert all(isinstance(future.exception(0), LedgerError) for future in futures)
@@ -183,7 +184,7 @@ def test_an_entry_that_a_journal_cannot_hold_stops_the_recording_by_name(path: P
     with pytest.raises(LedgerError, match="an entry holds what a journal cannot"):
         writer.submit(odd).result(10)
     assert "object" in (writer.failure or "")
-    with pytest.raises(LedgerError):
+    with pytest.raises(LedgerError, match=r"1 entries were not recorded: .*object"):
         writer.stop(10)
 
 

@@ -9,6 +9,8 @@ from outrider.engine.ingest.set_aside import LAST_S
 
 PIECE: Final = 20_000
 """Sequence numbers per transaction; readers and the writer can work in between."""
+_SMALL_PIECE: Final = PIECE // 10
+"""The same where rows are deleted until there is room: not many more than need be."""
 
 # Rows dated wrongly, by a garbled record or a clock, must not keep all behind them for ever.
 _KEPT_FROM: Final = """SELECT min(seq) FROM (
@@ -111,11 +113,11 @@ def prune_to_size(
     while used_bytes(connection) > budget_bytes * _ROOM_RATIO:
         start = min(until, inputs_until if inputs_until < oldest_snapshot_seq else until)
         if start < last_seq:
-            end = min(start + PIECE // 10, last_seq)
+            end = min(start + _SMALL_PIECE, last_seq)
             inputs_until = max(inputs_until, min(end, oldest_snapshot_seq))
             until = max(until, end)
             gone += _prune_piece(connection, inputs_until, until)
-        elif runs := _delete_runs(connection, None, most=PIECE // 10):
+        elif runs := _delete_runs(connection, None, most=_SMALL_PIECE):
             gone += runs
         else:
             break

@@ -214,7 +214,7 @@ def _write_and_swap(path: Path, data: bytes) -> None:
         beside.replace(path)
     except OSError:
         with suppress(OSError):  # the first error is raised
-            beside.unlink(missing_ok=True)
+            beside.unlink()
         raise
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
