@@ -202,6 +202,27 @@ def test_the_greedy_rule_and_the_baselines_do_as_their_names_say() -> None:
     assert set(sent(RoundRobin, workload).values()) == {200}
 
 
+def test_the_load_is_of_the_capacity_and_machines_of_the_same_load_are_drawn() -> None:
+    site = HandSite(LeastLoaded)
+    site.machines(8, 2)
+    site.machines(4, speed=4.0, cluster="north")
+    site.machines(4, speed=4.0, cluster="south")
+    for job, (machine, cpus) in enumerate(((0, 2), (1, 1), (2, 3), (3, 3))):
+        site.submit(job, cpus=cpus)
+        site.tell(ev.STARTED, job, (machine, cpus))
+    site.submit(4)  # 2 of 8, 1 of 2, and twice 3 of 4 that are as fast as 16
+    said = site.policy.explain(site.site.jobs[4], site.site)
+    assert said == "goes where the fewest CPUs are taken for the capacity: 0.188 now"
+    assert site.tick() == [4]
+    [(_, first)] = site.starts
+    assert first in (2, 3)
+    for job, machine in ((5, 5 - first), (6, 0)):  # the other one of the two; then .25 each
+        site.submit(job)
+        assert site.tick() == [job]
+        assert site.starts[-1] == (job, machine)
+    assert [row[-1] for row in site.decision_log.rows] == [0.5, 1.0, 1.0]
+
+
 def test_a_node_is_penalised_for_having_more_than_the_mean() -> None:
     site = HandSite(Automata, level="computer", floor_ratio=0.0, reward_step=0.2)
     site.machines(8, 8)

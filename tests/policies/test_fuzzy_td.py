@@ -122,6 +122,10 @@ def test_a_machine_that_left_and_came_back_begins_anew() -> None:
         return {place for _, place, _ in site.policy.save(site.site)["transitions"]}
 
     assert known() == {0, 1}
+    site.tell(ev.OWNER_CAME, 0)
+    site.tell(ev.OWNER_WENT, 0)
+    assert known() == {0, 1}, "it is the same machine all the time"
     site.tell(ev.LEFT, 0)
-    site.tell(ev.JOINED, 0, spec)
     assert len(known()) == 1, "else a daemon that restarted meanwhile would learn otherwise"
+    site.tell(ev.JOINED, 0, spec)
+    assert len(known()) == 1
