@@ -63,7 +63,8 @@ async def _start(kind: Any) -> Any:
 
 
 def _port(broker: Any) -> int:
-    return int(broker._servers[_LISTENER].instance.sockets[0].getsockname()[1])
+    [listening] = broker._servers[_LISTENER].instance.sockets
+    return int(listening.getsockname()[1])
 
 
 def _in(loop: asyncio.AbstractEventLoop, coroutine: Any) -> Any:

@@ -7,6 +7,8 @@ from outrider.model import events as ev
 from outrider.model.machines import MachineSpec
 from outrider.service.config.loaded import check_config
 from outrider.service.core import Core
+from outrider.service.views.status import status
+from tests.fixtures.cores import T, core_of, tell
 
 CONFIG: dict[str, Any] = {
     "adapters": {"logtail": {"paths": ["EventLog"]}},
@@ -32,6 +34,17 @@ def test_a_machine_that_an_adapter_declares_gets_its_clusters_watts(tmp_path: Pa
 def test_what_the_adapter_knows_itself_stands(tmp_path: Path) -> None:
     spec = joined(MachineSpec(cluster="lab", active_w=95.0), tmp_path)
     assert (spec.active_w, spec.idle_w) == (95.0, 40.0)
+
+
+def test_a_machine_known_from_its_jobs_alone_has_watts_for_them_and_none_for_its_idleness() -> None:
+    """What it does without a job nobody sees, so that it is not counted as idle."""
+    spec = check_config(CONFIG, "test").describe_machine("lab-3")
+    assert spec == MachineSpec(cluster="lab", active_w=80.0, idle_w=40.0, inferred=True)
+    core = core_of("log", clusters=CONFIG["clusters"])
+    tell(core, "log", [(T, ev.STARTED, "1", ("lab-3", 1))], T + 10)
+    tell(core, "log", [(T + 3600, ev.COMPLETED, "1", None)], T + 7210)
+    told = status(core, {})["energy_wh"]
+    assert (told["goodput"], told["idle"]) == (80.0, None)
 
 
 def test_a_machine_of_a_cluster_that_nobody_configured_stays_unknown(tmp_path: Path) -> None:

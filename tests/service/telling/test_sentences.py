@@ -9,7 +9,13 @@ from outrider.ledger.extras import decode_extra, encode_extra
 from outrider.ledger.job_ends import JobEnd
 from outrider.model.events import EVICTED, HELD, JOINED, RELEASED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import Job
-from outrider.service.views.explanation import explain, explain_from_rows
+from outrider.service.views.explanation import (
+    explain,
+    explain_from_rows,
+    is_waiting,
+    jobs_meant,
+    states_of,
+)
 from outrider.service.views.job_runs import MOST_RUNS
 from outrider.service.views.sentence import measured_ratio
 from outrider.service.views.status import status
@@ -130,6 +136,23 @@ def test_a_running_job_is_told_with_its_machine_and_one_that_left_is_not_known()
     assert told["waiting_s"] is None
     assert explain(core, "a", []) is None
     assert explain(core, "never seen", []) is None
+
+
+def test_the_jobs_that_a_short_form_means_are_counted_by_their_state() -> None:
+    core = core_of("log")
+    told: list[NamedEvent] = [
+        (T, SUBMITTED, f"{ap}#7.0", JobSpec()) for ap in ("ap1", "ap2", "ap3")
+    ]
+    told += [(T, SUBMITTED, "ap1#77.0", JobSpec()), (T + 1, STARTED, "ap1#7.0", ("m1", 1))]
+    tell(core, "log", told, T + 60)
+    meant = jobs_meant(core, "7.0")
+    assert sorted(meant) == ["ap1#7.0", "ap2#7.0", "ap3#7.0"]
+    assert list(states_of(core, [*meant, "ap4#7.0"]).items()) == [
+        ("queued", 2), ("running", 1), ("left", 1),
+    ]  # fmt: skip
+    assert [is_waiting(core, job) for job in ("ap1#7.0", "ap2#7.0", "ap4#7.0")] == [
+        False, True, False,
+    ]  # fmt: skip
 
 
 def test_a_held_job_is_told_with_what_the_batch_system_says_until_it_is_released() -> None:
