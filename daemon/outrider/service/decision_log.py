@@ -72,7 +72,8 @@ class JournalledDecisions:
         self._sources_up = sources_up
         self._canary = canary
         self._carried = carried
-        self._admits = acting_of(config).admission_control
+        # not in a canary: jobs outside of it take every machine, and those inside would only wait
+        self._admits = config.mode != CANARY and acting_of(config).admission_control
         self._decisions: list[DecisionRow] = []
         self._outcomes: list[OutcomeRecord] = []
 
