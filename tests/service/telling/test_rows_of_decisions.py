@@ -1,5 +1,6 @@
 """Looking for decisions reads the journal, and does nothing else to it."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ async def test_the_newest_come_first_and_those_after_a_number_in_their_order(
     assert await seqs(9, "1.0", after=2) == [4, 6]
 
 
-async def test_a_journal_that_is_gone_is_not_made_anew_by_looking(tmp_path: Path) -> None:
+def test_a_journal_that_is_gone_is_not_made_anew_by_looking(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="there is no journal here"):
-        await decision_rows(tmp_path / "journal.sqlite", 10)
+        asyncio.run(decision_rows(tmp_path / "journal.sqlite", 10))
     assert list(tmp_path.iterdir()) == []

@@ -161,8 +161,7 @@ class Publisher:
             raise PeerError(
                 f"MQTT broker {settings.address}: takes what we publish to {topic} and does not "
                 f"pass it on; right would be an ACL that lets {who} write and read "
-                f"{settings.base}/#",
-                transient=False,
+                f"{settings.base}/#"
             ) from error
 
     async def _follow_journal(
