@@ -69,8 +69,9 @@ class UndoFile(UndoLog):
         if not entries:
             return
         rows = [(self._label, job, msgspec.json.encode(one)) for job, one in entries.items()]
-        with self._lock, self._opened() as database:
-            database.executemany("INSERT OR REPLACE INTO undo VALUES (?, ?, ?)", rows)
+        with self._lock:
+            with self._opened() as database:
+                database.executemany("INSERT OR REPLACE INTO undo VALUES (?, ?, ?)", rows)
             super().write(entries)
 
     def forget(self, jobs: Iterable[str]) -> None:
@@ -78,9 +79,10 @@ class UndoFile(UndoLog):
         gone = self.entries.keys() & set(jobs)
         if not gone:
             return
-        with self._lock, self._opened() as database:
-            rows = [(self._label, job) for job in gone]
-            database.executemany("DELETE FROM undo WHERE adapter = ? AND job = ?", rows)
+        rows = [(self._label, job) for job in gone]
+        with self._lock:
+            with self._opened() as database:
+                database.executemany("DELETE FROM undo WHERE adapter = ? AND job = ?", rows)
             super().forget(gone)
 
     def _begin_part(self, name: str) -> UndoLog:
