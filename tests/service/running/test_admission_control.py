@@ -1,4 +1,4 @@
-"""Under admission control a job that finds no machine is kept, so that the policy says when it starts."""
+"""Under admission control who finds no machine is kept: the policy says when a job starts."""
 
 from pathlib import Path
 from typing import Any

@@ -12,7 +12,7 @@ from outrider.api.estimator import RunTimeEstimate
 from outrider.engine import PolicyRunner
 from outrider.model.errors import PluginError
 from outrider.model.events import SUBMITTED, NamedEvent
-from outrider.model.jobs import JobSpec
+from outrider.model.jobs import Job, JobSpec
 from outrider.model.utility import DEFAULT_UTILITIES
 from outrider.model.utility import Batch as BatchUtility
 from outrider.service.core import Core
@@ -109,6 +109,50 @@ def test_an_estimate_that_cannot_be_counts_as_a_failure(median_s: float) -> None
     assert "what users asked for counts instead" in guarded.broken
 
 
+def test_a_sound_estimator_is_asked_taught_saved_and_restored() -> None:
+    taught: list[Any] = []
+    guarded = estimator(
+        learn=lambda *told: taught.append(told), save=lambda: {"n": 3}, restore=taught.append
+    )
+    assert guarded.estimate(JobSpec(), T) == RunTimeEstimate(60.0, 1.0, 100.0)
+    job = Job(7, JobSpec(), T)
+    guarded.learn(job, 30.0, T)
+    saved = guarded.save()
+    guarded.restore(saved)
+    assert taught == [(job, 30.0, T), {"n": 3}]
+    assert guarded.broken == ""
+    nothing = estimator(estimate=lambda spec, now: None)
+    assert nothing.estimate(JobSpec(), T) is None
+    assert nothing.broken == "", "that it cannot say is no failure"
+
+
+def test_an_estimator_that_fails_at_learning_saving_or_restoring_is_noted_and_nothing_ends() -> (
+    None
+):
+    guarded = estimator()
+    guarded.learn(Job(7, JobSpec(), T), 30.0, T)
+    assert "failed: KeyError: 'nobody thought of this'" in guarded.broken
+    assert guarded.estimate(JobSpec(), T) is None, "it is asked no more"
+    taught: list[Any] = []
+    guarded._estimator.learn = lambda *told: taught.append(told)  # type: ignore[method-assign]
+    guarded.learn(Job(7, JobSpec(), T), 30.0, T)
+    assert taught == [], "nor taught"
+    for method, nothing in (("save", {}), ("restore", None)):
+        guarded = estimator()
+        assert getattr(guarded, method)(*([{}] if method == "restore" else [])) == nothing
+        assert "what users asked for counts instead" in guarded.broken
+
+
+def test_what_an_estimator_learned_that_does_not_fit_is_told_to_whoever_restores() -> None:
+    def refuse(saved: Any) -> NoReturn:
+        raise ValueError("5 levels; right would be 3")
+
+    guarded = estimator(restore=refuse)
+    with pytest.raises(ValueError, match="right would be 3"):
+        guarded.restore({})
+    assert guarded.broken == "", "it begins anew"
+
+
 def test_an_estimator_that_fails_is_asked_no_more_and_noted() -> None:
     core = core_of("log", estimator="learned")
     assert core._estimator is not None
@@ -129,6 +173,21 @@ def test_a_utility_that_fails_gives_way_to_the_default_of_its_class() -> None:
     assert "the default of class batch counts instead" in guarded.broken
 
 
+def test_a_sound_utility_counts_and_one_of_another_shape_does_not() -> None:
+    spent_s, ideal_s = np.array([100.0, 5_000.0]), np.array([50.0, 50.0])
+    sound: Any = SimpleNamespace(unit=lambda turnaround_s, ideal_s: [0.25, 0.5])
+    guarded = GuardedUtility(sound, "batch")
+    assert guarded.unit(spent_s, ideal_s).tolist() == [0.25, 0.5]
+    assert guarded.broken == ""
+    short: Any = SimpleNamespace(unit=lambda turnaround_s, ideal_s: [0.25])
+    guarded = GuardedUtility(short, "batch")
+    default = DEFAULT_UTILITIES["batch"].unit(spent_s, ideal_s)
+    assert guarded.unit(spent_s, ideal_s).tolist() == default.tolist()
+    assert "shape (1,), right: (2,)" in guarded.broken
+    short.unit = sound.unit
+    assert guarded.unit(spent_s, ideal_s).tolist() == default.tolist(), "it is asked no more"
+
+
 @pytest.mark.parametrize(
     ("given", "named"),
     [
@@ -138,7 +197,14 @@ def test_a_utility_that_fails_gives_way_to_the_default_of_its_class() -> None:
         ({"age_s": -1.0}, "age_s"),
         ({"age_s": "new"}, "str"),
         ({"seen_until_s": float("nan")}, "seen_until_s"),
+        ({"seen_until_s": "now"}, "str"),
         ({"rejected": {"why": "x"}}, "counts by name"),
+        ({"rejected": {"why": -1}}, "counts by name"),
+        ({"ignored": {"why": True}}, "counts by name"),
+        ({"ignored": {7: 1}}, "counts by name"),
+        ({"written_s": {"EventLog": float("inf")}}, "written_s must hold Unix seconds"),
+        ({"written_s": {7: 1.0}}, "written_s must hold Unix seconds"),
+        ({"problem": 3}, "problem = 3"),
         ({"note": None}, "note"),
     ],
 )
@@ -147,3 +213,15 @@ def test_a_batch_that_cannot_be_taken_in_is_the_fault_of_its_adapter(
 ) -> None:
     with pytest.raises(PluginError, match=named):
         check_batch(Batch(**({"events": [], "cursor": None} | given)))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"age_s": 0.0, "seen_until_s": T, "rejected": {"why": 0}, "ignored": {"why": 3}},
+        {"events": (), "cursor": {"a": [1]}, "written_s": {"EventLog": T}, "problem": "a word"},
+    ],
+)
+def test_a_batch_that_is_right_is_taken(given: dict[str, Any]) -> None:
+    check_batch(Batch(**({"events": [], "cursor": None} | given)))
