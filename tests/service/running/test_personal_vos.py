@@ -8,6 +8,7 @@ import pytest
 
 from outrider.model.events import CHANGED, COMPLETED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
+from outrider.service.metrics.store import MetricStore
 from outrider.service.mqtt.messages import row_message
 from outrider.service.personal_vos import MOST_PERSONAL_VOS, PersonalVos
 from outrider.service.pseudonyms import Pseudonyms, is_named_for
@@ -159,3 +160,69 @@ def test_labels_of_scores_do_not_name_a_user_on_the_page_nor_over_mqtt() -> None
     assert names.vo(NAME) in str(rows)
     messages = [row_message(1, row, core, names) for row in decisions]
     assert NAME.encode() not in b"".join(messages)
+
+
+def personal_site() -> tuple[UserNames, UserNames, PersonalVos]:
+    """How a site with a VO of carol's own is shown: to those who may see names, and to others."""
+    personal = PersonalVos()
+    personal.note([(0.0, SUBMITTED, "1.0", JobSpec(user=NAME, vo=NAME))], lambda name: None)
+    pseudonyms = Pseudonyms(b"key")
+    made = [UserNames(pseudonyms, personal, shown) for shown in (True, False)]
+    return made[0], made[1], personal
+
+
+def test_whole_answers_are_shown_as_they_are_or_with_each_personal_vo_hidden() -> None:
+    shown, hidden, _ = personal_site()
+    status = {
+        "mode": "shadow",
+        "wait_s": {"mean": 3.0, "by_vo": {NAME: 1.0, "physics": 5.0}},
+        "fairness": {"windowed": 0.5, "share": {NAME: 0.25}, "target": {NAME: 0.5}},
+    }
+    jobs = {"total": 1, "jobs": [{"job": "1.0", "user": NAME, "vo": NAME, "cpus": 4}]}
+    rows = [{"seq": 1, "scores": {f"batch {NAME}": 0.5}}, {"seq": 2, "scores": None}]
+    assert shown.vo(NAME) == NAME
+    for method, answer in (("in_status", status), ("in_jobs", jobs), ("in_rows", rows)):
+        assert getattr(shown, method)(answer) is answer
+    user, vo = hidden.user(NAME), hidden.vo(NAME)
+    assert (vo.startswith("u-"), hidden.vo("physics")) == (True, "physics")
+    assert hidden.in_status(status) == {
+        "mode": "shadow",
+        "wait_s": {"mean": 3.0, "by_vo": {vo: 1.0, "physics": 5.0}},
+        "fairness": {"windowed": 0.5, "share": {vo: 0.25}, "target": {vo: 0.5}},
+    }
+    assert hidden.in_jobs(jobs) == {
+        "total": 1, "jobs": [{"job": "1.0", "user": user, "vo": vo, "cpus": 4}],
+    }  # fmt: skip
+    assert hidden.in_rows(rows) == [{"seq": 1, "scores": {f"batch {vo}": 0.5}}, rows[1]]
+
+
+def test_metrics_hide_a_personal_vo_in_every_label_that_names_one_and_nowhere_else() -> None:
+    shown, hidden, _ = personal_site()
+    store = MetricStore({"vo": [NAME], "class": ["batch"], "cluster": [NAME]})
+    store.set("vo_share_ratio", 0.25, NAME)
+    store.set("evictions_total", 3, "owner", NAME)
+    buckets = store.snapshot().observations["job_wait_seconds"]["batch", NAME].buckets
+    store.set_observations("job_wait_seconds", [2, *buckets[1:]], 7.0, "batch", NAME)
+    told = store.snapshot()
+    assert shown.in_metrics(told) is told
+    vo, of = hidden.vo(NAME), hidden.in_metrics(told)
+    assert of.numbers["vo_share_ratio"] == {(vo,): 0.25}
+    assert of.numbers["evictions_total"]["owner", NAME] == 3.0, "a machine group is no VO"
+    waits = {labels: seen.total for labels, seen in of.observations["job_wait_seconds"].items()}
+    assert waits["batch", vo] == 7.0
+    assert NAME not in {label for labels in waits for label in labels}
+
+
+def test_where_any_vo_may_be_a_users_no_word_of_a_policy_is_shown() -> None:
+    _, hidden, personal = personal_site()
+    personal.is_full = True
+    answer = hidden.in_explanation(explained("physics goes first"), "ada")
+    assert answer["policies"][0]["explanation"].startswith("u-")
+    assert "physics" not in str(answer)
+
+
+def test_without_a_personal_vo_answers_are_left_as_they_are() -> None:
+    nobody = UserNames(Pseudonyms(b"key"), PersonalVos(), shown=False)
+    status: dict[str, Any] = {"wait_s": {"by_vo": {"physics": 1.0}}}
+    assert nobody.in_status(status) is status
+    assert nobody.user("") == ""
