@@ -1,4 +1,4 @@
-"""A user's name is replaced in events before anything keeps them, by the same pseudonym for good."""
+"""A user's name is replaced in events before anything keeps them, always by the same pseudonym."""
 
 from pathlib import Path
 

@@ -179,7 +179,9 @@ def test_whole_answers_are_shown_as_they_are_or_with_each_personal_vo_hidden() -
         "fairness": {"windowed": 0.5, "share": {NAME: 0.25}, "target": {NAME: 0.5}},
     }
     jobs = {"total": 1, "jobs": [{"job": "1.0", "user": NAME, "vo": NAME, "cpus": 4}]}
-    rows = [{"seq": 1, "scores": {f"batch {NAME}": 0.5}}, {"seq": 2, "scores": None}]
+    rows: list[dict[str, Any]] = [
+        {"seq": 1, "scores": {f"batch {NAME}": 0.5}}, {"seq": 2, "scores": None},
+    ]  # fmt: skip
     assert shown.vo(NAME) == NAME
     for method, answer in (("in_status", status), ("in_jobs", jobs), ("in_rows", rows)):
         assert getattr(shown, method)(answer) is answer
