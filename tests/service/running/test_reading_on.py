@@ -1,0 +1,102 @@
+"""A source that ends, fails or hangs is opened again, and what it says meanwhile is told."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from outrider.api import JobSpec, PeerError, events
+from outrider.ledger import Journal
+from outrider.service import pump, source_watch
+from outrider.service.web.endpoints.status import whole_status
+from tests.service.running.scripted import Scripted, loaded, running, scripts, told, until
+
+__all__ = ["scripts"]
+
+
+@pytest.fixture(autouse=True)
+def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Again after 0.02, 0.04 and then 0.05 s, and looked at as often."""
+    monkeypatch.setattr(pump, "_FIRST_BACKOFF_S", 0.02)
+    monkeypatch.setattr(pump, "_LONGEST_BACKOFF_S", 0.05)
+    monkeypatch.setattr(source_watch, "_EVERY_S", 0.02)
+
+
+def submitted(job: str) -> events.NamedEvent:
+    return time.time(), events.SUBMITTED, job, JobSpec()
+
+
+def named(lines: list[Any], event: str) -> list[Any]:
+    return [line for line in lines if line["event"] == event]
+
+
+async def test_it_is_opened_again_later_and_later_until_it_gives_something(
+    tmp_path: Path, scripts: dict[str, list[Any]]
+) -> None:
+    state = tmp_path / "state"
+    scripts["a"] = [
+        told(submitted("1"), cursor="one"), None, PeerError("no schedd"), KeyError("x"), None,
+        told(submitted("2"), cursor="two"), PeerError("gone"),
+    ]  # fmt: skip
+    with capture_logs() as lines:
+        async with running(loaded(state, "a"), state) as daemon:
+            await until(lambda: len(Scripted.cursors) == 6)
+            await until(lambda: whole_status(daemon.view)["adapters"][0]["up"])
+            assert whole_status(daemon.view)["jobs"]["queued"] == 2
+    closed = named(lines, "close_source")
+    assert [(line["reason"], line["again_in_s"]) for line in closed] == [
+        ("the source ended", 0.02), ("no schedd", 0.04), ("KeyError: 'x'", 0.05),
+        ("the source ended", 0.05), ("gone", 0.02),
+    ]  # fmt: skip
+    assert Scripted.cursors == [None, "one", "one", "one", "one", "two"]
+    assert [line["resumes"] for line in named(lines, "open_source")] == [False] + [True] * 5
+    assert len(named(lines, "fail_source")) == 1, "of a fault there is a traceback, of a peer none"
+
+
+async def test_what_is_wrong_with_it_is_told_once_and_that_it_is_right_again(
+    tmp_path: Path, scripts: dict[str, list[Any]]
+) -> None:
+    state = tmp_path / "state"
+    scripts["a"] = [told(), *[PeerError("no schedd")] * 3, PeerError("no such host")]
+    with capture_logs() as lines:
+        async with running(loaded(state, "a", "b"), state):
+            await until(lambda: named(lines, "regain_source"))
+    reasons = [line["reason"] for line in named(lines, "lose_source")]
+    assert [reasons.count(why) for why in ("no schedd", "no such host")] == [1, 1]
+    assert {line["adapter"] for line in lines if line["event"].endswith("e_source")} <= {"a", "b"}
+    assert len(named(lines, "regain_source")) == 1
+
+
+async def test_a_batch_that_is_none_is_a_fault_of_its_source_and_nothing_of_it_counts(
+    tmp_path: Path, scripts: dict[str, list[Any]]
+) -> None:
+    state = tmp_path / "state"
+    scripts["a"] = [told(submitted("1"), cursor=object()), told(submitted("2"), cursor=2)]
+    with capture_logs() as lines:
+        async with running(loaded(state, "a"), state) as daemon:
+            await until(lambda: whole_status(daemon.view)["jobs"]["queued"] == 1)
+    [closed] = named(lines, "close_source")
+    assert closed["reason"].startswith("a batch that is none: ")
+
+
+async def test_what_a_source_held_before_it_was_first_read_does_not_count(
+    tmp_path: Path, scripts: dict[str, list[Any]]
+) -> None:
+    """It came by a reload, while the daemon had been counting for long."""
+    state = tmp_path / "state"
+    async with running(loaded(state, "a"), state) as daemon:
+        scripts["b"] = [
+            told(submitted("old"), cursor="past", history=True),
+            told(submitted("new"), cursor="now"),
+        ]
+        await until(lambda: daemon.view.recording.last_seq)  # it counts
+        await daemon.reload(loaded(state, "a", "b"))
+        await until(lambda: whole_status(daemon.view)["jobs"]["queued"] == 1)
+        notes = whole_status(daemon.view)["notes"]
+        assert notes == ["b: first read while running; what it held by then is passed over"]
+    with Journal(state / "journal.sqlite", read_only=True) as journal:
+        subjects = [event[2] for _, _, event in journal.inputs_after(0)]
+        assert ("new" in subjects, "old" in subjects) == (True, False)
+        assert journal.cursor("b") == "now"
