@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from outrider.acting import guards
 from outrider.api import DecisionRow
 from outrider.ledger import CommandRecord
+from outrider.model.errors import ConfigurationError, LedgerError
 from outrider.service import guard_watch
+from outrider.service import supervisor as supervisor_module
 from outrider.service.mode_limit import BY_GUARD, LIMIT_NAME, keep_limit, limit_of
 from outrider.service.recording import Recording
 from outrider.service.sdnotify import ServiceManager
@@ -138,3 +141,58 @@ def test_a_limit_that_cannot_be_read_lets_nothing_be_changed(tmp_path: Path) -> 
         assert found is not None
         assert found.most == "shadow"
         assert "mode-limit.json cannot be read" in found.why
+
+
+async def test_a_lever_works_no_more_also_where_no_shadow_can_be_put_in_force(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(*given: Any) -> None:
+        raise ConfigurationError("this pool has gone")
+
+    monkeypatch.setattr(supervisor_module, "reload", refused)
+    with capture_logs() as lines:
+        async with daemon(tmp_path / "state") as supervisor:
+            for _ in range(400):
+                if Book.asked[1:]:
+                    break
+                await asyncio.sleep(0.01)
+            monkeypatch.setattr(Book, "apply", refuse)
+            with pytest.raises(ConfigurationError, match="this pool has gone"):
+                await supervisor._modes.fall_back("a guard broke: x")
+            status = whole_status(supervisor.view)
+            assert status["levers"] == []
+            assert any("a guard broke: x" in note for note in status["notes"])
+            assert {job for what, job in Book.asked if what == "withdraw"} == {"1", "2"}
+    assert not [line for line in lines if line["event"] == "leave_levers"]
+
+
+async def test_a_guard_that_cannot_look_or_fall_back_looks_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    faults: list[Exception] = [ConfigurationError("no shadow"), ZeroDivisionError("a figure")]
+
+    class Faulty(guard_watch.GuardWatch):
+        async def look(self) -> None:
+            if faults:
+                raise faults.pop(0)
+            looked.set()
+
+    async def nobody(why: str) -> None:
+        raise AssertionError("it is not asked")
+
+    looked = asyncio.Event()
+    state: Any = None  # it is only looked at where this class does not
+    with capture_logs() as lines:
+        watching = asyncio.create_task(Faulty(state, nobody).run())
+        async with asyncio.timeout(10):
+            await looked.wait()
+        watching.cancel()
+    assert [line["event"] for line in lines] == ["fail_fall_back", "fail_guards"]
+    assert lines[0]["reason"] == "no shadow"
+
+
+def test_a_limit_that_cannot_be_kept_or_removed_says_so(tmp_path: Path) -> None:
+    (tmp_path / LIMIT_NAME).mkdir()
+    with pytest.raises(LedgerError, match=r"mode-limit\.json: cannot be written"):
+        keep_limit(None, tmp_path)
+    assert limit_of(tmp_path) is not None
