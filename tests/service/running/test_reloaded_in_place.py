@@ -20,7 +20,8 @@ async def test_a_source_that_stays_the_same_is_read_on_and_the_others_come_and_g
     tmp_path: Path, scripts: dict[str, list[Any]]
 ) -> None:
     state = tmp_path / "state"
-    scripts["a"], scripts["b"] = [told(cursor="here")], [told(cursor="there")]
+    # that the second batch of a source is asked for says that the first is taken in
+    scripts["a"], scripts["b"] = [told(cursor="here")] * 2, [told(cursor="there")] * 2
     async with running(loaded(state, "a", "b"), state) as daemon:
         await until(lambda: len(Scripted.cursors) == 2 and not scripts["a"] + scripts["b"])
         before = daemon.view.core
