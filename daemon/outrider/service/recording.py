@@ -94,7 +94,7 @@ class Recording:
             log.warning(
                 "forget_pseudonyms", reason=str(error), hint="they change at the next start"
             )
-            return Pseudonyms(secrets.token_bytes(32))
+            return Pseudonyms(secrets.token_bytes())
 
     @property
     def is_new(self) -> bool:
