@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from outrider.api import JobSpec
-from outrider.model.events import STARTED, SUBMITTED
+from outrider.api import JobSpec, MachineSpec
+from outrider.model.events import JOINED, OWNER_CAME, POWER, STARTED, SUBMITTED
+from outrider.service.core import Core
 from outrider.service.metrics.declarations import METRICS
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.metrics.exposition import expose
@@ -28,6 +29,63 @@ def test_running_and_queued_jobs_are_counted() -> None:
     lines = text.splitlines()
     assert 'outrider_jobs{state="queued"} 2.0' in lines
     assert 'outrider_jobs{state="running"} 1.0' in lines
+
+
+def lines_of(core: Core, **told: Any) -> set[str]:
+    """The lines of an exposition, without the prefix."""
+    text = expose(MetricsExporter(core).take(RECORDING, 0.0, **told), "text/plain")[0].decode()
+    return {line.removeprefix("outrider_") for line in text.splitlines()}
+
+
+@pytest.mark.parametrize(("shares", "vos"), [({}, {"all"}), ({"a": 0.25, "b": 0.75}, {"a", "b"})])
+def test_before_anything_happened_the_waits_of_every_declared_vo_are_shown(
+    shares: dict[str, float], vos: set[str]
+) -> None:
+    lines = lines_of(core_of("log", shares=shares))
+    counts = [line for line in lines if line.startswith("job_wait_seconds_count")]
+    assert set(counts) == {
+        f'job_wait_seconds_count{{class="{kind}",vo="{vo}"}} 0.0'
+        for kind in ("interactive", "batch")
+        for vo in vos
+    }
+
+
+def test_watts_are_those_of_the_table_but_where_a_meter_tells() -> None:
+    core = core_of("log")
+    lab = MachineSpec("lab", 2, active_w=100.0, idle_w=40.0)
+    told: list[Any] = [(T, JOINED, f"m{n}", lab) for n in range(4)]
+    told += [(T + 1, STARTED, "1", ("m0", 1)), (T + 1, STARTED, "2", ("m1", 2))]
+    told += [(T + 2, POWER, "m2", 55.5), (T + 3, OWNER_CAME, "m3", None)]
+    tell(core, "log", told, T + 60)
+    lines = lines_of(core)
+    assert 'power_watts{source="table"} 270.0' in lines, "70, 100, and 100 of the owner's"
+    assert 'power_watts{source="measured"} 55.5' in lines
+    tell(core, "log", [(T + 70, JOINED, "m9", MachineSpec("lab"))], T + 80)
+    assert 'power_watts{source="table"} NaN' in lines_of(core), "of one nothing is known"
+
+
+def test_decisions_are_counted_by_action_and_none_twice() -> None:
+    core = core_of("log", policies={"fifo": {}})
+    tell(core, "log", [(T + n, SUBMITTED, f"{n}.0", JobSpec()) for n in range(7)], T + 60)
+    [runner] = core.runners
+    runner.starts, runner.moves["preempt"], runner.moves["shrink"] = 3, 2, 1
+    runner.decisions = 10
+    lines = lines_of(core)
+    for action, n in (("start", 3), ("preempt", 2), ("shrink", 1), ("defer", 4)):
+        assert f'decisions_total{{action="{action}",mode="shadow",policy="fifo"}} {n}.0' in lines
+
+
+def test_what_is_broken_is_a_one_and_what_is_not_known_no_number() -> None:
+    core = core_of("log", policies={"fifo": {}, "sjf": {}})
+    core.runners[0].broken = 'policy "fifo" failed'
+    core.policies_without_runner = {"bandit": "it cannot be made"}
+    lines = lines_of(core, publishing=PUBLISHING | {"connected": False, "behind": None})
+    for policy, failed in (("fifo", 1), ("sjf", 0), ("bandit", 1)):
+        assert f'policy_failures_total{{policy="{policy}"}} {failed}.0' in lines
+    assert "mqtt_connected 0.0" in lines
+    assert "mqtt_behind_rows NaN" in lines
+    assert 'adapter_up{adapter="log"} 0.0' in lines
+    assert "start_ratio 1.0" in lines
 
 
 def test_every_metric_that_is_declared_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

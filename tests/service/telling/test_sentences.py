@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from outrider.api import JobSpec, MachineSpec
+from outrider.api import NOWHERE, Choice, JobSpec, MachineSpec
+from outrider.engine.accounting.report import report
 from outrider.ledger.extras import decode_extra, encode_extra
 from outrider.ledger.job_ends import JobEnd
 from outrider.model.events import EVICTED, HELD, JOINED, RELEASED, STARTED, SUBMITTED, NamedEvent
@@ -17,7 +18,7 @@ from outrider.service.views.explanation import (
     states_of,
 )
 from outrider.service.views.job_runs import MOST_RUNS
-from outrider.service.views.sentence import measured_ratio
+from outrider.service.views.sentence import measured_ratio, sentence
 from outrider.service.views.status import status
 from tests.fixtures.cores import T, core_of, run_of, tell
 from tests.fixtures.small_figures import small_figures
@@ -68,6 +69,15 @@ def test_a_mean_wait_is_said_in_the_unit_that_fits(wait_s: float, said: str) -> 
     assert f"mean wait {said}," in status(core, {})["sentence"]
 
 
+def test_energy_is_said_in_kilowatt_hours_with_the_part_that_was_measured() -> None:
+    core = small_figures()
+    figures = report(core.site, core.accounting)
+    figures["energy_wh"] |= {"goodput": 1_234_567.0, "badput": 76_543.0}
+    assert "1,234.6 kWh useful and 76.5 kWh wasted; " in sentence(core, figures)
+    figures["energy_measured_wh"] |= {"goodput": 1_234_567.0}
+    assert "76.5 kWh wasted (of it measured: 94%); " in sentence(core, figures)
+
+
 def test_how_much_of_the_energy_was_measured_is_of_what_is_known() -> None:
     known: dict[str, Any] = {"goodput": 30.0, "badput": 10.0, "idle": None}
     measured = {"goodput": 20.0, "badput": 10.0, "idle": 5.0}
@@ -95,6 +105,19 @@ def test_why_a_job_waits_though_machines_are_free() -> None:
     assert (fifo["action"], fifo["cluster"], fifo["decided_s"]) == ("start", "lab", T + 22)
     assert (fifo["seq"], fifo["scores"], fifo["propensity"]) == (7, {"lab": 1.0}, 0.5)
     assert (other["seq"], other["scores"], other["decided_s"]) == (None, {}, None)
+
+
+def test_why_a_job_is_kept_in_the_queue_and_until_when() -> None:
+    core = core_of("log", policies={"bandit": {}}, timezone="UTC", reconsider_s=1800)
+    policy: Any = core.runners[0].policy
+    policy.choose = lambda *asked: Choice(NOWHERE, "watts")
+    told: list[NamedEvent] = [(T, JOINED, "m1", MachineSpec()), (T, SUBMITTED, "1", JobSpec())]
+    tell(core, "log", told, T + 60)
+    said = explained(core, "1")
+    assert said["policies"][0]["until_s"] == T + 1800.0
+    assert said["sentence"].endswith(
+        "In shadow: bandit would keep it queued (watts, next look 14 Nov 22:43)."
+    )
 
 
 def test_a_jobs_place_is_among_those_of_its_user_that_ask_for_the_same() -> None:
