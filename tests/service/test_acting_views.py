@@ -1,8 +1,12 @@
 """What is told of levers: in the status, in the metrics, and of a job."""
 
+import pytest
+
 from outrider.acting.lever_thread import OUTCOMES
 from outrider.service.views.acting import lease_in_words, lease_of, levers_shown
-from tests.acting.levers import Refusing, at_a_pool, counts_of, row, wait_until
+from tests.acting.levers import Noting, Refusing, at_a_pool, counts_of, row, wait_until
+
+LETS_BEGIN = "Outrider lets it begin; when and where it does is the batch system's matter."
 
 
 def test_where_nothing_acts_there_is_nothing_to_tell() -> None:
@@ -28,6 +32,33 @@ def test_a_lever_tells_what_stands_what_became_of_the_rest_and_why() -> None:
     assert (refused["action"], refused["refused_because"]) == (None, "not yours")
     assert lease_in_words(refused) == "What was decided was refused: not yours."
     assert lease_of(runner, "unheard of") is None
+    runner.close(5.0)
+
+
+@pytest.mark.parametrize(
+    ("action", "machine", "said"),
+    [
+        ("start", "m1", "Outrider has asked for machines like m1 for it."),
+        ("start", None, LETS_BEGIN),
+        ("preempt", None, "Outrider carries out: preempt."),
+        ("defer", "m1", "Outrider keeps it in the queue until it decides otherwise."),
+    ],
+)  # fmt: skip
+def test_what_stands_is_said_in_words(action: str, machine: str | None, said: str) -> None:
+    assert lease_in_words({"action": action, "machine": machine}) == said
+
+
+def test_a_lever_that_chooses_no_place_names_no_machine() -> None:
+    class Timing(Noting):
+        places = False
+
+    runner = at_a_pool(Timing())
+    runner.take([row("1", time_s=12.5)])
+    assert wait_until(lambda: lease_of(runner, "1") is not None)
+    assert lease_of(runner, "1") == {
+        "lever": "noting", "action": "start", "machine": None, "decided_s": 12.5,
+        "refused_because": None,
+    }  # fmt: skip
     runner.close(5.0)
 
 

@@ -1,5 +1,6 @@
 """`outrider demo --mqtt`: a broker inside, for whoever wants to see messages at once."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,8 +17,9 @@ WORDS = ["demo", "--mqtt", "--machines", "20", "--weeks", "3", "--for", "60"]
 def demo() -> Iterator[subprocess.Popen[str]]:
     pytest.importorskip("amqtt", reason="the extra `broker` is not installed")
     with subprocess.Popen(
-        [COMMAND, *WORDS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as running:
+        [COMMAND, *WORDS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"},
+    ) as running:  # fmt: skip
         yield running
         running.kill()
 

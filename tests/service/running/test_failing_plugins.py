@@ -16,7 +16,7 @@ from outrider.model.jobs import Job, JobSpec
 from outrider.model.utility import DEFAULT_UTILITIES
 from outrider.model.utility import Batch as BatchUtility
 from outrider.service.core import Core
-from outrider.service.guards import GuardedEstimator, GuardedUtility
+from outrider.service.guards import GuardedEstimator, GuardedUtility, guarded_utilities
 from outrider.service.sources import check_batch
 from outrider.service.views import explanation, status
 from tests.fixtures.cores import T, core_of, run_of, tell
@@ -171,6 +171,14 @@ def test_a_utility_that_fails_gives_way_to_the_default_of_its_class() -> None:
     assert isinstance(DEFAULT_UTILITIES["batch"], BatchUtility)
     assert guarded.unit(spent_s, ideal_s).tolist() == default.tolist()
     assert "the default of class batch counts instead" in guarded.broken
+
+
+@pytest.mark.parametrize("module", ["a_plugin", "outrider.model.utilities", "zzz"])
+def test_only_functions_that_come_with_outrider_are_not_guarded(module: str) -> None:
+    plugin: Any = type("Mine", (), {"__module__": module, "unit": fails})()
+    found = guarded_utilities({"batch": plugin, "interactive": DEFAULT_UTILITIES["interactive"]})
+    assert isinstance(found["batch"], GuardedUtility)
+    assert found["interactive"] is DEFAULT_UTILITIES["interactive"]
 
 
 def test_a_sound_utility_counts_and_one_of_another_shape_does_not() -> None:

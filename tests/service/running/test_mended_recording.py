@@ -10,7 +10,11 @@ from structlog.testing import capture_logs
 
 from outrider.ledger import Entry, Journal
 from outrider.service import recording as module
+from outrider.service.daemon_view import DaemonView
+from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
+from outrider.service.web.endpoints.status import whole_status
+from tests.fixtures.cores import core_of
 from tests.ledger.samples import entry_numbers, numbered_entry
 from tests.service.running.disks import fill, relieve, small_disk
 
@@ -26,6 +30,74 @@ def large_entry(number: int) -> Entry:
     entry = numbered_entry(number)
     entry.meta = {f"ballast {number}": "x" * 20_000}
     return entry
+
+
+async def test_on_a_full_disk_nothing_is_pruned_and_no_snapshot_written_and_that_is_told(
+    tmp_path: Path,
+) -> None:
+    core = core_of("log")
+    with small_disk(tmp_path / "disk", 1) as disk:
+        recording = Recording(disk / "state")
+        assert await recording.snapshot(core)
+        assert (len(recording.snapshots.paths()), recording.snapshot_used) == (1, True)
+        await asyncio.to_thread(fill, disk)
+        while recording.failure is None:
+            future = await recording.submit(large_entry(recording.rows.total()))
+            await asyncio.gather(asyncio.wrap_future(future), return_exceptions=True)
+        failures = recording.failures
+        with capture_logs() as logs:
+            await recording.prune(1e9, 2e9)
+            await recording.keep_within(1_000)
+            assert not await recording.snapshot(core)
+        assert [line["event"] for line in logs] == [
+            "skip_pruning", "skip_pruning", "skip_snapshot",
+        ]  # fmt: skip
+        assert all("full" in line["reason"] for line in logs)
+        assert recording.failures == failures + 1
+        assert recording.over_budget is None
+        assert len(recording.snapshots.paths()) == 1
+        recording.close()
+
+
+async def test_a_state_that_cannot_be_saved_is_told_by_its_fault_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = core_of("log")
+    recording = Recording(tmp_path)
+
+    def fail() -> None:
+        raise KeyError("a plugin's own")
+
+    with monkeypatch.context() as broken, capture_logs() as logs:
+        broken.setattr(core, "save", fail)
+        assert not await recording.snapshot(core)
+    assert [line["reason"] for line in logs] == ['KeyError: "a plugin\'s own"']
+    assert (recording.snapshot_at, recording.failures) == (None, 1)
+    assert recording.figures()["snapshot_age_s"] is None
+    assert await recording.snapshot(core)
+    assert 0.0 <= recording.figures()["snapshot_age_s"] < 60.0
+    recording.close()
+
+
+async def test_what_is_dropped_for_the_budget_is_counted_and_told_once_it_is_too_little(
+    tmp_path: Path,
+) -> None:
+    core = core_of("log")
+    recording = Recording(tmp_path)
+    for number in range(60):
+        (await recording.submit(large_entry(number))).result(10)
+    used = recording.figures()["size_bytes"]
+    await recording.keep_within(2 * used)
+    assert (recording.over_budget, recording.figures()["dropped_rows"]) == (None, 0)
+    with capture_logs() as logs:
+        await recording.keep_within(1)
+    [line] = logs
+    assert line["event"] == "exceed_budget"
+    assert recording.over_budget is not None
+    assert "more than its budget of 1; what is left is newer" in recording.over_budget
+    view = DaemonView(core, recording, Publisher(recording, lambda: core))
+    assert recording.over_budget in whole_status(view)["notes"]
+    recording.close()
 
 
 async def test_a_retry_that_fails_is_followed_by_others_and_told_once(
@@ -49,7 +121,7 @@ async def test_a_retry_that_fails_is_followed_by_others_and_told_once(
         kept = 0
         while recording.failure is None:
             future = await recording.submit(large_entry(kept))
-            await asyncio.wait([asyncio.wrap_future(future)])
+            await asyncio.gather(asyncio.wrap_future(future), return_exceptions=True)
             kept += 1
         await until(lambda: retries >= 3)
         assert not mending.done(), "who ended it would end the recording for good"

@@ -77,6 +77,31 @@ def test_a_folder_that_others_use_too_stays_open_with_a_note(tmp_path: Path) -> 
     assert all("------" in mode for mode in found.values()), found
 
 
+def test_ours_are_closed_and_what_others_keep_there_stays_with_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "snapshots").mkdir(mode=0o755)
+    for name in ("token", "journal.sqlite-wal", "theirs", "snapshots/1"):
+        (tmp_path / name).write_text("x")
+        (tmp_path / name).chmod(0o644)
+    (tmp_path / "lock").touch(0o600)
+    tmp_path.chmod(0o755)
+    (note,) = make_private(tmp_path, {"token", "journal.sqlite*", "snapshots", "lock"})
+    assert note.startswith(f"{tmp_path}: other users can look into it, and it is not ours alone")
+    assert "('theirs' is there, too)" in note
+    found = {
+        str(path.relative_to(tmp_path)): oct(stat.S_IMODE(path.stat().st_mode))
+        for path in tmp_path.rglob("*")
+    }
+    assert found == {
+        "snapshots": "0o700", "snapshots/1": "0o600", "token": "0o600", "lock": "0o600",
+        "journal.sqlite-wal": "0o600", "theirs": "0o644",
+    }  # fmt: skip
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+    (tmp_path / "theirs").unlink()
+    assert make_private(tmp_path, {"token", "journal.sqlite*", "snapshots", "lock"}) == []
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
+    assert make_private(tmp_path, ()) == [], "it is closed: nobody need know what is in it"
+
+
 def test_a_link_is_not_followed_to_somebody_elses_file(tmp_path: Path) -> None:
     folder, other = tmp_path / "state", tmp_path / "other"
     folder.mkdir(mode=0o755)

@@ -120,6 +120,22 @@ async def test_limits_and_names_choose_rows_of_the_ledger(living: DaemonView) ->
         assert (await ask(client, "machines"))["total"] == 12
 
 
+async def test_pages_of_the_ledger_follow_each_other_to_its_end(living: DaemonView) -> None:
+    async with client_of(living) as client:
+        every = await ask(client, "decisions?after=0&limit=5000")
+        assert every["next"] is None
+        seqs: list[int] = []
+        after: int | None = 0
+        while after is not None:
+            page = await ask(client, f"decisions?after={after}&limit=150")
+            seqs += [row["seq"] for row in page["decisions"]]
+            after = page["next"]
+        assert seqs == [row["seq"] for row in every["decisions"]]
+        assert len(seqs) > 150
+        newest = await ask(client, "decisions?limit=150")
+        assert newest["next"] is None, "nothing is older than what is asked for from the end"
+
+
 async def test_limits_and_states_choose_jobs(tmp_path: Path) -> None:
     core = core_of("log", timezone="UTC")
     events: list[NamedEvent] = [(T + n, SUBMITTED, f"{n}.0", JobSpec()) for n in range(5)]

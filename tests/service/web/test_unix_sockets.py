@@ -78,6 +78,17 @@ def test_another_file_is_left_alone_and_a_path_that_is_too_long_refused(path: Pa
         listening_at(path.with_name("s" * 200), NOBODY).__enter__()
     with pytest.raises(ConfigurationError, match="right would be a path of its own"):
         listening_at(path.parent / "no" / "s", NOBODY).__enter__()
+    with pytest.raises(ConfigurationError, match="cannot listen there: Not a directory"):
+        listening_at(path / "below a file", NOBODY).__enter__()
+
+
+def test_it_is_given_to_a_group_that_is_not_ours_where_we_may(path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("to give a file to another group needs root")
+    other = next(group for group in grp.getgrall() if group.gr_gid != path.parent.stat().st_gid)
+    with listening_at(path, other.gr_name) as listening:
+        assert listening.gid == other.gr_gid
+        assert (mode_of(path), path.stat().st_gid) == (0o660, other.gr_gid)
 
 
 def test_a_socket_that_took_its_place_meanwhile_is_not_removed(path: Path) -> None:

@@ -135,6 +135,26 @@ async def test_an_adapter_is_asked_one_question_at_a_time_and_not_twice_in_a_mom
     assert len(adapter.asked) == 11, "later it may be another"
 
 
+async def test_however_many_jobs_are_asked_about_few_answers_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiting_reasons, "_MOST_KEPT", 3)
+    adapter = asked("slurm", REASON)
+    reasons = reasons_of(adapter)
+    for job in ("1", "2", "3", "1", "4", "4", "1"):
+        assert (await reasons.of(job)).reason == REASON
+    assert adapter.asked == ["1", "2", "3", "4", "1"], "the fourth took the place of all before"
+
+
+async def test_a_fault_is_logged_once_a_minute() -> None:
+    now_s = 1000.0
+    reasons = reasons_of(asked("broken", ZeroDivisionError("by zero")), clock=lambda: now_s)
+    with capture_logs() as logs:
+        for now_s in (1000.0, 1059.9, 1060.0, 1061.0):
+            await reasons.of(f"{now_s}")
+    assert len(logs) == 2
+
+
 async def test_what_an_adapter_says_is_bounded_and_of_the_declared_shape() -> None:
     long = WaitingReason(
         code="c" * 5000,
