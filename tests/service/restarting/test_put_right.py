@@ -2,8 +2,11 @@
 
 from math import inf
 
+import pytest
+
 from outrider.model.events import COMPLETED, STARTED, SUBMITTED, TICK
 from outrider.model.jobs import JobSpec
+from outrider.service import put_right as module
 from outrider.service.put_right import Input, put_right
 from tests.fixtures.cores import T
 
@@ -48,6 +51,16 @@ def test_whatever_happens_to_a_job_meanwhile_is_moved_as_its_submission_is() -> 
 def test_two_faults_in_a_row_have_each_their_own_distance() -> None:
     rows = (tick(T + 10), tick(T + 1 * YEAR_S), tick(T + 19 * YEAR_S), job("1", T + 19 * YEAR_S))
     assert times(*rows) == [10, 10, 10, 10]
+
+
+def test_where_no_watermark_comes_for_long_what_came_goes_on_by_the_distance_known_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_MOST_HELD", 2)
+    ahead = T + 10 * YEAR_S
+    many = [job(str(n), ahead + 11 + n) for n in range(5)]
+    assert times(tick(T + 10), tick(ahead + 10), *many) == [10, 10, 11, 12, 13, 14, 15]
+    assert times(tick(T + 10), *many)[1:] == [10 * YEAR_S + 11 + n for n in range(5)]
 
 
 def test_a_record_far_ahead_beside_a_right_clock_keeps_its_time() -> None:
