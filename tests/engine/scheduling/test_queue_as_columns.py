@@ -1,0 +1,132 @@
+"""The queue as a policy that ranks sees it, and what it hears of a job that is declared anew."""
+
+from math import isnan, nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.api import Job, JobSpec, Orders, Policy, Queue, Ranks, SiteView
+from outrider.engine.scheduling.queue_columns import QueueColumns
+from outrider.model import events as ev
+from outrider.testing.hand_site import HandSite
+
+
+class Watching(Orders, Ranks, Policy):
+    """The narrowest first; writes down what it hears and sees."""
+
+    name = "watching"
+    description = "for tests"
+    fails = False
+
+    def __init__(self, *made: Any) -> None:
+        super().__init__(*made)
+        self.heard: list[tuple[str, int]] = []
+        self.seen: list[tuple[list[int], list[float], list[float]]] = []
+
+    def order(self, job: Job, view: SiteView) -> float:
+        if self.fails:
+            raise ZeroDivisionError("no order")
+        return job.spec.cpus / 2
+
+    def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
+        numbers = [job.number for job in queue.jobs]
+        self.seen.append((numbers, queue.submit_s.tolist(), queue.order.tolist()))
+        return queue.order
+
+    def on_enqueue(self, job: Job, view: SiteView) -> None:
+        self.heard.append(("in", job.number))
+
+    def on_dequeue(self, job: Job, view: SiteView) -> None:
+        self.heard.append(("out", job.number))
+
+
+def waiting() -> HandSite:
+    """Jobs 0 to 2 wait, submitted at seconds 0 to 2, for one CPU that job 9 has."""
+    hand = HandSite(Watching)
+    hand.machines(1)
+    hand.submit(9)
+    hand.tick()
+    for job in range(3):
+        hand.submit(job, cpus=1, vo=f"vo{job}")
+        hand.tick(1.0)
+    hand.policy.heard.clear()
+    return hand
+
+
+def test_a_job_that_is_declared_anew_keeps_its_place_and_is_ordered_anew() -> None:
+    hand = waiting()
+    hand.tell(ev.CHANGED, 1, JobSpec(cpus=1, vo="other", estimate_s=60.0, job_class="interactive"))
+    assert hand.policy.heard == [("out", 1), ("in", 1)]
+    table: Any = hand.runner.scheduling_pass
+    queue = table.table
+    assert [job.number for job in queue.jobs] == [0, 1, 2]
+    assert queue.submit_s.tolist() == [0.0, 1.0, 2.0]
+    assert [queue.vo_names[vo] for vo in queue.vo] == ["vo0", "other", "vo2"]
+    assert isnan(queue.estimate_s[0])
+    assert queue.estimate_s[1] == 60.0
+    assert queue.interactive.tolist() == [False, True, False]
+    hand.complete(9)
+    assert hand.tick(1.0) == [0]
+
+
+def test_a_policy_that_fails_at_it_is_asked_no_more() -> None:
+    hand = waiting()
+    hand.runner.strict = False
+    hand.policy.fails = True
+    hand.tell(ev.CHANGED, 1, JobSpec(cpus=1))
+    assert 'policy "watching" failed' in hand.runner.broken
+    assert "no order" in hand.runner.broken
+    hand.tell(ev.REMOVED, 1, "user")
+    hand.tell(ev.CHANGED, 2, JobSpec(cpus=1))
+    assert not hand.runner.queue.waiting
+
+
+def test_a_policy_that_fails_at_a_job_that_leaves_is_asked_no_more() -> None:
+    hand = waiting()
+    hand.runner.strict = False
+
+    def fail(*told: Any) -> None:
+        raise LookupError("who was it")
+
+    hand.policy.on_dequeue = fail
+    hand.tell(ev.REMOVED, 1, "user")
+    assert "who was it" in hand.runner.broken
+    assert set(hand.site.jobs) == {0, 2, 9}
+
+
+def job(number: int, **spec: Any) -> Job:
+    return Job(number, JobSpec(**spec), float(number))
+
+
+def test_rows_move_up_where_one_leaves_and_grow_beyond_their_first_room() -> None:
+    queue = QueueColumns()
+    for n in range(130):
+        queue.add(job(n, cpus=n + 1), 10 * n, 0.0, -float(n))
+    assert (queue.remove(5), queue.at(5)) == (None, None)
+    assert queue.remove(0) is not None
+    gone = queue.remove(640)
+    assert gone is not None
+    assert gone.number == 64
+    left = [n for n in range(130) if n not in (0, 64)]
+    assert [one.number for one in queue.jobs] == left
+    assert queue.cpus.tolist() == [n + 1 for n in left]
+    assert queue.order.tolist() == [-float(n) for n in left]
+    assert [queue.stamp(row) for row in (0, 62, 63, 127)] == [10, 630, 650, 1290]
+    found = queue.at(1290)
+    assert found is not None
+    assert found.number == 129
+    queue.change(job(129, cpus=4), 1290, 7.5)
+    queue.change(job(64, cpus=4), 640, 9.0)
+    assert (queue.cpus[-1], queue.order[-1], queue.submit_s[-1]) == (4, 7.5, 129.0)
+    assert len(queue) == 128
+
+
+def test_a_job_whose_submission_is_not_known_counts_from_when_it_got_in_line() -> None:
+    queue = QueueColumns()
+    queue.add(Job(0, JobSpec(), None), 1, 50.0, nan)
+    assert queue.submit_s.tolist() == [50.0]
+    restored = QueueColumns()
+    restored.restore(queue.save(), {0: Job(0, JobSpec(vo="all"), None)})
+    assert restored.submit_s.tolist() == [50.0]
+    assert restored.vo_names == queue.vo_names
