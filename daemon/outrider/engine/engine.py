@@ -133,7 +133,8 @@ class Engine:
         """
         self._pass_due = self._waits = False
         realign(self.site, self.accounting, self._jobs.listening, known)
-        self._waits = any(runner.somebody_waits for runner in self.runners)
+        # also who was not asked about yet: the pass that was to do so may be the one that failed
+        self._waits = any(runner.queue.waiting for runner in self.runners)
         if asks_again:
             self._want_pass()
 
