@@ -44,9 +44,6 @@ class Canary(NamedTuple):
         )
 
 
-NOBODY: Final = Canary()
-
-
 def _place_of(job: str) -> float:
     """A number from 0 to below 1, of the job's name alone, evenly spread."""
     digest = hashlib.sha256(job.encode(errors="surrogateescape")).digest()

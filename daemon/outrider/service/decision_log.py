@@ -10,7 +10,7 @@ from math import inf
 from types import MappingProxyType
 from typing import Any, Final
 
-from outrider.acting.canary import NOBODY, Canary
+from outrider.acting.canary import Canary
 from outrider.acting.gate import CANARY, Budget, Gate
 from outrider.engine import EventMerger
 from outrider.engine.state.site import Site
@@ -56,9 +56,9 @@ class JournalledDecisions:
         self, config: Config, policies: Iterable[str], merger: EventMerger, site: Site,
         input: str,  # noqa: A002 - the ledger's own word for it
         input_age_s: Callable[[], float],
-        carried: Mapping[str, Collection[str]] = NO_LEVERS,
-        sources_up: Callable[[], bool] = lambda: True,
-        canary: Canary = NOBODY,
+        carried: Mapping[str, Collection[str]],
+        sources_up: Callable[[], bool],
+        canary: Canary,
     ) -> None:  # fmt: skip
         budget = Budget(config.max_starts_per_minute, config.stale_after_s)
         self.gates = {policy: Gate(config.mode, budget) for policy in policies}

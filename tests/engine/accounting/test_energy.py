@@ -7,10 +7,12 @@ from math import isnan
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from outrider.engine.accounting import energy
 from outrider.engine.accounting.energy import EnergyStatistics
-from outrider.engine.accounting.machine_power import IDLING
+from outrider.engine.accounting.machine_power import IDLING, OWNED
 from outrider.formats.campus.campus import Campus
 from outrider.model.clusters import ClusterSpec
+from outrider.model.jobs import RUNNING, Job, JobSpec
 from outrider.model.localtime import TraceTime
 from outrider.model.machines import MachineSpec
 from outrider.testing.hand_campus import HOUR_S, Rules, Session, Work, make_campus
@@ -132,6 +134,53 @@ def test_after_a_fault_the_cpus_at_work_are_those_of_the_jobs_that_are_known(
     asleep_s = 0.0 if works else 2700.0
     assert idle_j == 50.0 * (3600.0 - asleep_s) * (2 - works) / 2
     assert sleep_j == 5.0 * asleep_s
+
+
+def test_work_on_some_of_its_cpus_draws_their_share_of_a_machines_watts() -> None:
+    made = book(4, ClusterSpec("c"))
+    assert made.table_j(0, 3600.0) == 100.0 * 3600.0 / 4
+    machine = made.machine(0)
+    assert [machine.table_w(cpus, 0.0) for cpus in (0, 1, 4, 9)] == [50.0, 62.5, 100.0, 100.0]
+    made.leave(0, 10.0)
+    assert made.machine(0).table_w(1, 20.0) == 0.0, "it is gone"
+
+
+def test_joules_that_somebody_else_knows_of_are_added_to_those_of_their_purpose() -> None:
+    made = book(1, ClusterSpec("c"))
+    made.add("goodput", 0, 40.0)
+    made.add("goodput", 0, 2.0)
+    made.settle(0, 2.0)
+    assert (made.joules["goodput"], made.joules["idle"]) == ([42.0], [100.0])
+
+
+def test_when_the_notes_are_worked_out_changes_no_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lived(at_once: int) -> dict[str, list[float]]:
+        monkeypatch.setattr(energy, "_AT_ONCE", at_once)
+        made = book(2, ClusterSpec("c", sleep_after_open_s=900.0, sleep_after_closed_s=900.0))
+        job = Job(7, JobSpec(), 0.0)
+        for n in range(20):
+            begin_s = 5_000.0 * n
+            job.machine, job.start_s, job.state = 0, begin_s, RUNNING
+            made.work(0, 7, 1, begin_s)
+            purpose = "goodput" if n % 3 else "badput"
+            made.end_run(purpose, 0, 600.0, job, begin_s + 600.0)
+            made.enter(0, OWNED, begin_s + 3_000.0)
+            made.enter(0, IDLING, begin_s + 3_100.0)
+        made.settle(0, 1e5)
+        return made.joules
+
+    often, seldom = lived(3), lived(10**6)
+    assert often == seldom
+    assert often["goodput"] == [13 * 600.0 * 50.0]
+    assert often["owner"] == [20 * 100.0 * 100.0]
+
+
+def test_a_machine_that_nobody_knew_before_the_fault_joins_with_it() -> None:
+    habits = ClusterSpec("c", sleep_after_open_s=900.0, sleep_after_closed_s=900.0)
+    made = book(2, habits)
+    spec = MachineSpec(cluster="c", cpus=2, active_w=30.0, idle_w=10.0)
+    made.correct(1, spec, 0, habits, 1, 3600.0)
+    assert (made.machine(1).busy, made.table_j(1, 2.0)) == (1, 30.0)
 
 
 def test_unknown_watts_stay_unknown_in_every_sum_they_enter() -> None:

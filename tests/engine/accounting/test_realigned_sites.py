@@ -6,6 +6,7 @@ from outrider.engine.realign import realign
 from outrider.model import events as ev
 from outrider.testing.hand_site import HandSite
 from outrider_policies.rules.fifo import Fifo
+from tests.engine.judging.forecasters import Forecaster
 
 HOUR_S = 3600.0
 
@@ -75,3 +76,29 @@ def test_a_job_that_nobody_knows_any_more_is_taken_out_whole() -> None:
     hand.submit(10, cpus=2)
     assert hand.tick() == [10]
     assert hand.site.jobs[10].machine in (0, 3)
+
+
+def test_what_was_predicted_of_runs_that_nobody_knows_is_forgotten() -> None:
+    hand = HandSite(Forecaster)
+    hand.machines(1, 1)
+    hand.site.index_runs()
+    for job in (0, 1):
+        hand.submit(job)
+    assert sorted(hand.tick()) == [0, 1]
+    predictions = hand.runner.predictions
+    assert predictions is not None
+    hand.runner.running[0] = hand.runner.running[1] = ("key", True)
+    assert predictions.open.keys() == {0, 1}
+    align(hand, 1)
+    assert (set(predictions.open), set(hand.runner.running)) == ({1}, {1})
+    assert hand.site.runs is not None
+    assert [job.number for job in hand.site.running] == [1]
+
+
+def test_a_policy_that_failed_is_left_as_it_is() -> None:
+    hand = lived()
+    hand.runner.strict = False
+    hand.runner.fail(KeyError("x"))
+    assert not hand.runner.queue.waiting
+    align(hand, 0, 1, 9)
+    assert not hand.runner.queue.waiting, "it is asked about nobody"

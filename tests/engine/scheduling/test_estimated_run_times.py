@@ -101,7 +101,7 @@ def test_after_a_fault_a_pass_is_asked_for_unless_a_pass_was_what_failed(asks: b
     hand.submit(0)
     hand.tick()
     hand.submit(1, cpus=8)
-    hand.wake_at = woken.append  # type: ignore[method-assign]
+    hand.wake_at = woken.append  # type: ignore[assignment, method-assign]
     hand.engine.take_out_all_but({0, 1}, asks_again=asks)
     assert woken == ([hand.now] if asks else [])
     hand.complete(0)
