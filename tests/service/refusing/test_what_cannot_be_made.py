@@ -1,13 +1,13 @@
 """What a plugin of the configuration cannot make is told by its table, and the rest goes on."""
 
-from collections.abc import Iterator, Mapping
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from outrider.acting.lever_runner import LeverRunner
 from outrider.api import Adapter, Policy
 from outrider.model.errors import ConfigurationError, OutriderError, PeerError, PluginError
 from outrider.plugins.finding import find
@@ -15,7 +15,7 @@ from outrider.service.config.loaded import LoadedConfig, check_config
 from outrider.service.levers import carried_actions, close_levers, make_levers
 from outrider.service.policies import make_runners, policies_without_runner
 from outrider.service.sources import make_adapters
-from tests.acting.levers import Blocking, Noting, row, wait_until
+from tests.acting.levers import Blocking, Noting, at_a_pool, row, wait_until
 
 
 class Made(Adapter):
@@ -65,6 +65,9 @@ class Unmade(Policy):
     @property
     def reconsider_s(self) -> float:  # type: ignore[override]
         raise LookupError("no epoch here")
+
+
+STATE = Path("/nowhere/state")
 
 
 @pytest.fixture(autouse=True)
@@ -130,6 +133,8 @@ def test_a_policy_that_cannot_be_made_is_told_and_the_others_are_asked() -> None
 class Levered:
     """What an adapter shows of its levers."""
 
+    identity = ""
+
     def __init__(self, *kinds: Any) -> None:
         self.levers = kinds
 
@@ -145,25 +150,28 @@ def raising(error: Exception) -> Any:
     ("error", "kind", "told"),
     [
         (KeyError("no token"), PluginError, r"\[adapters.b\]: lever kind fails: KeyError: 'no tok"),
-        (PeerError("no schedd"), PeerError, "^no schedd$"),
+        (PeerError("no schedd"), PeerError, r"^no schedd$"),
     ],
 )
 def test_a_lever_that_cannot_be_made_is_told_by_its_adapter(
     error: Exception, kind: type[OutriderError], told: str
 ) -> None:
-    adapters: Mapping[str, Any] = {"a": Levered(Noting), "b": Levered(raising(error))}
+    failing: Any = raising(error)
+    failing.__name__ = "kind"
+    adapters: dict[str, Any] = {"a": Levered(Noting), "b": Levered(failing)}
     with pytest.raises(kind, match=told):
-        make_levers(loaded_with("made"), adapters)
+        make_levers(adapters, STATE)
 
 
 def test_each_lever_is_made_for_its_own_adapter() -> None:
-    adapters: Mapping[str, Any] = {"a": Levered(Noting), "b": Levered(Blocking, Noting)}
-    levers = make_levers(loaded_with("made"), adapters)
-    assert [(type(one), one.adapter) for one in levers] == [
-        (Noting, adapters["a"]), (Blocking, adapters["b"]), (Noting, adapters["b"]),
-    ]  # fmt: skip
-    assert carried_actions(adapters) == {"start", "preempt"}
-    assert carried_actions({"a": adapters["a"]}) == {"start"}
+    a, b = Levered(Noting), Levered(Blocking, Noting)
+    adapters: dict[str, Any] = {"a": a, "b": b, "c": Levered()}
+    made = make_levers(adapters, STATE)
+    of = {label: [(type(one), one.adapter) for one in levers] for label, levers in made.items()}
+    assert of == {"a": [(Noting, a)], "b": [(Blocking, b), (Noting, b)]}
+    assert carried_actions(adapters) == {"a": {"start"}, "b": {"start", "preempt"}}
+    hosts = {adapters[label].identity for label in "ab"}
+    assert hosts == {f"{label}@{socket.gethostname()}:{STATE}" for label in "ab"}
 
 
 async def test_levers_that_do_not_let_go_in_time_are_named_in_the_log(
@@ -171,12 +179,14 @@ async def test_levers_that_do_not_let_go_in_time_are_named_in_the_log(
 ) -> None:
     monkeypatch.setattr("outrider.service.levers.CLOSE_S", 0.05)
     blocking, noting = Blocking(), Noting()
-    runner = LeverRunner([blocking, noting])
+    runner = at_a_pool(blocking, noting)
     runner.take([row("1", action="preempt")])
     blocking.wait_for(1)
     with capture_logs() as lines:
         await close_levers(runner)
         await close_levers(None)
-    assert [(line["event"], line["levers"]) for line in lines] == [("leave_levers", ["blocking"])]
+    assert [(line["event"], line["levers"]) for line in lines] == [
+        ("leave_levers", ["pool: blocking"])
+    ]
     blocking.let_go.set()
     assert wait_until(lambda: blocking.closed and noting.closed)

@@ -18,7 +18,7 @@ __all__ = ["desk"]
 def morning(folder: Path, mode: str, carried: tuple[str, ...], **acting: Any) -> Core:
     """Three jobs on two machines, in a mode, beside a batch system that can do so much."""
     loaded = loaded_in(mode, folder, acting={"canary_fraction": 1.0} | acting)
-    core = Core(loaded, [SourceState("desk", "desk", False, 5.0)], carried=carried)
+    core = Core(loaded, [SourceState("desk", "desk", False, 5.0)], carried={"desk": carried})
     tell(core, "desk", MORNING, T + 60)
     return core
 
