@@ -125,7 +125,12 @@ def test_a_queued_job_may_be_placed_where_it_may_run_and_its_memory_is_left() ->
     hand.submit(1, resources=Resources(memory_mib=600))
     hand.submit(2, eligible="second")
     seen: list[Any] = []
-    hand.policy.rearrange = lambda queue, view: seen.append(queue) or ()
+
+    def rearrange(queue: Any, view: Any) -> tuple[()]:
+        seen.append(queue)
+        return ()
+
+    hand.policy.rearrange = rearrange
     hand.tick()
     queued = QueuedJobs(seen[0], hand.site, RunLengths(3600.0, None))
     assert queued.may_run_on(0, {"memory_mib": 700.0}).tolist() == [True, True, False]

@@ -15,6 +15,10 @@ from outrider_policies.rules.multifactor import Multifactor
 from outrider_policies.rules.round_robin import RoundRobin
 from outrider_policies.rules.sjf import ShortestJobFirst
 
+RULES = (
+    CapacityRandom, LeastLoaded, RoundRobin, EarliestDeadlineFirst, ShortestJobFirst, BestFit,
+)  # fmt: skip
+
 
 def choice_of(hand: HandSite, job: Job) -> Choice:
     """What the policy says of one job, asked by the test."""
