@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from outrider.acting.gate import ACT, BUDGET, STALE
 from outrider.api import Batch
-from outrider.service.views.status import status
+from outrider.service.views.sentence import measured_ratio
+from outrider.service.views.status import _power_source, status
 from tests.fixtures.cores import T
 from tests.fixtures.small_figures import small_figures
 
@@ -93,3 +95,40 @@ def test_a_policy_s_mean_reward_and_how_often_it_agreed_are_of_what_it_was_asked
     told, other = status(core, {})["policies"]
     assert (told["reward_mean"], told["reward_n"], told["agreement_ratio"]) == (-0.75, 4, 0.25)
     assert other["reward_mean"] is None
+
+
+@pytest.mark.parametrize(
+    ("known_wh", "measured_wh", "source", "ratio"),
+    [
+        ((None, 10.0), (0.0, 0.0), "unknown", 0.0),
+        ((30.0, 10.0), (0.0, 0.0), "table", 0.0),
+        ((30.0, 10.0), (30.0, 0.0), "mixed", 0.75),
+        ((30.0, 10.0), (30.0, 10.0), "measured", 1.0),
+        ((0.0, 0.0), (0.0, 0.0), "table", None),
+    ],
+)
+def test_it_is_told_whether_energy_was_measured_or_comes_from_the_table(
+    known_wh: tuple[float | None, float], measured_wh: tuple[float, float], source: str,
+    ratio: float | None,
+) -> None:  # fmt: skip
+    names = ("goodput", "badput")
+    figures: dict[str, Any] = {
+        "energy_wh": dict(zip(names, known_wh, strict=True)),
+        "energy_measured_wh": dict(zip(names, measured_wh, strict=True)),
+    }
+    assert (_power_source(figures), measured_ratio(figures)) == (source, ratio)
+
+
+def test_what_was_refused_and_repaired_is_told_by_its_cause() -> None:
+    core = small_figures()
+    [gate, other] = core.decision_log.gates.values()
+    gate.verdicts.update({ACT: 1, STALE: 2, BUDGET: 3})
+    other.verdicts.update({STALE: 4})
+    core.merger.normaliser.repairs["slot_used_again"] += 2
+    core.runners[0].refused["memory"] += 5
+    shown = status(core, {})
+    assert shown["gate"] == {"would_act": 13, "would_refuse": {STALE: 6, BUDGET: 3}}
+    first = shown["policies"][0]
+    assert first["gate"] == {"would_act": 7, "would_refuse": {STALE: 2, BUDGET: 3}}
+    assert first["refused"] == {"memory": 5}
+    assert shown["repairs"]["slot_used_again"] == 2
