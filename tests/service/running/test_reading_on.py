@@ -1,5 +1,6 @@
 """A source that ends, fails or hangs is opened again, and what it says meanwhile is told."""
 
+import asyncio
 import time
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from structlog.testing import capture_logs
 
 from outrider.api import JobSpec, PeerError, events
 from outrider.ledger import Journal
-from outrider.service import pump, source_watch
+from outrider.service import pump, source_state, source_watch
 from outrider.service.web.endpoints.status import whole_status
 from tests.service.running.scripted import Scripted, loaded, running, scripts, told, until
 
@@ -100,3 +101,42 @@ async def test_what_a_source_held_before_it_was_first_read_does_not_count(
         subjects = [event[2] for _, _, event in journal.inputs_after(0)]
         assert ("new" in subjects, "old" in subjects) == (True, False)
         assert journal.cursor("b") == "now"
+
+
+async def test_one_that_hangs_from_the_start_is_down_and_the_others_go_on_without_it(
+    tmp_path: Path, scripts: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_state, "HANGS_AFTER_S", 0.2)
+    state, let_go = tmp_path / "state", asyncio.Event()
+    scripts["hangs"] = [let_go, told(submitted("late"), cursor="there")]
+    scripts["lives"] = [told(submitted("1"))]
+    with capture_logs() as lines:
+        async with running(loaded(state, "hangs", "lives"), state) as daemon:
+            await until(lambda: whole_status(daemon.view)["jobs"]["queued"] == 1)
+            [hangs, lives] = whole_status(daemon.view)["adapters"]
+            assert (hangs["up"], lives["up"]) == (False, True)
+            assert hangs["problem"].startswith("no sign of life yet, for ")
+            ready, reasons = daemon.view.ready()
+            assert (ready, len(reasons)) == (False, 1)
+            let_go.set()
+            await until(lambda: whole_status(daemon.view)["jobs"]["queued"] == 2)
+            await until(lambda: named(lines, "regain_source"))
+            assert daemon.view.ready() == (True, [])
+    [lost] = named(lines, "lose_source")
+    assert (lost["adapter"], lost["reason"][:16]) == ("hangs", "no sign of life ")
+
+
+async def test_of_one_that_was_taken_away_it_is_told_anew_once_it_is_back(
+    tmp_path: Path, scripts: dict[str, list[Any]]
+) -> None:
+    state = tmp_path / "state"
+    scripts["b"] = [PeerError("no schedd")] * 1_000
+    with capture_logs() as lines:
+        async with running(loaded(state, "a", "b"), state) as daemon:
+            await until(lambda: len(named(lines, "lose_source")) == 1)
+            await daemon.reload(loaded(state, "a"))
+            await until(lambda: daemon.view.ready()[0])
+            await asyncio.sleep(0.1)  # a look of the watch
+            await daemon.reload(loaded(state, "a", "b"))
+            await until(lambda: len(named(lines, "lose_source")) == 2)
+    assert not named(lines, "regain_source")
