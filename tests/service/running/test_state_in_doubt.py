@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from outrider.api import JobSpec, events
 from outrider.ledger import Journal
 from outrider.service import rebuilding
+from outrider.service.restart import bring_up
 from outrider.service.web.endpoints.status import whole_status
 from tests.service.running.scripted import loaded, running, scripts, told, until
 
@@ -24,7 +25,7 @@ async def test_it_is_tried_again_after_a_while_and_told_as_long_as_it_fails(
     tmp_path: Path, scripts: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rebuilding, "_AGAIN_AFTER_S", 0.2)
-    works, tries = rebuilding.bring_up, 0
+    tries = 0
 
     def fails(*given: Any) -> Any:
         nonlocal tries
@@ -47,7 +48,7 @@ async def test_it_is_tried_again_after_a_while_and_told_as_long_as_it_fails(
             ]
             assert not await daemon._state.snapshot()
             assert len(daemon.view.recording.snapshots.paths()) == snapshots
-            monkeypatch.setattr(rebuilding, "bring_up", works)
+            monkeypatch.setattr(rebuilding, "bring_up", bring_up)
             await until(lambda: daemon.view.core is not doubtful)
             notes = whole_status(daemon.view)["notes"]
             assert notes[1] == "the state was rebuilt after a fault that could not be repaired"
