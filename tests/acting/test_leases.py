@@ -140,6 +140,13 @@ def test_at_most_so_many_jobs_are_kept_in_the_queue_at_once() -> None:
     assert leases.counts == {"too_many": 1}
 
 
+def test_a_bound_that_is_no_whole_number_bounds_all_the_same() -> None:
+    leases = Leases(LEASE_S, LeaseBounds(deferred_at_once=1.5))
+    for job in ("1", "2", "3"):
+        leases.want(row(job, "defer"), 0.0)
+    assert applied_at(leases, 0.0) == ["1", "2"]
+
+
 def test_a_deferral_too_many_ends_what_stood_for_its_job() -> None:
     leases = Leases(LEASE_S, LeaseBounds(deferred_at_once=0))
     leases.want(row("1"), 0.0)
