@@ -192,12 +192,6 @@ class Journal(JournalReading):
                 sync_path(log)
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
-    def size_bytes(self) -> int:
-        """Bytes on disk: the file and its log."""
-        log = self.path.with_name(f"{self.path.name}-wal")
-        with naming_errors(self.path, "measure the journal"):
-            return sum(part.stat().st_size for part in (self.path, log) if part.exists())
-
     def reopen(self) -> None:
         """Reopen the file, after a failure that may have broken the connection.
 

@@ -105,8 +105,8 @@ class Pumps:
                 await self._pass_over(label, batch)
                 return
             check_batch(batch)
-            if await self._rebuilder.follow_clock():
-                core = state.core
+            await self._rebuilder.follow_clock()
+            core = state.core
             until_s = seen_until(adapter, batch, state.clock.now_s)
             limits = None if adapter.own_clock else state.clock.limits(core.merger.now)
             state.batch_in_core = label  # and remains so, should this be cut short

@@ -68,15 +68,12 @@ class Rebuilder:
         await state.record_set_aside()
         await state.snapshot()  # or a restart would have to do the same again
 
-    async def follow_clock(self) -> bool:
+    async def follow_clock(self) -> None:
         """If the clock was ahead and is put back, the site's time goes back with it.
 
-        The caller holds the lock, and has submitted everything that entered the core.
-
-        Returns:
-            Whether another core took the old one's place. If the state before the leap is gone,
-            or this clock is what is wrong, it stays, and time at the site stands still until the
-            clock gets there.
+        Another core takes the old one's place then. If the state before the leap is gone, or this
+        clock is what is wrong, it stays, and time at the site stands still until the clock gets
+        there. The caller holds the lock, and has submitted everything that entered the core.
         """
         state, old = self._state, self._state.core
         latest_s = None if state.site_clock is None else state.site_clock.latest_site_s()
@@ -84,9 +81,9 @@ class Rebuilder:
             if self._waits_for_clock:
                 self._waits_for_clock = False
                 state.view.notes = [n for n in state.view.notes if not n.endswith(_STANDS_STILL)]
-            return False
+            return
         if self._waits_for_clock or old.engine.silent:
-            return False
+            return
         self._waits_for_clock = True  # what fails now would fail with every batch
         ahead_s = old.merger.now - state.clock.now_s
         log.critical("clock_put_back", site_ahead_s=round(ahead_s))
@@ -103,8 +100,7 @@ class Rebuilder:
         if core is None or core.merger.now > latest_s:
             ahead = f"the site's time is {ahead_s / 3600:.0f} h ahead of this host's clock"
             state.view.add_note(ahead + _STANDS_STILL)
-            return False
+            return
         notes.insert(0, f"the clock was put back by {ahead_s / 3600:.0f} h, and the state with it")
         await self._replace(core, notes)
         self._waits_for_clock = False
-        return True
