@@ -216,7 +216,7 @@ def _write_and_swap(path: Path, data: bytes) -> None:
         with suppress(OSError):  # the first error is raised
             beside.unlink()
         raise
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)  # the new name must survive a power failure too
     finally:
