@@ -13,8 +13,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from outrider.service import app
-from outrider.service.app import _Daemon, state_folder, tell_status
+from outrider.service.app import _Daemon, tell_status
 from outrider.service.config.loaded import load_config
+from outrider.service.config.state_folder import state_folder
 from outrider.service.logs import Mode
 from tests.service.running.event_log import EventLog
 from tests.service.telling.test_service_manager import listening
