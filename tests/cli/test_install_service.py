@@ -156,3 +156,52 @@ def test_without_a_configuration_there_is_no_service(host: Host) -> None:
     done = host.install()
     assert done.code == 2
     assert "outrider check-config --example" in done.err
+
+
+def slurm(folder: Path) -> str:
+    """Settings beside commands of a Slurm whose user is another."""
+    (folder / "bin").mkdir()
+    command = folder / "bin/scontrol"
+    command.write_text("#!/bin/sh\necho 'SlurmctldHost = 192.0.2.8\nSlurmUser = sched(412)'\n")
+    command.chmod(0o755)
+    return f'\n[adapters.slurm]\ncommands = "{folder / "bin"}"\n'
+
+
+RELEASE = {
+    "etc/systemd/system/outrider-release.service", "etc/systemd/system/outrider-release.timer",
+    *(f"etc/systemd/system/outrider-release.service.d/50-{name}.conf"
+      for name in ("command", "network", "reading")),
+}  # fmt: skip
+
+
+def test_where_something_lasts_the_timer_is_written_that_takes_it_back(host: Host) -> None:
+    settings = slurm(host.folder)
+    host.configure(settings)
+    host.install()
+    assert host.files() == BASE | {"50-network.conf"}
+    host.configure(f'{settings}order_by = "site_factor"\n')
+    done = host.install()
+    assert host.files() == BASE | {"50-network.conf"} | RELEASE
+    assert "systemctl enable outrider outrider-release.timer" in done.out
+    folder = host.root / "etc/systemd/system/outrider-release.service.d"
+    runs = (folder / "50-command.conf").read_text()
+    assert f"/outrider release --stale --config {host.config}\n" in runs
+    assert "IPAddressAllow=192.0.2.8\n" in (folder / "50-network.conf").read_text()
+    host.configure(settings)
+    host.install()
+    assert host.files() == BASE | {"50-network.conf"}
+
+
+def test_a_helper_comes_with_its_socket_and_runs_as_the_user_who_may(host: Host) -> None:
+    host.configure(f'{slurm(host.folder)}helper = "/run/site/outrider.sock"\n')
+    done = host.install()
+    assert "systemctl enable outrider outrider-slurm.socket" in done.out
+    units = host.root / "etc/systemd/system"
+    assert "SocketGroup=outrider\n" in (units / "outrider-slurm.socket").read_text()
+    where = (units / "outrider-slurm.socket.d/50-socket.conf").read_text()
+    assert "ListenStream=\nListenStream=/run/site/outrider.sock\n" in where
+    runs = (units / "outrider-slurm.service.d/50-command.conf").read_text()
+    assert f"-m outrider_adapters.slurm.acting.helper --commands {host.folder}/bin" in runs
+    assert runs.endswith("--user outrider\nUser=sched\n")
+    reaches = (units / "outrider-slurm.service.d/50-network.conf").read_text()
+    assert "IPAddressAllow=192.0.2.8\n" in reaches

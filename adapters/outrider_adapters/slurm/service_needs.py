@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from outrider.api import ServiceNeeds
+from outrider.api import HelperUnit, ServiceNeeds
 from outrider_adapters.polling import CommandError
 from outrider_adapters.slurm.commands import SlurmCommands
 from outrider_adapters.slurm.partitions import settings_of
@@ -17,6 +17,8 @@ _CONTROLLER: Final = re.compile(
 )
 _DATABASE: Final = re.compile(r"AccountingStorage(Backup)?Host", re.IGNORECASE)
 _IN_BRACKETS: Final = re.compile(r"(?P<name>[^(]+)\((?P<address>[^)]+)\)")
+_SLURM_USER: Final = "slurm"
+"""Whom the unit runs as where Slurm does not say."""
 _UNSET: Final = ("", "(null)", "none")
 
 
@@ -38,8 +40,20 @@ def needs_of(settings: SlurmSettings, commands: SlurmCommands) -> ServiceNeeds:
         hosts=hosts_in(shown),
         files=(*files, *([settings.commands] if settings.commands else [])),
         environment=environment,
+        helpers=() if settings.helper is None else (_helper(settings.helper, settings, shown),),
+        changes_last=settings.changes_last,
         notes=tuple(notes),
     )
+
+
+def _helper(socket: str, settings: SlurmSettings, shown: str) -> HelperUnit:
+    """What updates jobs as the user who may, by the same commands."""
+    config = settings.config or os.environ.get("SLURM_CONF")
+    words = ["outrider_adapters.slurm.acting.helper"]
+    words += ["--slurm-config", config] if config else []
+    words += ["--commands", settings.commands] if settings.commands else []
+    user = settings_of(shown).get("SlurmUser", _SLURM_USER).partition("(")[0]
+    return HelperUnit(name="outrider-slurm", words=tuple(words), user=user, socket=socket)
 
 
 def hosts_in(config: str) -> dict[str, str]:

@@ -124,3 +124,8 @@ class SlurmSettings(AdapterSettings, frozen=True, kw_only=True):
             examples=["/run/outrider-slurm.sock"],
         ),
     ] = None
+
+    @property
+    def changes_last(self) -> bool:
+        """Whether something is changed that does not lapse by itself."""
+        return self.keeps_age or self.order_by != "none"

@@ -32,7 +32,7 @@ from outrider.api.policy import Policy, PolicySettings
 from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
 from outrider.api.reader import LogReader, ReaderOptions, Reading, log_name_of
-from outrider.api.service_needs import ServiceNeeds
+from outrider.api.service_needs import HelperUnit, ServiceNeeds
 from outrider.api.site_view import SiteView
 from outrider.api.undo_log import Undo, UndoLog
 from outrider.api.waiting_reason import Clause, WaitingReason, removing_most
@@ -90,6 +90,7 @@ __all__ = [
     "Decides",
     "DecisionRow",
     "Groups",
+    "HelperUnit",
     "InProgress",
     "Job",
     "JobSpec",

@@ -5,6 +5,24 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 
+class HelperUnit(Struct, frozen=True, kw_only=True):
+    """A service of another user's that works for the daemon, begun by its socket.
+
+    Both units, ``NAME.socket`` and ``NAME.service``, came with this Outrider.
+
+    Attributes:
+        name: of both units.
+        words: what Python runs after ``-m``: a module's name, and what it is told.
+        user: whom it runs as.
+        socket: path of the socket.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    user: str
+    socket: str
+
+
 class ServiceNeeds(Struct, frozen=True, kw_only=True):
     """For ``outrider install-service`` and ``outrider doctor``: systemd keeps all else closed.
 
@@ -15,6 +33,8 @@ class ServiceNeeds(Struct, frozen=True, kw_only=True):
         token_folders: the same for folders, whose place an environment variable names: the folder,
             and the variable.
         environment: variables that it needs, as they are here.
+        helpers: units that have to be there beside the daemon's.
+        changes_last: whether a lever changes what does not lapse by itself (`Lever.lasts`).
         notes: what could not be found out, a sentence each.
     """
 
@@ -23,4 +43,6 @@ class ServiceNeeds(Struct, frozen=True, kw_only=True):
     secrets: tuple[str, ...] = ()
     token_folders: Mapping[str, str] = {}
     environment: Mapping[str, str] = {}
+    helpers: tuple[HelperUnit, ...] = ()
+    changes_last: bool = False
     notes: tuple[str, ...] = ()

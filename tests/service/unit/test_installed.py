@@ -115,3 +115,16 @@ def test_names_are_looked_up_and_one_that_nobody_knows_says_so(tmp_path: Path) -
     file.write_text("nameserver 127.0.0.53\nnameserver 192.0.2.53 # x\nnameserver fe80::1%eth0\n")
     assert nameservers(file) == ("192.0.2.53", "fe80::1")
     assert nameservers(tmp_path / "none") == ()
+
+
+def test_the_doctor_asks_for_the_timer_where_something_lasts(root: Path) -> None:
+    slurm = {"order_by": "nice", "commands": str(root / "nowhere")}
+    loaded = check_config({"adapters": {"slurm": slurm}}, str(CONFIG))
+    found = {check.found: check for check in check_unit(loaded, root)}
+    check = found["outrider-release.timer is not enabled, and this configuration needs it"]
+    assert check.state == "warn"
+    assert check.remedy.endswith("then systemctl enable --now outrider-release.timer")
+    wants = root / "etc/systemd/system/timers.target.wants"
+    wants.mkdir()
+    (wants / "outrider-release.timer").symlink_to("../outrider-release.timer")
+    assert [check.state for check in check_unit(loaded, root)] == ["ok"]

@@ -42,7 +42,7 @@ class LeasedStartTimes(Lever):
         super().__init__(adapter)
         settings = adapter.settings
         self.lease_s = settings.lease_s
-        self.lasts = settings.keeps_age or settings.order_by != "none"
+        self.lasts = settings.changes_last
         self._now = now
         self._commands = SlurmCommands(settings)
         self._updater: Updater = (

@@ -1,5 +1,6 @@
 """``outrider install-service``: the systemd service of a configuration, file by file."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -26,9 +27,11 @@ def command(config: Path, root: Path, dry_run: bool, as_json: bool) -> int:
     or of Python's place. It writes the unit, its user and group (sysusers.d), and drop-ins for what
     follows from the configuration: this very command, addresses beyond this host (collector,
     slurmctld, broker; systemd knows no names), groups that may read the logs, what the unit hides,
-    variables such as CONDOR_CONFIG as they are here, and secrets that systemd hands over. It says
-    each file that it writes. A file that somebody changed stays: what would be written goes beside
-    it, as FILE.new. Exit code 1: something was written beside.
+    variables such as CONDOR_CONFIG as they are here, and secrets that systemd hands over. Where a
+    lever changes what does not lapse by itself it writes outrider-release.timer, too, and where an
+    adapter needs a helper its socket and service. It says each file that it writes. A file that
+    somebody changed stays: what would be written goes beside it, as FILE.new. Exit code 1:
+    something was written beside.
 
     Example:
       outrider install-service --dry-run
@@ -40,12 +43,13 @@ def command(config: Path, root: Path, dry_run: bool, as_json: bool) -> int:
     from outrider.service.unit.writing import write
 
     loaded = load(config)
-    files, notes = service_files(loaded)
+    files, notes, enable = service_files(loaded)
     done = [found for file in files if (found := write(file, root, dry_run=dry_run)) is not None]
     if as_json:
         texts = {str(file.path): file.text for file in files if file.text}
         told = [{"path": shown(one.path), "did": one.did, "why": one.why} for one in done]
-        print_json({"dry_run": dry_run, "files": told, "texts": texts, "notes": notes})
+        answer = {"dry_run": dry_run, "files": told, "texts": texts, "notes": notes}
+        print_json({**answer, "enable": ["outrider.service", *enable]})
         return int(any(one.did == "beside" for one in done))
     for file in files if dry_run else ():
         if file.text:
@@ -55,20 +59,20 @@ def command(config: Path, root: Path, dry_run: bool, as_json: bool) -> int:
         click.echo(f"{would}{one.did:<9}  {shown(one.path)}" + (f": {one.why}" if one.why else ""))
     for note in notes:
         click.echo(f"note       {note}")
-    click.echo(_then(config, root))
+    click.echo(_then(config, root, ["outrider", *enable]))
     return int(any(one.did == "beside" for one in done))
 
 
-def _then(config: Path, root: Path) -> str:
+def _then(config: Path, root: Path, units: Sequence[str]) -> str:
     """What remains to be done."""
     if root != Path("/"):
-        return "Then, on that host: systemd-sysusers; systemctl enable outrider"
+        return f"Then, on that host: systemd-sysusers; systemctl enable {' '.join(units)}"
     return "\n".join(
         (
             "Then:",
             "  systemd-sysusers",
             "  systemctl daemon-reload",
-            "  systemctl enable --now outrider",
+            f"  systemctl enable --now {' '.join(units)}",
             f"  outrider doctor --config {config}",
         )
     )

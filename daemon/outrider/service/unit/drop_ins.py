@@ -11,13 +11,20 @@ from outrider.service.unit.readable import HOMES
 _PLAIN: Final = re.compile(r"[\w@+=:,./-]+")
 
 
-def command_text(command: Path, config: Path) -> str:
-    """Which program runs, with which configuration."""
-    words = " ".join(quoted(str(word)) for word in (command, "run", "--config", config))
+def command_text(words: Iterable[str | Path], user: str = "") -> str:
+    """Which program runs, with which words; as whom, where that is not the unit's own."""
+    told = " ".join(quoted(str(word)) for word in words)
     return (
         "# The Outrider that wrote this, in place of the unit's own.\n"
         "# The empty line takes that back: a service of this type may have one command only.\n"
-        f"[Service]\nExecStart=\nExecStart={words}\n"
+        f"[Service]\nExecStart=\nExecStart={told}\n" + (f"User={user}\n" if user else "")
+    )
+
+
+def socket_text(path: str) -> str:
+    """Where a socket is, in place of the unit's own."""
+    return (
+        f"# As the daemon's configuration has it.\n[Socket]\nListenStream=\nListenStream={path}\n"
     )
 
 

@@ -10,6 +10,12 @@ from typing import Final, NamedTuple
 
 from outrider.model.errors import ConfigurationError
 from outrider.service.config.loaded import LoadedConfig
+from outrider.service.unit.beside import (
+    SYSTEM,
+    helper_texts,
+    release_texts,
+    units_to_enable,
+)
 from outrider.service.unit.drop_ins import (
     command_text,
     network_text,
@@ -21,15 +27,12 @@ from outrider.service.unit.needs import UnitNeeds, needs_of
 from outrider.service.unit.readable import Reading, reading_of
 from outrider.service.unit.writing import UnitFile
 
-UNIT: Final = Path("/etc/systemd/system/outrider.service")
-DROP_INS: Final = Path("/etc/systemd/system/outrider.service.d")
+UNIT: Final = SYSTEM / "outrider.service"
+DROP_INS: Final = SYSTEM / "outrider.service.d"
 SYSUSERS: Final = Path("/etc/sysusers.d/outrider.conf")
 USER: Final = "outrider"
 """What the unit's user is called: as the unit."""
-_PACKAGED: Final = (
-    Path("/usr/lib/systemd/system/outrider.service"),
-    Path("/lib/systemd/system/outrider.service"),
-)
+_PACKAGED: Final = (Path("/usr/lib/systemd/system"), Path("/lib/systemd/system"))
 _OWN_COMMAND: Final = (Path("/usr/bin/outrider"), Path("/etc/outrider/outrider.toml"))
 """What the shipped unit runs."""
 _OWN_CREDENTIALS: Final = ("mqtt-password", "http-token", "tls-key.pem")
@@ -44,10 +47,12 @@ class ServiceFiles(NamedTuple):
     Attributes:
         files: all of them, in the order of writing.
         notes: what somebody has to do, or to know, a sentence each.
+        enable: units to enable beside the daemon's.
     """
 
     files: list[UnitFile]
     notes: list[str]
+    enable: list[str]
 
 
 def service_files(loaded: LoadedConfig) -> ServiceFiles:
@@ -62,23 +67,35 @@ def service_files(loaded: LoadedConfig) -> ServiceFiles:
     notes = list(needs.notes)
     notes += [f"{path}: the service may not read it: {why}" for path, why in reading.unreadable]
     command, config = _command(), Path(loaded.source).absolute()
-    packaged = next((path for path in _PACKAGED if path.exists()), None)
-    if packaged is not None:
+
+    def shipped(name: str) -> str:
+        """Text of a unit, unless a package has brought it."""
+        packaged = next((f / name for f in _PACKAGED if (f / name).exists()), None)
+        if packaged is None:
+            return shipped_unit(name)
         notes.append(f"{packaged} is there already: no unit is written")
+        return ""
+
     secrets = _secrets(loaded, needs, uid, notes)
     groups = [loaded.config.socket_group, loaded.config.admin_group]
     extra = [g for g in (loaded.config.socket_group,) if g != USER]
-    texts = {
-        UNIT: "" if packaged is not None else shipped_unit(),
-        SYSUSERS: sysusers_text(USER, groups),
-        DROP_INS / "50-command.conf": ""
-        if (command, config) == _OWN_COMMAND
-        else command_text(command, config),
-        DROP_INS / "50-network.conf": network_text(needs.peers) if needs.peers else "",
-        DROP_INS / "50-reading.conf": _reading(reading, extra, needs),
-        DROP_INS / "50-secrets.conf": secrets,
+    runs = command_text((command, "run", "--config", config))
+    allowed = {
+        "50-network.conf": network_text(needs.peers) if needs.peers else "",
+        "50-reading.conf": _reading(reading, extra, needs),
+        "50-secrets.conf": secrets,
     }
-    return ServiceFiles([UnitFile(*one) for one in texts.items()], notes)
+    texts = {
+        UNIT: shipped(UNIT.name),
+        SYSUSERS: sysusers_text(USER, groups),
+        DROP_INS / "50-command.conf": "" if (command, config) == _OWN_COMMAND else runs,
+        **{DROP_INS / name: text for name, text in allowed.items()},
+        **release_texts(needs, command, config, allowed, shipped),
+    }
+    for helper in needs.helpers:
+        texts |= helper_texts(helper, USER, shipped)
+    files = [UnitFile(*one) for one in texts.items()]
+    return ServiceFiles(files, notes, units_to_enable(needs))
 
 
 def _reading(reading: Reading, extra: list[str], needs: UnitNeeds) -> str:
@@ -117,9 +134,9 @@ def _secrets(loaded: LoadedConfig, needs: UnitNeeds, uid: int | None, notes: lis
     return secrets_text(found, variables) if found else ""
 
 
-def shipped_unit() -> str:
-    """The unit that came with this Outrider. Raises `ConfigurationError`."""
-    name = "systemd/outrider.service"
+def shipped_unit(unit: str = UNIT.name) -> str:
+    """A unit that came with this Outrider. Raises `ConfigurationError`."""
+    name = f"systemd/{unit}"
     installed = Path(sysconfig.get_path("data")) / "share/outrider" / name
     checkout = Path(__file__).resolve().parents[4]
     places = [checkout / name] if (checkout / "pyproject.toml").is_file() else []
@@ -133,7 +150,7 @@ def shipped_unit() -> str:
         if place.is_file():
             return place.read_text(encoding="utf-8")
     raise ConfigurationError(
-        f"this Outrider came without its unit; right would be {installed}, as pip installs it"
+        f"this Outrider came without {unit}; right would be {installed}, as pip installs it"
     )
 
 

@@ -48,6 +48,12 @@ def installed_unit(root: Path = Path("/")) -> InstalledUnit | None:
     )
 
 
+def is_enabled(unit: str, root: Path = Path("/")) -> bool:
+    """Whether systemd starts a timer or a socket by itself, as ``systemctl enable`` leaves it."""
+    wanting = (folder for place in _PLACES for folder in (root / place).glob("*.wants"))
+    return any((folder / unit).is_symlink() for folder in wanting)
+
+
 def _drop_ins(root: Path) -> list[Path]:
     """Those in force, in order: one of a name hides those of it in later places."""
     found: dict[str, Path] = {}

@@ -2,11 +2,11 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from outrider.api.service_needs import ServiceNeeds
+from outrider.api.service_needs import HelperUnit, ServiceNeeds
 from outrider.model.credentials import is_credential
 from outrider.model.errors import OutriderError
 from outrider.model.settings import build
@@ -30,6 +30,13 @@ class Peer(NamedTuple):
     addresses: tuple[str, ...]
 
 
+class Helper(NamedTuple):
+    """A unit beside the daemon's, and whom it connects to."""
+
+    unit: HelperUnit
+    peers: list[Peer]
+
+
 class UnitNeeds(NamedTuple):
     """All that the service has to be allowed.
 
@@ -40,6 +47,8 @@ class UnitNeeds(NamedTuple):
         token_folders: the same for folders, and the variable that names each.
         credentials: names of what systemd is to hand over, by ``$CREDENTIALS_DIRECTORY``.
         environment: variables that it needs.
+        helpers: units beside its own.
+        changes_last: whether a lever changes what does not lapse by itself.
         notes: what could not be found out, a sentence each.
     """
 
@@ -49,6 +58,8 @@ class UnitNeeds(NamedTuple):
     token_folders: dict[str, str]
     credentials: list[str]
     environment: dict[str, str]
+    helpers: list[Helper]
+    changes_last: bool
     notes: list[str]
 
 
@@ -58,9 +69,7 @@ def needs_of(loaded: LoadedConfig) -> UnitNeeds:
     told = [*_of_adapters(loaded), *([config.mqtt.needs] if config.mqtt is not None else [])]
     notes = [note for one in told for note in one.notes]
     hosts = {host: what for one in told for host, what in one.hosts.items()}
-    peers = list(_peers(hosts, notes))
-    if any(not is_address(peer.host) for peer in peers):
-        peers += [Peer(a, "name server, from resolv.conf", (a,)) for a in nameservers()]
+    peers = _with_name_servers(_peers(hosts, notes))
     named = [*_secrets(config), *(path for one in told for path in one.secrets)]
     listen, _ = listen_address(config)
     if not (listen == "localhost" or is_loopback(listen)):
@@ -75,6 +84,12 @@ def needs_of(loaded: LoadedConfig) -> UnitNeeds:
         token_folders={f: name for one in told for f, name in one.token_folders.items()},
         credentials=[Path(name).name for name in dict.fromkeys(named) if is_credential(name)],
         environment={k: v for one in told for k, v in one.environment.items()},
+        helpers=[
+            Helper(unit, _with_name_servers(_peers(one.hosts, [])))
+            for one in told
+            for unit in one.helpers
+        ],
+        changes_last=any(one.changes_last for one in told),
         notes=notes,
     )
 
@@ -95,7 +110,15 @@ def _of_adapters(loaded: LoadedConfig) -> Iterator[ServiceNeeds]:
             yield ServiceNeeds(notes=(f"adapter {label}: {type(error).__name__}: {error}",))
 
 
-def _peers(hosts: dict[str, str], notes: list[str]) -> Iterator[Peer]:
+def _with_name_servers(peers: Iterable[Peer]) -> list[Peer]:
+    """Also whom names are asked of, where one is known by its name."""
+    found = list(peers)
+    if any(not is_address(peer.host) for peer in found):
+        found += [Peer(a, "name server, from resolv.conf", (a,)) for a in nameservers()]
+    return found
+
+
+def _peers(hosts: Mapping[str, str], notes: list[str]) -> Iterator[Peer]:
     for host, what in hosts.items():
         try:
             addresses = resolve(host)
