@@ -116,7 +116,8 @@ def test_why_a_job_is_kept_in_the_queue_and_until_when() -> None:
     said = explained(core, "1")
     assert said["policies"][0]["until_s"] == T + 1800.0
     assert said["sentence"].endswith(
-        "In shadow: bandit would keep it queued (watts, next look 14 Nov 22:43)."
+        "In shadow: bandit would defer it until 14 Nov 22:43 (watts), and no longer than until "
+        "21 Nov 22:13."
     )
 
 
