@@ -8,6 +8,7 @@ import msgspec
 
 from outrider.api import JobSpec
 from outrider_adapters.htcondor.eligibility import EligibilityWatch
+from outrider_adapters.htcondor.made_of_ads import MadeOfAds
 from outrider_adapters.htcondor.pool_calls import Ad, ScheddCalls, number
 from outrider_adapters.readers.htcondor.job_ads import SPEC_ATTRIBUTES, job_spec
 
@@ -15,6 +16,9 @@ _AMOUNTS: Final = ("RequestCpus", "RequestMemory", "RequestGPUs")
 _FIELDS: Final = ("user", "vo", "cpus", "estimate_s")
 _REFERRED_TO: Final = ("MemoryUsage", "ImageSize", "ResidentSetSize")
 """Without a request of the user's own, ``RequestMemory`` is an expression of these."""
+
+_UNASKED: Final = "ServerTime"
+"""A schedd adds it to every answer: no two ads would be alike."""
 
 
 class JobSpecs:
@@ -30,6 +34,8 @@ class JobSpecs:
         self._eligibility = eligibility
         estimate = [estimate_attribute] if estimate_attribute else []
         self._beside = [*SPEC_ATTRIBUTES, *_REFERRED_TO, *estimate]
+        self._made = MadeOfAds(self._make)
+        self._version = eligibility.version
 
     def attributes(self, beside: Iterable[str]) -> list[str]:
         """What to ask a history for: these, and what `of` reads of jobs that have left."""
@@ -41,12 +47,25 @@ class JobSpecs:
         Raises:
             HTCondorException: the schedd does not answer (`AccessPoint.failure`).
         """
-        return self._eligibility.ask(
-            lambda names: schedd.query(constraint, names), self.attributes(beside)
-        )
+
+        def ask(names: list[str]) -> Sequence[Any]:
+            ads = schedd.query(constraint, names)
+            for ad in ads:
+                ad.pop(_UNASKED, None)
+            return ads
+
+        return self._eligibility.ask(ask, self.attributes(beside))
 
     def of(self, ad: Ad) -> JobSpec:
         """The specification of a job, from its ad."""
+        if self._version != self._eligibility.version:
+            self._version = self._eligibility.version
+            self._made.clear()
+        spec = self._made.of(ad)
+        self._eligibility.saw(spec.eligible)
+        return spec
+
+    def _make(self, ad: Ad) -> JobSpec:
         facts = {name: str(ad[name]) for name in SPEC_ATTRIBUTES if name in ad}
         amounts = {name: f"{ceil(amount)}" for name in _AMOUNTS if (amount := number(ad, name)) > 0}
         spec = job_spec(facts | amounts)
@@ -64,6 +83,8 @@ def edited(before: JobSpec, after: JobSpec, is_running: bool) -> dict[str, Any]:
 
     What a running job requests may be an expression of what it has used so far; that is no edit.
     """
+    if after is before:  # its ad is as it was
+        return {}
     fields = _FIELDS if is_running else (*_FIELDS, "resources", "eligible")
     return {
         field: getattr(after, field)

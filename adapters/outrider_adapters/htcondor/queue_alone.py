@@ -142,7 +142,8 @@ class QueueAlone:
                 evicted[event] = machine
         now = seen(ad)
         before = known.spec if known and now.status not in (COMPLETED, REMOVED) else None
-        if before is not None and (changes := edited(before, spec, now.is_running)):
+        changes = edited(before, spec, now.is_running) if before is not None else {}
+        if changes:
             told.append((now_s, events.CHANGED, job, changes))
         self._known[job] = _Known(now, spec, number(ad, "QDate"))
         return told

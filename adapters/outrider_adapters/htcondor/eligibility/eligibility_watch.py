@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from outrider.api import NamedEvent, events
 from outrider_adapters.htcondor.eligibility.clauses import referred_to
@@ -15,6 +15,7 @@ from outrider_adapters.htcondor.eligibility.slot_kinds import (
     SlotKinds,
     as_idle,
 )
+from outrider_adapters.htcondor.made_of_ads import MadeOfAds
 from outrider_adapters.htcondor.pool_calls import PoolCalls
 from outrider_adapters.readers.htcondor.hosts import machine_of_slot
 
@@ -28,6 +29,14 @@ _BUDGET_S: Final = 1.0
 
 _FORGET_S: Final = 3_600.0
 """A kind of which no job was seen for so long is told of no more."""
+
+
+class _IdleSlot(NamedTuple):
+    """A slot as it would be without jobs and owner, its text, and what in it is expressions."""
+
+    ad: Any
+    text: str
+    shape: tuple[str, ...]
 
 
 class EligibilityWatch:
@@ -45,6 +54,7 @@ class EligibilityWatch:
         self._refresh_s = refresh_s
         self._jobs = JobKinds()
         self._slots = SlotKinds([])
+        self._idle = MadeOfAds(_idle_slot)
         self._slot_texts: list[str] = []
         self._machines: list[str] = []
         self._present: set[str] = set()
@@ -52,6 +62,11 @@ class EligibilityWatch:
         self._asked = set(_ALWAYS)
         self._due: dict[str, None] = {}
         self._told: dict[str, frozenset[str]] = {}
+
+    @property
+    def version(self) -> tuple[bool, int]:
+        """Another one whenever the same ad of a job may have come to another class."""
+        return self._looked_s > -inf, self._jobs.version
 
     def ask(
         self, query: Callable[[list[str]], Sequence[Any]], attributes: Iterable[str]
@@ -68,10 +83,16 @@ class EligibilityWatch:
         """The class of machines that a job may use, by its ad from `ask`; empty if not known."""
         if self._looked_s == -inf:
             return ""
-        name = self._jobs.name_of(ad, self._looked_s)
-        if name and name not in self._told:
-            self._due[name] = None
+        name = self._jobs.name_of(ad)
+        self.saw(name)
         return name
+
+    def saw(self, name: str) -> None:
+        """There is a job of this class still; so it is told, and kept."""
+        if name:
+            self._jobs.saw(name, self._looked_s)
+            if name not in self._told:
+                self._due[name] = None
 
     def look_at_slots(self, now_s: float) -> None:
         """Ask what the slots require, if it is time to.
@@ -86,19 +107,20 @@ class EligibilityWatch:
         for _ in range(_ROUNDS):
             asked = sorted(self._asked)
             ads = self._calls.collector.query(self._calls.slot_ads, _NOT_DYNAMIC, asked)
-            wanted = _with_whole(self._jobs.read_of_slots | _read_by(ads))
+            self._idle.age()
+            slots = [self._idle.of(ad) for ad in ads]
+            wanted = _with_whole(self._jobs.read_of_slots | _read_by(slots))
             if wanted <= self._asked:
                 break
             self._asked |= wanted
         self._looked_s = now_s
-        idle = [as_idle(ad) for ad in ads]
-        texts = list(map(str, idle))
+        texts = [slot.text for slot in slots]
         if texts != self._slot_texts:
             self._slot_texts = texts
             self._machines = [machine_of_slot(str(ad["Name"])) for ad in ads]
             self._present = set(self._machines)
-            self._slots = SlotKinds(idle)
-            self._jobs.read_by_slots = self._slots.reads
+            self._slots = SlotKinds(slot.ad for slot in slots)
+            self._jobs.are_read_by_slots(self._slots.reads)
             self._due = dict.fromkeys(self._jobs.kinds)
 
     def knows(self, machine: str) -> bool:
@@ -162,8 +184,13 @@ def _with_whole(names: set[str]) -> set[str]:
     return names | {f"{WHOLE.lower()}{name}" for name in names if not name.startswith("total")}
 
 
-def _read_by(ads: Iterable[Any]) -> set[str]:
+def _idle_slot(ad: Any) -> _IdleSlot:
+    idle = as_idle(ad)
+    return _IdleSlot(idle, str(idle), shape_of(idle, idle))
+
+
+def _read_by(slots: Iterable[_IdleSlot]) -> set[str]:
     """What the requirements of slots depend on."""
-    alike = {shape_of(ad, ad): ad for ad in ads}
+    alike = {slot.shape: slot.ad for slot in slots}
     ours = (REQUIREMENTS, "Start")
     return set().union(*(referred_to(ad, name) for ad in alike.values() for name in ours))

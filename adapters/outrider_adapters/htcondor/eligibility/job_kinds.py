@@ -13,6 +13,7 @@ from outrider_adapters.htcondor.eligibility.clauses import (
     referred_to,
 )
 from outrider_adapters.htcondor.eligibility.slot_kinds import REQUIREMENTS, values
+from outrider_adapters.htcondor.made_of_ads import MadeOfAds
 
 _ROUNDS: Final = 5
 """How often it is asked again for attributes that those of the last answer depend on."""
@@ -50,6 +51,7 @@ class JobKinds:
         kinds: by name; the name is the same wherever the same is asked.
         read_of_slots: attributes that their demands read, in small letters.
         read_by_slots: attributes of jobs that slots read, in small letters.
+        version: another number whenever the same ad may have come to another name.
     """
 
     def __init__(self) -> None:
@@ -58,8 +60,10 @@ class JobKinds:
         self.read_by_slots: set[str] = set()
         self._asked = {REQUIREMENTS.lower()}
         self._reads: dict[tuple[str, ...], set[str]] = {}
+        self._reads_of = MadeOfAds(self._found_reads)
         self._names: dict[tuple[str, ...], str] = {}
         self._seen_s: dict[str, float] = {}
+        self.version = 0
 
     def ask(
         self, query: Callable[[list[str]], Sequence[Any]], attributes: Iterable[str]
@@ -71,14 +75,14 @@ class JobKinds:
             asked = len(self._asked)
             ads = query([*beside, *sorted(self._asked)])
             for ad in ads:
-                self._reads_of(ad)
+                self._reads_of.of(ad)
             if len(self._asked) == asked:
                 break
         return ads
 
-    def name_of(self, ad: Any, now_s: float) -> str:
+    def name_of(self, ad: Any) -> str:
         """The name of a job's kind, by its ad from `ask`; empty if it has none."""
-        reads = self._reads_of(ad)
+        reads = self._reads_of.of(ad)
         if not reads:
             return ""
         same = values(ad, sorted(reads | self.read_by_slots))
@@ -87,9 +91,17 @@ class JobKinds:
             if len(self._names) >= _MOST_NAMES:
                 self._names.clear()
             name = self._names[same] = self._found(ad)
-        if name:
-            self._seen_s[name] = now_s
         return name
+
+    def are_read_by_slots(self, names: set[str]) -> None:
+        """These attributes of jobs are what slots read."""
+        if names != self.read_by_slots:
+            self.read_by_slots = names
+            self.version += 1
+
+    def saw(self, name: str, now_s: float) -> None:
+        """There is a job of this kind at this time."""
+        self._seen_s[name] = now_s
 
     def forget(self, before_s: float) -> list[str]:
         """Forget the kinds of which no job was seen since; their names."""
@@ -99,9 +111,13 @@ class JobKinds:
         self._names = {same: name for same, name in self._names.items() if name in self.kinds}
         reads = (demand.reads for kind in self.kinds.values() for demand in kind.demands)
         self.read_of_slots = set().union(*reads)
-        if len(self._asked) > MOST_ASKED / 2:  # what is still needed is learned again
+        is_long = len(self._asked) > MOST_ASKED / 2
+        if gone or is_long:
+            self.version += 1
+        if is_long:  # what is still needed is learned again
             self._asked = {REQUIREMENTS.lower()}
             self._reads.clear()
+            self._reads_of.clear()
             self._names.clear()
         return gone
 
@@ -121,7 +137,7 @@ class JobKinds:
         self.kinds[name], self.read_of_slots = kind, reads
         return name
 
-    def _reads_of(self, ad: Any) -> set[str]:
+    def _found_reads(self, ad: Any) -> set[str]:
         """What a job's requirements depend on, which is asked for from now on."""
         if REQUIREMENTS not in ad:
             return set()
