@@ -37,8 +37,7 @@ MpiDefault=none
 SwitchType=switch/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
-# A begin time that comes is noticed at the next pass: every minute, were it not said.
-SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,sched_interval=2,bf_interval=2
+SchedulerParameters={scheduling}
 # A node may claim more than this machine has.
 SlurmdParameters=config_overrides
 PropagateResourceLimits=NONE
@@ -46,6 +45,8 @@ ReturnToService=2
 KillWait=2
 MinJobAge=300
 """
+# A begin time that comes is noticed at the next pass: every minute, were it not said.
+QUICK: Final = "batch_sched_delay=0,sched_min_interval=100000,sched_interval=2,bf_interval=2"
 NO_ACCOUNTING: Final = "AccountingStorageType=accounting_storage/none\n"
 NODE = (
     "NodeName=n{n} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port} "
@@ -84,6 +85,7 @@ class Slurm:
         node_settings: more of the definition of some nodes, by number: ``Feature=ssd``.
         settings: more lines of slurm.conf.
         accounting: its lines about the accounting.
+        scheduling: its `SchedulerParameters`.
 
     Attributes:
         environment: what a process needs beside its own environment to use it.
@@ -99,6 +101,7 @@ class Slurm:
         node_settings: Mapping[int, str] = MappingProxyType({}),
         settings: str = "",
         accounting: str = NO_ACCOUNTING,
+        scheduling: str = QUICK,
     ) -> None:
         """Write its configuration into a new folder; start nothing yet."""
         root = slurm_root()
@@ -110,9 +113,10 @@ class Slurm:
         self._config = run_dir / "slurm.conf"
         self._programs = root / "usr/sbin"
         self._processes: list[subprocess.Popen[bytes]] = []
-        names = ",".join(self.nodes)
         self._config.write_text(
-            CONFIG.format(port=free_port(), plugins=plugins, run_dir=run_dir)
+            CONFIG.format(
+                port=free_port(), plugins=plugins, run_dir=run_dir, scheduling=scheduling
+            )
             + settings
             + accounting
             + "".join(
@@ -126,7 +130,7 @@ class Slurm:
                 + "\n"
                 for n in range(1, nodes + 1)
             )
-            + f"PartitionName=batch Nodes={names} Default=YES MaxTime=1:00:00 State=UP\n"
+            + "PartitionName=batch Nodes=ALL Default=YES MaxTime=1:00:00 State=UP\n"
         )
         self.environment = {
             "SLURM_CONF": str(self._config),
@@ -157,7 +161,7 @@ class Slurm:
             stepd = self._programs / "slurmstepd-wlm"
             self._spawn("slurmd-wlm", "-D", "-N", node, "-d", str(stepd))
         try:
-            self.wait_until(f"{len(self.nodes)} idle nodes", self._all_idle, START_WITHIN_S)
+            self.wait_until("idle nodes", self._is_ready, START_WITHIN_S)
         except TimeoutError as error:
             self.stop()
             raise RuntimeError(f"Slurm did not start: {error}") from error
@@ -242,7 +246,7 @@ class Slurm:
         except RuntimeError:
             return False
 
-    def _all_idle(self) -> bool:
+    def _is_ready(self) -> bool:
         if any(process.poll() is not None for process in self._processes):
             raise TimeoutError(f"one of its daemons ended; {self._said()}")
         try:

@@ -1,0 +1,190 @@
+"""What it costs to watch a Slurm of 1,000 nodes and 10,000 waiting jobs, and to decide about them.
+
+A real slurmctld on the loopback. Nine of ten nodes are taken, a job that wants all of them is next
+in line, and behind it wait single jobs and, one in five, tasks of arrays. First the adapter `slurm`
+and the daemon's core in this process: seconds by the wall, and of CPU, for the first look, for what
+the policy decides then, and for a look at a queue that is as before. Then a daemon in shadow as it
+comes, in turns with none: the share of a core that slurmctld takes with it and without, and Outrider
+with the commands that it runs.
+
+    python bench/slurm_observing.py [--jobs 10000] [--nodes 1000] [--seconds 120] [--turns 3]
+        [--policy survival] [--json]
+
+Needs root and Slurm (make peers). Exit code 1 where the first look and deciding take more than 1 s,
+or watching takes more than 1 % of slurmctld's time.
+"""
+
+import argparse
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean, median
+from typing import Any, NamedTuple
+
+from calibration import calibration_s
+from options import parsed
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from observing import TICKS_A_SECOND, cpu_s
+
+from outrider.model.jobs import QUEUED
+from outrider.service.config.loaded import load_config
+from outrider.service.core import Core
+from outrider.service.source_state import SourceState
+from outrider_adapters.slurm.commands import SlurmCommands
+from outrider_adapters.slurm.settings import SlurmSettings
+from outrider_adapters.slurm.slurm_watch import SlurmWatch
+from tests.peers.cloud_slurm import CloudSlurm
+from tests.peers.slurm import missing_reason
+from tests.service.running.process import DaemonProcess
+
+BUDGET_S = 1.0
+BUDGET_SHARE = 0.01
+LOOKS = 20
+SETTLES_S = 5.0
+CONFIG = """\
+mode = "shadow"
+state_dir = "{folder}"
+listen = "127.0.0.1:0"
+[adapters.slurm]
+[policies.{policy}]
+"""
+
+
+class Took(NamedTuple):
+    """Seconds: by the wall, of this process's CPU, of its commands' and of slurmctld's."""
+
+    wall_s: float
+    own_cpu_s: float
+    commands_cpu_s: float
+    controller_cpu_s: float
+
+
+def took(controller: int, call: Callable[[], object]) -> Took:
+    """What a call takes."""
+    before = _now(controller)
+    call()
+    return Took(*(b - a for a, b in zip(before, _now(controller), strict=True)))
+
+
+def _now(controller: int) -> Took:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    commands_s = children.ru_utime + children.ru_stime
+    return Took(time.monotonic(), time.process_time(), commands_s, cpu_s(controller))
+
+
+def with_commands_cpu_s(pid: int) -> float:
+    """CPU time of a process and of the commands that it has run, until now."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / TICKS_A_SECOND
+
+
+def looks(slurm: CloudSlurm, folder: Path, jobs: int, policy: str) -> dict[str, Any]:
+    """The figures of looks by this process."""
+    config = folder / "looks.toml"
+    config.write_text(CONFIG.format(folder=folder / "looks", policy=policy))
+    settings = SlurmSettings()
+    watch = SlurmWatch(SlurmCommands(settings), settings)
+    watch.start(None)
+    batches = []
+    first = took(slurm.controller_pid, lambda: batches.append(watch.look()))
+    core = Core(load_config(config), [SourceState("slurm", "slurm", False, 0.0)])
+
+    def decide() -> None:
+        feed = core.take("slurm", batches[0], time.time())
+        while core.step(feed, 1_000):
+            pass
+
+    decided = took(slurm.controller_pid, decide)
+    again = [took(slurm.controller_pid, watch.look) for _ in range(LOOKS)]
+    queued = sum(job.state == QUEUED for job in core.site.jobs.values())
+    assert queued >= jobs, f"{queued} jobs are queued, and not {jobs}"
+    return {
+        "jobs_queued": queued, "nodes": len(watch.nodes),
+        "decisions": sum(runner.decisions for runner in core.runners),
+        "first_look": first._asdict(),
+        "taken_in_and_decided_s": decided.wall_s,
+        "look_again": {
+            "wall_s": median(one.wall_s for one in again),
+            **{f: mean(getattr(one, f) for one in again) for f in Took._fields[1:]},
+        },
+    }  # fmt: skip
+
+
+def turns(slurm: CloudSlurm, folder: Path, jobs: int, options: Any) -> dict[str, Any]:
+    """The shares of a core while a daemon watches, and in between, while it stands still."""
+    config = folder / "watching.toml"
+    config.write_text(CONFIG.format(folder=folder / "watching", policy=options.policy))
+    pid = slurm.controller_pid
+    alone, watched, ours = [], [], []
+    with DaemonProcess(config) as daemon:
+        daemon.wait_until("the queue", lambda status: status["jobs"]["queued"] >= jobs)
+        assert daemon.process is not None
+        for _ in range(options.turns):
+            with daemon.suspended():
+                time.sleep(min(SETTLES_S, options.seconds))
+                alone.append(shares({"slurmctld": pid}, options.seconds)["slurmctld"])
+            time.sleep(min(SETTLES_S, options.seconds))
+            both = shares({"slurmctld": pid, "outrider": daemon.process.pid}, options.seconds)
+            watched.append(both["slurmctld"])
+            ours.append(both["outrider"])
+        daemon.stop()
+    return {
+        "slurmctld_alone": alone, "slurmctld_watched": watched,
+        "added_to_slurmctld": mean(watched) - mean(alone), "outrider": mean(ours),
+    }  # fmt: skip
+
+
+def shares(pids: dict[str, int], seconds: float) -> dict[str, float]:
+    """The share of a core that processes, with their commands, take in so many seconds."""
+    before = {name: with_commands_cpu_s(pid) for name, pid in pids.items()}
+    began_s = time.monotonic()
+    time.sleep(seconds)
+    passed_s = time.monotonic() - began_s
+    return {name: (with_commands_cpu_s(pid) - before[name]) / passed_s
+            for name, pid in pids.items()}  # fmt: skip
+
+
+def main() -> int:
+    """Returns the exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--jobs", type=int, default=10_000)
+    parser.add_argument("--nodes", type=int, default=1_000)
+    parser.add_argument("--seconds", type=float, default=120.0, help="of each half of a turn")
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--policy", default="survival")
+    options = parsed(parser, jobs=200, nodes=10, seconds=1.0, turns=1)
+    missing = missing_reason()
+    if missing is not None:
+        print(f"not measured: {missing}", file=sys.stderr)
+        return 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with CloudSlurm(folder / "slurm", options.nodes) as slurm:
+            os.environ |= slurm.environment
+            n = len(slurm.fill(options.jobs * 4 // 5, options.jobs // 5))
+            time.sleep(min(SETTLES_S, options.seconds))
+            figures = looks(slurm, folder, n, options.policy)
+            figures |= turns(slurm, folder, n, options)
+    figures |= {"budget_s": BUDGET_S, "budget_share": BUDGET_SHARE}
+    figures |= {"calibration_s": calibration_s()}
+    if options.json:
+        print(json.dumps(figures))
+    else:
+        for what, value in figures.items():
+            print(f"{what:<24} {value}")
+    took_s = figures["first_look"]["wall_s"] + figures["taken_in_and_decided_s"]
+    within = took_s <= BUDGET_S and figures["added_to_slurmctld"] <= BUDGET_SHARE
+    return 0 if options.small or within else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

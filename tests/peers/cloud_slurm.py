@@ -1,0 +1,99 @@
+"""A real slurmctld with as many nodes as one likes, of which none is there.
+
+Its nodes are in the cloud: switched off until a job needs one, and never heard of then. The
+controller places jobs and keeps them configuring (CF); nothing is launched.
+"""
+
+import itertools
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from tests.peers.slurm import Slurm
+
+CPUS: Final = 8
+KINDS: Final = 29
+"""Of jobs, by their time limits."""
+SUBMITTERS: Final = 3
+ARRAYS: Final = 20
+SETTINGS: Final = """\
+MaxJobCount=50000
+PrivateData=cloud
+SuspendProgram=/bin/true
+ResumeProgram=/bin/true
+SuspendTime=86400
+ResumeTimeout=36000
+ResumeRate=0
+SlurmctldParameters=idle_on_node_suspend,cloud_reg_addrs
+DefMemPerCPU=100
+NodeName=c[1-{nodes}] NodeAddr=127.0.0.1 Port=1 CPUs={cpus} RealMemory=16000 State=CLOUD
+"""
+QUICK: Final = "default_queue_depth=1000,bf_interval=5,bf_max_job_test=1000,bf_continue"
+"""While its nodes are being filled."""
+CALM: Final = "bf_max_job_test=1"
+"""So that what is asked of it is not lost in its own work; all else as it comes: a pass of the
+scheduler each minute, backfill each half.
+"""
+
+
+class CloudSlurm(Slurm):
+    """One running slurmctld, and nothing else.
+
+    Args:
+        run_dir: as of `Slurm`.
+        cloud_nodes: how many, of 8 CPUs each.
+    """
+
+    def __init__(self, run_dir: Path, cloud_nodes: int) -> None:
+        settings = SETTINGS.format(nodes=cloud_nodes, cpus=CPUS)
+        super().__init__(run_dir, 0, settings=settings, scheduling=QUICK)
+        self.cloud_nodes = cloud_nodes
+
+    @property
+    def controller_pid(self) -> int:
+        """The process of slurmctld."""
+        return self._processes[0].pid
+
+    def fill(self, single: int, tasks: int) -> list[str]:
+        """Take nine nodes of ten, one job each, and queue one that wants all, and others behind it.
+
+        Those, of many kinds, would take longer than it waits, so they cannot pass it.
+
+        Args:
+            single: so many jobs.
+            tasks: so many, in twenty arrays.
+
+        Returns:
+            the ids of what waits; of an array one for each task.
+        """
+        taken = self.cloud_nodes * 9 // 10
+        self.submit("--exclusive", "-N1", "-t30", f"--array=1-{taken}", "-Acarol")
+        self.wait_until("starts", lambda: len(self.jobs("CF")) == taken, within_s=300.0)
+        self.submit("--exclusive", f"-N{self.cloud_nodes}", "-t10", "-Acarol")
+        kinds = itertools.cycle(
+            (f"-t{31 + kind}", f"-A{'bob' if kind % 2 else 'alice'}") for kind in range(KINDS)
+        )
+        wanted = [(*kind, "-n1") for kind, _ in zip(kinds, range(single), strict=False)]
+        each = tasks // ARRAYS
+        arrays = [
+            (*kind, "-n1", f"--array=1-{each}")
+            for kind, _ in zip(kinds, range(ARRAYS), strict=False)
+        ]
+        with ThreadPoolExecutor(SUBMITTERS) as pool:
+            ids = list(pool.map(lambda words: self.submit(*words), wanted))
+            of_arrays = list(pool.map(lambda words: self.submit(*words), arrays))
+        self._config.write_text(self._config.read_text().replace(QUICK, CALM))
+        self.run("scontrol", "reconfigure")
+        return ids + [f"{array}_{task}" for array in of_arrays for task in range(1, each + 1)]
+
+    def submit(self, *words: str) -> str:
+        """The id of a job of nobody's."""
+        whose = ("--uid=nobody", "--gid=nogroup", "--export=NIL", "--chdir=/", "-o/dev/null")
+        return self.run("sbatch", "--parsable", *whose, *words, "--wrap=true").strip()
+
+    def _is_ready(self) -> bool:
+        return self._answers()
+
+    def _end_jobs(self) -> None:
+        """They are nowhere, and end with the controller."""
