@@ -33,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from observing import TICKS_A_SECOND, cpu_s
 
+from outrider.api import Batch
 from outrider.model.jobs import QUEUED
 from outrider.service.config.loaded import load_config
 from outrider.service.core import Core
@@ -92,16 +93,13 @@ def looks(slurm: CloudSlurm, folder: Path, jobs: int, policy: str) -> dict[str, 
     settings = SlurmSettings()
     watch = SlurmWatch(SlurmCommands(settings), settings)
     watch.start(None)
-    batches = []
-    first = took(slurm.controller_pid, lambda: batches.append(watch.look()))
     core = Core(load_config(config), [SourceState("slurm", "slurm", False, 0.0)])
-
-    def decide() -> None:
-        feed = core.take("slurm", batches[0], time.time())
-        while core.step(feed, 1_000):
-            pass
-
-    decided = took(slurm.controller_pid, decide)
+    core.engine.be_silent()
+    batches: list[Batch] = []
+    first = took(slurm.controller_pid, lambda: batches.append(watch.look()))
+    taken_in = took(slurm.controller_pid, lambda: fed(core, batches[0]))
+    second = took(slurm.controller_pid, lambda: batches.append(watch.look()))
+    decided = took(slurm.controller_pid, lambda: fed(core, batches[1]))
     again = [took(slurm.controller_pid, watch.look) for _ in range(LOOKS)]
     queued = sum(job.state == QUEUED for job in core.site.jobs.values())
     assert queued >= jobs, f"{queued} jobs are queued, and not {jobs}"
@@ -109,12 +107,23 @@ def looks(slurm: CloudSlurm, folder: Path, jobs: int, policy: str) -> dict[str, 
         "jobs_queued": queued, "nodes": len(watch.nodes),
         "decisions": sum(runner.decisions for runner in core.runners),
         "first_look": first._asdict(),
-        "taken_in_and_decided_s": decided.wall_s,
+        "taken_in_s": taken_in.wall_s,
+        "second_look_s": second.wall_s,
+        "decided_s": decided.wall_s,
         "look_again": {
             "wall_s": median(one.wall_s for one in again),
             **{f: mean(getattr(one, f) for one in again) for f in Took._fields[1:]},
         },
     }  # fmt: skip
+
+
+def fed(core: Core, batch: Batch) -> None:
+    """Take in a batch, and decide what it makes decidable, as the daemon does."""
+    feed = core.take("slurm", batch, time.time())
+    while core.step(feed, 1_000):
+        pass
+    if core.engine.silent:
+        core.begin()
 
 
 def turns(slurm: CloudSlurm, folder: Path, jobs: int, options: Any) -> dict[str, Any]:
@@ -181,7 +190,7 @@ def main() -> int:
     else:
         for what, value in figures.items():
             print(f"{what:<24} {value}")
-    took_s = figures["first_look"]["wall_s"] + figures["taken_in_and_decided_s"]
+    took_s = figures["second_look_s"] + figures["decided_s"]
     within = took_s <= BUDGET_S and figures["added_to_slurmctld"] <= BUDGET_SHARE
     return 0 if options.small or within else 1
 
