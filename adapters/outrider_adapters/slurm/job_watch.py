@@ -181,8 +181,9 @@ class JobWatch:
                 self.rejected["row"] = self.rejected.get("row", 0) + 1
                 continue
             # the tasks of an array exclude the same nodes
-            kind = kind_of(row, excluded.get(row.jobs[0].partition("_")[0], ""))
-            if line is None or line.kind != kind:
+            without = excluded.get(row.jobs[0].partition("_")[0], "")
+            if line is None or line.kind.excluded != without:
+                kind = kind_of(row, without)
                 line = _Line(row, kind, _spec_of(row, self._eligibility.class_of(kind)))
             self._lines[text] = line
             for job in row.jobs:

@@ -5,6 +5,7 @@ memory, GPUs and other resources that the job asks for, after all that the same 
 before. A resource that the machine does not declare is not checked.
 """
 
+from collections.abc import Hashable
 from typing import Any, Final, NamedTuple
 
 from outrider.engine.state.machines import FREE, RESERVED, SHUT, TAKEN, Machines
@@ -77,6 +78,11 @@ def _words(cpus: int) -> str:
     return f"{cpus} CPU{'' if cpus == 1 else 's'}"
 
 
+def kind_of(spec: JobSpec) -> Hashable:
+    """What says where a job may start: jobs of one kind fit on the same machines."""
+    return spec.cpus, spec.resources, spec.eligible
+
+
 def fits(site: Machines, spec: JobSpec, machine: int) -> bool:
     """Whether a job can start on a machine that exists: `find_refusal` without words."""
     state = site.state[machine]
@@ -120,7 +126,7 @@ class Possible:
 
     def __init__(self, site: Machines) -> None:
         self._site = site
-        self._known: dict[Any, bool] = {}
+        self._known: dict[Hashable, bool] = {}
         self._capacities_n = site.capacities_n
 
     def __call__(self, spec: JobSpec) -> bool:
@@ -129,7 +135,7 @@ class Possible:
         if self._capacities_n != site.capacities_n or len(self._known) >= MOST_KINDS:
             self._capacities_n = site.capacities_n
             self._known.clear()
-        kind = spec.cpus, spec.resources, spec.eligible
+        kind = kind_of(spec)
         known = self._known.get(kind)
         if known is None:
             machines = range(site.machines_n)

@@ -4,6 +4,7 @@ Who may pass a job that does not fit now is the queue discipline's to say (`prom
 order. Nobody waits behind a job that its policy defers, or that fits on no machine that is open.
 """
 
+from collections.abc import Hashable
 from math import inf
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from outrider.api.capabilities import Ranks
 from outrider.engine.scheduling.guarded_policy import GuardedPolicy
 from outrider.engine.scheduling.pending_queue import PendingDecision
-from outrider.engine.scheduling.placement import fits_an_open_machine
+from outrider.engine.scheduling.placement import fits_an_open_machine, kind_of
 from outrider.engine.scheduling.queue_pass import QueuePass
 from outrider.engine.scheduling.reservations import Promises, promises_of
 from outrider.engine.state.site import Site
@@ -37,12 +38,14 @@ class RankingPass(QueuePass):
         self._ranks = runner.policy if isinstance(runner.policy, Ranks) else None
         self._decided: set[int] = set()  # in this pass, in shadow: they do not leave the queue
         self._waits: set[int] = set()  # in this pass they did not fit
+        self._fits_if_empty: dict[Hashable, bool] = {}  # kinds of job, on machines that are open
         self._deferred: set[int] = set()  # by the policy, until the queue says that they are due
 
     def _decide(self) -> None:
         newcomers = self._admit()
         self._decided.clear()
         self._waits.clear()
+        self._fits_if_empty.clear()
         if self._site.free_total and self.table.jobs:
             self._start_the_first(self._promises(self._site))
         for job, pending in newcomers:
@@ -100,7 +103,11 @@ class RankingPass(QueuePass):
     def _may_pass(self, job: Job, promises: Promises) -> bool:
         """A job does not fit now: whether others may start before it."""
         self._note_no_machine(job.number, self._queue.waiting[job.number])
-        return not fits_an_open_machine(self._site, job.spec) or promises.wait(job)
+        kind = kind_of(job.spec)
+        fits = self._fits_if_empty.get(kind)
+        if fits is None:
+            fits = self._fits_if_empty[kind] = fits_an_open_machine(self._site, job.spec)
+        return not fits or promises.wait(job)
 
     def _place(self, job: Job, promises: Promises) -> Choice:
         """Where a job may start now; its policy may also defer it."""

@@ -15,7 +15,7 @@ from outrider.engine.scheduling.awaited_starts import LONGEST_S, AwaitedStarts
 from outrider.engine.scheduling.guarded_policy import GuardedPolicy
 from outrider.engine.scheduling.open_places import OpenPlaces
 from outrider.engine.scheduling.pending_queue import PendingDecision
-from outrider.engine.scheduling.placement import PROMISED, Possible, Refusal, find_refusal
+from outrider.engine.scheduling.placement import PROMISED, Possible, Refusal, find_refusal, kind_of
 from outrider.engine.scheduling.plain_data import check_key, check_scores
 from outrider.engine.state.machines import FREE
 from outrider.engine.state.site import Site
@@ -63,6 +63,7 @@ class SchedulingPass:
         self._groups = runner.policy if isinstance(runner.policy, Groups) else None
         self._evaluations: dict[Hashable, Any] = {}
         self._reserved_resources: list[tuple[int, Resources]] = []
+        self._fit_nowhere: set[Hashable] = set()  # kinds of job, in this pass: it frees nothing
         self.awaited = AwaitedStarts()
 
     def join(self, site: Site, actuator: Actuator | None, record: Record) -> None:
@@ -87,6 +88,7 @@ class SchedulingPass:
             if self._reserved_resources:
                 self._give_back_resources()
             self._evaluations.clear()
+            self._fit_nowhere.clear()
 
     def _give_back_resources(self) -> None:
         for machine, asked in self._reserved_resources:
@@ -130,8 +132,13 @@ class SchedulingPass:
         site, policy, evaluation = self._site, self._policy, None
         view: Site | OpenPlaces = site
         if allows is not None or not job.is_plain:
+            kind = kind_of(job.spec)
+            if kind in self._fit_nowhere:
+                return Choice(NOWHERE, NO_MACHINE)
             view = OpenPlaces(site, job, allows)
             if not view.free_since:
+                if allows is None:
+                    self._fit_nowhere.add(kind)
                 return Choice(NOWHERE, NO_MACHINE)
         if self._groups is not None:
             evaluation = self._evaluate(job, view, self._groups)
