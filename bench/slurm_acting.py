@@ -1,9 +1,9 @@
 """How long leases of many jobs take on a real Slurm: set, renewed, taken back at a clean stop.
 
-A real slurmctld with 1,000 nodes and 10,000 waiting jobs (as in `slurm_observing.py`), and the lever
-of the adapter `slurm` as the daemon calls it: a thousand jobs a call, each start time read back.
-First the leases of a thousand single jobs, then of all; of these one in five is a task of an array,
-of which Slurm updates all in one. Updates are counted by slurmctld itself, twice a second.
+A real slurmctld with 1,000 nodes and 10,000 waiting jobs (as in `slurm_observing.py`), and the
+lever of the adapter `slurm` as the daemon calls it: a thousand jobs a call, each start time read
+back. First the leases of a thousand single jobs, then of all; of these one in five is a task of an
+array, of which Slurm updates all in one. Updates are counted by slurmctld itself.
 
     python bench/slurm_acting.py [--jobs 10000] [--nodes 1000] [--json]
 
@@ -158,7 +158,9 @@ def main() -> int:
             os.environ |= slurm.environment | {"SLURM_TIME_FORMAT": "%s"}
             ids = slurm.fill(options.jobs * 4 // 5, options.jobs // 5)
             jobs = [f"outrider:{job}" for job in ids]
-            results = list(phases(slurm, folder, jobs[: min(FEW, len(jobs) // 2)], settings.lease_s))
+            results = list(
+                phases(slurm, folder, jobs[: min(FEW, len(jobs) // 2)], settings.lease_s)
+            )
             results += phases(slurm, folder, jobs, settings.lease_s)
     most = settings.updates_per_s
     paced = [row for row in results if row["what"] != "taken back"]
@@ -170,12 +172,12 @@ def main() -> int:
         print(json.dumps(figures))
     else:
         for row in results:
-            print(f"{row['jobs']:,} leases {row['what']}: {row['wall_s']:.1f} s, {row['updates']:,} "
-                  f"updates, {row['updates_per_s']:.1f} a second, of slurmctld's CPU "
-                  f"{row['controller_cpu_s']:.2f} s, {row['controller_ms_an_update']:.2f} ms each; "
-                  f"of Outrider's {row['own_cpu_s']:.2f} s, of commands' "
-                  f"{row['commands_cpu_s']:.2f} s; {row['in_the_first_1.5_s']:,} in the first "
-                  f"{CLOSE_S:g} s")  # fmt: skip
+            print(f"{row['jobs']:,} leases {row['what']}: {row['wall_s']:.1f} s, "
+                  f"{row['updates']:,} updates, {row['updates_per_s']:.1f} a second; "
+                  f"{row['in_the_first_1.5_s']:,} in the first {CLOSE_S:g} s; CPU of slurmctld "
+                  f"{row['controller_cpu_s']:.2f} s, {row['controller_ms_an_update']:.2f} ms each, "
+                  f"of Outrider {row['own_cpu_s']:.2f} s, of its commands "
+                  f"{row['commands_cpu_s']:.2f} s")  # fmt: skip
         print(f"calibration_s {figures['calibration_s']:.4f}")
     return 0 if options.small or not (too_many or too_late) else 1
 

@@ -1,16 +1,17 @@
 """What it costs to watch a Slurm of 1,000 nodes and 10,000 waiting jobs, and to decide about them.
 
 A real slurmctld on the loopback. Nine of ten nodes are taken, a job that wants all of them is next
-in line, and behind it wait single jobs and, one in five, tasks of arrays. First the adapter `slurm`
-and the daemon's core in this process: seconds by the wall, and of CPU, for the first look, for what
-the policy decides then, and for a look at a queue that is as before. Then a daemon in shadow as it
-comes, in turns with none: the share of a core that slurmctld takes with it and without, and Outrider
-with the commands that it runs.
+in line, and behind it wait single jobs and, one in five, tasks of arrays; slurmctld itself starts
+nothing more. First the adapter `slurm` and the daemon's core in this process: seconds by the wall,
+and of CPU, for the first look, which is history, for the second, after which the policy decides
+about every job, and for looks at a queue that is as before. Then a daemon in shadow as it comes, in
+turns with none: the share of a core that slurmctld takes with it and without, and Outrider with the
+commands that it runs.
 
     python bench/slurm_observing.py [--jobs 10000] [--nodes 1000] [--seconds 120] [--turns 3]
         [--policy survival] [--json]
 
-Needs root and Slurm (make peers). Exit code 1 where the first look and deciding take more than 1 s,
+Needs root and Slurm (make peers). Exit code 1 where a look and deciding take more than 1 s,
 or watching takes more than 1 % of slurmctld's time.
 """
 

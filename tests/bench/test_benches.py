@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.peers import slurm
 from tests.peers.pool import missing_reason
 from tests.peers.presence import require_peer, require_program
 
@@ -57,6 +58,12 @@ FIELDS: dict[str, set[str]] = {
     "round": {"sizes", "p99_within_budget", "p50_of_50000_over_10000", "calibration_s"},
     "sarsa": {"decision, ms", "one seed of one row, CPU s", "within budget", "calibration_s"},
     "scrape": {"scrapes", "budget_ms", "within_budget", "calibration_s"},
+    "slurm_acting": {"results", "updates_per_s", "too_many", "too_late", "calibration_s"},
+    "slurm_observing": {
+        "jobs_queued", "nodes", "decisions", "first_look", "taken_in_s", "second_look_s",
+        "decided_s", "look_again", "slurmctld_alone", "slurmctld_watched", "added_to_slurmctld",
+        "outrider", "budget_s", "budget_share", "calibration_s",
+    },
     "starts": {"results"},
     "workloads": {"runs", "missed", "calibration_s"},
 }  # fmt: skip
@@ -71,6 +78,11 @@ def needs_a_pool() -> None:
     require_peer("HTCondor pool", missing_reason())
 
 
+def needs_a_slurm() -> None:
+    """Ends the test where no real Slurm can be started."""
+    require_peer("Slurm", slurm.missing_reason())
+
+
 NEEDS: dict[str, Callable[[], object]] = {
     "acting": needs_a_pool,
     "eligibility": lambda: pytest.importorskip("classad2", reason="needs outrider[htcondor]"),
@@ -79,6 +91,8 @@ NEEDS: dict[str, Callable[[], object]] = {
     "matchmaking": lambda: pytest.importorskip("classad2", reason="needs outrider[htcondor]"),
     "mqtt": lambda: require_program("mosquitto", "Mosquitto"),
     "observing": needs_a_pool,
+    "slurm_acting": needs_a_slurm,
+    "slurm_observing": needs_a_slurm,
 }
 """Ends the test of a bench whose peer is not there."""
 

@@ -5,7 +5,6 @@ controller places jobs and keeps them configuring (CF); nothing is launched.
 """
 
 import itertools
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -31,10 +30,8 @@ NodeName=c[1-{nodes}] NodeAddr=127.0.0.1 Port=1 CPUs={cpus} RealMemory=16000 Sta
 """
 QUICK: Final = "default_queue_depth=1000,bf_interval=5,bf_max_job_test=1000,bf_continue"
 """While its nodes are being filled."""
-CALM: Final = "bf_max_job_test=1"
-"""So that what is asked of it is not lost in its own work; all else as it comes: a pass of the
-scheduler each minute, backfill each half.
-"""
+STILL: Final = "sched_interval=-1,bf_interval=10800,sched_min_interval=2000000000,defer"
+"""Then it starts nothing more, and what is asked of it is not lost in its own work."""
 
 
 class CloudSlurm(Slurm):
@@ -58,7 +55,8 @@ class CloudSlurm(Slurm):
     def fill(self, single: int, tasks: int) -> list[str]:
         """Take nine nodes of ten, one job each, and queue one that wants all, and others behind it.
 
-        Those, of many kinds, would take longer than it waits, so they cannot pass it.
+        Those, of many kinds, would take longer than it waits, so they do not pass it; then the
+        controller stops starting jobs altogether.
 
         Args:
             single: so many jobs.
@@ -83,9 +81,11 @@ class CloudSlurm(Slurm):
         with ThreadPoolExecutor(SUBMITTERS) as pool:
             ids = list(pool.map(lambda words: self.submit(*words), wanted))
             of_arrays = list(pool.map(lambda words: self.submit(*words), arrays))
-        self._config.write_text(self._config.read_text().replace(QUICK, CALM))
+        ids += [f"{array}_{task}" for array in of_arrays for task in range(1, each + 1)]
+        self._config.write_text(self._config.read_text().replace(QUICK, STILL))
         self.run("scontrol", "reconfigure")
-        return ids + [f"{array}_{task}" for array in of_arrays for task in range(1, each + 1)]
+        waiting = set(self.run("squeue", "-h", "-r", "-t", "PD", "-o", "%i").split())
+        return [job for job in ids if job in waiting]
 
     def submit(self, *words: str) -> str:
         """The id of a job of nobody's."""

@@ -114,9 +114,7 @@ class Slurm:
         self._programs = root / "usr/sbin"
         self._processes: list[subprocess.Popen[bytes]] = []
         self._config.write_text(
-            CONFIG.format(
-                port=free_port(), plugins=plugins, run_dir=run_dir, scheduling=scheduling
-            )
+            CONFIG.format(port=free_port(), plugins=plugins, run_dir=run_dir, scheduling=scheduling)
             + settings
             + accounting
             + "".join(
