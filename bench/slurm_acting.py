@@ -133,7 +133,7 @@ def phases(
                 "what": what, "jobs": len(jobs), **spent._asdict(), "updates": n,
                 "updates_per_s": n / spent.wall_s,
                 "controller_ms_an_update": 1_000 * spent.controller_cpu_s / max(1, n),
-                "in_the_first_1.5_s": counting.until(CLOSE_S),
+                "before_a_stop_ends": counting.until(CLOSE_S),
             }  # fmt: skip
     finally:
         lever.close()
@@ -174,7 +174,7 @@ def main() -> int:
         for row in results:
             print(f"{row['jobs']:,} leases {row['what']}: {row['wall_s']:.1f} s, "
                   f"{row['updates']:,} updates, {row['updates_per_s']:.1f} a second; "
-                  f"{row['in_the_first_1.5_s']:,} in the first {CLOSE_S:g} s; CPU of slurmctld "
+                  f"{row['before_a_stop_ends']:,} in the first {CLOSE_S:g} s; CPU of slurmctld "
                   f"{row['controller_cpu_s']:.2f} s, {row['controller_ms_an_update']:.2f} ms each, "
                   f"of Outrider {row['own_cpu_s']:.2f} s, of its commands "
                   f"{row['commands_cpu_s']:.2f} s")  # fmt: skip

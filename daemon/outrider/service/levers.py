@@ -17,9 +17,9 @@ from outrider.model.errors import OutriderError, PluginError
 from outrider.service.config.declarations import acting_of
 from outrider.service.config.loaded import LoadedConfig
 
-CLOSE_S: Final = 1.5
-"""For taking back what stands: 10,000 leases of an HTCondor pool take .7 to .9 s. The rest lapses
-by itself, and the daemon has seconds to end."""
+CLOSE_S: Final = 4.0
+"""For taking back what stands: 10,000 leases of an HTCondor pool take .7 to .9 s, a thousand start
+times of a Slurm 1.5. The rest lapses by itself; systemd gives the daemon ten seconds to end."""
 
 log = structlog.get_logger()
 
