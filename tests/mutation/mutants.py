@@ -92,14 +92,18 @@ def mutants_of(tree: Path, code: str) -> Iterator[Mutant]:
 
 
 def mutated(mutant: Mutant, source: str) -> str | None:
-    """The file with the fault in it; None if it is no Python or means the same.
+    """The file with the fault in it; None if it is no Python, means the same, or cannot be made.
 
-    Cosmic Ray makes `if not found := look():` of `if found := look():`.
+    Cosmic Ray makes `if not found := look():` of `if found := look():`, and stumbles over a dotted
+    name among several exceptions, `except (sqlite3.Error, OSError):`.
     """
     from cosmic_ray import plugins
     from cosmic_ray.mutating import mutate_code
 
-    changed = mutate_code(source, plugins.get_operator(mutant.operator)(), mutant.occurrence)
+    try:
+        changed = mutate_code(source, plugins.get_operator(mutant.operator)(), mutant.occurrence)
+    except AttributeError:
+        return None
     try:
         return None if ast.dump(ast.parse(changed)) == ast.dump(ast.parse(source)) else str(changed)
     except (SyntaxError, TypeError):  # TypeError: there was nothing to change

@@ -91,5 +91,9 @@ def test_cosmic_ray_makes_the_mutants(tree: Path) -> None:
     walrus = "if hours := found():\n    pass\n"
     assert mutated(Mutant("a.py", "core/AddNot", 0, 1, 0, walrus), walrus) is None, "no Python"
     assert mutated(Mutant("a.py", "core/AddNot", 1, 1, 0, walrus), walrus) is None, "no such place"
+    dotted = "try:\n    pass\nexcept (sqlite3.Error, OSError):\n    pass\n"
+    replaced = [Mutant("a.py", "core/ExceptionReplacer", n, 3, 8, dotted) for n in range(2)]
+    assert mutated(replaced[0], dotted) is None, "Cosmic Ray cannot"
+    assert mutated(replaced[1], dotted) == dotted.replace("OSError", "CosmicRayTestingException")
     kinds = {mutant.operator.removeprefix("core/") for mutant in mutants}
     assert kinds >= {"ReplaceOrWithAnd", "NumberReplacer", "ReplaceBinaryOperator_Mul_Div"}
