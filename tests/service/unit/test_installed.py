@@ -52,6 +52,21 @@ def test_drop_ins_add_and_take_back_in_the_order_of_their_names(root: Path) -> N
     assert (unit.allowed, unit.denies) == ([], False)
 
 
+def test_of_a_command_that_cannot_be_read_the_configuration_is_not_known(root: Path) -> None:
+    for command in ("/x run --config '/srv/it.toml", "/x run --config", "/x run"):
+        add(root, "c.conf", f"[Service]\nExecStart=\nExecStart={command}\n")
+        unit = installed_unit(root)
+        assert unit is not None
+        assert unit.config is None
+
+
+def test_what_is_denied_is_read_word_by_word(root: Path) -> None:
+    add(root, "d.conf", "[Service]\nIPAddressDeny=\nIPAddressDeny=any 192.0.2.7\n")
+    unit = installed_unit(root)
+    assert unit is not None
+    assert unit.denies
+
+
 def test_a_drop_in_of_the_administrator_hides_one_of_its_name_that_was_shipped(
     root: Path,
 ) -> None:
@@ -112,7 +127,9 @@ def test_names_are_looked_up_and_one_that_nobody_knows_says_so(tmp_path: Path) -
     with pytest.raises(OSError, match=r"no\.such\.host\.invalid: the name is not known"):
         resolve("no.such.host.invalid")
     file = tmp_path / "resolv.conf"
-    file.write_text("nameserver 127.0.0.53\nnameserver 192.0.2.53 # x\nnameserver fe80::1%eth0\n")
+    file.write_text(
+        "nameserver\nnameserver 127.0.0.53\nnameserver 192.0.2.53 # x\nnameserver fe80::1%eth0\n"
+    )
     assert nameservers(file) == ("192.0.2.53", "fe80::1")
     assert nameservers(tmp_path / "none") == ()
 
