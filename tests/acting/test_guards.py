@@ -55,6 +55,15 @@ def test_a_window_after_a_long_silence_begins_where_the_silence_ended() -> None:
     assert seen.mean_wait_s == pytest.approx(1.0)
 
 
+def test_a_short_window_keeps_as_many_samples_as_a_long_one() -> None:
+    """90 s in 60 parts: one is taken every 1.5 s, and what came after one is not yet a begin."""
+    window = GuardWindow(90.0)
+    for at_s, starts in ((0.0, 0), (1.0, 100)):
+        window.figures(totals(at_s, starts), None)
+    seen = window.figures(totals(90.5, 200, waited_s=200.0), None)
+    assert seen.mean_wait_s == 1.0, "since 0 s, not since 1 s"
+
+
 def test_breaches_name_figure_value_and_bound() -> None:
     bounds = Bounds(mean_wait_s=60.0, badput_ratio=0.5, fairness_least=0.8, error_ratio=None)
     assert breaches(bounds, Figures(61.0, 0.5, 0.7, 1.0)) == [

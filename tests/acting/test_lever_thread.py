@@ -44,6 +44,13 @@ def test_while_nothing_is_due_it_looks_now_and_then_and_no_oftener(
     assert looks[3] - looks[0] >= 3 * 0.05, "a thread that never rests would take a core"
 
 
+def test_a_thread_whose_lever_hangs_keeps_no_process_from_ending() -> None:
+    thread = thread_of(Noting())
+    [found] = [one for one in threading.enumerate() if one.name == "lever-pool-noting"]
+    assert found.daemon
+    assert thread.close(5.0)
+
+
 def test_what_lasts_is_taken_back_as_soon_as_its_job_is_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -155,6 +155,18 @@ def test_a_retry_that_fails_half_way_keeps_the_rest_in_order_for_the_next(path: 
     assert numbers_in(path) == [0, 1, 2]
 
 
+def test_entries_without_rows_are_not_kept_without_end_either(path: Path) -> None:
+    journal = StubbornJournal(path)
+    journal.may_go_on.clear()
+    writer = Writer(journal, queue_rows=3)
+    for _ in range(3):
+        writer.submit(Entry(meta={"a": 1}))
+    with pytest.raises(LedgerError, match="refused to record: 3 rows wait already"):
+        writer.submit(Entry(meta={"a": 1}))
+    journal.may_go_on.set()
+    writer.stop(10)
+
+
 def test_stopping_tries_once_more(path: Path) -> None:
     journal = StubbornJournal(path)
     journal.refuses = True

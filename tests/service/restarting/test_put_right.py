@@ -72,6 +72,12 @@ def test_without_a_time_to_go_by_nothing_is_moved() -> None:
     assert times(*rows, believed_s=-inf) == [YEAR_S, YEAR_S]
 
 
+def test_a_clock_that_goes_on_by_an_hour_has_not_leapt() -> None:
+    late = LATEST_S + 10.0
+    hour = [tick(late), tick(late + module.LEAST_LEAP_S)]
+    assert times(*hour, believed_s=LATEST_S) == [7_210.0, 7_210.0 + module.LEAST_LEAP_S]
+
+
 def test_a_clock_behind_the_site_moves_nothing() -> None:
     """It goes on second by second; that is no leap, wherever this host's clock is now."""
     rows = [tick(LATEST_S + 10 * n) for n in range(100)]

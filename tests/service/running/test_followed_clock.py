@@ -1,6 +1,7 @@
 """A daemon whose clock was ahead: the site's time goes back with it, or waits and says so."""
 
 import time
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from structlog.testing import capture_logs
 
 from outrider.api import JobSpec, events
 from outrider.service import rebuilding
+from outrider.service.core import Core
 from outrider.service.supervisor import Supervisor
 from outrider.service.wall_clock import EARLIEST_S, RECORD_AHEAD_S, SITE_AHEAD_S, WallClock
 from outrider.service.web.endpoints.status import whole_status
@@ -35,6 +37,10 @@ async def submit(daemon: Supervisor, script: list[Any], clock: Clock, job: str) 
     now_s = clock()
     script.append(told((now_s, events.SUBMITTED, job, JobSpec()), seen_until_s=now_s))
     await until(lambda: whole_status(daemon.view)["jobs"]["queued"] > before)
+
+
+def is_another(daemon: Supervisor, core: Core) -> bool:
+    return daemon.view.core is not core
 
 
 def ahead_s(daemon: Supervisor) -> float:
@@ -66,6 +72,23 @@ async def test_time_goes_back_with_a_clock_that_is_put_right_and_no_job_is_lost(
             assert daemon.view.core is again, "once is enough"
     [put_back] = [line for line in lines if line["event"] == "clock_put_back"]
     assert put_back["site_ahead_s"] == pytest.approx(AHEAD_S, abs=60.0)
+
+
+async def test_a_clock_that_was_put_right_once_is_followed_again(
+    tmp_path: Path, scripts: dict[str, list[Any]]
+) -> None:
+    state, clock = tmp_path / "state", Clock()
+    script = scripts.setdefault("a", [])
+    async with running(loaded(state, "a"), state, clock) as daemon:
+        await submit(daemon, script, clock, "before")
+        for again in ("once", "twice"):
+            clock.ahead_s = AHEAD_S
+            await submit(daemon, script, clock, again)
+            clock.ahead_s = 0.0
+            await until(partial(is_another, daemon, daemon.view.core))
+            assert abs(ahead_s(daemon)) < 60.0
+            await submit(daemon, script, clock, f"after {again}")
+        assert whole_status(daemon.view)["jobs"]["queued"] == 5
 
 
 async def test_where_nothing_from_before_is_left_time_stands_still_until_the_clock_is_there(

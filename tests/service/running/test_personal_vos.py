@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from outrider.api import Batch
 from outrider.model.events import CHANGED, COMPLETED, STARTED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
+from outrider.service.core import PERSONAL_VOS_KEY
 from outrider.service.metrics.store import MetricStore
 from outrider.service.mqtt.messages import row_message
 from outrider.service.personal_vos import MOST_PERSONAL_VOS, PersonalVos
@@ -60,6 +62,18 @@ def test_it_is_not_kept_where_pseudonyms_are_asked_for(tmp_path: Path) -> None:
         assert daemon.stop() == 0
     for path in site.state.rglob("*"):
         assert not path.is_file() or NAME.encode() not in path.read_bytes(), path
+
+
+def test_it_is_recorded_once_with_the_first_entry_that_needs_it() -> None:
+    core = core_of("a")
+    core.begin()
+    recorded = []
+    for n, name in enumerate(("physics", NAME, NAME)):
+        tell(core, "a", [(T + n, SUBMITTED, str(n), JobSpec(user=NAME, vo=name))], T + n)
+        entry = core.entry("a", Batch(events=[], cursor=n))
+        assert entry is not None
+        recorded.append(entry.meta.get(PERSONAL_VOS_KEY))
+    assert recorded == [None, {NAME: NAME}, None]
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,18 @@ def test_every_reference_of_the_document_leads_somewhere() -> None:
     assert len(set(operations)) == len(operations)
 
 
+def test_each_path_names_the_answers_that_it_may_give() -> None:
+    paths = openapi(ENDPOINTS)["paths"]
+    answers = {path: list(item["get"]["responses"]) for path, item in paths.items()}
+    assert answers["/healthz"] == ["200", "500"]
+    assert answers["/api/v1/jobs"] == ["200", "400", "401", "500", "503"]
+    assert answers["/api/v1/status"] == ["200", "401", "500", "503"]
+    assert answers["/api/v1/explain/{job}"] == ["200", "300", "401", "404", "500", "503"]
+    assert answers["/metrics"] == ["200", "401", "500"], "also while the daemon starts"
+    assert paths["/healthz"]["get"]["security"] == []
+    assert "security" not in paths["/api/v1/jobs"]["get"], "as the document says for all"
+
+
 @pytest.mark.parametrize("endpoint", API, ids=lambda endpoint: endpoint.name)
 async def test_answers_of_the_small_site_have_the_shape_that_the_document_declares(
     endpoint: Endpoint[Any],
