@@ -8,6 +8,8 @@ Left out are
   which are not there;
 - numbers outside of functions: they are bounds in seconds, bytes and counts, and defaults, which
   tests must not pin down;
+- what is between the name of a function and its body: its `*` and `/` are no arithmetic, they keep
+  programmers from faults, too;
 - `is` for `==` and the reverse: whether equal values are one object is an accident of the
   interpreter;
 - bits and shifts for arithmetic and the reverse: floats and texts refuse them, so that any test
@@ -20,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.mutation.source_lines import spans_of_functions, spans_without_effect
+from tests.mutation.source_lines import spans_of_functions, spans_of_heads, spans_without_effect
 
 _LEFT_OUT: Final = re.compile(
     r"RemoveDecorator|_(Eq|NotEq)_(Is|IsNot)$|_(Is|IsNot)_(Eq|NotEq|Lt|LtE|Gt|GtE)$"
@@ -78,12 +80,15 @@ def mutants_of(tree: Path, code: str) -> Iterator[Mutant]:
         text = path.read_text()
         parsed, lines = ast.parse(text), text.splitlines()
         without_effect, functions = spans_without_effect(parsed), spans_of_functions(parsed)
+        heads = spans_of_heads(parsed)
         nodes = list(ast_nodes(get_ast_from_path(path)))
         for name, operator in operators.items():
             places = [place for node in nodes for place in operator.mutation_positions(node)]
             for occurrence, (start, _) in enumerate(places):
                 line, column = start
                 if any(span.holds(start) for span in without_effect):
+                    continue
+                if "BinaryOperator" in name and any(head.holds(start) for head in heads):
                     continue
                 if "NumberReplacer" in name and not any(s.holds(start) for s in functions):
                     continue

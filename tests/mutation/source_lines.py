@@ -104,6 +104,15 @@ def spans_of_functions(tree: ast.Module) -> list[Span]:
     ]
 
 
+def spans_of_heads(tree: ast.Module) -> list[Span]:
+    """From the names of functions to their bodies: arguments and defaults."""
+    return [
+        Span((node.lineno, node.col_offset), _span(node.body[0]).start)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+
 def _is_union(value: ast.expr) -> bool:
     return isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitOr)
 

@@ -13,7 +13,7 @@ CODE = '''\
 """A sum of what was earned."""
 
 
-def earned(hours: int | None, wage: int = 12) -> int:
+def earned(hours: int | None, *, wage: int = 12) -> int:
     return (hours or 0) * wage
 '''
 TESTS = """\
@@ -83,9 +83,9 @@ def test_a_slow_test_that_fails_once_and_not_again_is_not_believed(tree: Path) -
 def test_cosmic_ray_makes_the_mutants(tree: Path) -> None:
     pytest.importorskip("cosmic_ray", reason="needs `pip install -r locks/mutation.txt`")
     mutants = list(mutants_of(tree, "code_of_a_site"))
-    assert {mutant.line for mutant in mutants} == {5}, "neither the annotation nor the default"
+    assert {mutant.line for mutant in mutants} == {5}, "neither annotation nor default nor head"
     times = "core/ReplaceBinaryOperator_Mul_Add"
-    found = Mutant("code_of_a_site/pay.py", times, 0, 5, 24, "return (hours or 0) * wage")
+    found = Mutant("code_of_a_site/pay.py", times, 1, 5, 24, "return (hours or 0) * wage")
     assert found in mutants
     assert mutated(found, CODE) == CODE.replace(") * w", ") + w")
     walrus = "if hours := found():\n    pass\n"

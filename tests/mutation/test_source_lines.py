@@ -2,7 +2,12 @@
 
 import ast
 
-from tests.mutation.source_lines import StatementLines, spans_of_functions, spans_without_effect
+from tests.mutation.source_lines import (
+    StatementLines,
+    spans_of_functions,
+    spans_of_heads,
+    spans_without_effect,
+)
 
 SOURCE = """\
 from typing import TYPE_CHECKING
@@ -62,3 +67,10 @@ def test_defaults_and_constants_stand_outside_of_functions() -> None:
     assert [any(span.holds(place) for span in spans) for place in inside] == [
         False, False, False, True,
     ]  # fmt: skip
+
+
+def test_the_head_of_a_function_ends_where_its_body_begins() -> None:
+    [head] = spans_of_heads(PARSED)
+    assert head.holds(columns(11, "b: int"))
+    for place in [columns(8, "5"), columns(10, "@"), columns(12, "if"), columns(16, "-")]:
+        assert not head.holds(place), place

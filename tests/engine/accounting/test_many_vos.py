@@ -60,18 +60,19 @@ def test_a_submission_copies_nothing_where_there_are_many_vos() -> None:
     assert most_bytes < 20_000, "a copy of what 12,000 VOs got takes 96,000"
 
 
-def test_vos_merged_into_another_keep_the_sums() -> None:
+@pytest.mark.parametrize("into", ["other", "zoology"])
+def test_vos_merged_into_another_keep_the_sums(into: str) -> None:
     fairness, _ = played(MANY, 5)
     now = 1e5
     fairness.correct({}, now)  # no job runs
     before = fairness.report(now)
     gone = [f"vo{n}" for n in range(10)]
-    fairness.merge(gone, "other")
+    fairness.merge([*gone, into], into)
     after = fairness.report(now)
     assert not set(gone) & after["share"].keys()
-    assert after["share"]["other"] == pytest.approx(sum(before["share"][vo] for vo in gone))
+    assert after["share"][into] == pytest.approx(sum(before["share"][vo] for vo in gone))
     assert sum(after["share"].values()) == pytest.approx(1.0)
-    kept = {vo: share for vo, share in after["share"].items() if vo != "other"}
+    kept = {vo: share for vo, share in after["share"].items() if vo != into}
     assert kept == pytest.approx({vo: before["share"][vo] for vo in kept})
 
 
