@@ -36,6 +36,13 @@ def test_a_fraction_holds_that_part_of_the_jobs_and_always_the_same(fraction: fl
     assert all(more.holds(job, "", "", None) for job in held), "a larger one holds them, too"
 
 
+def test_which_jobs_a_fraction_holds_is_the_same_in_every_release() -> None:
+    """SHA-256 of the name, its first four bytes as a part of 2^32."""
+    place = 2_009_411_391 / 2**32
+    assert not Canary(fraction=place).holds("12.0", "", "", None), "those below it, not at it"
+    assert Canary(fraction=place + 2.0**-32).holds("12.0", "", "", None)
+
+
 def test_outside_of_it_nothing_is_done_and_nothing_taken_from_the_budget() -> None:
     gate = Gate("canary", Budget(1.0, 30.0))
     answers = [gate.answer(START, 0.0, 0.0, in_canary) for in_canary in (False, False, True)]

@@ -168,6 +168,16 @@ def test_no_job_is_kept_in_the_queue_for_longer_than_may_be() -> None:
     leases.want(row("1", "defer"), 100.0)
     assert leases.due(100.0) == Due([], [])
     assert leases.counts == {"too_long": 2}
+
+
+def test_one_kept_too_long_is_given_back_also_where_nobody_looked_at_that_very_moment() -> None:
+    leases = Leases(LEASE_S, LeaseBounds(longest_deferral_s=100.0))
+    leases.want(row("1", "defer"), 0.0)
+    applied_at(leases, 0.0)
+    leases.want(row("2", "defer"), 7.0)
+    applied_at(leases, 7.0)
+    assert leases.due(103.5).withdraw == ["1"]
+    assert leases.counts == {"too_long": 1}
     leases.forget("1")  # it ran, and was evicted
     leases.want(row("1", "defer"), 200.0)
     assert applied_at(leases, 200.0) == ["1"]

@@ -9,6 +9,7 @@ import pytest
 
 from outrider.engine.ingest.set_aside import SetAside
 from outrider.ledger import AlikeDecision, Entry, Journal, RunRecord, SetAsideRecord, schema, verify
+from outrider.ledger.connection import open_to_write
 from outrider.ledger.extras import decode_extra
 from outrider.ledger.schema import VERSION
 from outrider.model.errors import LedgerError
@@ -161,6 +162,18 @@ def test_an_entry_that_cannot_be_written_whole_leaves_nothing(path: Path) -> Non
         assert set(entry_numbers(journal)) == {1}
         assert journal.cursor("log") == 1
         assert journal.append(numbered_entry(4)) == 8
+
+
+def test_a_journal_overwrites_what_is_removed_and_its_files_become_smaller_again(
+    path: Path,
+) -> None:
+    connection = open_to_write(path)
+    told = ("secure_delete", "auto_vacuum", "journal_mode", "synchronous", "journal_size_limit")
+    incremental, normal = 2, 1
+    assert [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in told] == [
+        1, incremental, "wal", normal, 64 << 20,
+    ]  # fmt: skip
+    connection.close()
 
 
 def test_a_journal_of_a_newer_version_is_refused(path: Path) -> None:
