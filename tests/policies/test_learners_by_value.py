@@ -69,6 +69,16 @@ def test_what_was_learned_with_another_encoding_is_refused() -> None:
         literal.policy.restore(relative, site)
 
 
+def test_a_run_is_expected_to_end_as_long_after_its_start_as_such_jobs_take() -> None:
+    hand = HandSite(Sarsa)
+    hand.machines(1)
+    hand.now = 5_000.0
+    hand.submit(0, estimate_s=600.0)
+    assert hand.tick() == [0]
+    [[job, end_s, utility]] = hand.policy.save(hand.site)["site"]["statistics"]["runs"]
+    assert (job, end_s, utility) == (0, 5_600.0, 1.0)
+
+
 def test_prices_are_shown_for_every_group_that_has_machines() -> None:
     hand = HandSite(Survival)
     hand.machines(1, 1, cluster="cheap", active_w=40.0)

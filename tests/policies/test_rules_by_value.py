@@ -96,6 +96,9 @@ def test_it_is_said_when_the_deadline_is_or_was() -> None:
 
     assert said(0.0) == "its deadline is in 5 min; jobs with an earlier one start before it"
     assert said(-600.0).startswith("its deadline is 5 min ago; ")
+    assert said(-36_300.0).startswith("its deadline is 600 min ago; ")
+    assert said(-301.0).startswith("its deadline is 0 min ago; ")
+    assert said(-300.0).startswith("its deadline is in 0 min; ")
     assert said(None).startswith("its submission time is unknown: it counts as the oldest")
 
 

@@ -260,6 +260,16 @@ def test_quantile_levels_move_until_the_promise_is_kept() -> None:
     assert list(levels.levels) == sorted(levels.levels)
 
 
+def test_quantile_levels_stay_apart_however_wrong_what_is_told() -> None:
+    levels = QuantileLevels((0.1, 0.5, 0.9), 0.1)
+    for _ in range(100):
+        levels.learn(9.0, (1.0, 2.0, 3.0))  # longer than all that was told
+    assert levels.levels == pytest.approx([0.3, 0.7, 0.99])
+    for _ in range(100):
+        levels.learn(0.5, (1.0, 2.0, 3.0))
+    assert levels.levels == pytest.approx([0.01, 0.3, 0.7])
+
+
 # -- the plain ones -----------------------------------------------------------------------------
 
 

@@ -192,6 +192,7 @@ def test_it_learns_that_short_runs_earn_more_than_long_ones() -> None:
     run(perez_grid(0.5, TUNING_SEED, jobs=1500, machines=10), policy)
     view: Any = _no_site()
     rows = policy.learned(view)["rows"]
+    assert [row["label"] for row in rows] == ["interactive", "batch"]
     for row in rows:
         values = row["values"]
         assert values[0] > values[2] > values[4], row
