@@ -12,6 +12,7 @@ from outrider.testing.hand_site import HandSite
 from outrider_policies.automata import Automata
 from outrider_policies.automata.settings import AutomataSettings
 from outrider_policies.automata.users import Users
+from outrider_policies.bandits.arms import MeanArms
 from outrider_policies.bandits.fading_arms import FadingArms
 from outrider_policies.planning.machine_plan import MachinePlan
 from outrider_policies.planning.queued_jobs import QueuedJobs
@@ -59,6 +60,17 @@ def test_faded_rewards_outlast_a_restart_under_other_numbers() -> None:
     again.restore(arms.save([0, 1, 2]), [7, 5, 0])
     assert again.bounds([7, 5, 0], 3.0) == arms.bounds([0, 1, 2], 3.0)
     assert (again.seen_n(), again.evidence_of_all()) == (3, 1.75)
+
+
+def test_an_arm_that_nobody_tried_is_still_untried_after_a_restart() -> None:
+    arms = MeanArms()
+    for reward in (1.0, 0.0, 0.5):
+        arms.learn(2, reward)
+    assert arms.save([0, 2]) == [[0, 1.5], [0, 3]]
+    again = MeanArms()
+    again.restore(arms.save([0, 2]), [4, 5])
+    assert (again.evidence(4), again.evidence(5), again.seen_n()) == ((0.0, 0), (1.5, 3), 3)
+    assert again.values == {5: 0.5}
 
 
 def test_what_was_learned_with_another_encoding_is_refused() -> None:
