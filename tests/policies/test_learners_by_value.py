@@ -158,6 +158,12 @@ def test_a_queued_job_may_be_placed_where_it_may_run_and_its_memory_is_left() ->
     assert queued.may_run_on(0, {"memory_mib": 700.0}).tolist() == [True, True, False]
     assert queued.may_run_on(0, {"memory_mib": 500.0}).tolist() == [True, False, False]
     assert queued.may_run_on(1, {}).tolist() == [True, True, True]
+    plan = MachinePlan(0, hand.site, RunLengths(3600.0, None))
+    run = plan.place(queued, 1, 1, 1.0, "best")
+    assert (plan.left["memory_mib"], plan.free, plan.has_started) == (400.0, 7, True)
+    assert plan.cpus_by_job() == {1: 1}
+    plan.suspend([run], queued)
+    assert (plan.left["memory_mib"], plan.free, plan.has_started) == (1_000.0, 8, False)
     other = queued.copied()
     other.is_open[0] = False
     assert np.flatnonzero(queued.is_open).tolist() == [0, 1, 2]

@@ -6,6 +6,8 @@ import pytest
 
 from outrider.api import Policy
 from outrider.model.disciplines import STRICT
+from outrider.model.events import TICK
+from outrider.model.jobs import Job, JobSpec
 from outrider.testing.hand_site import HandSite
 from outrider_policies.rules.f1 import F1
 from outrider_policies.rules.unicep import Unicep
@@ -71,6 +73,19 @@ def test_wfp3_multiplies_the_cube_by_the_cpus() -> None:
     assert site.tick() == [2]
     site.complete(2)
     assert site.tick() == [0]
+
+
+def test_wfp3_says_how_long_it_waited_and_what_that_makes() -> None:
+    hand = HandSite(Wfp3)
+    hand.now = 500.0
+    hand.tell(TICK, 0)
+    spec = JobSpec(cpus=2, estimate_s=100.0)
+    assert hand.policy.explain(Job(0, spec, 0.0), hand.site) == (
+        "it waited 5.00 of its estimated run time; cubed and times 2 CPUs that is 250, and jobs "
+        "of more start before it"
+    )
+    unsaid = hand.policy.explain(Job(0, JobSpec(), 0.0), hand.site)
+    assert unsaid == "it has no estimated run time: it starts after all jobs that have one"
 
 
 def test_unicep_divides_by_the_logarithm_of_the_cpus() -> None:

@@ -193,6 +193,7 @@ def test_it_learns_that_short_runs_earn_more_than_long_ones() -> None:
     view: Any = _no_site()
     rows = policy.learned(view)["rows"]
     assert [row["label"] for row in rows] == ["interactive", "batch"]
+    assert rows[0]["values"] != rows[1]["values"]
     for row in rows:
         values = row["values"]
         assert values[0] > values[2] > values[4], row

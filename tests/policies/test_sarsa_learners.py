@@ -175,3 +175,11 @@ def test_a_training_under_way_begins_again_after_a_restart() -> None:
     assert here is not None
     assert there is not None
     assert (here.values(inputs) == there.values(inputs)).all()
+
+
+def test_a_net_begins_with_small_weights_of_both_signs_around_nothing() -> None:
+    net = Mlp(16, 25, 0.01, random.Random(1))
+    for weights, most in ((net._into, 16**-0.5), (net._out, 25**-0.5)):
+        assert 0.8 * most < weights.max() <= most
+        assert 0.8 * most < -weights.min() <= most
+        assert abs(weights.mean()) < 0.3 * most
