@@ -51,6 +51,14 @@ def test_who_used_less_comes_first_and_within_a_vo_the_oldest(kind: type[Policy]
 
 
 @pytest.mark.parametrize("kind", FAIR)
+def test_who_used_nothing_comes_before_who_used_half_a_second(kind: type[Policy]) -> None:
+    site = used(kind, ("a", 0.5))
+    site.submit(0, vo="a")
+    site.submit(1, vo="b")
+    assert order_of(site, 2) == [1, 0]
+
+
+@pytest.mark.parametrize("kind", FAIR)
 def test_usage_counts_in_relation_to_what_is_owed(kind: type[Policy]) -> None:
     shares = {"a": 0.6, "b": 0.1, "x": 0.3}
     site = used(kind, ("a", 5000.0), ("b", 1000.0), shares=shares)  # 8,333 a share against 10,000

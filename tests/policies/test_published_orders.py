@@ -88,6 +88,24 @@ def test_wfp3_says_how_long_it_waited_and_what_that_makes() -> None:
     assert unsaid == "it has no estimated run time: it starts after all jobs that have one"
 
 
+def test_unicep_says_what_its_wait_is_worth() -> None:
+    hand = HandSite(Unicep)
+    hand.now = 500.0
+    hand.tell(TICK, 0)
+
+    def said(spec: JobSpec) -> str:
+        told: str = hand.policy.explain(Job(0, spec, 0.0), hand.site)
+        return told
+
+    assert said(JobSpec(cpus=8, estimate_s=100.0)) == (
+        "its wait over its estimated run time and the logarithm of its CPUs is 1.67; jobs of more "
+        "start before it"
+    )
+    assert " is 5; " in said(JobSpec(cpus=1, estimate_s=100.0)), "one CPU counts as two"
+    assert " is 500; " in said(JobSpec(cpus=2, estimate_s=0.1)), "and no time as a second"
+    assert said(JobSpec()).startswith("it has no estimated run time")
+
+
 def test_unicep_divides_by_the_logarithm_of_the_cpus() -> None:
     site = busy(Unicep, cpus=16)
     site.submit(0, estimate_s=100.0, cpus=16)  # 400

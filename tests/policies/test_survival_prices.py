@@ -90,6 +90,17 @@ def test_the_bound_is_never_above_a_price_and_the_offer_ranks_by_price() -> None
         assert at == [0]
 
 
+def test_machines_are_grouped_by_cluster_and_like_frailty_the_least_frail_first() -> None:
+    """Machine 5 has left; the steps between groups are at 0.35, 0.6, 1, 1.7 and 4."""
+    frailties = np.array([3.0, 0.9, 0.2, 2.0, 0.7, 1.0, 5.0])
+    groups = group(np.array([0, 1, 2, 3, 4, 6]), np.array([0, 0, 0, 0, 2, 2]), frailties)
+    assert groups.machines == [[2], [1], [3, 0], [4], [6]]
+    assert groups.clusters == groups.cluster.tolist() == [0, 0, 0, 2, 2]
+    assert groups.frailty == pytest.approx([0.2, 0.9, 2.5, 0.7, 5.0])
+    assert (groups.populated, groups.first_groups.tolist()) == ([0, 2], [0, 3])
+    assert groups.of_machine == [2, 1, 0, 2, 3, -1, 4]
+
+
 def test_three_faults_in_an_hour_of_work_are_a_rate_of_one_and_a_half() -> None:
     """Two hours in all: the one that every machine is given, and the one that it worked."""
     faults = Faults()
