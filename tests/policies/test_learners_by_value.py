@@ -13,7 +13,9 @@ from outrider_policies.automata import Automata
 from outrider_policies.automata.settings import AutomataSettings
 from outrider_policies.automata.users import Users
 from outrider_policies.bandits.arms import MeanArms
+from outrider_policies.bandits.exploration import Exploration, ExplorationRate
 from outrider_policies.bandits.fading_arms import FadingArms
+from outrider_policies.estimators.distributions import Kind, RunTimeDistributions
 from outrider_policies.planning.machine_plan import MachinePlan
 from outrider_policies.planning.queued_jobs import QueuedJobs
 from outrider_policies.planning.replan import Replan
@@ -71,6 +73,42 @@ def test_an_arm_that_nobody_tried_is_still_untried_after_a_restart() -> None:
     again.restore(arms.save([0, 2]), [4, 5])
     assert (again.evidence(4), again.evidence(5), again.seen_n()) == ((0.0, 0), (1.5, 3), 3)
     assert again.values == {5: 0.5}
+
+
+def test_a_state_is_explored_more_at_first_and_once_its_rewards_fall() -> None:
+    terms = Exploration(0.1, 0.5, 2, divergence_ratio=0.5, divergence_n=2, divergence_epsilon=0.95)
+    rate = ExplorationRate(terms)
+    seen = []
+    for reward in (0.8, 1.0, 0.2, 0.7, 0.2):  # the last two of each: 0.9, 0.6, 0.45 and 0.45
+        seen.append(rate.epsilon(7))
+        rate.record(7, reward)
+    assert (seen, rate.epsilon(7)) == ([0.5, 0.5, 0.1, 0.1, 1.0], 1.0)
+    assert rate.epsilon(8) == 0.5, "another state"
+    again = ExplorationRate(terms)
+    again.restore(rate.save())
+    again.record(7, 1.0)  # 0.6 with the one before
+    assert again.epsilon(7) == 0.1
+    assert rate.varies
+    assert not ExplorationRate(terms._replace(first_n=0, divergence_ratio=None)).varies
+
+
+def test_as_many_jobs_are_received_as_can_start_and_no_more() -> None:
+    hand = HandSite(Automata)
+    hand.machines(1, 2)
+    for job in range(6):
+        hand.submit(job, user="ann")
+    assert sorted(hand.tick()) == [0, 1, 2]
+    assert hand.policy.save(hand.site)["received"] == [0, 1, 2]
+
+
+def test_who_asks_for_no_time_is_not_like_those_who_ask_for_a_second() -> None:
+    runs = RunTimeDistributions(100)
+    for n in range(400):
+        runs.learn(Kind("batch", f"user {n}", "all", None, 1), 10_000.0)
+        runs.learn(Kind("batch", f"user {n}", "all", 1.0, 1), 1.0)
+    likely = runs.predict(Kind("batch", "new", "all", 1.5, 1))
+    assert likely[0] > 0.8
+    assert runs.predict(Kind("batch", "new", "all", None, 1))[0] < 0.2
 
 
 def test_what_was_learned_with_another_encoding_is_refused() -> None:

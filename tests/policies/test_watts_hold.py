@@ -18,11 +18,14 @@ def test_hours_of_several_runs_add_up_until_the_job_is_held() -> None:
     site.submit(0)
     assert site.tick() == [0]
     lose(site, 6.0)
+    said = site.policy.explain(site.site.jobs[0], site.site)
+    assert said.startswith("it lost 6.0 h so far; ")
     assert site.tick() == [0]
     lose(site, 4.5)
     assert site.tick() == []
     assert site.decision_log.rows[-1][2:6] == ("defer", -1, 0, "lost_hours")
-    assert "10.5 h" in site.policy.explain(site.site.jobs[0], site.site)
+    said = site.policy.explain(site.site.jobs[0], site.site)
+    assert said == "deferred: it lost 10.5 h, at or above 10 h"
 
 
 def test_others_run_while_one_is_held() -> None:
