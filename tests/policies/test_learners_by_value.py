@@ -205,3 +205,6 @@ def test_a_queued_job_may_be_placed_where_it_may_run_and_its_memory_is_left() ->
     other = queued.copied()
     other.is_open[0] = False
     assert np.flatnonzero(queued.is_open).tolist() == [0, 1, 2]
+    queued.add([hand.site.jobs[0]], 0, [60.0])
+    assert queued._is_interactive.tolist() == [False] * 4
+    assert queued.home.tolist() == [-1, -1, -1, 0]
