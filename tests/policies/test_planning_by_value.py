@@ -34,8 +34,13 @@ class Planned:
     def __init__(self) -> None:
         hand = HandSite(Replan)
         hand.machines(8)
-        self.queue: Any = None
-        hand.policy.rearrange = self._note
+        queues: list[Any] = []
+
+        def rearrange(queue: Any, view: Any) -> tuple[()]:
+            queues.append(queue)
+            return ()
+
+        hand.policy.rearrange = rearrange
         for job, cpus, got in ((0, 4, 2), (1, 1, 1)):
             hand.submit(job, cpus=cpus, estimate_s=2_000.0)
             hand.tell(ev.STARTED, job, (0, got))
@@ -45,11 +50,7 @@ class Planned:
         hand.tick()
         self.jobs, self.site = hand.site.jobs, hand.site
         self.plan = MachinePlan(0, hand.site, LENGTHS)
-        self.queued = QueuedJobs(self.queue, hand.site, LENGTHS)
-
-    def _note(self, queue: Any, view: Any) -> tuple[()]:
-        self.queue = queue
-        return ()
+        self.queued = QueuedJobs(queues[0], hand.site, LENGTHS)
 
 
 def test_a_plan_knows_what_is_left_of_each_run_on_the_cpus_that_it_has() -> None:

@@ -261,6 +261,9 @@ def test_machines_that_join_later_are_used_and_those_that_left_are_not() -> None
     hand.submit(0)
     assert hand.tick() == [0]
     assert place_of(hand, 0) == "b"
+    job = hand.site.jobs[0]
+    assert hand.policy.predict(job, 1, hand.site) is not None
+    assert hand.policy.predict(job, 0, hand.site) is None, "it left"
 
 
 def test_its_heat_map_has_a_row_for_each_cluster_and_a_column_for_each_hour() -> None:
