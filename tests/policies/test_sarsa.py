@@ -318,7 +318,7 @@ def test_both_shipped_nets_fit_their_settings() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (None, "cannot be read"),
+        (None, "cannot be read: No such file"),
         ("{", "no start state"),
         ('{"encoding": "relative"}', "no start state"),
         ('{"encoding": "literal", "training": {"values": {}}}', 'encoding = "literal"'),
@@ -338,6 +338,13 @@ def test_a_file_that_is_no_start_is_refused_by_name(
     with pytest.raises(ConfigurationError, match=said) as refused:
         sarsa(start=str(file))
     assert str(file) in str(refused.value)
+
+
+def test_a_start_that_is_no_text_is_refused_by_name(tmp_path: Path) -> None:
+    file = tmp_path / "start.json"
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigurationError, match="cannot be read: not text; right would be"):
+        sarsa(start=str(file))
 
 
 def test_what_cannot_be_combined_is_refused_with_the_way_out() -> None:
