@@ -46,7 +46,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     host = Host(tmp_path)
     monkeypatch.setattr(files, "_STORE", host.store)
     monkeypatch.setattr(files, "_SETTINGS", host.settings)
-    monkeypatch.setattr(files, "_PACKAGED", (tmp_path / "none", host.unit))
+    monkeypatch.setattr(files, "_PACKAGED", (tmp_path / "none", host.unit.parent))
     monkeypatch.setattr(files, "reading_of", host.reading_of)
     return host
 
