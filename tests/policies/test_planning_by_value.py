@@ -18,6 +18,7 @@ from outrider_policies.planning.forcing import (
     preemption_candidates,
     shrink_candidates,
 )
+from outrider_policies.planning.fuzzy_td import FuzzyTd
 from outrider_policies.planning.fuzzy_td.explanations import Considered, why_it_waits
 from outrider_policies.planning.fuzzy_td.machine_state import MachineState
 from outrider_policies.planning.machine_plan import MachinePlan
@@ -120,6 +121,26 @@ def test_it_is_said_what_would_be_done_for_a_job_and_why_it_is_not() -> None:
     )
     nothing = f"{waits}; in the last pass nothing else could be done for it"
     assert why_it_waits(jobs[2], [], site) == nothing
+
+
+def test_what_was_considered_for_a_job_in_the_last_pass_is_told() -> None:
+    hand = HandSite(FuzzyTd, learn=False)  # all values are 0: no change is better than none
+    hand.policy.wants_scores = True
+    hand.machines(8)
+    for job, cpus in ((0, 4), (1, 2)):
+        hand.submit(job, cpus=cpus, estimate_s=2_000.0)
+        hand.tell(ev.STARTED, job, (0, cpus))
+    hand.now = 1_000.0
+    hand.submit(2, cpus=8, estimate_s=100.0)
+    assert hand.tick() == []
+    said = hand.policy.explain(hand.site.jobs[2], hand.site)
+    assert "; preempting 2 for it would bring the machine's value from 0.000 to 0.000: " in said
+    hand.tell(ev.COMPLETED, 0)
+    hand.submit(3, cpus=5, estimate_s=1e7)
+    hand.submit(4, cpus=8, estimate_s=1e7)  # worth less a second than the run that is there
+    assert hand.tick() == [3]
+    said = hand.policy.explain(hand.site.jobs[4], hand.site)
+    assert "; shrinking it to 1 would bring the machine's value from 0.000 to 0.000: " in said
 
 
 def test_it_is_said_when_a_run_ends_and_what_that_brings() -> None:

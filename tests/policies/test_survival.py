@@ -284,6 +284,17 @@ def test_a_job_whose_submission_nobody_saw_is_decided_too() -> None:
     assert hand.policy.observe(gone, hand.site, True) == ()
 
 
+def test_what_ends_on_the_second_of_two_new_machines_is_counted_at_once() -> None:
+    hand = site_of({"a": (1, 57.0)})
+    live_through(hand, 3, HOUR_S)
+    hand.machines(1, 1, cluster="a", active_w=57.0)
+    late = Outcome(7, 0, 2, 0, hand.now - 60.0, hand.now, 60.0, EVICTED_RUN, "unknown")
+    hand.policy.observe(late, hand.site, False)
+    hosts = hand.policy.save(hand.site)["hosts"]
+    assert hosts["evicted_this_hour"] == [2]
+    assert len(hosts["frailties"]) == 3
+
+
 def test_a_machine_that_came_and_went_within_the_hour_does_no_harm() -> None:
     hand = site_of({"a": (1, 57.0)})
     live_through(hand, 3, HOUR_S)
