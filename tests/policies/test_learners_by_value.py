@@ -101,6 +101,19 @@ def test_as_many_jobs_are_received_as_can_start_and_no_more() -> None:
     assert hand.policy.save(hand.site)["received"] == [0, 1, 2]
 
 
+def test_the_nodes_that_were_likely_are_told_with_a_choice_only_where_they_are_asked_for() -> None:
+    hand = HandSite(Automata)
+    hand.machines(1, cluster="lab")
+    hand.machines(1, cluster="office")
+    hand.submit(0)
+    job = hand.site.jobs[0]
+    told = []
+    for asked in (False, True):
+        hand.policy.wants_scores = asked
+        told.append(hand.policy.choose(job, None, hand.site, False).scores)
+    assert told == [None, {"lab": 0.5, "office": 0.5}]
+
+
 def test_who_asks_for_no_time_is_not_like_those_who_ask_for_a_second() -> None:
     runs = RunTimeDistributions(100)
     for n in range(400):

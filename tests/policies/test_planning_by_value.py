@@ -143,6 +143,18 @@ def test_what_was_considered_for_a_job_in_the_last_pass_is_told() -> None:
     assert "; shrinking it to 1 would bring the machine's value from 0.000 to 0.000: " in said
 
 
+def test_a_machine_on_which_nothing_was_changed_teaches_nothing() -> None:
+    hand = HandSite(FuzzyTd)
+    hand.machines(8)
+    hand.submit(0, cpus=8, estimate_s=2_000.0)
+    hand.tell(ev.STARTED, 0, (0, 8))
+    hand.submit(1, cpus=8, estimate_s=1e7)
+    for _ in range(3):
+        assert hand.tick(10.0) == []
+    [value] = hand.policy._values.values()
+    assert value.td.updates_n == 0
+
+
 def test_it_is_said_when_a_run_ends_and_what_that_brings() -> None:
     planned = Planned()
     assert what_its_run_brings(planned.jobs[0], planned.site, LENGTHS).startswith(

@@ -66,6 +66,17 @@ def test_a_thread_that_hangs_is_named_and_the_process_ends_with_its_code(
     ]
 
 
+def test_several_that_hang_are_waited_for_together(hangs: threading.Event, left: list[int]) -> None:
+    before = threads()
+    for name in ("asyncio_7", "asyncio_8"):
+        begin(name, hangs, within_s=3.0)
+    with capture_logs() as lines:
+        leave(3, before)
+    assert left == [3]
+    [line] = lines
+    assert sorted(line["threads"]) == ["asyncio_7", "asyncio_8"], "none had the time to end"
+
+
 def test_after_an_error_there_is_time_to_tell_it_first(
     hangs: threading.Event, left: list[int]
 ) -> None:

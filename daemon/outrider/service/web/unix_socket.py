@@ -75,7 +75,6 @@ def listening_at(path: Path, group: str, admins: str | None = None) -> Iterator[
             )  # fmt: skip
         except OSError as error:
             raise _cannot(path, error.strerror or str(error)) from error
-        server.setblocking(False)
         try:
             yield Listening(server, gid, admin_gid)
         finally:
