@@ -8,9 +8,11 @@ import pytest
 
 from outrider.api import COMPLETED_RUN, EVICTED_RUN, Outcome
 from outrider.model import events as ev
+from outrider.model.utility import Step
 from outrider.testing.hand_site import HandSite
 from outrider_policies.levels import LEVELS
 from outrider_policies.planning.completion_utility import JobRequest, final_utility
+from outrider_policies.planning.density import allocate_by_density
 from outrider_policies.planning.explanations import what_it_waits_for, what_its_run_brings
 from outrider_policies.planning.forcing import (
     FORCED,
@@ -153,6 +155,13 @@ def test_a_machine_on_which_nothing_was_changed_teaches_nothing() -> None:
         assert hand.tick(10.0) == []
     [value] = hand.policy._values.values()
     assert value.td.updates_n == 0
+
+
+def test_by_density_a_run_that_earns_nothing_any_more_is_suspended() -> None:
+    planned = Planned()
+    planned.site.utilities = {"batch": Step(slack_s=1.0)}  # job 0 would end at 2,500 s at best
+    allocate_by_density(planned.plan, planned.queued)
+    assert planned.plan.cpus_by_job() == {1: 1, 2: 7}, "the densest has what is left"
 
 
 def test_it_is_said_when_a_run_ends_and_what_that_brings() -> None:

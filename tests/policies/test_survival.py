@@ -1,6 +1,7 @@
 """The survival index on a site played by hand: where it starts, what it keeps, what it says."""
 
 import random
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -77,6 +78,17 @@ def test_a_thrifty_cluster_is_left_for_one_whose_owners_stay_away() -> None:
     hand.submit(0)
     hand.tick()
     assert place_of(hand, 0) == "quiet"
+
+
+def test_energy_is_told_in_kilowatt_hours_where_it_is_much() -> None:
+    hand = site_of({"a": (1, 5_710.0)})
+    live_through(hand, 50, HOUR_S)
+    hand.submit(0)
+    said = hand.policy.explain(hand.site.jobs[0], hand.site)
+    told = re.search(r"([0-9.]+) kWh per completion", said)
+    assert told is not None, said
+    assert 10.0 < float(told[1]) < 20.0
+    assert float(told[1]) % 1.0, "three digits"
 
 
 def test_a_job_that_lost_more_than_any_job_needs_is_kept_and_later_tried_again() -> None:

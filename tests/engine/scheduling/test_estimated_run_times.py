@@ -117,3 +117,18 @@ def test_while_history_is_told_a_tick_decides_nothing() -> None:
     assert hand.engine.silent
     hand.engine.begin(hand.now)
     assert hand.tick(1.0) == [0]
+
+
+@pytest.mark.parametrize("jobs", [0, 1])
+def test_once_history_is_told_those_who_wait_are_decided_about_without_another_event(
+    jobs: int,
+) -> None:
+    woken: list[float] = []
+    hand = EstimatedSite()
+    hand.wake_at = woken.append  # type: ignore[assignment, method-assign]
+    hand.engine.be_silent()
+    for job in range(jobs):
+        hand.submit(job)
+    assert woken == []
+    hand.engine.begin(hand.now + 5.0)
+    assert woken == [hand.now + 5.0] * jobs

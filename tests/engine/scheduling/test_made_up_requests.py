@@ -44,6 +44,18 @@ def test_a_run_that_asks_for_next_to_nothing_gives_it_back_after_one_that_asked_
     assert use._used[0] == {}
 
 
+def test_what_others_still_use_is_known_once_the_machine_tells_that_it_has_it() -> None:
+    use = ResourceUse()
+    licence = Resources(named=(("licence", 1.0),))
+    for job in (1, 2):
+        use.begin(job, 0, licence)
+    use.end(1)
+    use.declare(0, Resources(named=(("licence", 3.0),)))
+    assert use.left(0) == {"licence": 2.0}
+    use.end(2)
+    assert use.left(0) == {"licence": 3.0}
+
+
 def test_an_empty_queue_forgets_the_vos_of_its_past() -> None:
     columns = QueueColumns()
     for n in range(MOST_VOS + 2):
