@@ -1,9 +1,11 @@
 """Whether an event of a job was told before, or happens once more."""
 
 from outrider.engine.ingest.job_history import JobHistory
+from outrider.model import events as ev
 from outrider.model.jobs import JobSpec
 
-HELD, RELEASED, STARTED = ("held", 1_000, None), ("released", 1_000, None), ("started", 2_000, "m1")
+HELD, RELEASED = (ev.HELD, 1_000, None), (ev.RELEASED, 1_000, None)
+STARTED = (ev.STARTED, 2_000, "m1")
 
 
 def test_what_may_happen_again_in_the_same_millisecond_does() -> None:
@@ -23,4 +25,4 @@ def test_what_is_told_again_is_so_from_where_it_began_until_all_of_it_was() -> N
     assert history.was_told(RELEASED, possible=True)
     assert history.was_told(STARTED, possible=True), "the third of three that are told again"
     assert not history.was_told(STARTED, possible=True), "all were: it happens anew"
-    assert not history.was_told(("started", 3_000, "m1"), possible=True)
+    assert not history.was_told((ev.STARTED, 3_000, "m1"), possible=True)
