@@ -41,7 +41,7 @@ def test_the_oldest_rows_are_dropped_until_it_fits_and_the_file_is_smaller(path:
     with Journal(path) as journal:
         last = journal.last_seq()
         gone = journal.keep_within(BUDGET, oldest_snapshot_seq=last)
-        assert 0.8 * BUDGET < journal.used_bytes() <= BUDGET
+        assert 0.8 * BUDGET < journal.used_bytes() <= 0.95 * BUDGET, "room for what comes next"
         assert journal.keep_within(BUDGET, oldest_snapshot_seq=last) == 0
         inputs = [seq for seq, _, _ in journal.inputs_after(0)]
         assert inputs[-1] == last - 1

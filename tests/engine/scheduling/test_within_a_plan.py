@@ -110,7 +110,7 @@ def test_no_job_is_moved_twice_in_a_plan() -> None:
         hand.tick(1.0)
 
 
-@pytest.mark.parametrize("machine", [-1, 1, "m0", None])
+@pytest.mark.parametrize("machine", [-1, 1, 7, "m0", None])
 def test_a_machine_that_is_none_is_refused_and_the_rest_of_the_plan_goes_on(machine: Any) -> None:
     hand = PlannedSite()
     hand.submit(0)
