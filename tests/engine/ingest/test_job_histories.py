@@ -26,3 +26,13 @@ def test_what_is_told_again_is_so_from_where_it_began_until_all_of_it_was() -> N
     assert history.was_told(STARTED, possible=True), "the third of three that are told again"
     assert not history.was_told(STARTED, possible=True), "all were: it happens anew"
     assert not history.was_told((ev.STARTED, 3_000, "m1"), possible=True)
+
+
+def test_an_event_is_past_what_is_known_if_all_of_it_had_happened_by_then() -> None:
+    history = JobHistory(1, JobSpec())
+    history.add(HELD)
+    history.add(STARTED)
+    assert not history.is_past((ev.RELEASED, 1_500, None))
+    assert history.is_past((ev.COMPLETED, 2_000, None))
+    assert history.is_past((ev.COMPLETED, 2_001, None))
+    assert not history.is_past(STARTED), "it is known itself"

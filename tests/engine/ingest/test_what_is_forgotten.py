@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from outrider.engine.ingest import job_registry, machine_registry
-from outrider.engine.ingest.bounded_names import OTHER, Most, Names
+from outrider.engine.ingest.bounded_names import OTHER, SWEEP_EVERY_S, BoundedNames, Most, Names
 from outrider.engine.ingest.normaliser import Normaliser
 from outrider.model import events as ev
 from outrider.model.events import Event, NamedEvent
@@ -136,3 +136,19 @@ def test_after_a_fault_a_machine_that_the_engine_does_not_know_joins_when_it_is_
     kinds = [step[1:3] for step in told(normaliser, (3.0, ev.OWNER_CAME, "b", None))]
     assert kinds == [(ev.JOINED, 1), (ev.OWNER_CAME, 1)]
     assert told(normaliser, (3.0, ev.DRAINED, "a", None)) == [(3.0, ev.DRAINED, 0, None)]
+
+
+def test_names_not_seen_for_long_make_room_but_for_those_in_use() -> None:
+    given_up: list[str] = []
+    names = BoundedNames(
+        3, always=["owed"], forget_after_s=1_000.0, in_use=lambda: ["used"], forget=given_up.extend
+    )
+    for name, time_s in (("used", 0.0), ("old", 0.0), ("seen", 0.0), ("seen", 900.0)):
+        assert names.of(name, time_s) == name
+    assert (names.of("new", 900.0), names.folded, given_up) == (OTHER, 1, [])
+    assert names.of("owed", 900.0) == "owed", "its place is its own"
+    later_s = 900.0 + SWEEP_EVERY_S
+    assert names.of("seen", later_s) == "seen"
+    assert names.of("new", later_s) == "new"
+    assert (given_up, len(names)) == (["old"], 3)
+    assert names.of("old", later_s) == OTHER, "it has no place any more"
