@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from outrider.api import Policy
-from outrider.model.disciplines import STRICT
+from outrider.model.disciplines import FIRST_FIT, STRICT
 from outrider.testing.hand_site import HandSite
 from outrider_policies.rules.fair_share import FairShare, FairShareSettings
 from outrider_policies.rules.fair_share_sjf import FairShareSjf
@@ -200,6 +200,18 @@ def test_fair_share_sjf_goes_by_cpus_for_the_share() -> None:
     assert sorted(started) == [0, 1, 2, 10]
     said = site.policy.explain(site.site.jobs[3], site.site)
     assert "VO a runs on 3 CPUs" in said
+
+
+def test_also_behind_one_that_has_to_wait_the_order_is_made_anew_after_each_start() -> None:
+    site = HandSite(FairShareSjf, FIRST_FIT)
+    site.machines(2)
+    site.submit(9, vo="z", estimate_s=10.0)
+    assert site.tick() == [9]
+    site.machines(1)
+    site.submit(0, vo="a", cpus=2, estimate_s=10.0)
+    for number, vo in ((1, "b"), (2, "b"), (3, "c")):
+        site.submit(number, vo=vo, estimate_s=5.0 + number)
+    assert site.tick() == [1, 3], "after job 1 b has a CPU and c none"
 
 
 def test_without_an_estimate_a_job_is_last_of_its_vo() -> None:
