@@ -208,7 +208,7 @@ def test_also_behind_one_that_has_to_wait_the_order_is_made_anew_after_each_star
     site.submit(9, vo="z", estimate_s=10.0)
     assert site.tick() == [9]
     site.machines(1)
-    site.submit(0, vo="a", cpus=2, estimate_s=10.0)
+    site.submit(0, vo="a", cpus=2, estimate_s=1.0)
     for number, vo in ((1, "b"), (2, "b"), (3, "c")):
         site.submit(number, vo=vo, estimate_s=5.0 + number)
     assert site.tick() == [1, 3], "after job 1 b has a CPU and c none"
