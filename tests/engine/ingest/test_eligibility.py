@@ -32,6 +32,19 @@ def test_a_machine_that_joins_later_gets_into_the_classes_that_name_it() -> None
     assert steps[1:] == [(ev.ELIGIBLE, 0, ("fast", (2,), False))]
 
 
+def test_a_machine_that_is_first_seen_in_use_gets_into_its_classes_once() -> None:
+    normaliser = a_tracker()
+    told(normaliser, ev.ELIGIBLE, "fast", ("a",))
+    for job in ("1", "2"):
+        told(normaliser, ev.SUBMITTED, job, JobSpec())
+    first = told(normaliser, ev.STARTED, "1", ("a", 1))
+    assert (ev.ELIGIBLE, 0, ("fast", (0,), False)) in first
+    told(normaliser, ev.LEFT, "a", None)
+    again = told(normaliser, ev.STARTED, "2", ("a", 1))
+    assert ev.JOINED in [step[0] for step in again]
+    assert ev.ELIGIBLE not in [step[0] for step in again], "it is in them"
+
+
 def test_a_class_that_is_told_again_as_it_was_changes_nothing() -> None:
     normaliser = a_tracker()
     assert told(normaliser, ev.ELIGIBLE, "fast", ("a", "b")) != []
