@@ -7,7 +7,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.peers import pool, presence
+from tests.peers import pool, presence, spreading
 
 if "CI" not in os.environ:  # where it is set, Hypothesis does without these limits by itself
     patient = hypothesis.settings(
@@ -17,6 +17,12 @@ if "CI" not in os.environ:  # where it is set, Hypothesis does without these lim
     hypothesis.settings.load_profile("patient")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that wait stand among those that compute."""
+    items[:] = spreading.spread(items)
 
 
 @pytest.fixture(scope="session")
