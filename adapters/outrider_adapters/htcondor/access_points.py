@@ -116,7 +116,7 @@ class LoggedAccessPoint:
         batch, _ = self._log.read()
         told = [self._own(event) for event in batch.events]
         if batch.history:
-            self._queue.hear(told)
+            self._queue.hear_history(told)
             return Look(msgspec.structs.replace(batch, events=told), {})
         if any(event[1] == events.SUBMITTED for event in told):
             news = told

@@ -140,8 +140,7 @@ class PoolWatch:
                 told += watch.mend()
         told = self._own_holds.without(told)
         history, self._first = self._first, False
-        if not history:  # what jobs may use is no history
-            slots += self._classes(told, now_s)
+        slots += self._classes(told, now_s)
         joined = self._joined(looks, until_s if is_current else None, history)
         joined.standing = history
         # at equal times slots come first: a machine opens before a job starts there, and a class

@@ -77,11 +77,13 @@ class QueueWatch:
         self._settings = settings
         self._specs = specs
         self._known: dict[str, _Known] = {}
+        self._undescribed: set[str] = set()
         self._adopts = False
 
     def begin(self, resumed: bool) -> None:
         """Start afresh. `resumed`: the jobs of the first snapshot were told before."""
         self._known.clear()
+        self._undescribed.clear()
         self._adopts = resumed
 
     # -- what the log tells -------------------------------------------------------------------
@@ -117,6 +119,14 @@ class QueueWatch:
                 # submitted on hold: for this HTCondor 23 writes no record of its own
                 described.append(held(time_s, job, ad))
         return described
+
+    def hear_history(self, told: Iterable[NamedEvent]) -> None:
+        """Remember what the log told of the past; what its jobs ask for is known from it alone."""
+        for event in told:
+            if event[1] == events.SUBMITTED:
+                self._undescribed.add(event[2])
+        self.hear(told)
+        self._undescribed &= self._known.keys()
 
     def hear(self, told: Iterable[NamedEvent]) -> dict[NamedEvent, str]:
         """Remember what the log told; returns on which machine each evicted run was.
@@ -163,6 +173,7 @@ class QueueWatch:
             else:
                 told += self._differing(job, ad, known, taken_s, settled_s)
         self._adopts = False
+        self._undescribed.clear()
         missing = [
             job
             for job, known in self._known.items()
@@ -195,7 +206,8 @@ class QueueWatch:
             told += steps_to(job, known.status, ad)
         spec, known_spec = self._specs.of(ad), known.spec or JobSpec()
         changed = edited(known_spec, spec, number(ad, "JobStatus") not in (IDLE, HELD))
-        if changed and known.since_s < settled_s:
+        # what was asked after the snapshot is newer than that; of these nothing was asked
+        if changed and (known.since_s < settled_s or job in self._undescribed):
             self._known[job] = known._replace(spec=spec)
             told.append((taken_s, events.CHANGED, job, changed))
         return told

@@ -357,3 +357,29 @@ def test_an_edit_that_no_machine_meets_is_told(tmp_path: Any, has_log: bool) -> 
     (changes,) = [extra for _, kind, subject, extra in told if (kind, subject) == (CHANGED, job)]
     assert (changes["eligible"], ()) in [event[2:] for event in told if event[1] == ELIGIBLE]
     site.close()
+
+
+@pytest.mark.parametrize("has_log", [True, False], ids=["event log", "queue alone"])
+def test_which_machines_a_job_may_use_is_known_with_the_first_that_stands(
+    tmp_path: Any, has_log: bool
+) -> None:
+    """Or a policy would decide about all that waits as if every job fitted everywhere."""
+    site = WatchedPool(tmp_path, has_log=has_log)
+    job = site.submit(run_s=5000, requirements='TARGET.Name == "slot1@m2"')
+    watch = site.new_watch(start_now=True)
+    watch.start(None)
+    told: list[Any] = []
+    for _ in range(5):
+        batch = watch.look()
+        told += batch.events
+        if batch.standing:
+            break
+    assert batch.standing
+    spec = next(extra for _, kind, subject, extra in told if (kind, subject) == (SUBMITTED, job))
+    eligible = spec.eligible
+    for _, kind, subject, extra in told:
+        if (kind, subject) == (CHANGED, job):
+            eligible = extra["eligible"]
+    assert [event[3] for event in told if event[1:3] == (ELIGIBLE, eligible)] == [("m2",)]
+    watch.close()
+    site.close()
