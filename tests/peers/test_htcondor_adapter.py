@@ -157,7 +157,7 @@ ANALYSIS = re.compile(r"Of (\d+) machines,\s+(\d+) are rejected by your job's re
 def test_a_job_may_use_the_machines_that_the_pools_own_analysis_counts(
     htcondor_pool: HTCondorPool, tmp_path: Path
 ) -> None:
-    """Half of the jobs are there before the daemon."""
+    """As the journal has it; of jobs from before the daemon `test_choices` asks each policy."""
     pool, asked = htcondor_pool, dict[int, str]()
     journal = tmp_path / "state" / "journal.sqlite"
 
@@ -181,10 +181,11 @@ def test_a_job_may_use_the_machines_that_the_pools_own_analysis_counts(
         pool.owner_returns(machine)
     try:
         pool.wait_until("owners", lambda: _states(pool) == ["Owner"] * len(MACHINES))
-        submit(*list(ASKED)[:3])
         with daemon_beside(pool, tmp_path, has_log=True) as daemon:
-            daemon.wait_until("the jobs", lambda s: s["jobs"]["queued"] >= len(asked))
-            submit(*list(ASKED)[3:])
+            daemon.wait_until(
+                "machines", lambda s: sum(c["machines"] for c in s["clusters"]) == len(MACHINES)
+            )
+            submit(*ASKED)
             pool.wait_until("what each may use", lambda: len(found()) == len(ASKED))
             assert daemon.stop() == 0
         said = {
