@@ -1,6 +1,6 @@
 """The schedd's queue beside the event log: it knows whose a job is, and what the log lost."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -120,13 +120,14 @@ class QueueWatch:
                 described.append(held(time_s, job, ad))
         return described
 
-    def hear_history(self, told: Iterable[NamedEvent]) -> None:
+    def hear_history(self, told: Sequence[NamedEvent]) -> None:
         """Remember what the log told of the past; what its jobs ask for is known from it alone."""
         for event in told:
             if event[1] == events.SUBMITTED:
                 self._undescribed.add(event[2])
+            elif event[1] in (events.COMPLETED, events.REMOVED):
+                self._undescribed.discard(event[2])
         self.hear(told)
-        self._undescribed &= self._known.keys()
 
     def hear(self, told: Iterable[NamedEvent]) -> dict[NamedEvent, str]:
         """Remember what the log told; returns on which machine each evicted run was.
