@@ -18,8 +18,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # `make test TESTS="tests/policies -k bandit"` runs a part.
 TESTS ?=
 # Processes that share the tests, a file each: most of them wait for daemons and brokers, so a
-# machine of two cores has work for four.
-WORKERS ?= 4
+# machine of two cores has work for five.
+WORKERS ?= 5
 # In CI the slowest tests are listed, so that somebody sees what the check grows by.
 SLOWEST := $(if $(filter true,$(CI)),--durations=25 --durations-min=1)
 

@@ -22,14 +22,22 @@ from outrider.api import (
     ClusterSpec,
     ConfigurationError,
     NamedEvent,
+    SiteHabits,
     events,
 )
 from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.files import read_campus
+from outrider.formats.campus.site_file import clock_text
 from outrider.plugins.making import make_policy
 from outrider.replay.keeping import keep_nothing
 from outrider.replay.run import CampusRun
 from outrider.simulation.generators.campus import generate_campus
+from outrider_adapters.simulated_leases import (
+    HeedingIncumbent,
+    LeaseBoard,
+    SimulatedLever,
+    in_cycles,
+)
 
 _MOST_EVENTS = 2_000
 
@@ -64,6 +72,28 @@ class SimulatedSettings(AdapterSettings, frozen=True):
         str, Meta(description="The policy that starts jobs, as a batch system would.")
     ] = "random_match"
     batch_s: Annotated[float, Meta(gt=0, description="Real seconds between two batches.")] = 0.25
+    cycle_s: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="Simulated seconds between two matchings of the batch system: what waits "
+            "is looked at no sooner, and Outrider can act before it is. 0: jobs are matched at "
+            "once, and nothing can be changed before.",
+        ),
+    ] = 0.0
+    lease_s: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="In the modes canary and active: how long a change lasts that is not "
+            "renewed, simulated seconds. At a speed it should be many times what passes in a real "
+            "second.",
+        ),
+    ] = 3600.0
+    until_s: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="Second of the campus after which nothing happens. Unset: its last."),
+    ] = None
 
 
 class SimulatedAdapter(Adapter):
@@ -71,6 +101,7 @@ class SimulatedAdapter(Adapter):
 
     Event times are the campus's wall clock read as UTC. The cursor is the number of events
     yielded: the same seed gives the same events, so a restart simulates up to there and goes on.
+    But for what was changed by its lever: a restart simulates a site in which nobody acted.
     """
 
     name = "simulated"
@@ -84,11 +115,18 @@ class SimulatedAdapter(Adapter):
     lateness_s = 0.0
     own_clock = True
     discipline = "first_fit"  # of the incumbent's run
+    levers = (SimulatedLever,)
 
     def __init__(self, label: str, settings: SimulatedSettings) -> None:
         super().__init__(label, settings)
         self._campus = _campus(settings)
+        self.incumbent = settings.incumbent
+        self.board = LeaseBoard(settings.cycle_s)
+        self.habits = _habits(self._campus)
         self._epoch_s = self._campus.start.replace(tzinfo=dt.UTC).timestamp()
+        self._end_s = self._campus.span_s
+        if settings.until_s is not None:
+            self._end_s = min(settings.until_s, self._end_s)
 
     def clusters(self) -> list[ClusterSpec]:
         """The campus's clusters with their opening hours and sleep."""
@@ -98,22 +136,24 @@ class SimulatedAdapter(Adapter):
         """Yield the events up to the present moment of simulated time, without end."""
         yielded_n = int(cursor or 0)
         stream = self._events()
+        told = (event for event in stream if event[1] != events.TICK)
         for skipped in range(0, yielded_n, _MOST_EVENTS):
-            for _ in itertools.islice(stream, min(_MOST_EVENTS, yielded_n - skipped)):
+            for _ in itertools.islice(told, min(_MOST_EVENTS, yielded_n - skipped)):
                 pass
             await asyncio.sleep(0)
         clock = _SimulatedClock(self.settings.speed)
         ahead: list[NamedEvent] = []
         while True:
-            ahead += itertools.islice(stream, _MOST_EVENTS - len(ahead))
-            is_at_end = len(ahead) < _MOST_EVENTS
+            is_at_end = not _read_ahead(stream, ahead)
             if not clock.started and ahead:
                 clock.start(ahead[0][0] + self.settings.head_start_s)
             now = clock.now() if ahead and self.settings.speed else float("inf")
             due = _due(ahead, now)
             batch, ahead = ahead[:due], ahead[due:]
-            yielded_n += len(batch)
             seen = self._seen_until(batch, ahead, now)
+            if batch and batch[-1][1] == events.TICK:  # asked for more, the stream matches
+                batch.pop()
+            yielded_n += len(batch)
             yield Batch(events=batch, cursor=yielded_n, seen_until_s=seen)
             await asyncio.sleep(0 if ahead and due == _MOST_EVENTS else self.settings.batch_s)
             if is_at_end and not ahead:
@@ -122,9 +162,9 @@ class SimulatedAdapter(Adapter):
     def _seen_until(
         self, batch: list[NamedEvent], ahead: list[NamedEvent], now: float
     ) -> float | None:
-        """The time before which no event will come; after the last event, the end of the trace."""
+        """The time before which no event will come; after the last event, the end of the campus."""
         if not ahead and not batch:
-            return self._epoch_s + self._campus.span_s
+            return self._epoch_s + self._end_s
         last = batch[-1][0] if batch else None
         if ahead:
             bound = min(now, ahead[0][0] - 1e-6)
@@ -132,15 +172,26 @@ class SimulatedAdapter(Adapter):
         return last
 
     def _events(self) -> Iterator[NamedEvent]:
-        """Events of the incumbent's run of the campus, with names and Unix times."""
-        settings = self.settings
-        policy = make_policy(settings.incumbent, {}, settings.seed, f"[adapters.{self.label}]")
+        """Events of the incumbent's run of the campus, with names and Unix times.
+
+        With `cycle_s` a tick comes before each matching, which is made when the next is asked for.
+        """
+        settings, where = self.settings, f"[adapters.{self.label}]"
+        policy = make_policy(settings.incumbent, {}, settings.seed, where)
+        if settings.cycle_s:
+            policy = HeedingIncumbent(policy, self.board, self._campus, where)
         run = CampusRun(
-            self._campus, [policy], keep_nothing, exact=False, discipline=self.discipline
-        )
+            self._campus, [policy], keep_nothing, self._end_s, exact=False,
+            discipline=self.discipline,
+        )  # fmt: skip
+        self.board.follow(run.site, self._campus)
         jobs, machines, epoch_s = self._campus.job_names, self._campus.machine_names, self._epoch_s
-        for time_s, kind, subject, extra in run.stream():
+        stream = in_cycles(run, settings.cycle_s) if settings.cycle_s else run.stream()
+        for time_s, kind, subject, extra in stream:
             if kind == events.TICK:
+                if settings.cycle_s:
+                    self.board.now_s = time_s
+                    yield epoch_s + time_s, kind, "", None
                 continue
             if kind == events.ELIGIBLE:
                 class_name, members, _ = extra
@@ -167,10 +218,31 @@ class _SimulatedClock:
         return self._from_s + (time.monotonic() - self._began) * self.speed
 
 
+def _read_ahead(stream: Iterator[NamedEvent], ahead: list[NamedEvent]) -> bool:
+    """Read up to so many events, or to the next matching; False: there are no more."""
+    while len(ahead) < _MOST_EVENTS:
+        if ahead and ahead[-1][1] == events.TICK:
+            return True
+        if (event := next(stream, None)) is None:
+            return False
+        ahead.append(event)
+    return True
+
+
 def _due(ahead: list[NamedEvent], now: float) -> int:
     if ahead and ahead[-1][0] <= now:
         return len(ahead)
     return next((n for n, event in enumerate(ahead) if event[0] > now), len(ahead))
+
+
+def _habits(campus: Campus) -> SiteHabits:
+    return SiteHabits(
+        reboot=clock_text(campus.reboot_s),
+        idle_before_job_open_s=campus.idle_before_job_open_s,
+        idle_before_job_closed_s=campus.idle_before_job_closed_s,
+        reconsider_s=campus.reconsider_s,
+        **campus.run_rules._asdict(),
+    )
 
 
 def _campus(settings: SimulatedSettings) -> Campus:

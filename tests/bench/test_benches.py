@@ -25,6 +25,11 @@ FIELDS: dict[str, set[str]] = {
     },
     "blocks": {"results"},
     "bytecodes": {"bytecodes_per_event", "calls_per_event", "functions"},
+    "candidate_coverage": {"seeds", "results"},
+    "candidate_starts": {
+        "jobs", "machines", "results", "missed", "max_rss_mb", "calibration_s",
+    },
+    "corruptions": {"sites", "corruptions", "refused_or_right"},
     "daemon": {
         "idle_cpu_ratio", "idle_rss_mb", "known_rss_mb", "peak_rss_mb", "loop_lag_ms",
         "knock_p99_ms", "quiet_knock_p99_ms", "loaded_cpu_ratio", "ready_s", "ready_after_kill_s",
@@ -36,6 +41,7 @@ FIELDS: dict[str, set[str]] = {
         "jobs", "machines", "decisions", "first_look_s", "taken_in_and_decided_s", "read_again_s",
         "budget_s", "calibration_s",
     },
+    "forecast": {"jobs", "replicates", "compiled", "results", "budget_s", "calibration_s"},
     "intake": {"events_per_s", "htcondor2_events_per_s", "ratio", "max_rss_mb"},
     "journal": {
         "raw_rows_per_s", "journal_rows_per_s", "journal_single_rows_per_s", "journal_to_raw_ratio",
@@ -52,11 +58,14 @@ FIELDS: dict[str, set[str]] = {
         "jobs_queued", "machines", "outrider", "daemon", "collector watched", "schedd watched",
         "budget", "calibration_s",
     },
+    "canary": {"results"},
+    "off_policy": {"results", "claims_refused"},
     "records": {"readers", "missed", "target_lines_per_s", "calibration_s"},
     "replay": {"runs", "machines", "jobs", "owner_sessions", "calibration_s"},
     "restart": {"wall_s", "cpu_s", "inputs_per_cpu_s", "passes", "budget_s", "calibration_s"},
     "round": {"sizes", "p99_within_budget", "p50_of_50000_over_10000", "calibration_s"},
     "sarsa": {"decision, ms", "one seed of one row, CPU s", "within budget", "calibration_s"},
+    "twin": {"sites", "refused", "fidelity", "past", "next"},
     "scrape": {"scrapes", "budget_ms", "within_budget", "calibration_s"},
     "slurm_acting": {"results", "updates_per_s", "too_many", "too_late", "calibration_s"},
     "slurm_observing": {

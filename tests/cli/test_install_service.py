@@ -61,7 +61,9 @@ def host(tmp_path: Path) -> Host:
 
 BASE = {
     "etc/systemd/system/outrider.service", "etc/sysusers.d/outrider.conf", "50-command.conf",
-    "50-reading.conf",
+    "50-reading.conf", "etc/systemd/system/outrider-twin.service",
+    *(f"etc/systemd/system/outrider-twin.service.d/50-{name}.conf"
+      for name in ("command", "reading")),
 }  # fmt: skip
 
 
@@ -79,6 +81,21 @@ def test_it_writes_what_the_configuration_needs_and_says_each_file(host: Host) -
     assert "g lookers -\ng outrider-admin -\n" in users
     assert "SupplementaryGroups=lookers\n" in host.drop_in("50-reading.conf")
     assert "systemctl enable outrider" in done.out
+
+
+def test_the_service_that_asks_the_twin_comes_unless_it_is_never_asked(host: Host) -> None:
+    host.configure()
+    done = host.install()
+    assert "systemctl enable outrider outrider-twin.service" in done.out
+    folder = host.root / "etc/systemd/system/outrider-twin.service.d"
+    assert (
+        f"/outrider run-twin --config {host.config}\n" in (folder / "50-command.conf").read_text()
+    )
+    assert (folder / "50-reading.conf").read_text() == host.drop_in("50-reading.conf")
+    host.configure("[twin]\nevery_s = 0\n")
+    done = host.install()
+    assert host.files() == {name for name in BASE if "outrider-twin" not in name}
+    assert "outrider-twin" not in done.out.splitlines()[-1]
 
 
 def test_a_second_time_nothing_changes(host: Host) -> None:
@@ -182,7 +199,7 @@ def test_where_something_lasts_the_timer_is_written_that_takes_it_back(host: Hos
     host.configure(f'{settings}order_by = "site_factor"\n')
     done = host.install()
     assert host.files() == BASE | {"50-network.conf"} | RELEASE
-    assert "systemctl enable outrider outrider-release.timer" in done.out
+    assert "systemctl enable outrider outrider-release.timer outrider-twin.service" in done.out
     folder = host.root / "etc/systemd/system/outrider-release.service.d"
     runs = (folder / "50-command.conf").read_text()
     assert f"/outrider release --stale --config {host.config}\n" in runs
@@ -195,7 +212,7 @@ def test_where_something_lasts_the_timer_is_written_that_takes_it_back(host: Hos
 def test_a_helper_comes_with_its_socket_and_runs_as_the_user_who_may(host: Host) -> None:
     host.configure(f'{slurm(host.folder)}helper = "/run/site/outrider.sock"\n')
     done = host.install()
-    assert "systemctl enable outrider outrider-slurm.socket" in done.out
+    assert "systemctl enable outrider outrider-slurm.socket outrider-twin.service" in done.out
     units = host.root / "etc/systemd/system"
     assert "SocketGroup=outrider\n" in (units / "outrider-slurm.socket").read_text()
     where = (units / "outrider-slurm.socket.d/50-socket.conf").read_text()

@@ -28,12 +28,12 @@ def test_what_has_to_be_installed_is_printed_as_a_file() -> None:
 
 
 def test_an_adapter_without_a_lever_says_so() -> None:
-    said = shell("levers", "simulated")
-    assert (said.code, said.out) == (1, "simulated: nothing to install\n")
+    said = shell("levers", "logtail")
+    assert (said.code, said.out) == (1, "logtail: nothing to install\n")
 
 
 def test_there_is_nothing_to_release_where_nothing_can_be_changed(tmp_path: Path) -> None:
     config = tmp_path / "outrider.toml"
-    config.write_text("[adapters.simulated]\n")
+    config.write_text('[adapters.logtail]\npaths = ["log"]\n')
     said = shell("release", "--config", str(config))
     assert (said.code, said.out) == (0, "No adapter here can change anything.\n")

@@ -3,7 +3,7 @@
 import inspect
 import random
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from math import inf
 from typing import Annotated, Any, ClassVar
 
@@ -82,12 +82,21 @@ class AlwaysCertain(Sound):
         return Choice(view.draw(self.rng), "any", 1.0)
 
 
+def callers(most: int) -> Iterator[object]:
+    """Whose methods called, the nearest first; `inspect.stack` would read their sources, too."""
+    frame = inspect.currentframe()
+    for _ in range(most):
+        frame = frame and frame.f_back
+        if frame is None:
+            return
+        yield frame.f_locals.get("self")
+
+
 class SeesTheFuture(Sound):
     """Looks through the frames of its callers for the trace that is being replayed."""
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
-        for caller in inspect.stack(0)[:12]:
-            run = caller.frame.f_locals.get("self")
+        for run in callers(12):
             if isinstance(run, CampusRun):
                 last_s = run.campus.submit_s[-1]
                 return Choice(view.draw(random.Random(f"{last_s} {job.number}")), "any")
@@ -292,8 +301,7 @@ class PlansByTheFuture(SoundPlanner):
 
     def machines(self, view: SiteView) -> list[int]:
         machines = super().machines(view)
-        for caller in inspect.stack(0)[:20]:
-            run = caller.frame.f_locals.get("self")
+        for run in callers(20):
             if isinstance(run, GridRun):
                 last_s = run.workload.submit_s[-1]
                 random.Random(f"{last_s} {view.now}").shuffle(machines)

@@ -25,6 +25,7 @@ from outrider_policies.rules.multifactor import Multifactor
 from outrider_policies.rules.random_match import RandomMatch
 from outrider_policies.rules.sjf import ShortestJobFirst
 from outrider_policies.rules.unicep import Unicep
+from outrider_policies.rules.user_priority import UserPriority
 from outrider_policies.rules.watts_hold import WattsHold
 from outrider_policies.rules.wfp3 import Wfp3
 from outrider_policies.survival import Survival
@@ -37,6 +38,10 @@ class TestFifo(PolicyConformance):
 
 class TestRandomMatch(PolicyConformance):
     policy = RandomMatch
+
+
+class TestUserPriority(PolicyConformance):
+    policy = UserPriority
 
 
 class TestLowestWatts(PolicyConformance):

@@ -29,7 +29,7 @@ def problems(dashboard: dict[str, Any]) -> list[str]:
         found += [f"{what} {value!r} is there {n} times" for value, n in counts.items() if n > 1]
     for panel in panels_of(dashboard):
         title = panel.get("title", "")
-        told = [*_frame(panel), *_targets(panel, known)]
+        told = [*_frame(panel), *_targets(panel, known), *_names(panel, known)]
         found += [f"{title}: {problem}" for problem in told]
     return found
 
@@ -69,6 +69,28 @@ def _targets(panel: Panel, known: frozenset[str] | set[str]) -> Iterator[str]:
         for label in _LEGEND.findall(target.get("legendFormat", "")):
             if label not in labels:
                 yield f"the legend names {label}, which no metric of the query has"
+
+
+def _names(panel: Panel, known: frozenset[str] | set[str]) -> Iterator[str]:
+    """What a panel says about its queries and variables by their names."""
+    targets = panel.get("targets", [])
+    for transformation in panel.get("transformations", []):
+        for column in transformation["options"].get("renameByName", {}):
+            if column not in {f"Value #{target['refId']}" for target in targets}:
+                yield f"the column {column} is of no query"
+    for override in panel["fieldConfig"].get("overrides", []):
+        for changed in override["properties"]:
+            below = changed["value"] if changed["id"] == "custom.fillBelowTo" else None
+            if below is not None and below not in {t["legendFormat"] for t in targets}:
+                yield f"the band ends at {below}, which no query is called"
+        if override["matcher"]["id"] == "byFrameRefID":
+            ref = override["matcher"]["options"]
+            if ref not in {target["refId"] for target in targets}:
+                yield f"an override is for {ref}, which is no query"
+    for text in (panel.get("title", ""), f"${panel['repeat']}" if panel.get("repeat") else ""):
+        for variable in _VARIABLE.findall(text):
+            if variable not in known:
+                yield f"there is no variable ${variable}"
 
 
 def _places(panels: list[Panel]) -> Iterator[str]:

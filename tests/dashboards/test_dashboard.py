@@ -1,4 +1,4 @@
-"""The dashboard's file: without mistakes, and where Grafana looks for it."""
+"""The dashboards' files: without mistakes, and where Grafana looks for them."""
 
 import copy
 import json
@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from outrider.service.metrics.declarations.evidence import EVIDENCE_METRICS
+from tests.dashboards import promql
 from tests.dashboards.lint import panels_of, problems
 
 Dashboard = dict[str, Any]
@@ -19,15 +21,91 @@ def grafana(repository: Path) -> Path:
     return repository / "dashboards" / "grafana"
 
 
+def loaded(file: Path) -> Dashboard:
+    """What stands in a file."""
+    read: Dashboard = json.loads(file.read_text())
+    return read
+
+
 @pytest.fixture
 def dashboard(grafana: Path) -> Dashboard:
-    loaded: Dashboard = json.loads((grafana / "outrider-site.json").read_text())
-    return loaded
+    return loaded(grafana / "outrider-site.json")
 
 
-def test_nothing_is_wrong_with_it(dashboard: Dashboard) -> None:
+@pytest.fixture
+def evidence(grafana: Path) -> Dashboard:
+    return loaded(grafana / "outrider-evidence.json")
+
+
+def test_nothing_is_wrong_with_them(dashboard: Dashboard, evidence: Dashboard) -> None:
     assert len(panels_of(dashboard)) > 40
     assert problems(dashboard) == []
+    assert len(panels_of(evidence)) > 20
+    assert problems(evidence) == []
+
+
+def test_each_has_a_name_of_its_own(grafana: Path) -> None:
+    names = [loaded(file)["uid"] for file in grafana.glob("*.json")]
+    assert sorted(names) == ["outrider-evidence", "outrider-site"]
+
+
+def test_evidence_shows_each_metric_of_the_evidence(evidence: Dashboard) -> None:
+    asked = {
+        use.name
+        for panel in panels_of(evidence)
+        for target in panel["targets"]
+        for use in promql.uses(target["expr"])
+    }
+    assert [metric.name for metric in EVIDENCE_METRICS if metric.full_name not in asked] == []
+
+
+def test_candidates_stand_side_by_side_each_with_its_interval_as_a_band(
+    evidence: Dashboard,
+) -> None:
+    repeated = [panel for panel in panels_of(evidence) if panel.get("repeat")]
+    assert [panel["title"] for panel in repeated] == [
+        "Past window: $measure, $policy", "Next window: $measure, $policy"
+    ]  # fmt: skip
+    for panel in repeated:
+        assert (panel["repeat"], panel["repeatDirection"]) == ("policy", "h")
+        legends = {target["refId"]: target["legendFormat"] for target in panel["targets"]}
+        [(upper, lower)] = [
+            (override["matcher"]["options"], changed["value"])
+            for override in panel["fieldConfig"]["overrides"]
+            for changed in override["properties"]
+            if changed["id"] == "custom.fillBelowTo"
+        ]
+        assert (legends[upper], lower) == ("high", "low")
+
+
+def without_its_lower_end(evidence: Dashboard) -> None:
+    charts = [panel for panel in panels_of(evidence) if panel.get("repeat")]
+    charts[0]["targets"][0]["legendFormat"] = "lowest"
+
+
+def for_each_vo(evidence: Dashboard) -> None:
+    [charts, *_] = [panel for panel in panels_of(evidence) if panel.get("repeat")]
+    charts["repeat"] = "vo"
+
+
+def with_a_column_of_no_query(evidence: Dashboard) -> None:
+    [table, *_] = [panel for panel in panels_of(evidence) if panel["type"] == "table"]
+    table["targets"].pop()
+
+
+@pytest.mark.parametrize(
+    ("break_it", "told"),
+    [
+        (without_its_lower_end, "the band ends at low, which no query is called"),
+        (for_each_vo, "there is no variable $vo"),
+        (with_a_column_of_no_query, "the column Value #C is of no query"),
+    ],
+)
+def test_broken_evidence_is_told(
+    evidence: Dashboard, break_it: Callable[[Dashboard], None], told: str
+) -> None:
+    break_it(evidence)
+    assert any(problem.endswith(told) for problem in problems(evidence)), problems(evidence)
 
 
 def test_it_can_be_narrowed_to_clusters_vos_and_policies(dashboard: Dashboard) -> None:

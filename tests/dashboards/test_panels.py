@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.running import outrider
+from tests.dashboards.asking import ask, filled, holes
 from tests.dashboards.lint import panels_of
 from tests.peers.prometheus import Prometheus
 from tests.service.running.process import DaemonProcess
@@ -46,8 +46,6 @@ match = ["10.0.0.2*"]
 [policies.bandit]
 """
 
-RANGE_S = 40
-BUILT_IN = {"__range": f"{RANGE_S}s", "__rate_interval": "5s", "__interval": "1s", "window": "1m"}
 EVERYTHING = {"cluster": ".*", "vo": ".*", "policy": ".*"}
 LIVELY = (
     'count(increase(outrider_job_wait_seconds_count{vo!="all"}[1m]) > 0) >= 3',
@@ -59,8 +57,6 @@ LIVELY = (
     "increase(outrider_badput_seconds_total[1m]) > 0",
 )
 """What the campus must have shown before its panels are judged."""
-
-Series = list[tuple[dict[str, str], list[float]]]
 
 
 @pytest.fixture(scope="module")
@@ -102,39 +98,6 @@ def prometheus(
     folder = tmp_path_factory.mktemp("watched")
     with watched(prometheus_program, campus, folder) as running:
         yield running
-
-
-def filled(expression: str, chosen: dict[str, str]) -> str:
-    """A query as Grafana sends it, its variables replaced."""
-    values = BUILT_IN | chosen
-    return re.sub(r"\$(\w+)", lambda found: values[found[1]], expression)
-
-
-def ask(prometheus: Prometheus, target: dict[str, Any], chosen: dict[str, str]) -> Series:
-    """Ask as Grafana does: a figure for now, a chart for its whole range."""
-    expression = filled(target["expr"], chosen)
-    if target["instant"]:
-        return [(labels, [value]) for labels, value in prometheus.query(expression)]
-    now_s = time.time()
-    return prometheus.query_range(expression, now_s - RANGE_S, now_s, 1.0)
-
-
-def holes(
-    dashboard: dict[str, Any], prometheus: Prometheus, chosen: dict[str, str]
-) -> Iterator[str]:
-    """Queries that show nothing, or show what is no number, or whose legend stays empty."""
-    for panel in panels_of(dashboard):
-        for target in panel["targets"]:
-            place = f"{panel['title']} {target['refId']}"
-            series = ask(prometheus, target, chosen)
-            if not any(math.isfinite(value) for _, values in series for value in values):
-                yield f"{place} shows nothing: {filled(target['expr'], chosen)}"
-            for labels, values in series:
-                if not all(map(math.isfinite, values)):
-                    yield f"{place} shows what is no number: {labels} {values}"
-                missing = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) - set(labels)
-                if missing:
-                    yield f"{place} has no {sorted(missing)} for its legend"
 
 
 def test_no_panel_is_empty_beside_a_campus(

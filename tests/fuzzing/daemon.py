@@ -12,6 +12,7 @@ from outrider.api import Batch
 from outrider.ledger import Journal, SnapshotStore
 from outrider.service.config.loaded import check_config
 from outrider.service.core import Core
+from outrider.service.refeeding import refeed
 from outrider.service.source_state import SourceState
 from tests.fuzzing.disorder import Disorder
 from tests.fuzzing.invariants import contradictions
@@ -126,7 +127,7 @@ class FuzzedDaemon:
         if snapshot is not None:
             seq, state = snapshot
             core.restore(state)
-        core.refeed(self._journal.inputs_after(seq))
+        refeed(core, self._journal.inputs_after(seq))
         self.restarts += 1
         after = _state(core)
         if after != before:

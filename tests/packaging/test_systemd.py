@@ -21,7 +21,10 @@ SINCE = {"restart-steps.conf.example": 254}
 """The version of systemd that a drop-in needs, as it says itself."""
 
 
-SERVICES = ("outrider.service", "outrider-release.service", "outrider-slurm.service")
+SERVICES = (
+    "outrider.service", "outrider-release.service", "outrider-slurm.service",
+    "outrider-twin.service",
+)  # fmt: skip
 UNITS = (*SERVICES, "outrider-release.timer", "outrider-slurm.socket")
 COMMAND = re.compile(r"^ExecStart=/\S+/(?:outrider|python3?)(?= )", re.MULTILINE)
 
@@ -110,6 +113,27 @@ def test_what_takes_back_works_on_the_daemons_state_as_its_user(repository: Path
     assert shared | {"User=outrider"} <= set(release), "the name that DynamicUser gives the daemon"
 
 
+def settings_of(unit: Path) -> set[str]:
+    """The settings of a unit, whatever their section and order."""
+    lines = unit.read_text().splitlines()
+    return {line for line in lines if "=" in line and not line.startswith("#")}
+
+
+def test_what_asks_the_twin_may_do_and_see_what_the_daemon_may_but_compile(
+    repository: Path,
+) -> None:
+    daemon = settings_of(repository / "systemd/outrider.service")
+    twin = settings_of(repository / "systemd/outrider-twin.service")
+    named = ("Protect", "Private", "Restrict", "SystemCall", "NoNew", "Lock", "Capab", "Memory")
+    hardening = {line for line in daemon if line.startswith((*named, "UMask", "State", "Dynamic"))}
+    assert {line.split("=")[0] for line in hardening - twin} == {
+        "MemoryDenyWriteExecute", "MemoryHigh", "MemoryMax", "RestrictAddressFamilies",
+    }, "of addresses it knows none"  # fmt: skip
+    assert {"Nice=19", "CPUWeight=idle", "IOSchedulingClass=idle", "PartOf=outrider.service"} < twin
+    assert {"PrivateNetwork=yes", "IPAddressDeny=any", "User=outrider"} < twin
+    assert len([line for line in twin if line.startswith(("MemoryHigh=", "MemoryMax="))]) == 2
+
+
 def test_the_helper_removes_nothing_of_slurmctlds_user(repository: Path) -> None:
     """`RemoveIPC=` is about all that a user shares in memory, whichever unit made it."""
     unit = (repository / "systemd/outrider-slurm.service").read_text().splitlines()
@@ -141,12 +165,17 @@ def installed(tmp_path: Path, require_peer: RequirePeer) -> Path:
     return units
 
 
-def test_systemd_has_no_complaint_of_what_is_installed(installed: Path) -> None:
-    assert complaints(installed) == ""
+INSTALLED = ("outrider.service", "outrider-twin.service")
 
 
-def test_what_is_installed_exposes_no_more_than_the_unit_did(installed: Path) -> None:
-    assert exposure(installed / "outrider.service") <= EXPOSURE_LIMIT
+@pytest.mark.parametrize("unit", INSTALLED)
+def test_systemd_has_no_complaint_of_what_is_installed(installed: Path, unit: str) -> None:
+    assert complaints(installed, unit) == ""
+
+
+@pytest.mark.parametrize("unit", INSTALLED)
+def test_what_is_installed_exposes_no_more_than_the_unit_did(installed: Path, unit: str) -> None:
+    assert exposure(installed / unit) <= EXPOSURE_LIMIT
 
 
 def test_users_and_groups_are_made_as_sysusers_reads_them(

@@ -14,13 +14,19 @@ from outrider.service.core import Core
 from outrider.service.source_state import SourceState
 
 
-def watch(campus: Path, journal: Path, seed: int) -> None:
-    """Write what a daemon records that watches a campus under its incumbent, start to end."""
-    asyncio.run(_watch({"campus": str(campus), "seed": seed, "speed": 0.0}, journal))
+def watch(campus: Path, journal: Path, seed: int, policies: Sequence[str] = ()) -> None:
+    """Write what a daemon records that watches a campus under its incumbent, start to end.
+
+    The policies run in its shadow; none: those of a configuration that names none.
+    """
+    given = {"campus": str(campus), "seed": seed, "speed": 0.0}
+    asyncio.run(_watch(given, journal, {name: {} for name in policies}))
 
 
-async def _watch(given: dict[str, Any], path: Path) -> None:
-    loaded = check_config({"adapters": {"site": {"type": "simulated", **given}}}, "test")
+async def _watch(given: dict[str, Any], path: Path, policies: dict[str, Any]) -> None:
+    adapters = {"site": {"type": "simulated", **given}}
+    shadow = {"policies": policies} if policies else {}
+    loaded = check_config({"adapters": adapters, **shadow}, "test")
     plugin = load_adapter("simulated")
     adapter = plugin("site", build(plugin.settings_type, given, "test"))
     core = Core(loaded, [SourceState("site", "simulated", False, 0.0)], adapter.clusters())

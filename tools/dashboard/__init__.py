@@ -1,1 +1,1 @@
-"""The Grafana dashboard as code; `make docs` writes dashboards/grafana/outrider-site.json."""
+"""The Grafana dashboards as code; `make docs` writes what stands in dashboards/grafana."""

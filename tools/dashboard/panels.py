@@ -1,4 +1,4 @@
-"""The kinds of panel that the dashboard is made of, and what they share.
+"""The kinds of panel that the dashboards are made of, and what they share.
 
 Each takes a title, what it shows (for the description), over what span, the unit as Grafana
 names it, and queries. A query gets its refId by its place.
@@ -12,10 +12,12 @@ from grafana_foundation_sdk.builders import (
     dashboard,
     prometheus,
     stat,
+    table,
     timeseries,
 )
 from grafana_foundation_sdk.models import common as looks
 from grafana_foundation_sdk.models import dashboard as models
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 DATASOURCE: Final = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 
@@ -34,8 +36,8 @@ NEUTRAL: Final[Steps] = ((None, "blue"),)
 """For what is neither good nor bad; without it Grafana would show red from 80 on."""
 NONE_IS_GOOD: Final[Steps] = ((None, "green"), (1, "red"))
 
-AnyPanel: TypeAlias = timeseries.Panel | stat.Panel | bargauge.Panel
-_P = TypeVar("_P", timeseries.Panel, stat.Panel, bargauge.Panel)
+AnyPanel: TypeAlias = timeseries.Panel | stat.Panel | bargauge.Panel | table.Panel
+_P = TypeVar("_P", timeseries.Panel, stat.Panel, bargauge.Panel, table.Panel)
 
 
 class Query(NamedTuple):
@@ -140,9 +142,41 @@ def bars(
     return _framed(panel, title, f"{shows} {over}", unit, steps).span(width).height(8)
 
 
+def rows_and_columns(
+    title: str,
+    shows: str,
+    over: str,
+    unit: str,
+    *queries: Query,
+    width: int = 24,
+    steps: Steps = NEUTRAL,
+) -> table.Panel:
+    """A table as it is now: a row for each set of labels, and a column for each query.
+
+    Arguments as for `lines`. The queries must have the same labels; legends name the columns.
+    """
+    coloured = models.DynamicConfigValue("custom.cellOptions", {"type": "color-text"})
+    panel = table.Panel().show_header(True).override_by_field_type("number", [coloured])
+    names = {}
+    for number, query in enumerate(queries):
+        target = _target(number, query).instant().format(PromQueryFormat.TABLE)
+        panel.with_target(target)
+        names[f"Value #{_letter(number)}"] = query.legend
+    merged = models.DataTransformerConfig(id_val="merge", options={})
+    named = models.DataTransformerConfig(
+        id_val="organize", options={"excludeByName": {"Time": True}, "renameByName": names}
+    )
+    panel.with_transformation(merged).with_transformation(named)
+    return _framed(panel, title, f"{shows} {over}", unit, steps).span(width).height(8)
+
+
 def _target(number: int, query: Query) -> prometheus.Dataquery:
     target = prometheus.Dataquery().expr(query.expr).legend_format(query.legend)
-    return target.ref_id(chr(ord("A") + number)).datasource(DATASOURCE)
+    return target.ref_id(_letter(number)).datasource(DATASOURCE)
+
+
+def _letter(number: int) -> str:
+    return chr(ord("A") + number)
 
 
 def _framed(panel: _P, title: str, description: str, unit: str, steps: Steps) -> _P:

@@ -1,11 +1,10 @@
-"""The dashboard: its variables, and the rows of `site_rows` and `daemon_rows`."""
+"""The dashboard of a site: its variables, and the rows of `site_rows` and `daemon_rows`."""
 
 from grafana_foundation_sdk.builders import dashboard
-from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as models
 
+from tools.dashboard.building import choice, page, written
 from tools.dashboard.daemon_rows import daemon_rows
-from tools.dashboard.panels import DATASOURCE, Row
 from tools.dashboard.site_rows import site_rows
 
 WINDOWS = ("5m", "15m", "1h", "6h", "1d")
@@ -14,50 +13,16 @@ CHOICES = {
     "vo": ("VO", "label_values(outrider_vo_target_ratio, vo)"),
     "policy": ("Policy", "label_values(outrider_decisions_total, policy)"),
 }
-ALL = models.VariableOption(selected=True, text="All", value="$__all")
 
 
 def site_dashboard() -> str:
     """The dashboard as the JSON that Grafana imports; the same bytes each time."""
-    return JSONEncoder(sort_keys=True, indent=2).encode(_built()) + "\n"
-
-
-def _built() -> models.Dashboard:
-    site = (
-        dashboard.Dashboard("Outrider: a site")
-        .uid("outrider-site")
-        .description("What a site's jobs, machines and energy do, and what Outrider decides.")
-        .tags(["outrider"])
-        .time("now-24h", "now")
-        .refresh("1m")
-        .timezone("browser")
-        .tooltip(models.DashboardCursorSync.CROSSHAIR)
-        .with_variable(
-            dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus")
-        )
-    )
+    about = "What a site's jobs, machines and energy do, and what Outrider decides."
+    site = page("Outrider: a site", "outrider-site", about, "now-24h", "1m")
     for name, (label, query) in CHOICES.items():
-        site.with_variable(_choice(name, label, query))
+        site.with_variable(choice(name, label, query))
     site.with_variable(_window())
-    number = 0
-    for row in [*site_rows(), *daemon_rows()]:
-        number = _add(site, row, number)
-    return site.build()
-
-
-def _choice(name: str, label: str, query: str) -> dashboard.QueryVariable:
-    return (
-        dashboard.QueryVariable(name)
-        .label(label)
-        .datasource(DATASOURCE)
-        .query({"query": query, "refId": "StandardVariableQuery"})
-        .refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED)
-        .sort(models.VariableSort.ALPHABETICAL_ASC)
-        .multi(True)
-        .include_all(True)
-        .all_value(".*")
-        .current(ALL)
-    )
+    return written(site, [*site_rows(), *daemon_rows()])
 
 
 def _window() -> dashboard.IntervalVariable:
@@ -70,15 +35,3 @@ def _window() -> dashboard.IntervalVariable:
         .options(options)
         .current(options[WINDOWS.index("1h")])
     )
-
-
-def _add(site: dashboard.Dashboard, row: Row, number: int) -> int:
-    """Add a row and its panels, numbered from after `number`; returns the last number."""
-    number += 1
-    site.with_row(dashboard.Row(row.title).id(number))
-    for panel in row.panels:
-        number += 1
-        panel.id(number)
-        panel.description(f"{panel.build().description} {row.mode}")
-        site.with_panel(panel)
-    return number

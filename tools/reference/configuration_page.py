@@ -10,6 +10,7 @@ from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.declarations import ClusterSettings, Config
 from outrider.service.config.mqtt_settings import PublishSettings
 from outrider.service.config.setting_words import SettingWords, settings_of
+from outrider.service.config.twin_settings import TwinSettings
 from outrider.service.example_config import plugin_names
 
 _HEAD: Final = """\
@@ -33,6 +34,7 @@ def _sections() -> Iterator[str]:
     yield from _section("`[clusters.NAME]`", _doc(ClusterSettings), ClusterSettings)
     yield from _section("`[acting]`", _doc(ActingSettings), ActingSettings)
     yield from _section("`[mqtt]`", _doc(PublishSettings), PublishSettings)
+    yield from _section("`[twin]`", _doc(TwinSettings), TwinSettings)
     for name in plugin_names(ADAPTERS, shipped_only=True):
         adapter = load_adapter(name)
         text = f'{_sentence(adapter.description)} `type = "{name}"`, or the label itself.'

@@ -81,5 +81,6 @@ _KINDS = {
 
 
 def _figure(value: Any) -> str:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f"{value:.15g}" if is_number else f"`{value}`"
+    if isinstance(value, bool):
+        return f"`{value}`".lower()
+    return f"{value:.15g}" if isinstance(value, int | float) else f"`{value}`"

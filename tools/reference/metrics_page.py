@@ -13,6 +13,12 @@ client library chooses and writes them. Every series below exists from the start
 values known then; those of predictions only for the policies that predict. Counters go on after a
 restart. Unknown is `NaN`, never 0.
 
+Figures of the twin and of expected starts are `NaN`, too, where they do not hold: an answer that is
+stale or refused, a forecast that has expired, a policy that is configured otherwise since. None can
+be taken for a fresh one by a query that forgets to ask; `outrider_twin_state`,
+`outrider_twin_forecast_state`, `outrider_twin_candidate_state` and `outrider_starts_state` say
+which of these it is, and a server keeps what was said before.
+
 The two formats have the same sample names and values. In the classic text a state set and an info
 are gauges. In OpenMetrics a counter's `HELP` and `TYPE` lines name it without `_total`, an info's
 without `_info`; and where OpenMetrics forbids a value (a counter that is NaN, a negative sum of

@@ -17,3 +17,4 @@ class CondorAdapter(PollingAdapter):
     )  # fmt: skip
 
     discipline = "first_fit"  # the negotiator passes over what it cannot match
+    incumbent = "user_priority"  # without a rank, machines are alike to it

@@ -40,11 +40,14 @@ class SeenJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
         status: `JobStatus`.
         runs: how many it has begun; taking up a connection again is no other run.
         machine: where it runs, else empty.
+        start_s: since when it is on a machine, Unix seconds; 0: it is on none, or that is not
+            known.
     """
 
     status: int
     runs: int
     machine: str = ""
+    start_s: float = 0.0
 
     @property
     def is_running(self) -> bool:
@@ -60,8 +63,10 @@ def seen(ad: Ad) -> SeenJob:
     """What there is to remember of an ad."""
     status = int(number(ad, "JobStatus"))
     runs = number(ad, "NumShadowStarts") - number(ad, "NumJobReconnects")
-    machine = machine_of_slot(str(ad.get("RemoteHost") or "")) if status in _ON_A_MACHINE else ""
-    return SeenJob(status, max(0, int(runs)), machine)
+    if status not in _ON_A_MACHINE:
+        return SeenJob(status, max(0, int(runs)))
+    machine = machine_of_slot(str(ad.get("RemoteHost") or ""))
+    return SeenJob(status, max(0, int(runs)), machine, number(ad, "JobCurrentStartDate"))
 
 
 def steps(job: str, before: SeenJob | None, ad: Ad, spec: JobSpec) -> list[NamedEvent]:
@@ -102,9 +107,11 @@ def _runs(job: str, before: SeenJob, now: SeenJob, ad: Ad, began: int) -> list[N
             where = str(ad.get("LastRemoteHost") or "") if now.is_running else ""
             told.append(started(job, previous_s, where, ad))
         if before.is_running or told:
+            run_s = before.start_s or previous_s
             # the time of an eviction after the last start is that of the last run
-            ended_s = vacated_s if max(previous_s, 1.0) <= vacated_s <= start_s else start_s
-            failed = not before.is_running and not _had_begun(ad, previous_s)
+            ended_s = vacated_s if max(run_s, 1.0) <= vacated_s <= start_s else start_s
+            # `JobStatus` says "running" of a shadow, too, whose program never began
+            failed = not _had_begun(ad, run_s)
             told.append((ended_s, events.EVICTED, job, "failed_start" if failed else UNSAID))
     last = "RemoteHost" if now.is_running else "LastRemoteHost"
     told.append(started(job, start_s, str(ad.get(last) or ""), ad))

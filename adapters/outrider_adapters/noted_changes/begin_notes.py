@@ -8,6 +8,8 @@ from outrider.api import Undo
 
 _LET_GO_WITHIN_S: Final = 30.0
 """A job that may begin is given the time at which it was told so: so soon after it was asked."""
+_SAVED_WITHIN_S: Final = 30.0
+"""What a batch system was told longer ago than this it has saved: Slurm takes five seconds."""
 
 
 class Before(msgspec.Struct, frozen=True, gc=False):
@@ -18,12 +20,18 @@ class Before(msgspec.Struct, frozen=True, gc=False):
         begin_s: the same if it lay ahead: a begin time that its user asked for.
         earlier_s: the begin time of ours that is about to be renewed; None: there was none.
         let_go: the job was told to begin at once.
+        older_s: those before it that a batch system may show again if it is killed now.
     """
 
     eligible_s: float
     begin_s: float | None = None
     earlier_s: float | None = None
     let_go: bool = False
+    older_s: list[float] = []  # no tuple: what is noted is equal once it was read back
+
+    def had(self, at_s: float | None) -> bool:
+        """Whether a begin time is an earlier one of ours."""
+        return at_s is not None and (at_s == self.earlier_s or at_s in self.older_s)
 
 
 def lease_of(until_s: int, at_s: float, known: Undo | None, now_s: float, late_s: float) -> Undo:
@@ -37,7 +45,10 @@ def lease_of(until_s: int, at_s: float, known: Undo | None, now_s: float, late_s
         late_s: as of `is_own`.
     """
     if known is not None and is_own(known, at_s, late_s):
-        before = msgspec.structs.replace(before_of(known), earlier_s=at_s, let_go=False)
+        before = before_of(known)
+        had_s = [*before.older_s, *([] if before.earlier_s is None else [before.earlier_s])]
+        older_s = [s for s in had_s if until_s - _SAVED_WITHIN_S < s != at_s]
+        before = msgspec.structs.replace(before, earlier_s=at_s, older_s=older_s, let_go=False)
     else:
         before = Before(at_s, begin_s=at_s if at_s > now_s else None)
     return Undo(float(until_s), msgspec.to_builtins(before))
@@ -60,7 +71,7 @@ def is_own(known: Undo | None, at_s: float | None, late_s: float = 0.0) -> bool:
     if known is None or at_s is None:
         return False
     before = before_of(known)
-    return at_s != before.begin_s and (at_s == before.earlier_s or is_done(known, at_s, late_s))
+    return at_s != before.begin_s and (before.had(at_s) or is_done(known, at_s, late_s))
 
 
 def is_done(noted: Undo, at_s: float | None, late_s: float = 0.0) -> bool:

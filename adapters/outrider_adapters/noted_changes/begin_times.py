@@ -102,12 +102,21 @@ class BeginTimes:
 
     def change(self, plan: Plan) -> Change[Any]:
         """How a plan of these is carried out: each job is given `begin_s`."""
-        return Change(plan, "begin_s", self._undo_log, self._wrong, _may_have_gone)
+        return Change(
+            plan, "begin_s", self._undo_log, self._wrong, _may_have_gone, self._is_forgotten
+        )
 
     def _wrong(self, noted: Undo, job: MayBegin) -> str:
         if is_done(noted, job.eligible_s, self._late_s):
             return ""
         return f"its start time is {job.eligible_s or 0:.0f} and not {noted.until_s:.0f}"
+
+    def _is_forgotten(self, noted: Undo, job: MayBegin) -> bool:
+        """Whether a job is kept by our time of before, which this one was to renew or to end."""
+        before = before_of(noted)
+        asked_s = noted.until_s - (0 if before.let_go else int(self._lease_s))
+        # one that is over keeps nobody: who refuses without a word is not asked for ever
+        return before.had(job.eligible_s) and (job.eligible_s or 0.0) > asked_s
 
 
 def _may_have_gone(noted: Undo) -> bool:

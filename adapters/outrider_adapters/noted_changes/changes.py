@@ -49,6 +49,8 @@ class Change(NamedTuple, Generic[JobT]):
         undo_log: where it is noted.
         wrong: what a waiting job shows instead of what was noted; empty: it shows that, or cannot.
         may_have_gone: whether a job that waits no more may have got it all the same.
+        forgotten: whether a waiting job shows what Outrider gave it before. The batch system had
+            what is noted, and was killed before it had saved it.
     """
 
     plan: Plan
@@ -56,6 +58,7 @@ class Change(NamedTuple, Generic[JobT]):
     undo_log: UndoLog
     wrong: Callable[[Undo, JobT], str]
     may_have_gone: Callable[[Undo], bool] = lambda noted: False
+    forgotten: Callable[[Undo, JobT], bool] = lambda noted, job: False
 
 
 def carry_out(
@@ -72,8 +75,8 @@ def carry_out(
         waiting: asks for the jobs that wait now, by name.
 
     Raises:
-        PeerError: something cannot be noted, so nothing is changed; nobody answers; or it was given
-            up in its middle.
+        PeerError: something cannot be noted, so nothing is changed; nobody answers; it was given up
+            in its middle; or the batch system refused nothing and has forgotten it.
     """
     changes = [change for change in changes if change.plan.notes]
     before = [change.undo_log.entries for change in changes]
@@ -92,8 +95,13 @@ def carry_out(
         said, given_up = str(error), error
     shown = waiting()  # may fail: what is noted and not done is found out the next time
     refused: dict[str, str] = {}
+    forgotten: dict[str, str] = {}
     for change, noted_before in zip(changes, before, strict=True):
         wrong = _wrong(change, shown)
+        forgotten |= {
+            name: why for name, why in wrong.items()
+            if name in shown and change.forgotten(change.plan.notes[name], shown[name])
+        }  # fmt: skip
         refused |= {name: why if why == GONE else said or why for name, why in wrong.items()}
         # one that was let go may have begun since, with what is noted
         as_it_was = [
@@ -104,6 +112,9 @@ def carry_out(
         change.undo_log.forget(set(as_it_was) - noted_before.keys())
     if given_up is not None:
         raise given_up
+    if forgotten and not said:
+        name, why = next(iter(forgotten.items()))
+        raise PeerError(f"{len(forgotten)} jobs are as Outrider changed them before: {name}: {why}")
     return refused
 
 

@@ -29,6 +29,7 @@ class PBSAdapter(PollingAdapter):
     pattern_setting = "machine_clusters"
     levers = (LeasedExecutionTimes,)
     discipline = "easy"  # strict order with backfill is what its schedulers come with
+    incumbent = "fifo"
 
     def __init__(self, label: str, settings: PBSSettings) -> None:
         super().__init__(label, settings)
@@ -59,7 +60,9 @@ class PBSAdapter(PollingAdapter):
         """What happened since the last look."""
         if self._watch is None:
             raise RuntimeError("look() before begin()")
-        return self._watch.look()
+        batch = self._watch.look()
+        self.planned_starts = self._watch.planned_starts
+        return batch
 
     def pause_s(self, batch: Batch) -> float:
         """Seconds to the next look."""

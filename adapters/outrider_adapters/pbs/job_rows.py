@@ -47,6 +47,7 @@ class JobRow(NamedTuple):
         moved: it went to another server.
         held_because: why it is held, in words; empty: it is not.
         spec: what it asks for.
+        planned_s: when the scheduler expects to start it, where it says so.
     """
 
     status: int
@@ -59,6 +60,7 @@ class JobRow(NamedTuple):
     moved: bool
     held_because: str
     spec: JobSpec
+    planned_s: float | None = None
 
 
 def row_of(ad: Mapping[str, str], zone: dt.tzinfo) -> JobRow:
@@ -95,6 +97,7 @@ def row_of(ad: Mapping[str, str], zone: dt.tzinfo) -> JobRow:
         moved=state == "M",
         held_because=_held_because(ad, state) if status == HELD else "",
         spec=_spec(ad, submit_s, zone),
+        planned_s=time_s(ad.get("estimated.start_time", ""), zone) if status == WAITING else None,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from outrider.api import NamedEvent, UndoLog, events
+from outrider.api import NamedEvent, PlannedStarts, UndoLog, events
 from outrider_adapters.pbs.execution_times import as_its_user_left_it
 from outrider_adapters.pbs.job_rows import (
     ENDED,
@@ -83,6 +83,11 @@ class JobWatch:
     def row(self, job: str) -> JobRow | None:
         """A job as it was at the last look; None: it was not in the queue."""
         return self._rows.get(job)
+
+    def planned_starts(self, now_s: float) -> PlannedStarts:
+        """When PBS itself expects to start the jobs of the last look, as far as it says so."""
+        planned = {job: row.planned_s for job, row in self._rows.items()}
+        return PlannedStarts(now_s, {job: at for job, at in planned.items() if at is not None})
 
     def look(
         self,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from outrider.api import Batch, NamedEvent, UndoLog, WaitingReason, events
+from outrider.api import Batch, NamedEvent, PlannedStarts, UndoLog, WaitingReason, events
 from outrider_adapters.pbs.dialects import Dialect
 from outrider_adapters.pbs.job_rows import zone_of
 from outrider_adapters.pbs.job_watch import JobWatch
@@ -35,6 +35,7 @@ class PBSWatch:
     Attributes:
         jobs: that are in its queue.
         nodes: by name, as of the last look.
+        planned_starts: when PBS itself expects to start jobs, as of the last look.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class PBSWatch:
         zone = zone_of(settings.timezone)
         self.jobs = JobWatch(zone, dialect.is_torque, self._undo_log)
         self.nodes: dict[str, Node] = {}
+        self.planned_starts = PlannedStarts(-inf)
 
     def start(self, cursor: Any) -> None:
         """Begin at the cursor of an earlier batch; None: anew.
@@ -118,6 +120,7 @@ class PBSWatch:
             lambda jobs: self._dialect.ended(jobs).entries,
             leaves_out_ended=history,
         )
+        self.planned_starts = self.jobs.planned_starts(now_s)
         before: list[NamedEvent] = []
         if looks_at_nodes:
             # at equal times nodes come first: a machine opens before a job starts there

@@ -31,6 +31,7 @@ class SlurmAdapter(PollingAdapter):
     levers = (LeasedStartTimes,)
     pattern_setting = "machine_clusters"
     discipline = "easy"  # its backfill lets nobody delay the first in line; further plans it redoes
+    incumbent = "multifactor"
 
     def __init__(self, label: str, settings: SlurmSettings) -> None:
         super().__init__(label, settings)
@@ -58,7 +59,9 @@ class SlurmAdapter(PollingAdapter):
 
     def look(self) -> Batch:
         """What happened since the last look."""
-        return self._watch.look()
+        batch = self._watch.look()
+        self.planned_starts = self._watch.planned_starts
+        return batch
 
     def pause_s(self, batch: Batch) -> float:
         """Seconds to the next look."""

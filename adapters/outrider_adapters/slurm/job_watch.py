@@ -5,8 +5,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from outrider.api import JobSpec, NamedEvent, Resources, UndoLog, events
-from outrider_adapters.slurm.acting.own_leases import as_its_user_left_it
+from outrider.api import JobSpec, NamedEvent, PlannedStarts, Resources, UndoLog, events
+from outrider_adapters.slurm.acting.own_leases import DEFERRED, as_its_user_left_it
 from outrider_adapters.slurm.eligibility import Eligibility, JobKind, kind_of
 from outrider_adapters.slurm.job_steps import (
     ENDED,
@@ -15,9 +15,11 @@ from outrider_adapters.slurm.job_steps import (
     SeenJob,
     is_another,
     is_between_runs,
+    is_waiting,
     seen,
     steps,
 )
+from outrider_adapters.slurm.keeping_back import keeps_back
 from outrider_adapters.slurm.queue_rows import QueueRow, row_of
 
 _WHAT: Final = ("user", "vo", "cpus", "estimate_s", "resources", "eligible")
@@ -130,6 +132,22 @@ class JobWatch:
         if not (noted := self._undo_log.entries):
             return row
         return as_its_user_left_it(row, lambda job: noted.get(self.name_of(job)))
+
+    def planned_starts(self, now_s: float) -> PlannedStarts:
+        """When Slurm itself expects to start the jobs of the last look, as far as it says so.
+
+        Of tasks of an array that are as yet alike it says that of the first. The time of a job that
+        is kept back is no plan, nor is one that Outrider gave it.
+        """
+        starts_s = {
+            self.name_of(line.row.jobs[0]): line.row.start_s
+            for line in self._lines.values()
+            if line.row.start_s is not None
+            and is_waiting(line.row)
+            and not keeps_back(line.row, now_s)
+            and not line.row.reason.startswith(DEFERRED)
+        }
+        return PlannedStarts(now_s, starts_s)
 
     def kind(self, job: str) -> JobKind | None:
         """What says which nodes a job may use, by its id; None for one that is not in the queue."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from outrider.api import Batch, NamedEvent, PeerError, UndoLog, events
+from outrider.api import Batch, NamedEvent, PeerError, PlannedStarts, UndoLog, events
 from outrider_adapters.polling import Asking, CommandError
 from outrider_adapters.slurm.accounting import Accounting
 from outrider_adapters.slurm.acting.fence_jobs import FencesLeftOut
@@ -50,6 +50,7 @@ class SlurmWatch:
         nodes: by name, as of the last look.
         partitions: by name, as of the last look.
         eligibility: which nodes its jobs may use.
+        planned_starts: when Slurm itself expects to start jobs, as of the last look.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class SlurmWatch:
         self._fences = FencesLeftOut(commands)
         self.nodes: dict[str, Node] = {}
         self.partitions: dict[str, Partition] = {}
+        self.planned_starts = PlannedStarts(-inf)
 
     def start(self, cursor: Any) -> None:
         """Ask which cluster this is, and begin at the cursor of an earlier batch; None: anew.
@@ -174,6 +176,7 @@ class SlurmWatch:
             gapless=0.0 <= now_s - self._looked_s < self._shown_for_s,
         )
         self._looked_s = now_s
+        self.planned_starts = self.jobs.planned_starts(now_s)
         first_s = min((event[0] for event in told), default=now_s)
         # at equal times nodes come first: a machine opens before a job starts there, and a class
         # is told before a job of it is submitted

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from outrider.engine.scheduling.deferral_limit import DeferralLimit
 from outrider.model.decisions import DEFER, DecisionRow
 
 MOST_AT_ONCE: Final = 1_000
@@ -80,8 +81,7 @@ class Leases:
         self._leases: dict[str, _Lease] = {}
         self._to_withdraw: dict[str, None] = {}
         self._deferred: set[str] = set()
-        self._deferred_since_s: dict[str, float] = {}
-        """By job, when it was first kept in the queue; until it starts or leaves."""
+        self._limit: DeferralLimit[str] = DeferralLimit(bounds.longest_deferral_s)
         self._acts: list[tuple[float, int]] = []
 
     def standing(self, now_s: float) -> dict[str, DecisionRow]:
@@ -94,13 +94,12 @@ class Leases:
         known = self._leases.get(job)
         self._deferred.discard(job)
         if decision.action == DEFER:
-            since_s = self._deferred_since_s.get(job, now_s)
             too_many = len(self._deferred) >= self._bounds.deferred_at_once
-            if too_many or now_s - since_s >= self._bounds.longest_deferral_s:
+            if too_many or self._limit.left_s(job, now_s) <= 0.0:
                 self.counts["too_many" if too_many else "too_long"] += 1
                 self.give_back(job)
                 return
-            self._deferred_since_s[job] = since_s
+            self._limit.keep(job, now_s)
             self._deferred.add(job)
         self._to_withdraw.pop(job, None)
         self._leases[job] = _Lease(decision, now_s, 0.0 if known is None else known.lapses_s)
@@ -116,7 +115,7 @@ class Leases:
         if takes_back:
             self.give_back(job)
         self._drop(job)
-        self._deferred_since_s.pop(job, None)
+        self._limit.end(job)
 
     def _drop(self, job: str) -> _Lease | None:
         self._deferred.discard(job)
@@ -142,8 +141,7 @@ class Leases:
         return Due(apply, withdraw)
 
     def _deferred_too_long(self, now_s: float) -> list[str]:
-        before_s = now_s - self._bounds.longest_deferral_s
-        return [job for job in self._deferred if self._deferred_since_s[job] <= before_s]
+        return [job for job in self._deferred if self._limit.left_s(job, now_s) <= 0.0]
 
     def _acts_left(self, now_s: float) -> int:
         self._acts = [(at_s, n) for at_s, n in self._acts if at_s > now_s - 60.0]

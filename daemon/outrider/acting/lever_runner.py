@@ -29,6 +29,7 @@ class LeverRunner:
         bounds: how much may be changed.
         is_fresh: whether what is known of the site is young enough to act on; from any thread.
         clock: seconds that only ever go on.
+        work: what works each lever.
 
     Raises:
         PluginError: two levers of an adapter carry the same action.
@@ -44,6 +45,7 @@ class LeverRunner:
         bounds: LeaseBounds = UNBOUNDED,
         is_fresh: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
+        work: type[LeverThread] = LeverThread,
     ) -> None:
         made = [(adapter, lever) for adapter in levers for lever in levers[adapter]]
         carried: dict[tuple[str, str], Lever] = {}
@@ -56,7 +58,7 @@ class LeverRunner:
                         f'both carry "{action}"; right would be one lever for each action'
                     )
         self._adapter_of = adapter_of
-        self.threads = [LeverThread(a, lever, bounds, is_fresh, clock) for a, lever in made]
+        self.threads = [work(a, lever, bounds, is_fresh, clock) for a, lever in made]
         self._carries = {(t.adapter, a): t for t in self.threads for a in t.lever.actions}
 
     def take_when_recorded(

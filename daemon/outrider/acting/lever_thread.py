@@ -67,6 +67,9 @@ class LeverThread:
         self._ended = threading.Event()
         name = f"lever-{adapter}-{lever.name}"
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
+        self._begin()
+
+    def _begin(self) -> None:
         self._thread.start()
 
     @property
@@ -131,6 +134,10 @@ class LeverThread:
                 self._ended.wait(AGAIN_IN_S)
             else:
                 self._asked.wait(pause_s)
+        self._end()
+
+    def _end(self) -> None:
+        """Take back all that stands, and close the lever."""
         with self._lock:
             lasting = self._leases.end()
         if lasting:

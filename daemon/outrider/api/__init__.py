@@ -28,6 +28,7 @@ from outrider.api.capabilities import (
 from outrider.api.estimator import RunTimeEstimate, RunTimeEstimator
 from outrider.api.in_progress import InProgress
 from outrider.api.lever import Lever
+from outrider.api.planned_starts import PlannedStarts
 from outrider.api.policy import Policy, PolicySettings
 from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
@@ -65,6 +66,7 @@ from outrider.model.opening import OpeningHours
 from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN, Outcome
 from outrider.model.resources import Resources
 from outrider.model.settings import build, describe
+from outrider.model.site_habits import SiteHabits
 from outrider.model.utility import TimeUtility
 
 __all__ = [
@@ -107,6 +109,7 @@ __all__ = [
     "Outcome",
     "OutriderError",
     "PeerError",
+    "PlannedStarts",
     "Plans",
     "PluginError",
     "Policy",
@@ -122,6 +125,7 @@ __all__ = [
     "RunTimeEstimate",
     "RunTimeEstimator",
     "ServiceNeeds",
+    "SiteHabits",
     "SiteView",
     "TimeUtility",
     "TraceError",

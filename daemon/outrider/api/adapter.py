@@ -12,12 +12,14 @@ import msgspec
 
 from outrider.api.in_progress import InProgress
 from outrider.api.lever import Lever
+from outrider.api.planned_starts import PlannedStarts
 from outrider.api.service_needs import ServiceNeeds
 from outrider.api.undo_log import UndoLog
 from outrider.api.waiting_reason import WaitingReason
 from outrider.model.clusters import ClusterSpec
 from outrider.model.disciplines import Discipline
 from outrider.model.events import NamedEvent
+from outrider.model.site_habits import SiteHabits
 
 
 class AdapterSettings(msgspec.Struct, frozen=True):
@@ -77,12 +79,17 @@ class Adapter:
             None: it has none. See `machine_attributes`.
         pattern_setting: the setting with patterns of machines' names, by which those are grouped
             that no attribute names a group for; None: it has none.
+        incumbent: the policy, by name, that decides most nearly as its batch system does; it is
+            recorded, for whoever simulates the site. None: not known.
+        habits: of its site, as far as it knows them and nobody else tells; recorded, too.
         own_clock: True if event times are not Unix time (a simulated site on a clock of its own).
 
     Attributes:
         in_progress: where it may note what it is at, for the next process should this one die in
             it. The daemon sets it before it enters the adapter.
         undo_log: what stood before each change of its levers; set as `in_progress` is.
+        planned_starts: when its batch system itself expects waiting jobs to start, as of the last
+            look; another object after each. None: it makes no such plan, or none is known.
         identity: names this Outrider among others that may act on the same batch system; the same
             after a restart. It is set before its levers are made.
     """
@@ -99,7 +106,10 @@ class Adapter:
     pattern_setting: ClassVar[str | None] = None
     own_clock: ClassVar[bool] = False
     discipline: ClassVar[Discipline | None] = None
+    incumbent: str | None = None
+    habits: SiteHabits = SiteHabits()
     in_progress: InProgress = InProgress()
+    planned_starts: PlannedStarts | None = None
     identity: str = ""
 
     def __init__(self, label: str, settings: Any) -> None:

@@ -1,10 +1,13 @@
 """The evidence before a step of the mode, in lines for people."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from outrider.cli.printing import clock, count, duration, ratio
+from outrider.cli.trial_lines import trial_lines
 
 _SPANS = ("mean_wait_s",)
+_OF_TWIN = ("energy_ratio", "badput_ratio", "overhead_mean_ratio")
 
 
 def evidence_lines(evidence: dict[str, Any], zone: str = "UTC") -> list[str]:
@@ -24,7 +27,8 @@ def evidence_lines(evidence: dict[str, Any], zone: str = "UTC") -> list[str]:
         f"source     {one['label']} is {'up' if one['up'] else 'DOWN: ' + one['why']}"
         for one in evidence["sources"]
     ]
-    lines.append("twin       " + ("no estimate yet" if evidence["twin"] is None else "see --json"))
+    lines += [f"twin       {line}" for line in _twin(evidence["twin"], zone)]
+    lines += trial_lines(evidence.get("trial"), zone)
     lines += [f"against    {why}" for why in evidence["against"]]
     return lines if evidence["against"] else [*lines, "against    nothing"]
 
@@ -39,6 +43,29 @@ def _policy(one: dict[str, Any]) -> str:
         f"{one['name']}: {count(one['decisions'])} decisions; as the batch system did in "
         f"{ratio(one['agreement_ratio'])} of {count(compared)} starts; the gate lets through "
         f"{count(one['would_act'])}, refuses {gate}"
+    )
+
+
+def _twin(twin: dict[str, Any] | None, zone: str) -> Iterator[str]:
+    if twin is None or twin["asked_s"] is None:
+        yield "no estimate yet"
+        return
+    needed = "" if twin["needed"] else "; not needed (promote_by_twin)"
+    yield f"asked {clock(twin['asked_s'], zone)}{' STALE' if twin['stale'] else ''}{needed}"
+    for policy, why in twin["refused"].items():
+        yield f"{policy}: refused: {why}"
+    for policy, ratios in twin["past"].items():
+        told = ", ".join(
+            f"{name.removesuffix('_ratio')} {_interval(ratios.get(name))}" for name in _OF_TWIN
+        )
+        yield f"{policy}, over the incumbent: {told}"
+
+
+def _interval(one: dict[str, Any] | None) -> str:
+    return (
+        "unknown"
+        if one is None
+        else f"{one['estimate']:.2f} ({one['low']:.2f} to {one['high']:.2f})"
     )
 
 

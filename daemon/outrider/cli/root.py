@@ -15,7 +15,11 @@ _MODULES: Final = "outrider.cli.commands"
 COMMANDS: Final = {
     "demo": Entry("Start", "Run the daemon in shadow beside a simulated campus."),
     "run": Entry("Start", "Run the daemon beside a batch system."),
+    "run-twin": Entry("Start", "Ask the shadow twin from time to time, beside the daemon."),
     "replay": Entry("Judge", "Run a trace under policies and compare what they would bring."),
+    "twin": Entry("Judge", "Ask what policies would have cost at a site, and will cost."),
+    "forecast": Entry("Judge", "Say when the waiting jobs of a log would start, hour by hour."),
+    "report": Entry("Judge", "Report a week: what was, what would have been, how sure."),
     "generate": Entry("Judge", "Make a trace by chance."),
     "ingest": Entry("Judge", "Read the logs a batch system wrote and report what happened."),
     "export": Entry("Judge", "Make a trace of what was recorded."),

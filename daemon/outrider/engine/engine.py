@@ -168,6 +168,12 @@ class Engine:
             self._pass_due = True
             self._actuator.wake_at(self.site.now)
 
+    def decide_anew(self) -> None:
+        """Every pending job is due in the next pass, and what is decided then is recorded anew."""
+        for runner in self.runners:
+            runner.decide_anew()
+        self._want_pass()
+
     def _decide_if_free(self) -> None:
         """A pending job may get a machine now."""
         if self._plans or (self._waits and self.site.free_total):

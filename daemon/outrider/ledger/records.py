@@ -116,7 +116,8 @@ class CommandRecord(msgspec.Struct, gc=False):
     Attributes:
         at_s: when, Unix seconds by the clock of the daemon's host.
         command: ``mode``, ``promote``, ``release``; ``fall_back``: a guard broke;
-            ``configuration``: what is in force follows the file, after a start or a reload.
+            ``configuration``: what is in force follows the file, after a start or a reload;
+            ``trial``: a step of a canary trial.
         uid: number of the user who gave it; None: nobody did.
         user: that user's name; empty where it is not known.
         from_mode: the mode in force before; empty: there was none.

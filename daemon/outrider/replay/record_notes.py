@@ -1,20 +1,21 @@
 """The limits of a campus made from a record: what it assumes and what it leaves out."""
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
 from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.site_file import clock_text
 from outrider.model.localtime import DAY_S
+from outrider.replay.habits_on_record import DELAYS, HOURS, REBOOT
 from outrider.replay.recorded_campus import inferred_habits, utc_offset_s
 from outrider.replay.recorded_places import possible_jobs, recorded_only
 from outrider.replay.site_record import SiteRecord
 
 
 def notes_on(
-    record: SiteRecord, campus: Campus, zone: dt.tzinfo, *, declared: bool
+    record: SiteRecord, campus: Campus, zone: dt.tzinfo, inferred: Collection[str]
 ) -> Iterator[str]:
     """One note for each thing the campus assumes or leaves out.
 
@@ -22,11 +23,11 @@ def notes_on(
         record: what was recorded of the site.
         campus: the campus made from it.
         zone: the site's time zone.
-        declared: whether the site's habits were declared, not inferred from the record.
+        inferred: the site's habits that were not told, but inferred from the record: of
+            `outrider.replay.habits_on_record.HABITS`.
     """
     yield from record.warnings
-    if not declared:
-        yield from _notes_on_habits(record, utc_offset_s(record.first_s, zone))
+    yield from _notes_on_habits(record, utc_offset_s(record.first_s, zone), inferred)
     yield from _notes_on_machines(record)
     yield from _notes_on_jobs(record, campus)
     killed = int((~np.isnan(campus.kill_s)).sum())
@@ -49,19 +50,24 @@ def notes_on(
         )
 
 
-def _notes_on_habits(record: SiteRecord, offset_s: float) -> Iterator[str]:
+def _notes_on_habits(
+    record: SiteRecord, offset_s: float, inferred: Collection[str]
+) -> Iterator[str]:
     habits = inferred_habits(record, offset_s)
-    yield (
-        "opening hours and sleep are not recorded: clusters never close and machines never sleep; "
-        "--site names a file that knows them"
-    )
+    if HOURS in inferred:
+        yield (
+            "opening hours and sleep are not recorded: clusters never close and machines never "
+            "sleep; --site names a file that knows them"
+        )
     delay_s, delays = habits.table.idle_before_job_open_s, record.delays
-    yield (
-        f"idle before job {delay_s:g} s: {delays[round(delay_s)]} of {delays.total()} log-outs and "
-        "reboots show it"
-    )
-    total = record.reboots.total()
-    yield f"reboot {clock_text(habits.reboot_s)}: at the commonest time of {total} reboots"
+    if DELAYS in inferred:
+        yield (
+            f"idle before job {delay_s:g} s: {delays[round(delay_s)]} of {delays.total()} log-outs "
+            "and reboots show it"
+        )
+    if REBOOT in inferred:
+        total = record.reboots.total()
+        yield f"reboot {clock_text(habits.reboot_s)}: at the commonest time of {total} reboots"
 
 
 def _notes_on_machines(record: SiteRecord) -> Iterator[str]:

@@ -1,14 +1,12 @@
 """Where a record of a site comes from: the journal of a daemon, or the logs of a batch system."""
 
 from collections.abc import Callable, Sequence
-from math import inf
 from pathlib import Path
 
-from outrider.engine import EventMerger
 from outrider.ledger import Journal
 from outrider.model.errors import TraceError
-from outrider.model.events import TICK
-from outrider.replay.ingestion import Ingestion, inferred_machine
+from outrider.replay.ingestion import Ingestion
+from outrider.replay.journal_events import JournalEvents
 from outrider.replay.log_files import LogFile
 from outrider.replay.site_record import SiteRecord
 
@@ -20,23 +18,16 @@ def record_of_ledger(path: Path) -> SiteRecord:
         LedgerError: the file cannot be read.
         TraceError: it holds no events.
     """
-    merger = EventMerger((), inferred_machine)
-    record = SiteRecord(merger.normaliser)
-    seen_s = -inf
     with Journal(path, read_only=True) as journal:
-        for _, label, event in journal.inputs_after(0):
-            if event[1] == TICK:
-                seen_s = max(seen_s, event[0])
-                record.take_all(merger.advance(seen_s))
-            else:
-                merger.arrive(label, (event,))
-    record.take_all(merger.advance(inf))
+        events = JournalEvents(journal)
+        record = SiteRecord(events.merger.normaliser)
+        record.take_all(events)
     if not record.machines and not record.jobs:
         raise TraceError(
             f"{path}: holds no events of a site; right would be the journal of a daemon (what a "
             "replay writes are decisions only)"
         )
-    record.close(seen_s)
+    record.close(events.seen_s)
     return record
 
 

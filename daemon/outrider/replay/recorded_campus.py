@@ -27,7 +27,12 @@ DIGITS: Final = 6
 
 
 def recorded_campus(
-    record: SiteRecord, name: str, zone: dt.tzinfo = dt.UTC, habits: SiteFile | None = None
+    record: SiteRecord,
+    name: str,
+    zone: dt.tzinfo = dt.UTC,
+    habits: SiteFile | None = None,
+    *,
+    absences: bool = False,
 ) -> Campus:
     """Make a campus from a record.
 
@@ -37,6 +42,8 @@ def recorded_campus(
         zone: the site's time zone.
         habits: declared opening hours, delays, sleep, reboot and rules for runs; its `start` and
             `end_s` are not used. None: those of `inferred_habits`.
+        absences: times at which a machine was not there are sessions of an owner; otherwise it
+            is there from the first second to the last.
     """
     offset_s = utc_offset_s(record.first_s, zone)
     epoch_s = (record.first_s + offset_s) // DAY_S * DAY_S - offset_s
@@ -45,9 +52,10 @@ def recorded_campus(
     place = {number: at for at, number in enumerate(numbers)}
     machines = [record.machines[number] for number in numbers]
     clusters, cluster_of = _clusters(machines, site)
-    sessions = sorted((login, logout, place[number]) for number, login, logout in record.sessions)
+    taken = [*record.sessions, *(record.absences if absences else ())]
+    sessions = sorted((login, logout, place[number]) for number, login, logout in taken)
     only = recorded_only(record, [spec.name for spec in clusters])
-    jobs = sorted(possible_jobs(record, only), key=lambda job: job.submit_s)
+    jobs = possible_jobs(record, only)
     users, user = _numbered([job.spec.user for job in jobs])
     vos, vo = _numbered([job.spec.vo for job in jobs])
     return Campus(

@@ -30,7 +30,7 @@ def _clusters_of(record: SiteRecord, name: str, clusters: Sequence[str]) -> str 
 
 
 def possible_jobs(record: SiteRecord, only: dict[str, str | None]) -> list[RecordedJob]:
-    """The jobs that are no wider than every machine where the campus lets them run.
+    """The jobs that fit on some machine where the campus lets them run, by submission.
 
     A campus refuses the others: see ``outrider.formats.campus.placing``.
 
@@ -48,4 +48,5 @@ def possible_jobs(record: SiteRecord, only: dict[str, str | None]) -> list[Recor
         places = names.split(ONLY_SEPARATOR) if names else widest
         return max((widest[name] for name in places), default=job.cpus)
 
-    return [job for job in record.jobs if job.cpus <= most(job)]
+    possible = (job for job in record.jobs if job.cpus <= most(job))
+    return sorted(possible, key=lambda job: job.submit_s)

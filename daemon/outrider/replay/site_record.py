@@ -58,13 +58,15 @@ class RecordedJob:
         kill_s: when it was removed; nan if it was not.
         machine: number of the machine it runs on; -1: none.
         has_run: whether it ever started.
+        longest_s: seconds of the longest of its runs that did not complete it.
+        ran_s: seconds of all its runs that have ended.
         since_s: when its present run started, moved forward by the time it was suspended.
         paused_s: when it was suspended; None while it runs.
     """
 
     __slots__ = (
-        "cpus", "has_run", "kill_s", "machine", "name", "paused_s", "run_s", "since_s", "spec",
-        "submit_s",
+        "cpus", "has_run", "kill_s", "longest_s", "machine", "name", "paused_s", "ran_s",
+        "run_s", "since_s", "spec", "submit_s",
     )  # fmt: skip
 
     def __init__(self, name: str, spec: JobSpec, submit_s: float) -> None:
@@ -76,6 +78,8 @@ class RecordedJob:
         self.kill_s = nan
         self.machine = -1
         self.has_run = False
+        self.longest_s = 0.0
+        self.ran_s = 0.0
         self.since_s = 0.0
         self.paused_s: float | None = None
 
@@ -99,6 +103,8 @@ class SiteRecord:
         machines: by number.
         jobs: in the order of their first event.
         sessions: (machine number, log-in, log-out) of owners, Unix times.
+        absences: (machine number, from, until) of machines that had left, not yet joined or were
+            drained, Unix times.
         reboots: number of machines that rebooted, by Unix time.
         classes: numbers of the machines of each eligibility class, by its name, as told last.
         delays: how often each delay (whole seconds) from log-out or reboot to usable occurred.
@@ -114,6 +120,8 @@ class SiteRecord:
         self.machines: dict[int, RecordedMachine] = {}
         self.jobs: list[RecordedJob] = []
         self.sessions: list[tuple[int, float, float]] = []
+        self.absences: list[tuple[int, float, float]] = []
+        self._absent_since_s: dict[int, float] = {}
         self.reboots: Counter[float] = Counter()
         self.classes: dict[str, set[int]] = {}
         self.delays: Counter[int] = Counter()
@@ -123,7 +131,8 @@ class SiteRecord:
         self._alive: dict[int, RecordedJob] = {}
         self._handlers: dict[int, Callable[[float, int, Any], None]] = {
             ev.JOINED: self._joined,
-            ev.LEFT: self._owner_went,
+            ev.LEFT: self._left,
+            ev.DRAINED: self._absent,
             ev.OWNER_CAME: self._owner_came,
             ev.OWNER_WENT: self._owner_went,
             ev.REBOOTED: self._rebooted,
@@ -159,10 +168,14 @@ class SiteRecord:
         return kind == ev.DRAINED and self.machines[subject].spec.inferred
 
     def close(self, seen_s: float = -inf) -> None:
-        """End the record at the last event or at `seen_s`; open owner sessions end then."""
+        """End the record at the last event or at `seen_s`; what goes on then ends there."""
         self.last_s = max(self.last_s, seen_s)
         for number in self.machines:
             self._owner_went(self.last_s, number, None)
+            self._present(self.last_s, number)
+        for job in self._alive.values():
+            if job.machine >= 0:
+                self._count_run(self.last_s, job)
 
     def unfinished_n(self) -> int:
         """Number of jobs that were neither completed nor removed when the record ended."""
@@ -175,8 +188,23 @@ class SiteRecord:
         if machine is None:
             name = self._normaliser.machine_names[number]
             self.machines[number] = RecordedMachine(name, spec)
+            if time_s > self.first_s and not spec.inferred:
+                self._absent_since_s[number] = self.first_s
         else:
             machine.spec = spec
+        self._present(time_s, number)
+
+    def _left(self, time_s: float, number: int, extra: None) -> None:
+        self._owner_went(time_s, number, None)
+        self._absent(time_s, number, None)
+
+    def _absent(self, time_s: float, number: int, extra: None) -> None:
+        self._absent_since_s.setdefault(number, time_s)
+
+    def _present(self, time_s: float, number: int) -> None:
+        since_s = self._absent_since_s.pop(number, None)
+        if since_s is not None and since_s < time_s:
+            self.absences.append((number, since_s, time_s))
 
     def _owner_came(self, time_s: float, number: int, extra: None) -> None:
         self.machines[number].owner_since_s = time_s
@@ -199,6 +227,7 @@ class SiteRecord:
         if machine.idle_since_s is not None:
             self.delays[round(time_s - machine.idle_since_s)] += 1
         machine.idle_since_s = None
+        self._present(time_s, number)
 
     def _eligible(self, time_s: float, number: int, extra: tuple[str, Sequence[int], bool]) -> None:
         name, machines, anew = extra
@@ -227,6 +256,7 @@ class SiteRecord:
         machine.busy += job.cpus
         machine.most_busy = max(machine.most_busy, machine.busy)
         machine.widest_run = max(machine.widest_run, job.cpus)
+        self._present(time_s, extra[0])
 
     def _suspended(self, time_s: float, number: int, extra: None) -> None:
         self._alive[number].paused_s = time_s
@@ -238,7 +268,9 @@ class SiteRecord:
         job.paused_s = None
 
     def _evicted(self, time_s: float, number: int, extra: Any) -> None:
-        self._vacate(self._alive[number])
+        job = self._alive[number]
+        self._count_run(time_s, job)
+        self._vacate(job)
 
     def _completed(self, time_s: float, number: int, extra: None) -> None:
         job = self._alive.pop(number)
@@ -250,7 +282,15 @@ class SiteRecord:
     def _removed(self, time_s: float, number: int, extra: Any) -> None:
         job = self._alive.pop(number)
         job.kill_s = max(time_s, job.submit_s)
+        self._count_run(time_s, job)
         self._vacate(job)
+
+    def _count_run(self, time_s: float, job: RecordedJob) -> None:
+        """A run that did not complete its job ended, or goes on at the end of the record."""
+        if job.machine >= 0:
+            until_s = time_s if job.paused_s is None else job.paused_s
+            job.longest_s = max(job.longest_s, until_s - job.since_s)
+            job.ran_s += until_s - job.since_s
 
     def _vacate(self, job: RecordedJob) -> None:
         if job.machine >= 0:

@@ -5,17 +5,16 @@ journal, ends in the same state: that is how a restart works, and how it is test
 """
 
 import time
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import inf
+from types import MappingProxyType
 from typing import Any, Final
 
 from outrider.api.adapter import Batch
 from outrider.engine import Engine, EventMerger
-from outrider.engine.accounting.distribution import DECISION_BOUNDS_S, Distribution
 from outrider.engine.ingest.bounded_names import OTHER, Names
 from outrider.engine.ingest.event_merger import EventIdentity
-from outrider.engine.ingest.set_aside import FAULT, FIRST_S, LAST_S, SetAside, TimeLimits
+from outrider.engine.ingest.set_aside import FAULT, FIRST_S, LAST_S, TimeLimits
 from outrider.engine.state.site import Site
 from outrider.ledger.records import TIMEZONE_KEY, Entry, SetAsideRecord
 from outrider.model.clusters import ClusterSpec
@@ -29,11 +28,14 @@ from outrider.service.guarded_feed import GuardedFeed
 from outrider.service.guards import GuardedEstimator, GuardedUtility, guarded_utilities
 from outrider.service.malformed import is_well_formed
 from outrider.service.name_notes import name_notes
+from outrider.service.pass_times import PassTimes
 from outrider.service.personal_vos import PersonalVos
 from outrider.service.policies import make_runners, policies_without_runner
 from outrider.service.pseudonyms import Pseudonyms
 from outrider.service.run_log import JournalledAccounting
 from outrider.service.source_state import SourceState, add_bounded
+from outrider.service.sources_together import Sources
+from outrider.service.trials.followed import FollowedTrial
 
 PERSONAL_VOS_KEY: Final = "personal_vos"
 """Where the journal keeps which VOs are named for a user."""
@@ -42,7 +44,6 @@ MALFORMED = "malformed"
 CLOCK_EVERY_S: Final = 10.0
 """While nothing happens the clock moves on in steps of at least this: each is a row in the journal,
 27 bytes, so that a day without any event takes 0.23 MB."""
-_AT_ONCE: Final = 10_000
 
 
 class Core:
@@ -54,8 +55,10 @@ class Core:
         clusters: cluster habits that adapters know, beside those of the configuration.
         pseudonyms: replaces users' names before anything is kept, or None.
         carried: by adapter that has levers, the actions for which it has one.
+        facts: meta entries on the site, by name, recorded with the first entry.
 
     Attributes:
+        trial: the canary trial that it acts by, and counts.
         names: how many users, VOs, machines and so on are named; all others are `other`.
         unrepaired: keys of events that failed, and after which the repair of the state failed, too
             (None: a tick): while there are any, the state is in doubt.
@@ -68,11 +71,12 @@ class Core:
         clusters: Iterable[ClusterSpec] = (),
         pseudonyms: Pseudonyms | None = None,
         carried: Mapping[str, Collection[str]] = NO_LEVERS,
+        facts: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         config: Config = loaded.config
         self.config = config
         self.discipline = loaded.discipline()
-        self.sources = {source.label: source for source in sources}
+        self.sources = Sources(sources)
         clock = ZoneTime(config.timezone)
         declared = {spec.name: spec for spec in [*clusters, *loaded.cluster_specs()]}
         utilities = guarded_utilities(loaded.utilities())
@@ -92,8 +96,7 @@ class Core:
         self.accounting = JournalledAccounting(
             self.merger, self._keeps_runs, clock, config.shares, exact=False, utilities=utilities
         )
-        self.pass_times = Distribution(exact=False, bounds=DECISION_BOUNDS_S)
-        self._pass_began_s = 0.0
+        self.pass_times = PassTimes()
         inferred = any(source.inferred for source in self.sources.values())
         self.decision_log = JournalledDecisions(
             config, [runner.name for runner in self.runners], self.merger, self.site,
@@ -103,34 +106,30 @@ class Core:
         )  # fmt: skip
         self.engine = Engine(
             self.site, self.accounting, self.runners, self.merger, self.decision_log,
-            self._time_pass, self._estimator,
+            self.pass_times, self._estimator,
         )  # fmt: skip
+        self.trial = FollowedTrial(self.decision_log, self.accounting)
         self._pseudonyms = pseudonyms
         self.personal_vos = PersonalVos()
         self._new_personal_vos = False
+        self._facts = facts
         self.unrepaired: list[EventIdentity | None] = []
         self._inputs: list[tuple[str, NamedEvent]] = []
 
     @property
     def input_age_s(self) -> float:
         """Age of the newest information, in seconds, of the source that is furthest behind."""
-        # a list, not a generator: this is asked for every decision
-        return max([source.age_s for source in self.sources.values()], default=0.0)
+        return self.sources.age_s
 
     @property
     def is_fresh(self) -> bool:
         """Whether what is known of the site is young enough to act on; from any thread."""
-        sources = list(self.sources.values())
-        return all(s.up and s.age_s <= self.config.stale_after_s for s in sources)
+        return self.sources.are_fresh(self.config.stale_after_s)
 
     @property
     def sources_down(self) -> dict[str, str]:
         """The sources that cannot be read, or not all of them, by label; why, as a sentence."""
-        return {
-            label: f"adapter {label} is down: {source.down_because}"
-            for label, source in self.sources.items()
-            if not source.up
-        }
+        return self.sources.down
 
     @property
     def now_s(self) -> float:
@@ -148,9 +147,7 @@ class Core:
         broken = [plugin.broken for plugin in self._guarded]
         if self._estimator is not None:
             broken.append(self._estimator.broken)
-        opening = {label for label, source in self.sources.items() if source.is_opening}
-        down = [why for label, why in self.sources_down.items() if label not in opening]
-        notes = [*down, *(why for why in broken if why)]
+        notes = [*self.sources.troubles, *(why for why in broken if why)]
         if faults := self.merger.set_aside[FAULT]:
             notes.append(
                 f"{faults} events set aside because Outrider itself failed on them: see "
@@ -161,12 +158,6 @@ class Core:
     def _keeps_runs(self) -> bool:
         """Whether runs that end now are news: neither history nor in the journal already."""
         return not (self.decision_log.replaying or self.engine.silent)
-
-    def _time_pass(self, begins: bool) -> None:
-        if begins:
-            self._pass_began_s = time.perf_counter()
-        else:
-            self.pass_times.add(time.perf_counter() - self._pass_began_s)
 
     # -- what comes in ------------------------------------------------------------------------
 
@@ -196,7 +187,7 @@ class Core:
             events = self.merger.admit(label, events, limits)
         if events:
             self._inputs.extend((label, event) for event in events)
-            self._arrive(label, events)
+            self.arrive(label, events)
         watermark_s = None if until_s is None else self.merger.note_seen(label, until_s)
         if watermark_s is None and source.up and self._clock_is_due():
             watermark_s = self.merger.watermark_s
@@ -209,7 +200,8 @@ class Core:
         """Whether nothing has happened for so long that the clock moves on by itself."""
         return not self.engine.silent and self.merger.watermark_s >= self.site.now + CLOCK_EVERY_S
 
-    def _arrive(self, label: str, events: Sequence[NamedEvent]) -> None:
+    def arrive(self, label: str, events: Sequence[NamedEvent]) -> None:
+        """Events of an adapter wait for their time; they are entered by a feed."""
         if self.merger.now == -inf:  # until the first one is applied, an earlier one may come
             times_s = [event[0] for event in events if FIRST_S <= event[0] <= LAST_S]
             before = self.accounting.begin_s
@@ -244,6 +236,8 @@ class Core:
         if self._new_personal_vos:
             meta[PERSONAL_VOS_KEY] = dict(self.personal_vos.users)
             self._new_personal_vos = False
+        meta |= self._facts
+        self._facts = {}
         made = Entry(
             inputs=self._inputs,
             decisions=decisions,
@@ -269,51 +263,16 @@ class Core:
         self.engine.begin(self.site.now)
         self.merger.begin()
         for source in self.sources.values():
-            source.rejected.clear()
-            source.ignored.clear()
+            source.forget_records()
         self._inputs = []
         self.decision_log.take()
 
     # -- restart ------------------------------------------------------------------------------
 
-    def refeed(
-        self, rows: Iterable[tuple[int, str, NamedEvent]], limits: TimeLimits | None = None
-    ) -> int:
-        """Feed inputs of the journal again and record no decisions; returns how many inputs.
-
-        Events of other times than `limits` were believed when they came: they are set aside now,
-        and that is still to be recorded.
-        """
-        self.decision_log.replaying = True
-        n = 0
-        early: list[SetAside] = []
-        if limits is not None:
-            self.merger.recheck(limits)
-            early += self.merger.take_set_aside()
-        for _, label, event in rows:
-            n += 1
-            if event[1] == TICK:
-                feed = GuardedFeed(self.merger, self.engine, self.unrepaired, event[0])
-                while feed.step(_AT_ONCE):
-                    pass
-            elif limits is None or self.merger.admit(label, (event,), limits):
-                self._arrive(label, (event,))
-            else:
-                early += self.merger.take_set_aside()[-1:]
-        self.merger.newly_set_aside[:] = early  # the others were recorded when they came first
-        self.decision_log.replaying = False
-        return n
-
-    def recall_records(self, label: str, counted: list[dict[str, int]] | None) -> None:
-        """Restore the counts of rejected and ignored records, which the journal keeps apart."""
-        if counted is not None and label in self.sources:
-            source = self.sources[label]
-            source.rejected, source.ignored = Counter(counted[0]), Counter(counted[1])
-            source.recorded = counted
-
     def save(self) -> dict[str, Any]:
         """The whole state as plain data."""
-        return saved_state(self.merger, self.engine, self.decision_log)
+        state = saved_state(self.merger, self.engine, self.decision_log)
+        return {**state, "trial": self.trial.save()}
 
     def restore(self, saved: dict[str, Any]) -> list[str]:
         """Go on from what `save` gave. Returns the names of policies that start afresh.
@@ -324,6 +283,7 @@ class Core:
             ValueError: it was saved by another version of the state, or does not fit a policy.
         """
         fresh = restore_state(saved, self.merger, self.engine, self.decision_log)
+        self.trial.restore(saved.get("trial"))
         if saved["merger"]["tracker"].get("names") is None:  # saved before names were bounded
             self.names.vo.adopt(self.accounting.fairness.vos)
             self.names.cluster.adopt(self.site.cluster_names)
@@ -332,10 +292,8 @@ class Core:
 
     def succeed(self, old: "Core", kept: Iterable[str]) -> None:
         """Take over what `save` does not hold from another core; `kept` are unchanged sources."""
-        self.pass_times = old.pass_times
+        self.pass_times.merge(old.pass_times)
         self.personal_vos, self._new_personal_vos = old.personal_vos, old._new_personal_vos
         self.sources |= {label: old.sources[label] for label in kept}
         for label in self.sources.keys() & old.sources.keys():
-            source, before = self.sources[label], old.sources[label]
-            source.rejected, source.ignored = before.rejected, before.ignored
-            source.recorded = before.recorded
+            self.sources[label].succeed(old.sources[label])

@@ -20,16 +20,25 @@ from outrider.service.policies import LostPolicyLog
 from outrider.service.pseudonyms import KEY_NAME, Pseudonyms, load_key
 from outrider.service.recording import Recording
 from outrider.service.restart import bring_up
+from outrider.service.site_facts import site_facts
 from outrider.service.source_state import SourceState
 from outrider.service.sources import make_adapters
 from outrider.service.start_progress import StartProgress
+from outrider.service.trials.record import TrialRecord, trial_on_record
+from outrider.service.trials.record import in_force as trial_in_force
+from outrider.service.trials.shown import trial_shown
 from outrider.service.wall_clock import WallClock
 
 log = structlog.get_logger()
 
 
-def make_core(loaded: LoadedConfig, adapters: dict[str, Adapter], recording: Recording) -> Core:
-    """A core for these adapters, empty."""
+def make_core(
+    loaded: LoadedConfig,
+    adapters: dict[str, Adapter],
+    recording: Recording,
+    trial: TrialRecord | None = None,
+) -> Core:
+    """A core for these adapters, empty; it follows the trial if that is in force there."""
     sources = [
         SourceState(label, adapter.name, adapter.inferred, adapter.lateness_s)
         for label, adapter in adapters.items()
@@ -38,7 +47,10 @@ def make_core(loaded: LoadedConfig, adapters: dict[str, Adapter], recording: Rec
     hide = None
     if loaded.config.pseudonymise_users:
         hide = Pseudonyms(load_key(recording.folder / KEY_NAME))
-    return Core(loaded, sources, clusters, hide, carried_actions(adapters))
+    facts = site_facts(loaded, adapters, clusters).as_meta()
+    core = Core(loaded, sources, clusters, hide, carried_actions(adapters), facts)
+    core.trial.follow(trial_in_force(trial, loaded.config))
+    return core
 
 
 def notes_on(loaded: LoadedConfig) -> list[str]:
@@ -60,6 +72,8 @@ class DaemonState:
         loaded: the configuration in force, whose mode a limit may have lowered.
         configured: the same as its file has it.
         limit: what lowers the mode; None: nothing does.
+        trial: the last canary trial; None: there was none.
+        trial_lost: why the journal's record of it cannot be read; empty: it can, or there is none.
         lowerings: how often the mode was lowered since the start: what began before must not climb.
         clock: this host's clock.
         lock: held by whoever changes the core, or replaces it.
@@ -86,6 +100,7 @@ class DaemonState:
         self.configured = loaded
         self.limit = limit_of(recording.folder)
         self.lowerings = 0
+        self.trial, self.trial_lost = trial_on_record(recording.path)
         self.loaded, limited = in_force(loaded, recording.folder)
         loaded = self.loaded
         self.clock = WallClock(clock)
@@ -105,6 +120,7 @@ class DaemonState:
         )
         self.view.configured_mode = lambda: self.configured.config.mode
         self.view.mode_limit = lambda: self.limit
+        self.view.trial = lambda: trial_shown(self.trial, self.core.now_s)
         self.view.notes = [*([limited] if limited else []), *notes_on(loaded), *notes]
         for note in self.view.notes:
             log.warning("note_problem", reason=note)
@@ -134,7 +150,7 @@ class DaemonState:
 
     def new_core(self) -> Core:
         """An empty core for the configuration in force."""
-        return make_core(self.loaded, self.adapters, self.recording)
+        return make_core(self.loaded, self.adapters, self.recording, self.trial)
 
     def replace_core(self, core: Core) -> None:
         """Let another core take the place of the one there is, for the page and the metrics too."""
@@ -149,6 +165,13 @@ class DaemonState:
     def log_lost_policies(self) -> None:
         """Write a line for each policy that is not asked any more, once."""
         self._lost_policies.note(self.core.lost_policies)
+
+    def await_history(self) -> None:
+        """On the very first start nothing counts until the history of every source is read."""
+        if self.recording.is_new:
+            self.core.engine.be_silent()
+        else:
+            self.history_read.set()
 
     async def record_set_aside(self) -> None:
         """Record the events that were set aside only when the journal was fed again."""

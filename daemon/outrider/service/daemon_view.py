@@ -1,9 +1,10 @@
 """What the web may see of the daemon."""
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from outrider.acting.lever_runner import LeverRunner
 from outrider.api.adapter import Adapter
@@ -16,9 +17,13 @@ from outrider.service.mode_limit import ModeLimit
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
 from outrider.service.reused import Reused
+from outrider.service.trials.shown import TrialShown
+from outrider.service.twin.watch import TwinWatch
 from outrider.service.user_names import UserNames
 from outrider.service.views.acting import levers_shown
+from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.sentence import sentence
+from outrider.service.views.twin import saving_text, twin_shown
 from outrider.service.waiting_reasons import WaitingReasons
 
 _REFUSED: Final = "reload refused: "
@@ -47,7 +52,9 @@ class DaemonView:
         waiting_reasons: asks the batch systems why a job waits.
         commands: carries out commands; None until the sources are being read.
         configured_mode: the configuration's, which a limit may be below.
+        twin: what the process that asks the twin has written down.
         mode_limit: what lowers the mode; None: nothing does.
+        trial: the last canary trial, as it is shown; None: there was none.
         status_json: the whole status as it is sent, by whether users are shown by their names.
     """
 
@@ -72,7 +79,9 @@ class DaemonView:
         self.commands: CommandPort | None = None
         self.configured_mode: Callable[[], str] = lambda: self.core.config.mode
         self.mode_limit: Callable[[], ModeLimit | None] = lambda: None
+        self.trial: Callable[[], TrialShown | None] = lambda: None
         self.start_s = 0.0
+        self.twin = TwinWatch(recording.folder, lambda: self.own_clock)
         self.show(core)
 
     def show(self, core: Core) -> None:
@@ -103,7 +112,20 @@ class DaemonView:
 
     def sentence(self) -> str:
         """What the daemon saw and thinks, in one sentence."""
-        return sentence(self.core, report(self.core.site, self.core.accounting))
+        figures = report(self.core.site, self.core.accounting)
+        return sentence(self.core, figures, self.saving())
+
+    def twin_shown(self) -> dict[str, Any] | None:
+        """What the twin last answered; None: nothing yet."""
+        return twin_shown(self.twin.file, self.core.config, time.time())
+
+    def expected_starts(self) -> ExpectedStarts:
+        """When jobs that wait are expected to start, as it is said now."""
+        return ExpectedStarts(self.twin, self.core, self.own_clock)
+
+    def saving(self) -> str:
+        """The same in words."""
+        return saving_text(self.twin_shown(), self.core.config, time.time())
 
     def ready(self) -> tuple[bool, list[str]]:
         """Whether the daemon does its work, and if not, why."""
@@ -126,4 +148,5 @@ class DaemonView:
             self.failed_requests,
             self.start_s,
             levers_shown(self.levers()),
+            self.twin,
         )

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from outrider.acting.canary import Canary
 from outrider.acting.gate import CANARY, Budget, Gate
+from outrider.acting.trial import Trial
 from outrider.engine import EventMerger
 from outrider.engine.state.site import Site
 from outrider.ledger.records import OutcomeRecord
@@ -49,6 +50,7 @@ class JournalledDecisions:
     Attributes:
         gates: by policy.
         job_sources: of which of those adapters each job is.
+        trial: says on which days a canary acts, on all jobs then; None: `canary` names its jobs.
         replaying: the journal is fed again: what is decided stands in it already.
     """
 
@@ -63,6 +65,7 @@ class JournalledDecisions:
         budget = Budget(config.max_starts_per_minute, config.stale_after_s)
         self.gates = {policy: Gate(config.mode, budget) for policy in policies}
         self.job_sources = JobSources(carried, lambda: merger.normaliser.jobs)
+        self.trial: Trial | None = None
         self.replaying = False
         self._mode = config.mode
         self._merger = merger
@@ -71,6 +74,7 @@ class JournalledDecisions:
         self._input_age_s = input_age_s
         self._sources_up = sources_up
         self._canary = canary
+        self._by_days = acting_of(config).canary_by == "days"
         self._carried = carried
         # not in a canary: jobs outside of it take every machine, and those inside would only wait
         self._admits = config.mode != CANARY and acting_of(config).admission_control
@@ -122,6 +126,8 @@ class JournalledDecisions:
     def _is_in_canary(self, decision: Decision) -> bool:
         if self._mode != CANARY:
             return True
+        if self._by_days:
+            return self.trial is not None and self.trial.acts_at(decision.time_s)
         job = self._site.jobs[decision.job]
         cluster = None
         if decision.machine != NOWHERE:

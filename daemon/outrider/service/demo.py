@@ -1,18 +1,38 @@
 """``outrider demo``: the daemon in shadow beside a simulated campus, ready in seconds."""
 
+import datetime as dt
 import os
 import signal
 import tempfile
 import threading
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
+from outrider.model import events
+from outrider.model.setting_kinds import toml_text
+from outrider.plugins.making import make_policy
+from outrider.replay.keeping import keep_nothing
+from outrider.replay.run import CampusRun
 from outrider.service.app import run
-from outrider.service.config.loaded import check_config
+from outrider.service.config.loaded import load_config
 from outrider.service.demo_broker import demo_broker
+from outrider.simulation.generators.campus import generate_campus
 
-_HEAD_START_S = 14 * 86_400.0
-"""The first screen shows two weeks of a campus, not an empty queue."""
+_DAY_S = 86_400.0
+_PAST = 5 / 8
+"""Of a campus's weeks those that the first screen looks back on: the twin needs some."""
+_START = dt.date(2010, 2, 1)
+"""A Monday, the first of a term."""
+_CLUSTERS = 6
+_DAYS = (0, 1, 2, 3, 4, 7, 8, 9, 10, 11)
+_HOURS = range(12, 18)
+_ASK_TWIN_S = 120.0
+_REPLICATES = 5
+"""So that the twin has answered within a minute or two."""
+_STARTS_EVERY_S = 2.0
+_CANDIDATES_EVERY_S = 15.0
+"""The campus lives through hours in a minute, and expected starts should not be of yesterday."""
 
 
 def run_demo(
@@ -45,27 +65,35 @@ def run_demo(
         if mqtt:
             broker_port = stack.enter_context(demo_broker())
             publish["mqtt"] = {"host": "127.0.0.1", "port": broker_port, "site": "demo"}
-        loaded = check_config(
-            publish
-            | {
-                "mode": "shadow",
-                "reboot": "03:00",
-                "state_dir": folder,
-                "listen": f"127.0.0.1:{port}",
-                "adapters": {
-                    "campus": {
-                        "type": "simulated",
-                        "machines": machines,
-                        "weeks": weeks,
-                        "speed": speed,
-                        "seed": seed,
-                        "head_start_s": _HEAD_START_S,
-                    }
-                },
-                "policies": {"bandit": {}, "survival": {}, "lowest_watts": {}},
+        given = publish | {
+            "mode": "shadow",
+            "reboot": "03:00",
+            "state_dir": f"{folder}/state",
+            "listen": f"127.0.0.1:{port}",
+            "adapters": {
+                "campus": {
+                    "type": "simulated",
+                    "machines": machines,
+                    "clusters": _CLUSTERS,
+                    "start": _START.isoformat(),
+                    "weeks": weeks,
+                    "speed": speed,
+                    "seed": seed,
+                    "head_start_s": busy_afternoon_s(machines, weeks, seed),
+                }
             },
-            "demo",
-        )
+            "twin": {
+                "every_s": _ASK_TWIN_S,
+                "replicates": _REPLICATES,
+                "starts_every_s": _STARTS_EVERY_S,
+                "candidates_every_s": _CANDIDATES_EVERY_S,
+                "candidates_budget_s": _CANDIDATES_EVERY_S / 2,
+            },
+            "policies": {"bandit": {}, "survival": {}, "lowest_watts": {}},
+        }
+        config = Path(folder) / "outrider.toml"
+        config.write_text(_toml(given), encoding="utf-8")
+        loaded = load_config(config)
         if for_s is not None:
             timer = threading.Timer(for_s, os.kill, (os.getpid(), signal.SIGTERM))
             timer.daemon = True
@@ -77,6 +105,40 @@ def run_demo(
                 _print(f"mqtt://{settings.address} topics {settings.base}/#")
 
         return run(loaded, announce)
+
+
+def busy_afternoon_s(machines: int, weeks: float, seed: int) -> float:
+    """When the demo begins: the afternoon hour at which most jobs wait, soon after the past.
+
+    Args:
+        machines: of the campus.
+        weeks: its length.
+        seed: of the campus, and of what starts jobs there.
+
+    Returns:
+        Seconds from the beginning of the campus; where no job waits, where these weeks begin.
+    """
+    campus = generate_campus(seed, weeks=weeks, machines=machines, clusters=_CLUSTERS, start=_START)
+    past_s = int(weeks * _PAST) * 7 * _DAY_S
+    hours_s = [past_s + day * _DAY_S + hour * 3_600.0 for day in _DAYS for hour in _HOURS]
+    incumbent = make_policy("random_match", {}, seed, "demo")
+    run = CampusRun(campus, [incumbent], keep_nothing, hours_s[-1], exact=False)
+    waiting, most, begin_s = set[int](), 0, past_s
+    for time_s, kind, job, _ in run.stream():
+        while hours_s and hours_s[0] < time_s:
+            hour_s = hours_s.pop(0)
+            if len(waiting) > most:
+                most, begin_s = len(waiting), hour_s
+        if kind in (events.SUBMITTED, events.EVICTED):
+            waiting.add(job)
+        elif kind in (events.STARTED, events.REMOVED):
+            waiting.discard(job)
+    return begin_s
+
+
+def _toml(given: dict[str, Any]) -> str:
+    """A configuration as its file: the twin is asked by a process of its own, which reads it."""
+    return "".join(f"{key} = {toml_text(value)}\n" for key, value in given.items())
 
 
 def _print(line: str) -> None:

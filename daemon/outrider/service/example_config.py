@@ -15,9 +15,10 @@ from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.declarations import ClusterSettings, Config
 from outrider.service.config.mqtt_settings import PublishSettings
 from outrider.service.config.setting_words import SettingWords, settings_of
+from outrider.service.config.twin_settings import TwinSettings
 
 OWN_DISTRIBUTION: Final = "outrider"
-_TABLES: Final = ("clusters", "acting", "mqtt", "adapters", "policies")
+_TABLES: Final = ("clusters", "acting", "mqtt", "twin", "adapters", "policies")
 _WIDTH: Final = 98
 _FIRST_ADAPTER: Final = "logtail"
 _FIRST_POLICY: Final = "bandit"
@@ -74,6 +75,13 @@ def example_toml(shipped_only: bool = False) -> str:
         "",
         "# [mqtt]",
         *(_as_prose(line) for line in _settings(settings_of(PublishSettings))),
+        *_prose(
+            "The shadow twin: the site's past simulated anew under each policy, from time to time, "
+            "by a process of its own.",
+        ),
+        "",
+        "# [twin]",
+        *(_as_prose(line) for line in _settings(settings_of(TwinSettings))),
         *_adapters(shipped_only),
         *_policies(shipped_only),
     ]

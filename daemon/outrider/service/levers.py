@@ -14,7 +14,7 @@ from outrider.acting.lever_runner import LeverRunner
 from outrider.api.adapter import Adapter
 from outrider.api.lever import Lever
 from outrider.model.errors import OutriderError, PluginError
-from outrider.service.config.declarations import acting_of
+from outrider.service.config.declarations import Config, acting_of
 from outrider.service.config.loaded import LoadedConfig
 
 CLOSE_S: Final = 4.0
@@ -55,9 +55,13 @@ def make_lever_runner(
     config = loaded.config
     if config.mode not in ACTING_MODES:
         return None
+    return LeverRunner(make_levers(adapters, folder), adapter_of, lease_bounds(config), is_fresh)
+
+
+def lease_bounds(config: Config) -> LeaseBounds:
+    """How much may be changed under a configuration."""
     acting = acting_of(config)
-    bounds = LeaseBounds(acting.acts_per_minute, acting.deferred_at_once, acting.longest_deferral_s)
-    return LeverRunner(make_levers(adapters, folder), adapter_of, bounds, is_fresh)
+    return LeaseBounds(acting.acts_per_minute, acting.deferred_at_once, acting.longest_deferral_s)
 
 
 def make_levers(adapters: Mapping[str, Adapter], folder: Path) -> dict[str, list[Lever]]:

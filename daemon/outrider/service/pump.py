@@ -6,7 +6,9 @@ from typing import Final
 import structlog
 
 from outrider.api.adapter import Adapter, Batch
+from outrider.engine.state.standing import told_of_machines
 from outrider.ledger import Entry
+from outrider.ledger.standing_machines import standing_meta
 from outrider.model.errors import OutriderError
 from outrider.service.daemon_state import DaemonState
 from outrider.service.in_progress import InProgressFile
@@ -66,7 +68,7 @@ class Pumps:
                 async with opened(adapter, state.cursors.get(label)) as batches:
                     async for batch in batches:
                         self._source(label).note_awaited(False)
-                        await self._process(label, adapter, batch)
+                        await self.take(label, adapter, batch)
                         self._source(label).note_awaited(True)
                         backoff_s = _FIRST_BACKOFF_S
                 problem = "the source ended"
@@ -94,7 +96,7 @@ class Pumps:
             self._state.sources_with_history_read.add(label)
             await self.begin_if_history_read()
 
-    async def _process(self, label: str, adapter: Adapter, batch: Batch) -> None:
+    async def take(self, label: str, adapter: Adapter, batch: Batch) -> None:
         """One batch: through the core in slices, then into the ledger as one entry."""
         state = self._state
         if not batch.history:
@@ -153,7 +155,7 @@ class Pumps:
             ):
                 return
             past = state.core.past(state.clock.now_s)
-            while state.core.step(past, _SLICE_EVENTS):  # noqa: ASYNC110 - as in `_process`
+            while state.core.step(past, _SLICE_EVENTS):  # noqa: ASYNC110 - as in `take`
                 await asyncio.sleep(0)
             state.core.begin()
             for label, source in state.core.sources.items():
@@ -162,6 +164,10 @@ class Pumps:
                     state.core.merger.expect(label)
             state.view.show(state.core)  # metrics that count from now on
             # a restart that finds no snapshot after this reads history again
-            await state.recording.submit(Entry(cursors=dict(state.cursors)))
+            entry = Entry(cursors=dict(state.cursors))
+            if state.recording.last_seq == 0:  # no input will tell of the machines that stand
+                site, names = state.core.site, state.core.merger.normaliser.machine_names
+                entry.meta = standing_meta(told_of_machines(site, names, site.now, declared=True))
+            await state.recording.submit(entry)
             state.history_read.set()
             await state.snapshot()

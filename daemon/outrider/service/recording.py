@@ -26,7 +26,7 @@ TOKEN_NAME = "token"  # noqa: S105 - the name of a file
 _LOCK_NAME = "lock"
 _OURS: Final = (
     f"{JOURNAL_NAME}*", SNAPSHOTS_NAME, KEY_NAME, TOKEN_NAME, _LOCK_NAME, "in-progress-*.json",
-    "mode-limit.*", "undo.sqlite*",
+    "mode-limit.*", "undo.sqlite*", "twin.*", "starts.json*",
     f"before-schema-*-{JOURNAL_NAME}*", f"damaged-*-{JOURNAL_NAME}*",
 )  # fmt: skip
 """Patterns of the names that the daemon gives files in its state directory."""
@@ -169,6 +169,14 @@ class Recording:
         """
         # the writer seals after all that was submitted before, and not while it has failed
         self.last_seq = await asyncio.wrap_future(self._writer.run(_seal))
+
+    async def recorded(self) -> None:
+        """Wait until everything that was submitted is on record, though not yet flushed to disk.
+
+        Raises:
+            LedgerError: the journal cannot be written at present.
+        """
+        await asyncio.wrap_future(self._writer.run(Journal.last_seq))
 
     async def snapshot(self, core: Core, now_s: float | None = None) -> bool:
         """Write the state beside the journal; whether that went well.

@@ -84,7 +84,7 @@ def _successor(
     state: DaemonState, loaded: LoadedConfig, adapters: dict[str, Adapter], same: Iterable[str]
 ) -> tuple[Core, list[str]]:
     """A core for another configuration in the state of ours, and the policies new in it."""
-    core = make_core(loaded, adapters, state.recording)
+    core = make_core(loaded, adapters, state.recording, state.trial)
     try:
         fresh = core.restore(state.core.save())
     except Exception as error:  # policies save and restore: a plugin's code

@@ -15,6 +15,7 @@ from outrider.service.core import PERSONAL_VOS_KEY, Core
 from outrider.service.core_state import site_time_of
 from outrider.service.put_right import put_right
 from outrider.service.recording import Recording
+from outrider.service.refeeding import refeed
 from outrider.service.start_progress import StartProgress
 from outrider.service.wall_clock import SITE_AHEAD_S, WallClock
 
@@ -95,16 +96,16 @@ def _recall(
                 limits = clock.limits(believed_s)
             if latest_s is not None:
                 rows = put_right(rows, believed_s, max(latest_s, believed_s + SITE_AHEAD_S))
-        recording.fed = core.refeed(rows, limits)
+        recording.fed = refeed(core, rows, limits)
         for _, early in journal.set_aside_after(seq, IMPLAUSIBLE_TIME):
             core.merger.recount(early.adapter, early.kind, early.reason)
         # without a snapshot or a row, history was not read to its end: it is read again
         cursors: dict[str, Any] = {}
-        for label in core.sources:
+        for label, source in core.sources.items():
             try:
                 if not recording.is_new:
                     cursors[label] = journal.cursor(label)
-                core.recall_records(label, journal.meta(f"records:{label}"))
+                source.recall_records(journal.meta(f"records:{label}"))
             except (LedgerError, AttributeError, LookupError, TypeError, ValueError) as error:
                 notes.append(f"{label}: read as on a first start: {error}")
     if left_out:

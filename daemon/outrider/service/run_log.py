@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from outrider.acting.trial_tally import TrialTally
 from outrider.engine import EventMerger
 from outrider.engine.accounting.accounting import Accounting
 from outrider.ledger.records import RunRecord
@@ -16,6 +17,9 @@ class JournalledAccounting(Accounting):
         merger: knows the names of jobs and machines.
         keeps: whether a run that ends now is to be kept: it is news, and not history.
         given, named: as for `Accounting`.
+
+    Attributes:
+        tally: of the days of a canary trial; None: there is none.
     """
 
     def __init__(
@@ -24,6 +28,7 @@ class JournalledAccounting(Accounting):
         super().__init__(*given, **named)
         self._merger = merger
         self._keeps = keeps
+        self.tally: TrialTally | None = None
         self._runs: list[RunRecord] = []
 
     def run_completed(
@@ -32,11 +37,27 @@ class JournalledAccounting(Accounting):
         """As `Accounting.run_completed`."""
         super().run_completed(job, run_s, cluster, time_s, more_cpu_s)
         self._keep(job, run_s, "")
+        if self.tally is not None:
+            joules = self.energy.run_j(job, run_s, self._merger.now)
+            cpu_s = job.run_cpu_s(run_s) + more_cpu_s
+            self.tally.run_ended(job, cpu_s, joules, time_s, completes=True)
+            if job.submit_s is not None:
+                self.tally.job_completed(job.submit_s, time_s - job.submit_s - run_s)
 
     def run_wasted(self, job: Job, run_s: float, cluster: int, reason: str) -> None:
         """As `Accounting.run_wasted`."""
         super().run_wasted(job, run_s, cluster, reason)
         self._keep(job, run_s, reason)
+        if self.tally is not None:
+            now = self._merger.now
+            joules = self.energy.run_j(job, run_s, now)
+            self.tally.run_ended(job, job.run_cpu_s(run_s), joules, now, completes=False)
+
+    def job_removed(self, job: Job) -> None:
+        """As `Accounting.job_removed`."""
+        super().job_removed(job)
+        if self.tally is not None:
+            self.tally.job_removed(job)
 
     def take_runs(self) -> list[RunRecord]:
         """The runs that ended since this was last called."""

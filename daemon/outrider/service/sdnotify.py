@@ -31,6 +31,11 @@ class ServiceManager:
         self.watchdog_every_s = _watchdog_every_s(environ)
         """Seconds between two `alive` (half of what systemd allows), or None: no watchdog."""
 
+    @property
+    def is_there(self) -> bool:
+        """Whether a service manager started the daemon."""
+        return bool(self._address)
+
     def starting(self, status: str, extend_s: float) -> bool:
         """The start goes on, and may take this much longer from now, in seconds."""
         extend = f"EXTEND_TIMEOUT_USEC={round(extend_s * 1e6)}"

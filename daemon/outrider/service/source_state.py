@@ -58,6 +58,21 @@ class SourceState:
         self.note, self.problem, self.written_s = batch.note, batch.problem, batch.written_s
         self._stale_after_s, self._is_open = stale_after_s, True
 
+    def recall_records(self, counted: list[dict[str, int]] | None) -> None:
+        """Go on with the counts of rejected and ignored records as the journal has them."""
+        if counted is not None:
+            self.rejected, self.ignored = Counter(counted[0]), Counter(counted[1])
+            self.recorded = counted
+
+    def forget_records(self) -> None:
+        """Count rejected and ignored records from nothing."""
+        self.rejected.clear()
+        self.ignored.clear()
+
+    def succeed(self, old: "SourceState") -> None:
+        """Go on with the counts of another."""
+        self.rejected, self.ignored, self.recorded = old.rejected, old.ignored, old.recorded
+
     def note_awaited(self, awaited: bool) -> None:
         """From now on the adapter is asked for its next batch, or it has just given one."""
         self._awaited_since_s = self._clock() if awaited else None

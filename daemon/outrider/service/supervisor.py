@@ -18,6 +18,7 @@ from outrider.model.errors import LedgerError
 from outrider.service.commands.evidence import Evidence
 from outrider.service.commands.history import CONFIGURATION, CommandHistory
 from outrider.service.commands.watched_time import WATCHED_KEY, WatchedTime
+from outrider.service.config.declarations import twin_of
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.daemon_state import DaemonState
 from outrider.service.daemon_view import DaemonView
@@ -33,12 +34,15 @@ from outrider.service.levers import close_levers
 from outrider.service.modes.commander import Commander
 from outrider.service.modes.gathering import gather
 from outrider.service.modes.mode_changes import ModeChanges
+from outrider.service.modes.trial_watch import TrialWatch
 from outrider.service.pump import Pumps
 from outrider.service.recording import Recording
 from outrider.service.reload import reload
 from outrider.service.sdnotify import ServiceManager
 from outrider.service.source_watch import SourceWatch
 from outrider.service.start_progress import StartProgress
+from outrider.service.twin.child import TwinChild
+from outrider.service.twin.planned_file import keep_planned_starts
 
 log = structlog.get_logger()
 
@@ -76,6 +80,7 @@ class Supervisor:
         self._watched = WatchedTime(_watched_before(recording))
         self._modes = ModeChanges(self._state, self._put_in_force, history, self._watched)
         self._guards = GuardWatch(self._state, self._modes.fall_back)
+        self._trials = TrialWatch(self._state, history.record)
         self._commander = Commander(self._state, self._modes, history, self._evidence)
         tell_mode(self._state.loaded.config.mode)
 
@@ -92,10 +97,7 @@ class Supervisor:
     async def run(self) -> None:
         """Pump every source and keep the ledger, until cancelled; then write a last snapshot."""
         state = self._state
-        if state.recording.is_new:
-            state.core.engine.be_silent()
-        else:
-            state.history_read.set()
+        state.await_history()
         await state.record_set_aside()
         await self._note_mode("the daemon was started")
         try:
@@ -109,9 +111,19 @@ class Supervisor:
                 watch = SourceWatch(state, self._pumps)
                 tasks.create_task(watch.run(), name="watch-sources")
                 tasks.create_task(self._guards.run(), name="watch-guards")
+                tasks.create_task(self._trials.run(), name="watch-trial")
                 tasks.create_task(keep_watched_time(state, self._watched), name="watch-time")
                 tasks.create_task(watch_loop(state.view), name="watch-loop")
                 every_s = self._service.watchdog_every_s
+                tasks.create_task(state.view.twin.run(), name="watch-twin")
+                plans = keep_planned_starts(
+                    state.recording.folder, lambda: state.adapters,
+                    lambda: twin_of(state.loaded.config).asks_about_starts,
+                )  # fmt: skip
+                tasks.create_task(plans, name="keep-planned-starts")
+                if not self._service.is_there:  # else outrider-twin.service does that
+                    child = TwinChild(lambda: state.loaded)
+                    tasks.create_task(child.run(), name="twin")
                 if every_s is not None:
                     tasks.create_task(feed_watchdog(self._service, every_s), name="feed-watchdog")
                 state.view.commands = self._commander
@@ -147,6 +159,7 @@ class Supervisor:
 
     async def _replace(self, loaded: LoadedConfig, note: str | None = None) -> None:
         await reload(self._state, self._pumps, loaded, note)
+        await self._trials.look_now()  # another mode or configuration may break a trial off
         self._tell_mode(self._state.loaded.config.mode)
 
     async def _note_mode(self, why: str) -> None:

@@ -13,6 +13,7 @@ from outrider.model.clusters import ClusterSpec
 from outrider.model.decisions import ACTIONS
 from outrider.model.errors import PeerError
 from outrider.model.events import KIND_NAMES, KIND_NUMBERS, SUBMITTED, TICK
+from outrider.model.site_habits import SiteHabits
 from outrider.plugins.finding import ADAPTERS
 from outrider.testing.batch_reader import (
     BatchReader,
@@ -62,6 +63,11 @@ class AdapterConformance:
             expect(isfinite(lateness_s) and lateness_s >= 0, f"lateness_s is {lateness_s!r}")
             specs = [isinstance(spec, ClusterSpec) for spec in adapter.clusters()]
             expect(all(specs), "clusters() must give ClusterSpecs")
+            expect(
+                adapter.incumbent is None or isinstance(adapter.incumbent, str),
+                f"incumbent is {adapter.incumbent!r}: right would be a policy's name, or None",
+            )
+            expect(isinstance(adapter.habits, SiteHabits), "habits must be SiteHabits")
 
         self._run(ask)
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from outrider.report.page import heading, made_by, page, prose, table
 from outrider.simulation.truth_told import in_words
-from outrider_lab.reporting.page import failed_runs, heading, made_by, page, prose, shown, table
+from outrider_lab.reporting.page import failed_runs, shown
 
 LABELS: Final = {
     "slowdown": "slowdown",

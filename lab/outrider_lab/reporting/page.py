@@ -1,27 +1,14 @@
-"""A report as one HTML page: prose, tables, charts and claims; it needs nothing beside it."""
+"""What the lab's pages have beside prose and tables: charts, claims, failed runs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
+from outrider.report.page import heading, table
 from outrider_lab.reporting.claims import region
 from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict
 
-_STYLE: Final = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
-  color: #1a1a1a; background: #fff; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
-table { border-collapse: collapse; margin: 1rem 0; font-size: .85rem; }
-th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: left;
-  vertical-align: top; }
-td.figure { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-figure { margin: 1.5rem 0; } figure svg { max-width: 100%; height: auto; }
-figcaption { color: #444; font-size: .9rem; }
-.scroll { overflow-x: auto; }
-.verdict { font-weight: 600; white-space: nowrap; }
-.yes { color: #00604a; } .no { color: #a03c00; } .open { color: #555; }
-"""
 _LOOKS: Final = {
     Verdict.REPRODUCED: "yes",
     Verdict.OUTSIDE: "no",
@@ -37,54 +24,6 @@ class Drawing(NamedTuple):
     title: str
     caption: str
     svg: str
-
-
-def page(title: str, parts: Iterable[str]) -> str:
-    """The whole page from parts that are HTML already."""
-    body = "\n".join(parts)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n"
-        f"<body>\n<h1>{escape(title)}</h1>\n{body}\n</body>\n</html>\n"
-    )
-
-
-def made_by(result: Mapping[str, Any]) -> Iterator[str]:
-    """How a result was made, from its provenance; nothing where it has none.
-
-    Args:
-        result: with version, command, date, and traces (path and sha256 of each).
-    """
-    if "command" not in result:
-        return
-    yield heading("How this page was made")
-    yield prose(f"Outrider {result['version']}, {result['date']}: {result['command']}")
-    for trace in result["traces"]:
-        yield prose(f"{trace['path']}: SHA-256 {trace['sha256']}")
-
-
-def heading(text: str) -> str:
-    """The heading of a section."""
-    return f"<h2>{escape(text)}</h2>"
-
-
-def prose(text: str) -> str:
-    """A paragraph."""
-    return f"<p>{escape(text)}</p>"
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; every column but the first holds figures and is flush right."""
-    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
-    lines = [
-        "<tr>"
-        f"<td>{escape(first)}</td>"
-        + "".join(f'<td class="figure">{escape(cell)}</td>' for cell in rest)
-        + "</tr>"
-        for first, *rest in rows
-    ]
-    return f'<div class="scroll"><table><tr>{head}</tr>\n{"".join(lines)}</table></div>'
 
 
 def all_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

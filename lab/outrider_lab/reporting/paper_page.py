@@ -3,16 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from outrider_lab.reporting.page import (
-    Drawing,
-    claims_table,
-    drawing,
-    failed_runs,
-    heading,
-    made_by,
-    page,
-    prose,
-)
+from outrider.report.page import heading, made_by, page, prose
+from outrider_lab.reporting.page import Drawing, claims_table, drawing, failed_runs
 from outrider_lab.reporting.verdicts import in_words, rule
 
 Result = Mapping[str, Any]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.api import NOWHERE, Choice, Job, Policy, PolicySettings, Queue, Ranks, SiteView
-from outrider_policies.rules.places import LAST
+from outrider_policies.rules.places import LAST, places_by
 from outrider_policies.rules.runs_now import RunsNow
 
 
@@ -40,10 +40,7 @@ class FairShareSjf(Ranks, Policy):
             ]
         )
         estimates = np.where(np.isnan(queue.estimate_s), LAST, queue.estimate_s)
-        in_order = np.lexsort((estimates, by_vo[queue.vo]))
-        places = np.empty(len(in_order))
-        places[in_order] = np.arange(len(in_order))
-        return places
+        return places_by(by_vo[queue.vo], estimates)
 
     def _cpus_by_vo(self, view: SiteView) -> Counter[str]:
         running: Counter[str] = Counter()

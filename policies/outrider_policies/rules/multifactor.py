@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from outrider.api import Job, Policy, PolicySettings, Queue, Ranks, SiteView
 from outrider_policies.rules.decayed_usage import DecayedUsage
+from outrider_policies.rules.places import cpus_of_site
 
 
 class MultifactorSettings(PolicySettings, frozen=True):
@@ -86,7 +87,7 @@ class Multifactor(Ranks, Policy[MultifactorSettings]):
             ages_s / settings.max_age_s, 0.0, 1.0
         )
         places -= settings.fair_share_weight * of_vo[queue.vo]
-        places -= settings.size_weight * np.minimum(queue.cpus / _cpus_of_site(view), 1.0)
+        places -= settings.size_weight * np.minimum(queue.cpus / cpus_of_site(view), 1.0)
         places -= settings.qos_weight * queue.interactive
         return places
 
@@ -108,7 +109,7 @@ class Multifactor(Ranks, Policy[MultifactorSettings]):
         age = min((job.wait_s(view.now) or 0.0) / settings.max_age_s, 1.0) * settings.age_weight
         share = self._shares(self._usage.now(view), view).get(spec.vo, 0.0)
         share *= settings.fair_share_weight
-        size = min(spec.cpus / _cpus_of_site(view), 1.0) * settings.size_weight
+        size = min(spec.cpus / cpus_of_site(view), 1.0) * settings.size_weight
         qos = settings.qos_weight if spec.job_class == "interactive" else 0.0
         return (
             f"its priority is {age + share + size + qos:.0f}: age {age:.0f}, fair share "
@@ -123,8 +124,3 @@ class Multifactor(Ranks, Policy[MultifactorSettings]):
     def restore(self, saved: dict[str, Any], view: SiteView) -> None:
         """Go on from what `save` gave."""
         self._usage.restore(saved)
-
-
-def _cpus_of_site(view: SiteView) -> int:
-    """CPUs that are there, free or not; at least one."""
-    return max(1, sum(map(view.cpus_of, range(view.machines_n))))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from outrider.api import Choice, Job, Policy, SiteView
+from outrider_policies.rules.places import any_free
 
 
 class RandomMatch(Policy):
@@ -14,9 +15,7 @@ class RandomMatch(Policy):
 
     def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
         """Any free machine; the propensity is that of the machine's cluster."""
-        machine = view.draw(self.rng)
-        cluster = view.cluster_of(machine)
-        return Choice(machine, "random", view.free_n[cluster] / view.free_total)
+        return any_free(view, self.rng)
 
     def explain(self, job: Job, view: SiteView) -> str:
         """Why a job waits under this rule."""

@@ -126,6 +126,26 @@ def test_a_run_that_no_machine_got_going_failed_to_start() -> None:
     ]  # fmt: skip
 
 
+def test_a_run_that_was_seen_may_have_failed_to_start_and_been_tried_again() -> None:
+    """The schedd tries a claim twice within 30 ms, so that a look may fall between the two."""
+    first = ad(RUNNING, 50, 1, RemoteHost="slot1@m1", JobCurrentStartDate=50, LastVacateTime=40,
+               JobCurrentStartExecutingDate=30)  # fmt: skip
+    again = first | {"JobStatus": IDLE, "NumShadowStarts": 2, "LastRemoteHost": "slot1@m1",
+                     "JobLastStartDate": 50}  # fmt: skip
+    assert told(seen(first), again) == [
+        (50, "evicted", "failed_start"), (50, "started", "m1"), (50, "evicted", "failed_start"),
+    ]  # fmt: skip
+
+
+def test_a_run_that_was_seen_and_began_did_not_fail_however_often_it_failed_since() -> None:
+    first = ad(RUNNING, 50, 1, RemoteHost="slot1@m1", JobCurrentStartDate=50)
+    again = ad(IDLE, 92, 4, LastRemoteHost="slot1@m1", JobLastStartDate=80, LastVacateTime=70,
+               JobCurrentStartDate=90, JobCurrentStartExecutingDate=51)  # fmt: skip
+    assert told(seen(first), again) == [
+        (70, "evicted", "unknown"), (90, "started", "m1"), (92, "evicted", "failed_start"),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(("code", "reason"), [(6, "failed_start"), (1014, "drained")])
 def test_the_code_of_a_lost_run_says_why_where_it_does(code: int, reason: str) -> None:
     lost = ad(IDLE, 60, 1, LastVacateTime=60, JobCurrentStartDate=40, VacateReasonCode=code)
@@ -161,7 +181,7 @@ def test_taking_up_a_connection_again_and_handing_over_output_are_no_events() ->
     now = ad(TRANSFERRING, 80, 2, NumJobReconnects=1, RemoteHost="slot1@m1",
              JobCurrentStartDate=40)  # fmt: skip
     assert told(ON_M1, now) == []
-    assert seen(now) == SeenJob(TRANSFERRING, 1, "m1")
+    assert seen(now) == SeenJob(TRANSFERRING, 1, "m1", 40)
 
 
 def test_what_has_ended_is_told_once() -> None:

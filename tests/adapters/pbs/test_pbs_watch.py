@@ -299,3 +299,19 @@ def test_why_a_job_waits_is_what_pbs_says(
     assert site.watch.why("another") is None
     site.pbs.change(job, job_state="R", stime=int(T), exec_host="n1/0*2")
     assert site.watch.why(job) is None
+
+
+@BOTH
+def test_when_the_scheduler_expects_to_start_a_job_is_its_plan(
+    watched: Callable[..., Watched], dialect: str
+) -> None:
+    site = watched(dialect)
+    planned, _ = (site.pbs.submit(T + 3) for _ in range(2))
+    when = "Sat Nov 21 04:17:00 2026"
+    site.pbs.change(planned, **{"estimated.start_time": when})
+    site.look()
+    assert site.watch.planned_starts.asked_s == site.now_s
+    assert site.watch.planned_starts.starts_s == {planned: T + 3_600.0}
+    site.pbs.start(planned, T + 12)
+    site.look()
+    assert site.watch.planned_starts.starts_s == {}

@@ -186,3 +186,18 @@ def test_a_watch_goes_on_where_another_has_stopped() -> None:
     again.watch.restore(saved)
     ended = line(**RUNS | {"State": "COMPLETED", "EndTime": "2005"})
     assert again.look(ended, line(JobArrayID="8")) == [("completed", "7")]
+
+
+def test_the_plan_holds_jobs_that_wait_and_of_an_array_its_next_task() -> None:
+    looks = Looks()
+    looks.look(
+        line(StartTime="5000", Reason="Resources"),
+        line(JobArrayID="8_[2-9]", StartTime="6000", Reason="Priority"),
+        line(JobArrayID="9", Reason="Priority"),
+        line(JobArrayID="10", StartTime="7000", EligibleTime="7000", Reason="BeginTime"),
+        line(JobArrayID="11", StartTime="7000", Reason="JobHeldUser"),
+        line(JobArrayID="12", StartTime="1500", State="RUNNING", NodeList="n1"),
+    )
+    plan = looks.watch.planned_starts(looks.now_s)
+    assert plan.asked_s == looks.now_s
+    assert plan.starts_s == {"c:7": 5000.0, "c:8_2": 6000.0}

@@ -7,14 +7,20 @@ import pytest
 
 from tests.peers.alertmanager import Alertmanager, require_alertmanager
 from tests.peers.prometheus import Prometheus
-from tests.service.running.small_site import SmallSite
+from tests.service.running.small_site import LOG_TABLE, SmallSite
 
 pytestmark = pytest.mark.prometheus
+
+NO_TWIN = """
+[twin]
+every_s = 0
+"""
+"""Its first answer takes longer than these rules are patient."""
 
 
 def impatient(shipped: Path, folder: Path) -> Path:
     """A copy of the shipped rules that differs in nothing but `for`: one second each."""
-    text, replaced = re.subn(r"(?m)^( +for:) \d+[smh]$", r"\1 1s", shipped.read_text())
+    text, replaced = re.subn(r"(?m)^( +for:) \d+[smhdw]$", r"\1 1s", shipped.read_text())
     assert replaced == text.count(" for:") > 0
     copy = folder / "outrider.rules.yml"
     copy.write_text(text)
@@ -26,7 +32,7 @@ def test_the_person_on_call_hears_of_a_lost_log_of_its_return_and_of_a_dead_daem
 ) -> None:
     alertmanager_program = require_alertmanager()
     rules = impatient(repository / "dashboards/prometheus/outrider.rules.yml", tmp_path)
-    site = SmallSite(tmp_path, head="stale_after_s = 1.0\n")
+    site = SmallSite(tmp_path, head="stale_after_s = 1.0\n", tables=LOG_TABLE + NO_TWIN)
     site.log.run([1, 2])
     with site.daemon as daemon, Alertmanager(alertmanager_program, tmp_path / "am") as alertmanager:
         site.wait_until_applied()

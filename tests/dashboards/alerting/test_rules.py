@@ -21,10 +21,14 @@ ALERTS = {
     "OutriderFellBack",
     "OutriderNotRecording",
     "OutriderBadputRising",
+    "OutriderTwinRefuses",
+    "OutriderTwinFails",
+    "OutriderTwinStale",
+    "OutriderStartsMiss",
 }
 
 
-TRIALS = ("outrider.rules_test.yml", "outrider.badput_test.yml")
+TRIALS = ("outrider.rules_test.yml", "outrider.badput_test.yml", "outrider.evidence_test.yml")
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from outrider.model.setting_kinds import toml_text
 from tests.cli.running import Done, shell
 from tests.peers.acting_on_htcondor.acting_pool import (
     SLEEP,
@@ -27,7 +28,7 @@ def commanded(pool: HTCondorPool, folder: Path, **acting: Any) -> Iterator[Daemo
     """A daemon with a socket that keeps three jobs of alice in the queue."""
     daemon = acting_daemon(pool, folder)
     with TemporaryDirectory(prefix="o") as short:
-        more = "".join(f"{key} = {value}\n" for key, value in acting.items())
+        more = "".join(f"{key} = {toml_text(value)}\n" for key, value in acting.items())
         text = f'socket = "{short}/s"\n{daemon.config.read_text()}{more}'
         daemon.config.write_text(text)
         with daemon:
@@ -67,7 +68,7 @@ def test_the_mode_is_lowered_and_every_job_is_as_it_was_submitted(
 def test_release_takes_back_all_and_promote_lets_it_act_again(
     pool: HTCondorPool, tmp_path: Path
 ) -> None:
-    with commanded(pool, tmp_path, promote_after_s=0.0) as daemon:
+    with commanded(pool, tmp_path, promote_after_s=0.0, promote_by_twin=False) as daemon:
         said = command(daemon, "release")
         assert said.code == 0, said
         assert said.out.splitlines()[:2] == ["by the daemon that runs:", "release: done"]

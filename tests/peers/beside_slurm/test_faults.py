@@ -1,12 +1,14 @@
 """What goes wrong while leases are out on a real Slurm: nothing un-noted, and every job runs."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from outrider.api import PeerError
 from outrider.service.undo_file import UndoFile
+from outrider_adapters.slurm.acting.job_updates import Edit, Scontrol
 from tests.peers.beside_slurm.acting_daemon import LEASE_S, SLACK_S, acting, kept, runs
 from tests.peers.beside_slurm.levers import Site
 from tests.peers.beside_slurm.watched import submit
@@ -37,6 +39,34 @@ def test_a_controller_that_forgets_a_deferral_is_told_it_again(
     assert site.withdraw(job) == {}
     slurm.run("scancel", *full)
     slurm.wait_until("its run", lambda: {job} <= set(slurm.jobs("R", "CD")), SLACK_S)
+
+
+def test_a_controller_that_dies_in_the_middle_of_a_renewal_is_asked_for_it_again(
+    slurm: Slurm, folder: Path, full: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = submit(slurm, folder)
+    site = Site(slurm, lease_s=60)
+    assert site.defer(job) == {}
+    until_s, noted = site.eligible_s(job), site.noted(job)
+    time.sleep(6)  # the deferral is saved, so that its renewal alone is lost
+
+    def update(self: Scontrol, jobs: Sequence[str], edit: Edit) -> None:
+        slurm.kill_controller()
+        try:
+            asked(self, jobs, edit)
+        finally:
+            slurm.start_controller()
+
+    asked = Scontrol.update
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(Scontrol, "update", update)
+        with pytest.raises(PeerError, match="scontrol: "):
+            site.defer(job)
+    assert site.eligible_s(job) == until_s
+    assert site.noted(job) == noted
+    assert site.defer(job) == {}
+    assert site.eligible_s(job) > until_s
+    assert full
 
 
 def test_a_controller_that_is_silent_for_longer_than_a_lease(

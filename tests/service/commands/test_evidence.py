@@ -11,10 +11,15 @@ from outrider.service.commands.evidence import (
     GuardFigure,
     PolicyFigures,
     SourceFigure,
+    TwinFigures,
     against,
     next_mode,
 )
-from outrider.service.modes.gathering import compared
+from outrider.service.config.declarations import Config
+from outrider.service.config.twin_settings import TwinSettings
+from outrider.service.modes.gathering import compared, twin_figures
+from outrider.service.twin.twin_file import TwinFile
+from outrider.twin.answer_file import Ratio, Ratios
 
 POLICY = PolicyFigures("survival", 40, 30, 10, 0.75, 38, {"stale_input": 2}, None)
 GOOD = Evidence(
@@ -65,6 +70,94 @@ def test_nothing_speaks_against_it() -> None:
 )  # fmt: skip
 def test_each_of_these_does(evidence: Evidence, why: str) -> None:
     assert against(evidence) == [why]
+
+
+LESS, MAYBE, MORE = (Ratio(e, e - 0.1, e + 0.1, 0.9) for e in (0.8, 0.95, 1.3))
+SPEAKS: Ratios = {"energy_ratio": LESS, "badput_ratio": MAYBE, "overhead_mean_ratio": MAYBE}
+TWIN = TwinFigures(needed=True, most_overhead_ratio=1.25, asked_s=1.7e9, past={"survival": SPEAKS})
+
+
+def twin(**changed: Any) -> Evidence:
+    return with_(twin=msgspec.structs.replace(TWIN, **changed))
+
+
+def ratios(**changed: Ratio | None) -> Evidence:
+    return twin(past={"survival": SPEAKS | changed})
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        twin(),
+        ratios(energy_ratio=None, badput_ratio=LESS),
+        ratios(energy_ratio=MORE, badput_ratio=LESS),
+        twin(refused={"fifo": "no support"}),
+        twin(needed=False, stale=True, past={}),
+        twin(needed=False, asked_s=None),
+    ],
+)
+def test_a_twin_that_speaks_for_the_policy_or_is_not_needed_is_no_reason(
+    evidence: Evidence,
+) -> None:
+    assert against(evidence) == []
+
+
+@pytest.mark.parametrize(
+    ("evidence", "why"),
+    [
+        (twin(asked_s=None), "the twin has not answered yet (`outrider run-twin`)"),
+        (twin(stale=True), "the twin's answer is stale ([twin] stale_after_s)"),
+        (twin(refused={"survival": "too short"}),
+         "the twin does not answer about survival: too short"),
+        (twin(past={"fifo": SPEAKS}), "the twin was not asked about survival"),
+        (ratios(energy_ratio=MAYBE),
+         ("by the twin survival would not surely have saved anything: energy 0.850 to 1.050, "
+          "badput 0.850 to 1.050")),
+        (ratios(overhead_mean_ratio=MORE),
+         ("by the twin the overhead of jobs under survival is 1.200 to 1.400 times the "
+          "incumbent's, allowed: 1.25 (promote_most_overhead_ratio)")),
+        (ratios(overhead_mean_ratio=None),
+         ("by the twin the overhead of jobs under survival is unknown times the "
+          "incumbent's, allowed: 1.25 (promote_most_overhead_ratio)")),
+    ],
+)  # fmt: skip
+def test_a_twin_that_does_not_speak_for_the_policy_is_a_reason(
+    evidence: Evidence, why: str
+) -> None:
+    assert against(evidence) == [why]
+
+
+def test_what_the_twin_says_is_about_the_policies_as_they_are_configured_now() -> None:
+    answer = {
+        "window": {"begin_s": 0.0, "end_s": 1.7e9}, "incumbent": "random_match", "refused": None,
+        "past": {"survival": SPEAKS}, "next": None, "candidates_refused": {"sjf": "no support"},
+    }  # fmt: skip
+    file = {"asked_s": 1.7e9, "answer": answer, "candidates": {"survival": {}}}
+    plain = msgspec.to_builtins(file)
+    written = msgspec.convert(plain, TwinFile)
+    config = Config(policies={"survival": {}})
+    found = twin_figures(written, config, 1.7e9)
+    assert found is not None
+    assert (found.stale, found.refused, found.past) == (
+        False, {"sjf": "no support"}, {"survival": SPEAKS},
+    )  # fmt: skip
+    other = twin_figures(written, Config(policies={"survival": {"worth_ratio": 2.0}}), 1.7e9)
+    assert other is not None
+    assert other.refused["survival"] == "it was asked about other settings"
+    bounded = msgspec.convert(plain | {"longest_deferral_s": 60.0}, TwinFile)
+    briefly = twin_figures(bounded, config, 1.7e9)
+    assert briefly is not None
+    assert briefly.refused["survival"] == "it was asked about other settings"
+    late = twin_figures(written, Config(twin=TwinSettings(stale_after_s=60)), 1.7e9 + 61)
+    assert late is not None
+    assert late.stale
+    whole = msgspec.convert(plain | {"answer": plain["answer"] | {"refused": "short"}}, TwinFile)
+    refused = twin_figures(whole, config, 1.7e9)
+    assert refused is not None
+    assert refused.refused == {"survival": "short"}
+    nothing = twin_figures(None, config, 1.7e9)
+    assert nothing is not None
+    assert (nothing.needed, nothing.asked_s) == (True, None)
 
 
 def test_from_observe_to_shadow_nothing_does_for_nothing_is_changed_there() -> None:

@@ -19,6 +19,7 @@ from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.declarations import ClusterSettings, Config
 from outrider.service.config.loaded import load_config
 from outrider.service.config.mqtt_settings import PublishSettings
+from outrider.service.config.twin_settings import TwinSettings
 
 FOREIGN = re.compile(
     r"msgspec|Expected|`\w+`|Traceback|NoneType|ValidationError|\$\.|Error:|\binvalid\b"
@@ -41,6 +42,7 @@ def tables() -> Iterator[Any]:
     yield Table(("clusters", "lab one"), ClusterSettings, {})
     yield Table(("acting",), ActingSettings, {})
     yield Table(("mqtt",), PublishSettings, {})
+    yield Table(("twin",), TwinSettings, {})
     for name in find(ADAPTERS):
         try:
             load_adapter(name)
@@ -173,7 +175,8 @@ def wrong_example(message: str, case: Case) -> list[str]:
     _, found, example = message.partition(", as in ")
     plain, _ = unwrapped(case.hint)
     if not found:
-        table = get_origin(plain) is dict or plain in (ActingSettings, PublishSettings)
+        records = (ActingSettings, PublishSettings, TwinSettings)
+        table = get_origin(plain) is dict or plain in records
         return [] if table else ["gives no example"]
     value = tomllib.loads(example)[case.key]
     try:

@@ -15,6 +15,10 @@ PROMISED = """
     decisions_total{policy,action,mode} decision_seconds agreement_total{policy,agrees}
     reward{policy} input_age_seconds{adapter} adapter_up{adapter} events_total{adapter,kind}
     events_rejected_total{adapter,reason} events_late_total mode{outrider_mode}
+    twin_state{outrider_twin_state} twin_asked_timestamp_seconds
+    twin_ratio{policy,answer,measure,bound} twin_candidate_state{policy,state}
+    twin_forecast_state{outrider_twin_forecast_state} twin_fidelity_ratio{part}
+    starts_state{outrider_starts_state} starts_coverage_ratio{asked} starts_scored{asked}
 """
 
 

@@ -16,7 +16,7 @@ from outrider.service.supervisor import Supervisor
 from tests.service.running.test_levers import loaded_in
 
 UID = os.getuid()
-EVIDENCE: dict[str, Any] = {"promote_after_s": 0.0}
+EVIDENCE: dict[str, Any] = {"promote_after_s": 0.0, "promote_by_twin": False}
 """Of `[acting]`: as little evidence as can be asked for."""
 
 

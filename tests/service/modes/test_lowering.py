@@ -15,7 +15,15 @@ from outrider.service.commands.command import Promote, SetMode
 from outrider.service.mode_limit import LIMIT_NAME
 from outrider.service.sources import make_adapters
 from outrider.service.web.endpoints.status import whole_status
-from tests.service.modes.acting_daemon import UID, commands_of, daemon, give, mode_of, until
+from tests.service.modes.acting_daemon import (
+    EVIDENCE,
+    UID,
+    commands_of,
+    daemon,
+    give,
+    mode_of,
+    until,
+)
 from tests.service.running.desk import Book
 from tests.service.running.test_levers import desk, loaded_in
 
@@ -142,16 +150,19 @@ async def test_it_acts_no_more_at_once_though_another_command_hangs(
     goes_on = asyncio.Event()
     state = tmp_path / "state"
 
+    hangs = asyncio.Event()
+
     async def hang(*_: object) -> None:
+        hangs.set()
         await goes_on.wait()
         raise RuntimeError("at last")
 
-    async with daemon(state, canary_fraction=0.5, promote_after_s=0.0) as supervisor:
+    async with daemon(state, canary_fraction=0.5, **EVIDENCE) as supervisor:
         await give(supervisor, SetMode(mode="canary"))
         with monkeypatch.context() as meanwhile:
             meanwhile.setattr("outrider.service.supervisor.reload", hang)
             climbing = asyncio.create_task(give(supervisor, Promote()))
-            await asyncio.sleep(0)
+            await hangs.wait()
             falling = asyncio.create_task(give(supervisor, SetMode(mode="shadow")))
             await until(lambda: whole_status(supervisor.view)["levers"] == [])
             assert not falling.done()
@@ -162,6 +173,19 @@ async def test_it_acts_no_more_at_once_though_another_command_hangs(
         assert (fell.outcome, mode_of(supervisor)) == ("done", "shadow")
     async with daemon(state, canary_fraction=0.5) as supervisor:
         assert mode_of(supervisor) == "shadow", "what hung did not write over the limit"
+
+
+async def test_whoever_lowers_the_mode_comes_before_a_climb_that_waits_for_its_turn(
+    tmp_path: Path,
+) -> None:
+    async with daemon(tmp_path / "state", canary_fraction=0.5, **EVIDENCE) as supervisor:
+        await give(supervisor, SetMode(mode="canary"))
+        climbing = asyncio.create_task(give(supervisor, Promote()))
+        await asyncio.sleep(0)
+        fell = await give(supervisor, SetMode(mode="shadow"))
+        climbed = await climbing
+        assert (climbed.outcome, fell.outcome, mode_of(supervisor)) == ("failed", "done", "shadow")
+        assert "lowered meanwhile" in climbed.text[0]
 
 
 async def test_a_reload_that_began_before_may_not_act_afterwards(

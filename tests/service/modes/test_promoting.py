@@ -1,17 +1,21 @@
 """Climbing by command: a step at a time, up to the configuration's mode, on evidence."""
 
 import asyncio
+import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from outrider.cli.evidence import evidence_lines
 from outrider.ledger import Journal
 from outrider.service.commands.command import Promote, Release, SetMode
 from outrider.service.commands.watched_time import WATCHED_KEY
 from outrider.service.mode_limit import limit_of
+from outrider.service.twin.twin_file import write_plain
 from outrider.service.web.endpoints.status import whole_status
 from tests.service.modes.acting_daemon import EVIDENCE, commands_of, daemon, give, mode_of, until
-from tests.service.running.desk import Book
+from tests.service.running.desk import Book, Desk
 from tests.service.running.test_levers import desk, loaded_in
 
 __all__ = ["desk"]
@@ -40,7 +44,9 @@ async def test_it_climbs_step_by_step_and_then_the_configuration_alone_counts(
 
 
 async def test_too_little_time_is_a_reason_and_there_is_no_way_around_it(tmp_path: Path) -> None:
-    async with daemon(tmp_path / "state", promote_after_s=3600.0) as supervisor:
+    async with daemon(
+        tmp_path / "state", promote_after_s=3600.0, promote_by_twin=False
+    ) as supervisor:
         await give(supervisor, SetMode(mode="shadow"))
         result = await give(supervisor, Promote())
         assert (result.outcome, mode_of(supervisor)) == ("refused", "shadow")
@@ -53,14 +59,44 @@ async def test_too_little_time_is_a_reason_and_there_is_no_way_around_it(tmp_pat
         assert (record.outcome, record.detail) == ("refused", result.text[0])
 
 
-async def test_a_source_that_is_down_is_a_reason(tmp_path: Path) -> None:
+async def test_a_source_that_is_down_is_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with daemon(tmp_path / "state", **EVIDENCE) as supervisor:
         await give(supervisor, SetMode(mode="shadow"))
-        source = supervisor.view.core.sources["desk"]
-        source.problem = "no such desk"
+        monkeypatch.setattr(Desk, "problem", "no such desk")
+        await until(lambda: "desk" in supervisor.view.core.sources_down)
         result = await give(supervisor, Promote())
         assert result.outcome == "refused"
-        assert any(why.startswith("source desk is down: ") for why in result.text)
+        assert "source desk is down: no such desk" in result.text
+
+
+async def test_the_twin_has_to_speak_for_the_policy_and_then_it_climbs(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    ratio = {"estimate": 0.8, "low": 0.7, "high": 0.9, "level": 0.9}
+    names = ("energy_ratio", "badput_ratio", "overhead_mean_ratio")
+    answer = {
+        "window": {"begin_s": 0.0, "end_s": 2e6}, "incumbent": "random_match", "fidelity": None,
+        "refused": None, "past": {"fifo": dict.fromkeys(names, ratio)}, "next": None,
+    }  # fmt: skip
+    async with daemon(state, promote_after_s=0.0) as supervisor:
+        await give(supervisor, SetMode(mode="shadow"))
+        result = await give(supervisor, Promote())
+        assert result.outcome == "refused"
+        assert result.text == ["the twin has not answered yet (`outrider run-twin`)"]
+        asked = {"asked_s": time.time(), "answer": answer, "candidates": {"fifo": {}}}
+        write_plain(state, asked | {"answer": answer | {"refused": "3 days"}})
+        await until(lambda: supervisor.view.twin.file is not None)
+        assert (await give(supervisor, Promote())).text == [
+            "the twin does not answer about fifo: 3 days"
+        ]
+        write_plain(state, asked)
+        await until(lambda: supervisor.view.saving().startswith("from "))
+        result = await give(supervisor, Promote())
+        assert (result.outcome, mode_of(supervisor)) == ("done", "active")
+        lines = evidence_lines(msgspec.to_builtins(result.evidence))
+        figures = "energy 0.80 (0.70 to 0.90), badput 0.80 (0.70 to 0.90), overhead_mean 0.80"
+        assert [line for line in lines if f"fifo, over the incumbent: {figures}" in line]
 
 
 async def test_nothing_acts_before_it_is_promoted_where_that_is_asked(tmp_path: Path) -> None:

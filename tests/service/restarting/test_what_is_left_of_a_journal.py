@@ -13,6 +13,7 @@ from outrider.model.events import SUBMITTED, TICK
 from outrider.model.jobs import JobSpec
 from outrider.service.core import Core
 from outrider.service.recording import Recording
+from outrider.service.refeeding import refeed
 from outrider.service.restart import bring_up
 from outrider.service.wall_clock import WallClock
 from tests.fixtures.cores import T, core_of, run_of, tell
@@ -90,8 +91,8 @@ def test_what_is_dated_wrongly_is_set_aside_anew_when_it_is_fed_again_and_record
     ]
     rows.append((4, "log", (T + 60, TICK, "log", None)))
     believing, core = make(), make()
-    assert believing.refeed(rows) == 4
-    assert core.refeed(rows, TimeLimits(0.0, T + 86_400.0)) == 4
+    assert refeed(believing, rows) == 4
+    assert refeed(core, rows, TimeLimits(0.0, T + 86_400.0)) == 4
     assert believing.merger.newly_set_aside == []
     [aside] = core.merger.newly_set_aside
     assert (aside.reason, aside.event[2]) == (IMPLAUSIBLE_TIME, "2.0")

@@ -58,6 +58,8 @@ class Desk(Adapter):
     sees = ("joined", "submitted")
     levers = (Book,)
     lateness_s = 0.0
+    problem: ClassVar[str] = ""
+    """Of every batch from now on, as a test sets it."""
 
     async def batches(self, cursor: Any) -> AsyncIterator[Batch]:
         now_s = time.time()
@@ -66,6 +68,6 @@ class Desk(Adapter):
             *((now_s, events.SUBMITTED, job, JobSpec()) for job in ("1", "2", "3")),
         ]  # fmt: skip
         while True:
-            yield Batch(events=told, cursor=1, seen_until_s=time.time())
+            yield Batch(events=told, cursor=1, seen_until_s=time.time(), problem=self.problem)
             told = []
             await asyncio.sleep(0.05)

@@ -85,8 +85,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"policies": {"fifo": {}, "sjf": {}}},
      '"mode" = "active" with the policies fifo, sjf; right would be one policy'),
     ({"mode": "canary"}, '"mode" = "canary" without a canary; right would be some of canary_'),
-    ({"adapters": {"simulated": {}}},
-     r"adapters that can change nothing \(simulated\); right would be mode = \"shadow\""),
+    ({"adapters": {"logtail": {"paths": ["log"]}}},
+     r"adapters that can change nothing \(logtail\); right would be mode = \"shadow\""),
     ({"acting": {"canary_fraction": 2}}, 'canary_fraction" = 2: right would be'),
 ]  # fmt: skip
 

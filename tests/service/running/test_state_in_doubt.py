@@ -69,13 +69,17 @@ async def test_events_that_could_not_be_repaired_are_left_out_and_the_others_kep
         scripts["a"].append(told(submitted("1"), submitted("2")))
         await until(lambda: whole_status(daemon.view)["jobs"]["queued"] == 2)
         doubtful = daemon.view.core
-        [(_, _, event)] = [
-            row for row in journalled(daemon.view.recording.path) if row[2][2] == "2"
-        ]  # fmt: skip
+        await until(lambda: inputs_of("2", daemon.view.recording.path))  # it is written later
+        [event] = inputs_of("2", daemon.view.recording.path)
         doubtful.unrepaired.append(("a", *event[:3]))
         await until(lambda: daemon.view.core is not doubtful)
         names = daemon.view.core.merger.normaliser.jobs
         assert list(names) == ["1"]
+
+
+def inputs_of(job: str, path: Path) -> list[Any]:
+    """What the journal holds of a job."""
+    return [event for _, _, event in journalled(path) if event[2] == job]
 
 
 def journalled(path: Path) -> list[Any]:

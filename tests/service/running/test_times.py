@@ -9,6 +9,7 @@ import pytest
 from outrider.api import Batch
 from outrider.model.events import TICK, NamedEvent
 from outrider.plugins.finding import load_adapter
+from outrider.service.refeeding import refeed
 from outrider.service.sources import seen_until
 from outrider.service.views.status import status
 from tests.fixtures.cores import T, core_of, packed, run_of, tell
@@ -70,7 +71,7 @@ def test_what_was_taken_in_can_be_fed_again_from_its_inputs_alone() -> None:
             inputs += entry.inputs
     assert TICK in {event[1] for _, event in inputs}
     again = core_of("a")
-    again.refeed((n, label, event) for n, (label, event) in enumerate(inputs))
+    refeed(again, ((n, label, event) for n, (label, event) in enumerate(inputs)))
     assert packed(again.engine.save()) == packed(core.engine.save())
 
 

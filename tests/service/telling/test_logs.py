@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import aiohttp
@@ -17,17 +16,11 @@ import structlog
 from aiohttp import web
 
 from outrider.service.logs import Mode, Style, is_journal, set_up_logs
+from tests.logs_as_before import logs_as_before
 
+__all__ = ["logs_as_before"]
 
-@pytest.fixture(autouse=True)
-def logs_of_its_own() -> Iterator[None]:
-    """Leave the process's logging as it was."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:], root.level = handlers, level
-    logging.captureWarnings(False)
-    structlog.reset_defaults()
+pytestmark = pytest.mark.usefixtures("logs_as_before")
 
 
 def begin(style: Style, mode: str = "shadow", level: str = "info") -> tuple[io.StringIO, Mode]:

@@ -9,10 +9,12 @@ import pytest
 from outrider.model.errors import ConfigurationError
 from outrider.service.config.loaded import check_config
 from outrider.service.unit import files, needs
+from outrider.service.unit.beside import SYSTEM
 from outrider.service.unit.files import DROP_INS, SYSUSERS, UNIT, service_files
 from outrider.service.unit.readable import Reading
 
 NETWORK, READING = DROP_INS / "50-network.conf", DROP_INS / "50-reading.conf"
+TWIN = {SYSTEM / "outrider-twin.service", SYSTEM / "outrider-twin.service.d/50-command.conf"}
 COMMAND, SECRETS = DROP_INS / "50-command.conf", DROP_INS / "50-secrets.conf"
 CREDENTIALS = "$CREDENTIALS_DIRECTORY"
 
@@ -71,11 +73,11 @@ def test_no_drop_in_is_written_that_says_nothing(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts, _ = host.of()
-    assert texts.keys() == {UNIT, SYSUSERS, COMMAND}
+    assert texts.keys() == {UNIT, SYSUSERS, COMMAND} | TWIN
     own = Path(sysconfig.get_path("scripts")) / "outrider", host.config
     monkeypatch.setattr(files, "_OWN_COMMAND", own)
     texts, _ = host.of(mqtt={"host": "192.0.2.9", "site": "t"})
-    assert texts.keys() == {UNIT, SYSUSERS, NETWORK}
+    assert texts.keys() == {UNIT, SYSUSERS, NETWORK} | TWIN
 
 
 def test_the_command_is_this_outrider_with_this_configuration(host: Host) -> None:

@@ -1,6 +1,7 @@
 """A unit and its drop-ins, as systemd merges them."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,10 @@ CONFIG = Path("/etc/outrider/outrider.toml")
 
 @pytest.fixture
 def root(repository: Path, tmp_path: Path) -> Path:
-    """A host with the shipped unit."""
+    """A host with the shipped unit, and the one that asks the twin enabled."""
     folder = tmp_path / "etc/systemd/system"
-    folder.mkdir(parents=True)
+    (folder / "outrider.service.wants").mkdir(parents=True)
+    (folder / "outrider.service.wants/outrider-twin.service").symlink_to("../outrider-twin.service")
     (folder / "outrider.service").write_text((repository / "systemd/outrider.service").read_text())
     return tmp_path
 
@@ -145,3 +147,14 @@ def test_the_doctor_asks_for_the_timer_where_something_lasts(root: Path) -> None
     wants.mkdir()
     (wants / "outrider-release.timer").symlink_to("../outrider-release.timer")
     assert [check.state for check in check_unit(loaded, root)] == ["ok"]
+
+
+def test_the_doctor_misses_the_unit_that_asks_the_twin_unless_it_is_never_asked(
+    root: Path,
+) -> None:
+    (root / "etc/systemd/system/outrider.service.wants/outrider-twin.service").unlink()
+    adapters: dict[str, Any] = {"adapters": {"simulated": {}}}
+    first, *_ = check_unit(check_config(adapters, str(CONFIG)), root)
+    assert first.found == "outrider-twin.service is not enabled, and this configuration needs it"
+    never = check_config(adapters | {"twin": {"every_s": 0}}, str(CONFIG))
+    assert [check.state for check in check_unit(never, root)] == ["ok"]

@@ -22,3 +22,11 @@ def undeclared(served: Any, declared: Any, place: str = "$") -> list[str]:
             for found in undeclared(*pair, f"{place}[{number}]")
         ]
     return [] if served == declared else [place]
+
+
+def numbers_in(node: Any) -> set[float]:
+    """Every number of a JSON document."""
+    if isinstance(node, dict | list):
+        parts = node.values() if isinstance(node, dict) else node
+        return set().union(*(numbers_in(part) for part in parts))
+    return {node} if isinstance(node, int | float) and not isinstance(node, bool) else set()

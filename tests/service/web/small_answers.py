@@ -166,6 +166,7 @@ STATUS: dict[str, Any] = {
         ),
     ],
     "saving": {"text": "not estimated yet", "wh": None},
+    "twin": None,
     "adapters": [
         {
             "label": "campus",
@@ -218,4 +219,55 @@ BATCH_SYSTEM: dict[str, Any] = {
     "clauses": [{"text": "CPUs >= 4 on a node", "machines": 1212, "without_it": 300}],
     "expected_start_s": NOW + 1800,
     "ahead": 0,
+}
+
+START = {"low_s": NOW + 600.0, "median_s": NOW + 2_400.0, "high_s": NOW + 8_700.0}
+"""17:50, 18:20 and 20:05."""
+SCORES: dict[str, Any] = {
+    "submission": {"n": 1_240, "coverage_ratio": 0.81, "pinball_s": 90.0},
+    "hourly": {"n": 0, "coverage_ratio": None, "pinball_s": None},
+    "batch_system": {"n": 320, "coverage_ratio": 0.02, "pinball_s": 1_200.0},
+    "beside_batch_system": {"n": 320, "coverage_ratio": 0.8, "pinball_s": 300.0},
+}
+EXPECTED_STARTS: dict[str, Any] = {
+    "source": "starts.json",
+    "asked_s": NOW - 40.0,
+    "rule": "easy",
+    "not_said": None,
+    "n": 86,
+    "not_known_n": 3,
+    "scores": SCORES,
+    "under_asked_s": NOW - 180.0,
+    "under_not_said": {"lowest_watts": "it plans the whole queue"},
+}
+JOB_START: dict[str, Any] = {
+    "answer": "interval",
+    "start": START,
+    "why": None,
+    "source": "starts.json",
+    "asked_s": NOW - 40.0,
+    "rule": "easy",
+    "scores": SCORES,
+    "under": [
+        {
+            "policy": "fifo",
+            "answer": "next_pass",
+            "start": dict.fromkeys(START, NOW - 180.0),
+            "why": None,
+        },
+        {
+            "policy": "bandit",
+            "answer": "not_known",
+            "start": None,
+            "why": "a new kind of burst",
+        },
+        {
+            "policy": "lowest_watts",
+            "answer": "not_said",
+            "start": None,
+            "why": "it plans the whole queue",
+        },
+    ],
+    "planned_s": NOW + 900.0,
+    "under_asked_s": NOW - 180.0,
 }

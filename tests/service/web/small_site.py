@@ -10,6 +10,7 @@ from typing import Any
 
 import aiohttp
 from aiohttp import web
+from msgspec import UNSET
 
 from outrider.service.metrics import MetricStore, Snapshot
 from outrider.service.personal_vos import PersonalVos
@@ -22,7 +23,15 @@ from outrider.service.web.endpoints import ENDPOINTS
 from outrider.service.web.endpoints.decisions import DecisionsQuery
 from outrider.service.web.endpoints.jobs import JobsQuery
 from outrider.service.web.endpoints.machines import MachinesQuery
-from tests.service.web.small_answers import BATCH_SYSTEM, DECISION, NOW, STATUS
+from tests.service.web.small_answers import (
+    BATCH_SYSTEM,
+    DECISION,
+    EXPECTED_STARTS,
+    JOB_START,
+    NOW,
+    START,
+    STATUS,
+)
 
 
 class SmallSite:
@@ -31,6 +40,8 @@ class SmallSite:
     Attributes:
         status_answer: what `status` answers.
         job_names: the jobs it knows, all queued.
+        expected_starts: what holds for the starts of all.
+        job_start: what each row of `jobs` tells of its start.
         reasons: why it is not ready; empty: it is.
         broken: `status` raises.
         failed_requests: how often something did.
@@ -42,6 +53,12 @@ class SmallSite:
     def __init__(self) -> None:
         self.status_answer = copy.deepcopy(STATUS)
         self.job_names = ["1042.0", "1043.0", "1051.7"]
+        self.expected_starts: dict[str, Any] | None = EXPECTED_STARTS
+        self.job_start: dict[str, Any] = {
+            "expected_start": START,
+            "expected_start_answer": "interval",
+            "expected_start_under": {"fifo": dict.fromkeys(START, NOW - 180.0), "bandit": None},
+        }
         self.reasons: list[str] = []
         self.broken = False
         self.failed_requests = 0
@@ -67,6 +84,7 @@ class SmallSite:
 
     def jobs(self, query: JobsQuery) -> dict[str, Any]:
         self.asked.append(query)
+        first = 0 if query.after is UNSET else query.after
         rows = [
             {
                 "job": name,
@@ -83,10 +101,19 @@ class SmallSite:
                 "lost_s": 10_800.0,
                 "longest_lost_s": 7200.0,
                 "pending": {"bandit": {"action": "defer", "reason": "best"}},
+                **copy.deepcopy(self.job_start),
             }
-            for name in self.job_names[: query.limit]
+            for name in self.job_names[first : first + query.limit]
         ]
-        return {"mode": "shadow", "now_s": NOW, "jobs": rows, "total": len(self.job_names)}
+        last = first + len(rows)
+        return {
+            "mode": "shadow",
+            "now_s": NOW,
+            "jobs": rows,
+            "total": len(self.job_names),
+            "expected_starts": copy.deepcopy(self.expected_starts),
+            "next": last if last < len(self.job_names) else None,
+        }
 
     def machines(self, query: MachinesQuery) -> dict[str, Any]:
         self.asked.append(query)
@@ -145,6 +172,8 @@ class SmallSite:
             "held_because": None,
             "batch_system": copy.deepcopy(BATCH_SYSTEM),
             "batch_system_errors": [],
+            "now_s": NOW,
+            "expected_start": copy.deepcopy(JOB_START),
             "alike": {"total": 40, "ahead": 11},
             "waiting_s": 3600.0,
             "since_s": NOW - 3600,

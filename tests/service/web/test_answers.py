@@ -28,7 +28,7 @@ from outrider.service.web.endpoints import ENDPOINTS
 from outrider.service.web.endpoints.explain import _ledger_jobs, explanation
 from outrider.service.web.endpoints.status import whole_status
 from tests.fixtures.cores import T, core_of, tell
-from tests.service.web.shapes import undeclared
+from tests.service.web.shapes import numbers_in, undeclared
 
 DAY_S = 86_400.0
 
@@ -168,6 +168,36 @@ async def test_every_number_of_an_explanation_stands_in_a_ledger_row(living: Dae
                 assert policy["scores"] == (row["scores"] or {})
                 assert policy["propensity"] == row["propensity"]
                 assert policy["decided_s"] == row["time_s"]
+
+
+OF_THIS_MOMENT = ("now_s", "since_s", "waiting_s", "alike", "batch_system", "lease")
+"""Parts of an explanation that the site or its batch system tells now: the reference says so."""
+OF_THE_NEXT_LOOK = ("until_s", "latest_s")
+
+
+async def test_no_other_part_of_an_explanation_has_numbers_of_its_own(living: DaemonView) -> None:
+    """A new part either takes its numbers from the ledger, or is named above, or its source."""
+
+    def in_the_ledger(job: str) -> set[float]:
+        with Journal(living.journal, read_only=True) as journal:
+            rows = [row.as_row(seq) for seq, row in journal.latest_decisions(500, job)]
+            return numbers_in([rows, [run_row(run) for run in journal.runs_of(job, MOST_RUNS)]])
+
+    names = {row["job"] for row in await decision_rows(living.journal, 500)}
+    for name in sorted(names):
+        answer = await explanation(living, name)
+        assert answer is not None
+        start = answer.pop("expected_start")
+        if start is not None:  # nobody has said anything here; what is said is in the file it names
+            assert (start["source"], numbers_in(start)) == ("starts.json", set())
+        rest = {key: part for key, part in answer.items() if key not in OF_THIS_MOMENT}
+        rest["policies"] = [
+            {key: part for key, part in policy.items() if key not in OF_THE_NEXT_LOOK}
+            for policy in rest["policies"]
+        ]
+        end = {answer["left"]["at_s"]} if answer["left"] else set()
+        assert numbers_in(rest) <= await asyncio.to_thread(in_the_ledger, name) | end
+        assert numbers_in(rest), "something is told of it"
 
 
 async def test_every_run_of_an_explanation_stands_in_the_ledger(living: DaemonView) -> None:

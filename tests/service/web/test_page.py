@@ -1,6 +1,7 @@
 """The status page in a real browser: what it says, and what it does when all is not well."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -34,9 +35,42 @@ async def test_the_page_says_what_the_daemon_says_and_nothing_goes_wrong(tab: Ta
         assert "34 % of 567 starts" in policies
         assert "none compared yet" in policies
         titles = await tab.run("[...document.querySelectorAll('h2')].map(h => h.innerText)")
-        assert len(titles) == 10
+        assert len(titles) == 12
         assert [title for title in titles if "event time" not in title] == []
         await tab.wait_for("document.getElementById('connection').dataset.state === 'live'")
+    assert tab.complaints == []
+
+
+async def test_shadow_stands_against_reality_with_intervals_or_the_reason_why_not(
+    tab: Tab,
+) -> None:
+    site = SmallSite()
+    ratio = {"estimate": 0.76, "low": 0.72, "high": 1.031, "level": 0.9}
+    answer: dict[str, Any] = {
+        "asked_s": T0, "took_s": 9.0, "asking_since_s": None, "stale": True, "refused": None,
+        "incumbent": "random_match", "window": {"begin_s": T0 - 2e6, "end_s": T0},
+        "past": {HOSTILE: {"energy_ratio": ratio, "badput_ratio": None}},
+        "next": {"fifo": {"energy_ratio": ratio}}, "next_weeks": 8.0, "next_refused": None,
+        "next_expired": "the load is 9 CPUs", "candidates_refused": {"sjf": "no support"},
+        "other_settings": ["fifo"], "fidelity": None,
+    }  # fmt: skip
+    site.status_answer["twin"] = answer
+    async with open_site(site) as address:
+        await tab.open(address)
+        await tab.wait_for(DRAWN)
+        rows = await tab.run("[...document.querySelectorAll('#twin tr')].map(r => r.innerText)")
+        assert [row.split("\t")[0] for row in rows] == [
+            f"{HOSTILE}, would have been", "fifo, forecast (expired)", "sjf: no support",
+        ]  # fmt: skip
+        assert "-24 % (-28 % to +3.1 %)" in rows[0].replace("\u2212", "-")
+        assert "unknown" in rows[0]
+        told = await tab.text_of("#twin-summary")
+        assert "what would have been from 29 Oct 2026" in told
+        assert "Forecast: of 8 weeks to come. The forecast holds no more: the load is" in told
+        assert "stale." in told
+        site.status_answer["twin"] = answer | {"refused": "too short", "past": {}, "next": None}
+        await tab.wait_for("document.querySelectorAll('#twin tr').length === 0")
+        assert "Not estimated: too short." in await tab.text_of("#twin-summary")
     assert tab.complaints == []
 
 
@@ -190,7 +224,7 @@ async def test_the_form_explains_a_job_and_says_who_is_unknown(tab: Tab) -> None
         await tab.open(address)
         await tab.wait_for(DRAWN)
         await ask_for(tab, "1042.0")
-        await tab.wait_for("document.querySelectorAll('#explanation article').length === 4")
+        await tab.wait_for("document.querySelectorAll('#explanation article').length === 5")
         explained = await tab.text_of("#explanation")
         assert "1042.0 has waited 1.0 h" in explained
         assert "number 12 of 40 of this user that ask for the same" in explained
@@ -198,7 +232,7 @@ async def test_the_form_explains_a_job_and_says_who_is_unknown(tab: Tab) -> None
         assert "compute-nodes 0.382" in explained
         assert "next look 21 Nov 2026 18:22" in explained
         assert "slurm says Resources" in explained
-        assert "212 machines may run it · 0 jobs before it · expected to start" in explained
+        assert "212 machines may run it · 0 jobs before it." in explained
         assert "CPUs >= 4 on a node 1 212 300" in explained
         assert "ran on lib-017 from 21 Nov 2026 15:40 for 60 min: lost (owner)" in explained
         remedies = "[...document.querySelectorAll('.remedies li')].map(li => li.innerText).join()"

@@ -1,6 +1,7 @@
 """Lists come in pages that no client can make large, and the pages together are the list."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,9 +12,13 @@ from outrider.model.events import JOINED, SUBMITTED, NamedEvent
 from outrider.service.config.loaded import check_config
 from outrider.service.core import Core
 from outrider.service.source_state import SourceState
+from outrider.service.twin.starts_file import StartsFile, StartTold
+from outrider.service.twin.watch import TwinWatch
+from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.web.endpoints.jobs import jobs
 from outrider.service.web.endpoints.machines import machines
 from outrider.service.web.paging import LARGEST_PAGE_BYTES, page_of
+from tests.fixtures.cores import core_of
 
 T = 1_700_000_000.0
 CONFIG = {"adapters": {"log": {"type": "logtail", "paths": ["/nowhere"]}}}
@@ -34,13 +39,30 @@ def large() -> Core:
     return core
 
 
+def with_starts(core: Core, limit: int, after: int) -> Any:
+    """A page of jobs with their expected starts under four policies."""
+    watch, start = TwinWatch(Path("/nowhere")), StartTold(T + 70.123, T + 80.123, T + 90.123)
+    policies = core_of("log", policies={name: {} for name in ("fifo", "sjf", "edf", "best_fit")})
+    told: dict[str, StartTold | None] = {f"{job}.{'x' * 150}": start for job in range(MANY)}
+    watch.starts = StartsFile(
+        asked_s=policies.now_s, jobs=told, candidates_asked_s=policies.now_s,
+        candidates={runner.name: told for runner in policies.runners},
+    )  # fmt: skip
+    starts = ExpectedStarts(watch, policies, own_clock=True)
+    answer = jobs(core, limit, None, after, starts, candidates=True)
+    assert len(answer["jobs"][0]["expected_start_under"]) == 4
+    assert len(msgspec.json.encode(answer["expected_starts"])) < 300
+    return {**answer, "expected_starts": None}
+
+
 @pytest.mark.parametrize(
     ("ask", "rows", "name"),
     [
         (lambda core, limit, after: jobs(core, limit, None, after), "jobs", "job"),
         (machines, "machines", "machine"),
+        (with_starts, "jobs", "job"),
     ],
-    ids=["jobs", "machines"],
+    ids=["jobs", "machines", "jobs with starts"],
 )
 @pytest.mark.parametrize("limit", [5_000, 700])
 def test_the_pages_together_are_the_list_and_none_is_large(

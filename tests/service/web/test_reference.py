@@ -32,4 +32,9 @@ def test_every_parameter_stands_in_the_reference_with_its_limits(reference: str)
         for value in schema.get("enum", []):
             assert f"`{value}`" in row
         for limit in ("minimum", "default"):
-            assert limit not in schema or f"{schema[limit]:.15g}" in row
+            assert limit not in schema or written(schema[limit]) in row
+
+
+def written(value: float | bool) -> str:
+    """As somebody would write it after the `?`."""
+    return f"`{value}`".lower() if isinstance(value, bool) else f"{value:.15g}"

@@ -100,6 +100,7 @@ async def test_query_parameters_reach_the_daemon(path: str, asked: object) -> No
         ),
         ("jobs?limits=5", 'unknown parameter "limits"; did you mean "limit"?'),
         ("machines?limit=1&limit=2", "\"limit\" is given twice: '1' and '2'"),
+        ("jobs?candidates=all", "\"candidates\" = 'all': right would be true or false"),
         ("decisions?after=-1", f"\"after\" = '-1': right would be {SEQUENCE_NUMBER}"),
         (f"decisions?after={2**63}", f"\"after\" = '{2**63}': right would be {SEQUENCE_NUMBER}"),
     ],

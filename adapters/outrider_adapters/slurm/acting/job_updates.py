@@ -14,6 +14,9 @@ ENDED: Final = "the daemon ends, and this was not asked for any more"
 CANNOT_BE_REACHED: Final = "cannot be reached"
 _NOBODY_ANSWERS: Final = (
     "did not answer within", "Unable to contact slurm controller", CANNOT_BE_REACHED,
+    # of a controller that is down, silent or dies, "scontrol update" of Slurm 22.05 says the first
+    "Unexpected message received", "Zero Bytes were transmitted or received",
+    "Socket timed out on send/recv operation",
 )  # fmt: skip
 """In what a command says: then the next one is not tried."""
 

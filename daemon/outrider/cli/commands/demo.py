@@ -17,8 +17,8 @@ import click
     show_default=True, help="Length of the campus.",
 )  # fmt: skip
 @click.option(
-    "--speed", type=click.FloatRange(min=0), default=600.0, show_default=True,
-    metavar="FACTOR", help="Simulated seconds a real second; 600 shows a day in 2.4 minutes.",
+    "--speed", type=click.FloatRange(min=0), default=60.0, show_default=True,
+    metavar="FACTOR", help="Simulated seconds a real second; 60 shows an hour in a minute.",
 )  # fmt: skip
 @click.option(
     "--seed", metavar="S", type=click.IntRange(min=0), default=1, show_default=True,
@@ -44,7 +44,7 @@ def command(
     subscribe there. Stop it with Ctrl-C.
 
     Example:
-      outrider demo --machines 300 --speed 3600
+      outrider demo --machines 300 --speed 600
     """
     from outrider.service.demo import run_demo
 

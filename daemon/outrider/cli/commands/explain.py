@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from outrider.cli.expected_start_lines import expected_start_lines
 from outrider.cli.options import asking_options, file_path, json_option
 from outrider.cli.printing import clock, duration, print_json
 from outrider.model.errors import LedgerError, PeerError
@@ -39,8 +40,9 @@ def command(
     where no daemon answers it reads the ledger in the state directory of --config (or the default
     one), and says so. Where --url names a daemon, only that one is asked: the ledger here may be
     another site's. Every number of a policy and of a run is in a row of the ledger; those of the
-    batch system are its own of this moment. Exit code 1: nothing is known of a job; 3: no daemon
-    answers and no ledger is at hand.
+    batch system are its own of this moment, and expected starts are those in the file that they
+    name, starts.json. Exit code 1: nothing is known of a job; 3: no daemon answers and no ledger
+    is at hand.
 
     Example:
       outrider explain 1234.0 --config /etc/outrider/outrider.toml
@@ -122,6 +124,7 @@ def _from_ledger(job: str, path: Path) -> dict[str, Any]:
     return {
         "job": job,
         "mode": rows[-1]["mode"] if rows else None,
+        "now_s": None,
         "timezone": zone,
         "source": "ledger",
         "state": None,
@@ -129,6 +132,7 @@ def _from_ledger(job: str, path: Path) -> dict[str, Any]:
         "held_because": None,
         "batch_system": None,
         "batch_system_errors": [],
+        "expected_start": None,
         "remedies": [],
         "lease": None,
         "alike": None,
@@ -177,11 +181,12 @@ def _lines(found: dict[str, Any]) -> list[str]:
     lines = [f"{mode}: {found['sentence']} (source: {found['source']})"]
     said = found.get("batch_system")  # an older daemon asks none
     if said is not None:
-        lines += _said(said, zone)
+        lines += _said(said)
     elif found.get("held_because"):
         lines.append(f"  held because: {found['held_because']}")
     lines += [f"  what would change it: {remedy}" for remedy in found.get("remedies", [])]
     lines += [f"  no answer: {why}" for why in found.get("batch_system_errors", [])]
+    lines += expected_start_lines(found)
     if found["waiting_s"] is not None:
         lines.append(f"  waiting for {duration(found['waiting_s'])}{_place(found.get('alike'))}")
     lines += [_ran(run, zone) for run in found.get("runs", [])]
@@ -216,7 +221,7 @@ def _place(alike: dict[str, int] | None) -> str:
     return f", number {place:,} of {total:,} jobs of this user that ask for the same"
 
 
-def _said(said: dict[str, Any], zone: str) -> list[str]:
+def _said(said: dict[str, Any]) -> list[str]:
     """What the batch system itself says of a job that waits."""
     code = f" ({said['code']})" if said["code"] else ""
     lines = [f"  {said['adapter']} says{code}: {said['sentence']}"]
@@ -228,8 +233,6 @@ def _said(said: dict[str, Any], zone: str) -> list[str]:
         lines.append(f"      {clause['text']}: {left}{most}")
     if said["ahead"] is not None:
         lines.append(f"    jobs before it: {said['ahead']:,}")
-    if said["expected_start_s"] is not None:
-        lines.append(f"    expected to start {clock(said['expected_start_s'], zone)}")
     return lines + [f"    what would change it: {remedy}" for remedy in said["remedies"]]
 
 

@@ -48,7 +48,7 @@ def command() -> None:
 )  # fmt: skip
 @click.option(
     "--site", metavar="FILE", type=file_path(exists=True, dir_okay=False),
-    help="A site.toml with what nobody records: opening hours, sleep, delays, reboot.",
+    help="A site.toml with opening hours, sleep, delays, reboot. [default: what is on record]",
 )  # fmt: skip
 @click.option(
     "--timezone", "zone_name", metavar="NAME", default="UTC", show_default=True,
@@ -81,6 +81,7 @@ def campus(
     """
     from outrider.formats.campus.files import write_campus
     from outrider.formats.campus.site_file import read_site
+    from outrider.replay.habits_on_record import HABITS, habits_of_ledger
     from outrider.replay.log_files import LogFile
     from outrider.replay.record_notes import notes_on
     from outrider.replay.record_sources import record_of_ledger, record_of_logs
@@ -88,11 +89,14 @@ def campus(
 
     zone = _zone(zone_name)
     habits = None if site is None else read_site(site.parent, site.name)
+    inferred = HABITS if site is None else frozenset()
     if (ledger is None) == (not logs):
         raise click.UsageError("right would be either --ledger FILE or --log FILE")
     with progress_bar("reading") as progress:
         if ledger is not None:
             record = record_of_ledger(ledger)
+            if site is None:
+                habits, inferred = habits_of_ledger(ledger, record, zone)
         else:
             columns = tuple(name.strip() for name in fields.split(",")) if fields else ()
             files = [
@@ -110,7 +114,7 @@ def campus(
         "owner_sessions": len(made.login_s),
         "jobs": len(made.submit_s),
         "span_s": made.span_s,
-        "notes": list(notes_on(record, made, zone, declared=site is not None)),
+        "notes": list(notes_on(record, made, zone, inferred)),
     }
     if as_json:
         print_json(facts)

@@ -1,4 +1,4 @@
-"""``outrider generate``: traces made by chance."""
+"""``outrider generate``: traces made by chance, and a daemon's journal of one."""
 
 import datetime as dt
 from pathlib import Path
@@ -6,19 +6,24 @@ from typing import Any
 
 import click
 
+from outrider.cli.generated_journals import journal
 from outrider.cli.options import file_path, json_option
 from outrider.cli.printing import count, figure, print_json, shown
 from outrider.model.errors import ConfigurationError
 
 
-@click.group("generate", short_help="Make a trace by chance.")
+@click.group("generate", short_help="Make a trace by chance, or a daemon's journal of one.")
 def command() -> None:
-    """Make a trace by chance, to replay where no real one is at hand.
+    """Make a trace by chance, or a daemon's journal of one, where nothing real is at hand.
 
     Example:
       outrider generate campus --seed 1 --weeks 4 --machines 200 --out campus
+      outrider generate journal --campus campus --out journal.sqlite
       outrider generate grid --row 0.2 --seed 1 --out grid.swf
     """
+
+
+command.add_command(journal)
 
 
 @command.command("campus", short_help="A campus: machines with owners, and jobs on them.")

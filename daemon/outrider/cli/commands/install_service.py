@@ -28,8 +28,9 @@ def command(config: Path, root: Path, dry_run: bool, as_json: bool) -> int:
     follows from the configuration: this very command, addresses beyond this host (collector,
     slurmctld, broker; systemd knows no names), groups that may read the logs, what the unit hides,
     variables such as CONDOR_CONFIG as they are here, and secrets that systemd hands over. Where a
-    lever changes what does not lapse by itself it writes outrider-release.timer, too, and where an
-    adapter needs a helper its socket and service. It says each file that it writes. A file that
+    lever changes what does not lapse by itself it writes outrider-release.timer, too, where an
+    adapter needs a helper its socket and service, and unless [twin] says never
+    outrider-twin.service, which asks the shadow twin. It says each file that it writes. A file that
     somebody changed stays: what would be written goes beside it, as FILE.new. Exit code 1:
     something was written beside.
 

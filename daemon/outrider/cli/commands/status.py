@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from outrider.cli.expected_start_lines import starts_line
 from outrider.cli.options import asking_options, json_option
 from outrider.cli.printing import clock, count, duration, energy, figure, print_json, ratio
 
@@ -44,6 +45,8 @@ def command(
 
 
 def _lines(status: dict[str, Any]) -> list[str]:
+    from outrider.cli.trial_lines import trial_lines
+    from outrider.cli.twin_lines import twin_lines
     from outrider.engine.accounting.fairness import degenerate
 
     jobs, machines = status["jobs"], status["machines"]
@@ -63,6 +66,9 @@ def _lines(status: dict[str, Any]) -> list[str]:
         f"evictions  {count(evicted)} of {count(status['starts'])} starts",
         f"fairness   {figure(fair['utility'], digits=3)} (1: every VO got its share)",
     ]
+    # an older daemon tells of no starts
+    if starts := starts_line(status.get("expected_starts"), status["now_s"]):
+        lines.insert(5, f"starts     {starts}")
     if mode := _limited(status):
         lines.insert(1, f"           {mode}")
     if note := degenerate(fair["target"]):
@@ -70,12 +76,14 @@ def _lines(status: dict[str, Any]) -> list[str]:
     lines += [f"policy     {_policy(policy, status['mode'])}" for policy in status["policies"]]
     # an older daemon tells of no levers
     lines += [f"lever      {_lever(lever)}" for lever in status.get("levers", [])]
+    lines += trial_lines(status.get("trial"), zone)  # nor of a trial
     lines += [f"adapter    {_adapter(adapter, zone)}" for adapter in status["adapters"]]
     ledger = status["ledger"]
     state = "recording" if ledger["recording"] else f"NOT RECORDING: {ledger['failure']}"
     lines.append(f"ledger     {state}, {count(ledger['last_seq'])} rows so far")
     lines.append(f"discipline {status['discipline']['name']}: {status['discipline']['why']}")
     lines.append(f"saving     {status['saving']['text']}")
+    lines += twin_lines(status.get("twin"), zone)  # an older daemon tells of none
     return lines + [f"note       {note}" for note in status["notes"]]
 
 

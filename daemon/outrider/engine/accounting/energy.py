@@ -90,6 +90,10 @@ class EnergyStatistics:
         """Joules of so many CPU-seconds of work on a machine, by the table."""
         return self._machines[m].table_j(cpu_s)
 
+    def run_j(self, job: Job, run_s: float, now: float) -> float:
+        """Joules so far of the run of a job that has a machine; nan where they are unknown."""
+        return self._machines[job.machine].run_j(job, run_s, now)[0]
+
     # -- machines -----------------------------------------------------------------------------
 
     def join(self, m: int, spec: MachineSpec, cluster: int, habits: ClusterSpec) -> None:

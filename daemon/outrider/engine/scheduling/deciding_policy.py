@@ -1,5 +1,6 @@
 """A policy that decides: its pending jobs, and scheduling passes over those that are due."""
 
+import random
 from math import inf
 
 from outrider.api.capabilities import Decides, Orders, Plans, Ranks
@@ -13,8 +14,9 @@ from outrider.engine.scheduling.plan_pass import PlanPass
 from outrider.engine.scheduling.queue_pass import QueuePass
 from outrider.engine.scheduling.ranking_pass import RankingPass
 from outrider.engine.scheduling.scheduling_pass import Record, SchedulingPass
+from outrider.engine.scheduling.start_odds import WatchedPlaces, start_odds
 from outrider.engine.state.site import Site
-from outrider.model.decisions import UNCHOSEN
+from outrider.model.decisions import START, UNCHOSEN
 from outrider.model.disciplines import FIRST_FIT, Discipline
 from outrider.model.jobs import Job
 
@@ -82,6 +84,40 @@ class DecidingPolicy(GuardedPolicy):
         super().forget()
         self.scheduling_pass.clear()
 
+    def would_choose(self, job: Job, site: Site, rng: random.Random) -> dict[int, float]:
+        """Where the policy would start a job if it had to start now; between passes only.
+
+        The policy's own chance is left alone. One that remembers what it chose remembers this, too:
+        ask a policy that does not act.
+
+        Args:
+            job: is queued.
+            site: the view.
+            rng: of what the policy draws for this.
+
+        Returns:
+            Probability by machine, as of `start_odds`; empty where the job may start on none, and
+            where the policy fails.
+
+        Raises:
+            ValueError: the policy plans whole passes: it is never asked for one job.
+            PolicyError: the policy fails, and is strict.
+        """
+        policy = self.policy
+        if self.plans:
+            raise ValueError(f"{self.name} plans whole passes")
+        places = WatchedPlaces(site, job)
+        if self.broken or not places.free_since:
+            return {}
+        own, policy.rng = policy.rng, rng
+        try:
+            return start_odds(policy, job, places)
+        except Exception as error:  # noqa: BLE001 - a stranger's code; see `strict`
+            self.fail(error)
+            return {}
+        finally:
+            policy.rng = own
+
     # -- the queue ----------------------------------------------------------------------------
 
     @property
@@ -94,6 +130,12 @@ class DecidingPolicy(GuardedPolicy):
         if not self.broken:
             self.queue.enter(number)
 
+    def decide_anew(self) -> None:
+        """All pending jobs are due, and their decisions are recorded even if they stay the same."""
+        for pending in self.queue.waiting.values():
+            pending.action = ""
+        self.queue.decide_anew(sent=START)  # of which none is left
+
     def dequeue(self, number: int, site: Site) -> PendingDecision | None:
         """A job is no longer pending. Returns its pending decision; None if it was not queued."""
         pending = self.queue.waiting.pop(number, None)
@@ -101,6 +143,8 @@ class DecidingPolicy(GuardedPolicy):
             return None
         if self.looks_at_runs:
             self._tell_dequeued(pending, site)
+        if self.hand_back is not None:
+            self.hand_back.limit.end(number)
         was_deferred = pending.deferred_before_s or pending.deferred_since_s is not None
         if was_deferred or not self.acting:  # in shadow a start is due again an epoch later, too
             self.queue.undefer(pending)

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 from outrider.api.policy import Policy
+from outrider.engine.scheduling.deferral_limit import HandBack
 from outrider.engine.scheduling.pending_queue import PendingQueue
 from outrider.engine.scheduling.placement import Refusal
 from outrider.engine.state.site import Site
@@ -27,6 +28,8 @@ class GuardedPolicy:
     Attributes:
         awaits_starts: what it starts is not carried out here, but the batch system is to begin it:
             until it does, nothing else is chosen for the same CPUs.
+        hand_back: bounds for how long a job is deferred, in simulations of what levers do; None:
+            the policy alone says.
         broken: the error with which the policy failed; empty while it has not.
         decisions, starts: decisions recorded, and of them those that start a job.
         moves: recorded moves other than starts, by action.
@@ -39,6 +42,7 @@ class GuardedPolicy:
         self.acting = acting
         self.strict = strict
         self.awaits_starts = False
+        self.hand_back: HandBack | None = None
         self.broken = ""
         own = policy.reconsider_s
         self.reconsider_s = reconsider_s if own is None else own

@@ -144,12 +144,22 @@ class SchedulingPass:
             evaluation = self._evaluate(job, view, self._groups)
         may_defer = not self._is_guarded or self._left_s(pending) >= SHORTEST_DEFERRAL_S
         choice = policy.choose(job, evaluation, view, may_defer)
+        if choice.machine == NOWHERE and choice.reason != NO_MACHINE:
+            choice = self._checked_deferral(job, choice, view, may_defer)
         machine = choice.machine
-        if machine == NOWHERE:
-            if not may_defer and choice.reason != NO_MACHINE:
-                choice = Choice(view.draw(policy.rng), GUARD)
-        elif machine not in view.free_since or site.state[machine] != FREE:
+        if machine != NOWHERE and (machine not in view.free_since or site.state[machine] != FREE):
             choice = self._refused(job, choice, view, may_defer)
+        return choice
+
+    def _checked_deferral(
+        self, job: Job, choice: Choice, view: Site | OpenPlaces, may_defer: bool
+    ) -> Choice:
+        """What follows from the choice to defer a job."""
+        if not may_defer:
+            return Choice(view.draw(self._policy.rng), GUARD)
+        back = self._runner.hand_back
+        if back is not None and back.limit.left_s(job.number, view.now) < SHORTEST_DEFERRAL_S:
+            return back.choose(job, view)
         return choice
 
     def _left_s(self, pending: PendingDecision) -> float:
@@ -193,6 +203,9 @@ class SchedulingPass:
         """It is deferred, and due again a decision epoch later."""
         now, reconsider_s = self._site.now, self._runner.reconsider_s
         left_s = self._left_s(pending)
+        if (back := self._runner.hand_back) is not None:
+            back.limit.keep(number, now)
+            left_s = min(left_s, back.limit.left_s(number, now))
         if pending.deferred_since_s is None:
             pending.deferred_since_s = now
         if left_s < reconsider_s:

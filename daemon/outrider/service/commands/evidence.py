@@ -1,13 +1,20 @@
 """What speaks for and against acting more than now: gathered here, judged here, shown as it is."""
 
-from typing import Annotated, Any, Final
+from collections.abc import Sequence
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
 from outrider.acting.gate import ACTING_MODES, CANARY
+from outrider.service.trials.record import RUNNING
+from outrider.service.trials.shown import TrialShown
+from outrider.twin.answer_file import Ratio, Ratios, Window
 
 _SHADOW: Final = "shadow"
 _ACTIVE: Final = "active"
+SPEAKS_FOR: Final = ("energy_ratio", "badput_ratio")
+"""One of them has to be below 1 by the whole of its interval."""
+OVERHEAD: Final = "overhead_mean_ratio"
 
 
 class GuardFigure(Struct, frozen=True):
@@ -40,6 +47,21 @@ class PolicyFigures(Struct, frozen=True):
     failed: Annotated[str | None, Meta(description="Why it is not asked; null: it is.")]
 
 
+class TwinFigures(Struct, frozen=True, kw_only=True):
+    """What the shadow twin says of the policies that would act."""
+
+    needed: Annotated[bool, Meta(description="Whether it has to speak for them.")]
+    most_overhead_ratio: Annotated[float, Meta(description="promote_most_overhead_ratio.")]
+    asked_s: Annotated[float | None, Meta(description="Unix seconds; null: no answer yet.")] = None
+    window: Annotated[Window | None, Meta(description="The past that it is about.")] = None
+    stale: bool = False
+    refused: Annotated[dict[str, str], Meta(description="Why it does not answer, by policy.")] = {}
+    past: Annotated[
+        dict[str, Ratios],
+        Meta(description="What would have been, over the incumbent's, by policy."),
+    ] = {}
+
+
 class Evidence(Struct, frozen=True, kw_only=True):
     """What there is to know before the mode climbs a step, and what of it is against that."""
 
@@ -60,8 +82,12 @@ class Evidence(Struct, frozen=True, kw_only=True):
     sources: list[SourceFigure]
     trouble: Annotated[list[str], Meta(description="What else keeps it from acting at all.")] = []
     twin: Annotated[
-        dict[str, Any] | None,
-        Meta(description="What a re-simulation of the past says; null: there is none yet."),
+        TwinFigures | None,
+        Meta(description="What the shadow twin says; null: nothing, and it is not needed."),
+    ] = None
+    trial: Annotated[
+        TrialShown | None,
+        Meta(description="The last canary trial by days, as in the status; null: there was none."),
     ] = None
     against: Annotated[list[str], Meta(description="Why it may not climb; empty: it may.")] = []
 
@@ -110,13 +136,61 @@ def against(evidence: Evidence) -> list[str]:
             f"{evidence.watched_s / 3600.0:.1f} h, needed: {evidence.needed_s / 3600.0:.1f} h "
             "(promote_after_s)"
         )
-    return found + _against_by_twin(evidence.twin)
+    found += _against_by_trial(evidence.trial, evidence.mode)
+    names = [policy.name for policy in evidence.policies]
+    return found + _against_by_twin(evidence.twin, names)
+
+
+def _against_by_trial(trial: TrialShown | None, mode: str) -> list[str]:
+    """A trial that goes on is not ended by who likes what there is; one that showed harm speaks."""
+    if trial is None or mode != CANARY:
+        return []
+    if trial.state == RUNNING:
+        return [f"the canary trial goes on: {trial.days_done} of {trial.days} days are done"]
+    compared = {} if trial.outcome is None else trial.outcome.measures
+    found = ((name.removesuffix("_ratio"), compared.get(name)) for name in SPEAKS_FOR)
+    return [
+        f"in the canary trial {name} surely was more: {one.low:.3f} to {one.high:.3f}"
+        for name, one in found
+        if one is not None and one.low is not None and one.low > 1.0
+    ]
 
 
 def _broken(guard: GuardFigure) -> str:
     return f"a guard is broken: {guard.name} is {guard.value:g}, its bound {guard.bound:g}"
 
 
-def _against_by_twin(twin: dict[str, Any] | None) -> list[str]:
-    """What a re-simulation says against it. The one place for that; there is no twin yet."""
-    return []
+def _against_by_twin(twin: TwinFigures | None, policies: Sequence[str]) -> list[str]:
+    """What a re-simulation of the past says against it, for each policy that would act."""
+    if twin is None or not twin.needed:
+        return []
+    if twin.asked_s is None:
+        return ["the twin has not answered yet (`outrider run-twin`)"]
+    if twin.stale:
+        return ["the twin's answer is stale ([twin] stale_after_s)"]
+    return [why for name in policies for why in _against_one(twin, name)]
+
+
+def _against_one(twin: TwinFigures, policy: str) -> list[str]:
+    if policy in twin.refused:
+        return [f"the twin does not answer about {policy}: {twin.refused[policy]}"]
+    ratios = twin.past.get(policy)
+    if ratios is None:
+        return [f"the twin was not asked about {policy}"]
+    found = []
+    gains = {name.removesuffix("_ratio"): ratios.get(name) for name in SPEAKS_FOR}
+    if not any(ratio is not None and ratio.high < 1.0 for ratio in gains.values()):
+        figures = ", ".join(f"{name} {interval(ratio)}" for name, ratio in gains.items())
+        found.append(f"by the twin {policy} would not surely have saved anything: {figures}")
+    overhead = ratios.get(OVERHEAD)
+    if overhead is None or overhead.high > twin.most_overhead_ratio:
+        found.append(
+            f"by the twin the overhead of jobs under {policy} is {interval(overhead)} times the "
+            f"incumbent's, allowed: {twin.most_overhead_ratio:g} (promote_most_overhead_ratio)"
+        )
+    return found
+
+
+def interval(ratio: Ratio | None) -> str:
+    """A ratio's interval for people."""
+    return "unknown" if ratio is None else f"{ratio.low:.3f} to {ratio.high:.3f}"

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
 
 import structlog
 
@@ -56,8 +57,15 @@ class CommandHistory:
             since_s = record.at_s
         return since_s
 
-    async def record(self, record: CommandRecord) -> None:
-        """Write it to the log, and to the journal as soon as that has room."""
+    async def record(
+        self, record: CommandRecord, meta: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
+        """Write it to the log, and to the journal as soon as that has room.
+
+        Args:
+            record: what is to be recorded.
+            meta: kept by the journal in the same transaction, by name.
+        """
         tell = log.info if record.command == CONFIGURATION else log.warning
         tell(
             "change_mode" if record.from_mode != record.to_mode else "note_command",
@@ -68,6 +76,6 @@ class CommandHistory:
         self._records.append(record)
         try:
             async with asyncio.timeout(_SUBMIT_S):
-                await self._recording.submit(Entry(commands=[record]))
+                await self._recording.submit(Entry(commands=[record], meta=dict(meta)))
         except TimeoutError:
             log.critical("forget_command", command=record.command, reason="the journal is full")

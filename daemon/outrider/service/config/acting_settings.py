@@ -1,6 +1,6 @@
 """``[acting]``: on which jobs, and how much, in the modes that change something."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -8,9 +8,41 @@ from msgspec import Meta, Struct
 class ActingSettings(Struct, frozen=True, kw_only=True):
     """Bounds of what is changed in the batch system in the modes canary and active.
 
-    A job is in the canary by any one of the four.
+    With `canary_by = "jobs"` a job is in the canary by any one of `canary_clusters`,
+    `canary_users`, `canary_vos` and `canary_fraction`.
     """
 
+    canary_by: Annotated[
+        Literal["jobs", "days"],
+        Meta(
+            description="jobs: the canary is the jobs that the settings below name, for as long as "
+            "the mode lasts. days: a trial of a length that is registered beforehand, in which it "
+            "acts on all jobs on days that are drawn at random, and on none on the others, and "
+            "compares the two."
+        ),
+    ] = "jobs"
+    canary_days: Annotated[
+        int,
+        Meta(
+            ge=14,
+            le=364,
+            multiple_of=14,
+            description="Length of a trial by days: whole fortnights, for each day has the same "
+            "weekday of the next week as its partner.",
+        ),
+    ] = 28
+    canary_seed: Annotated[
+        int, Meta(ge=0, description="Seed of the draw of a trial's days; it is registered.")
+    ] = 0
+    canary_washout_s: Annotated[
+        float,
+        Meta(
+            ge=0,
+            lt=86400,
+            description="Of a trial by days: what begins so soon after a change from acting to not "
+            "acting, or back, counts for neither.",
+        ),
+    ] = 3600.0
     canary_clusters: Annotated[
         tuple[str, ...],
         Meta(
@@ -64,6 +96,23 @@ class ActingSettings(Struct, frozen=True, kw_only=True):
             "the canary, in the canary or above for all jobs.",
         ),
     ] = 86400.0
+    promote_by_twin: Annotated[
+        bool,
+        Meta(
+            description="Let `outrider promote` have the policy act only where the shadow twin "
+            "speaks for it: its answer is fresh, is about these settings, says that energy or "
+            "waste would surely have been less, and overhead not too much more. Else what it "
+            "answers is only shown."
+        ),
+    ] = True
+    promote_most_overhead_ratio: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="Of that: how many times the incumbent's the mean overhead of jobs may "
+            "be, by the upper end of its interval.",
+        ),
+    ] = 1.25
     acts_per_minute: Annotated[
         float, Meta(gt=0, description="Most jobs changed within a minute; renewals count.")
     ] = 6000.0
@@ -110,7 +159,12 @@ class ActingSettings(Struct, frozen=True, kw_only=True):
     ] = 21600.0
 
     @property
-    def has_canary(self) -> bool:
-        """Whether any job can be in the canary."""
+    def names_jobs(self) -> bool:
+        """Whether it names jobs for a canary by jobs."""
         named = self.canary_clusters or self.canary_users or self.canary_vos
         return bool(named) or self.canary_fraction > 0.0
+
+    @property
+    def has_canary(self) -> bool:
+        """Whether any job can be in the canary."""
+        return self.canary_by == "days" or self.names_jobs

@@ -13,6 +13,7 @@ from outrider.model.errors import ConfigurationError
 from outrider.model.setting_kinds import toml_text
 from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.mqtt_settings import PublishSettings
+from outrider.service.config.twin_settings import TwinSettings
 
 SOCKET_NAME: Final = "outrider.sock"
 
@@ -238,6 +239,13 @@ class Config(msgspec.Struct, frozen=True):
         PublishSettings | None,
         Meta(description="Broker to publish to: see `[mqtt]`. Unset: nothing is published."),
     ] = None
+    twin: Annotated[
+        TwinSettings | None,
+        Meta(
+            description="How often the shadow twin is asked what the policies would have cost: see "
+            "`[twin]`. Unset: its defaults."
+        ),
+    ] = None
     adapters: Annotated[
         dict[str, dict[str, Any]],
         Meta(description="Adapters by label; `type` names the plugin (default: the label)."),
@@ -259,6 +267,11 @@ def policies_of(config: Config) -> Mapping[str, dict[str, Any]]:
 def acting_of(config: Config) -> ActingSettings:
     """What may be changed in the modes that act; the defaults where nothing is configured."""
     return config.acting or ActingSettings()
+
+
+def twin_of(config: Config) -> TwinSettings:
+    """How the shadow twin is asked; the defaults where nothing is configured."""
+    return config.twin or TwinSettings()
 
 
 def adapter_of(label: str, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -36,6 +36,13 @@ from outrider.service.config.declarations import (
 )
 from outrider.service.config.discipline import DisciplineChoice, Proposal, choose_discipline
 from outrider.service.config.mqtt_settings import PublishSettings
+from outrider.service.config.twin_settings import TwinSettings
+
+_TABLES: Mapping[str, type[msgspec.Struct]] = {
+    "acting": ActingSettings,
+    "mqtt": PublishSettings,
+    "twin": TwinSettings,
+}
 
 
 class LoadedConfig(msgspec.Struct, frozen=True):
@@ -162,10 +169,9 @@ def check_config(given: Mapping[str, Any], source: str, line_of: LineOf = no_lin
     for name, settings in clusters.items() if isinstance(clusters, dict) else ():
         if isinstance(settings, dict):
             _check_cluster(settings, place.inside("clusters", name))
-    if isinstance(given.get("acting"), dict):
-        build(ActingSettings, given["acting"], place.inside("acting"))
-    if isinstance(given.get("mqtt"), dict):
-        build(PublishSettings, given["mqtt"], place.inside("mqtt"))
+    for name, record in _TABLES.items():
+        if isinstance(given.get(name), dict):
+            build(record, given[name], place.inside(name))
     config = build(Config, given, place)
     loaded = LoadedConfig(config, source, line_of=line_of)
     _check_clocks(loaded)
@@ -268,7 +274,12 @@ def _check_acting(loaded: LoadedConfig) -> None:
     if config.mode == CANARY and not acting_of(config).has_canary:
         raise ConfigurationError(
             f"{where} without a canary; right would be some of canary_clusters, canary_users, "
-            "canary_vos, canary_fraction below [acting]"
+            'canary_vos, canary_fraction below [acting], or canary_by = "days"'
+        )
+    if acting_of(config).canary_by == "days" and acting_of(config).names_jobs:
+        raise ConfigurationError(
+            f'{where} with canary_by = "days" acts on all jobs; right would be none of '
+            "canary_clusters, canary_users, canary_vos, canary_fraction below [acting]"
         )
 
 

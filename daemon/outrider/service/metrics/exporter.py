@@ -21,7 +21,9 @@ from outrider.model.jobs import RUNNING
 from outrider.service.core import Core
 from outrider.service.metrics.declarations import METRICS
 from outrider.service.metrics.declarations.site import MACHINE_STATES
+from outrider.service.metrics.evidence import put_evidence
 from outrider.service.metrics.store import MetricStore, Snapshot
+from outrider.service.twin.watch import TwinWatch
 from outrider.service.views.counts import job_counts, machine_counts
 
 _PREDICTION_METRICS = [m.name for m in METRICS if m.name.startswith("prediction_")]
@@ -65,6 +67,7 @@ class MetricsExporter:
         failed_requests: int = 0,
         start_s: float = 0.0,
         levers: Sequence[Mapping[str, Any]] = (),
+        twin: TwinWatch | None = None,
     ) -> Snapshot:
         """The values of all metrics now. Call it on the event loop, which owns the core.
 
@@ -77,6 +80,7 @@ class MetricsExporter:
             failed_requests: requests that a fault of Outrider's own answered.
             start_s: how long the start took, seconds.
             levers: ``adapter``, ``name``, ``standing`` and ``changes`` of each (`levers_shown`).
+            twin: what the process that asks the twin has written down; None: nobody looks.
         """
         self._site()
         self._totals()
@@ -91,6 +95,8 @@ class MetricsExporter:
                 self._store.set("leases", n, *of, action)
             for outcome, n in lever["changes"].items():
                 self._store.set("lever_changes_total", n, *of, outcome)
+        core = self._core
+        put_evidence(self._store, twin, core.config, now_s=time.time(), seen_s=core.now_s)
         self._store.set("loop_lag_seconds", loop_lag_s)
         self._store.set("requests_failed_total", failed_requests)
         self._store.set("start_ratio", 1.0)

@@ -114,6 +114,7 @@ class Commander:
 
     async def _carry_out(self, command: Command, uid: int) -> Result:
         name, at_s, mode = name_of(command), time.time(), self._modes.mode
+        lowerings = self._modes.lowerings
         sender = await self._senders.sender(uid)
         told: list[str] = []
         try:
@@ -122,7 +123,7 @@ class Commander:
                 told = await self._modes.stop_acting(self._limit(to, command, sender))
             async with self._turn:
                 self._at_work = f"{name} by user {uid}"
-                result = await self._at_its_turn(command, sender)
+                result = await self._at_its_turn(command, sender, lowerings)
             first, *rest = result.text
             text = list(dict.fromkeys((first, *told, *rest)))
             result = msgspec.structs.replace(result, text=text)
@@ -140,9 +141,9 @@ class Commander:
         )  # fmt: skip
         return result
 
-    async def _at_its_turn(self, command: Command, sender: Sender) -> Result:
+    async def _at_its_turn(self, command: Command, sender: Sender, lowerings: int) -> Result:
         if isinstance(command, Promote):
-            return await self._promote(command, sender)
+            return await self._promote(command, sender, lowerings)
         if isinstance(command, Release):
             return await self._release(command, sender)
         return await self._set_mode(command, sender)
@@ -158,7 +159,7 @@ class Commander:
         if to == CANARY and not acting_of(self._state.configured.config).has_canary:
             why = (
                 "there is no canary; right would be some of canary_clusters, canary_users, "
-                "canary_vos, canary_fraction below [acting]"
+                'canary_vos, canary_fraction below [acting], or canary_by = "days"'
             )
             return self._result(command, REFUSED, mode, [why])
         told = await self._modes.lower(self._limit(to, command, sender))
@@ -166,14 +167,15 @@ class Commander:
         holds = "this holds over restarts and reloads; `outrider promote` climbs again"
         return self._result(command, DONE, mode, [change, *told, holds])
 
-    async def _promote(self, command: Promote, sender: Sender) -> Result:
+    async def _promote(self, command: Promote, sender: Sender, lowerings: int) -> Result:
         evidence, mode = self.evidence, self._modes.mode
         to = evidence.next_mode
         if evidence.against or to is None:
             return self._result(command, REFUSED, mode, evidence.against, evidence)
         acting = acting_of(self._state.configured.config)
         at_the_top = to == self._modes.configured and not acting.promote_first
-        await self._modes.climb(None if at_the_top else self._limit(to, command, sender))
+        limit = None if at_the_top else self._limit(to, command, sender)
+        await self._modes.climb(limit, lowerings)
         return self._result(command, DONE, mode, [f"the mode was {mode} and is {to}"], evidence)
 
     async def _release(self, command: Release, sender: Sender) -> Result:

@@ -1,5 +1,7 @@
 """Where the evidence comes from: the core, the guards' window, the journal's own history."""
 
+import time
+
 import msgspec
 
 from outrider.acting.gate import ACT
@@ -10,15 +12,18 @@ from outrider.service.commands.evidence import (
     GuardFigure,
     PolicyFigures,
     SourceFigure,
+    TwinFigures,
     against,
     next_mode,
 )
 from outrider.service.commands.history import CommandHistory
 from outrider.service.commands.watched_time import WatchedTime
-from outrider.service.config.declarations import acting_of
+from outrider.service.config.declarations import Config, acting_of, policies_of
 from outrider.service.core import Core
 from outrider.service.daemon_state import DaemonState
 from outrider.service.guard_watch import bounds_of
+from outrider.service.twin.twin_file import TwinFile
+from outrider.service.views.twin import twin_shown
 
 
 def gather(
@@ -53,8 +58,38 @@ def gather(
             for label, source in core.sources.items()
         ],
         trouble=_trouble(state),
+        twin=twin_figures(state.view.twin.file, ceiling, time.time()),
+        trial=state.view.trial(),
     )
     return msgspec.structs.replace(found, against=against(found))
+
+
+def twin_figures(file: TwinFile | None, config: Config, now_s: float) -> TwinFigures | None:
+    """What the twin says; None: nothing, and that is no reason.
+
+    Args:
+        file: what stands in `twin.json`.
+        config: the configuration, whose policies would act.
+        now_s: Unix seconds.
+    """
+    acting, shown = acting_of(config), twin_shown(file, config, now_s)
+    if shown is None or file is None or file.answer is None:
+        if not acting.promote_by_twin:
+            return None
+        return TwinFigures(needed=True, most_overhead_ratio=acting.promote_most_overhead_ratio)
+    refused = dict(file.answer.candidates_refused)
+    refused |= dict.fromkeys(shown["other_settings"], "it was asked about other settings")
+    if file.answer.refused is not None:
+        refused = dict.fromkeys(policies_of(config), file.answer.refused)
+    return TwinFigures(
+        needed=acting.promote_by_twin,
+        most_overhead_ratio=acting.promote_most_overhead_ratio,
+        asked_s=file.asked_s,
+        window=file.answer.window,
+        stale=shown["stale"],
+        refused=refused,
+        past=file.answer.past,
+    )
 
 
 def compared(bounds: Bounds, figures: Figures) -> list[GuardFigure]:

@@ -9,7 +9,7 @@ import structlog
 
 from outrider.acting.gate import ACTING_MODES
 from outrider.ledger import CommandRecord
-from outrider.model.errors import LedgerError, OutriderError
+from outrider.model.errors import ConfigurationError, LedgerError, OutriderError
 from outrider.service.commands.history import CommandHistory
 from outrider.service.commands.watched_time import WatchedTime
 from outrider.service.config.loaded import LoadedConfig
@@ -109,16 +109,30 @@ class ModeChanges:
             raise
         return told
 
-    async def climb(self, limit: ModeLimit | None) -> None:
+    @property
+    def lowerings(self) -> int:
+        """How often the mode was lowered since the start: a climb is of one moment."""
+        return self._state.lowerings
+
+    async def climb(self, limit: ModeLimit | None, lowerings: int) -> None:
         """Let the mode go as high as a limit; None: as high as the configuration's.
 
+        Args:
+            limit: the mode, and who wants it.
+            lowerings: as it was when somebody decided to climb.
+
         Raises:
-            OutriderError: that cannot be put in force, or somebody lowered the mode meanwhile; the
+            OutriderError: that cannot be put in force, or somebody lowered the mode since; the
                 limit of before holds.
         """
         state, folder = self._state, self._state.recording.folder
-        before, lowerings = state.limit, state.lowerings
+        if state.lowerings != lowerings:
+            raise ConfigurationError("the mode was lowered meanwhile")
+        before = state.limit
         await asyncio.to_thread(keep_limit, limit, folder)
+        if state.lowerings != lowerings:
+            await asyncio.to_thread(keep_limit, state.limit, folder)
+            raise ConfigurationError("the mode was lowered meanwhile")
         state.limit = limit
         try:
             await self._reload(lambda: state.configured, None)

@@ -1,4 +1,4 @@
-"""Units beside the daemon's: what takes back what lasts, and helpers that other users run."""
+"""Units beside the daemon's: what takes back what lasts, what asks the twin, others' helpers."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -9,9 +9,11 @@ from outrider.service.unit.drop_ins import command_text, network_text, socket_te
 from outrider.service.unit.needs import Helper, UnitNeeds
 
 RELEASE: Final = "outrider-release"
+TWIN: Final = "outrider-twin.service"
 SYSTEM: Final = Path("/etc/systemd/system")
 _COMMAND: Final = "50-command.conf"
 _NETWORK: Final = "50-network.conf"
+_READING: Final = "50-reading.conf"
 Shipped = Callable[[str], str]
 """From the name of a unit to its text; raises `ConfigurationError` where it did not come along."""
 
@@ -37,6 +39,28 @@ def release_texts(
     return {path: shipped(name) for path, name in units.items()} | texts
 
 
+def twin_texts(
+    needs: UnitNeeds, command: Path, config: Path, drop_ins: Mapping[str, str], shipped: Shipped
+) -> dict[Path, str]:
+    """Files of the service that asks the twin; empty texts: it is never asked.
+
+    Args:
+        needs: of the configuration.
+        command: `outrider` of this interpreter.
+        config: the configuration's file.
+        drop_ins: the daemon's, by name: it reads the same, and reaches nobody.
+        shipped: texts of units.
+    """
+    folder = SYSTEM / f"{TWIN}.d"
+    if not needs.asks_twin:
+        return dict.fromkeys((SYSTEM / TWIN, folder / _COMMAND, folder / _READING), "")
+    return {
+        SYSTEM / TWIN: shipped(TWIN),
+        folder / _COMMAND: command_text((command, "run-twin", "--config", config)),
+        folder / _READING: drop_ins[_READING],
+    }
+
+
 def helper_texts(helper: Helper, user: str, shipped: Shipped) -> dict[Path, str]:
     """Files of a helper.
 
@@ -60,4 +84,5 @@ def helper_texts(helper: Helper, user: str, shipped: Shipped) -> dict[Path, str]
 def units_to_enable(needs: UnitNeeds) -> list[str]:
     """Those of them that have to be enabled, once they are written."""
     timers = [f"{RELEASE}.timer"] if needs.changes_last else []
-    return timers + [f"{helper.unit.name}.socket" for helper in needs.helpers]
+    sockets = [f"{helper.unit.name}.socket" for helper in needs.helpers]
+    return [*timers, *sockets, *([TWIN] if needs.asks_twin else [])]

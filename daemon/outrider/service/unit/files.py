@@ -14,6 +14,7 @@ from outrider.service.unit.beside import (
     SYSTEM,
     helper_texts,
     release_texts,
+    twin_texts,
     units_to_enable,
 )
 from outrider.service.unit.drop_ins import (
@@ -91,6 +92,7 @@ def service_files(loaded: LoadedConfig) -> ServiceFiles:
         DROP_INS / "50-command.conf": "" if (command, config) == _OWN_COMMAND else runs,
         **{DROP_INS / name: text for name, text in allowed.items()},
         **release_texts(needs, command, config, allowed, shipped),
+        **twin_texts(needs, command, config, allowed, shipped),
     }
     for helper in needs.helpers:
         texts |= helper_texts(helper, USER, shipped)

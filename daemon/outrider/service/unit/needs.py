@@ -11,7 +11,7 @@ from outrider.model.credentials import is_credential
 from outrider.model.errors import OutriderError
 from outrider.model.settings import build
 from outrider.plugins.finding import load_adapter
-from outrider.service.config.declarations import Config, adapter_of, listen_address
+from outrider.service.config.declarations import Config, adapter_of, listen_address, twin_of
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.unit.addresses import is_address, is_loopback, nameservers, resolve
 
@@ -49,6 +49,7 @@ class UnitNeeds(NamedTuple):
         environment: variables that it needs.
         helpers: units beside its own.
         changes_last: whether a lever changes what does not lapse by itself.
+        asks_twin: whether the shadow twin is ever asked.
         notes: what could not be found out, a sentence each.
     """
 
@@ -60,6 +61,7 @@ class UnitNeeds(NamedTuple):
     environment: dict[str, str]
     helpers: list[Helper]
     changes_last: bool
+    asks_twin: bool
     notes: list[str]
 
 
@@ -90,6 +92,7 @@ def needs_of(loaded: LoadedConfig) -> UnitNeeds:
             for unit in one.helpers
         ],
         changes_last=any(one.changes_last for one in told),
+        asks_twin=twin_of(config).every_s > 0,
         notes=notes,
     )
 

@@ -14,6 +14,7 @@ from outrider.model.job_names import stands_for
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.config.declarations import Config
 from outrider.service.core import Core
+from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.job_runs import end_row, how_it_left
 from outrider.service.views.owner_hours import owner_hours_that_end
 from outrider.service.views.why_it_waits import why_in_words
@@ -53,6 +54,7 @@ def explain(
     said: Said = NOBODY_ASKED,
     runs: Sequence[Mapping[str, Any]] = (),
     lease: dict[str, Any] | None = None,
+    starts: ExpectedStarts | None = None,
 ) -> dict[str, Any] | None:
     """The object of ``/api/v1/explain/JOB``; None for a job that is not at the site now.
 
@@ -63,6 +65,7 @@ def explain(
         said: by the batch systems, a moment ago.
         runs: of it that have ended, oldest first.
         lease: what stands for it in the batch system (`lease_of`).
+        starts: when jobs that wait are expected to start, as it is said now.
     """
     history = core.merger.normaliser.known_by(name)
     job = None if history is None else core.site.jobs.get(history.number)
@@ -77,12 +80,14 @@ def explain(
     return {
         "job": name,
         "mode": core.config.mode,
+        "now_s": core.now_s,
         "source": "daemon",
         "state": JOB_STATE_NAMES[job.state],
         "sentence": why_in_words(core, name, job, policies, said, lease),
         "held_because": job.held_because or None,
         "batch_system": _batch_system(said),
         "batch_system_errors": list(said.unanswered),
+        "expected_start": starts.explained(name) if starts and job.state == QUEUED else None,
         "remedies": owner_hours_that_end(core, job) if job.state == QUEUED else [],
         "lease": lease,
         "timezone": core.config.timezone,
@@ -120,6 +125,7 @@ def explain_from_rows(
         "held_because": None,
         "batch_system": None,
         "batch_system_errors": [],
+        "expected_start": None,
         "remedies": [],
         "lease": None,
         "alike": None,

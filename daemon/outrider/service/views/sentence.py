@@ -6,12 +6,11 @@ from typing import Any
 from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.model.localtime import time_zone
 from outrider.service.core import Core
+from outrider.service.views.twin import NOT_ESTIMATED
 
-NOT_ESTIMATED = "not estimated yet"
 
-
-def sentence(core: Core, figures: dict[str, Any]) -> str:
-    """What Outrider saw and thinks, in one sentence."""
+def sentence(core: Core, figures: dict[str, Any], saving: str = NOT_ESTIMATED) -> str:
+    """What Outrider saw and thinks, in one sentence; `saving`: what the twin says."""
     accounting = core.accounting
     begin_s = accounting.begin_s
     since = "now" if begin_s is None else f"{moment(core, begin_s):%d %b %Y %H:%M}"
@@ -31,7 +30,7 @@ def sentence(core: Core, figures: dict[str, Any]) -> str:
     views = "; ".join(of_policies) or "no policy is asked"
     return (
         f"{core.config.mode} since {since}: {accounting.submitted:,} jobs seen, {wait}, {power}; "
-        f"{views}; saving: {NOT_ESTIMATED}"
+        f"{views}; saving: {saving}"
     )
 
 

@@ -12,13 +12,20 @@ from outrider.engine.accounting.report import report
 from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.service.core import Core
 from outrider.service.views.counts import job_counts, machine_counts
-from outrider.service.views.sentence import NOT_ESTIMATED, measured_ratio, sentence
+from outrider.service.views.sentence import measured_ratio, sentence
+from outrider.service.views.twin import NOT_ESTIMATED
 
 _ALL_MEASURED = 1.0 - 1e-9
 
 
-def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
-    """The object of ``/api/v1/status``; `extra` is what the core does not know."""
+def status(core: Core, extra: dict[str, Any], saving: str = NOT_ESTIMATED) -> dict[str, Any]:
+    """The object of ``/api/v1/status``.
+
+    Args:
+        core: what it shows.
+        extra: fields of what the core does not know.
+        saving: what the twin says, in words.
+    """
     accounting, site = core.accounting, core.site
     figures = report(site, accounting)
     buckets = [0] * (len(WAIT_BOUNDS_S) + 1)
@@ -64,7 +71,7 @@ def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
             *(_policy(core, runner) for runner in core.runners),
             *(_policy_without_runner(*lost) for lost in core.policies_without_runner.items()),
         ],
-        "saving": {"text": NOT_ESTIMATED, "wh": None},
+        "saving": {"text": saving, "wh": None},
         "adapters": [_source(core, label, jobs["running"]) for label in core.sources],
         "repairs": dict(core.merger.normaliser.repairs),
         "late": core.merger.late,
@@ -75,7 +82,7 @@ def status(core: Core, extra: dict[str, Any]) -> dict[str, Any]:
         },
         "gate": _gate(core.decision_log.verdicts()),
     }
-    return {**shown, "sentence": sentence(core, figures), **extra}
+    return {**shown, "sentence": sentence(core, figures, saving), **extra}
 
 
 def _power_source(figures: dict[str, Any]) -> str:

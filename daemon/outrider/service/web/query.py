@@ -52,6 +52,8 @@ def schemas(record: type[Struct]) -> dict[str, dict[str, Any]]:
 def _in_words(schema: dict[str, Any]) -> str:
     if "enum" in schema:
         return "one of " + ", ".join(schema["enum"])
+    if schema["type"] == "boolean":
+        return "true or false"
     if schema["type"] not in _NUMBERS:
         return "text"
     least, most = schema.get("minimum"), schema.get("maximum")

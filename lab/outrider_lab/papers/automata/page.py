@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from outrider.report.page import heading, table
 from outrider_lab.papers.automata.drawings import drawings
 from outrider_lab.papers.automata.grid import DRIFT, GRID, STATIONARY, USERS
 from outrider_lab.papers.automata.rows import Row
-from outrider_lab.reporting.page import heading, shown, table
+from outrider_lab.reporting.page import shown
 from outrider_lab.reporting.paper_page import PaperPage
 
 _FIGURES: Final[dict[str, tuple[tuple[str, str], ...]]] = {

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from outrider.report.page import heading, prose, table
 from outrider.simulation.truth_told import in_words
 from outrider_lab.papers.perez.drawings import drawings
 from outrider_lab.papers.perez.grid import WINDOW
-from outrider_lab.reporting.page import heading, prose, shown, table
+from outrider_lab.reporting.page import shown
 from outrider_lab.reporting.paper_page import PaperPage
 
 _WAIT_PARTS: Final = ("mean", "se", "std", "median", "max", "worst")

@@ -7,8 +7,14 @@ never one.
 from typing import Final
 
 from outrider.service.metrics.declarations.daemon import DAEMON_METRICS
+from outrider.service.metrics.declarations.evidence import EVIDENCE_METRICS
 from outrider.service.metrics.declarations.metric import Metric
 from outrider.service.metrics.declarations.policies import POLICY_METRICS
 from outrider.service.metrics.declarations.site import SITE_METRICS
 
-METRICS: Final[tuple[Metric, ...]] = (*SITE_METRICS, *POLICY_METRICS, *DAEMON_METRICS)
+METRICS: Final[tuple[Metric, ...]] = (
+    *SITE_METRICS,
+    *POLICY_METRICS,
+    *EVIDENCE_METRICS,
+    *DAEMON_METRICS,
+)

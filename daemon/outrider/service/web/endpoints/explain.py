@@ -74,7 +74,8 @@ async def explanation(
     asks = asks_batch_system and is_waiting(view.core, job)
     said = await view.waiting_reasons.of(job) if asks else NOBODY_ASKED
     runs, end = await runs_and_end(view.journal, job)
-    found = explain(view.core, job, rows, said, runs, lease_of(view.levers(), job))
+    lease, starts = lease_of(view.levers(), job), view.expected_starts()
+    found = explain(view.core, job, rows, said, runs, lease, starts)
     if found is not None or not (rows or runs or end):
         return found
     return explain_from_rows(view.core.config, job, rows, runs, end)

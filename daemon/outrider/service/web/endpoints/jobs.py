@@ -4,11 +4,13 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from outrider.model.jobs import JOB_STATE_NAMES, Job
+from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.core import Core
+from outrider.service.views.expected_starts import NOT_SAID, ExpectedStarts
 from outrider.service.web.endpoint import Answer, Call, Endpoint
 from outrider.service.web.paging import After, Next, page_of
 from outrider.service.web.query import Limit
+from outrider.service.web.shapes.expected_start import ExpectedStart, StartAnswer, StartsShown
 from outrider.service.web.shapes.values import Count, JobState, Mode, Unknown
 
 
@@ -18,6 +20,10 @@ class JobsQuery(Struct, frozen=True):
     limit: Limit = 200
     after: After = UNSET
     state: Annotated[JobState | UnsetType, Meta(description="Only jobs in this state.")] = UNSET
+    candidates: Annotated[
+        bool,
+        Meta(description="Expected starts under each policy, too."),
+    ] = False
 
 
 class PendingDecision(Struct):
@@ -44,6 +50,27 @@ class JobRow(Struct, rename={"class_": "class"}):
     lost_s: Annotated[float, Meta(ge=0, description="Of all runs thrown away so far, together.")]
     longest_lost_s: Annotated[float, Meta(ge=0, description="Longest run thrown away so far.")]
     pending: dict[str, PendingDecision]
+    expected_start: Annotated[
+        ExpectedStart | None,
+        Meta(
+            description="Under the batch system's own rule, by `outrider run-twin`; null: see "
+            "`expected_start_answer`."
+        ),
+    ] = None
+    expected_start_answer: Annotated[
+        StartAnswer | None,
+        Meta(
+            description="`not_known`: nobody can know. `not_said`: there is no answer, or no "
+            "young one. Null: it does not wait."
+        ),
+    ] = None
+    expected_start_under: Annotated[
+        dict[str, ExpectedStart | None] | UnsetType,
+        Meta(
+            description="With `candidates`: the same if a policy were in force, by its name; null: "
+            "not known; a policy that is not there: not said."
+        ),
+    ] = UNSET
 
 
 class Jobs(Struct):
@@ -53,11 +80,30 @@ class Jobs(Struct):
     now_s: float
     jobs: list[JobRow]
     total: Count
+    expected_starts: Annotated[
+        StartsShown | None, Meta(description="What holds for the expected starts of all.")
+    ] = None
     next: Next = None
 
 
-def jobs(core: Core, limit: int, state: str | None, after: int = -1) -> Answer:
-    """A page of the jobs, all or of one state, in the order in which they became known."""
+def jobs(
+    core: Core,
+    limit: int,
+    state: str | None,
+    after: int = -1,
+    starts: ExpectedStarts | None = None,
+    candidates: bool = False,
+) -> Answer:
+    """A page of the jobs, all or of one state, in the order in which they became known.
+
+    Args:
+        core: the daemon's.
+        limit: at most so many.
+        state: only jobs in it; None: all.
+        after: only jobs of a higher number.
+        starts: when those that wait are expected to start; None: that is not asked.
+        candidates: under each policy, too.
+    """
     normaliser, site = core.merger.normaliser, core.site
     found = [
         job
@@ -65,26 +111,26 @@ def jobs(core: Core, limit: int, state: str | None, after: int = -1) -> Answer:
         if (job := site.jobs.get(history.number)) is not None
         and (state is None or JOB_STATE_NAMES[job.state] == state)
     ]
-    page, cursor = page_of(
-        (
-            (job.number, _job_row(core, normaliser.job_names[job.number], job))
-            for job in found
-            if job.number > after
-        ),
-        limit,
-    )
+
+    def row(job: Job) -> dict[str, Any]:
+        name = normaliser.job_names[job.number]
+        facts = _job_row(core, name, job)
+        return facts if starts is None else facts | _start(starts, name, job, candidates)
+
+    page, cursor = page_of(((job.number, row(job)) for job in found if job.number > after), limit)
     return {
         "mode": core.config.mode,
         "now_s": core.now_s,
         "jobs": page,
         "total": len(found),
+        "expected_starts": None if starts is None else starts.shown(),
         "next": cursor,
     }
 
 
 def _job_row(core: Core, name: str, job: Job) -> dict[str, Any]:
     site, on = core.site, job.machine >= 0
-    queued = JOB_STATE_NAMES[job.state] == "queued"
+    queued = job.state == QUEUED
     return {
         "job": name,
         "state": JOB_STATE_NAMES[job.state],
@@ -107,12 +153,25 @@ def _job_row(core: Core, name: str, job: Job) -> dict[str, Any]:
     }
 
 
+def _start(starts: ExpectedStarts, name: str, job: Job, candidates: bool) -> dict[str, Any]:
+    waits = job.state == QUEUED
+    told = starts.of(name) if waits else {"start": None, "answer": None}
+    fields = {"expected_start": told["start"], "expected_start_answer": told["answer"]}
+    if not candidates:
+        return fields
+    under = starts.under(name).items() if waits else ()
+    said = {policy: one["start"] for policy, one in under if one["answer"] != NOT_SAID}
+    return {**fields, "expected_start_under": said}
+
+
 async def handle(call: Call[JobsQuery]) -> Answer:
     """Answer from memory."""
     query = call.query
     state = None if query.state is UNSET else query.state
     after = -1 if query.after is UNSET else query.after
-    return call.names.in_jobs(jobs(call.view.core, query.limit, state, after))
+    starts = call.view.expected_starts()
+    page = jobs(call.view.core, query.limit, state, after, starts, query.candidates)
+    return call.names.in_jobs(page)
 
 
 ENDPOINT = Endpoint(

@@ -37,15 +37,20 @@ def whole_status(view: DaemonView) -> dict[str, Any]:
         notes.append(f"not publishing: {mqtt['failure']}")
     levers = levers_shown(view.levers())
     notes += [f"lever {one['name']}: {one['problem']}" for one in levers if one["problem"]]
+    if view.twin.problem:
+        notes.append(f"the twin's answer is not shown: {view.twin.problem}")
     extra = {
+        "twin": view.twin_shown(),
+        "expected_starts": view.expected_starts().shown(),
         "own_clock": view.own_clock,
         "ledger": ledger,
         "mqtt": mqtt,
         "notes": notes,
         "levers": levers,
+        "trial": msgspec.to_builtins(view.trial()),
         **mode_shown(view.core.config.mode, view.configured_mode(), view.commands),
     }
-    return status(view.core, extra)
+    return status(view.core, extra, view.saving())
 
 
 async def handle(call: Call[NoQuery]) -> web.Response:

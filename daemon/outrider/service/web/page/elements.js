@@ -41,3 +41,14 @@ export const orNone = (items, text) => (items.length ? items : [{ none: text, ke
 export function share(element, value, name = "--part") {
   element.style.setProperty(name, String(Math.max(0, value)));
 }
+
+/** The heads of a table. */
+export function headRow(names) {
+  const line = make("tr");
+  for (const name of names) {
+    const head = make("th", "", name);
+    head.scope = "col";
+    line.append(head);
+  }
+  return line;
+}

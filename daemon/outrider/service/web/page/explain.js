@@ -3,10 +3,10 @@
 import { UNKNOWN, duration, known, number, significant, time } from "./words.js";
 import { at, keyed, make, setText } from "./elements.js";
 import { NoAnswer, Question } from "./asking.js";
+import { startLines } from "./starts.js";
 
 /** Offer a few jobs that wait now. */
-export async function showExamples(question) {
-  const { jobs } = await question.ask("api/v1/jobs?state=queued&limit=4");
+export function offerExamples(jobs) {
   setText(at("examples-title"), jobs.length ? "waiting now:" : "no job waits now");
   keyed(
     at("examples"),
@@ -27,7 +27,8 @@ function offer(job) {
 
 let question = null;
 
-async function explain(job) {
+/** Ask why a job is where it is, and show the answer in the panel. */
+export async function explain(job) {
   at("explain-job").value = job;
   question?.abort();
   const mine = new Question();
@@ -56,9 +57,11 @@ function explanation(answer) {
     facts.push(`number ${number(ahead + 1)} of ${number(total)} of this user that ask for the same`);
   }
   facts.push(source);
+  const starts = startLines(answer);
   return [
     make("p", "answer", answer.sentence),
     make("p", "quiet", `${facts.join(" · ")}.`),
+    ...(starts.length ? [startsView(starts)] : []),
     ...(answer.batch_system ? [batchSystemView(answer.batch_system)] : []),
     ...(answer.remedies?.length ? [remediesView(answer.remedies)] : []),
     ...(answer.batch_system_errors ?? []).map((why) => make("p", "warn", `No answer: ${why}.`)),
@@ -72,6 +75,14 @@ function remediesView(remedies) {
   const title = "What would change it, by what Outrider knows";
   const box = make("article");
   box.append(make("h3", "", title), listed(title, "remedies", remedies));
+  return box;
+}
+
+/** When it is expected to start: under the batch system's rule, under each policy. */
+function startsView(lines) {
+  const title = "When it is expected to start";
+  const box = make("article");
+  box.append(make("h3", "", title), listed(title, "starts", lines));
   return box;
 }
 
@@ -95,7 +106,6 @@ function batchSystemView(said) {
   const facts = [];
   if (known(said.machines)) facts.push(`${number(said.machines)} machines may run it`);
   if (known(said.ahead)) facts.push(`${number(said.ahead)} jobs before it`);
-  if (known(said.expected_start_s)) facts.push(`expected to start ${time(said.expected_start_s)}`);
   if (facts.length) box.append(make("p", "quiet", `${facts.join(" · ")}.`));
   if (said.remedies.length) {
     const title = "What would change it";

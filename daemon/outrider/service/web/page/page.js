@@ -17,12 +17,13 @@ import {
 import { drawAdapters, drawLearned, drawLedger, drawPolicies } from "./deciding.js";
 import { drawMode } from "./mode.js";
 import { drawCalibration } from "./calibration.js";
+import { drawTwin } from "./twin.js";
 import { NoAnswer, Question } from "./asking.js";
-import { showExamples } from "./explain.js";
+import { showJobs } from "./jobs.js";
 import { drawUsers } from "./users.js";
 
 const POLL_MS = 2000;
-const EXAMPLES_EVERY = 5; // polls
+const JOBS_EVERY = 5; // polls
 
 /** Draw the whole page from an answer of api/v1/status. */
 function draw(s) {
@@ -36,6 +37,7 @@ function draw(s) {
     drawEvictions,
     drawFairness,
     drawPolicies,
+    drawTwin,
     drawLearned,
     drawCalibration,
     drawAdapters,
@@ -69,7 +71,7 @@ async function poll() {
     draw(await mine.ask("api/v1/status"));
     lastSeen = clock();
     showConnection("live", "live", lastSeen);
-    if (polls++ % EXAMPLES_EVERY === 0) await showExamples(mine);
+    if (polls++ % JOBS_EVERY === 0) await showJobs(mine);
   } catch (error) {
     if (mine !== question || document.hidden) return;
     const told = error instanceof NoAnswer;

@@ -69,6 +69,21 @@ export function time(seconds) {
   return text.replace(",", "");
 }
 
+/** Moments beside another one: times of day where all are of its day, else each with its day. */
+export function moments(seconds, other_s) {
+  const at = (one) => {
+    const [day, month, year, timeOfDay] = time(one).split(" ");
+    return { date: `${day} ${month}`, year, timeOfDay };
+  };
+  const other = at(other_s);
+  const all = seconds.map(at);
+  if (all.every(({ date, year }) => date === other.date && year === other.year))
+    return all.map(({ timeOfDay }) => timeOfDay);
+  return all.map(({ date, year, timeOfDay }) =>
+    year === other.year ? `${date} ${timeOfDay}` : `${date} ${year} ${timeOfDay}`,
+  );
+}
+
 /** The time of day now, on the site's clock. */
 export const clock = () => new Date().toLocaleTimeString(LOCALE, { timeZone: zone });
 export const plural = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`;

@@ -6,6 +6,7 @@ from msgspec import Meta, Struct
 
 from outrider.api.waiting_reason import Clause
 from outrider.service.web.shapes.decisions import DecisionRow
+from outrider.service.web.shapes.expected_start import JobStart
 from outrider.service.web.shapes.values import Count, JobState, Mode, Unknown
 
 
@@ -130,6 +131,16 @@ class Explanation(Struct):
     policies: list[PolicyView]
     decisions: list[DecisionRow]
     timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
+    now_s: Annotated[Unknown, Meta(description="The time at the site; null: it is not asked.")] = (
+        None
+    )
+    expected_start: Annotated[
+        JobStart | None,
+        Meta(
+            description="By the twin beside the daemon; null: it does not wait, or the daemon was "
+            "not asked. What the batch system itself expects is in `batch_system`."
+        ),
+    ] = None
     lease: Annotated[
         Lease | None, Meta(description="In the modes canary and active. Null: nothing stands.")
     ] = None

@@ -8,8 +8,11 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from outrider.model.disciplines import Discipline
+from outrider.service.trials.shown import TrialShown
 from outrider.service.web.shapes.calibration import Calibration, DeferredJobs
 from outrider.service.web.shapes.commands import CommandRow, ModeLimit
+from outrider.service.web.shapes.expected_start import StartsShown
+from outrider.service.web.shapes.twin import TwinShown
 from outrider.service.web.shapes.values import Count, Counts, Mode, Unknown
 
 
@@ -281,6 +284,9 @@ class Status(Struct):
     discipline: DisciplineInForce
     policies: list[PolicyStatus]
     saving: Saving
+    twin: Annotated[
+        TwinShown | None, Meta(description="Null: the shadow twin has not answered yet.")
+    ]
     adapters: list[AdapterStatus]
     repairs: Counts
     late: Count
@@ -292,6 +298,9 @@ class Status(Struct):
     gate: Gate
     ledger: LedgerStatus
     notes: list[str]
+    expected_starts: Annotated[
+        StartsShown | None, Meta(description="When waiting jobs will start; each is among `jobs`.")
+    ] = None
     timezone: Annotated[str, Meta(description="The site's zone, an IANA name.")] = "UTC"
     configured_mode: Annotated[Mode, Meta(description="The configuration's: the ceiling.")] = (
         "shadow"
@@ -305,6 +314,9 @@ class Status(Struct):
     commands: Annotated[
         list[CommandRow], Meta(description="The last five commands, the newest first.")
     ] = []
+    trial: Annotated[
+        TrialShown | None, Meta(description="The last canary trial by days; null: there was none.")
+    ] = None
     levers: Annotated[list[LeverStatus], Meta(description="Empty in a mode that never acts.")] = []
     mqtt: Annotated[Publishing | None, Meta(description="Null: nothing is published.")] = None
     users: Annotated[

@@ -1,0 +1,299 @@
+"""How often starts forecast under a candidate come true, in simulated sites, where that is known.
+
+    python bench/candidate_coverage.py [--seeds 8] [--sites grid,campus] [--small] [--json]
+
+A grid without owners under `fifo` (first fit), and a campus with owners under `random_match`, are
+followed by their journals. Every six hours the present state is run forward under the same policy,
+and what is said of up to 16 waiting jobs is held against their next starts: as the replicates say
+it, and moved as the forecast under the incumbent's rule was. `incumbent` is that forecast, of the
+same jobs at the same moments. On the grid the same is done under `sjf`, which does not act: there
+the starts are those of one more run from the same state, with true run times and true arrivals.
+"""
+
+import argparse
+import datetime as dt
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from options import parsed
+
+from outrider.formats.campus.files import write_campus
+from outrider.formats.workload import Workload
+from outrider.ledger import Entry, Journal
+from outrider.model import events as ev
+from outrider.model.errors import OutriderError
+from outrider.model.events import Event, NamedEvent
+from outrider.plugins.making import make_policy
+from outrider.replay.grid_run import GridRun
+from outrider.service.config.loaded import check_config
+from outrider.service.core import Core
+from outrider.service.refeeding import refeed
+from outrider.service.simulated_journal import write_journal
+from outrider.service.twin.candidates_cycle import present_of, told_starts
+from outrider.service.twin.starts_file import StartTold
+from outrider.simulation.generators.campus import generate_campus
+from outrider.testing.hand_workload import Asked, make_workload
+from outrider.twin.ahead.candidate_starts import CandidateStarts, Future
+from outrider.twin.ahead.lately import Arrival
+from outrider.twin.ahead.present import Present
+from outrider.twin.starts.followed_site import FollowedSite
+from outrider.twin.starts.outlook import Outlook
+
+EPOCH_S = 1_600_000_000.0
+SEEN_EVERY_S, HOUR_S = 600.0, 3_600.0
+ASKED_EVERY_H = 6
+LEARNS_H = 48
+MOST_JOBS = 16
+BUDGET_S = 1.5
+"""CPU seconds for the replicates of one policy at one moment."""
+WAYS = ("replicates", "moved", "incumbent")
+
+
+class Site(NamedTuple):
+    """A site on record.
+
+    Attributes:
+        path: its journal.
+        policy: that acted there.
+        other: a candidate, where `workload` tells how it would have been; else None.
+        workload: the truth.
+    """
+
+    path: Path
+    policy: str
+    other: str | None = None
+    workload: Workload | None = None
+
+
+class Said(NamedTuple):
+    """What was said of one job, and what came of it.
+
+    Attributes:
+        policy: under which.
+        job: its name.
+        start_s: its next start under that policy, Unix seconds.
+        by_way: what was said, by `WAYS`.
+    """
+
+    policy: str
+    job: str
+    start_s: float
+    by_way: dict[str, StartTold]
+
+
+def grid(seed: int, folder: Path, days: float) -> Site:
+    """Batches of six users on 16 CPUs, nearly too many for them."""
+    rng = np.random.default_rng(seed)
+    asked: list[Asked] = []
+    at_s = 0.0
+    while at_s < days * 86_400.0:
+        user, width = int(rng.integers(6)), int(rng.choice([1, 1, 2, 4]))
+        told_s = (600.0, 1_800.0, 5_000.0)[user // 2]
+        for _ in range(int(rng.integers(1, 12))):
+            run_s = float(np.round(told_s * rng.choice([0.2, 0.5, 0.9])))
+            asked.append(Asked(at_s, run_s, width, told_s))
+        load_s = sum(job.run_s * job.cpus for job in asked) / (16 * 0.97)
+        at_s = max(at_s + float(rng.exponential(600.0)), load_s - 40_000.0)
+    users = [f"user{round(job.estimate_s or 0.0)}" for job in asked]
+    workload = replace(make_workload((16,), asked), user=users)
+    run = GridRun(workload, [make_policy("fifo", {}, 0, "bench")], lambda _: None)
+    with Journal(folder / "journal.sqlite") as journal:
+        inputs = [("grid", event) for event in _seen(_named(run.stream(), workload))]
+        journal.append(Entry(inputs=inputs))
+    return Site(folder / "journal.sqlite", "fifo", "sjf", workload)
+
+
+def _named(events: Iterable[Event], workload: Workload) -> Iterator[NamedEvent]:
+    for time_s, kind, subject, extra in events:
+        names = workload.job_names if kind in ev.JOB_KINDS else workload.machine_names
+        where = (workload.machine_names[extra[0]], extra[1]) if kind == ev.STARTED else extra
+        yield EPOCH_S + time_s, kind, names[subject], where
+
+
+def _seen(events: Iterable[NamedEvent]) -> Iterator[NamedEvent]:
+    """As a daemon sees them that looks every ten minutes."""
+    seen_s = None
+    for event in events:
+        if event[1] == ev.TICK:
+            continue
+        seen_s = event[0] if seen_s is None else seen_s
+        while event[0] > seen_s:
+            yield seen_s, ev.TICK, "site", None
+            seen_s += SEEN_EVERY_S
+        yield event
+
+
+def campus(seed: int, folder: Path, days: float) -> Site:
+    """A small campus in term, with more jobs than it has room for by day."""
+    weeks = max(1, round(days / 7))
+    start = dt.date(2010, 2, 1)
+    made = generate_campus(
+        seed,
+        weeks=weeks,
+        machines=25,
+        clusters=3,
+        start=start,
+        jobs=2_000 * weeks,
+        bad_jobs=60 * weeks,
+    )
+    write_campus(made, folder / "campus")
+    write_journal(folder / "campus", folder / "told.sqlite", seed=seed)
+    with Journal(folder / "told.sqlite", read_only=True) as journal:
+        events = [event for _, _, event in journal.inputs_after(0)]
+    with Journal(folder / "journal.sqlite") as journal:
+        journal.append(Entry(inputs=[("campus", event) for event in _seen(events)]))
+    return Site(folder / "journal.sqlite", "random_match")
+
+
+def starts_of(path: Path) -> dict[str, list[float]]:
+    """When the runs of each job started, Unix seconds, by its name."""
+    found: dict[str, list[float]] = {}
+    with Journal(path, read_only=True) as journal:
+        for _, _, (time_s, kind, job, _) in journal.inputs_after(0):
+            if kind == ev.STARTED:
+                found.setdefault(job, []).append(time_s)
+    return found
+
+
+def said_of(recorded: Site, seed: int) -> Iterator[Said]:
+    """Follow a journal, ask every few hours, and look up what came of it."""
+    path, policies = recorded.path, [recorded.policy]
+    if recorded.other is not None:
+        policies.append(recorded.other)
+    tables: dict[str, Any] = {name: {} for name in policies}
+    given = {"adapters": {"logtail": {"paths": ["/nowhere"]}}, "policies": tables}
+    loaded = check_config({**given, "state_dir": str(path.parent)}, "bench")
+    core, site, starts_s = Core(loaded, []), FollowedSite(path), starts_of(path)
+    outlook = Outlook(site, "first_fit", replicates=60)
+    begin_s, hour, fed = None, -1.0, 0
+    for now_s in site.catch_up():
+        begin_s = now_s if begin_s is None else begin_s
+        if now_s // HOUR_S == hour:
+            continue
+        hour = now_s // HOUR_S
+        expected = outlook.look()
+        if (now_s - begin_s) / HOUR_S < LEARNS_H or hour % ASKED_EVERY_H or not expected:
+            continue
+        with Journal(path, read_only=True) as journal:
+            refeed(core, _up_to(journal.inputs_after(fed), site.seq))
+        fed = site.seq
+        told = {name: None if one is None else StartTold(*one) for name, one in expected.items()}
+        present = present_of(loaded, core)
+        ahead = CandidateStarts(
+            present, site, lambda name, n: make_policy(name, {}, n, "bench"), seed,
+            time.process_time,
+        )  # fmt: skip
+        next_s = {
+            job: min(after)
+            for job, times_s in starts_s.items()
+            if (after := [at_s for at_s in times_s if at_s > now_s])
+        }
+        yield from _held(ahead, recorded.policy, now_s, outlook.moved, told, next_s)
+        if recorded.other is not None and recorded.workload is not None:
+            future = true_future(recorded.workload, ahead, present, now_s)
+            would = ahead.run(recorded.other, future)
+            if would is not None:
+                started_s = dict(zip(ahead.jobs, would.tolist(), strict=True))
+                yield from _held(ahead, recorded.other, now_s, outlook.moved, told, started_s)
+
+
+def true_future(
+    workload: Workload, ahead: CandidateStarts, present: Present, now_s: float
+) -> Future:
+    """What really comes."""
+    row = {name: number for number, name in enumerate(workload.job_names)}
+    run_s = [float(workload.run_s[row[present.name(job)]]) for job in ahead.here]
+    submit_s = workload.submit_s + EPOCH_S
+    coming = (
+        (at_s, Arrival(at_s, workload.spec(number), float(workload.run_s[number]), -1))
+        for number, at_s in enumerate(submit_s.tolist())
+        if at_s > now_s
+    )
+    return Future(run_s, coming, {}, frozenset(), 0)
+
+
+def _up_to(rows: Iterable[Any], seq: int) -> Iterator[Any]:
+    for row in rows:
+        if row[0] > seq:
+            return
+        yield row
+
+
+def _held(
+    ahead: CandidateStarts,
+    policy: str,
+    now_s: float,
+    moved: Mapping[str, Any],
+    told: Mapping[str, StartTold | None],
+    starts_s: Mapping[str, float],
+) -> Iterator[Said]:
+    try:
+        drawn_s = ahead.starts_s(policy, BUDGET_S)
+    except OutriderError:  # too few replicates: the daemon, too, would give no answer
+        return
+    still = {name: np.zeros(3) for name in moved}
+    raw = told_starts(ahead.jobs, drawn_s, now_s, still, told)
+    said = told_starts(ahead.jobs, drawn_s, now_s, moved, told)
+    names = [name for name in ahead.jobs if said.get(name) is not None and name in starts_s]
+    for name in names[:: -(-len(names) // MOST_JOBS) or 1]:
+        ways = dict(zip(WAYS, (raw[name], said[name], told[name]), strict=True))
+        known = {way: start for way, start in ways.items() if start is not None}
+        if known["replicates"].high_s > now_s:  # else it starts in the next pass
+            yield Said(policy, name, starts_s[name], known)
+
+
+def figures(said: list[Said]) -> dict[str, Any]:
+    """Coverage and mean width by way."""
+    out: dict[str, Any] = {"questions": len(said)}
+    for way in WAYS:
+        told = [(one.start_s, one.by_way[way]) for one in said]
+        held = [start.low_s <= at_s <= start.high_s for at_s, start in told]
+        below = [at_s < start.low_s for at_s, start in told]
+        width_s = [start.high_s - start.low_s for _, start in told]
+        out[way] = {
+            "holds": round(float(np.mean(held)), 3) if held else None,
+            "earlier": round(float(np.mean(below)), 3) if held else None,
+            "width_h": round(float(np.mean(width_s)) / HOUR_S, 2) if held else None,
+        }
+    return out
+
+
+SITES: Mapping[str, Callable[[int, Path, float], Site]] = {"grid": grid, "campus": campus}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--days", type=float, default=14.0)
+    parser.add_argument("--sites", default="grid,campus")
+    given = parsed(parser, seeds=1, days=3.0, sites="grid")
+    results: dict[str, Any] = {}
+
+    def note(of: str, said: list[Said]) -> None:
+        for policy in dict.fromkeys(one.policy for one in said):
+            of_policy = [one for one in said if one.policy == policy]
+            results[f"{of} {policy}"] = figures(of_policy)
+            if not given.json:
+                print(f"{of} {policy}: {figures(of_policy)}", flush=True)
+
+    for kind in given.sites.split(","):
+        pooled: list[Said] = []
+        for seed in range(given.first_seed, given.first_seed + given.seeds):
+            with tempfile.TemporaryDirectory() as folder:
+                said = list(said_of(SITES[kind](seed, Path(folder), given.days), seed))
+            pooled += said
+            note(f"{kind} {seed}", said)
+        note(kind, pooled)
+    if given.json:
+        print(json.dumps({"seeds": given.seeds, "results": results}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""``outrider report``: what was, what would have been, and how sure, by a journal."""
+
+from collections.abc import Mapping
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from outrider.cli.options import file_path, json_option, policy_names, share_table, shares_option
+from outrider.cli.printing import clock, print_json, shown
+from outrider.model.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from outrider.twin.answer_file import TwinAnswer
+
+
+@click.command("report", short_help="Report a week: what was, what would have been, how sure.")
+@click.argument("file", metavar="[FILE]", required=False, type=file_path(dir_okay=False))
+@click.option(
+    "--config", type=file_path(dir_okay=False), metavar="FILE",
+    help="The daemon's configuration file: its journal is read, and its shares count.",
+)  # fmt: skip
+@click.option(
+    "--weeks", metavar="N", type=click.IntRange(min=1, max=520),
+    help="The last N whole weeks, Monday to Monday of the site's wall clock. [default: 1]",
+)  # fmt: skip
+@click.option("--begin", metavar="ISO", help="Begin of another window, as 2026-03-02T06:00.")
+@click.option("--end", metavar="ISO", help="Its end.")
+@click.option(
+    "--twin", "answer_file", metavar="FILE", type=file_path(dir_okay=False),
+    help="The twin's answer, as `outrider twin FILE --policy NAME --json` prints it. [default: of "
+    "--config the last that outrider-twin.service had]",
+)  # fmt: skip
+@click.option(
+    "--policy", "policies", multiple=True, metavar="NAME", shell_complete=policy_names,
+    help="Ask the twin about this policy now; it takes a while. Give it again for more.",
+)  # fmt: skip
+@click.option(
+    "--price-per-kwh", metavar="X", type=click.FloatRange(min=0), help="Price of a kWh."
+)  # fmt: skip
+@click.option("--currency", metavar="WORD", default="EUR", show_default=True, help="Its currency.")
+@click.option(
+    "--co2-g-per-kwh", metavar="Y", type=click.FloatRange(min=0), help="Grams of CO2 of a kWh."
+)  # fmt: skip
+@shares_option
+@click.option(
+    "--out", type=file_path(file_okay=False), metavar="DIR",
+    help="Folder to write HTML and JSON to.",
+)  # fmt: skip
+@json_option
+def command(
+    file: Path | None,
+    config: Path | None,
+    weeks: int | None,
+    begin: str | None,
+    end: str | None,
+    answer_file: Path | None,
+    policies: tuple[str, ...],
+    price_per_kwh: float | None,
+    currency: str,
+    co2_g_per_kwh: float | None,
+    shares: str,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Report a week: what was, what would have been, how sure.
+
+    FILE is a journal, the journal.sqlite of a daemon; --config finds it. What was is counted from
+    it: jobs, waits, energy, work thrown away, by VO, class and machine group, and by whom and
+    where. What would have been is the twin's answer, in its own window: the last that stands beside
+    the journal of --config, one that was given before (--twin), or one that is asked for now
+    (--policy). Energy is money and CO2, too, where a tariff is given.
+
+    Users are named as the journal has them, so the files are for who wrote them alone (mode 0600).
+
+    Example:
+      outrider report --config /etc/outrider/outrider.toml --price-per-kwh 0.24 --out reports
+      outrider report journal.sqlite --begin 2026-03-02 --end 2026-03-16 --policy survival
+    """
+    from outrider.cli.provenance import provenance
+    from outrider.cli.report_files import write_report
+    from outrider.report.document import document
+    from outrider.report.html import summary
+    from outrider.report.tariff import Tariff
+    from outrider.report.twin_answer import read_answer
+
+    if answer_file is not None and policies:
+        raise ConfigurationError("--twin and --policy: give one of them")
+    journal, targets = _journal(file, config, shares)
+    answer: TwinAnswer | None = None
+    if answer_file is not None:
+        answer = read_answer(answer_file)
+    elif config is not None and not policies:
+        answer = _daemons_own(journal.parent)
+    window, before, zone = _windows(journal, weeks, begin, end)
+    if policies:
+        answer = _asked(journal, policies, config)
+    told = document(
+        journal, window, before, zone, tariff=Tariff(price_per_kwh, currency, co2_g_per_kwh),
+        answer=answer, targets=targets,
+    )  # fmt: skip
+    told |= provenance([journal, *([] if answer_file is None else [answer_file])])
+    written = [] if out is None else write_report(out, told)
+    if as_json:
+        print_json(told)
+        return
+    for line in summary(told):
+        click.echo(line)
+    for path in written:
+        click.echo(shown(path))
+
+
+def _journal(
+    file: Path | None, config: Path | None, shares: str
+) -> tuple[Path, Mapping[str, float]]:
+    """Which journal, and the shares owed to VOs. Raises `ConfigurationError`, `PluginError`."""
+    from outrider.cli.configuration import journal_path, load
+
+    given = share_table(shares)
+    if file is not None and config is None:
+        return file, given
+    if config is not None and file is None:
+        loaded = load(config)
+        return journal_path(loaded), given or loaded.config.shares
+    raise ConfigurationError("a journal or --config: give one of them")
+
+
+def _daemons_own(folder: Path) -> "TwinAnswer | None":
+    """The last answer that the process beside the daemon wrote into the state directory."""
+    from outrider.report.twin_answer import answer_of
+    from outrider.service.twin import twin_file
+
+    try:
+        plain = twin_file.read_plain(folder) or {}
+    except twin_file.TwinFileError as error:
+        raise ConfigurationError(str(error)) from error
+    if not isinstance(plain.get("answer"), dict):
+        return None
+    asked_s = plain.get("asked_s")
+    date = None if asked_s is None else clock(asked_s)
+    return answer_of(plain["answer"] | {"date": date})
+
+
+def _windows(path: Path, weeks: int | None, begin: str | None, end: str | None) -> Any:
+    """The window, the one before it, and the site's zone."""
+    from outrider.cli.journals import open_journal, zone_of
+    from outrider.model.localtime import time_zone
+    from outrider.report.windows import asked_for, last_moment_s, whole_weeks
+
+    if (begin is None) != (end is None) or (begin is not None and weeks is not None):
+        raise ConfigurationError("--weeks, or both --begin and --end")
+    with open_journal(path) as journal:
+        zone = time_zone(zone_of(journal))
+        if begin is not None and end is not None:
+            return *asked_for(begin, end, zone), zone
+        last_s = last_moment_s(journal)
+    return *whole_weeks(0.0 if last_s is None else last_s, weeks or 1, zone), zone
+
+
+def _asked(journal: Path, policies: tuple[str, ...], config: Path | None) -> "TwinAnswer":
+    """The twin's answer about the whole journal; a configuration bounds deferrals."""
+    from outrider.cli.configuration import load
+    from outrider.cli.policies_on_traces import refuse_repeats
+    from outrider.cli.progress import progress_bar
+    from outrider.plugins.making import make_policy
+    from outrider.report.twin_answer import answer_of
+    from outrider.service.config.declarations import acting_of
+    from outrider.twin.asking import ask_twin
+
+    refuse_repeats(policies, "--policy")
+    bound_s = inf if config is None else acting_of(load(config).config).longest_deferral_s
+
+    def make(name: str, seed: int) -> Any:
+        return make_policy(name, {}, seed, "--policy")
+
+    for name in policies:  # refuse what is wrong before a long run, not after it
+        make(name, 0)
+    with progress_bar("simulating") as progress:
+        asked = ask_twin(journal, policies, make, longest_deferral_s=bound_s, progress=progress)
+        return answer_of(asked.to_json())

@@ -1,0 +1,178 @@
+"""What ``outrider forecast`` does: a log is walked through, and answers and scores come of it."""
+
+import csv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.cli.printing import count, figure, print_table, ratio, shown
+from outrider.cli.traces import check_traces
+from outrider.cli.workload_terms import WorkloadTerms
+from outrider.formats.swf.reading import read_swf
+from outrider.formats.workload import Workload
+from outrider.model.disciplines import Discipline
+from outrider.model.errors import ConfigurationError, TraceError, nearest
+from outrider.simulation.estimates import (
+    LEARNED,
+    EstimateRule,
+    default_rule,
+    estimate_rule,
+    estimated,
+)
+from outrider.simulation.truth_told import truth_told
+from outrider.twin.starts.compiling import HAS_COMPILER
+from outrider.twin.starts.expected_starts import KNOWN_DISCIPLINES
+from outrider.twin.starts.forecasts import Forecasts, forecasts
+from outrider.twin.starts.job_log import recorded_log, simulated_log
+from outrider.twin.starts.questions import Questions
+from outrider.twin.starts.scores import scores
+from outrider.twin.starts.walk import walk
+
+_COLUMNS: Final = ("job", "asked_s", "low_s", "median_s", "high_s")
+_DIGITS: Final = 1  # of a second
+
+
+class Asked(NamedTuple):
+    """The words of the command.
+
+    Attributes:
+        trace: a workload file.
+        machines: CPUs, in place of the header's.
+        discipline: the rule that is run forward.
+        estimates: rule of `outrider.simulation.estimates`; None: its default.
+        recorded: the recorded starts are forecast, not those of a replay under the rule.
+        train_ratio: from so many of the jobs it only learns.
+        replicates: for each answer.
+        seed: of the replicates, and of estimates drawn by chance.
+        out: the file of answers.
+    """
+
+    trace: Path
+    machines: int | None
+    discipline: Discipline
+    estimates: str | None
+    recorded: bool
+    train_ratio: float
+    replicates: int
+    seed: int
+    out: Path
+
+
+def check_asked(asked: Asked) -> None:
+    """Refuse what cannot be done before a long run.
+
+    Raises:
+        TraceError: there is no such file, or it is a campus.
+        ConfigurationError: the discipline, the estimates or the file of answers is not possible.
+    """
+    check_traces([asked.trace], [], WorkloadTerms())
+    if asked.trace.is_dir():
+        raise TraceError(
+            f"{shown(asked.trace)}: a campus; right would be a workload file (.swf, .swf.gz)"
+        )
+    if asked.discipline not in KNOWN_DISCIPLINES:
+        right = nearest(asked.discipline, KNOWN_DISCIPLINES)
+        raise ConfigurationError(
+            f"--discipline {asked.discipline}: starts are not forecast under it; {right}"
+        )
+    if asked.estimates is not None and estimate_rule(asked.estimates).kind == LEARNED:
+        raise ConfigurationError(
+            f"--estimates {LEARNED}: the rule is run forward by what users requested; right would "
+            "be requested, exact or lognormal:SIGMA"
+        )
+    if not asked.out.parent.is_dir():
+        raise ConfigurationError(f"--out {shown(asked.out)}: there is no such folder")
+
+
+def forecast(asked: Asked, progress: Callable[[float], None] | None) -> dict[str, Any]:
+    """Walk through the log, write the answers, and judge them.
+
+    Args:
+        asked: what `check_asked` took.
+        progress: called from time to time with the ratio of the log that has passed.
+
+    Raises:
+        TraceError: the file cannot be read, or records no waits and is to.
+    """
+    workload = read_swf(asked.trace, machines=asked.machines)
+    rule = default_rule(workload) if asked.estimates is None else estimate_rule(asked.estimates)
+    workload = estimated(workload, rule, asked.seed)
+    log = recorded_log(workload) if asked.recorded else simulated_log(workload, asked.discipline)
+    rng = np.random.default_rng(asked.seed)
+    questions = walk(log, asked.discipline, asked.replicates, rng, progress)
+    said = forecasts(questions, log.total_cpus)
+    judged = questions.job >= int(asked.train_ratio * len(log))
+    _write(asked.out, _rows(workload, questions, said, judged))
+    return _described(asked, workload, rule) | {
+        "refused": None if judged.any() else "no job had to wait: there is nothing to forecast",
+        "questions": int(judged.sum()),
+        "unknown": int((judged & ~said.known).sum()),
+        "scores": scores(questions, said, judged),
+        "out": shown(asked.out),
+    }
+
+
+def _described(asked: Asked, workload: Workload, rule: EstimateRule) -> dict[str, Any]:
+    return {
+        "trace": shown(asked.trace),
+        "cpus": sum(machine.cpus for machine in workload.machines),
+        "discipline": asked.discipline,
+        "starts": "recorded" if asked.recorded else "replayed",
+        "estimates": rule.word,
+        "truth": truth_told(workload.class_source, rule.word),
+        "train_ratio": asked.train_ratio,
+        "replicates": asked.replicates,
+        "seed": asked.seed,
+        "compiled": HAS_COMPILER,
+        "jobs": {"submitted": len(workload.submit_s), "skipped": dict(workload.skipped)},
+    }
+
+
+def _rows(
+    workload: Workload, questions: Questions, said: Forecasts, judged: NDArray[np.bool_]
+) -> Iterator[tuple[object, ...]]:
+    """The rows of the file, in the order in which they were asked."""
+    starts_s = questions.asked_s[:, None] + said.wait_s
+    (rows,) = judged.nonzero()
+    for row in rows.tolist():
+        answer: tuple[object, ...] = ("", "", "")
+        asked_s = float(questions.asked_s[row])
+        if said.known[row]:
+            answer = tuple(max(asked_s, round(at_s, _DIGITS)) for at_s in starts_s[row].tolist())
+        yield (workload.job_names[int(questions.job[row])], asked_s, *answer)
+
+
+def _write(path: Path, rows: Iterator[tuple[object, ...]]) -> None:
+    """The file is there whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    with part.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(_COLUMNS)
+        writer.writerows(rows)
+    part.replace(path)
+
+
+def show_forecast(said: dict[str, Any]) -> None:
+    """Print what `forecast` gave, for people."""
+    if said["refused"]:
+        click.echo(said["refused"])
+        return
+    when = {"submission": "at submission", "hourly": "at full hours"}
+    of = [said["scores"][kind] for kind in when]
+    rows = [
+        ["questions", *(count(one["questions"]) for one in of)],
+        ["not known", *(count(one["unknown"]) for one in of)],
+        ["said by the learned model", *(count(one["learned"]) for one in of)],
+        ["80 % interval held", *(ratio(one["coverage_ratio"]) for one in of)],
+        ["... in a bad week (p10)", *(ratio(one["coverage_p10_of_weeks_ratio"]) for one in of)],
+        ["mean width [min]", *(figure(one["width_s"], 60.0) for one in of)],
+        ["width, of recent waits'", *(ratio(one["width_ratio"]) for one in of)],
+        ["pinball loss, of recent waits'", *(ratio(one["pinball_ratio"]) for one in of)],
+    ]
+    title = f"{said['trace']}: {said['starts']} starts, {said['discipline']}"
+    print_table(title, ["", *when.values()], rows)
+    click.echo(f"answers: {said['out']}")

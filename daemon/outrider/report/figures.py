@@ -1,0 +1,104 @@
+"""What was, in one window: the accounting's figures with energy as kWh, money and CO2."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from outrider.engine.accounting.energy import PURPOSES
+from outrider.report.past import Counted
+from outrider.report.runs import Sums
+from outrider.report.tariff import Tariff, kwh
+
+_HOUR_S: Final = 3600.0
+
+
+def figures(
+    counted: Counted, targets: Mapping[str, float], tariff: Tariff
+) -> dict[str, Any] | None:
+    """What happened in a window; None where the journal tells nothing of it.
+
+    Args:
+        counted: the window.
+        targets: fair shares by VO; empty: equal.
+        tariff: what energy costs.
+    """
+    if counted.covered_s <= 0.0:
+        return None
+    told, runs = counted.report, counted.runs
+    work_s = told["goodput_s"] + told["badput_s"]
+    return {
+        "jobs": {name: told["jobs"][name] for name in ("submitted", "completed", "removed")}
+        | {"unfinished_at_end": told["jobs"]["unfinished"]},
+        "starts": told["starts"],
+        "wait_s": told["wait_s"]["all"],
+        "overhead_s": told["overhead_s"]["all"],
+        "bounded_slowdown": told["bounded_slowdown"]["all"],
+        "goodput_h": told["goodput_s"] / _HOUR_S,
+        "badput_h": told["badput_s"] / _HOUR_S,
+        "waste_ratio": told["badput_s"] / work_s if work_s else None,
+        "load_cpus": work_s / counted.covered_s,
+        "evictions": told["evictions"],
+        "energy": _energy(counted, tariff),
+        "fairness": _fairness(counted.delivered_s, targets),
+        "by_vo": _parts(runs.by_vo, told["wait_s"]["by_vo"], tariff),
+        "by_class": _parts(runs.by_class, told["wait_s"]["by_class"], tariff),
+        "by_machine_group": {
+            name: {purpose: tariff.of(kwh(by_purpose[purpose])) for purpose in PURPOSES}
+            for name, by_purpose in sorted(counted.joules.items())
+        },
+    }
+
+
+def _energy(counted: Counted, tariff: Tariff) -> dict[str, Any]:
+    """By purpose; `drawn` in the window is their sum, less what runs drew before it began."""
+    joules = {
+        purpose: sum(by_purpose[purpose] for by_purpose in counted.joules.values())
+        for purpose in PURPOSES
+    }
+    measured_wh, all_j = counted.report["energy_measured_wh"], sum(joules.values())
+    measured_j = sum(measured_wh.values()) * _HOUR_S
+    return {
+        "by_purpose": {purpose: tariff.of(kwh(joules[purpose])) for purpose in PURPOSES},
+        "before_begin": tariff.of(kwh(counted.before_j)),
+        "drawn": tariff.of(kwh(all_j - counted.before_j)),
+        "measured_ratio": measured_j / all_j if all_j > 0.0 else None,
+    }
+
+
+def _fairness(delivered_s: Mapping[str, float], targets: Mapping[str, float]) -> dict[str, Any]:
+    """F of what was delivered in the window (Perez et al. 2008, equation 4)."""
+    total = sum(delivered_s.values())
+    owed = dict(targets) or {vo: 1.0 / len(delivered_s) for vo in delivered_s}
+    listed = sorted(owed.keys() | delivered_s.keys())
+    share = {vo: delivered_s.get(vo, 0.0) / total if total > 0.0 else None for vo in listed}
+    utility = None
+    if total > 0.0:
+        deficit = max(w - delivered_s.get(vo, 0.0) / total for vo, w in owed.items())
+        utility = 1.0 - max(0.0, deficit) / max(owed.values())
+    return {
+        "utility": utility,
+        "share": share,
+        "target": {vo: owed.get(vo, 0.0) for vo in listed},
+        "targets_given": bool(targets),
+    }
+
+
+def _parts(
+    sums: Mapping[str, Sums], waits: Mapping[str, Any], tariff: Tariff
+) -> dict[str, dict[str, Any]]:
+    """Each VO, or each class."""
+    return {
+        name: run_sums(sums.get(name, Sums()), tariff) | {"wait_s": waits.get(name)}
+        for name in sorted(sums.keys() | waits.keys())
+    }
+
+
+def run_sums(sums: Sums, tariff: Tariff) -> dict[str, Any]:
+    """Runs that ended, as in the report."""
+    return {
+        "completed": sums.completed,
+        "thrown_away": sums.thrown_away,
+        "goodput_h": sums.goodput_s / _HOUR_S,
+        "badput_h": sums.badput_s / _HOUR_S,
+        "goodput": tariff.of(kwh(sums.goodput_j)),
+        "badput": tariff.of(kwh(sums.badput_j)),
+    }

@@ -1,0 +1,96 @@
+"""Windows of time: whole weeks of a site's wall clock, or what somebody asked for."""
+
+import datetime as dt
+from math import inf, nextafter
+from typing import Final, NamedTuple
+
+from outrider.ledger import Journal
+from outrider.model.errors import ConfigurationError
+from outrider.model.events import TICK
+
+_FIRST_LOOK: Final = 4096
+
+
+class Window(NamedTuple):
+    """From one moment up to, and without, another; Unix seconds."""
+
+    begin_s: float
+    end_s: float
+
+    @property
+    def span_s(self) -> float:
+        """Seconds from begin to end."""
+        return self.end_s - self.begin_s
+
+    def __contains__(self, time_s: object) -> bool:
+        return isinstance(time_s, float | int) and self.begin_s <= time_s < self.end_s
+
+    @classmethod
+    def closed(cls, begin_s: float, end_s: float) -> "Window":
+        """One that holds its last moment, too."""
+        return cls(begin_s, nextafter(end_s, inf))
+
+
+def whole_weeks(last_s: float, weeks: int, zone: dt.tzinfo) -> tuple[Window, Window]:
+    """The last whole weeks, Monday to Monday of the site's wall clock, and as many before them.
+
+    Args:
+        last_s: the last moment that is known; no week that ends later is whole.
+        weeks: how many.
+        zone: of the site.
+    """
+    last = dt.datetime.fromtimestamp(last_s, zone)
+    end = dt.datetime.combine(last.date() - dt.timedelta(days=last.weekday()), dt.time(), zone)
+    edges = [_back(end, n * weeks, zone).timestamp() for n in (2, 1, 0)]
+    return Window(edges[1], edges[2]), Window(edges[0], edges[1])
+
+
+def _back(monday: dt.datetime, weeks: int, zone: dt.tzinfo) -> dt.datetime:
+    """So many weeks earlier, at midnight by the wall clock, whatever daylight saving did."""
+    return dt.datetime.combine(monday.date() - dt.timedelta(weeks=weeks), dt.time(), zone)
+
+
+def asked_for(begin: str, end: str, zone: dt.tzinfo) -> tuple[Window, Window]:
+    """The window between two moments, and one as long before it.
+
+    Args:
+        begin: ISO 8601; without an offset by the site's wall clock.
+        end: likewise.
+        zone: of the site.
+
+    Raises:
+        ConfigurationError: no such moment, or the end is not after the begin.
+    """
+    window = Window(_moment("--begin", begin, zone), _moment("--end", end, zone))
+    if window.span_s <= 0.0:
+        raise ConfigurationError(
+            f'--begin "{begin}" --end "{end}": the end is not after the begin'
+        )  # fmt: skip
+    return window, Window(window.begin_s - window.span_s, window.begin_s)
+
+
+def _moment(option: str, text: str, zone: dt.tzinfo) -> float:
+    try:
+        told = dt.datetime.fromisoformat(text)
+        return (told if told.tzinfo else told.replace(tzinfo=zone)).timestamp()
+    except (ValueError, OverflowError, OSError) as error:
+        raise ConfigurationError(
+            f'{option} "{text}": right would be ISO 8601, as 2026-03-02 or 2026-03-02T06:00+01:00'
+        ) from error
+
+
+def last_moment_s(journal: Journal) -> float | None:
+    """The last moment that a journal tells of; None: it tells of none.
+
+    It is the last watermark, for single events may bear a wrong date. Raises `LedgerError`.
+    """
+    last, rows = journal.last_seq(), _FIRST_LOOK
+    while True:
+        after = max(0, last - rows)
+        events = [event for _, _, event in journal.inputs_after(after)]
+        ticks = [event[0] for event in events if event[1] == TICK]
+        if ticks:
+            return max(ticks)
+        if after == 0:
+            return max((event[0] for event in events), default=None)
+        rows *= 16

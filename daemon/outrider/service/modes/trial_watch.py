@@ -1,0 +1,178 @@
+"""Watching the canary trial: it is registered, goes on day by day, and ends or is broken off."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+import msgspec
+import structlog
+
+from outrider.acting.gate import ACTING_MODES, CANARY
+from outrider.acting.trial_outcome import outcome_of
+from outrider.ledger import CommandRecord
+from outrider.service.config.declarations import Config, acting_of
+from outrider.service.daemon_state import DaemonState
+from outrider.service.modes.trial_stated import stated_by
+from outrider.service.trials.record import (
+    BROKEN_OFF,
+    BY_DAYS,
+    ENDED,
+    RUNNING,
+    TRIAL_KEY,
+    TrialRecord,
+    in_force,
+    terms_of,
+    wants_trial,
+)
+from outrider.service.trials.registering import registered
+
+_EVERY_S: Final = 10.0
+COMMAND: Final = "trial"
+"""Of its steps in the journal, among the commands."""
+
+log = structlog.get_logger()
+
+
+class Records(Protocol):
+    """Writes a step among the commands, and what the journal keeps of the trial with it."""
+
+    async def __call__(self, record: CommandRecord, meta: Mapping[str, Any], /) -> None:
+        """Write both, or none of them."""
+
+
+class TrialWatch:
+    """Keeps the trial of a daemon in step with its configuration and with the site's clock.
+
+    Args:
+        state: of the daemon.
+        record: writes a step of the trial.
+    """
+
+    def __init__(self, state: DaemonState, record: Records) -> None:
+        self._state = state
+        self._record = record
+        self._acted = False
+        self._has_looked = False
+
+    async def run(self) -> None:
+        """Watch, for ever."""
+        while True:
+            await asyncio.sleep(_EVERY_S)
+            await self.look_now()
+
+    async def look_now(self) -> None:
+        """As `look`, once nobody else changes the state; a fault must not end the daemon."""
+        try:
+            async with self._state.lock:
+                await self.look()
+        except Exception:
+            log.exception("fail_trial")
+
+    async def look(self) -> None:
+        """Do what is due now; whoever calls it holds the lock of the state.
+
+        While nothing can be recorded nothing is carried out either, and no step is taken.
+        """
+        state = self._state
+        core, config = state.core, state.loaded.config
+        if core.engine.silent or not core.engine.events or state.recording.failure is not None:
+            return
+        now_s = core.site.now
+        if not self._has_looked:
+            self._has_looked = True
+            await self._after_start()
+        await self._end_if_due(config, now_s)
+        kept = state.trial
+        is_over = kept is None or kept.left or kept.state == BROKEN_OFF
+        if is_over and wants_trial(config) and not self._lowered_to():
+            await self._register(config, now_s)
+        self._follow_days(now_s)
+
+    async def _after_start(self) -> None:
+        """Say of a trial that was under way what became of it over the restart."""
+        state, kept = self._state, self._state.trial
+        if state.trial_lost:
+            await self._step(None, f"broken off: its record cannot be read: {state.trial_lost}", "")
+        elif kept is not None and kept.state == RUNNING and not self._broken_by(kept):
+            again = msgspec.structs.replace(kept, restarts=kept.restarts + 1)
+            await self._step(again, "goes on after a restart of the daemon", "")
+
+    async def _end_if_due(self, config: Config, now_s: float) -> None:
+        kept = self._state.trial
+        if kept is None or kept.left:
+            return
+        if kept.state == RUNNING:
+            if why := self._broken_by(kept):
+                broken = msgspec.structs.replace(kept, state=BROKEN_OFF, ended_s=now_s, why=why)
+                await self._step(broken, f"broken off: {why}", "")
+            elif now_s >= kept.trial.ends_s:
+                await self._compare(kept, now_s)
+        elif kept.state == ENDED and _is_left(kept, config):
+            left = msgspec.structs.replace(kept, left=True)
+            await self._step(left, "its canary was left: the next one is another trial", "")
+
+    async def _compare(self, kept: TrialRecord, now_s: float) -> None:
+        """It ends at its registered length: what it came to is worked out, once."""
+        days = self._state.core.trial.days
+        outcome = None if days is None else outcome_of(kept.trial, days)
+        ended = msgspec.structs.replace(kept, state=ENDED, ended_s=now_s, outcome=outcome)
+        await self._step(ended, "ended at its registered length", _plain(outcome))
+
+    async def _register(self, config: Config, now_s: float) -> None:
+        stated = stated_by(self._state.view.twin.file, config, time.time())
+        trial = registered(config, now_s, stated)
+        days = f"{trial.days} days, seed {trial.seed}, {sum(trial.acts)} of them acting"
+        told = f"registered: {trial.policy}, {days}"
+        await self._step(TrialRecord(trial), told, _plain(trial))
+
+    def _follow_days(self, now_s: float) -> None:
+        """Where acting begins or ends, what was decided for waiting jobs is decided anew.
+
+        So what stands is taken back, or begins to stand, with a record and the gate's answer for
+        each job. A restart does the same, for it has forgotten what stood.
+        """
+        core = self._state.core
+        acts = core.trial.acts_at(now_s)
+        if acts != self._acted:
+            self._acted = acts
+            core.engine.decide_anew()
+
+    def _broken_by(self, kept: TrialRecord) -> str:
+        """Why a trial that goes on cannot go on any more; empty: it can."""
+        config = self._state.loaded.config
+        if config.mode != CANARY:
+            return f"the mode is {config.mode}"
+        if lowered_to := self._lowered_to():
+            return f"the mode was lowered to {lowered_to}"
+        if acting_of(config).canary_by != BY_DAYS:
+            return "the canary is not by days any more"
+        return "" if kept.trial.terms == terms_of(config) else "the configuration changed"
+
+    def _lowered_to(self) -> str:
+        """The mode to which a command or a guard lowers ours, if that ends the acting; or empty.
+
+        Acting ends at once, before a configuration of that mode is in force.
+        """
+        limit = self._state.limit
+        return limit.most if limit is not None and limit.most not in ACTING_MODES else ""
+
+    async def _step(self, record: TrialRecord | None, why: str, detail: str) -> None:
+        """Take a step, and have it recorded."""
+        state, meta = self._state, {}
+        if record is not None:
+            state.trial = record
+            state.core.trial.follow(in_force(record, state.loaded.config))
+            meta[TRIAL_KEY] = msgspec.to_builtins(record)
+        mode = state.loaded.config.mode
+        step = CommandRecord(time.time(), COMMAND, None, "", mode, mode, "done", why, detail)
+        await self._record(step, meta)
+
+
+def _is_left(kept: TrialRecord, config: Config) -> bool:
+    """Whether a trial that ended is over for this configuration: the next canary is another."""
+    return not wants_trial(config) or kept.trial.terms != terms_of(config)
+
+
+def _plain(shown: Any) -> str:
+    return msgspec.json.encode(shown).decode()

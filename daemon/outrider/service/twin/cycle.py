@@ -1,0 +1,257 @@
+"""The process that asks the twin from time to time, and keeps the answer in the state directory."""
+
+import contextlib
+import fcntl
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import structlog
+
+from outrider.model.errors import LedgerError, OutriderError
+from outrider.service.config.declarations import acting_of, twin_of
+from outrider.service.config.loaded import LoadedConfig, load_config
+from outrider.service.config.state_folder import state_folder
+from outrider.service.recording import JOURNAL_NAME
+from outrider.service.twin import twin_file
+from outrider.service.twin.asking import Asked, ask, candidates_of, no_answer
+from outrider.service.twin.present import PresentLoad
+from outrider.service.twin.whole_file import stamp_of
+from outrider.twin.answer import finite_or_none
+
+LOCK_NAME: Final = "twin.lock"
+_LOOK_S: Final = 5.0
+"""Between two looks at the configuration, and whether it is time."""
+_PRESENT_S: Final = 3_600.0
+"""Between two looks at load and waste."""
+_RETRY_S: Final = 900.0
+"""After the first asking that could not be done; then twice as long each time."""
+_LOCK_WITHIN_S: Final = 15.0
+_LOWEST_PRIORITY: Final = 19
+_PARENT_POLL_S: Final = 0.5
+_ENDS_WITHIN_S: Final = 30.0
+"""At the lowest priority beside busy cores, even an end takes its time."""
+
+log = structlog.get_logger()
+
+
+class TwinCycle:
+    """Asks the twin whenever it is time, until it is told to stop.
+
+    Args:
+        loaded: the configuration; its file is read again when it has changed.
+        clock: Unix seconds now.
+        sleep: waits for so many seconds.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedConfig,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.loaded = loaded
+        self._clock = clock
+        self._sleep = sleep
+        self.folder = state_folder(loaded)
+        self.journal = self.folder / JOURNAL_NAME
+        self._present = PresentLoad(self.journal)
+        self._present_at: float | None = None
+        self._file_told = stamp_of(Path(loaded.source))
+        self._state: dict[str, Any] = {}
+
+    def run(self) -> None:
+        """Ask again and again; returns once the configuration says never.
+
+        Raises:
+            LedgerError: another process asks for this state directory already.
+        """
+        with locked(self.folder):
+            self._begin()
+            while (every_s := twin_of(self.loaded.config).every_s) > 0:
+                wait_s = self._wait_s(every_s)
+                if wait_s <= 0:
+                    self.ask_now()
+                    continue
+                self._look_at_present()
+                self._sleep(min(wait_s, _LOOK_S))
+                self._follow_file()
+
+    def once(self) -> Asked:
+        """Ask now. Raises as `run`."""
+        with locked(self.folder):
+            self._begin()
+            return self.ask_now()
+
+    def ask_now(self) -> Asked:
+        """Ask, and write the answer down; while that goes on, the one before stands."""
+        began_s = self._clock()
+        self._note(asking_since_s=began_s)
+        try:
+            asked = ask(self.loaded, self.journal)
+        except SystemExit:  # told to stop: that is no failure
+            self._note(asking_since_s=None)
+            raise
+        took_s = max(0.0, self._clock() - began_s)
+        why = asked.answer["refused"]
+        if why is None:
+            log.info("ask_twin", took_s=round(took_s, 1))
+        else:
+            log.warning("refuse_twin", reason=why, took_s=round(took_s, 1))
+        self._note_answer(began_s, took_s, asked)
+        return asked
+
+    def _wait_s(self, every_s: float) -> float:
+        """For how long the next asking has to wait; 0 or less: it is time."""
+        state, bound_s = self._state, self._longest_deferral_s()
+        candidates = _as_written(candidates_of(self.loaded))
+        asked_s, failures = state.get("asked_s"), int(state.get("failures", 0))
+        if asked_s is None or state.get("candidates") != candidates:
+            return 0.0
+        if state.get("longest_deferral_s", bound_s) != bound_s:
+            return 0.0
+        after_s = min(every_s, _RETRY_S * 2.0 ** min(failures - 1, 30)) if failures else every_s
+        after_s = max(after_s, 2.0 * float(state.get("took_s") or 0.0))
+        gone_s = self._clock() - float(asked_s)
+        return after_s - gone_s if gone_s >= 0 else 0.0  # the clock was put back
+
+    def _begin(self) -> None:
+        """Go on from what stands in the file.
+
+        An asking that the last process did not live to end is a failure: it may be one again.
+        """
+        self._state = self._written()
+        since_s = self._state.get("asking_since_s")
+        if since_s is not None:
+            why = "the process that asked was ended before it had an answer (out of memory?)"
+            log.warning("miss_answer", reason=why)
+            self._note_answer(float(since_s), 0.0, Asked(no_answer(why), failed=True))
+
+    def _note_answer(self, asked_s: float, took_s: float, asked: Asked) -> None:
+        self._note(
+            asked_s=asked_s,
+            took_s=took_s,
+            answer=asked.answer,
+            candidates=_as_written(candidates_of(self.loaded)),
+            longest_deferral_s=self._longest_deferral_s(),
+            next_weeks=twin_of(self.loaded.config).next_weeks,
+            failures=int(self._state.get("failures", 0)) + 1 if asked.failed else 0,
+            asking_since_s=None,
+            present=self._present_now() or self._state.get("present"),
+        )
+
+    def _longest_deferral_s(self) -> float | None:
+        return finite_or_none(acting_of(self.loaded.config).longest_deferral_s)
+
+    def _look_at_present(self) -> None:
+        now_s = time.monotonic()
+        if self._present_at is not None and now_s - self._present_at < _PRESENT_S:
+            return
+        self._present_at = now_s
+        present = self._present_now()
+        if present is not None:
+            self._note(present=present)
+
+    def _present_now(self) -> dict[str, Any] | None:
+        try:
+            present = self._present.look()
+        except LedgerError as error:
+            log.warning("miss_present_load", reason=str(error))
+            return None
+        return None if present is None else msgspec.structs.asdict(present)
+
+    def _follow_file(self) -> None:
+        """Read the configuration again where its file has changed; a wrong one changes nothing."""
+        told = stamp_of(Path(self.loaded.source))
+        if told == self._file_told:
+            return
+        self._file_told = told
+        try:
+            self.loaded = load_config(Path(self.loaded.source))
+        except OutriderError as error:
+            log.error("keep_configuration", reason=str(error))
+
+    def _written(self) -> dict[str, Any]:
+        """What stands in the file; nothing where it is not ours, or damaged."""
+        try:
+            if twin_file.read(self.folder) is None:
+                return {}
+            return twin_file.read_plain(self.folder) or {}
+        except twin_file.TwinFileError as error:
+            log.warning("forget_twin", reason=str(error))
+            return {}
+
+    def _note(self, **fields: Any) -> None:
+        """Remember this, and write it down; where the disk is full, the next time will do."""
+        self._state |= fields
+        try:
+            twin_file.write_plain(self.folder, self._state)
+        except OSError as error:
+            log.error("lose_answer", reason=str(error))
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Be the one process that asks for a state directory.
+
+    Raises:
+        LedgerError: another one does, or the folder cannot be written.
+    """
+    try:
+        descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise LedgerError(
+            f"{folder / LOCK_NAME}: {error.strerror}; right would be the state directory of a "
+            "daemon, and its user"
+        ) from error
+    with os.fdopen(descriptor) as file:
+        deadline_s = time.monotonic() + _LOCK_WITHIN_S
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if time.monotonic() > deadline_s:
+                    raise LedgerError(f"{folder}: another process asks the twin there") from error
+                time.sleep(0.2)
+        yield
+
+
+def be_modest() -> None:
+    """Give way to everything else on this host."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    with contextlib.suppress(OSError):
+        os.nice(_LOWEST_PRIORITY - os.nice(0))
+
+
+def end_when_told(parent: int | None) -> None:
+    """End by `SystemExit` on SIGTERM and SIGINT, and when a parent is gone, whose number this is.
+
+    Where that is not heard within half a minute, it ends all the same.
+    """
+
+    def stop(number: int, frame: Any) -> None:
+        raise SystemExit(0)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_PARENT_POLL_S)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_ENDS_WITHIN_S)
+    os._exit(1)
+
+
+def _as_written(plain: dict[str, Any]) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(plain))

@@ -1,0 +1,148 @@
+"""The part of the process beside the daemon that says when jobs will start, each minute."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import structlog
+
+from outrider.ledger.site_facts import facts_on_record
+from outrider.model.disciplines import CONSERVATIVE, EASY, FIRST_FIT, Discipline
+from outrider.model.errors import LedgerError, OutriderError
+from outrider.service.recording import SNAPSHOTS_NAME
+from outrider.service.twin import starts_file
+from outrider.service.twin.candidates_cycle import CandidatesCycle
+from outrider.service.twin.planned_file import planned_near
+from outrider.service.twin.starts_file import Score, StartsFile, StartTold
+from outrider.twin.starts.compiling import HAS_COMPILER
+from outrider.twin.starts.followed_site import FollowedSite
+from outrider.twin.starts.outlook import Outlook
+from outrider.twin.starts.walk import HOUR_S
+
+_LEARNED_FROM_S: Final = 14 * 86_400.0
+"""Of a journal that is longer, the questions of the last two weeks are asked anew at the start."""
+_REST: Final = 2.0
+"""So many times as long as a look took it rests at least: a long queue must not take all."""
+
+log = structlog.get_logger()
+
+
+class StartsCycle:
+    """Follows the journal of a state directory, and writes down when jobs will start.
+
+    Whatever goes wrong is written down in place of an answer, and tried again from the beginning
+    of the journal.
+
+    Args:
+        folder: the state directory.
+        journal: its journal.
+        every_s: from one look to the next; asked each time, 0: none now.
+        clock: Unix seconds now.
+        candidates: also asks about starts under the policies in shadow; None: nobody does.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        journal: Path,
+        every_s: Callable[[], float],
+        clock: Callable[[], float] = time.time,
+        candidates: CandidatesCycle | None = None,
+    ) -> None:
+        self._folder = folder
+        self._journal = journal
+        self._every_s = every_s
+        self._clock = clock
+        self._candidates = candidates
+        self._site: FollowedSite | None = None
+        self._outlook: Outlook | None = None
+        self._discipline: Discipline = FIRST_FIT
+
+    def run(self, stopped: threading.Event) -> None:
+        """Look again and again, until it is told to stop."""
+        while not stopped.is_set():
+            every_s, began_s = self._every_s(), time.monotonic()
+            rest_s = _REST * self.look().took_s if every_s > 0 else 0.0
+            stopped.wait(max(every_s - (time.monotonic() - began_s), rest_s, 1.0))
+
+    def look(self) -> StartsFile:
+        """Look now, and write it down; then, now and then, what is said of candidates, too."""
+        began_s = time.monotonic()
+        try:
+            told = self._told(began_s)
+            self._write(told)
+            if self._ask_candidates(told):
+                told = self._with_candidates(told)
+                self._write(told)
+        except Exception as error:
+            # a damaged journal, one that was pruned or put in place of another, or a fault of
+            # ours: nothing that was gathered is to be believed
+            self._site = self._outlook = None
+            known = isinstance(error, OutriderError)
+            if not known:
+                log.exception("fail_starts")
+            why = str(error) if known else f"{type(error).__name__}: {error}"
+            took_s = time.monotonic() - began_s
+            told = StartsFile(asked_s=self._clock(), took_s=took_s, problem=why)
+            self._write(told)
+        return told
+
+    def _write(self, told: StartsFile) -> None:
+        try:
+            starts_file.write(self._folder, told)
+        except OSError as error:
+            log.error("lose_starts", reason=str(error))
+
+    def _told(self, began_s: float) -> StartsFile:
+        site, outlook = self._followed()
+        learn_from_s = site.recorded_until_s() - _LEARNED_FROM_S
+        hour_s = site.now_s // HOUR_S if site.seq else None
+        for now_s in site.catch_up():
+            if hour_s is None:  # the first moment on record is no full hour
+                hour_s = now_s // HOUR_S
+            # after a start of this process: hour by hour, as if it had been there
+            if now_s >= learn_from_s and now_s // HOUR_S > hour_s + 1:
+                hour_s = now_s // HOUR_S
+                outlook.look()
+        planned = planned_near(self._folder, site.now_s)
+        expected = outlook.look(planned)
+        jobs = {name: None if one is None else StartTold(*one) for name, one in expected.items()}
+        return self._with_candidates(
+            StartsFile(
+                asked_s=site.now_s, took_s=time.monotonic() - began_s, discipline=self._discipline,
+                compiled=HAS_COMPILER, jobs=jobs,
+                planned={job: planned[job] for job in jobs if job in planned},
+                scores=msgspec.convert(outlook.scores(), dict[str, Score]),
+            )
+        )  # fmt: skip
+
+    def _ask_candidates(self, told: StartsFile) -> bool:
+        """Ask about starts under the candidates, if it is time; whether it was."""
+        if self._candidates is None or self._site is None or self._outlook is None:
+            return False
+        return self._candidates.look(self._site, self._outlook.moved, told.jobs)
+
+    def _with_candidates(self, told: StartsFile) -> StartsFile:
+        """The same with what was said of them last, of the jobs that wait still."""
+        if self._candidates is None:
+            return told
+        under = self._candidates.told
+        return msgspec.structs.replace(
+            told, candidates=under.of_jobs(told.jobs), candidates_asked_s=under.asked_s,
+            candidate_problems=under.problems,
+        )  # fmt: skip
+
+    def _followed(self) -> tuple[FollowedSite, Outlook]:
+        if self._site is None or self._outlook is None:
+            if not self._journal.exists():
+                raise LedgerError(f"{self._journal}: is not there yet")
+            facts = facts_on_record(self._journal)
+            discipline: Any = FIRST_FIT if facts is None else facts.discipline
+            # reservations for all of them are simulated as one for the first
+            self._discipline = EASY if discipline == CONSERVATIVE else discipline
+            self._site = FollowedSite(self._journal, self._folder / SNAPSHOTS_NAME)
+            self._outlook = Outlook(self._site, self._discipline)
+        return self._site, self._outlook

@@ -1,0 +1,93 @@
+"""``starts.json`` in the state directory: when the jobs that wait are expected to start."""
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from outrider.service.twin.whole_file import read_at_most, write_whole
+from outrider.twin.answer_file import Finite
+
+STARTS_NAME: Final = "starts.json"
+_MOST_BYTES: Final = 64 << 20
+
+
+class StartTold(Struct, frozen=True, gc=False):
+    """When a job is expected to start, Unix seconds: an interval of 80 %, and the median.
+
+    In the scheduler's next pass: all three are the moment of the question.
+    """
+
+    low_s: Finite
+    median_s: Finite
+    high_s: Finite
+
+
+class Score(Struct, frozen=True, gc=False):
+    """How what was said turned out.
+
+    Attributes:
+        n: starts that were foretold and have come.
+        coverage_ratio: of them, those within the interval; None without any.
+        pinball_s: mean pinball loss of the three quantiles, seconds; None without any.
+        width_s: mean width of the intervals, seconds; of the batch system's own plan, which has
+            none: of the interval that holds the middle 80 % of its errors. None without any.
+    """
+
+    n: int
+    coverage_ratio: Finite | None = None
+    pinball_s: Finite | None = None
+    width_s: Finite | None = None
+
+
+class StartsFile(Struct, frozen=True, kw_only=True):
+    """What stands in the file.
+
+    Attributes:
+        asked_s: up to when the site was seen, Unix seconds.
+        took_s: for how long the look went on.
+        problem: why nothing is said; None: it is.
+        discipline: the rule that was run forward.
+        compiled: whether the loops are machine code.
+        jobs: by name; null: not known, a new kind of burst.
+        planned: when the batch system itself expected them to start at that moment, Unix seconds,
+            as far as it said so.
+        scores: `submission` and `hourly`; of the questions among them to which the batch system
+            itself had an answer at that moment, too: `batch_system` what that was worth, and
+            `beside_batch_system` ours. A job counts for each question that was asked about it.
+        candidates: the same as `jobs` under each policy that was asked about, by its name.
+        candidates_asked_s: up to when the site was seen for these, Unix seconds; None: none asked.
+        candidate_problems: why nothing is said of a policy, by its name.
+    """
+
+    asked_s: Finite
+    took_s: Finite = 0.0
+    problem: str | None = None
+    discipline: str = ""
+    compiled: bool = False
+    jobs: dict[str, StartTold | None] = {}
+    planned: dict[str, Finite] = {}
+    scores: dict[str, Score] = {}
+    candidates: dict[str, dict[str, StartTold | None]] = {}
+    candidates_asked_s: Finite | None = None
+    candidate_problems: dict[str, str] = {}
+
+
+def read(folder: Path) -> StartsFile | None:
+    """What stands in the file of a state directory; None: there is none.
+
+    Raises:
+        ValueError: it is none of ours, or damaged; the message says why.
+        OSError: it cannot be read.
+    """
+    try:
+        text = read_at_most(folder / STARTS_NAME, _MOST_BYTES)
+        return None if text is None else msgspec.json.decode(text, type=StartsFile)
+    except (ValueError, msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError(f"{folder / STARTS_NAME}: {error}") from error
+
+
+def write(folder: Path, told: StartsFile) -> None:
+    """Put it in the place of what stood there: whole, or not at all. Raises `OSError`."""
+    write_whole(folder / STARTS_NAME, msgspec.json.encode(told) + b"\n")

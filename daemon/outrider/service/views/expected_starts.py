@@ -1,0 +1,164 @@
+"""When jobs that wait are expected to start: what `starts.json` says, and whether it holds now."""
+
+import time
+from typing import Any, Final
+
+import msgspec
+
+from outrider.service.config.declarations import twin_of
+from outrider.service.core import Core
+from outrider.service.twin.starts_file import STARTS_NAME, StartTold
+from outrider.service.twin.watch import FRESH_S, TwinWatch
+
+_BEHIND_S: Final = 4 * FRESH_S
+INTERVAL: Final = "interval"
+AT_ONCE: Final = "next_pass"
+NOT_KNOWN: Final = "not_known"
+NOT_SAID: Final = "not_said"
+_NEW_KIND: Final = "a new kind of burst"
+_NOBODY_YET: Final = "nothing was said yet (outrider run-twin)"
+_NOBODY: Final = "the configuration asks for none ([twin] every_s, starts_every_s)"
+_FAR: Final = "it may not start for weeks"
+_NOT_ASKED: Final = "it was not asked about: it came later, may not start yet, or fits nowhere"
+
+
+class ExpectedStarts:
+    """What is said of jobs' starts at a moment, under the batch system's rule and under policies.
+
+    *Not known* is an answer: nobody can know. *Not said* is none, and has a reason.
+
+    Args:
+        watch: has read the file.
+        core: the daemon's, whose policies are the candidates.
+        own_clock: the site is simulated, and its clock is not the wall's.
+
+    Attributes:
+        not_said: why nothing is said now; empty: it is.
+        under_not_said: under which policies nothing is said, and why; empty: they were not asked
+            about at all.
+    """
+
+    def __init__(self, watch: TwinWatch, core: Core, own_clock: bool) -> None:
+        self._file = watch.starts
+        self._age_s = watch.starts_age_s
+        self._policies = [runner.name for runner in core.runners]
+        self._now_s = core.now_s
+        # a site of which nothing is heard stands still; what was said of it grows old all the same
+        seen_ago_s = 0.0 if own_clock else time.time() - core.now_s
+        if watch.starts_problem:
+            self.not_said = watch.starts_problem
+        elif self._file is None:
+            settings = twin_of(core.config)
+            asks = settings.every_s and settings.starts_every_s
+            self.not_said = _NOBODY_YET if asks else _NOBODY
+        elif seen_ago_s > FRESH_S:
+            self.not_said = f"the site was last seen {_minutes(seen_ago_s)} ago"
+        else:
+            self.not_said = self._file.problem or self._stale(self._file.asked_s)
+        self.under_not_said = self._refused()
+
+    def of(self, job: str) -> dict[str, Any]:
+        """The answer about a job under the batch system's own rule.
+
+        Returns:
+            `answer` (one of the four words), `start` (null without an interval), `why` (null with).
+        """
+        if self._file is None or self.not_said:
+            return _not_said(self.not_said)
+        return _answer(self._file.jobs, job, self._file.asked_s, _NEW_KIND)
+
+    def under(self, job: str) -> dict[str, dict[str, Any]]:
+        """The same under each policy that was asked about, by its name."""
+        file, refused = self._file, self.under_not_said
+        if file is None:
+            return {}
+        asked_s = file.asked_s if file.candidates_asked_s is None else file.candidates_asked_s
+        # what is not known under the batch system's rule is asked under no policy
+        unknown = _NEW_KIND if file.jobs.get(job) is None else _FAR
+        return {
+            name: _not_said(refused[name])
+            if name in refused
+            else _answer(file.candidates[name], job, asked_s, unknown)
+            for name in self._policies
+            if name in refused or name in file.candidates
+        }
+
+    def shown(self) -> dict[str, Any]:
+        """What holds for all jobs: who said it, when, by which rule, and how good it has been."""
+        file = self._file
+        jobs = {} if file is None or self.not_said else file.jobs
+        return {
+            "source": STARTS_NAME,
+            "asked_s": None if file is None else file.asked_s,
+            "rule": None if file is None else file.discipline or None,
+            "not_said": self.not_said or None,
+            "n": len(jobs),
+            "not_known_n": sum(told is None for told in jobs.values()),
+            "scores": {} if file is None else msgspec.to_builtins(file.scores),
+            "under_asked_s": None if file is None else file.candidates_asked_s,
+            "under_not_said": self.under_not_said,
+        }
+
+    def explained(self, job: str) -> dict[str, Any]:
+        """The part `expected_start` of an explanation: each number in it is in the file."""
+        shown = self.shown()
+        of_all = ("source", "asked_s", "rule", "scores", "under_asked_s")
+        under = [{"policy": name, **answer} for name, answer in self.under(job).items()]
+        plans = {} if self._file is None or self.not_said else self._file.planned
+        return {
+            **self.of(job),
+            **{key: shown[key] for key in of_all},
+            "planned_s": plans.get(job),
+            "under": under,
+        }
+
+    def _refused(self) -> dict[str, str]:
+        file = self._file
+        if file is None or not (file.candidates or file.candidate_problems):
+            return {}  # nobody asks, or no job waited when somebody did
+        asked_s = file.candidates_asked_s
+        stale = "" if asked_s is None else self._stale(asked_s) or self._behind(asked_s)
+        why = {
+            name: self.not_said
+            or file.candidate_problems.get(name)
+            or stale
+            or ("" if name in file.candidates else "it was not asked about")
+            for name in self._policies
+        }
+        return {name: reason for name, reason in why.items() if reason}
+
+    def _stale(self, asked_s: float) -> str:
+        age_s = self._age_s(asked_s, self._now_s)
+        if age_s > FRESH_S:
+            return f"the last answer is {_minutes(age_s)} old"
+        return "the clock was put back" if age_s < -FRESH_S else ""
+
+    def _behind(self, asked_s: float) -> str:
+        """Beside a simulated site a file of this moment may tell of policies what is hours old."""
+        behind_s = self._now_s - asked_s
+        return f"the last answer is {_minutes(behind_s)} old" if behind_s > _BEHIND_S else ""
+
+
+def _answer(
+    told: dict[str, StartTold | None], job: str, asked_s: float, unknown: str
+) -> dict[str, Any]:
+    if job not in told:
+        return _not_said(_NOT_ASKED)
+    start = told[job]
+    if start is None:
+        return {"answer": NOT_KNOWN, "start": None, "why": unknown}
+    answer = AT_ONCE if start.high_s <= asked_s else INTERVAL
+    return {"answer": answer, "start": msgspec.to_builtins(start), "why": None}
+
+
+def _not_said(why: str) -> dict[str, Any]:
+    return {"answer": NOT_SAID, "start": None, "why": why}
+
+
+def _minutes(seconds: float) -> str:
+    """A long time in words.
+
+    >>> _minutes(1_000), _minutes(7_200)
+    ('17 min', '2.0 h')
+    """
+    return f"{seconds / 60:.0f} min" if seconds < 7_200 else f"{seconds / 3_600:.1f} h"

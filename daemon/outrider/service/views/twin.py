@@ -1,0 +1,149 @@
+"""What the twin last answered: as data for the status, and in words for its first line."""
+
+import datetime as dt
+from collections.abc import Mapping
+from math import log
+from typing import Any, Final
+
+import msgspec
+
+from outrider.model.localtime import time_zone
+from outrider.service.config.declarations import Config, acting_of, policies_of, twin_of
+from outrider.service.twin.twin_file import TwinFile
+from outrider.twin.answer import finite_or_none
+
+NOT_ESTIMATED: Final = "not estimated yet"
+_AGES: Final = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
+_MEASURES: Final = (("energy_ratio", "energy"), ("badput_ratio", "wasted CPU time"))
+"""The first that is known is said: without watts there is no energy."""
+
+
+def twin_shown(file: TwinFile | None, config: Config, now_s: float) -> dict[str, Any] | None:
+    """The field `twin` of the status; None: it has not answered yet.
+
+    Args:
+        file: what stands in `twin.json`.
+        config: the configuration in force.
+        now_s: Unix seconds.
+    """
+    if file is None or file.answer is None or file.asked_s is None:
+        return None
+    answer = file.answer
+    return {
+        "asked_s": file.asked_s,
+        "took_s": file.took_s,
+        "asking_since_s": file.asking_since_s,
+        "stale": is_stale(file, config, now_s),
+        "refused": answer.refused,
+        "incumbent": answer.incumbent,
+        "window": _plain(answer.window),
+        "past": _plain(answer.past),
+        "next": _plain(answer.next),
+        "next_weeks": file.next_weeks,
+        "next_refused": answer.next_refused,
+        "next_expired": expired(file),
+        "candidates_refused": answer.candidates_refused,
+        "other_settings": other_settings(file, config),
+        "fidelity": _plain(answer.fidelity),
+    }
+
+
+def is_stale(file: TwinFile, config: Config, now_s: float) -> bool:
+    """Whether the answer is too old to be evidence. Arguments as of `twin_shown`."""
+    return file.asked_s is not None and now_s - file.asked_s > twin_of(config).stale_after_s
+
+
+def other_settings(file: TwinFile, config: Config) -> list[str]:
+    """The policies that are configured otherwise now than when the twin was asked, or not at all.
+
+    What the twin says of them holds for what they were, and for how long they might keep a job.
+    """
+    plain = msgspec.json.decode(msgspec.json.encode(policies_of(config)))
+    bound_s = finite_or_none(acting_of(config).longest_deferral_s)
+    if file.longest_deferral_s not in (bound_s, msgspec.UNSET):
+        return sorted(file.candidates)
+    return sorted(name for name, given in file.candidates.items() if plain.get(name) != given)
+
+
+def expired(file: TwinFile) -> str | None:
+    """Why a forecast does not hold any more; None: it does, as far as is known, or there is none.
+
+    Load and share of waste may have changed by so much, as a logarithm, since its past.
+    """
+    answer, present = file.answer, file.present
+    if answer is None or answer.next is None or present is None:
+        return None
+    most = answer.basis.most_log_change
+    if most is None:
+        return None
+    found = []
+    for what, now, before in (
+        ("the load is {:.3g} CPUs", present.load_cpus, answer.basis.load_cpus),
+        ("the share of waste is {:.3g}", present.waste_share, answer.basis.waste_share),
+    ):
+        if now is None or not before:
+            continue
+        if now <= 0 or abs(log(now / before)) > most:
+            found.append(f"{what.format(now)}, in its past it was {before:.3g}")
+    return "; ".join(found) or None
+
+
+def saving_text(twin: Mapping[str, Any] | None, config: Config, now_s: float) -> str:
+    """Shadow against reality in words: candidates side by side, with intervals, window and age.
+
+    Args:
+        twin: as `twin_shown`.
+        config: for the site's zone.
+        now_s: Unix seconds.
+    """
+    if twin is None:
+        return NOT_ESTIMATED
+    age = f"asked {_age(now_s - twin['asked_s'])} ago"
+    stale = ", stale" if twin["stale"] else ""
+    if twin["refused"] is not None:
+        return f"not estimated: {twin['refused']} ({age}{stale})"
+    zone = time_zone(config.timezone)
+    begin, end = (
+        f"{dt.datetime.fromtimestamp(twin['window'][name], zone):%d %b %Y}"
+        for name in ("begin_s", "end_s")
+    )
+    past = "; ".join(
+        f"{policy} would have taken {_compared(ratios)}" for policy, ratios in twin["past"].items()
+    )
+    return (
+        f"from {begin} to {end}, {past}, than {twin['incumbent']} (what would have been, by "
+        f"re-simulation, 90 % intervals; {age}{stale})"
+    )
+
+
+def _compared(ratios: Mapping[str, Any]) -> str:
+    for name, what in _MEASURES:
+        ratio = ratios.get(name)
+        if ratio is not None:
+            return f"{less_or_more(ratio['low'], ratio['high'])} {what}"
+    return "nobody knows how much energy"
+
+
+def less_or_more(low: float, high: float) -> str:
+    """An interval of a ratio in words.
+
+    >>> less_or_more(0.72, 0.8), less_or_more(1.1, 1.25), less_or_more(0.97, 1.02)
+    ('20 to 28 % less', '10 to 25 % more', '3 % less to 2 % more')
+    """
+    below, above = round(100 * (1 - low)), round(100 * (high - 1))
+    if high <= 1:
+        return f"{-above} to {below} % less"
+    if low >= 1:
+        return f"{-below} to {above} % more"
+    return f"{below} % less to {above} % more"
+
+
+def _age(seconds: float) -> str:
+    for size, unit in _AGES:
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} s"
+
+
+def _plain(value: Any) -> Any:
+    return msgspec.to_builtins(value)

@@ -1,0 +1,81 @@
+// Shadow against reality: what policies would have cost, and a forecast, each with its interval.
+
+import { duration, known, number, time } from "./words.js";
+import { at, headRow, keyed, make, setText } from "./elements.js";
+
+const MEASURES = [
+  ["energy_ratio", "Energy of runs"],
+  ["badput_ratio", "CPU time wasted"],
+  ["evictions_ratio", "Evictions"],
+  ["overhead_mean_ratio", "Overhead, mean"],
+];
+
+export function drawTwin(s) {
+  const twin = s.twin;
+  setText(at("twin-summary"), summary(twin));
+  const rows = twin && twin.refused === null ? rowsOf(twin) : [];
+  const heads = rows.length ? ["Policy", ...MEASURES.map(([, name]) => name)] : [];
+  keyed(at("twin-head"), heads.length ? [heads] : [], () => "head", headRow, () => {});
+  keyed(
+    at("twin"),
+    rows,
+    (row) => row.key,
+    () => {
+      const line = make("tr");
+      line.append(make("th"), ...MEASURES.map(() => make("td", "number")));
+      line.firstChild.scope = "row";
+      return line;
+    },
+    (line, row) => {
+      setText(line.children[0], row.name);
+      MEASURES.forEach(([measure], place) => setText(line.children[place + 1], cell(row, measure)));
+    },
+  );
+}
+
+function rowsOf(twin) {
+  const past = Object.entries(twin.past).map(([policy, ratios]) => ({
+    key: `past ${policy}`,
+    name: `${policy}, would have been`,
+    ratios,
+  }));
+  const next = Object.entries(twin.next ?? {}).map(([policy, ratios]) => ({
+    key: `next ${policy}`,
+    name: `${policy}, forecast${twin.next_expired ? " (expired)" : ""}`,
+    ratios,
+  }));
+  const refused = Object.entries(twin.candidates_refused).map(([policy, why]) => ({
+    key: `refused ${policy}`,
+    name: `${policy}: ${why}`,
+    ratios: {},
+  }));
+  return [...past, ...next, ...refused];
+}
+
+function cell(row, measure) {
+  const ratio = row.ratios[measure];
+  if (!known(ratio)) return "unknown";
+  return `${change(ratio.estimate)} (${change(ratio.low)} to ${change(ratio.high)})`;
+}
+
+// A ratio as what is more or less: 0.76 is -24 %.
+function change(ratio) {
+  const percent = 100 * (ratio - 1);
+  return `${percent > 0 ? "+" : ""}${number(percent, 1)} %`;
+}
+
+function summary(twin) {
+  if (!twin) return "Not estimated yet: the twin has not been asked, or has not answered.";
+  const now = Date.now() / 1000;
+  const age = `Asked ${duration(Math.max(0, now - twin.asked_s))} ago${twin.stale ? ", stale" : ""}.`;
+  if (twin.refused !== null) return `Not estimated: ${twin.refused}. ${age}`;
+  const said = [
+    `Past: what would have been from ${time(twin.window.begin_s)} to ${time(twin.window.end_s)}, over ${twin.incumbent}; 90 % intervals.`,
+  ];
+  if (twin.next) said.push(`Forecast: of ${number(twin.next_weeks, 1)} weeks to come.`);
+  else if (twin.next_refused) said.push(`No forecast: ${twin.next_refused}.`);
+  if (twin.next_expired) said.push(`The forecast holds no more: ${twin.next_expired}.`);
+  if (twin.other_settings.length)
+    said.push(`Configured otherwise now: ${twin.other_settings.join(", ")}.`);
+  return [...said, age].join(" ");
+}

@@ -1,0 +1,1 @@
+"""The shadow twin: what would have been, what will be, and until when jobs wait."""

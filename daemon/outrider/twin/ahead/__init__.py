@@ -1,0 +1,1 @@
+"""The present state of a site run forward with another policy deciding: its expected starts."""

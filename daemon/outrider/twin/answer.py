@@ -1,0 +1,87 @@
+"""What the twin says of a journal, and how it is written as JSON."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, Final
+
+from outrider.twin.estimates import LEVEL, Estimate
+from outrider.twin.fidelity import NOT_PROVEN, Fidelity
+from outrider.twin.kill_clock import KillClock
+
+MOST_CHANGE: Final = 0.2
+"""A forecast holds while load and share of waste differ by less from its past, as logarithms."""
+
+Ratios = dict[str, Estimate | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the twin says of a journal.
+
+    Attributes:
+        begin_s, end_s: the window that the journal holds, Unix seconds.
+        incumbent: the policy that stands for the batch system; None: it is not on record.
+        longest_deferral_s: for how long candidates kept a job in the queue at most; infinite: as
+            long as they liked.
+        fidelity: the incumbent simulated anew; None: it was not.
+        refused: why there is no answer; None: there is one.
+        past: by candidate, what would have been, by the names of `MEASURES`.
+        next: by candidate, the forecast of the next window; None: none was asked, or refused.
+        next_refused: why there is no forecast though one was asked.
+        candidates_refused: why there is no answer for some candidates.
+        kill_clock: whether users kill sooner while jobs wait; None: too few kills to tell.
+        past_by_clock: what would have been if users kill by that clock; empty: it makes no
+            difference. `past` and `next` are as wide as that takes.
+        fitted: what was fitted to the record: dead machines, factors on watts, the delay.
+        basis: what a forecast rests on: CPUs at work in the mean, and the share of waste.
+    """
+
+    begin_s: float
+    end_s: float
+    incumbent: str | None
+    longest_deferral_s: float = inf
+    fidelity: Fidelity | None = None
+    refused: str | None = None
+    past: dict[str, Ratios] = field(default_factory=dict)
+    next: dict[str, Ratios] | None = None
+    next_refused: str | None = None
+    candidates_refused: dict[str, str] = field(default_factory=dict)
+    kill_clock: KillClock | None = None
+    past_by_clock: dict[str, Ratios] = field(default_factory=dict)
+    fitted: dict[str, Any] = field(default_factory=dict)
+    basis: dict[str, float | None] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As in ``outrider twin --json``."""
+        clock = self.kill_clock
+        return {
+            "window": {"begin_s": self.begin_s, "end_s": self.end_s},
+            "incumbent": self.incumbent,
+            "longest_deferral_s": finite_or_none(self.longest_deferral_s),
+            "fidelity": (self.fidelity or NOT_PROVEN).to_json(),
+            "refused": self.refused,
+            "past": _ratios_json(self.past),
+            "next": None if self.next is None else _ratios_json(self.next),
+            "next_refused": self.next_refused,
+            "candidates_refused": self.candidates_refused,
+            "kill_clock": None if clock is None else clock.to_json(),
+            "past_by_clock": _ratios_json(self.past_by_clock),
+            "fitted": self.fitted,
+            "basis": self.basis | {"most_log_change": MOST_CHANGE},
+        }
+
+
+def finite_or_none(bound: float) -> float | None:
+    """A bound as JSON has it: null is none."""
+    return None if bound == inf else bound
+
+
+def _ratios_json(by_policy: Mapping[str, Ratios]) -> dict[str, Any]:
+    return {
+        policy: {
+            name: None if ratio is None else ratio._asdict() | {"level": LEVEL}
+            for name, ratio in ratios.items()
+        }
+        for policy, ratios in by_policy.items()
+    }

@@ -1,0 +1,213 @@
+"""Asking the twin about a journal: is it like the site, and what would candidates have cost."""
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from math import inf, log
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from outrider.api.policy import Policy
+from outrider.ledger import TIMEZONE_KEY, Journal
+from outrider.model.localtime import time_zone
+from outrider.twin.answer import Answer, Ratios
+from outrider.twin.estimates import next_estimate, past_estimate
+from outrider.twin.fidelity import fidelity
+from outrider.twin.measures import (
+    MEASURES,
+    Stretch,
+    blocks,
+    completed_only,
+    log_ratios,
+    seen_stretch,
+    whole,
+)
+from outrider.twin.observed import Observed, observe
+from outrider.twin.refusals import short_for_forecast, unfit_record, unsupported
+from outrider.twin.replicates import Outcome, Pairs, PolicyMaker, simulate, simulate_pairs
+from outrider.twin.twin_site import Built, TwinSite, build_site
+
+MOST_BY_CLOCK: Final = 0.5
+"""If the clock of users' patience moves the logarithm of a ratio by more, nobody can know it."""
+_EXPECTED_STARTS: Final = 12
+"""Where so many starts are expected and none was seen, the machine is dead."""
+_NEEDS_TRUTH: Final = "it needs true run times, which nobody has before a run ends"
+_NO_INCUMBENT: Final = (
+    "no adapter of this journal names a policy that stands for the batch system; right would be a "
+    "journal beside HTCondor, Slurm, PBS or a simulated campus"
+)
+
+
+def ask_twin(
+    path: Path,
+    candidates: Sequence[str],
+    make: PolicyMaker,
+    *,
+    replicates: int = 20,
+    next_weeks: float | None = None,
+    seed: int = 0,
+    longest_deferral_s: float = inf,
+    progress: Callable[[float], None] | None = None,
+) -> Answer:
+    """Ask what candidates would have cost, and will cost, beside what the incumbent does.
+
+    Args:
+        path: a journal.
+        candidates: policies by name; none twice.
+        make: makes a policy of a name and a seed.
+        replicates: how often the past is simulated under each policy; at least 2.
+        next_weeks: length of the window that is forecast; None: no forecast.
+        seed: of everything that is drawn.
+        longest_deferral_s: for how long a candidate may keep a job in the queue, as `[acting]`
+            bounds it; then the incumbent starts it. Infinite: as long as it likes.
+        progress: called with the ratio that is done.
+
+    Raises:
+        LedgerError: the journal cannot be read.
+        PluginError: a policy cannot be made.
+        TraceError: the journal holds no events of a site.
+    """
+    seen = observe(path)
+    name = seen.facts.incumbent.policy if seen.facts and seen.facts.incumbent else None
+    about: dict[str, Any] = {
+        "begin_s": seen.record.first_s, "end_s": seen.record.last_s, "incumbent": name,
+        "longest_deferral_s": longest_deferral_s,
+    }  # fmt: skip
+    if name is None:
+        return Answer(**about, refused=_NO_INCUMBENT)
+    built = build_site(seen, _zone(path))
+    site, dead = _without_dead(built, make(name, seed), seed)
+    names = [site.campus.machine_names[machine] for machine in dead]
+    about |= {
+        "kill_clock": seen.kill_clock,
+        "fitted": {"dead_machines": names, **built.fitted._asdict()},
+    }
+    refused = unfit_record(seen, site, built.unplaced, len(dead))
+    if refused is not None:
+        return Answer(**about, refused=refused)
+    fair = [policy for policy in candidates if not make(policy, seed).needs_oracle]
+    about["candidates_refused"] = dict.fromkeys(set(candidates) - set(fair), _NEEDS_TRUTH)
+    policies = list(dict.fromkeys([name, *fair]))
+    pairs = simulate_pairs(
+        site, policies, make, replicates, seed, longest_deferral_s, progress
+    )  # fmt: skip
+    return _judged(about, candidates, seen, built, site, pairs, next_weeks)
+
+
+def _judged(
+    about: dict[str, Any], candidates: Sequence[str], seen: Observed, built: Built, site: TwinSite,
+    pairs: Pairs, next_weeks: float | None,
+) -> Answer:  # fmt: skip
+    """Hold the incumbent against the record; if it agrees, compare the candidates with it."""
+    name, happened = about["incumbent"], seen_stretch(seen.tally)
+    theirs = pairs.fixed[name]
+    found = fidelity(
+        happened, built.work_s, seen.tally.mean_start_delay_s, theirs,
+        [completed_only(outcome) for outcome in theirs],
+    )  # fmt: skip
+    about |= {"fidelity": found, "basis": _basis(happened, seen.span_s)}
+    if found.failed:
+        return Answer(**about, refused=found.complaint())
+    refused: dict[str, str] = about["candidates_refused"] | pairs.failed
+    simulated = [policy for policy in candidates if policy in pairs.fixed]
+    past = {policy: _past(pairs.fixed[policy], theirs) for policy in simulated}
+    by_clock: dict[str, Ratios] = {}
+    if pairs.by_clock is not None:
+        also = pairs.by_clock
+        by_clock = {policy: _past(also[policy], also[name]) for policy in simulated}
+    for policy in simulated:
+        why = unsupported(site, pairs.fixed[policy], theirs)
+        if why is None and policy in by_clock:
+            why = _unknown_by_clock(past[policy], by_clock[policy])
+        if why is not None:
+            refused[policy] = why
+    answered = [policy for policy in candidates if policy not in refused]
+    about |= {"candidates_refused": refused, "past_by_clock": by_clock}
+    if refused and not answered:
+        why = "; ".join(f"{policy}: {reason}" for policy, reason in refused.items())
+        return Answer(**about, refused=why)
+    short, coming = None, None
+    if next_weeks is not None:
+        short = short_for_forecast(seen, len(site.block_ends()))
+        if short is None:
+            coming = {policy: _next(pairs.fixed[policy], theirs, next_weeks) for policy in answered}
+    for policy in by_clock.keys() & set(answered):
+        more = _moved(past[policy], by_clock[policy])
+        past[policy] = _widened(past[policy], more)
+        if coming is not None:
+            coming[policy] = _widened(coming[policy], more)
+    return Answer(
+        **about, past={policy: past[policy] for policy in answered}, next=coming, next_refused=short
+    )
+
+
+def _past(candidate: Sequence[Outcome], incumbent: Sequence[Outcome]) -> Ratios:
+    ours, theirs = [*map(whole, candidate)], [*map(whole, incumbent)]
+    return {
+        measure.name: past_estimate(log_ratios(measure, ours, theirs), measure.floor)
+        for measure in MEASURES
+    }
+
+
+def _next(
+    candidate: Sequence[Outcome], incumbent: Sequence[Outcome], next_weeks: float
+) -> Ratios:  # fmt: skip
+    ours, theirs = [*map(whole, candidate)], [*map(whole, incumbent)]
+    of_blocks = [(blocks(a), blocks(b)) for a, b in zip(candidate, incumbent, strict=True)]
+    found: Ratios = {}
+    for measure in MEASURES:
+        by_block = np.stack([log_ratios(measure, a, b) for a, b in of_blocks])
+        found[measure.name] = next_estimate(log_ratios(measure, ours, theirs), by_block, next_weeks)
+    return found
+
+
+def _moved(past: Ratios, by_clock: Ratios) -> dict[str, float]:
+    """By how much the clock moves the logarithm of each ratio; 0 where there is none."""
+    moved = {}
+    for name, fixed in past.items():
+        other = by_clock[name]
+        if fixed is None or other is None:
+            moved[name] = 0.0
+        else:
+            moved[name] = abs(log(other.estimate / fixed.estimate))
+    return moved
+
+
+def _widened(ratios: Ratios, more: dict[str, float]) -> Ratios:
+    return {
+        name: None if ratio is None else ratio.widened(more[name]) for name, ratio in ratios.items()
+    }
+
+
+def _unknown_by_clock(past: Ratios, by_clock: Ratios) -> str | None:
+    """Why users' patience leaves a candidate unknown; None: it does not."""
+    worst, name = max((by, name) for name, by in _moved(past, by_clock).items())
+    if worst <= MOST_BY_CLOCK:
+        return None
+    return (
+        f"users kill jobs otherwise while these wait, which would move {name} by {worst:.2f} on "
+        f"the logarithm, more than {MOST_BY_CLOCK:g}"
+    )
+
+
+def _basis(happened: Stretch, span_s: float) -> dict[str, float | None]:
+    work_s = happened.goodput_s + happened.badput_s
+    return {
+        "load_cpus": work_s / span_s if span_s else None,
+        "waste_share": happened.badput_s / work_s if work_s else None,
+    }
+
+
+def _without_dead(built: Built, incumbent: Policy, seed: int) -> tuple[TwinSite, list[int]]:
+    """The site without machines on which jobs should have started, and none ever did."""
+    site = built.site
+    tried = simulate(site, site.drawn(np.random.default_rng(seed)), incumbent)
+    dead = np.flatnonzero((built.starts == 0) & (tried.starts >= _EXPECTED_STARTS)).tolist()
+    return (site.without(dead) if dead else site), dead
+
+
+def _zone(path: Path) -> dt.tzinfo:
+    """The zone of the site's wall clock, as the daemon was configured."""
+    with Journal(path, read_only=True) as journal:
+        return time_zone(journal.meta(TIMEZONE_KEY, "UTC"))

@@ -1,0 +1,125 @@
+"""What an off-policy check answers of one candidate, and when it refuses to."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from outrider.twin.off_policy.estimates import Estimate, effective_n, estimated
+from outrider.twin.off_policy.propensity_check import PropensityCheck
+from outrider.twin.off_policy.starts import Ints, StartTable
+
+LEAST_EFFECTIVE_N: Final = 100.0
+"""With a smaller effective sample size nothing is said."""
+LEAST_CLUSTERS: Final = 5
+"""With fewer clusters the interval would not be to be believed."""
+MOST_OUTSIDE_RATIO: Final = 0.01
+"""If more starts than this fall where, by the record, the job could not start, it is refused."""
+BATCHES: Final = "batches"
+DAYS: Final = "days"
+
+
+class OffPolicyCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """What the starts of a record say of one candidate, or why they say nothing.
+
+    Estimates are of one step: the candidate chooses the machine of one start, and all else happens
+    as it did. Shares are of starts whose runs completed; the others were evicted or killed.
+
+    Attributes:
+        policy: the candidate.
+        incumbent: the policy that chose; None: not known.
+        level: the probability with which the intervals should hold the truth.
+        refused: why nothing is estimated, as sentences; empty where it is.
+        starts_n: starts whose runs ended, and which the candidate would make, too.
+        running_n: starts whose runs went on when the record ended; they are left out.
+        outside_n: starts where, by the record, the job could not start; they are left out.
+        acted_n: starts of jobs on which Outrider acted; they are left out.
+        silent_n: starts that the candidate would not make, by what is on record of it: it deferred
+            the job, had not decided yet, or named a group that was full; they are left out.
+        effective_n: effective sample size of the weights; None where there are none.
+        mean_weight: mean weight: 1 but for chance.
+        clusters: over what the intervals are taken, `BATCHES` or `DAYS`: the fewer.
+        clusters_n: how many of them there are.
+        propensities: whether the starts fell as the incumbent's chances say.
+        incumbent_ratio, candidate_ratio: shares under both.
+        difference: candidate less incumbent, doubly robust.
+        snips_difference: the same by the self-normalised weights alone.
+    """
+
+    policy: str
+    incumbent: str | None
+    level: float
+    refused: tuple[str, ...] = ()
+    starts_n: int = 0
+    running_n: int = 0
+    outside_n: int = 0
+    acted_n: int = 0
+    silent_n: int = 0
+    effective_n: float | None = None
+    mean_weight: float | None = None
+    clusters: str = ""
+    clusters_n: int = 0
+    propensities: PropensityCheck | None = None
+    incumbent_ratio: Estimate | None = None
+    candidate_ratio: Estimate | None = None
+    difference: Estimate | None = None
+    snips_difference: Estimate | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return plain
+
+
+def clusters_of(table: StartTable) -> tuple[str, Ints]:
+    """Batches or days, whichever are fewer, and the number of that of each start."""
+    batches, days = len(set(table.batch.tolist())), len(set(table.day.tolist()))
+    return (DAYS, table.day) if days <= batches else (BATCHES, table.batch)
+
+
+def check_of(
+    asked: OffPolicyCheck, table: StartTable, counted: PropensityCheck, left_out: Mapping[str, int]
+) -> OffPolicyCheck:
+    """The check of one candidate.
+
+    Args:
+        asked: policy, incumbent, level, and why it is refused already.
+        table: its starts.
+        counted: of the incumbent's choices.
+        left_out: `running_n`, `outside_n`, `acted_n` and `silent_n`.
+    """
+    kind, clusters = clusters_of(table)
+    clusters_n, n = len(set(clusters.tolist())), len(table)
+    told: dict[str, Any] = {
+        "starts_n": n, "clusters": kind, "clusters_n": clusters_n, "propensities": counted,
+        **left_out,
+    }  # fmt: skip
+    refused = [
+        *asked.refused,
+        *_unlike_chance(counted, n + left_out["silent_n"], left_out["outside_n"]),
+    ]
+    if not asked.refused:
+        told["effective_n"] = effective = effective_n(table.weights)
+        told["mean_weight"] = float(table.weights.mean()) if n else None
+        if effective < LEAST_EFFECTIVE_N:
+            refused.append(
+                f"the effective sample size is {effective:.1f}, and less than "
+                f"{LEAST_EFFECTIVE_N:g} say nothing; a longer record would"
+            )
+        if clusters_n < LEAST_CLUSTERS:
+            refused.append(f"{clusters_n} {kind} are too few for an interval; a longer record is")
+        if not refused:
+            made = estimated(table, clusters, asked.level)
+            told["incumbent_ratio"], told["candidate_ratio"] = made.incumbent, made.candidate
+            told["difference"], told["snips_difference"] = made.difference, made.snips_difference
+    return msgspec.structs.replace(asked, refused=tuple(refused), **told)
+
+
+def _unlike_chance(counted: PropensityCheck, n: int, outside_n: int) -> list[str]:
+    told = [f"the incumbent does not choose by chance: {why}" for why in counted.failures()]
+    if outside_n > MOST_OUTSIDE_RATIO * (n + outside_n):
+        told.append(
+            f"{outside_n} starts are on machines that by the record were not free: what could have "
+            "been chosen is not known"
+        )
+    return told

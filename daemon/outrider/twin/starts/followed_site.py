@@ -1,0 +1,293 @@
+"""A site as its journal tells, followed while the daemon writes it: what runs and waits now."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from math import inf, nan
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from outrider.engine import Engine, EventMerger
+from outrider.engine.accounting.accounting import Accounting
+from outrider.engine.scheduling.placement import Possible
+from outrider.engine.state.machines import FREE
+from outrider.engine.state.site import Site
+from outrider.ledger import Journal
+from outrider.model import events as ev
+from outrider.model.events import Event
+from outrider.model.jobs import QUEUED, RUNNING, SUSPENDED_STATE, Job, JobSpec
+from outrider.model.localtime import ZoneTime
+from outrider.replay.ingestion import NoDecisionLog, inferred_machine
+from outrider.twin.starts.expected_starts import DAY_S, DAYS_BACK
+from outrider.twin.starts.queue_state import Jobs, QueueState, RecentArrivals
+from outrider.twin.starts.recent_closures import RecentClosures
+from outrider.twin.starts.room_now import find_room
+from outrider.twin.starts.run_time_history import LEVELS, RunTimeHistory
+from outrider.twin.starts.standing import Standing, oldest_standing
+
+_LAST_ROWS: Final = 10_000
+"""Of a journal, in which its end is looked for: decisions are rows of it, too."""
+
+
+class Came(msgspec.Struct):
+    """A job that came lately; `run_s` is nan until it ends."""
+
+    job: int
+    submit_s: float
+    spec: JobSpec
+    run_s: float = nan
+
+    @property
+    def estimate_s(self) -> float:
+        """Run time that it was submitted with, seconds; nan: none."""
+        return nan if self.spec.estimate_s is None else self.spec.estimate_s
+
+
+class FollowedSite:
+    """The present state of a site, and the history of run times, from a journal that grows.
+
+    Args:
+        path: the journal.
+        snapshots: folder of its daemon's snapshots, for what stood before the journal; None: none.
+
+    Attributes:
+        history: run times of runs that have ended, however they did.
+        whole_runs: of those that ended by themselves or were killed by their users: for whom
+            simulates evictions by himself, those that were evicted are no run times.
+        closures: when machines were closed to jobs lately.
+        started: jobs that began to run for the first time since this was emptied, and when.
+        left: jobs that left since this was emptied.
+    """
+
+    def __init__(self, path: Path, snapshots: Path | None = None) -> None:
+        self._path = path
+        self._standing = None if snapshots is None else oldest_standing(snapshots)
+        self._merger = EventMerger((), inferred_machine)
+        utc = ZoneTime("UTC")
+        self._site = Site(utc, [])
+        self._engine = Engine(self._site, Accounting(utc), [], self._merger, NoDecisionLog())
+        self._possible = Possible(self._site)
+        self._seq = 0
+        self._since_s: dict[int, float] = {}
+        self._groups: dict[int, list[int]] = {}
+        self._lately: deque[Came] = deque()
+        self._open: dict[int, Came] = {}
+        self._first_s = inf
+        self.history = RunTimeHistory()
+        self.whole_runs = RunTimeHistory()
+        self.closures = RecentClosures()
+        self.started: list[tuple[int, float]] = []
+        self.left: list[int] = []
+
+    @property
+    def seq(self) -> int:
+        """Number of the journal's last input that was taken."""
+        return self._seq
+
+    @property
+    def now_s(self) -> float:
+        """How far the journal tells, Unix seconds."""
+        return self._site.now
+
+    def catch_up(self) -> Iterator[float]:
+        """Take what the journal tells by now; yields after each step of time, Unix seconds.
+
+        Raises:
+            LedgerError: the journal cannot be read.
+        """
+        with Journal(self._path, read_only=True) as journal:
+            for seq, label, event in journal.inputs_after(self._seq):
+                if self._standing is not None and seq > self._standing.seq:
+                    self._take_standing(self._standing)
+                self._seq = seq
+                if event[1] != ev.TICK:
+                    self._merger.arrive(label, (event,))
+                    continue
+                self._engine.feed(self._watched(self._merger.advance(event[0])))
+                self._engine.reach(event[0])
+                yield self.now_s
+        if self._standing is not None:
+            self._take_standing(self._standing)
+            yield self.now_s
+
+    def recorded_until_s(self) -> float:
+        """Up to when the journal tells of the site, Unix seconds of its clock; -inf: not at all."""
+        with Journal(self._path, read_only=True) as journal:
+            last = journal.inputs_after(journal.last_seq() - _LAST_ROWS)
+            return max((event[0] for _, _, event in last), default=-inf)
+
+    def _take_standing(self, standing: Standing) -> None:
+        """Take what stood when the journal was here, as far as it did not tell of it."""
+        is_known = self._merger.normaliser.known_by
+        told = [e for job, of in standing.jobs.items() if is_known(job) is None for e in of]
+        awaited = [] if self._seq else standing.awaited  # else the journal had them, too
+        arrivals, started_n = (self._lately.copy(), self._first_s), len(self.started)
+        self._merger.arrive("snapshot", [*standing.machines, *told, *awaited])
+        self._engine.feed(self._watched(self._merger.advance(standing.time_s)))
+        self._engine.reach(standing.time_s)
+        # of what came before, only what is still there is known: it is no record of arrivals
+        self._lately, self._first_s = arrivals
+        del self.started[started_n:]
+        self._standing = None
+
+    def _watched(self, events: list[Event] | Iterator[Event]) -> Iterator[Event]:
+        for event in events:
+            time_s, kind, job, extra = event
+            if kind == ev.SUBMITTED:
+                self._submitted(time_s, job, extra)
+            elif kind == ev.STARTED:
+                known = self._site.jobs.get(job)
+                if known is not None and known.first_start_s is None:
+                    self.started.append((job, time_s))
+                self._since_s[job] = time_s
+            elif kind in (ev.COMPLETED, ev.EVICTED, ev.REMOVED):
+                self._ended(time_s, job, kind != ev.EVICTED)
+            self.closures.watch(event)
+            yield event
+
+    def _submitted(self, time_s: float, job: int, spec: JobSpec) -> None:
+        self._groups[job] = _groups(self.history, spec)
+        self._open[job] = came = Came(job, time_s, spec)
+        self._lately.append(came)
+        self._first_s = min(self._first_s, time_s)
+        while self._lately and self._lately[0].submit_s < time_s - (DAYS_BACK + 1) * DAY_S:
+            self._lately.popleft()
+
+    def _ended(self, time_s: float, job: int, leaves: bool) -> None:
+        since_s, came = self._since_s.pop(job, None), self._open.get(job)
+        if since_s is not None and came is not None:
+            came.run_s = time_s - since_s
+            groups = np.array(self._groups[job], dtype=np.int64)
+            self.history.add(groups, came.run_s, came.estimate_s)
+            if leaves:
+                whole = np.array(_groups(self.whole_runs, came.spec), dtype=np.int64)
+                self.whole_runs.add(whole, came.run_s, came.estimate_s)
+        if leaves:
+            self._open.pop(job, None)
+            self._groups.pop(job, None)
+            self.left.append(job)
+        elif came is not None:
+            came.run_s = nan  # it waits again
+
+    # -- the present --------------------------------------------------------------------------
+
+    def name(self, job: int) -> str:
+        """The batch system's name of a job."""
+        return self._merger.normaliser.job_names[job]
+
+    def submit_s(self, job: int) -> float:
+        """When a job came, Unix seconds; as far as is known of one that was there before."""
+        came = self._open.get(job)
+        return self.now_s if came is None else came.submit_s
+
+    def waiting(self) -> list[int]:
+        """Jobs that could start if there were room, in the order in which they came."""
+        return [job for job, may_run in self._eligible() if may_run]
+
+    def without_machine(self) -> list[int]:
+        """Jobs that could start if a machine were large enough and one that they may use."""
+        return [job for job, may_run in self._eligible() if not may_run]
+
+    def _eligible(self) -> Iterator[tuple[int, bool]]:
+        """Jobs that nothing but machines keeps from starting, and whether any could run them."""
+        site = self._site
+        for number, job in site.jobs.items():
+            spec = job.spec
+            if job.state == QUEUED and (spec.eligible_s or -inf) <= site.now:
+                if spec.cpus > site.widest:  # it takes several: of which size is not known
+                    spec = msgspec.structs.replace(spec, cpus=1, resources=None)
+                yield number, self._possible(spec)
+
+    def find_room(self, jobs: list[int]) -> list[bool]:
+        """Whether each of these jobs finds a machine with room for it now, one after the other."""
+        return find_room(self._site, [self._site.jobs[job].spec for job in jobs])
+
+    def state(self) -> QueueState:
+        """The site now: machines that an owner or an administrator keeps are not there."""
+        site = self._site
+        running = self._running()
+        waiting = [site.jobs[number] for number in self.waiting()]
+        free = sum(
+            site.cpus[machine] - site.busy[machine]
+            for machine, state in enumerate(site.state)
+            if state == FREE
+        )
+        # a job on several machines is on record with all its CPUs on the first of them
+        elsewhere = sum(max(0, n - cpus) for n, cpus in zip(site.busy, site.cpus, strict=True))
+        free = max(0, free - elsewhere)
+        used = sum(job.cpus for job in running)
+        since_s = np.array([job.start_s for job in running], dtype=np.float64)
+        return QueueState(
+            self.now_s, free, free + used, self._jobs(running, running=True), since_s,
+            self._jobs(waiting, running=False),
+        )  # fmt: skip
+
+    def arrivals(self) -> RecentArrivals:
+        """What came in the last days."""
+        still_there = [*(job.number for job in self._running()), *self.waiting()]
+        place = {job: n for n, job in enumerate(still_there)}
+        rows = [came for came in self._lately if came.job in place or came.run_s == came.run_s]
+        return RecentArrivals(
+            self.known_since_s,
+            np.array([came.submit_s for came in rows], dtype=np.float64),
+            np.array([came.spec.cpus for came in rows], dtype=np.int64),
+            np.array([came.estimate_s for came in rows], dtype=np.float64),
+            np.array([came.run_s for came in rows], dtype=np.float64),
+            np.array([place.get(came.job, -1) for came in rows], dtype=np.int64),
+        )
+
+    @property
+    def known_since_s(self) -> float:
+        """From when on what came lately is known, Unix seconds."""
+        return max(self._first_s, self.now_s - (DAYS_BACK + 1) * DAY_S)
+
+    @property
+    def came_lately(self) -> Iterable[Came]:
+        """The jobs that came in the last days, in order."""
+        return self._lately
+
+    def groups_named(self, name: str, spec: JobSpec) -> list[int]:
+        """(levels,) groups of a job in `whole_runs`.
+
+        Args:
+            name: of the job; what it was submitted with counts, if that is known.
+            spec: what it asks for otherwise.
+        """
+        known = self._merger.normaliser.known_by(name)
+        came = None if known is None else self._open.get(known.number)
+        return _groups(self.whole_runs, spec if came is None else came.spec)
+
+    def machine_name(self, machine: int) -> str:
+        """The name of a machine."""
+        return self._merger.normaliser.machine_names[machine]
+
+    def _running(self) -> list[Job]:
+        return [
+            job
+            for job in self._site.jobs.values()
+            if job.state == RUNNING or (job.state == SUSPENDED_STATE and not job.gave_back)
+        ]
+
+    def _jobs(self, jobs: list[Job], running: bool) -> Jobs:
+        estimate_s = np.array(
+            [nan if job.spec.estimate_s is None else job.spec.estimate_s for job in jobs],
+            dtype=np.float64,
+        )
+        groups = [self._groups_of(job) for job in jobs]
+        cpus = [job.cpus if running else job.spec.cpus for job in jobs]
+        return Jobs(
+            np.array(cpus, dtype=np.int64), estimate_s, estimate_s,
+            np.array(groups, dtype=np.int64).reshape(-1, LEVELS),
+        )  # fmt: skip
+
+    def _groups_of(self, job: Job) -> list[int]:
+        if job.number not in self._groups:  # it was there before anybody watched
+            self._groups[job.number] = _groups(self.history, job.spec)
+        return self._groups[job.number]
+
+
+def _groups(history: RunTimeHistory, spec: JobSpec) -> list[int]:
+    estimate_s = nan if spec.estimate_s is None else spec.estimate_s
+    return history.groups_of(spec.user or spec.vo, estimate_s, spec.job_class, spec.cpus)

@@ -1,0 +1,179 @@
+"""The simulated site of a twin, made of what is on record, and fitted to it."""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.formats.campus.campus import Campus
+from outrider.formats.campus.site_file import SiteTable
+from outrider.model.disciplines import FIRST_FIT, Discipline
+from outrider.replay.habits_on_record import DELAYS, habits_of_ledger
+from outrider.replay.recorded_campus import recorded_campus
+from outrider.replay.recorded_places import possible_jobs, recorded_only
+from outrider.replay.site_record import RecordedJob, SiteRecord
+from outrider.twin.kill_clock import KillClock, kills_by_clock
+from outrider.twin.observed import Observed
+from outrider.twin.pending import Pending
+
+Floats = NDArray[np.float64]
+
+BLOCK_S: Final = 14 * 86_400.0
+"""Length of the blocks of the past between which a forecast looks at the spread, seconds."""
+_SAME_S: Final = 5.0
+"""Delays that differ by no more are the same: sources are read now and then."""
+_FEWEST_DELAYS: Final = 100
+ROUNDING_S: Final = 3_600.0
+"""A past that lacks this much of whole blocks has them: its first and last hours may be quiet."""
+
+
+class TwinSite(NamedTuple):
+    """The simulated site of a twin.
+
+    Attributes:
+        campus: machines, owners and arrivals as recorded.
+        pending: draws the run times that were not seen.
+        discipline: of the site.
+        begin_s: second of the campus at which the record begins.
+        jobs: (jobs,) as recorded.
+        clock: by which users kill jobs, where it runs otherwise for jobs that wait; else None.
+    """
+
+    campus: Campus
+    pending: Pending
+    discipline: Discipline
+    begin_s: float
+    jobs: Sequence[RecordedJob] = ()
+    clock: KillClock | None = None
+
+    def block_ends(self) -> list[float]:
+        """Where the first whole block begins, and where each ends, seconds of the campus.
+
+        Blocks are counted from the end of the record; what is left over at its beginning belongs
+        to none. The end of the last is the end of the record, and not in the list.
+        """
+        end_s = self.campus.span_s
+        whole = int((end_s - self.begin_s + ROUNDING_S) // BLOCK_S)
+        return [end_s - n * BLOCK_S for n in range(whole, 0, -1)]
+
+    def drawn(self, rng: np.random.Generator) -> Campus:
+        """The campus with a run time for every pending job."""
+        run_s = self.campus.run_s.copy()
+        run_s[self.pending.at] = self.pending.draw(rng)
+        return replace(self.campus, run_s=run_s)
+
+    def killed_by_clock(self, campus: Campus, clock: KillClock, ran_s: Floats) -> Campus:
+        """The campus where users kill by their clock; `ran_s` is of the jobs of a simulated run."""
+        kill_s = kills_by_clock(clock, self.jobs, campus.submit_s, campus.kill_s, ran_s)
+        return replace(campus, kill_s=kill_s)
+
+    def without(self, machines: Iterable[int]) -> "TwinSite":
+        """The site where these machines are never free."""
+        gone = np.array(sorted(machines), dtype=np.int32)
+        campus = self.campus
+        return self._replace(
+            campus=replace(
+                campus,
+                session_machine=np.concatenate([gone, campus.session_machine]),
+                login_s=np.concatenate([np.zeros(len(gone)), campus.login_s]),
+                logout_s=np.concatenate([np.full(len(gone), campus.span_s), campus.logout_s]),
+            )
+        )
+
+
+class Fitted(NamedTuple):
+    """What was fitted to the record, because nobody told it or it was told otherwise.
+
+    Attributes:
+        watts: factors on the watts of machine groups, by name: what meters measured of runs, over
+            what the table says of them. Groups without meters are not in it.
+        idle_before_job_s: seconds from a log-out to the use of a machine, where those on record
+            are not those that were declared; else None.
+    """
+
+    watts: dict[str, float]
+    idle_before_job_s: float | None
+
+
+class Built(NamedTuple):
+    """A twin's site, and what making it showed.
+
+    Attributes:
+        site: the site.
+        work_s, starts: what happened on each machine of its campus.
+        fitted: what was fitted.
+        unplaced: jobs that the campus cannot place as they asked.
+    """
+
+    site: TwinSite
+    work_s: Floats
+    starts: Floats
+    fitted: Fitted
+    unplaced: int
+
+
+def build_site(seen: Observed, zone: dt.tzinfo) -> Built:
+    """Make the simulated site of what is on record.
+
+    Raises:
+        LedgerError: the journal cannot be read.
+    """
+    record, facts = seen.record, seen.facts
+    habits, inferred = habits_of_ledger(seen.path, record, zone)
+    delay_s = None if DELAYS in inferred else _other_delay_s(record, habits.table)
+    if delay_s is not None:
+        table = msgspec.structs.replace(
+            habits.table, idle_before_job_open_s=delay_s, idle_before_job_closed_s=delay_s
+        )
+        habits = habits._replace(table=table)
+    campus = recorded_campus(record, seen.path.stem, zone, habits, absences=True)
+    only = recorded_only(record, [spec.name for spec in campus.clusters])
+    jobs = possible_jobs(record, only)
+    lost = {name for name, text in only.items() if text is None}
+    unplaced = len(record.jobs) - len(jobs) + sum(job.spec.eligible in lost for job in jobs)
+    numbers = sorted(record.machines)
+    work_s, starts = _of(seen.tally.work_s, numbers), _of(seen.tally.starts, numbers)
+    watts = _watt_factors(seen, campus, work_s)
+    factors = np.array([watts.get(spec.name, 1.0) for spec in campus.clusters])
+    campus = replace(campus, active_w=campus.active_w * factors[campus.machine_cluster])
+    discipline = FIRST_FIT if facts is None else facts.discipline
+    begin_s = campus.span_s - seen.span_s
+    clock = seen.kill_clock if seen.kill_clock is not None and seen.kill_clock.is_uneven else None
+    site = TwinSite(campus, Pending(jobs), discipline, begin_s, jobs, clock)
+    return Built(site, work_s, starts, Fitted(watts, delay_s), unplaced)
+
+
+def _of(counts: Mapping[int, float], numbers: list[int]) -> Floats:
+    return np.array([counts.get(number, 0.0) for number in numbers], dtype=np.float64)
+
+
+def _other_delay_s(record: SiteRecord, told: SiteTable) -> float | None:
+    """The most frequent delay on record, if most are not as told; None: they are, or are few."""
+    declared = (told.idle_before_job_open_s, told.idle_before_job_closed_s)
+    alike = sum(
+        n
+        for delay_s, n in record.delays.items()
+        if any(abs(delay_s - other_s) <= _SAME_S for other_s in declared)
+    )
+    if record.delays.total() < _FEWEST_DELAYS or alike > record.delays.total() / 2:
+        return None
+    return float(record.delays.most_common(1)[0][0])
+
+
+def _watt_factors(seen: Observed, campus: Campus, work_s: Floats) -> dict[str, float]:
+    """Measured joules over those of the table, of the runs in each group with meters."""
+    cpus = 1 if campus.capacities is None else campus.capacities.cpus
+    table_j = np.bincount(
+        campus.machine_cluster, weights=campus.active_w * work_s / cpus,
+        minlength=len(campus.clusters),
+    )  # fmt: skip
+    booked_j, measured_j = seen.tally.total.energy_j, seen.tally.measured_j
+    return {
+        spec.name: booked_j[spec.name] / table
+        for spec, table in zip(campus.clusters, table_j.tolist(), strict=True)
+        if measured_j.get(spec.name, 0.0) > 0.0 and table > 0.0
+    }

@@ -1,0 +1,159 @@
+"""HTCondor's negotiator without ranks: users by their priorities, each on any free machine."""
+
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from math import exp2
+from typing import Annotated, Any, Final
+
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from outrider.api import (
+    NOWHERE,
+    Choice,
+    Job,
+    Learns,
+    Outcome,
+    Policy,
+    PolicySettings,
+    Queue,
+    Ranks,
+    SiteView,
+)  # fmt: skip
+from outrider_policies.rules.places import any_free, cpus_of_site, places_by
+
+_BEST: Final = 0.5
+"""No priority becomes better: that of a user who runs nothing, and ran nothing for long."""
+_FADED: Final = 0.01
+"""CPUs; past usage that is worth less is forgotten when another user comes."""
+
+
+class UserPrioritySettings(PolicySettings, frozen=True):
+    """How long usage is remembered."""
+
+    half_life_s: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="PRIORITY_HALFLIFE: after so many seconds a user's priority has come half "
+            "the way to the number of CPUs that the user has. More makes up for longer neglect.",
+        ),
+    ] = 86_400.0
+
+
+class UserPriority(Learns, Ranks, Policy[UserPrioritySettings]):
+    """The negotiation cycle of an HTCondor pool whose users all have the same priority factor.
+
+    A user's priority follows the CPUs that the user has: with h the half-life, after a time t it
+    is 2^(-t/h) of what it was plus 1 - 2^(-t/h) of those CPUs, and never less than .5. Less is
+    better. Those who wait are served in that order, each up to a slice of the pool: its CPUs times
+    the inverse of the priority, over the sum of these inverses. What is left is dealt out in
+    further rounds of the same. Jobs of one user start in the order of their arrival, and any free
+    machine will do, as where no rank is configured.
+
+    Source: HTCondor manual, "User Priorities and Negotiation". Jobs of worse priorities are not
+    preempted, which a pool does only where its PREEMPTION_REQUIREMENTS allow it.
+    """
+
+    name = "user_priority"
+    description = "HTCondor's negotiator: the user of the best priority first, on any free machine"
+    api_version = 1
+    features = ("user", "submit_s")
+
+    def __init__(self, settings: UserPrioritySettings, rng: random.Random) -> None:
+        super().__init__(settings, rng)
+        self._past: dict[str, tuple[float, float]] = {}
+        """By user: what runs that have ended are worth, CPUs, and as of when."""
+
+    def group_key(self, job: Job, view: SiteView) -> tuple[str, int]:
+        """Its user and its CPUs: what `observe` needs to know of a run that has ended."""
+        return job.spec.user, job.spec.cpus
+
+    def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
+        """Positions from 0: by round of the dealing, then by priority, then by age."""
+        users = [job.spec.user for job in queue.jobs]
+        numbers = {user: n for n, user in enumerate(dict.fromkeys(users))}
+        row_user = np.array([numbers[user] for user in users], dtype=np.int64)
+        running, cpus = self._running(view)
+        priorities = np.array([self._priority(user, running, view.now) for user in numbers])
+        slices = cpus_of_site(view) / priorities / (1.0 / priorities).sum()
+        had = _cpus_before(row_user, queue.cpus, [cpus.get(user, 0) for user in numbers])
+        return places_by(np.floor(had / slices[row_user]), priorities[row_user])
+
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
+        """Any free machine; the propensity is that of the machine's cluster."""
+        return any_free(view, self.rng)
+
+    def observe(self, outcome: Outcome, view: SiteView, on_policy: bool) -> Sequence[float]:
+        """Remember what a run was worth at its end; there is no reward."""
+        if outcome.machine == NOWHERE or outcome.end_s <= outcome.start_s:
+            return ()
+        key: Any = outcome.key  # that of `group_key`
+        user, cpus = key
+        if user not in self._past:
+            self._forget(outcome.end_s)
+        worth = cpus * (1.0 - self._kept(outcome.end_s - outcome.start_s))
+        self._past[user] = (self._past_cpus(user, outcome.end_s) + worth, outcome.end_s)
+        return ()
+
+    def explain(self, job: Job, view: SiteView) -> str:
+        """The priority of its user, as ``condor_userprio`` tells it."""
+        priority = self._priority(job.spec.user, self._running(view)[0], view.now)
+        return (
+            f"the priority of its user is {priority:.2f} (less is better); users are served in "
+            "that order, each up to a slice of the pool, and any free machine will do"
+        )
+
+    def save(self, view: SiteView) -> dict[str, Any]:
+        """What past runs are worth."""
+        return {"half_life_s": self.settings.half_life_s, "past": self._past}
+
+    def restore(self, saved: dict[str, Any], view: SiteView) -> None:
+        """Go on from what `save` gave. Raises `ValueError`: it is of another half-life."""
+        half_life_s = self.settings.half_life_s
+        if saved["half_life_s"] != half_life_s:
+            raise ValueError(
+                f"its priorities have a half-life of {saved['half_life_s']:g} s; right would be "
+                f"{half_life_s:g} s"
+            )
+        self._past = {user: (cpus, at_s) for user, (cpus, at_s) in saved["past"].items()}
+
+    def _kept(self, seconds: float) -> float:
+        return exp2(-max(0.0, seconds) / self.settings.half_life_s)
+
+    def _past_cpus(self, user: str, now: float) -> float:
+        cpus, at_s = self._past.get(user, (0.0, now))
+        return cpus * self._kept(now - at_s)
+
+    def _priority(self, user: str, running: Mapping[str, float], now: float) -> float:
+        return max(_BEST, self._past_cpus(user, now) + running.get(user, 0.0))
+
+    def _running(self, view: SiteView) -> tuple[Mapping[str, float], Mapping[str, int]]:
+        """By user: what the runs until now are worth, and their CPUs."""
+        worth: dict[str, float] = defaultdict(float)
+        cpus: dict[str, int] = defaultdict(int)
+        for job in view.running:
+            user = job.spec.user
+            worth[user] += job.cpus * (1.0 - self._kept(view.now - job.start_s))
+            cpus[user] += job.cpus
+        return worth, cpus
+
+    def _forget(self, now: float) -> None:
+        self._past = {
+            user: told for user, told in self._past.items() if self._past_cpus(user, now) > _FADED
+        }
+
+
+def _cpus_before(
+    row_user: NDArray[np.int64], cpus: NDArray[np.int64], running: Sequence[int]
+) -> NDArray[np.float64]:
+    """CPUs that the user of each row has once the user's earlier rows have started."""
+    by_user = np.argsort(row_user, kind="stable")
+    asked = cpus[by_user].cumsum() - cpus[by_user]
+    begins = np.searchsorted(row_user[by_user], np.arange(len(running)))
+    asked -= asked[begins][row_user[by_user]]
+    had = np.empty(len(cpus))
+    had[by_user] = asked + np.asarray(running)[row_user[by_user]]
+    return had

@@ -1,0 +1,65 @@
+"""A canary trial in lines for people: no ratio before its end, then each beside what was stated."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from outrider.acting.trial_outcome import Compared, TrialOutcome
+from outrider.cli.trial_lines import trial_lines
+from outrider.service.trials.record import TrialRecord
+from outrider.service.trials.shown import trial_shown
+from tests.acting.trials import at, trial
+
+STATED = {"energy_ratio": {"estimate": 0.75, "low": 0.7, "high": 0.8}}
+BEGIN = "(survival, from 2010-01-04 00:00:00 UTC, seed 1)"
+
+
+def lines(**state: Any) -> list[str]:
+    """Of a trial in a state, as it is shown on its third day."""
+    made = trial(stated=STATED, stated_as="next")
+    shown = trial_shown(TrialRecord(made, **state), at(made, 2))
+    return trial_lines(msgspec.to_builtins(shown), "UTC")
+
+
+def test_while_it_goes_on_there_is_no_ratio() -> None:
+    (line,) = lines()
+    now = "it acts now" if trial().acts[2] else "it does not act now"
+    assert line == f"trial      2 of 28 days done; {now}; no ratio before its end {BEGIN}"
+    (line,) = lines(restarts=2)
+    assert line.endswith(f"{BEGIN[:-1]}, 2 restarts of the daemon meanwhile)")
+
+
+def test_one_that_was_broken_off_says_why() -> None:
+    (line,) = lines(state="broken_off", why="the mode is shadow", ended_s=at(trial(), 2))
+    assert line == f"trial      broken off after 2 of 28 days: the mode is shadow {BEGIN}"
+
+
+@pytest.mark.parametrize(
+    ("within", "agrees", "verdict"),
+    [
+        (True, True, "within"),
+        (False, True, "outside, agrees"),
+        (False, False, "outside, disagrees"),
+    ],
+)
+def test_at_its_end_each_ratio_stands_beside_what_was_stated(
+    within: bool, agrees: bool, verdict: str
+) -> None:
+    energy = Compared(0.78, 0.6, 1.0, 7.8, 10.0, STATED["energy_ratio"], within, agrees)
+    unknown = Compared(None, None, None, None, None)
+    outcome = TrialOutcome(14, {"energy_ratio": energy, "evictions_ratio": unknown})
+    stated = "forecast 0.750 (0.700 to 0.800)"
+    assert lines(state="ended", outcome=outcome) == [
+        f"trial      ended: 14 pairs of days {BEGIN}",
+        f"           energy_ratio: 0.780 (0.600 to 1.000); {stated}: {verdict}",
+        "           evictions_ratio: not known",
+    ]
+
+
+def test_one_that_was_too_short_says_so_and_where_there_was_none_there_is_no_line() -> None:
+    short = TrialOutcome(2, {}, "too short to say: 2 pairs of days")
+    assert lines(state="ended", outcome=short) == [
+        f"trial      ended: too short to say: 2 pairs of days {BEGIN}"
+    ]
+    assert trial_lines(None, "UTC") == []

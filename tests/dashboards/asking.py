@@ -1,0 +1,47 @@
+"""Asks a real Prometheus what the panels of a dashboard ask, as Grafana does."""
+
+import math
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from tests.dashboards.lint import panels_of
+from tests.peers.prometheus import Prometheus
+
+RANGE_S = 40
+BUILT_IN = {"__range": f"{RANGE_S}s", "__rate_interval": "5s", "__interval": "1s", "window": "1m"}
+Series = list[tuple[dict[str, str], list[float]]]
+
+
+def filled(expression: str, chosen: dict[str, str]) -> str:
+    """A query as Grafana sends it, its variables replaced."""
+    values = BUILT_IN | chosen
+    return re.sub(r"\$(\w+)", lambda found: values[found[1]], expression)
+
+
+def ask(prometheus: Prometheus, target: dict[str, Any], chosen: dict[str, str]) -> Series:
+    """Ask as Grafana does: a figure for now, a chart for its whole range."""
+    expression = filled(target["expr"], chosen)
+    if target["instant"]:
+        return [(labels, [value]) for labels, value in prometheus.query(expression)]
+    now_s = time.time()
+    return prometheus.query_range(expression, now_s - RANGE_S, now_s, 1.0)
+
+
+def holes(
+    dashboard: dict[str, Any], prometheus: Prometheus, chosen: dict[str, str]
+) -> Iterator[str]:
+    """Queries that show nothing, or show what is no number, or whose legend stays empty."""
+    for panel in panels_of(dashboard):
+        for target in panel["targets"]:
+            place = f"{panel['title']} {target['refId']}"
+            series = ask(prometheus, target, chosen)
+            if not any(math.isfinite(value) for _, values in series for value in values):
+                yield f"{place} shows nothing: {filled(target['expr'], chosen)}"
+            for labels, values in series:
+                if not all(map(math.isfinite, values)):
+                    yield f"{place} shows what is no number: {labels} {values}"
+                missing = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) - set(labels)
+                if missing:
+                    yield f"{place} has no {sorted(missing)} for its legend"

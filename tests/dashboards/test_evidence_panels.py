@@ -1,0 +1,167 @@
+"""Panels of the evidence beside a real Prometheus and a daemon that finds answers in its folder."""
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from outrider.service.metrics.declarations.evidence import MEASURES
+from outrider.service.twin import starts_file
+from outrider.service.twin.starts_file import Score
+from outrider.service.twin.twin_file import write_plain
+from tests.dashboards.asking import ask, holes
+from tests.dashboards.lint import panels_of
+from tests.fixtures.evidence import PARTS, RATIO, WIDER, starts_told, twin_answered
+from tests.peers.prometheus import Prometheus
+from tests.service.running.small_site import LOG_TABLE, SmallSite
+
+pytestmark = pytest.mark.prometheus
+
+TABLES = f"""{LOG_TABLE}
+[clusters.told]
+match = ["10.0.0.1*"]
+active_w = 3.6e6
+
+[twin]
+every_s = 0
+
+[policies.survival]
+[policies.fifo]
+[policies.sjf]
+"""
+"""Nobody asks: what stands in the folder stays there."""
+CHOSEN = {"policy": ".*", "measure": "energy"}
+EVERY_MEASURE = {f"{measure}_ratio": RATIO for measure in MEASURES}
+NO_LONGER = ("Candidates in the next window", "Next window: $measure, $policy")
+
+
+class Evidence:
+    """A daemon, a Prometheus that scrapes it, and the dashboard.
+
+    Args:
+        site: whose daemon runs.
+        prometheus: it scrapes the daemon each second.
+        dashboard: what is asked.
+    """
+
+    def __init__(self, site: SmallSite, prometheus: Prometheus, dashboard: dict[str, Any]) -> None:
+        self.site = site
+        self.prometheus = prometheus
+        self.dashboard = dashboard
+
+    def answer(self, asked_s: float, **changed: Any) -> None:
+        """Put another answer in the place of the twin's."""
+        write_plain(self.site.state, twin_answered(asked_s, **changed))
+
+    def wait_for_state(self, name: str, state: str) -> None:
+        """Wait until a state set is in this state, and so in the next scrape, too."""
+        self.prometheus.wait_for(f'{name}{{{name}="{state}"}} == 1')
+
+    def now(self, title: str) -> dict[str, list[float]]:
+        """What a panel of figures or a table shows now, by its legends."""
+        [panel] = [panel for panel in panels_of(self.dashboard) if panel["title"] == title]
+        shown: dict[str, list[float]] = {}
+        for target in panel["targets"]:
+            for labels, values in ask(self.prometheus, target | {"instant": True}, CHOSEN):
+                legend = target["legendFormat"]
+                for name, value in labels.items():
+                    legend = legend.replace(f"{{{{{name}}}}}", value)
+                shown.setdefault(legend, []).extend(values)
+        return shown
+
+
+@pytest.fixture
+def evidence(repository: Path, prometheus_program: Path, tmp_path: Path) -> Iterator[Evidence]:
+    """An answer with everything in it, expected starts, and some work of known watts."""
+    path = repository / "dashboards" / "grafana" / "outrider-evidence.json"
+    site = SmallSite(tmp_path, tables=TABLES)
+    site.log.run([1])
+    with site.daemon as daemon:
+        site.wait_until_applied()
+        target = daemon.url.removeprefix("http://")
+        with Prometheus(prometheus_program, tmp_path / "prometheus", target) as prometheus:
+            found = Evidence(site, prometheus, json.loads(path.read_text()))
+            prometheus.wait_for("outrider_energy_joules_total > 0")
+            parts = {"evictions": 0.02, "waste": 0.03, "overhead": 0.1, "machine_share_l1": 0.05}
+            limits = {"evictions": 0.03, "waste": 0.05, "overhead": 0.1, "machine_share_l1": 0.07}
+            found.answer(
+                time.time(),
+                past={"survival": EVERY_MEASURE, "fifo": EVERY_MEASURE},
+                next={"survival": {f"{measure}_ratio": WIDER for measure in MEASURES}},
+                fidelity={
+                    "passed": True, "parts": PARTS | parts,
+                    "bounds": {"energy": 0.03, "start_delay_s": 600.0} | limits,
+                },
+            )  # fmt: skip
+            scores = {"submission": Score(250, 0.78, 42.5), "hourly": Score(90, 0.5, 99.0)}
+            starts_file.write(site.state, starts_told(time.time(), scores=scores))
+            site.log.run(range(2, 200))
+            prometheus.wait_for("increase((outrider_energy_joules_total > -Inf)[40s:]) > 0")
+            found.wait_for_state("outrider_twin_state", "answered")
+            found.wait_for_state("outrider_starts_state", "answered")
+            yield found
+
+
+def test_no_panel_is_empty_and_all_figures_are_those_of_the_answer(evidence: Evidence) -> None:
+    for measure in MEASURES:
+        chosen = {"policy": ".*", "measure": measure}
+        assert list(holes(evidence.dashboard, evidence.prometheus, chosen)) == []
+    one = {"policy": "survival", "measure": "energy"}
+    assert list(holes(evidence.dashboard, evidence.prometheus, one)) == []
+
+    states = evidence.now("Candidates")
+    assert set(states) == {"survival: answered", "fifo: answered", "sjf: refused"}
+    changes = evidence.now("Past window: $measure, $policy")
+    assert changes == {
+        "low": pytest.approx([-0.28] * 2), "estimate": pytest.approx([-0.24] * 2),
+        "high": pytest.approx([-0.2] * 2),
+    }  # fmt: skip
+    assert evidence.now("Next window: $measure, $policy")["high"] == pytest.approx([0.1])
+    assert len(evidence.now("Candidates in the past window")["low"]) == 2 * len(MEASURES)
+    kwh = evidence.now("Energy of runs, and at each candidate's ratio")
+    assert kwh["survival"][0] / kwh["batch system"][0] == pytest.approx(0.76, rel=0.05)
+    [(age_s,), (delay,)] = (
+        evidence.now("Age of the answer")["age"],
+        evidence.now("Fidelity against its bounds")["start delay"],
+    )
+    assert 0 < age_s < 120
+    assert delay == pytest.approx(0.05)
+    change = evidence.now("Change since the forecast's past")
+    assert change["load"] == pytest.approx([math.log(9.0 / 8.0)])
+    assert change["wasted share"] == pytest.approx([math.log(0.45 / 0.5)])
+    assert evidence.now("Coverage of 80 % intervals") == {
+        "submission": [0.78], "hourly": [0.5], "80 %": [0.8]
+    }  # fmt: skip
+
+
+def test_what_holds_no_more_is_shown_as_such_and_without_a_figure(evidence: Evidence) -> None:
+    expired = twin_answered(time.time())
+    expired["present"]["load_cpus"] = 20.0
+    write_plain(evidence.site.state, expired)
+    evidence.wait_for_state("outrider_twin_forecast_state", "expired")
+    assert evidence.now("Forecast") == {"expired": [1.0]}
+    for title in NO_LONGER:
+        assert evidence.now(title) == {}, title
+    assert evidence.now("Past window: $measure, $policy")["low"] == pytest.approx([-0.28])
+
+    evidence.answer(time.time(), refused="evictions are off", past={}, next=None)
+    evidence.wait_for_state("outrider_twin_state", "refused")
+    assert evidence.now("Answer") == {"refused": [1.0]}
+    assert evidence.now("Fidelity against its bounds")["evictions"] == pytest.approx([5 / 3])
+    evidence.answer(time.time() - 4 * 86_400.0)
+    evidence.wait_for_state("outrider_twin_state", "off")
+    assert evidence.now("Age of the answer")["age"][0] > 4 * 86_400.0
+    starts_file.write(evidence.site.state, starts_told(time.time(), problem="damaged"))
+    evidence.wait_for_state("outrider_starts_state", "failed")
+    nothing = (
+        "Candidates in the past window", "Past window: $measure, $policy",
+        "Fidelity against its bounds", "Starts that were scored", "Pinball loss",
+        "Waiting jobs by expected start", *NO_LONGER,
+    )  # fmt: skip
+    assert [title for title in nothing if evidence.now(title)] == []
+    states = evidence.now("Candidates")
+    assert set(states) == {"survival: none", "fifo: none", "sjf: none"}

@@ -1,0 +1,57 @@
+"""Small journals whose figures can be counted by hand."""
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from outrider.ledger import Entry, Journal
+from outrider.model import events as ev
+from outrider.model.events import NamedEvent
+from outrider.model.jobs import JobSpec
+from outrider.model.machines import MachineSpec
+from outrider.report.document import document
+from outrider.report.windows import Window
+
+MONDAY_S = dt.datetime(2026, 3, 2, tzinfo=dt.UTC).timestamp()
+HOUR_S = 3600.0
+WEEK_H = 168.0
+WEEK = Window(MONDAY_S, MONDAY_S + WEEK_H * HOUR_S)
+BEFORE = Window(MONDAY_S - WEEK_H * HOUR_S, MONDAY_S)
+
+
+def at(hour: float, kind: int, subject: str, extra: Any = None) -> NamedEvent:
+    """An event so many hours after the Monday."""
+    return MONDAY_S + hour * HOUR_S, kind, subject, extra
+
+
+def job(
+    name: str, user: str, submit_h: float, starts: Iterable[tuple[float, str, float, str | None]],
+    vo: str = "physics", cpus: int = 1,
+) -> list[NamedEvent]:  # fmt: skip
+    """A job and its runs: (start, machine, end, why it was thrown away or None), in hours."""
+    told = [at(submit_h, ev.SUBMITTED, name, JobSpec(user=user, vo=vo, cpus=cpus))]
+    for start_h, machine, end_h, why in starts:
+        told.append(at(start_h, ev.STARTED, name, (machine, cpus)))
+        kind = ev.COMPLETED if why is None else ev.EVICTED
+        told.append(at(end_h, kind, name, why))
+    return told
+
+
+def machine(name: str, hour: float = -20.0, **facts: Any) -> NamedEvent:
+    """A machine that joins."""
+    return at(hour, ev.JOINED, name, MachineSpec(**facts))
+
+
+def write(path: Path, events: Sequence[NamedEvent], last_h: float) -> Path:
+    """A journal of these events, put in order, seen up to an hour."""
+    told = sorted(events, key=lambda event: event[0])
+    told.append(at(last_h, ev.TICK, "", None))
+    with Journal(path) as journal:
+        journal.append(Entry(inputs=[("pool", event) for event in told]))
+    return path
+
+
+def told_of(path: Path, window: Window = WEEK, before: Window = BEFORE, **more: Any) -> Any:
+    """The document of a window."""
+    return document(path, window, before, dt.UTC, **more)

@@ -1,0 +1,79 @@
+"""What a watch of trials needs of a daemon, for tests."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from outrider.acting.trial import Trial
+from outrider.ledger import CommandRecord, Entry, Journal
+from outrider.service.config.loaded import LoadedConfig, check_config
+from outrider.service.mode_limit import ModeLimit
+from outrider.service.modes.trial_watch import TrialWatch
+from outrider.service.trials.followed import FollowedTrial
+from outrider.service.trials.record import TrialRecord, in_force, trial_on_record
+from tests.acting.trials import SUNDAY_S
+
+
+def configured(mode: str = "canary", policy: str = "survival", **acting: Any) -> LoadedConfig:
+    """A canary by days of two weeks."""
+    return check_config(
+        {
+            "mode": mode, "adapters": {"simulated": {}}, "policies": {policy: {}},
+            "acting": {"canary_by": "days", "canary_days": 14} | acting,
+        },
+        "test",
+    )  # fmt: skip
+
+
+class Site:
+    """What a watch needs of a daemon, on a clock that the test moves."""
+
+    def __init__(
+        self, folder: Path, loaded: LoadedConfig, trial: TrialRecord | None = None
+    ) -> None:
+        self.loaded, self.trial = loaded, trial
+        self.told: list[CommandRecord] = []
+        self.asked_anew = 0
+        self.journal = folder / "journal.sqlite"
+        self.limit: ModeLimit | None = None
+        self.trial_lost = ""
+        self.recording = SimpleNamespace(failure=None)
+        self.view = SimpleNamespace(twin=SimpleNamespace(file=None))
+        engine = SimpleNamespace(silent=False, events=1, decide_anew=self._decide_anew)
+        self.core = SimpleNamespace(
+            engine=engine, site=SimpleNamespace(now=SUNDAY_S), trial=self._followed(),
+        )  # fmt: skip
+        self.core.trial.follow(in_force(trial, loaded.config))
+        self.watch = TrialWatch(self, self._record)  # type: ignore[arg-type]
+
+    def look(self, now_s: float | None = None, loaded: LoadedConfig | None = None) -> None:
+        """Look at a time, under a configuration; the core is new where that is another."""
+        self.core.site.now = self.core.site.now if now_s is None else now_s
+        if loaded is not None:
+            self.loaded = loaded
+            self.core.trial = self._followed()
+            self.core.trial.follow(in_force(self.trial, loaded.config))
+        asyncio.run(self.watch.look())
+
+    @property
+    def registered(self) -> Trial:
+        assert self.trial is not None
+        return self.trial.trial
+
+    def _followed(self) -> FollowedTrial:
+        parts: Any = SimpleNamespace(trial=None), SimpleNamespace(tally=None)
+        return FollowedTrial(*parts)
+
+    def _decide_anew(self) -> None:
+        self.asked_anew += 1
+
+    async def _record(self, record: CommandRecord, meta: Mapping[str, Any]) -> None:
+        self.told.append(record)
+        with Journal(self.journal) as journal:
+            journal.append(Entry(commands=[record], meta=dict(meta)))
+
+    def on_record(self) -> TrialRecord | None:
+        """The trial as a restart finds it."""
+        return trial_on_record(self.journal)[0]

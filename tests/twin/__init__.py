@@ -1,0 +1,1 @@
+"""Tests of the twin: answers from a journal alone."""

@@ -1,0 +1,51 @@
+"""Journals to ask a twin about: of a small campus in term, as it was and with what goes wrong."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from outrider.api.policy import Policy
+from outrider.formats.campus.campus import Campus
+from outrider.formats.campus.files import write_campus
+from outrider.ledger import Entry, Journal
+from outrider.ledger.site_facts import facts_on_record
+from outrider.model.errors import LedgerError
+from outrider.model.events import NamedEvent
+from outrider.plugins.making import make_policy
+from outrider.service.simulated_journal import write_journal
+
+WEEK_S = 7 * 86_400.0
+
+
+def make(name: str, seed: int) -> Policy:
+    """A policy with its own settings."""
+    return make_policy(name, {}, seed, "test")
+
+
+def journal_of(campus: Campus, folder: Path, seed: int = 5, until_s: float | None = None) -> Path:
+    """What a daemon recorded of a campus under random matching."""
+    write_campus(campus, folder / "campus")
+    write_journal(folder / "campus", folder / "journal.sqlite", seed=seed, until_s=until_s)
+    return folder / "journal.sqlite"
+
+
+def altered(
+    path: Path,
+    to: Path,
+    alter: Callable[[list[NamedEvent]], Sequence[NamedEvent]],
+    *,
+    facts: Path | None = None,
+) -> Path:
+    """A journal of the same site in which its events were altered; they are put in order.
+
+    What the site says of itself is as in the journal `facts`, where one is given.
+    """
+    with Journal(path, read_only=True) as journal:
+        told = [(label, event) for _, label, event in journal.inputs_after(0)]
+    says = facts_on_record(path if facts is None else facts)
+    if says is None:
+        raise LedgerError(f"{path}: says nothing of its site")
+    events = sorted(alter([event for _, event in told]), key=lambda event: event[0])
+    with Journal(to) as journal:
+        journal.append(Entry(inputs=[("campus", event) for event in events]))
+        journal.append(Entry(meta=says.as_meta()))
+    return to

@@ -1,0 +1,150 @@
+"""A site that is followed by its journal is as it was, and what is said of its jobs comes true."""
+
+from pathlib import Path
+
+import pytest
+
+from outrider.formats.workload import Workload
+from outrider.ledger import Entry, Journal
+from outrider.model import events as ev
+from outrider.model.events import NamedEvent
+from outrider.model.jobs import JobSpec
+from outrider.model.machines import MachineSpec
+from outrider.twin.starts.followed_site import FollowedSite
+from outrider.twin.starts.outlook import Expected, Outlook
+from tests.twin.starts.random_sites import CPUS
+from tests.twin.starts.recorded_grid import (
+    EPOCH_S,
+    LOOK_S,
+    busy_weeks,
+    journal,
+    names,
+    started,
+    told_by,
+)
+
+
+@pytest.fixture(scope="module")
+def workload() -> Workload:
+    return busy_weeks(3)
+
+
+@pytest.fixture(scope="module")
+def path(workload: Workload, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return journal(workload, tmp_path_factory.mktemp("followed") / "journal.sqlite")
+
+
+def test_what_runs_and_waits_is_what_did(workload: Workload, path: Path) -> None:
+    starts_s = started(workload)
+    site, looks = FollowedSite(path), 0
+    for now_s in site.catch_up():
+        looks += 1
+        if looks % 10:
+            continue
+        at_s = now_s - EPOCH_S
+        came = workload.submit_s <= at_s
+        runs = came & (starts_s <= at_s) & (starts_s + workload.run_s > at_s)
+        waits = came & (starts_s > at_s)
+        state = site.state()
+        assert {site.name(job) for job in site.waiting()} == names(workload, waits)
+        assert sorted(state.running.cpus.tolist()) == sorted(workload.cpus[runs].tolist())
+        assert state.total_cpus == CPUS
+        assert state.free_cpus == CPUS - int(workload.cpus[runs].sum())
+    assert looks > 50
+
+
+def test_a_journal_that_grows_is_followed_from_where_it_was(
+    workload: Workload, path: Path, tmp_path: Path
+) -> None:
+    events = [("grid", event) for event in told_by(workload)]
+    growing, half = tmp_path / "journal.sqlite", len(events) // 2
+    with Journal(growing) as opened:
+        opened.append(Entry(inputs=events[:half]))
+    site = FollowedSite(growing)
+    first = list(site.catch_up())
+    assert list(site.catch_up()) == []
+    with Journal(growing) as opened:
+        opened.append(Entry(inputs=events[half:]))
+    assert first + list(site.catch_up()) == list(FollowedSite(path).catch_up())
+
+
+def test_what_is_said_comes_true_as_often_as_it_should(workload: Workload, path: Path) -> None:
+    starts_s = dict(zip(workload.job_names, started(workload), strict=True))
+    site = FollowedSite(path)
+    outlook = Outlook(site, "strict", replicates=60)
+    now = later = 0
+    for now_s in site.catch_up():
+        for name, expected in outlook.look().items():
+            if expected is not None and expected.high_s == now_s:  # in the next pass
+                now += starts_s[name] + EPOCH_S <= now_s + LOOK_S
+                later += 1
+    assert now == later
+    told = outlook.scores()
+    for kind in ("submission", "hourly"):
+        assert told[kind]["n"] > 100
+        assert 0.65 < told[kind]["coverage_ratio"] < 0.95, told
+
+
+def test_an_interval_is_in_order_and_no_start_is_expected_in_the_past(path: Path) -> None:
+    site = FollowedSite(path)
+    outlook = Outlook(site, "strict", replicates=20)
+    said: list[Expected] = []
+    for now_s in site.catch_up():
+        found = [expected for expected in outlook.look().values() if expected is not None]
+        assert all(now_s <= expected.low_s for expected in found)
+        said += found
+    assert all(one.low_s <= one.median_s <= one.high_s for one in said)
+    assert len(said) > 1_000
+
+
+def test_the_batch_systems_own_plan_is_scored_on_the_same_questions(
+    workload: Workload, path: Path
+) -> None:
+    starts_s = dict(zip(workload.job_names, started(workload) + EPOCH_S, strict=True))
+    late_s = {name: start_s + 1_000.0 for name, start_s in starts_s.items() if hash_of(name) % 2}
+    site = FollowedSite(path)
+    outlook = Outlook(site, "strict", replicates=20)
+    for _ in site.catch_up():
+        outlook.look(late_s)
+    told = outlook.scores()
+    ours, plan = told["beside_batch_system"], told["batch_system"]
+    asked = told["submission"]["n"] + told["hourly"]["n"]
+    assert 100 < ours["n"] == plan["n"] < 0.8 * asked, "only of jobs that the plan holds"
+    # each start 1,000 s before its plan: (0.9 + 0.5 + 0.1) / 3 of it
+    assert plan["pinball_s"] == pytest.approx(500.0)
+    assert plan["width_s"] == pytest.approx(0.0, abs=1e-6)
+    assert plan["coverage_ratio"] is None
+    assert ours["width_s"] > 0.0
+
+
+def test_a_plan_changes_no_answer(workload: Workload, path: Path) -> None:
+    plan = dict.fromkeys(workload.job_names, EPOCH_S)
+    first, second = FollowedSite(path), FollowedSite(path)
+    without, beside = Outlook(first, "strict", replicates=20), Outlook(second, "strict", 0, 20)
+    for _ in zip(first.catch_up(), second.catch_up(), strict=True):
+        assert without.look() == beside.look(plan)
+
+
+def test_nothing_is_said_of_a_job_that_no_machine_can_run(tmp_path: Path) -> None:
+    told: list[NamedEvent] = [
+        (EPOCH_S, ev.JOINED, "m1", MachineSpec("A", cpus=4)),
+        (EPOCH_S, ev.USABLE, "m1", None),
+        (EPOCH_S, ev.ELIGIBLE, "nowhere", ()),
+        (EPOCH_S + 1, ev.SUBMITTED, "no.machine", JobSpec(eligible="nowhere")),
+        (EPOCH_S + 1, ev.SUBMITTED, "too.wide", JobSpec(cpus=99)),
+        (EPOCH_S + 1, ev.SUBMITTED, "held", JobSpec()),
+        (EPOCH_S + 1, ev.HELD, "held", "by its user"),
+        (EPOCH_S + 2, ev.SUBMITTED, "fits", JobSpec(cpus=4)),
+        (EPOCH_S + 3, ev.TICK, "grid", None),
+    ]
+    with Journal(tmp_path / "journal.sqlite") as opened:
+        opened.append(Entry(inputs=[("grid", event) for event in told]))
+    site = FollowedSite(tmp_path / "journal.sqlite")
+    outlook = Outlook(site, "first_fit", replicates=20)
+    [now_s] = site.catch_up()
+    now = Expected(now_s, now_s, now_s)
+    assert outlook.look() == {"no.machine": None, "too.wide": None, "fits": now}
+
+
+def hash_of(name: str) -> int:
+    return sum(name.encode())

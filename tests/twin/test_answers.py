@@ -1,0 +1,156 @@
+"""The twin's answer about a past window is the replay's, and its chance is repeatable."""
+
+import datetime as dt
+import json
+from math import log
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from outrider.engine.scheduling.deferral_limit import HandBack
+from outrider.formats.campus.campus import Campus
+from outrider.replay.keeping import keep_nothing
+from outrider.replay.run import CampusRun
+from outrider.simulation.generators.campus import generate_campus
+from outrider.twin.answer import Answer
+from outrider.twin.asking import ask_twin
+from tests.cli.running import outrider
+from tests.twin.sites import WEEK_S, journal_of, make
+
+UNTIL_S = 8 * WEEK_S
+CANDIDATES = ("survival", "lowest_watts")
+
+
+@pytest.fixture(scope="module")
+def campus() -> Campus:
+    return generate_campus(7, weeks=8.5, machines=80, clusters=4, start=dt.date(2010, 2, 1))
+
+
+@pytest.fixture(scope="module")
+def journal(campus: Campus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return journal_of(campus, tmp_path_factory.mktemp("twin"), until_s=UNTIL_S)
+
+
+@pytest.fixture(scope="module")
+def answer(journal: Path) -> Answer:
+    return ask_twin(journal, CANDIDATES, make, replicates=5, next_weeks=8, seed=3)
+
+
+def replayed(
+    campus: Campus, policy: str, seed: int, longest_deferral_s: float | None = None
+) -> dict[str, float]:
+    """What a replay of the true campus up to the end of the journal reports."""
+    run = CampusRun(campus, [make(policy, seed)], keep_nothing, UNTIL_S)
+    if longest_deferral_s is not None:
+        run.runners[0].hand_back = HandBack(longest_deferral_s, make("random_match", seed))
+    told: dict[str, Any] = run.run()
+    return {
+        "energy_ratio": told["energy_wh"]["goodput"] + told["energy_wh"]["badput"],
+        "badput_ratio": told["badput_s"],
+        "evictions_ratio": sum(told["evictions"].values()),
+        "overhead_mean_ratio": told["overhead_s"]["all"]["mean"],
+    }
+
+
+def test_the_incumbent_simulated_anew_does_what_happened(answer: Answer) -> None:
+    assert answer.refused is None
+    assert answer.fidelity is not None
+    parts = answer.fidelity.to_json()["parts"]
+    assert isinstance(parts, dict)
+    assert all(value is not None for value in parts.values())
+    assert parts["energy"] <= 0.02
+    assert parts["start_delay_s"] < 1.0  # random matching waits for nothing that is free
+
+
+def test_what_would_have_been_is_what_the_true_campus_gives(
+    campus: Campus, answer: Answer
+) -> None:  # fmt: skip
+    truth = {name: replayed(campus, name, 11) for name in ("random_match", *CANDIDATES)}
+    for policy in CANDIDATES:
+        for name, ratio in answer.past[policy].items():
+            if name not in truth[policy]:
+                continue
+            assert ratio is not None
+            true = truth[policy][name] / truth["random_match"][name]
+            widest = 0.10 if name == "overhead_mean_ratio" else 0.04
+            assert abs(log(ratio.estimate / true)) < widest, (policy, name, ratio, true)
+            assert ratio.low < ratio.estimate < ratio.high
+
+
+def test_a_bound_on_deferrals_holds_for_candidates_alone_and_leaves_less_of_a_saving(
+    campus: Campus, journal: Path, answer: Answer
+) -> None:
+    longest_s = 4 * 3_600.0
+    bounded = ask_twin(journal, ["survival"], make, replicates=3, longest_deferral_s=longest_s)
+    assert bounded.to_json()["longest_deferral_s"] == longest_s
+    assert answer.to_json()["longest_deferral_s"] is None
+    true = replayed(campus, "survival", 11, longest_s)["energy_ratio"]
+    true /= replayed(campus, "random_match", 11)["energy_ratio"]
+    ratio, unbounded = (one.past["survival"]["energy_ratio"] for one in (bounded, answer))
+    assert ratio is not None
+    assert unbounded is not None
+    assert abs(log(ratio.estimate / true)) < 0.04
+    assert ratio.estimate > unbounded.high
+
+
+def test_a_forecast_is_never_surer_than_the_past(answer: Answer) -> None:
+    assert answer.next is not None
+    for policy in CANDIDATES:
+        past, coming = answer.past[policy]["energy_ratio"], answer.next[policy]["energy_ratio"]
+        assert past is not None
+        assert coming is not None
+        assert coming.estimate == past.estimate
+        assert coming.low < past.low
+        assert coming.high > past.high
+
+
+def test_the_same_seed_gives_the_same_answer_and_another_another(journal: Path) -> None:
+    def asked(seed: int) -> dict[str, Any]:
+        return ask_twin(journal, ["survival"], make, replicates=2, seed=seed).to_json()
+
+    first = asked(1)
+    assert asked(1) == first
+    assert asked(2)["past"] != first["past"]
+
+
+def test_the_incumbent_beside_itself_takes_exactly_as_much(journal: Path) -> None:
+    found = ask_twin(journal, ["random_match"], make, replicates=2)
+    ratio = found.past["random_match"]["energy_ratio"]
+    assert ratio is not None
+    assert ratio.estimate == 1.0
+    assert 0.98 < ratio.low < 1.0 < ratio.high < 1.02
+
+
+def test_a_candidate_that_fails_or_knows_the_truth_is_refused_alone(journal: Path) -> None:
+    found = ask_twin(journal, ["clairvoyant", "replan", "lowest_watts"], make, replicates=2)
+    assert found.refused is None
+    assert found.past.keys() == {"lowest_watts"}
+    assert "true run times" in found.candidates_refused["clairvoyant"]
+    assert "replan" in found.candidates_refused["replan"]  # plans, and this site only starts
+    alone = ask_twin(journal, ["clairvoyant"], make, replicates=2)
+    assert alone.past == {}
+    assert alone.refused is not None
+    assert "true run times" in alone.refused
+
+
+def test_the_command_prints_the_answer_with_its_provenance(journal: Path) -> None:
+    words = ("twin", journal, "--policy", "survival", "--replicates", 2, "--next", 8, "--seed", 4)
+    told = outrider(*words, "--json").json()
+    expected = ask_twin(journal, ["survival"], make, replicates=2, next_weeks=8, seed=4).to_json()
+    assert {name: told[name] for name in expected} == json.loads(json.dumps(expected))
+    assert [trace["path"] for trace in told["traces"]] == [str(journal)]
+    assert set(told["past"]["survival"]["energy_ratio"]) == {"estimate", "low", "high", "level"}
+    assert told["off_policy"]["survival"]["incumbent"] == "random_match"
+    shown = outrider(*words).out
+    assert "what would have been" in shown
+    assert "forecast of the next window" in shown
+    assert "by recorded starts, survival" in shown
+
+
+def test_a_policy_that_is_not_there_is_refused_before_anything_is_simulated(
+    journal: Path,
+) -> None:
+    told = outrider("twin", journal, "--policy", "survivel")
+    assert told.code == 2
+    assert "survival" in told.err
