@@ -10,6 +10,7 @@ import pytest
 from outrider.ledger import Entry, Journal
 from outrider.model.decisions import DecisionRow
 from tests.cli.running import outrider, shell
+from tests.free_port import free_port
 
 LOG = (
     "000 (001.000.000) 2026-11-21 10:00:00 Job submitted from host: <10.0.0.1:9618>\n...\n"
@@ -27,12 +28,6 @@ def site(tmp_path: Path) -> Path:
         f'[adapters.pool]\ntype = "logtail"\npaths = ["{tmp_path / "EventLog"}"]\n'
     )
     return tmp_path
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def checks(site: Path) -> tuple[int, dict[str, dict[str, Any]]]:

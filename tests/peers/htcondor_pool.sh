@@ -94,10 +94,6 @@ master_pid() {
     [ -n "$child" ] && printf '%s\n' "${child%% *}"
 }
 
-free_port() {
-    python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
-
 # Machines m1..mN: the first half of them cluster A, the rest cluster B.
 machines_config() {
     local port=$1 count=$2 m cluster
@@ -122,7 +118,7 @@ start() {
     for ((m = 1; m <= count; m++)); do echo 0 >"$run/owner/m$m"; done
     install -m 755 "$HERE/htcondor/owner_probe.sh" "$run/owner/probe"
     cp "$HERE/htcondor/pool.config" "$run/config/10-pool.config"
-    machines_config "${port:-$(free_port)}" "$count" >"$run/config/20-machines.config"
+    machines_config "${port:-$(python3 "$HERE/../free_port.py")}" "$count" >"$run/config/20-machines.config"
     [ -z "$more" ] || cp "$more" "$run/config/30-more.config"
 
     setsid unshare --mount --pid --uts --ipc --fork -- \

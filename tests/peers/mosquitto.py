@@ -10,8 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from tests.free_port import free_port
 from tests.peers.presence import program_path, require_program
-from tests.peers.processes import end, free_port
+from tests.peers.processes import end
 
 USERS: Final[Mapping[str, str]] = {"outrider": "0utr1der", "machine": "s3cret", "reader": "r3ader"}
 """Passwords by user: `outrider` may do everything below its topics, `machine` only publish what

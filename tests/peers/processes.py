@@ -1,16 +1,8 @@
-"""What every peer that is a process needs: a port of its own, and an end."""
+"""What every peer that is a process needs: an end."""
 
-import socket
 import subprocess
 
 ENDED_WITHIN_S = 10.0
-
-
-def free_port() -> int:
-    """Return a loopback port that nobody listens on at this moment."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-    return port
 
 
 def end(*processes: "subprocess.Popen[bytes]") -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.peers.processes import end, free_port
+from tests.free_port import free_port
+from tests.peers.processes import end
 
 CONFIG = """\
 global:

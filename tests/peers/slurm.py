@@ -10,8 +10,9 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Final, Self
 
+from tests.free_port import free_port
 from tests.peers.presence import PEERS_DIR
-from tests.peers.processes import end, free_port
+from tests.peers.processes import end
 
 CONFIG = """\
 ClusterName=outrider

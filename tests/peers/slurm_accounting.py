@@ -8,8 +8,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from tests.free_port import free_port
 from tests.peers.presence import PEERS_DIR
-from tests.peers.processes import end, free_port
+from tests.peers.processes import end
 from tests.peers.slurm import slurm_root
 
 ROOT: Final = PEERS_DIR / "slurmdbd"

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from outrider.api import BrokerSettings, PeerError, backoff, build, connected
+from tests.free_port import free_port
 from tests.peers.mosquitto import USERS, Mosquitto
-from tests.peers.processes import free_port
 
 
 async def problem(**given: Any) -> PeerError:

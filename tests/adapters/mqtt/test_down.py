@@ -13,8 +13,8 @@ from outrider_adapters.mqtt import MqttAdapter, MqttSettings
 from outrider_adapters.mqtt import adapter as adapter_module
 from tests.adapters.mqtt.listening import adapter, listening
 from tests.adapters.mqtt.raw_broker import RawBroker
+from tests.free_port import free_port
 from tests.peers.mosquitto import USERS, Mosquitto
-from tests.peers.processes import free_port
 from tests.service.running.small_site import SmallSite
 
 BAD_PASSWORD = b"\x20\x02\x00\x05"

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import socket
 import subprocess
 import time
 import urllib.request
@@ -12,14 +11,9 @@ from typing import IO
 
 import pytest
 
+from tests.free_port import free_port
 from tests.service.running.process import OUTRIDER, STOP_WITHIN_S
 from tests.service.running.small_site import HEAD, LOG_TABLE, SmallSite
-
-
-def free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ import pytest
 
 from outrider.cli.daemon import DaemonAddress
 from tests.cli.running import shell
+from tests.free_port import free_port
 from tests.service.running.other_users import NOBODY, as_user, get, need_root, open_folder
 from tests.service.running.process import OUTRIDER
 from tests.service.running.small_site import SmallSite
@@ -248,8 +249,7 @@ def test_a_command_of_another_user_asks_the_port_and_says_so(
     tmp_path: Path, path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     need_root()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     site = site_with_users(tmp_path, path)
     site.config.write_text(site.config.read_text().replace("127.0.0.1:0", f"127.0.0.1:{port}"))
     address = DaemonAddress(f"http://127.0.0.1:{port}", socket=path)
