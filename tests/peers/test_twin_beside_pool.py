@@ -1,10 +1,8 @@
 """Beside a real pool for a minute: the twin refuses and says why, and starts are expected."""
 
 import json
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -13,6 +11,7 @@ from outrider.model.events import STARTED
 from outrider.twin.observed import observe
 from tests.cli.running import shell
 from tests.peers.pool import HTCondorPool
+from tests.peers.starts_told import Answer, answers
 from tests.peers.test_htcondor_adapter import daemon_beside
 from tests.service.running.process import DaemonProcess
 
@@ -29,29 +28,12 @@ LOTS: Final = (8, 4, 12)
 second the loops are compiled, should that be needed."""
 STARTS_WITHIN_S: Final = 6.0
 """In which a job begins that starts next: the pool negotiates each second, and claims anew."""
-HANGS_AFTER_S: Final = 240.0
-
-Answer = dict[str, Any]
 
 
 def submit(pool: HTCondorPool, count: int, more: str = "", memory: str = "64") -> set[str]:
     """The names of new jobs, as the adapter has them."""
     cluster = pool.submit(f"{SLEEP.format(seconds=3, memory=memory)}{more}queue {count}\n")
     return {f"host.pool.test#{cluster}.{proc}" for proc in range(count)}
-
-
-def answers(file: Path) -> Iterator[Answer]:
-    """Each answer that stands in starts.json, in order."""
-    last, deadline_s = "", time.monotonic() + HANGS_AFTER_S
-    while time.monotonic() < deadline_s:
-        text = file.read_text() if file.exists() else ""
-        if text != last:
-            last = text
-            answer: Answer = json.loads(text)
-            assert answer["problem"] is None
-            yield answer
-        time.sleep(0.05)
-    raise AssertionError(f"not over within {HANGS_AFTER_S:g} s; the last: {last}")
 
 
 def started(journal: Path) -> dict[str, float]:

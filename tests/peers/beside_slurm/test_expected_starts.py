@@ -4,14 +4,13 @@ Jobs of seconds show that the mechanism is right. How far the intervals hold is 
 real sites (docs/forecast.md): here every hand-over of a node takes a second, and a job three.
 """
 
-import json
 import random
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ import pytest
 from outrider.twin.observed import observe
 from tests.peers.beside_slurm.watched import of_slurm, submit
 from tests.peers.slurm import Slurm
+from tests.peers.starts_told import Answer, answers
 from tests.service.running.process import DaemonProcess
 
 # alone: at the lowest priority beside busy cores a look takes a minute, and asks of another moment
@@ -53,11 +53,9 @@ STARTS_WITHIN_S: Final = 6.0
 """In which a job begins that starts in Slurm's next pass: its passes are two seconds apart."""
 PLAN_IS_OF_S: Final = 30.0
 """Plan and question are at most so far apart; the product allows a minute."""
-HANGS_AFTER_S: Final = 240.0
 HOUR_S: Final = 3_600.0
 QUANTILES: Final = ("low_s", "median_s", "high_s")
 
-Answer = dict[str, Any]
 Polled = list[tuple[float, dict[str, float]]]
 
 
@@ -70,20 +68,6 @@ def submit_jobs(slurm: Slurm, folder: Path, counts: tuple[int, int], seed: int) 
         submit(slurm, folder, *words, sleep_s=round(rng.uniform(least, most), 1))
         for words, least, most in kinds
     ]
-
-
-def answers(file: Path) -> Iterator[Answer]:
-    """Each answer that stands in starts.json, in order."""
-    last, deadline_s = "", time.monotonic() + HANGS_AFTER_S
-    while time.monotonic() < deadline_s:
-        text = file.read_text() if file.exists() else ""
-        if text != last:
-            last = text
-            answer: Answer = json.loads(text)
-            assert answer["problem"] is None
-            yield answer
-        time.sleep(0.05)
-    raise AssertionError(f"not over within {HANGS_AFTER_S:g} s; the last: {last}")
 
 
 @contextmanager
