@@ -16,8 +16,9 @@ import numpy as np
 from calibration import calibration_s
 from options import parsed
 
+from outrider.model.localtime import DAY_S
 from outrider.twin.starts.compiling import HAS_COMPILER
-from outrider.twin.starts.expected_starts import DAY_S, KNOWN_DISCIPLINES, expected_starts
+from outrider.twin.starts.expected_starts import KNOWN_DISCIPLINES, expected_starts
 from outrider.twin.starts.queue_state import Jobs, QueueState, RecentArrivals
 from outrider.twin.starts.run_time_draws import draw_run_times
 from outrider.twin.starts.run_time_history import LEVELS, RunTimeHistory

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from outrider.twin.starts.walk import HOUR_S
+from outrider.model.localtime import HOUR_S
 from tests.cli.running import outrider
 from tests.fixtures.workload_files import file_of, row
 

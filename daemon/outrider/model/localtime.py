@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from outrider.model.errors import ConfigurationError
 
-DAY_S = 86_400
+HOUR_S = 3_600
+DAY_S = 24 * HOUR_S
 WEEK_S = 7 * DAY_S
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
 _EPOCH_WEEKDAY = 3  # 1970-01-01 was a Thursday; Monday is 0

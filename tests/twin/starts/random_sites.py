@@ -6,10 +6,10 @@ import numpy as np
 
 from outrider.formats.workload import Workload
 from outrider.model.disciplines import Discipline
+from outrider.model.localtime import DAY_S
 from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
 from outrider.testing.hand_workload import Asked, make_workload
-from outrider.twin.starts.expected_starts import DAY_S
 from outrider.twin.starts.queue_state import Floats, Jobs, QueueState, RecentArrivals
 
 CPUS = 16

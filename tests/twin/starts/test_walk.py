@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from outrider.model.disciplines import Discipline
+from outrider.model.localtime import HOUR_S
 from outrider.twin.starts.expected_starts import KNOWN_DISCIPLINES
 from outrider.twin.starts.job_log import JobLog, log_of
 from outrider.twin.starts.questions import HIGH, LOW, Questions
-from outrider.twin.starts.walk import HOUR_S, walk
+from outrider.twin.starts.walk import walk
 from tests.twin.starts.random_sites import engine_starts, random_workload
 
 REPLICATES = 20

@@ -10,6 +10,7 @@ import structlog
 
 from outrider.ledger.site_facts import facts_on_record
 from outrider.model.errors import OutriderError
+from outrider.model.localtime import DAY_S
 from outrider.service.config.declarations import acting_of, twin_of
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core import Core
@@ -18,7 +19,6 @@ from outrider.service.twin.shadow_state import recall_core
 from outrider.service.twin.starts_file import StartTold
 from outrider.twin.ahead.candidate_starts import HORIZON_DAYS, CandidateStarts
 from outrider.twin.ahead.present import Present, SiteRules
-from outrider.twin.starts.expected_starts import DAY_S
 from outrider.twin.starts.followed_site import FollowedSite
 from outrider.twin.starts.queue_state import Floats
 from outrider.twin.starts.recalibration import LEVELS, as_log, as_seconds

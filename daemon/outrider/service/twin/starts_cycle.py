@@ -15,15 +15,17 @@ from outrider.model.errors import LedgerError, OutriderError
 from outrider.service.recording import SNAPSHOTS_NAME
 from outrider.service.twin import starts_file
 from outrider.service.twin.candidates_cycle import CandidatesCycle
+from outrider.service.twin.past_hours import PastHours
 from outrider.service.twin.planned_file import planned_near
 from outrider.service.twin.starts_file import Score, StartsFile, StartTold
 from outrider.twin.starts.compiling import HAS_COMPILER
 from outrider.twin.starts.followed_site import FollowedSite
 from outrider.twin.starts.outlook import Outlook
-from outrider.twin.starts.walk import HOUR_S
 
 _LEARNED_FROM_S: Final = 14 * 86_400.0
 """Of a journal that is longer, the questions of the last two weeks are asked anew at the start."""
+_LEARNS_FOR_S: Final = 60.0
+"""In about so many seconds: whoever waits for the first answer must not wait for hours."""
 _REST: Final = 2.0
 """So many times as long as a look took it rests at least: a long queue must not take all."""
 
@@ -98,15 +100,15 @@ class StartsCycle:
 
     def _told(self, began_s: float) -> StartsFile:
         site, outlook = self._followed()
-        learn_from_s = site.recorded_until_s() - _LEARNED_FROM_S
-        hour_s = site.now_s // HOUR_S if site.seq else None
+        until_s = site.recorded_until_s()
+        past = PastHours(until_s - _LEARNED_FROM_S, until_s, _LEARNS_FOR_S)
+        if site.seq:
+            past.was_there(site.now_s)
         for now_s in site.catch_up():
-            if hour_s is None:  # the first moment on record is no full hour
-                hour_s = now_s // HOUR_S
-            # after a start of this process: hour by hour, as if it had been there
-            if now_s >= learn_from_s and now_s // HOUR_S > hour_s + 1:
-                hour_s = now_s // HOUR_S
+            if past.is_due(now_s):
+                before_s = time.monotonic()
                 outlook.look()
+                past.took(now_s, time.monotonic() - before_s)
         planned = planned_near(self._folder, site.now_s)
         expected = outlook.look(planned)
         jobs = {name: None if one is None else StartTold(*one) for name, one in expected.items()}

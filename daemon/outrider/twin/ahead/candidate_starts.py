@@ -9,13 +9,14 @@ import numpy as np
 
 from outrider.model.errors import OutriderError, PolicyError
 from outrider.model.jobs import Job
+from outrider.model.localtime import DAY_S
 from outrider.twin.ahead.lately import Arrival, lately
 from outrider.twin.ahead.present import Present
 from outrider.twin.ahead.site_ahead import SiteAhead
 from outrider.twin.replicates import PolicyMaker
-from outrider.twin.starts.expected_starts import DAY_S, draw_days
+from outrider.twin.starts.expected_starts import draw_days
 from outrider.twin.starts.followed_site import FollowedSite
-from outrider.twin.starts.queue_state import Floats, Jobs, QueueState, RecentArrivals
+from outrider.twin.starts.queue_state import Floats, Jobs, QueueState
 from outrider.twin.starts.recent_closures import Closure
 from outrider.twin.starts.run_time_draws import draw_run_times
 from outrider.twin.starts.run_time_history import LEVELS
@@ -122,7 +123,7 @@ class CandidateStarts:
         """What is drawn for one replicate: the same for every policy."""
         rng = np.random.default_rng((self._seed, replicate))
         run_s = draw_run_times(self._state, self._history, 1, rng)[0].tolist()
-        days = draw_days(self._state, _known_since(self._lately.since_s), 1, rng)[0]
+        days = draw_days(self._state.now_s, self._lately.since_s, 1, rng)[0]
         closed = self._lately.reopenings(self._now_s, rng)
         coming = self._lately.days(self._now_s, days[:HORIZON_DAYS].tolist(), run_s)
         return Future(run_s, coming, closed, self._lately.evicting, int(rng.integers(2**31)))
@@ -189,9 +190,3 @@ def _state(present: Present, followed: FollowedSite) -> tuple[list[Job], QueueSt
     cpus = max(1, sum(present.site.cpus))
     state = QueueState(now_s, 0, cpus, columns(begun), since_s, columns(others))
     return [*begun, *others], state
-
-
-def _known_since(since_s: float) -> RecentArrivals:
-    """Arrivals of which nothing but the beginning is looked at."""
-    nothing, none = np.empty(0), np.empty(0, np.int64)
-    return RecentArrivals(since_s, nothing, none, nothing, nothing, none)

@@ -2,24 +2,18 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import chain
 from math import isnan
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from outrider.model.jobs import JobSpec
-from outrider.twin.starts.expected_starts import DAY_S
+from outrider.model.localtime import DAY_S
+from outrider.twin.starts.closure_lengths import ClosureLengths
 from outrider.twin.starts.followed_site import FollowedSite
-from outrider.twin.starts.queue_state import Floats
 from outrider.twin.starts.recent_closures import Closure
-
-ENOUGH: Final = 5
-"""With so many closures that lasted longer, a machine's own tell how long this one will."""
-_ANY: Final = -1
-_SHORTEST_S: Final = 60.0
 
 
 class Arrival(NamedTuple):
@@ -64,6 +58,7 @@ class Lately:
         self._closures = sorted(closures, key=lambda closure: closure.from_s)
         self._began_s = [closure.from_s for closure in self._closures]
         self._closed = closed
+        self._lengths = ClosureLengths(self._closures)
 
     def days(
         self, now_s: float, shifts_s: Sequence[float], run_s: Sequence[float]
@@ -93,36 +88,12 @@ class Lately:
             yield from sorted(chain(jobs, closures), key=lambda coming: coming[0])
 
     def reopenings(self, now_s: float, rng: np.random.Generator) -> dict[int, float]:
-        """Until when each machine that is closed now stays so, Unix seconds.
-
-        As long as one of its closures that lasted longer than this one has by now; where it has
-        few, as one of any machine, for the same reason.
-        """
+        """Until when each machine that is closed now stays so, Unix seconds."""
         return {
-            machine: since_s + self._length_s(machine, reason, now_s - since_s, float(rng.random()))
+            machine: since_s
+            + self._lengths.draw_s(machine, reason, now_s - since_s, float(rng.random()))
             for machine, (since_s, reason) in self._closed.items()
         }
-
-    def _length_s(self, machine: int, reason: str, gone_s: float, chance: float) -> float:
-        for whose, enough in ((machine, ENOUGH), (_ANY, 1)):
-            lengths_s = self._lengths_s.get((whose, reason))
-            if lengths_s is not None:
-                first = int(np.searchsorted(lengths_s, gone_s, "right"))
-                longer = len(lengths_s) - first
-                if longer >= enough:
-                    return float(lengths_s[first + int(chance * longer)])
-        # none lasted for so long: as much again is as likely as not
-        return max(gone_s, _SHORTEST_S) / max(chance, 0.01)
-
-    @cached_property
-    def _lengths_s(self) -> dict[tuple[int, str], Floats]:
-        """Ascending lengths of closures by machine and reason, `_ANY` for all machines."""
-        lengths: dict[tuple[int, str], list[float]] = {}
-        for closure in self._closures:
-            for whose in (closure.machine, _ANY):
-                length_s = closure.until_s - closure.from_s
-                lengths.setdefault((whose, closure.reason), []).append(length_s)
-        return {key: np.sort(np.array(values)) for key, values in lengths.items()}
 
 
 def _day(times_s: Sequence[float], begin_s: float) -> slice:

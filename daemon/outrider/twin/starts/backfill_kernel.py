@@ -14,7 +14,7 @@ import numpy as np
 
 from outrider.twin.starts.compiling import compiled
 from outrider.twin.starts.queue_state import Floats, Ints
-from outrider.twin.starts.running import RUNNING, begin, end_first, reserve
+from outrider.twin.starts.running import RUNNING, begin, end_first, evict, reserve
 
 _KNOWN, _JOBS, _WANTED = 1, 2, 3  # of `n`, after RUNNING; jobs: numbers given
 _FIRST, _LAST = 0, 1  # of `heads`
@@ -123,10 +123,11 @@ def _one_replicate(
     now_s: float, free: float, reserves: bool, lines: Floats, heads: Ints, table: Floats,
     heap: Floats, known: Floats, n: Ints, first_wanted: int, starts_s: Floats,
     arrival_submit_s: Floats, arrival_line: Ints, arrival_run_s: Floats, arrival_job: Ints,
-    drawn_s: Floats, shifts_s: Floats,
+    drawn_s: Floats, shifts_s: Floats, change_s: Floats, change_cpus: Floats,
+    ends_runs: bool,
 ) -> None:  # fmt: skip
     """Run the site forward until every wanted job has started; fills the (wanted,) `starts_s`."""
-    time_s = now_s
+    time_s, change = now_s, 0
     next_s, day, arrival = _next_arrival(arrival_submit_s, shifts_s, now_s, 0, -1)
     while True:
         if free > 0.0:
@@ -134,10 +135,17 @@ def _one_replicate(
                 time_s, free, reserves, lines, heads, table, heap, known, n, first_wanted, starts_s
             )
         time_s = min(heap[0, 0] if n[RUNNING] else np.inf, next_s)
+        if change < len(change_s):
+            time_s = min(time_s, change_s[change])
         if n[_WANTED] <= 0 or time_s == np.inf:
             return
         while n[RUNNING] and heap[0, 0] <= time_s:
             free += end_first(heap, known, n)
+        while change < len(change_s) and change_s[change] <= time_s:
+            free += change_cpus[change]
+            change += 1
+            while ends_runs and free < 0.0 and n[RUNNING]:
+                free += evict(heap, known, n)
         while next_s <= time_s:
             if arrival_line[arrival] >= 0:
                 if n[_JOBS] == table.shape[1]:
@@ -157,7 +165,8 @@ def backfill_starts(
     now_s: float, free_cpus: float, total_cpus: float, since_s: Floats, cpus: Floats,
     run_s: Floats, first_wanted: int, estimate_s: Floats, lines: Floats, line: Ints,
     arrival_submit_s: Floats, arrival_line: Ints, arrival_run_s: Floats, arrival_job: Ints,
-    shifts_s: Floats, reserves: bool,
+    shifts_s: Floats, reserves: bool, change_s: Floats, change_cpus: Floats, change_first: Ints,
+    ends_runs: bool,
 ) -> Floats:  # fmt: skip
     """(replicates, wanted) start of each waiting job from `first_wanted` on, seconds; inf: never.
 
@@ -180,6 +189,10 @@ def backfill_starts(
         shifts_s: (replicates, days) by how much the arrivals that become those of each day to come
             are moved on.
         reserves: `easy`; else `first_fit`.
+        change_s: (changes,) when the CPUs that jobs may use change, replicate after replicate.
+        change_cpus: (changes,) by how many.
+        change_first: (replicates + 1,) place of the first change of each replicate.
+        ends_runs: where more go than are free, runs end; else the next ends pay for it.
     """
     replicates = len(run_s)
     running_n, waiting_n = len(since_s), len(line)
@@ -203,5 +216,7 @@ def backfill_starts(
             now_s, free_cpus, reserves, lines, heads, table, heap, known, n, first_wanted,
             starts_s[replicate], arrival_submit_s, arrival_line, arrival_run_s, arrival_job,
             run_s[replicate], shifts_s[replicate],
+            change_s[change_first[replicate] : change_first[replicate + 1]],
+            change_cpus[change_first[replicate] : change_first[replicate + 1]], ends_runs,
         )  # fmt: skip
     return starts_s

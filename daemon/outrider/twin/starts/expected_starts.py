@@ -6,13 +6,20 @@ import numpy as np
 
 from outrider.model.disciplines import EASY, FIRST_FIT, STRICT, Discipline
 from outrider.model.errors import ConfigurationError, nearest
+from outrider.model.localtime import DAY_S
 from outrider.twin.starts.backfill_kernel import backfill_starts
+from outrider.twin.starts.closures_ahead import (
+    NOTHING_CLOSED,
+    Changes,
+    ClosuresLately,
+    draw_changes,
+    no_changes,
+)
 from outrider.twin.starts.queue_state import Floats, Ints, QueueState, RecentArrivals
 from outrider.twin.starts.run_time_draws import draw_run_times
 from outrider.twin.starts.run_time_history import RunTimeHistory
 from outrider.twin.starts.strict_kernel import strict_starts
 
-DAY_S: Final = 86400.0
 DAYS_BACK: Final = 14
 """From how many past days those to come are drawn."""
 DAYS_AHEAD: Final = 28
@@ -28,12 +35,14 @@ def expected_starts(
     replicates: int,
     rng: np.random.Generator,
     first_wanted: int = 0,
+    closures: ClosuresLately = NOTHING_CLOSED,
 ) -> Floats:
     """(replicates, wanted) when each waiting job starts, seconds; inf: never.
 
-    Each replicate draws how long every job will run, and under a discipline that lets jobs pass
-    also which days of the recent past come again; then the rule is carried out to the start of the
-    last job. So one replicate gives every job's start, and starts of one replicate belong together.
+    Each replicate draws how long every job will run, and under a discipline that lets jobs pass,
+    or where owners take machines back, also which days of the recent past come again; then the
+    rule is carried out to the start of the last job. So one replicate gives every job's start, and
+    starts of one replicate belong together.
 
     Args:
         state: the site now. What could start at once starts at `state.now_s`.
@@ -43,13 +52,16 @@ def expected_starts(
         replicates: how many; their spread is the uncertainty, 100 give fair tails.
         rng: chance.
         first_wanted: place in the queue of the first job whose start is wanted.
+        closures: when machines were closed to jobs lately.
 
     Raises:
         ConfigurationError: another discipline.
     """
     run_s = draw_run_times(state, history, replicates, rng)
-    shifts_s = draw_days(state, arrivals, replicates, rng)
-    return simulated_starts(state, run_s, arrivals, shifts_s, discipline, first_wanted)
+    since_s = min(arrivals.since_s, closures.since_s)
+    shifts_s = draw_days(state.now_s, since_s, replicates, rng)
+    changes = draw_changes(state.now_s, closures, shifts_s, rng)
+    return simulated_starts(state, run_s, arrivals, shifts_s, discipline, first_wanted, changes)
 
 
 def simulated_starts(
@@ -59,6 +71,7 @@ def simulated_starts(
     shifts_s: Floats,
     discipline: Discipline,
     first_wanted: int = 0,
+    changes: Changes | None = None,
 ) -> Floats:
     """(replicates, wanted) the starts if the jobs run for so long and such days come.
 
@@ -69,10 +82,12 @@ def simulated_starts(
         shifts_s: (replicates, days) which past days come: `draw_days`.
         discipline: ``strict``, ``easy`` or ``first_fit``.
         first_wanted: place in the queue of the first job whose start is wanted.
+        changes: by how much the CPUs that jobs may use change; None: not at all.
 
     Raises:
         ConfigurationError: another discipline.
     """
+    changes = no_changes(len(run_s)) if changes is None else changes
     if discipline not in KNOWN_DISCIPLINES:
         raise ConfigurationError(
             f"discipline {discipline}: starts are not forecast under it; "
@@ -82,27 +97,25 @@ def simulated_starts(
     cpus = np.concatenate([running.cpus, waiting.cpus]).astype(float)
     rule = (state.now_s, float(state.free_cpus), float(state.total_cpus), state.since_s, cpus)
     if discipline == STRICT or _nobody_passes(state, arrivals):
-        return strict_starts(*rule, run_s, first_wanted)
+        return strict_starts(*rule, run_s, first_wanted, *changes)
     reserves = discipline == EASY
     estimate_s = _known(running.estimate_s) if reserves else np.full(len(running), np.inf)
     lines, line = _lines(state, arrivals, reserves)
     return backfill_starts(
         *rule, run_s, first_wanted, estimate_s, lines, line[: len(waiting)],
         arrivals.submit_s, line[len(waiting) :], arrivals.run_s, arrivals.job, shifts_s,
-        reserves,
+        reserves, *changes,
     )  # fmt: skip
 
 
-def draw_days(
-    state: QueueState, arrivals: RecentArrivals, replicates: int, rng: np.random.Generator
-) -> Floats:
-    """(replicates, days) By how much the arrivals of a past day are moved on to be those to come.
+def draw_days(now_s: float, since_s: float, replicates: int, rng: np.random.Generator) -> Floats:
+    """(replicates, days) By how much what came on a past day is moved on to come again.
 
     Whole days, so that nights stay nights; no columns if not a whole day is known.
     """
     known = 0
-    if arrivals.since_s < state.now_s:
-        known = min(DAYS_BACK, int((state.now_s - arrivals.since_s) // DAY_S))
+    if since_s < now_s:
+        known = min(DAYS_BACK, int((now_s - since_s) // DAY_S))
     if known < 1:
         return np.empty((replicates, 0))
     back = rng.integers(1, known + 1, (replicates, DAYS_AHEAD))

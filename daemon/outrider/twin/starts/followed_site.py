@@ -2,7 +2,8 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from math import inf, nan
+from itertools import groupby
+from math import ceil, inf, nan
 from pathlib import Path
 from typing import Final
 
@@ -18,11 +19,13 @@ from outrider.ledger import Journal
 from outrider.model import events as ev
 from outrider.model.events import Event
 from outrider.model.jobs import QUEUED, RUNNING, SUSPENDED_STATE, Job, JobSpec
-from outrider.model.localtime import ZoneTime
+from outrider.model.localtime import DAY_S, HOUR_S, ZoneTime
 from outrider.replay.ingestion import NoDecisionLog, inferred_machine
-from outrider.twin.starts.expected_starts import DAY_S, DAYS_BACK
+from outrider.twin.starts.closures_ahead import ClosuresLately, closures_lately, usable_cpus
+from outrider.twin.starts.expected_starts import DAYS_BACK
 from outrider.twin.starts.queue_state import Jobs, QueueState, RecentArrivals
 from outrider.twin.starts.recent_closures import RecentClosures
+from outrider.twin.starts.requeueing import Requeueing
 from outrider.twin.starts.room_now import find_room
 from outrider.twin.starts.run_time_history import LEVELS, RunTimeHistory
 from outrider.twin.starts.standing import Standing, oldest_standing
@@ -57,7 +60,8 @@ class FollowedSite:
         whole_runs: of those that ended by themselves or were killed by their users: for whom
             simulates evictions by himself, those that were evicted are no run times.
         closures: when machines were closed to jobs lately.
-        started: jobs that began to run for the first time since this was emptied, and when.
+        requeueing: where those that lost their runs wait.
+        started: jobs that began to run since this was emptied, and when.
         left: jobs that left since this was emptied.
     """
 
@@ -78,6 +82,7 @@ class FollowedSite:
         self.history = RunTimeHistory()
         self.whole_runs = RunTimeHistory()
         self.closures = RecentClosures()
+        self.requeueing = Requeueing()
         self.started: list[tuple[int, float]] = []
         self.left: list[int] = []
 
@@ -92,7 +97,9 @@ class FollowedSite:
         return self._site.now
 
     def catch_up(self) -> Iterator[float]:
-        """Take what the journal tells by now; yields after each step of time, Unix seconds.
+        """Take what the journal tells by now.
+
+        Yields after each step of time, and at the full hours within it, Unix seconds.
 
         Raises:
             LedgerError: the journal cannot be read.
@@ -105,12 +112,22 @@ class FollowedSite:
                 if event[1] != ev.TICK:
                     self._merger.arrive(label, (event,))
                     continue
-                self._engine.feed(self._watched(self._merger.advance(event[0])))
-                self._engine.reach(event[0])
-                yield self.now_s
+                yield from self._go_on(event[0])
         if self._standing is not None:
             self._take_standing(self._standing)
             yield self.now_s
+
+    def _go_on(self, time_s: float) -> Iterator[float]:
+        """Let all happen that does until a moment, hour by hour: a step may be days long."""
+        steps = groupby(self._merger.advance(time_s), lambda event: ceil(event[0] / HOUR_S))
+        for hours, events in steps:
+            self._engine.feed(self._watched(events))
+            full_hour_s = hours * HOUR_S
+            if self.now_s < full_hour_s < time_s:
+                self._engine.reach(full_hour_s)
+                yield self.now_s
+        self._engine.reach(time_s)
+        yield self.now_s
 
     def recorded_until_s(self) -> float:
         """Up to when the journal tells of the site, Unix seconds of its clock; -inf: not at all."""
@@ -132,18 +149,20 @@ class FollowedSite:
         del self.started[started_n:]
         self._standing = None
 
-    def _watched(self, events: list[Event] | Iterator[Event]) -> Iterator[Event]:
+    def _watched(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             time_s, kind, job, extra = event
             if kind == ev.SUBMITTED:
                 self._submitted(time_s, job, extra)
+                self.requeueing.came(time_s, job)
             elif kind == ev.STARTED:
-                known = self._site.jobs.get(job)
-                if known is not None and known.first_start_s is None:
-                    self.started.append((job, time_s))
+                self.started.append((job, time_s))
                 self._since_s[job] = time_s
+                self.requeueing.started(time_s, job)
             elif kind in (ev.COMPLETED, ev.EVICTED, ev.REMOVED):
                 self._ended(time_s, job, kind != ev.EVICTED)
+            elif kind == ev.HELD:
+                self.requeueing.takes_no_part(job)
             self.closures.watch(event)
             yield event
 
@@ -167,8 +186,11 @@ class FollowedSite:
         if leaves:
             self._open.pop(job, None)
             self._groups.pop(job, None)
+            self.requeueing.left(job)
             self.left.append(job)
-        elif came is not None:
+            return
+        self.requeueing.lost(time_s, job)
+        if came is not None:
             came.run_s = nan  # it waits again
 
     # -- the present --------------------------------------------------------------------------
@@ -183,8 +205,12 @@ class FollowedSite:
         return self.now_s if came is None else came.submit_s
 
     def waiting(self) -> list[int]:
-        """Jobs that could start if there were room, in the order in which they came."""
-        return [job for job, may_run in self._eligible() if may_run]
+        """Jobs that could start if there were room, in the order of the queue."""
+        jobs = [job for job, may_run in self._eligible() if may_run]
+        if self.requeueing.goes_behind:
+            joined_s = self.requeueing.lost_s
+            jobs.sort(key=lambda job: joined_s.get(job) or self.submit_s(job))
+        return jobs
 
     def without_machine(self) -> list[int]:
         """Jobs that could start if a machine were large enough and one that they may use."""
@@ -205,7 +231,7 @@ class FollowedSite:
         return find_room(self._site, [self._site.jobs[job].spec for job in jobs])
 
     def state(self) -> QueueState:
-        """The site now: machines that an owner or an administrator keeps are not there."""
+        """The site now, of which owners keep some CPUs for a while; groups are of `run_times`."""
         site = self._site
         running = self._running()
         waiting = [site.jobs[number] for number in self.waiting()]
@@ -218,9 +244,10 @@ class FollowedSite:
         elsewhere = sum(max(0, n - cpus) for n, cpus in zip(site.busy, site.cpus, strict=True))
         free = max(0, free - elsewhere)
         used = sum(job.cpus for job in running)
+        kept = sum(usable_cpus(site, machine) for machine, *_ in self.closures.kept())
         since_s = np.array([job.start_s for job in running], dtype=np.float64)
         return QueueState(
-            self.now_s, free, free + used, self._jobs(running, running=True), since_s,
+            self.now_s, free, free + used + kept, self._jobs(running, running=True), since_s,
             self._jobs(waiting, running=False),
         )  # fmt: skip
 
@@ -237,6 +264,20 @@ class FollowedSite:
             np.array([came.run_s for came in rows], dtype=np.float64),
             np.array([place.get(came.job, -1) for came in rows], dtype=np.int64),
         )
+
+    def closures_lately(self) -> ClosuresLately:
+        """When owners and reboots closed machines in the last days."""
+        return closures_lately(
+            self.closures, self._site, self.known_since_s, self.requeueing.goes_behind
+        )
+
+    @property
+    def run_times(self) -> RunTimeHistory:
+        """How long jobs run, for those who reckon with `closures_lately`.
+
+        Where owners evict, these are whole runs: what an owner ends is no run time.
+        """
+        return self.whole_runs if self.closures.evicting else self.history
 
     @property
     def known_since_s(self) -> float:
@@ -283,6 +324,8 @@ class FollowedSite:
         )  # fmt: skip
 
     def _groups_of(self, job: Job) -> list[int]:
+        if self.closures.evicting:
+            return self.groups_named(self.name(job.number), job.spec)
         if job.number not in self._groups:  # it was there before anybody watched
             self._groups[job.number] = _groups(self.history, job.spec)
         return self._groups[job.number]

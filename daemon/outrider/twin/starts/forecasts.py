@@ -6,7 +6,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.twin.starts.expected_starts import DAY_S, DAYS_AHEAD
+from outrider.model.localtime import DAY_S
+from outrider.twin.starts.expected_starts import DAYS_AHEAD
 from outrider.twin.starts.learned import REFIT_S, learned_quantiles
 from outrider.twin.starts.questions import FEATURES, HIGH, LOW, MEDIAN, Questions
 from outrider.twin.starts.queue_state import Floats
@@ -94,7 +95,10 @@ def _of_kind(questions: Questions) -> tuple[Floats, NDArray[np.bool_]]:
     if said.any():
         by_model[said] = recalibrated(asked_s[said], wait_s[said], by_model[said])
         by_model = as_seconds(by_model)
-        gain_s = pinball(wait_s, by_rule) - pinball(wait_s, by_model)
+        answered, gain_s = np.isfinite(wait_s), np.full(len(questions), np.nan)
+        gain_s[answered] = pinball(wait_s[answered], by_rule[answered]) - pinball(
+            wait_s[answered], by_model[answered]
+        )
         for week in collapsed:
             if _lately(gain_s, asked_s, wait_s, week) > 0.0:
                 takes_over |= said & (asked_s >= week) & (asked_s < week + REFIT_S)

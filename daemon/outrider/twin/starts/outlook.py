@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.model.disciplines import STRICT, Discipline
+from outrider.model.localtime import HOUR_S
 from outrider.twin.starts.expected_starts import expected_starts
 from outrider.twin.starts.followed_site import FollowedSite
 from outrider.twin.starts.forecasts import forecasts, pinball
 from outrider.twin.starts.questions import HIGH, LEVELS, LOW, MEDIAN, Questions
 from outrider.twin.starts.queue_state import NO_ARRIVALS, Floats
 from outrider.twin.starts.recalibration import as_log
-from outrider.twin.starts.walk import HOUR_S, known_features
+from outrider.twin.starts.walk import known_features
 
 Bools = NDArray[np.bool_]
 REPLICATES: Final = 100
@@ -112,12 +113,13 @@ class Outlook:
         state = site.state()
         arrivals = NO_ARRIVALS if self._discipline == STRICT else site.arrivals()
         starts_s = expected_starts(
-            state, site.history, arrivals, self._discipline, self._replicates, self._rng
-        )
+            state, site.run_times, arrivals, self._discipline, self._replicates, self._rng,
+            closures=site.closures_lately(),
+        )  # fmt: skip
         waits_s = np.minimum(starts_s - now_s, _LONGEST_S)
         quantiles_s = np.quantile(waits_s, LEVELS, axis=0).T
         submit_s = np.array([site.submit_s(job) for job in jobs], dtype=np.float64)
-        known = known_features(state, site.history, submit_s, np.arange(len(jobs)))
+        known = known_features(state, site.run_times, submit_s, np.arange(len(jobs)))
         is_new = np.array([job not in self._open for job in jobs])
         plan_s = np.array([planned.get(site.name(job), np.nan) for job in jobs], dtype=np.float64)
         planned_s: list[float] = np.maximum(0.0, plan_s - now_s).tolist()

@@ -11,6 +11,8 @@ MOST_KEPT: Final = 200_000
 """Closures of a pool with so many are kept for less long: 30 MB."""
 OWNER: Final = "owner"
 REBOOT: Final = "reboot"
+HABITS: Final = (OWNER, REBOOT)
+"""Reasons that come again; what an administrator does is none."""
 _BY_KIND: Final = {ev.OWNER_CAME: OWNER, ev.REBOOTED: REBOOT, ev.DRAINED: "", ev.LEFT: ""}
 
 
@@ -55,6 +57,17 @@ class RecentClosures:
             self.open.setdefault(subject, (time_s, ""))
         elif kind == ev.EVICTED and extra in (OWNER, REBOOT):
             self.evicting.add(extra)
+
+    def kept(self) -> list[tuple[int, float, str]]:
+        """Machines that an owner or a reboot keeps now, since when, and which, in that order."""
+        kept = [(m, since_s, why) for m, (since_s, why) in self.open.items() if why in HABITS]
+        return sorted(kept, key=lambda one: one[1])
+
+    def habitual(self) -> list[Closure]:
+        """Those that have ended and come again, by begin, but for machines that are shut now."""
+        shut = {machine for machine, (_, why) in self.open.items() if why not in HABITS}
+        ended = [one for one in self.ended if one.reason in HABITS and one.machine not in shut]
+        return sorted(ended, key=lambda one: one.from_s)
 
     def _reopen(self, time_s: float, machine: int) -> None:
         since_s, reason = self.open.pop(machine, (time_s, ""))

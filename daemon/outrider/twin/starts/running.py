@@ -75,15 +75,30 @@ def end_first(heap: Floats, known: Floats, n: Ints) -> float:
     cpus: float = heap[0, 1]
     expected_s = heap[0, 2]
     n[RUNNING] = pop(heap, n[RUNNING])
+    _forget(known, n, expected_s, cpus)
+    return cpus
+
+
+@compiled
+def evict(heap: Floats, known: Floats, n: Ints) -> float:
+    """Any of the runs that do not end next is lost; returns the CPUs it gives back."""
+    n[RUNNING] -= 1
+    cpus: float = heap[n[RUNNING], 1]
+    _forget(known, n, heap[n[RUNNING], 2], cpus)
+    return cpus
+
+
+@compiled
+def _forget(known: Floats, n: Ints, expected_s: float, cpus: float) -> None:
+    """An end is no longer expected."""
     if expected_s == np.inf:
-        return cpus
+        return
     place = int(np.searchsorted(known[0, : n[KNOWN]], expected_s))
     while known[1, place] != cpus:  # another of the same expected end
         place += 1
     n[KNOWN] -= 1
     for later in range(place, n[KNOWN]):
         known[0, later], known[1, later] = known[0, later + 1], known[1, later + 1]
-    return cpus
 
 
 @compiled

@@ -5,7 +5,8 @@ from bisect import insort
 
 import numpy as np
 
-from outrider.twin.starts.expected_starts import DAY_S, DAYS_BACK
+from outrider.model.localtime import DAY_S
+from outrider.twin.starts.expected_starts import DAYS_BACK
 from outrider.twin.starts.job_log import JobLog
 from outrider.twin.starts.queue_state import Floats, Ints, Jobs, QueueState, RecentArrivals
 from outrider.twin.starts.run_time_history import LEVELS, RunTimeHistory

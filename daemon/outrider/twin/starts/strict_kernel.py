@@ -3,7 +3,7 @@
 import numpy as np
 
 from outrider.twin.starts.compiling import compiled
-from outrider.twin.starts.queue_state import Floats
+from outrider.twin.starts.queue_state import Floats, Ints
 from outrider.twin.starts.running import pop, push
 
 
@@ -16,6 +16,10 @@ def strict_starts(
     cpus: Floats,
     run_s: Floats,
     first_wanted: int,
+    change_s: Floats,
+    change_cpus: Floats,
+    change_first: Ints,
+    ends_runs: bool,
 ) -> Floats:
     """(replicates, wanted) start of each waiting job from `first_wanted` on, seconds; inf: never.
 
@@ -29,6 +33,10 @@ def strict_starts(
         cpus: (running + waiting,) of the jobs, those that wait in the order of the queue.
         run_s: (replicates, running + waiting) how long each runs.
         first_wanted: place in the queue of the first whose start is wanted.
+        change_s: (changes,) when the CPUs that jobs may use change, replicate after replicate.
+        change_cpus: (changes,) by how many.
+        change_first: (replicates + 1,) place of the first change of each replicate.
+        ends_runs: where more go than are free, runs end; else the next ends pay for it.
     """
     replicates, jobs_n = run_s.shape
     running_n = len(since_s)
@@ -37,16 +45,25 @@ def strict_starts(
     heap = np.empty((jobs_n + 1, 3))
     for replicate in range(replicates):
         n, free, time_s = 0, free_cpus, now_s
+        change, changes_end = change_first[replicate], change_first[replicate + 1]
         for job in range(running_n):
             end_s = max(now_s, since_s[job] + run_s[replicate, job])
             n = push(heap, n, end_s, cpus[job], np.inf)
         for job in range(running_n, jobs_n):
             if cpus[job] > total_cpus:
                 continue
-            while free < cpus[job] and n:
-                time_s = max(time_s, heap[0, 0])
-                free += heap[0, 1]
-                n = pop(heap, n)
+            while free < cpus[job] and (n or change < changes_end):
+                if change < changes_end and (n == 0 or change_s[change] <= heap[0, 0]):
+                    time_s = max(time_s, change_s[change])
+                    free += change_cpus[change]
+                    change += 1
+                    while ends_runs and free < 0.0 and n:
+                        n -= 1  # of the heap: any of those that do not end next
+                        free += heap[n, 1]
+                else:
+                    time_s = max(time_s, heap[0, 0])
+                    free += heap[0, 1]
+                    n = pop(heap, n)
             if free < cpus[job]:
                 break
             free -= cpus[job]

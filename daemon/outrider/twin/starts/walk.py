@@ -5,19 +5,18 @@ the log's clock while it waits. At fractions of its wait it would be told how lo
 """
 
 from collections.abc import Callable, Iterator
-from typing import Final
 
 import numpy as np
 
 from outrider.model.disciplines import STRICT, Discipline
-from outrider.twin.starts.expected_starts import DAY_S, expected_starts
+from outrider.model.localtime import DAY_S, HOUR_S
+from outrider.twin.starts.expected_starts import expected_starts
 from outrider.twin.starts.job_log import JobLog
 from outrider.twin.starts.questions import FEATURES, LEVELS, Questions
 from outrider.twin.starts.queue_state import NO_ARRIVALS, Floats, Ints, Jobs, QueueState
 from outrider.twin.starts.run_time_history import RunTimeHistory
 from outrider.twin.starts.site_at import SiteAt
 
-HOUR_S: Final = 3600.0
 _NEW_BELOW = 3  # run times known of a user
 
 
