@@ -125,7 +125,7 @@ class CandidateStarts:
         run_s = draw_run_times(self._state, self._history, 1, rng)[0].tolist()
         days = draw_days(self._state.now_s, self._lately.since_s, 1, rng)[0]
         closed = self._lately.reopenings(self._now_s, rng)
-        coming = self._lately.days(self._now_s, days[:HORIZON_DAYS].tolist(), run_s)
+        coming = self._lately.days(self._now_s, days[:HORIZON_DAYS].tolist(), run_s, closed)
         return Future(run_s, coming, closed, self._lately.evicting, int(rng.integers(2**31)))
 
     def run(self, name: str, future: Future, deadline_s: float = inf) -> Floats | None:

@@ -61,7 +61,11 @@ class Lately:
         self._lengths = ClosureLengths(self._closures)
 
     def days(
-        self, now_s: float, shifts_s: Sequence[float], run_s: Sequence[float]
+        self,
+        now_s: float,
+        shifts_s: Sequence[float],
+        run_s: Sequence[float],
+        closed: Mapping[int, float],
     ) -> Iterator[tuple[float, Arrival | Closure]]:
         """What comes in one replicate, in the order of time, with that time.
 
@@ -69,7 +73,13 @@ class Lately:
             now_s: the present moment.
             shifts_s: (days,) by how much what came is moved on to be that of each day to come.
             run_s: (jobs,) drawn run times of the present jobs.
+            closed: until when each machine that is closed now stays so: `reopenings`.
         """
+        # a closure that goes on comes again, too: without it no working day would come whole
+        goes_on = [
+            Closure(machine, since_s, closed[machine], reason)
+            for machine, (since_s, reason) in self._closed.items()
+        ]
         for day, shift_s in enumerate(shifts_s):
             begin_s = now_s + day * DAY_S - shift_s
             jobs: Iterator[tuple[float, Arrival | Closure]] = (
@@ -83,7 +93,10 @@ class Lately:
             )
             closures: Iterator[tuple[float, Arrival | Closure]] = (
                 (closure.from_s + shift_s, closure._replace(until_s=closure.until_s + shift_s))
-                for closure in self._closures[_day(self._began_s, begin_s)]
+                for closure in chain(
+                    self._closures[_day(self._began_s, begin_s)],
+                    (one for one in goes_on if begin_s < one.from_s <= begin_s + DAY_S),
+                )
             )
             yield from sorted(chain(jobs, closures), key=lambda coming: coming[0])
 
