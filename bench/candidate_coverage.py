@@ -174,7 +174,8 @@ def said_of(recorded: Site, seed: int) -> Iterator[Said]:
     begin_s, hour, fed = None, -1.0, 0
     for now_s in site.catch_up():
         begin_s = now_s if begin_s is None else begin_s
-        if now_s // HOUR_S == hour:
+        # at the full hours within a step the daemon's state is not known, but at its end
+        if now_s % HOUR_S == 0.0 or now_s // HOUR_S == hour:
             continue
         hour = now_s // HOUR_S
         expected = outlook.look()

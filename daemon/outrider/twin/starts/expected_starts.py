@@ -1,8 +1,9 @@
 """When waiting jobs will start: replicates of the scheduler's own rule, from the present state."""
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from outrider.model.disciplines import EASY, FIRST_FIT, STRICT, Discipline
 from outrider.model.errors import ConfigurationError, nearest
@@ -24,6 +25,10 @@ DAYS_BACK: Final = 14
 """From how many past days those to come are drawn."""
 DAYS_AHEAD: Final = 28
 """For how many days jobs keep coming; after them the queue runs empty."""
+ENOUGH_DAYS: Final = 3
+"""Of so many days of a kind such days are drawn."""
+_EPOCH_WEEKDAY: Final = 3
+"""1970-01-01 was a Thursday; Monday is 0."""
 KNOWN_DISCIPLINES: Final = (STRICT, EASY, FIRST_FIT)
 
 
@@ -111,15 +116,29 @@ def simulated_starts(
 def draw_days(now_s: float, since_s: float, replicates: int, rng: np.random.Generator) -> Floats:
     """(replicates, days) By how much what came on a past day is moved on to come again.
 
-    Whole days, so that nights stay nights; no columns if not a whole day is known.
+    Whole days, so that nights stay nights; for a working day a working day is drawn, and for a day
+    of the weekend such a one, where there were `ENOUGH_DAYS` of them. No columns if not a whole day
+    is known.
     """
     known = 0
     if since_s < now_s:
         known = min(DAYS_BACK, int((now_s - since_s) // DAY_S))
     if known < 1:
         return np.empty((replicates, 0))
-    back = rng.integers(1, known + 1, (replicates, DAYS_AHEAD))
-    return (back + np.arange(DAYS_AHEAD)).astype(float) * DAY_S
+    past, ahead = np.arange(1, known + 1), np.arange(DAYS_AHEAD)
+    was_weekend = _is_weekend(now_s - past * DAY_S)
+    back = np.empty((replicates, DAYS_AHEAD))
+    for day, is_weekend in enumerate(_is_weekend(now_s + ahead * DAY_S)):
+        alike = past[was_weekend == is_weekend]
+        back[:, day] = rng.choice(alike if len(alike) >= ENOUGH_DAYS else past, replicates)
+    return (back + ahead) * DAY_S
+
+
+def _is_weekend(begin_s: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
+    """Whether most of the 24 hours from then on are of a Saturday or Sunday, in UTC."""
+    weekday = ((begin_s + DAY_S / 2) // DAY_S + _EPOCH_WEEKDAY) % 7
+    is_weekend: NDArray[np.bool_] = weekday >= 5
+    return is_weekend
 
 
 def _nobody_passes(state: QueueState, arrivals: RecentArrivals) -> bool:

@@ -88,7 +88,7 @@ class FollowedSite:
 
     @property
     def seq(self) -> int:
-        """Number of the journal's last input that was taken."""
+        """Number of the journal's last input that was taken, at the end of a step of time."""
         return self._seq
 
     @property
