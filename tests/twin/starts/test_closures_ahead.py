@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from outrider.model import events as ev
 from outrider.model.disciplines import Discipline
 from outrider.model.localtime import DAY_S
 from outrider.twin.starts.closures_ahead import (
@@ -13,7 +14,7 @@ from outrider.twin.starts.closures_ahead import (
 )
 from outrider.twin.starts.expected_starts import KNOWN_DISCIPLINES, simulated_starts
 from outrider.twin.starts.queue_state import NO_ARRIVALS, Jobs, QueueState
-from outrider.twin.starts.recent_closures import OWNER, Closure
+from outrider.twin.starts.recent_closures import OWNER, Closure, RecentClosures
 
 NOW_S = 100 * DAY_S
 HOUR_S = 3_600.0
@@ -82,6 +83,22 @@ def test_sessions_of_one_machine_that_overlap_are_one() -> None:
     assert told(draw_changes(NOW_S, lately, days, rng())) == [
         (12 * HOUR_S, -1.0), (42 * HOUR_S, 1.0),
     ]  # fmt: skip
+
+
+def test_a_machine_that_is_drained_or_leaves_comes_back_by_no_habit() -> None:
+    closures = RecentClosures()
+    for machine in range(4):
+        closures.watch((0.0, ev.OWNER_CAME, machine, None))
+        closures.watch((60.0, ev.USABLE, machine, None))
+    closures.watch((90.0, ev.DRAINED, 0, None))
+    for machine in range(4):
+        closures.watch((100.0, ev.OWNER_CAME, machine, None))
+    closures.watch((110.0, ev.LEFT, 1, None))
+    closures.watch((120.0, ev.REBOOTED, 2, None))
+    assert closures.kept() == [(2, 100.0, OWNER), (3, 100.0, OWNER)]
+    assert [one.machine for one in closures.habitual()] == [2, 3]
+    closures.watch((200.0, ev.USABLE, 1, None))
+    assert [one.machine for one in closures.habitual()] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("seed", range(5))

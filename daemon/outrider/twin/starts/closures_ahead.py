@@ -5,7 +5,7 @@ longer; then closures of past days come again, of the same days as the arrivals.
 administrator closed stays closed: that is no habit.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -19,8 +19,10 @@ from outrider.twin.starts.recent_closures import Closure, RecentClosures
 
 _GRID_S: Final = 60.0
 """Changes within so long are one, at its end: a replicate of 28 days has 40,000 at most."""
-_APART_S: Final = 1e9
-"""Longer than anything that is drawn: machines that stand so far apart do not overlap."""
+_NOT_AHEAD_S: Final = 60 * DAY_S
+"""What stays closed for so long stays so beyond what is simulated."""
+_APART_S: Final = 1e8
+"""Longer than that: closures of two machines that stand so far apart do not overlap."""
 
 
 @dataclass(frozen=True)
@@ -104,19 +106,20 @@ def draw_changes(
     replicates = len(shifts_s)
     if not lately.cpus:
         return no_changes(replicates)
-    lengths, ended = ClosureLengths(lately.ended), _rows(lately.ended)
+    lengths, open_n = ClosureLengths(lately.ended), len(lately.open)
+    closures, goes_on = _table(lately)
     cpus = np.zeros(max(lately.cpus) + 1)
     cpus[list(lately.cpus)] = list(lately.cpus.values())
     drawn = []
     for days_s in shifts_s:
-        goes_on = _rows(
-            (machine, since_s, since_s + lengths.draw_s(machine, reason, now_s - since_s, chance))
+        closures[goes_on, 2] = [
+            since_s + lengths.draw_s(machine, reason, now_s - since_s, chance)
             for (machine, since_s, reason), chance in zip(
-                lately.open, rng.random(len(lately.open)).tolist(), strict=True
+                lately.open, rng.random(open_n).tolist(), strict=True
             )
-        )
-        again = [_moved(closures, now_s, days_s) for closures in (ended, goes_on)]
-        drawn.append(_changes(now_s, np.concatenate([goes_on, *again]), cpus))
+        ]
+        again = _moved(closures, now_s, days_s)
+        drawn.append(_changes(now_s, np.concatenate([closures[goes_on], again]), cpus))
     counts = [len(at_s) for at_s, _ in drawn]
     return Changes(
         np.concatenate([at_s for at_s, _ in drawn]),
@@ -126,9 +129,13 @@ def draw_changes(
     )
 
 
-def _rows(closures: Iterable[Sequence[object]]) -> Floats:
-    """(closures, 3) machine, begin and end."""
-    return np.array([one[:3] for one in closures], dtype=np.float64).reshape(-1, 3)
+def _table(lately: ClosuresLately) -> tuple[Floats, Ints]:
+    """(closures, 3) machine, begin and end (nan: it goes on) by begin, and which rows go on."""
+    ended = [(one.machine, one.from_s, one.until_s) for one in lately.ended]
+    goes_on = [(machine, since_s, np.nan) for machine, since_s, _ in lately.open]
+    closures = np.array(ended + goes_on, dtype=np.float64).reshape(-1, 3)
+    closures = closures[closures[:, 1].argsort(kind="stable")]
+    return closures, np.isnan(closures[:, 2]).nonzero()[0]
 
 
 def _moved(closures: Floats, now_s: float, shifts_s: Floats) -> Floats:
@@ -144,21 +151,26 @@ def _moved(closures: Floats, now_s: float, shifts_s: Floats) -> Floats:
 
 
 def _changes(now_s: float, closures: Floats, cpus: Floats) -> tuple[Floats, Floats]:
-    """When CPUs come and go, and how many; where closures of a machine overlap, they are one."""
-    machine, from_s = closures[:, 0], closures[:, 1] - now_s
-    until_s = np.minimum(closures[:, 2] - now_s, _APART_S / 2)
-    order = np.lexsort((from_s, machine))
-    apart_s = machine[order] * _APART_S
-    begins, ends = from_s[order] + apart_s, np.maximum.accumulate(until_s[order] + apart_s)
+    """When CPUs come and go, and how many; where closures of a machine overlap, they are one.
+
+    Args:
+        now_s: the present moment, Unix seconds.
+        closures: (closures, 3) machine, begin and end, by begin.
+        cpus: (machines,) that jobs can use when it is open.
+    """
+    machine = closures[:, 0].astype(np.min_scalar_type(len(cpus)))  # short numbers sort quickly
+    order = machine.argsort(kind="stable")
+    machine, apart_s = machine[order], machine[order] * _APART_S
+    from_s = closures[order, 1] - now_s
+    until_s = np.minimum(closures[order, 2] - now_s, _NOT_AHEAD_S)
+    latest_s = np.maximum.accumulate(until_s + apart_s)  # of this machine, so far
     is_first = np.ones(len(order), np.bool_)
-    is_first[1:] = begins[1:] > ends[:-1]
+    is_first[1:] = from_s[1:] + apart_s[1:] > latest_s[:-1]
     is_last = np.roll(is_first, -1)
-    width = cpus[machine[order].astype(np.int64)]
-    closes_s = (begins - apart_s)[is_first]
-    opens_s = (ends - apart_s)[is_last]
+    closes_s, opens_s = from_s[is_first], (latest_s - apart_s)[is_last]
     is_ahead = closes_s > 0.0  # else it is closed already
     minute = np.ceil(np.concatenate([closes_s[is_ahead], opens_s]) / _GRID_S).astype(np.int64)
-    by = np.concatenate([-width[is_first][is_ahead], width[is_last]])
-    times, place = np.unique(minute, return_inverse=True)
-    total = np.bincount(place, weights=by, minlength=len(times))
-    return now_s + times[total != 0.0] * _GRID_S, total[total != 0.0]
+    by = np.concatenate([-cpus[machine[is_first]][is_ahead], cpus[machine[is_last]]])
+    total = np.bincount(minute, weights=by).astype(np.float64)
+    (changes,) = total.nonzero()
+    return now_s + _GRID_S * changes.astype(np.float64), total[changes]

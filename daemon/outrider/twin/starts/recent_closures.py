@@ -50,7 +50,9 @@ class RecentClosures:
         """Look at an event, after those before it."""
         time_s, kind, subject, extra = event
         if kind in _BY_KIND:
-            self.open.setdefault(subject, (time_s, _BY_KIND[kind]))
+            since_s, reason = self.open.get(subject, (time_s, _BY_KIND[kind]))
+            # a machine that was drained or has left comes back by no habit, whoever sits at it
+            self.open[subject] = since_s, reason if _BY_KIND[kind] else ""
         elif kind == ev.USABLE or (kind == ev.JOINED and extra.usable):
             self._reopen(time_s, subject)
         elif kind == ev.JOINED:
