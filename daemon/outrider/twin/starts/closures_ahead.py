@@ -18,7 +18,7 @@ from outrider.twin.starts.queue_state import Floats, Ints
 from outrider.twin.starts.recent_closures import Closure, RecentClosures
 
 _GRID_S: Final = 60.0
-"""Changes within so long are one, at its end: a replicate of 28 days has 40,000 at most."""
+"""Changes are at a multiple of it from now on: a replicate of 28 days has 40,000 at most."""
 _NOT_AHEAD_S: Final = 60 * DAY_S
 """What stays closed for so long stays so beyond what is simulated."""
 _APART_S: Final = 1e8
@@ -169,7 +169,8 @@ def _changes(now_s: float, closures: Floats, cpus: Floats) -> tuple[Floats, Floa
     is_last = np.roll(is_first, -1)
     closes_s, opens_s = from_s[is_first], (latest_s - apart_s)[is_last]
     is_ahead = closes_s > 0.0  # else it is closed already
-    minute = np.ceil(np.concatenate([closes_s[is_ahead], opens_s]) / _GRID_S).astype(np.int64)
+    minute = np.rint(np.concatenate([closes_s[is_ahead], opens_s]) / _GRID_S).astype(np.int64)
+    minute = np.maximum(minute, 1)  # none is over yet
     by = np.concatenate([-cpus[machine[is_first]][is_ahead], cpus[machine[is_last]]])
     total = np.bincount(minute, weights=by).astype(np.float64)
     (changes,) = total.nonzero()
