@@ -33,13 +33,17 @@ def past(*ended: tuple[Asked, float]) -> RunTimeHistory:
 
 
 def drawn(
-    history: RunTimeHistory, running: list[tuple[Asked, float]], waiting: list[Asked], n: int = 400
+    history: RunTimeHistory,
+    running: list[tuple[Asked, float]],
+    waiting: list[Asked],
+    n: int = 400,
+    lost_s: tuple[float, ...] = (),
 ) -> Floats:
     """(n, running + waiting) run times; of those that run the elapsed time is given."""
     state = QueueState(
         1e6, 0, 64, jobs(history, [job for job, _ in running]),
         1e6 - np.array([elapsed_s for _, elapsed_s in running], dtype=float),
-        jobs(history, waiting),
+        jobs(history, waiting), np.array(lost_s),
     )  # fmt: skip
     return draw_run_times(state, history, n, np.random.default_rng(1))
 
@@ -51,6 +55,28 @@ BOB: Asked = ("bob", 3600.0, 1)
 def test_a_well_known_kind_is_drawn_from_its_own_runs() -> None:
     history = past(*[(ANN, 100.0)] * 200, *[(BOB, 900.0)] * 200)
     assert (drawn(history, [], [ANN]) == 100.0).mean() > 0.95
+
+
+def test_a_job_that_lost_a_run_will_run_for_longer_and_stands_for_no_other() -> None:
+    lengths_s = np.random.default_rng(0).choice([100.0, 500.0], 250).tolist()
+    history = past(*[(ANN, length_s) for length_s in lengths_s])
+    run_s = drawn(history, [], [ANN, ANN], lost_s=(200.0, 0.0))
+    assert (run_s[:, 0] > 200.0).all()
+    assert (run_s[:, 0] == 500.0).mean() > 0.9
+    # a job that runs and has passed 200 s makes long ones likelier; one that waits again does not
+    alone = drawn(history, [], [ANN])[:, 0].mean()
+    many = drawn(history, [], [*[ANN] * 150, ANN], lost_s=(*[200.0] * 150, 0.0))[:, -1].mean()
+    runs = drawn(history, [(ANN, 200.0)] * 150, [ANN])[:, -1].mean()
+    assert abs(many - alone) < 40.0
+    assert runs > alone + 80.0
+
+
+def test_whoever_lost_more_than_anybody_ran_is_drawn_beyond_it() -> None:
+    history = past(*[(ANN, 100.0)] * 50)
+    running = [((ANN), 300.0), (ANN, 10.0)]  # the first has run for longer than was lost
+    run_s = drawn(history, running, [ANN, ANN], lost_s=(250.0, 900.0))
+    assert (run_s[:, 2] > 250.0).all()
+    assert (run_s[:, 3] > 900.0).all()
 
 
 def test_runs_of_no_length_are_run_times_like_others() -> None:

@@ -182,11 +182,14 @@ def _state(present: Present, followed: FollowedSite) -> tuple[list[Job], QueueSt
             np.array(groups, dtype=np.int64).reshape(-1, LEVELS),
         )  # fmt: skip
 
-    now_s = present.site.now
-    begun = present.running + [job for job in present.waiting if job.consumed_s > 0.0]
-    others = [job for job in present.waiting if job.consumed_s <= 0.0]
-    ran_s = [max(job.consumed_s, job.run_s(now_s) if job.machine >= 0 else 0.0) for job in begun]
-    since_s = now_s - np.array(ran_s, dtype=np.float64)
+    now_s, running, waiting = present.site.now, present.running, present.waiting
+    since_s = now_s - np.array([_ran_s(job, now_s) for job in running], dtype=np.float64)
+    lost_s = np.array([job.consumed_s for job in waiting], dtype=np.float64)
     cpus = max(1, sum(present.site.cpus))
-    state = QueueState(now_s, 0, cpus, columns(begun), since_s, columns(others))
-    return [*begun, *others], state
+    state = QueueState(now_s, 0, cpus, columns(running), since_s, columns(waiting), lost_s)
+    return [*running, *waiting], state
+
+
+def _ran_s(job: Job, now_s: float) -> float:
+    """How long a job has run already: now, or in a run that it lost, if that was longer."""
+    return max(job.consumed_s, job.run_s(now_s) if job.machine >= 0 else 0.0)

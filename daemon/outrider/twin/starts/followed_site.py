@@ -23,7 +23,7 @@ from outrider.model.localtime import DAY_S, HOUR_S, ZoneTime
 from outrider.replay.ingestion import NoDecisionLog, inferred_machine
 from outrider.twin.starts.closures_ahead import ClosuresLately, closures_lately, usable_cpus
 from outrider.twin.starts.expected_starts import DAYS_BACK
-from outrider.twin.starts.queue_state import Jobs, QueueState, RecentArrivals
+from outrider.twin.starts.queue_state import Floats, Jobs, QueueState, RecentArrivals
 from outrider.twin.starts.recent_closures import RecentClosures
 from outrider.twin.starts.requeueing import Requeueing
 from outrider.twin.starts.room_now import find_room
@@ -248,7 +248,7 @@ class FollowedSite:
         since_s = np.array([job.start_s for job in running], dtype=np.float64)
         return QueueState(
             self.now_s, free, free + used + kept, self._jobs(running, running=True), since_s,
-            self._jobs(waiting, running=False),
+            self._jobs(waiting, running=False), self._lost_s(waiting),
         )  # fmt: skip
 
     def arrivals(self) -> RecentArrivals:
@@ -322,6 +322,11 @@ class FollowedSite:
             np.array(cpus, dtype=np.int64), estimate_s, estimate_s,
             np.array(groups, dtype=np.int64).reshape(-1, LEVELS),
         )  # fmt: skip
+
+    def _lost_s(self, waiting: list[Job]) -> Floats:
+        """(waiting,) the longest run that each lost; only where run times are of whole runs."""
+        lost_s = np.array([job.consumed_s for job in waiting], dtype=np.float64)
+        return lost_s if self.closures.evicting else np.zeros(len(waiting))
 
     def _groups_of(self, job: Job) -> list[int]:
         if self.closures.evicting:

@@ -1,6 +1,6 @@
 """What is known of a site at one moment: what runs, what waits, and what came lately."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,8 @@ class QueueState:
         running: what runs.
         since_s: (running,) when each began.
         waiting: what waits, in the order of the queue.
+        lost_s: (waiting,) the longest run that each lost, seconds; it will run for longer. Empty:
+            none lost any.
     """
 
     now_s: float
@@ -49,6 +51,7 @@ class QueueState:
     running: Jobs
     since_s: Floats
     waiting: Jobs
+    lost_s: Floats = field(default_factory=lambda: np.empty(0))
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def _value(
     ended = min(total, KEPT)
     n = ended + mates_n
     begin = int(chance * n)
-    while True:
+    for _ in range(n):
         place = (begin + step) % n
         if place < ended:
             run_s = values_s[(total - ended + place) % KEPT]
@@ -83,6 +83,7 @@ def _value(
         if run_s > elapsed_s or elapsed_s <= 0.0:  # of one that waits any is: even one of 0 s
             return run_s, step
         step += 1
+    return elapsed_s + _OVER_S, step  # `longer` says that there is one
 
 
 @compiled
@@ -109,8 +110,9 @@ def drawn_run_times(
         kinds: (jobs,) number of its kind, from 0.
         mates: (levels, running) those that run, by group and then by start.
         first_mate: (jobs, levels) where in `mates` those of its group begin.
-        mates_n: (jobs, levels) how many there are; of a job that runs, how many began before it.
-        elapsed_s: (jobs,) how long it has run; 0: it waits.
+        mates_n: (jobs, levels) how many there are; of a job that runs, how many began before it;
+            of one that lost a run, how many have run for as long.
+        elapsed_s: (jobs,) how long it has run, or ran before it lost that; 0: it never did.
         limit_s: (jobs,) run time at which it is killed; inf: it is not.
         chances: (replicates, kinds, 3) uniform from 0 to 1: for level, block and shock.
         concentration: `CONCENTRATION`.
@@ -144,12 +146,13 @@ def drawn_run_times(
     return out
 
 
-def _mates(running: Ints, groups: Ints) -> tuple[Ints, Ints, Ints]:
+def _mates(running: Ints, groups: Ints, elapsed_s: Floats) -> tuple[Ints, Ints, Ints]:
     """`mates`, `first_mate` and `mates_n` of `drawn_run_times`.
 
     Args:
         running: (running, levels) groups of those that run, by their starts.
         groups: (jobs, levels) groups of all jobs, those that run first.
+        elapsed_s: (jobs,) as there.
     """
     n, levels = running.shape
     mates = np.empty((levels, n), np.int64)
@@ -161,6 +164,9 @@ def _mates(running: Ints, groups: Ints) -> tuple[Ints, Ints, Ints]:
         first[:, level] = np.searchsorted(in_order, groups[:, level])
         count[:, level] = np.searchsorted(in_order, groups[:, level], "right") - first[:, level]
         count[order, level] = np.arange(n) - first[order, level]
+        for job in n + elapsed_s[n:].nonzero()[0]:  # of mates only those that ran for as long
+            ran_s = elapsed_s[mates[level, first[job, level] :][: count[job, level]]]
+            count[job, level] = np.searchsorted(-ran_s, -elapsed_s[job], "right")
     return mates, first, count
 
 
@@ -172,7 +178,8 @@ def draw_run_times(
     by_start = state.since_s.argsort(kind="stable")
     order = np.concatenate([by_start, len(running) + np.arange(len(waiting))])
     groups = np.concatenate([running.groups, waiting.groups])[order]
-    elapsed_s = np.concatenate([state.now_s - state.since_s, np.zeros(len(waiting))])
+    lost_s = state.lost_s if len(state.lost_s) else np.zeros(len(waiting))
+    elapsed_s = np.concatenate([state.now_s - state.since_s, lost_s])
     limit_s = np.full(len(groups), np.inf)
     if history.kills_at_request:
         request_s = np.concatenate([running.request_s, waiting.request_s])
@@ -182,8 +189,8 @@ def draw_run_times(
     chances = rng.random((replicates, kinds_n, 3))
     drawn_s = drawn_run_times(
         history.values_s, history.totals, groups, kinds,
-        *_mates(groups[: len(running)], groups), elapsed_s[order], limit_s[order], chances,
-        CONCENTRATION, SHOCK_RATIO,
+        *_mates(groups[: len(running)], groups, elapsed_s[order]), elapsed_s[order],
+        limit_s[order], chances, CONCENTRATION, SHOCK_RATIO,
     )  # fmt: skip
     out = np.empty_like(drawn_s)
     out[:, order] = drawn_s
