@@ -24,7 +24,7 @@ from outrider.twin.starts.outlook import Outlook
 
 _LEARNED_FROM_S: Final = 14 * 86_400.0
 """Of a journal that is longer, the questions of the last two weeks are asked anew at the start."""
-_LEARNS_FOR_S: Final = 60.0
+_LEARNS_FOR_S: Final = 30.0
 """In about so many seconds: whoever waits for the first answer must not wait for hours."""
 _REST: Final = 2.0
 """So many times as long as a look took it rests at least: a long queue must not take all."""
