@@ -1,14 +1,13 @@
 """What was, in one window: the accounting's figures with energy as kWh, money and CO2."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from outrider.engine.accounting.energy import PURPOSES
+from outrider.model.localtime import HOUR_S
 from outrider.report.past import Counted
 from outrider.report.runs import Sums
 from outrider.report.tariff import Tariff, kwh
-
-_HOUR_S: Final = 3600.0
 
 
 def figures(
@@ -32,8 +31,8 @@ def figures(
         "wait_s": told["wait_s"]["all"],
         "overhead_s": told["overhead_s"]["all"],
         "bounded_slowdown": told["bounded_slowdown"]["all"],
-        "goodput_h": told["goodput_s"] / _HOUR_S,
-        "badput_h": told["badput_s"] / _HOUR_S,
+        "goodput_h": told["goodput_s"] / HOUR_S,
+        "badput_h": told["badput_s"] / HOUR_S,
         "waste_ratio": told["badput_s"] / work_s if work_s else None,
         "load_cpus": work_s / counted.covered_s,
         "evictions": told["evictions"],
@@ -55,7 +54,7 @@ def _energy(counted: Counted, tariff: Tariff) -> dict[str, Any]:
         for purpose in PURPOSES
     }
     measured_wh, all_j = counted.report["energy_measured_wh"], sum(joules.values())
-    measured_j = sum(measured_wh.values()) * _HOUR_S
+    measured_j = sum(measured_wh.values()) * HOUR_S
     return {
         "by_purpose": {purpose: tariff.of(kwh(joules[purpose])) for purpose in PURPOSES},
         "before_begin": tariff.of(kwh(counted.before_j)),
@@ -97,8 +96,8 @@ def run_sums(sums: Sums, tariff: Tariff) -> dict[str, Any]:
     return {
         "completed": sums.completed,
         "thrown_away": sums.thrown_away,
-        "goodput_h": sums.goodput_s / _HOUR_S,
-        "badput_h": sums.badput_s / _HOUR_S,
+        "goodput_h": sums.goodput_s / HOUR_S,
+        "badput_h": sums.badput_s / HOUR_S,
         "goodput": tariff.of(kwh(sums.goodput_j)),
         "badput": tariff.of(kwh(sums.badput_j)),
     }

@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from math import log
 from typing import Any, Final
 
+from outrider.model.localtime import HOUR_S
 from outrider.report.past import Past
 from outrider.report.runs import Sums
 from outrider.report.tariff import Tariff, kwh
 from outrider.report.windows import Window
 from outrider.twin.answer_file import Basis, Ratio, Ratios, TwinAnswer
 
-_HOUR_S: Final = 3600.0
 _NOT_ON_RECORD: Final = (
     "the journal tells only of a part of this window, so there is nothing to hold the ratios "
     "against; right would be an answer about this journal as it is"
@@ -77,7 +77,7 @@ def _covered(answer: TwinAnswer, past: Past) -> bool:
 def _was(total: Sums, tariff: Tariff) -> dict[str, Any]:
     return {
         "energy": tariff.of(kwh(total.goodput_j + total.badput_j)),
-        "badput_h": total.badput_s / _HOUR_S,
+        "badput_h": total.badput_s / HOUR_S,
         "evictions": total.thrown_away,
     }
 
@@ -92,7 +92,7 @@ def _held_against(past: Mapping[str, Ratios], was: Sums | None, tariff: Tariff) 
     """By candidate and measure: the ratio; and where there is one, the amounts it stands for."""
     amounts: dict[str, Amount] = {}
     if was is not None:
-        all_kwh, badput_h = kwh(was.goodput_j + was.badput_j), was.badput_s / _HOUR_S
+        all_kwh, badput_h = kwh(was.goodput_j + was.badput_j), was.badput_s / HOUR_S
         if all_kwh is not None:
             amounts["energy_ratio"] = lambda times: tariff.of(times * all_kwh)
         amounts["badput_ratio"] = lambda times: {"badput_h": times * badput_h}

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from outrider.formats.campus.files import write_campus
+from outrider.ledger import Journal
+from outrider.model import events as ev
 from outrider.model.disciplines import FIRST_FIT
 from outrider.model.localtime import HOUR_S
 from outrider.service.simulated_journal import write_journal
@@ -51,6 +53,40 @@ def test_intervals_hold_and_whoever_reckons_with_no_owner_does_worse(path: Path)
     assert min(scores["n"], without["n"]) > 200
     assert 0.65 <= scores["coverage_ratio"] <= 0.95
     assert scores["pinball_s"] < 0.9 * without["pinball_s"], (scores, without)
+
+
+def test_every_start_answers_also_those_after_a_lost_run(path: Path) -> None:
+    with Journal(path, read_only=True) as journal:
+        told = [event for _, _, event in journal.inputs_after(0)]
+    site = FollowedSite(path)
+    *_, _ = site.catch_up()
+    started = [(site.name(job), at_s) for job, at_s in site.started]
+    assert started == [(job, at_s) for at_s, kind, job, _ in told if kind == ev.STARTED]
+    assert len({job for job, _ in started}) < 0.9 * len(started), "many start again"
+
+
+def test_who_lost_a_run_waits_at_the_end_and_will_run_for_longer(path: Path) -> None:
+    site = FollowedSite(path)
+    joined_s, since_s, lost_s = dict[str, float](), dict[str, float](), dict[str, float]()
+    with Journal(path, read_only=True) as journal:
+        told = [event for _, _, event in journal.inputs_after(0)]
+    until = site.catch_up()
+    now_s, seen = next(at_s for at_s in until if len(site.state().lost_s.nonzero()[0]) >= 5), 0
+    for at_s, kind, job, _ in told:
+        if at_s > now_s:
+            break
+        seen += 1
+        if kind == ev.SUBMITTED:
+            joined_s[job] = at_s
+        elif kind == ev.STARTED:
+            since_s[job] = at_s
+        elif kind == ev.EVICTED:
+            joined_s[job] = at_s
+            lost_s[job] = max(at_s - since_s[job], lost_s.get(job, 0.0))
+    waiting = [site.name(job) for job in site.waiting()]
+    assert seen > 100
+    assert [joined_s[job] for job in waiting] == sorted(joined_s[job] for job in waiting)
+    assert site.state().lost_s.tolist() == pytest.approx([lost_s.get(job, 0.0) for job in waiting])
 
 
 def test_a_step_of_days_is_gone_through_hour_by_hour(path: Path) -> None:
