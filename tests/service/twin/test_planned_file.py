@@ -8,6 +8,7 @@ import pytest
 from outrider.api import Adapter, PlannedStarts
 from outrider.service.twin import planned_file
 from outrider.service.twin.planned_file import PLANNED_NAME, keep_planned_starts, planned_near
+from tests.service.twin.watched_site import HANGS_AFTER_S
 
 
 class Planning(Adapter):
@@ -19,11 +20,25 @@ class Planning(Adapter):
 
 
 def keep(folder: Path, *adapters: Adapter, wanted: bool = True) -> None:
-    """Keep plans for some looks."""
+    """Keep plans for two looks and the beginning of a third."""
     named = {f"a{n}": adapter for n, adapter in enumerate(adapters)}
-    looks = keep_planned_starts(folder, lambda: named, lambda: wanted)
-    with pytest.raises(TimeoutError):
-        asyncio.run(asyncio.wait_for(looks, 0.2))
+
+    async def live() -> None:
+        looks, third = 0, asyncio.Event()
+
+        def is_wanted() -> bool:
+            nonlocal looks
+            looks += 1
+            if looks == 3:  # the looks before have ended
+                third.set()
+            return wanted
+
+        task = asyncio.create_task(keep_planned_starts(folder, lambda: named, is_wanted))
+        await asyncio.wait_for(third.wait(), HANGS_AFTER_S)
+        assert not task.done()
+        task.cancel()
+
+    asyncio.run(live())
 
 
 @pytest.fixture(autouse=True)
