@@ -19,7 +19,7 @@ pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
 pytestmark = pytest.mark.htcondor
 
 WHY: Final = "the journal holds 0.0 days; right would be 2 weeks or more"
-TWIN: Final = "\n[twin]\nreplicates = 2\nstarts_every_s = 1.0\n"
+TWIN: Final = "\n[twin]\nnice = 0\nreplicates = 2\nstarts_every_s = 1.0\n"
 ACTING: Final = '\n[acting]\npromote_first = true\npromote_after_s = 0.0\ncanary_users = ["bob"]\n'
 """It stays in shadow until somebody promotes it."""
 SLEEP: Final = "executable = /bin/sleep\narguments = {seconds}\nrequest_memory = {memory}\n"

@@ -37,6 +37,7 @@ nodes_s = 1.0
 [policies.fifo]
 
 [twin]
+nice = 0
 starts_every_s = 1.0
 """
 KINDS: Final = (

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from outrider.service.config.loaded import load_config
 from outrider.service.twin.child import TwinChild
-from tests.service.running.small_site import SmallSite
+from tests.service.running.small_site import LOG_TABLE, SmallSite
 from tests.service.twin.conftest import MakeSite
 from tests.service.twin.test_cycle import LONG, is_running
-from tests.service.twin.watched_site import HANGS_AFTER_S
+from tests.service.twin.watched_site import HANGS_AFTER_S, NICE
 
 
 async def until_other_than(child: TwinChild, pid: int | None) -> int:
@@ -72,7 +72,8 @@ def test_a_daemon_that_is_killed_takes_it_along_and_one_of_systemd_has_none(
 ) -> None:
     for name in ("alone", "managed"):
         (tmp_path / name).mkdir()
-    alone = SmallSite(tmp_path / "alone", environ={"NOTIFY_SOCKET": ""})
+    tables = f"[twin]\nnice = {NICE}\n{LOG_TABLE}"
+    alone = SmallSite(tmp_path / "alone", tables=tables, environ={"NOTIFY_SOCKET": ""})
     managed = SmallSite(tmp_path / "managed", environ={"NOTIFY_SOCKET": "@nobody-listens"})
     with alone.daemon, managed.daemon:
         answer, deadline_s = alone.state / "twin.json", time.monotonic() + HANGS_AFTER_S
@@ -82,7 +83,7 @@ def test_a_daemon_that_is_killed_takes_it_along_and_one_of_systemd_has_none(
         assert alone.daemon.process is not None
         assert managed.daemon.process is not None
         [child] = children(alone.daemon.process.pid)
-        assert os.getpriority(os.PRIO_PROCESS, child) == 19
+        assert os.getpriority(os.PRIO_PROCESS, child) == NICE
         assert children(managed.daemon.process.pid) == []
         assert not (managed.state / "twin.json").exists()
         alone.daemon.process.kill()

@@ -15,7 +15,7 @@ from outrider.service.twin import twin_file
 from outrider.service.twin.cycle import TwinCycle
 from tests.service.running.process import OUTRIDER
 from tests.service.twin.conftest import MakeSite
-from tests.service.twin.watched_site import FEW, HANGS_AFTER_S, WatchedSite
+from tests.service.twin.watched_site import FEW, HANGS_AFTER_S, NICE, WatchedSite
 
 LONG = "replicates = 900"
 """So many take minutes: whoever asks can be ended meanwhile."""
@@ -118,12 +118,12 @@ def test_every_s_zero_asks_never_and_ends(make_site: MakeSite) -> None:
     assert site.written() == {}
 
 
-def test_it_goes_on_at_low_priority_and_follows_the_configuration(make_site: MakeSite) -> None:
+def test_it_goes_on_at_its_priority_and_follows_the_configuration(make_site: MakeSite) -> None:
     site = make_site()
     process = site.start()
     try:
         site.wait_until("asked", lambda written: written.get("answer"))
-        assert os.getpriority(os.PRIO_PROCESS, process.pid) == 19
+        assert os.getpriority(os.PRIO_PROCESS, process.pid) == NICE
         time.sleep(1.0)
         assert site.askings() == 1, "the next time is tomorrow"
         site.configure("no_such_key = 1", "[policies.sjf]")

@@ -209,7 +209,7 @@ def test_the_daemon_gives_the_start_of_a_job_among_its_facts(
             scores={"submission": Score(1_240, 0.81, 90.0)},
         )  # fmt: skip
         starts_file.write(site.state, file)
-        deadline_s = time.monotonic() + 20.0
+        deadline_s = time.monotonic() + HANGS_AFTER_S
         while (row := daemon.get("/api/v1/jobs")["jobs"][0])["expected_start"] is None:
             assert time.monotonic() < deadline_s
             time.sleep(0.2)

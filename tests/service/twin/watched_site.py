@@ -17,8 +17,10 @@ from tests.service.running.process import OUTRIDER
 
 TERM = dt.date(2010, 2, 1)
 HANGS_AFTER_S = 240.0
-"""At the lowest priority, beside cores that are busy, a second of work may take a minute."""
+"""Beside cores that are busy a second of work may take a minute."""
 FEW = "replicates = 2"
+NICE = 4
+"""At 19 beside cores that are busy, even the imports would take minutes."""
 HEAD = 'state_dir = "{state}"\nlisten = "127.0.0.1:0"\n'
 SOURCE = '[adapters.logtail]\npaths = ["{folder}/EventLog"]\nstart_at = "beginning"\n'
 
@@ -57,7 +59,7 @@ class WatchedSite:
 
     def configure(self, twin: str, policies: str) -> None:
         """Write the configuration."""
-        text = HEAD.format(state=self.state) + f"[twin]\n{twin}\n"
+        text = HEAD.format(state=self.state) + f"[twin]\nnice = {NICE}\n{twin}\n"
         self.config.write_text(text + SOURCE.format(folder=self.folder) + policies + "\n")
 
     def start(self, *words: str, **environ: str) -> "subprocess.Popen[bytes]":

@@ -19,7 +19,7 @@ def command(config: Path, once: bool, parent: int | None) -> int:
     """Ask the shadow twin from time to time, beside the daemon.
 
     Use it from systemd (outrider-twin.service, which install-service writes); a daemon that systemd
-    did not start runs it by itself. At the lowest priority it simulates the past of the site anew
+    did not start runs it by itself. At a low priority ([twin] nice) it simulates the past of the site anew
     under each policy of the configuration, as `outrider twin` does, from the daemon's journal,
     which it only reads. The answer, or why there is none, goes into twin.json in the state
     directory, where the daemon finds it. How often: [twin] every_s; 0: never, and it ends at once.
@@ -41,7 +41,7 @@ def command(config: Path, once: bool, parent: int | None) -> int:
     loaded = load(config)
     set_up_logs(Mode("twin"), style=loaded.config.log_format, zone=loaded.config.timezone)
     end_when_told(parent)
-    be_modest()
+    be_modest(twin_of(loaded.config).nice)
     cycle = TwinCycle(loaded)
     if not once:
         stopped = threading.Event()

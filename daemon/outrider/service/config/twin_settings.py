@@ -67,6 +67,17 @@ class TwinSettings(Struct, frozen=True, kw_only=True):
             "`outrider promote`.",
         ),
     ] = 259_200.0
+    nice: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=19,
+            description="How far that process gives way to others on this host, as nice(1) counts; "
+            "read at its start. With 19 it takes what nobody else wants: on a host whose cores are "
+            "always busy that is next to nothing, and starts are said late. Under systemd Nice= "
+            "and CPUSchedulingPolicy= of outrider-twin.service hold beside it.",
+        ),
+    ] = 19
 
     @property
     def asks_about_starts(self) -> bool:

@@ -33,10 +33,9 @@ _PRESENT_S: Final = 3_600.0
 _RETRY_S: Final = 900.0
 """After the first asking that could not be done; then twice as long each time."""
 _LOCK_WITHIN_S: Final = 15.0
-_LOWEST_PRIORITY: Final = 19
 _PARENT_POLL_S: Final = 0.5
 _ENDS_WITHIN_S: Final = 30.0
-"""At the lowest priority beside busy cores, even an end takes its time."""
+"""At a low priority beside busy cores, even an end takes its time."""
 
 log = structlog.get_logger()
 
@@ -223,11 +222,11 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def be_modest() -> None:
-    """Give way to everything else on this host."""
+def be_modest(nice: int) -> None:
+    """Take one core at most, and give way to others as far as that; never less than one does."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     with contextlib.suppress(OSError):
-        os.nice(_LOWEST_PRIORITY - os.nice(0))
+        os.nice(max(0, nice - os.nice(0)))
 
 
 def end_when_told(parent: int | None) -> None:

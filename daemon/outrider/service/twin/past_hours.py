@@ -11,7 +11,8 @@ class PastHours:
     Args:
         from_s: none before, Unix seconds.
         until_s: up to when the record tells.
-        budget_s: for how long it may ask in all, seconds.
+        budget_s: for how long it may ask in all, seconds; but for the first hour, with which the
+            loops are compiled.
     """
 
     def __init__(self, from_s: float, until_s: float, budget_s: float) -> None:
@@ -19,6 +20,7 @@ class PastHours:
         self._until_s = until_s
         self._budget_s = budget_s
         self._next_s: float | None = None
+        self._is_first = True
 
     def was_there(self, time_s: float) -> None:
         """It asked at that time: only where it missed whole hours since are some asked anew."""
@@ -32,6 +34,8 @@ class PastHours:
 
     def took(self, now_s: float, seconds: float) -> None:
         """It was asked then, and that took so long: chooses the next hour."""
+        if self._is_first:
+            self._is_first, seconds = False, 0.0
         self._budget_s -= seconds
         hours = max(0.0, self._until_s - now_s) / HOUR_S
         if self._budget_s > 0.0:

@@ -25,7 +25,8 @@ from outrider.twin.starts.outlook import Outlook
 _LEARNED_FROM_S: Final = 14 * 86_400.0
 """Of a journal that is longer, the questions of the last two weeks are asked anew at the start."""
 _LEARNS_FOR_S: Final = 30.0
-"""In about so many seconds: whoever waits for the first answer must not wait for hours."""
+"""With about so many seconds of a core: the first answer must not be hours away. By a clock on the
+wall a busy host would leave nothing to learn from."""
 _REST: Final = 2.0
 """So many times as long as a look took it rests at least: a long queue must not take all."""
 
@@ -106,9 +107,9 @@ class StartsCycle:
             past.was_there(site.now_s)
         for now_s in site.catch_up():
             if past.is_due(now_s):
-                before_s = time.monotonic()
+                before_s = time.thread_time()
                 outlook.look()
-                past.took(now_s, time.monotonic() - before_s)
+                past.took(now_s, time.thread_time() - before_s)
         planned = planned_near(self._folder, site.now_s)
         expected = outlook.look(planned)
         jobs = {name: None if one is None else StartTold(*one) for name, one in expected.items()}
