@@ -12,6 +12,7 @@ from typing import Any, Final
 from outrider.model.errors import ConfigurationError, OutriderError, PeerError
 from outrider_lab.running.carrying_out import carry_out
 from outrider_lab.running.cluster_settings import LOCAL, ClusterSettings
+from outrider_lab.running.lost_workers import LostWorkers
 from outrider_lab.running.run_all import Workers
 from outrider_lab.running.run_spec import RunSpec
 from outrider_lab.running.workers import Finished
@@ -60,7 +61,14 @@ def on_dask(
         # What it says of calls that its own end cuts off is of no use to anybody.
         stack.callback(logging.getLogger("distributed").setLevel, logging.CRITICAL)
         jobs = _Jobs(system, cluster, workers, refusals, files, warn)
-        yield lambda specs: _as_they_end(client, specs, jobs.look)
+        lost = LostWorkers(cluster, workers) if system == LOCAL else None
+
+        def look() -> None:
+            jobs.look()
+            if lost is not None:
+                lost.look()
+
+        yield lambda specs: _as_they_end(client, specs, look)
 
 
 def _installed(name: str) -> Any:
@@ -76,9 +84,13 @@ def _installed(name: str) -> Any:
 @contextmanager
 def _local(dask: Any, distributed: Any, workers: int) -> Iterator[Any]:
     # A run that fails, or kills its worker, is told with that run; what a worker logs besides is
-    # of heartbeats that the end of the sweep cuts off.
-    quiet = {"distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "critical"}
-    with dask.config.set(quiet), distributed.LocalCluster(
+    # of heartbeats that the end of the sweep cuts off. Here no node is lost: the run killed it, and
+    # is tried again as others that fail are, not by dask.
+    settings = {
+        "distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "critical",
+        "distributed.scheduler.allowed-failures": 0,
+    }
+    with dask.config.set(settings), distributed.LocalCluster(
         n_workers=workers, threads_per_worker=1, host="127.0.0.1", security=True, protocol="tls",
         dashboard_address="127.0.0.1:0", silence_logs=logging.ERROR,
     ) as cluster:  # fmt: skip

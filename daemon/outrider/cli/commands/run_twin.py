@@ -19,9 +19,9 @@ def command(config: Path, once: bool, parent: int | None) -> int:
     """Ask the shadow twin from time to time, beside the daemon.
 
     Use it from systemd (outrider-twin.service, which install-service writes); a daemon that systemd
-    did not start runs it by itself. At a low priority ([twin] nice) it simulates the past of the site anew
-    under each policy of the configuration, as `outrider twin` does, from the daemon's journal,
-    which it only reads. The answer, or why there is none, goes into twin.json in the state
+    did not start runs it by itself. At a low priority ([twin] nice) it simulates the past of the
+    site anew under each policy of the configuration, as `outrider twin` does, from the daemon's
+    journal, which it only reads. The answer, or why there is none, goes into twin.json in the state
     directory, where the daemon finds it. How often: [twin] every_s; 0: never, and it ends at once.
     Beside that it says each minute when the waiting jobs are expected to start, in starts.json.
 
