@@ -87,7 +87,7 @@ dist: $(VENV)/.ready $(VENV)/supply/.ready  ## a release: sdist, wheel, and the 
 
 test: $(VENV)/.ready peers  ## set-up, peers where possible, every test
 	$(call say,"tests")
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(SLOWEST) $(if $(TESTS),,-m "not alone") $(TESTS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(SLOWEST) $(if $(TESTS),,-m "not alone and not long") $(TESTS)
 	@$(if $(TESTS),true,$(BIN)/python -m pytest -m alone $(SLOWEST))
 
 format: $(VENV)/.ready  ## write every file in the one format
@@ -108,7 +108,8 @@ lint: $(VENV)/.ready  ## format, style, types and layers, without tests
 check: lint  ## what CI asks: lint, then every test
 	@$(MAKE) test
 
-check-long: $(VENV)/.ready $(VENV)/.mutation  ## what CI takes samples of: an hour of soak, the whole fuzz, faults put into the code, a fresh machine (four hours)
+check-long: $(VENV)/.ready $(VENV)/.mutation  ## what CI takes samples of: long tests, an hour of soak, the whole fuzz, faults put into the code, a fresh machine (four hours)
+	@$(BIN)/python -m pytest -m long --durations=0 --durations-min=1
 	@$(BIN)/python -m tests.soak.run --seconds 3600
 	@$(BIN)/python -m tests.fuzzing.run --events 100000 --seeds 10 fifo bandit survival
 	@$(BIN)/python -m tests.fuzzing.run --events 20000

@@ -112,16 +112,26 @@ def test_what_is_wrong_is_refused_before_anything_runs(
     assert not (tmp_path / "report").exists()
 
 
+SIZES = [
+    pytest.param(TINY, id="tiny"),
+    pytest.param(QUICK, id="as the command has it", marks=pytest.mark.long),
+]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # a busy machine takes its time
-def test_a_quick_run_has_every_row_writes_its_report_and_decides_no_claim(tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", SIZES)
+def test_a_quick_run_has_every_row_writes_its_report_and_decides_no_claim(
+    size: Size, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("outrider_lab.papers.perez.grid.QUICK", size)
     folder = tmp_path / "new"
     ran = run("--quick", "--json", "--report", str(folder))
     assert ran.exception is None, ran.output
     assert ran.return_value == 0, ran.stderr
     result = json.loads(ran.stdout)
     assert result["failed"] == []
-    assert len(result["rows"]) + len(result["variants"]) == len(points(QUICK, range(1, 2)))
+    assert len(result["rows"]) + len(result["variants"]) == len(points(size, range(1, 2)))
     assert {claim["verdict"] for claim in result["claims"]} == {NOT_COMPARABLE, Verdict.TOO_SMALL}
     assert json.loads((folder / "result.json").read_text()) == result
     page = (folder / "index.html").read_text()

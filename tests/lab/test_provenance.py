@@ -55,7 +55,7 @@ def test_what_reads_traces_names_them_by_their_bytes(
 
 def test_a_reproduction_says_so_in_its_json_and_on_its_page(tmp_path: Path) -> None:
     report = tmp_path / "report"
-    asked: list[object] = ["reproduce", "vengerov", "--quick", "--seeds", "0-1", "--report", report]
+    asked: list[object] = ["reproduce", "vengerov", "--quick", "--seeds", "0-0", "--report", report]
     assert outrider(*asked).code in (0, 1)
     result = json.loads((report / "result.json").read_text())
     assert_says_how(result, asked, None)

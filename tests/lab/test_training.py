@@ -254,7 +254,7 @@ def test_the_shipped_nets_were_made_by_this_command_with_these_settings(
     assert min(seeds) >= FIRST_SEED, "seeds below judge"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_the_shipped_net_is_built_again(tmp_path: Path, repository: Path) -> None:
     """Its numbers but for rounding: processors of other kinds multiply matrices in another order.

@@ -24,7 +24,6 @@ from outrider.service.source_state import SourceState
 from outrider_adapters.logtail import LogtailAdapter
 from tests.service.running.process import DaemonProcess
 
-KILLS = 50
 RATE = 1_250
 CONFIG = """\
 state_dir = "{state}"
@@ -110,7 +109,8 @@ def state_at(folder: Path, time_s: float) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_fifty_kills_under_load_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [15, pytest.param(50, marks=pytest.mark.long)])
+def test_kills_under_load_lose_nothing_and_double_nothing(kills: int, tmp_path: Path) -> None:
     seed = int(os.environ.get("OUTRIDER_TEST_SEED", random.SystemRandom().randrange(10**6)))
     print(f"seed {seed}: OUTRIDER_TEST_SEED={seed} repeats it")  # noqa: T201 - to repeat a failure
     chance = random.Random(seed)
@@ -126,7 +126,7 @@ def test_fifty_kills_under_load_lose_nothing_and_double_nothing(tmp_path: Path) 
         while log.read_bytes().count(b"\n...\n") < RATE * (LogtailAdapter.lateness_s + 2):
             assert writer.poll() is None
             time.sleep(0.01)
-        for _ in range(KILLS):
+        for _ in range(kills):
             killed.spawn()
             time.sleep(chance.uniform(0.2, 2.2))
             killed.kill()

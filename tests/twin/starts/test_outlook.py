@@ -1,6 +1,7 @@
 """A site that is followed by its journal is as it was, and what is said of its jobs comes true."""
 
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -85,28 +86,40 @@ def test_what_is_said_comes_true_as_often_as_it_should(workload: Workload, path:
         assert 0.65 < told[kind]["coverage_ratio"] < 0.95, told
 
 
-def test_an_interval_is_in_order_and_no_start_is_expected_in_the_past(path: Path) -> None:
-    site = FollowedSite(path)
-    outlook = Outlook(site, "strict", replicates=20)
+class Walked(NamedTuple):
+    """All that was said, look by look, without a plan of the batch system and with one; its scores."""
+
+    without: list[tuple[float, dict[str, Expected | None]]]
+    beside: list[tuple[float, dict[str, Expected | None]]]
+    scores: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def walked(workload: Workload, path: Path) -> Walked:
+    """The plan knows every second job, and expects it 1,000 s later than it began."""
+    starts_s = dict(zip(workload.job_names, started(workload) + EPOCH_S, strict=True))
+    late_s = {name: start_s + 1_000.0 for name, start_s in starts_s.items() if hash_of(name) % 2}
+    first, second = FollowedSite(path), FollowedSite(path)
+    without, beside = Outlook(first, "strict", replicates=20), Outlook(second, "strict", 0, 20)
+    said = Walked([], [], {})
+    for now_s, also_s in zip(first.catch_up(), second.catch_up(), strict=True):
+        said.without.append((now_s, without.look()))
+        said.beside.append((also_s, beside.look(late_s)))
+    return said._replace(scores=beside.scores())
+
+
+def test_an_interval_is_in_order_and_no_start_is_expected_in_the_past(walked: Walked) -> None:
     said: list[Expected] = []
-    for now_s in site.catch_up():
-        found = [expected for expected in outlook.look().values() if expected is not None]
+    for now_s, answers in walked.without:
+        found = [expected for expected in answers.values() if expected is not None]
         assert all(now_s <= expected.low_s for expected in found)
         said += found
     assert all(one.low_s <= one.median_s <= one.high_s for one in said)
     assert len(said) > 1_000
 
 
-def test_the_batch_systems_own_plan_is_scored_on_the_same_questions(
-    workload: Workload, path: Path
-) -> None:
-    starts_s = dict(zip(workload.job_names, started(workload) + EPOCH_S, strict=True))
-    late_s = {name: start_s + 1_000.0 for name, start_s in starts_s.items() if hash_of(name) % 2}
-    site = FollowedSite(path)
-    outlook = Outlook(site, "strict", replicates=20)
-    for _ in site.catch_up():
-        outlook.look(late_s)
-    told = outlook.scores()
+def test_the_batch_systems_own_plan_is_scored_on_the_same_questions(walked: Walked) -> None:
+    told = walked.scores
     ours, plan = told["beside_batch_system"], told["batch_system"]
     asked = told["submission"]["n"] + told["hourly"]["n"]
     assert 100 < ours["n"] == plan["n"] < 0.8 * asked, "only of jobs that the plan holds"
@@ -117,12 +130,8 @@ def test_the_batch_systems_own_plan_is_scored_on_the_same_questions(
     assert ours["width_s"] > 0.0
 
 
-def test_a_plan_changes_no_answer(workload: Workload, path: Path) -> None:
-    plan = dict.fromkeys(workload.job_names, EPOCH_S)
-    first, second = FollowedSite(path), FollowedSite(path)
-    without, beside = Outlook(first, "strict", replicates=20), Outlook(second, "strict", 0, 20)
-    for _ in zip(first.catch_up(), second.catch_up(), strict=True):
-        assert without.look() == beside.look(plan)
+def test_a_plan_changes_no_answer(walked: Walked) -> None:
+    assert walked.without == walked.beside
 
 
 def test_nothing_is_said_of_a_job_that_no_machine_can_run(tmp_path: Path) -> None:
