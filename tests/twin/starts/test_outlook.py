@@ -87,7 +87,7 @@ def test_what_is_said_comes_true_as_often_as_it_should(workload: Workload, path:
 
 
 class Walked(NamedTuple):
-    """All that was said, look by look, without a plan of the batch system and with one; its scores."""
+    """What was said look by look, without a plan of the batch system and with one; its scores."""
 
     without: list[tuple[float, dict[str, Expected | None]]]
     beside: list[tuple[float, dict[str, Expected | None]]]
