@@ -1,0 +1,118 @@
+"""``outrider jobs``: the jobs that wait, run or are held now."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from outrider.cli.listing import Column, Row, every_row, listing_options, print_list, wanted
+from outrider.cli.options import asking_options
+from outrider.cli.printing import MISSING, count, duration
+
+STATES: Final = ("queued", "running", "suspended", "held")
+_ANSWERS: Final = {"not_known": "not known", "not_said": "not said"}
+
+
+def _start(row: Row) -> str:
+    """When a job that waits is expected to start, from now, and the interval about that."""
+    start = row["expected_start"]
+    if start is None:
+        return _ANSWERS.get(row["expected_start_answer"] or "", MISSING)
+    low, middle, high = (
+        max(0.0, start[f"{end}_s"] - row["now_s"]) for end in ("low", "median", "high")
+    )
+    if high <= 0.0:
+        return "in the next pass"
+    if middle <= 0.0:
+        return f"now, or in up to {duration(high)}"
+    return f"in {duration(middle)} ({duration(low)} to {duration(high)})"
+
+
+def _why(row: Row) -> str:
+    """What each policy last chose for it."""
+    return "; ".join(
+        f"{policy}: {chosen['action']} ({chosen['reason']})"
+        for policy, chosen in row["pending"].items()
+    )
+
+
+COLUMNS: Final = {
+    "job": Column("job", lambda row: row["job"]),
+    "state": Column("state", lambda row: row["state"]),
+    "user": Column("user", lambda row: row["user"]),
+    "vo": Column("VO", lambda row: row["vo"]),
+    "class": Column("class", lambda row: row["class"]),
+    "cpus": Column("CPUs", lambda row: count(row["cpus"]), is_figure=True),
+    "submit_s": Column("age", lambda row: duration(_age_s(row)), is_figure=True),
+    "waiting_s": Column("waiting", lambda row: duration(row["waiting_s"]), is_figure=True),
+    "run_s": Column("running", lambda row: duration(row["run_s"]), is_figure=True),
+    "machine": Column("machine", lambda row: row["machine"] or MISSING),
+    "runs": Column("runs", lambda row: count(row["runs"]), is_figure=True),
+    "lost_s": Column("lost", lambda row: duration(row["lost_s"]), is_figure=True),
+    "expected_start": Column(
+        "expected start", _start,
+        value=lambda row: (row["expected_start"] or {}).get("median_s"),
+    ),
+    "pending": Column("last choices", _why, value=_why),
+}  # fmt: skip
+SHOWN: Final = (
+    "job", "state", "user", "vo", "cpus", "waiting_s", "run_s", "machine", "runs", "lost_s",
+    "expected_start",
+)  # fmt: skip
+
+
+def _age_s(row: Row) -> float | None:
+    submit_s = row["submit_s"]
+    return None if submit_s is None else max(0.0, row["now_s"] - submit_s)
+
+
+def rows_of(address: Any, **query: str) -> tuple[list[Row], dict[str, Any]]:
+    """The jobs of a daemon, each with the moment of the answer, and what else it says."""
+    rows, told = every_row(address, "/api/v1/jobs", "jobs", **query)
+    told.pop("total")
+    return [{**row, "now_s": told["now_s"]} for row in rows], told
+
+
+@click.command("jobs", short_help="List the jobs that wait, run or are held now.")
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Only of this user; repeat.")
+@click.option("--vo", "vos", multiple=True, metavar="NAME", help="Only of this VO; repeat.")
+@click.option("--state", type=click.Choice(STATES), help="Only in this state.")
+@asking_options
+@listing_options
+def command(
+    users: tuple[str, ...],
+    vos: tuple[str, ...],
+    state: str | None,
+    url: str | None,
+    config: Path | None,
+    token_file: Path | None,
+    ca: Path | None,
+    **words: Any,
+) -> None:
+    """List the jobs that wait, run or are held now, with the expected start of those that wait.
+
+    As condor_q and squeue do, but of what the daemon knows: it never asks the batch system. A line
+    for each job, never folded. `outrider explain JOB` says why one waits. Columns of -o: job,
+    state, user, vo, class, cpus, submit_s, waiting_s, run_s, machine, runs, lost_s, expected_start,
+    pending. In CSV times are Unix seconds and spans seconds; of the expected start the median.
+    --json prints the rows of GET /api/v1/jobs.
+
+    Example:
+      outrider jobs --state queued --sort -waiting_s
+      outrider jobs --user alice --csv -o job,waiting_s,expected_start
+    """
+    from outrider.cli.configuration import daemon_address, load
+
+    asked = wanted(COLUMNS, words)
+    address = daemon_address(url, None if config is None else load(config), token_file, ca)
+    query = {} if state is None else {"state": state}
+
+    def look() -> tuple[list[Row], dict[str, Any]]:
+        rows, told = rows_of(address, **query)
+        kept = [
+            row for row in rows
+            if (not users or row["user"] in users) and (not vos or row["vo"] in vos)
+        ]  # fmt: skip
+        return kept, told
+
+    print_list("jobs", COLUMNS, SHOWN, asked, look)

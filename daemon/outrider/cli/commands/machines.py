@@ -1,0 +1,68 @@
+"""``outrider machines``: the machines and what they do now."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from outrider.cli.listing import Column, Row, every_row, listing_options, print_list, wanted
+from outrider.cli.options import asking_options
+from outrider.cli.printing import count, figure
+
+STATES: Final = ("busy", "free", "owner", "asleep", "closed")
+COLUMNS: Final = {
+    "machine": Column("machine", lambda row: row["machine"]),
+    "cluster": Column("cluster", lambda row: row["cluster"]),
+    "state": Column("state", lambda row: row["state"]),
+    "cpus": Column("CPUs", lambda row: count(row["cpus"]), is_figure=True),
+    "busy_cpus": Column("busy CPUs", lambda row: count(row["busy_cpus"]), is_figure=True),
+    "active_w": Column(
+        "W when busy", lambda row: figure(row["active_w"], digits=0), is_figure=True
+    ),
+    "inferred": Column("known by", lambda row: "its jobs" if row["inferred"] else "itself"),
+}
+SHOWN: Final = ("machine", "cluster", "state", "cpus", "busy_cpus", "active_w")
+
+
+@click.command("machines", short_help="List the machines and what they do now.")
+@click.option("--state", "states", multiple=True, type=click.Choice(STATES),
+              help="Only in this state; repeat.")  # fmt: skip
+@click.option("--cluster", "clusters", multiple=True, metavar="NAME", help="Only of this; repeat.")
+@asking_options
+@listing_options
+def command(
+    states: tuple[str, ...],
+    clusters: tuple[str, ...],
+    url: str | None,
+    config: Path | None,
+    token_file: Path | None,
+    ca: Path | None,
+    **words: Any,
+) -> None:
+    """List the machines and what they do now.
+
+    As condor_status and sinfo -N do, but of what the daemon knows. closed: on, without an owner,
+    not open to jobs. A line for each machine, never folded. Columns of -o: machine, cluster, state,
+    cpus, busy_cpus, active_w (watts of a busy machine), inferred (known from its jobs alone).
+    --json prints the rows of GET /api/v1/machines.
+
+    Example:
+      outrider machines --state free --state asleep
+      outrider machines --csv -o machine,state,active_w
+    """
+    from outrider.cli.configuration import daemon_address, load
+
+    asked = wanted(COLUMNS, words)
+    address = daemon_address(url, None if config is None else load(config), token_file, ca)
+
+    def look() -> tuple[list[Row], dict[str, Any]]:
+        rows, told = every_row(address, "/api/v1/machines", "machines")
+        told.pop("total")
+        kept = [
+            row for row in rows
+            if (not states or row["state"] in states)
+            and (not clusters or row["cluster"] in clusters)
+        ]  # fmt: skip
+        return kept, told
+
+    print_list("machines", COLUMNS, SHOWN, asked, look)

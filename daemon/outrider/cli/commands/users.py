@@ -1,0 +1,85 @@
+"""``outrider users``: who waits and who runs now."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from outrider.cli.commands.jobs import STATES, rows_of
+from outrider.cli.listing import Column, Row, listing_options, print_list, wanted
+from outrider.cli.options import asking_options
+from outrider.cli.printing import count, duration
+
+COLUMNS: Final = {
+    "user": Column("user", lambda row: row["user"]),
+    "vo": Column("VO", lambda row: row["vo"]),
+    **{
+        state: Column(state, lambda row, state=state: count(row[state]), is_figure=True)  # type: ignore[misc]
+        for state in STATES
+    },
+    "busy_cpus": Column("busy CPUs", lambda row: count(row["busy_cpus"]), is_figure=True),
+    "longest_wait_s": Column(
+        "longest wait", lambda row: duration(row["longest_wait_s"]), is_figure=True
+    ),
+    "lost_s": Column("lost", lambda row: duration(row["lost_s"]), is_figure=True),
+}
+SHOWN: Final = tuple(COLUMNS)
+
+
+def by_user(jobs: Iterable[Row]) -> list[Row]:
+    """A row for each user of each VO; whoever has the most CPUs comes first.
+
+    Args:
+        jobs: rows of the list of jobs.
+    """
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for job in jobs:
+        row = found.setdefault(
+            (job["user"], job["vo"]),
+            {"user": job["user"], "vo": job["vo"], **dict.fromkeys(STATES, 0), "busy_cpus": 0,
+             "longest_wait_s": None, "lost_s": 0.0},
+        )  # fmt: skip
+        row[job["state"]] += 1
+        row["lost_s"] += job["lost_s"]
+        if job["machine"] is not None:
+            row["busy_cpus"] += job["cpus"]
+        if job["waiting_s"] is not None:
+            row["longest_wait_s"] = max(row["longest_wait_s"] or 0.0, job["waiting_s"])
+    return sorted(found.values(), key=lambda row: (-row["busy_cpus"], -row["queued"], row["user"]))
+
+
+@click.command("users", short_help="List who waits and who runs now.")
+@click.option("--vo", "vos", multiple=True, metavar="NAME", help="Only of this VO; repeat.")
+@asking_options
+@listing_options
+def command(
+    vos: tuple[str, ...],
+    url: str | None,
+    config: Path | None,
+    token_file: Path | None,
+    ca: Path | None,
+    **words: Any,
+) -> None:
+    """List who waits and who runs now: a line for each user of each VO.
+
+    Of the jobs that the daemon knows now. lost: what runs of these jobs that were thrown away took,
+    together. Without a token names are pseudonyms. Columns of -o: user, vo, queued, running,
+    suspended, held, busy_cpus, longest_wait_s, lost_s. The usage of VOs against their shares stands
+    in `outrider status`.
+
+    Example:
+      outrider users --sort -longest_wait_s
+      outrider users --vo cms --json
+    """
+    from outrider.cli.configuration import daemon_address, load
+
+    asked = wanted(COLUMNS, words)
+    address = daemon_address(url, None if config is None else load(config), token_file, ca)
+
+    def look() -> tuple[list[Row], dict[str, Any]]:
+        jobs, told = rows_of(address)
+        told.pop("expected_starts")
+        return by_user(job for job in jobs if not vos or job["vo"] in vos), told
+
+    print_list("users", COLUMNS, SHOWN, asked, look)

@@ -1,0 +1,212 @@
+"""Lists of what the daemon knows now: columns for people, CSV and JSON for programs, in one way."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+import click
+
+from outrider.cli.printing import print_json
+from outrider.model.errors import PeerError, nearest
+
+if TYPE_CHECKING:
+    from outrider.cli.daemon import DaemonAddress
+
+F = TypeVar("F", bound=Callable[..., Any])
+Row = Mapping[str, Any]
+
+_PAGE_ROWS: Final = 5_000
+"""Most that the daemon gives at once; a page is bounded in bytes, too."""
+
+
+class Column(NamedTuple):
+    """One column of a list.
+
+    Attributes:
+        head: above it, for people.
+        cell: of a row, as text for people.
+        is_figure: flush right.
+        value: of a row, for programs; None: the row's own under the column's name.
+    """
+
+    head: str
+    cell: Callable[[Row], str]
+    is_figure: bool = False
+    value: Callable[[Row], Any] | None = None
+
+
+class Wanted(NamedTuple):
+    """What the shared options ask for.
+
+    Attributes:
+        columns: names, in order; none: those of the list.
+        sort: a column's name, with a minus for the greatest first; None: as the daemon tells them.
+        as_csv: comma separated values with the columns' names.
+        as_json: one document.
+        has_header: a line with the heads comes first.
+        watch_s: seconds until it is asked again; None: once.
+    """
+
+    columns: tuple[str, ...]
+    sort: str | None
+    as_csv: bool
+    as_json: bool
+    has_header: bool
+    watch_s: float | None
+
+
+def listing_options(command: F) -> F:
+    """A command with the options of lists; they come as keywords for `wanted`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS = (
+    click.option(
+        "-o", "--columns", metavar="NAME,...", help="These columns, in this order."
+    ),
+    click.option(
+        "--sort", metavar="NAME", help="By this column; -NAME: the greatest first.",
+    ),
+    click.option("--csv", "as_csv", is_flag=True, help="Print CSV for programs."),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON for programs."),
+    click.option("--no-header", is_flag=True, help="Without the line of heads."),
+    click.option(
+        "--watch", "watch_s", type=click.FloatRange(min=0.5), metavar="S",
+        help="Ask again each so many seconds, until Ctrl-C.",
+    ),
+)  # fmt: skip
+
+
+def wanted(known: Mapping[str, Column], words: dict[str, Any]) -> Wanted:
+    """What the options say, checked.
+
+    Raises:
+        click.UsageError: a column that is not there, or options that exclude each other.
+    """
+    names = tuple(name.strip() for name in (words["columns"] or "").split(",") if name.strip())
+    sort = words["sort"]
+    for name in (*names, *([sort.removeprefix("-")] if sort else [])):
+        if name not in known:
+            raise click.UsageError(f'no column "{name}"; {nearest(name, known)}')
+    if words["as_csv"] and words["as_json"]:
+        raise click.UsageError("--csv and --json exclude each other")
+    if words["watch_s"] is not None and (words["as_csv"] or words["as_json"]):
+        raise click.UsageError("--watch is for people: it goes with neither --csv nor --json")
+    return Wanted(
+        names, sort, words["as_csv"], words["as_json"], not words["no_header"], words["watch_s"]
+    )
+
+
+def every_row(
+    address: "DaemonAddress", path: str, field: str, **query: str
+) -> tuple[list[Row], dict[str, Any]]:
+    """All rows of a list that the daemon gives in pages.
+
+    Args:
+        address: the daemon's.
+        path: of the list.
+        field: under which an answer has its rows.
+        query: what narrows it; values as they stand in an address.
+
+    Returns:
+        The rows, and what else stood in the last answer.
+    """
+    rows: list[Row] = []
+    after: int | None = None
+    asked = "".join(f"&{name}={value}" for name, value in query.items())
+    while True:
+        further = "" if after is None else f"&after={after}"
+        answer = address.ask(f"{path}?limit={_PAGE_ROWS}{asked}{further}")
+        rows += answer.pop(field)
+        after = answer.pop("next")
+        if after is None:
+            return rows, answer
+
+
+def print_list(
+    name: str,
+    known: Mapping[str, Column],
+    shown: Sequence[str],
+    asked: Wanted,
+    look: Callable[[], tuple[list[Row], dict[str, Any]]],
+) -> None:
+    """Print a list as it is wanted, once or again and again.
+
+    Args:
+        name: of its rows, in JSON.
+        known: its columns.
+        shown: names of those that people see if they do not say.
+        asked: what is wanted.
+        look: asks for the rows, and for what else is said of them.
+    """
+    columns = asked.columns or tuple(shown)
+    while True:
+        try:
+            rows, told = look()
+        except PeerError as error:
+            if asked.watch_s is None:
+                raise
+            lines = [f"outrider: {error}; asking again"]
+        else:
+            if asked.sort:
+                rows = _sorted(rows, known[asked.sort.removeprefix("-")], asked.sort)
+            if asked.as_json:
+                print_json({**told, name: rows})
+                return
+            if asked.as_csv:
+                _print_csv(rows, columns, known, asked.has_header)
+                return
+            lines = list(text_lines(rows, [known[one] for one in columns], asked.has_header))
+        if asked.watch_s is not None:
+            click.clear()
+        for line in lines:
+            click.echo(line)
+        if asked.watch_s is None:
+            return
+        time.sleep(asked.watch_s)
+
+
+def text_lines(rows: Sequence[Row], columns: Sequence[Column], has_header: bool) -> Iterator[str]:
+    """Lines as wide as they have to be: what reads them from a pipe finds a row in each."""
+    table = [[_printable(column.cell(row)) for column in columns] for row in rows]
+    if has_header:
+        table.insert(0, [column.head for column in columns])
+    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+    for cells in table:
+        placed = (
+            cell.rjust(width) if column.is_figure else cell.ljust(width)
+            for cell, width, column in zip(cells, widths, columns, strict=True)
+        )
+        yield "  ".join(placed).rstrip()
+
+
+def _value(row: Row, name: str, column: Column) -> Any:
+    return row[name] if column.value is None else column.value(row)
+
+
+def _sorted(rows: list[Row], column: Column, sort: str) -> list[Row]:
+    """What is unknown comes last, whichever way round."""
+    name = sort.removeprefix("-")
+    known = [row for row in rows if _value(row, name, column) is not None]
+    unknown = [row for row in rows if _value(row, name, column) is None]
+    known.sort(key=lambda row: _value(row, name, column), reverse=sort.startswith("-"))
+    return known + unknown
+
+
+def _print_csv(
+    rows: Sequence[Row], columns: Sequence[str], known: Mapping[str, Column], has_header: bool
+) -> None:
+    import csv
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    if has_header:
+        writer.writerow(columns)
+    writer.writerows([_value(row, name, known[name]) for name in columns] for row in rows)
+
+
+def _printable(cell: str) -> str:
+    """Names come from outside: what would move the cursor is escaped."""
+    return cell if cell.isprintable() else cell.encode("unicode_escape").decode()
