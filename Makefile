@@ -54,6 +54,11 @@ $(VENV)/.ready: pyproject.toml locks/dev.txt
 	$(call set_up,dev)
 	@touch $(VENV)/.runtime
 
+# What makes the pages a site.
+$(VENV)/.docs: $(VENV)/.ready locks/docs.txt
+	@$(BIN)/pip install --quiet --no-deps --require-hashes -r locks/docs.txt
+	@touch $@
+
 # HTCondor's own Python library is measured against; it has no wheel for every machine.
 $(VENV)/.htcondor: $(VENV)/.ready
 	@if said=$$($(BIN)/pip install --quiet --no-deps --require-hashes -r locks/htcondor.txt 2>&1); then touch $@; \
@@ -85,7 +90,7 @@ dist: $(VENV)/.ready $(VENV)/supply/.ready  ## a release: sdist, wheel, and the 
 
 # ---- checks ------------------------------------------------------------------
 
-test: $(VENV)/.ready peers  ## set-up, peers where possible, every test
+test: $(VENV)/.ready $(VENV)/.docs peers  ## set-up, peers where possible, every test
 	$(call say,"tests")
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(SLOWEST) $(if $(TESTS),,-m "not alone and not long") $(TESTS)
 	@$(if $(TESTS),true,$(BIN)/python -m pytest -m alone $(SLOWEST))
@@ -122,8 +127,10 @@ bench: $(VENV)/.ready $(VENV)/.htcondor  ## measure speed and memory against the
 	    printf '== %s\n' "$$bench" >&2; $(BIN)/python "$$bench" || missed+=" $$bench"; done; \
 	    [ -z "$$missed" ] || { echo "failed or over budget:$$missed" >&2; exit 1; }
 
-docs: $(VENV)/.ready $(VENV)/.htcondor  ## write every page, example and dashboard that is made from the code
+docs: $(VENV)/.ready $(VENV)/.docs $(VENV)/.htcondor  ## write every page, example and dashboard that is made from the code; all pages as a site in build/site
 	@$(BIN)/python -m tools.generate
+	@$(BIN)/sphinx-build -c docs -q -W --keep-going -j auto . build/site
+	@printf 'the site: build/site/docs/index.html\n'
 
 start-nets: $(VENV)/.ready  ## train sarsa's shipped start nets again
 	@$(BIN)/outrider train sarsa --rows 0.2,0.4,0.5 --seeds 10000-10009 --out policies/outrider_policies/sarsa/start_net.json

@@ -26,6 +26,7 @@ PARTS: Final = {
     EVERYTHING: "the project's own dependencies and what tests, lint and generated files need",
     "runtime": "what a site installs, and `make demo`",
     "checkout": "what builds an editable install",
+    "docs": "what makes the pages a site",
     "htcondor": "HTCondor's Python library, where it has a wheel",
     "mutation": "what `make check-long` puts faults into the code with",
     "supply": "what makes these files and the bill of materials",
