@@ -148,12 +148,10 @@ def test_the_definitions_name_every_reason_of_an_eviction() -> None:
     missing = [reason for reason in events.EVICTION_REASONS if f"`{reason}`" not in text]
     assert not missing
 
-    found = (REPOSITORY / "docs/decisions").glob("*.md")
-    records = sorted(record for record in found if record.name != "index.md")
-
 
 def test_every_decision_record_has_its_number_date_and_three_parts() -> None:
-    records = sorted((REPOSITORY / "docs/decisions").glob("*.md"))
+    found = (REPOSITORY / "docs/decisions").glob("*.md")
+    records = sorted(record for record in found if record.name != "index.md")
     assert [int(record.name[:4]) for record in records] == list(range(1, len(records) + 1))
     for record in records:
         text = record.read_text(encoding="utf-8")
