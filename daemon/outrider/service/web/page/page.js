@@ -18,6 +18,7 @@ import { drawAdapters, drawLearned, drawLedger, drawPolicies } from "./deciding.
 import { drawMode } from "./mode.js";
 import { drawCalibration } from "./calibration.js";
 import { drawTwin } from "./twin.js";
+import { drawTrial } from "./trial.js";
 import { NoAnswer, Question } from "./asking.js";
 import { showJobs } from "./jobs.js";
 import { drawUsers } from "./users.js";
@@ -38,6 +39,7 @@ function draw(s) {
     drawFairness,
     drawPolicies,
     drawTwin,
+    drawTrial,
     drawLearned,
     drawCalibration,
     drawAdapters,

@@ -1,6 +1,6 @@
 // Shadow against reality: what policies would have cost, and a forecast, each with its interval.
 
-import { duration, known, number, time } from "./words.js";
+import { change, duration, known, number, time } from "./words.js";
 import { at, headRow, keyed, make, setText } from "./elements.js";
 
 const MEASURES = [
@@ -56,12 +56,6 @@ function cell(row, measure) {
   const ratio = row.ratios[measure];
   if (!known(ratio)) return "unknown";
   return `${change(ratio.estimate)} (${change(ratio.low)} to ${change(ratio.high)})`;
-}
-
-// A ratio as what is more or less: 0.76 is -24 %.
-function change(ratio) {
-  const percent = 100 * (ratio - 1);
-  return `${percent > 0 ? "+" : ""}${number(percent, 1)} %`;
 }
 
 function summary(twin) {

@@ -27,6 +27,12 @@ export function significant(value) {
 
 export const compact = (value) =>
   new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 2 }).format(value);
+/** A ratio as what is more or less: 0.76 is -24 %. */
+export function change(ratio) {
+  const more = 100 * (ratio - 1);
+  return `${more > 0 ? "+" : ""}${number(more, 1)} %`;
+}
+
 export const percent = (ratio) => (known(ratio) ? `${number(100 * ratio, 1)} %` : UNKNOWN);
 
 export function kwh(wh) {
