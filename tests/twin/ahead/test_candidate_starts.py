@@ -174,7 +174,12 @@ def test_under_the_incumbents_own_rule_starts_are_as_its_forecast_has_them(
     found = starts_under(path, "fifo", discipline=discipline)
     assert found["jobs"] == [site.name(job) for job in site.waiting()]
     by_rule_s = expected_starts(
-        site.state(), site.history, site.arrivals(), discipline, 100, np.random.default_rng(0)
+        site.state(),
+        site.recent.history,
+        site.arrivals(),
+        discipline,
+        100,
+        np.random.default_rng(0),
     )
     ours_s, rule_s = np.median(found["fifo"], axis=0), np.median(by_rule_s, axis=0)
     apart = np.log((ours_s - now_s + 60.0) / (rule_s - now_s + 60.0))

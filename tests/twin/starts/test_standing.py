@@ -84,7 +84,9 @@ def test_machines_and_jobs_that_were_there_before_are_there(tmp_path: Path, jour
     assert site.started == []
     assert next(times) == T + 50
     assert site.state().free_cpus == 6
-    assert float(site.history.totals.max()) == 1.0, "how long the job ran that was there before"
+    assert float(site.recent.history.totals.max()) == 1.0, (
+        "how long the job ran that was there before"
+    )
 
 
 def test_a_later_snapshot_tells_only_what_the_journal_did_not(

@@ -80,7 +80,7 @@ class CandidateStarts:
         self._seed = seed
         self._clock = clock
         self._incumbent = incumbent
-        self._history = followed.whole_runs
+        self._history = followed.recent.whole_runs
         self._wanted = present.possible()
         self.jobs = [present.name(job) for job in self._wanted]
         self._now_s = present.site.now

@@ -126,7 +126,7 @@ def lately(
         shut: numbers of those that are closed to jobs now.
     """
     arrivals = []
-    for came in site.came_lately:
+    for came in site.recent.lately:
         column = columns.get(site.name(came.job), -1) if isnan(came.run_s) else -1
         if column >= 0 or not isnan(came.run_s):
             spec = msgspec.structs.replace(came.spec, eligible_s=None, seen_submit=True)

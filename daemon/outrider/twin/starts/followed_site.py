@@ -1,6 +1,5 @@
 """A site as its journal tells, followed while the daemon writes it: what runs and waits now."""
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from math import ceil, inf, nan
@@ -19,12 +18,12 @@ from outrider.ledger import Journal
 from outrider.model import events as ev
 from outrider.model.events import Event
 from outrider.model.jobs import QUEUED, RUNNING, SUSPENDED_STATE, Job, JobSpec
-from outrider.model.localtime import DAY_S, HOUR_S, ZoneTime
+from outrider.model.localtime import HOUR_S, ZoneTime
 from outrider.replay.ingestion import NoDecisionLog, inferred_machine
 from outrider.twin.starts.closures_ahead import ClosuresLately, closures_lately, usable_cpus
-from outrider.twin.starts.expected_starts import DAYS_BACK
 from outrider.twin.starts.queue_state import Floats, Jobs, QueueState, RecentArrivals
 from outrider.twin.starts.recent_closures import RecentClosures
+from outrider.twin.starts.recent_jobs import KEPT_S, RecentJobs, groups_in
 from outrider.twin.starts.requeueing import Requeueing
 from outrider.twin.starts.room_now import find_room
 from outrider.twin.starts.run_time_history import LEVELS, RunTimeHistory
@@ -32,20 +31,6 @@ from outrider.twin.starts.standing import Standing, oldest_standing
 
 _LAST_ROWS: Final = 10_000
 """Of a journal, in which its end is looked for: decisions are rows of it, too."""
-
-
-class Came(msgspec.Struct):
-    """A job that came lately; `run_s` is nan until it ends."""
-
-    job: int
-    submit_s: float
-    spec: JobSpec
-    run_s: float = nan
-
-    @property
-    def estimate_s(self) -> float:
-        """Run time that it was submitted with, seconds; nan: none."""
-        return nan if self.spec.estimate_s is None else self.spec.estimate_s
 
 
 class FollowedSite:
@@ -56,9 +41,7 @@ class FollowedSite:
         snapshots: folder of its daemon's snapshots, for what stood before the journal; None: none.
 
     Attributes:
-        history: run times of runs that have ended, however they did.
-        whole_runs: of those that ended by themselves or were killed by their users: for whom
-            simulates evictions by himself, those that were evicted are no run times.
+        recent: the jobs that came lately, and how long jobs run.
         closures: when machines were closed to jobs lately.
         requeueing: where those that lost their runs wait.
         started: jobs that began to run since this was emptied, and when.
@@ -74,13 +57,7 @@ class FollowedSite:
         self._engine = Engine(self._site, Accounting(utc), [], self._merger, NoDecisionLog())
         self._possible = Possible(self._site)
         self._seq = 0
-        self._since_s: dict[int, float] = {}
-        self._groups: dict[int, list[int]] = {}
-        self._lately: deque[Came] = deque()
-        self._open: dict[int, Came] = {}
-        self._first_s = inf
-        self.history = RunTimeHistory()
-        self.whole_runs = RunTimeHistory()
+        self.recent = RecentJobs()
         self.closures = RecentClosures()
         self.requeueing = Requeueing()
         self.started: list[tuple[int, float]] = []
@@ -140,12 +117,12 @@ class FollowedSite:
         is_known = self._merger.normaliser.known_by
         told = [e for job, of in standing.jobs.items() if is_known(job) is None for e in of]
         awaited = [] if self._seq else standing.awaited  # else the journal had them, too
-        arrivals, started_n = (self._lately.copy(), self._first_s), len(self.started)
+        before, started_n = self.recent.arrivals, len(self.started)
         self._merger.arrive("snapshot", [*standing.machines, *told, *awaited])
         self._engine.feed(self._watched(self._merger.advance(standing.time_s)))
         self._engine.reach(standing.time_s)
         # of what came before, only what is still there is known: it is no record of arrivals
-        self._lately, self._first_s = arrivals
+        self.recent.arrivals = before
         del self.started[started_n:]
         self._standing = None
 
@@ -153,45 +130,23 @@ class FollowedSite:
         for event in events:
             time_s, kind, job, extra = event
             if kind == ev.SUBMITTED:
-                self._submitted(time_s, job, extra)
+                self.recent.submitted(time_s, job, extra)
                 self.requeueing.came(time_s, job)
             elif kind == ev.STARTED:
                 self.started.append((job, time_s))
-                self._since_s[job] = time_s
+                self.recent.started(time_s, job)
                 self.requeueing.started(time_s, job)
             elif kind in (ev.COMPLETED, ev.EVICTED, ev.REMOVED):
-                self._ended(time_s, job, kind != ev.EVICTED)
+                self.recent.ended(time_s, job, leaves=kind != ev.EVICTED)
+                if kind == ev.EVICTED:
+                    self.requeueing.lost(time_s, job)
+                else:
+                    self.requeueing.left(job)
+                    self.left.append(job)
             elif kind == ev.HELD:
                 self.requeueing.takes_no_part(job)
             self.closures.watch(event)
             yield event
-
-    def _submitted(self, time_s: float, job: int, spec: JobSpec) -> None:
-        self._groups[job] = _groups(self.history, spec)
-        self._open[job] = came = Came(job, time_s, spec)
-        self._lately.append(came)
-        self._first_s = min(self._first_s, time_s)
-        while self._lately and self._lately[0].submit_s < time_s - (DAYS_BACK + 1) * DAY_S:
-            self._lately.popleft()
-
-    def _ended(self, time_s: float, job: int, leaves: bool) -> None:
-        since_s, came = self._since_s.pop(job, None), self._open.get(job)
-        if since_s is not None and came is not None:
-            came.run_s = time_s - since_s
-            groups = np.array(self._groups[job], dtype=np.int64)
-            self.history.add(groups, came.run_s, came.estimate_s)
-            if leaves:
-                whole = np.array(_groups(self.whole_runs, came.spec), dtype=np.int64)
-                self.whole_runs.add(whole, came.run_s, came.estimate_s)
-        if leaves:
-            self._open.pop(job, None)
-            self._groups.pop(job, None)
-            self.requeueing.left(job)
-            self.left.append(job)
-            return
-        self.requeueing.lost(time_s, job)
-        if came is not None:
-            came.run_s = nan  # it waits again
 
     # -- the present --------------------------------------------------------------------------
 
@@ -201,7 +156,7 @@ class FollowedSite:
 
     def submit_s(self, job: int) -> float:
         """When a job came, Unix seconds; as far as is known of one that was there before."""
-        came = self._open.get(job)
+        came = self.recent.known(job)
         return self.now_s if came is None else came.submit_s
 
     def waiting(self) -> list[int]:
@@ -255,7 +210,9 @@ class FollowedSite:
         """What came in the last days."""
         still_there = [*(job.number for job in self._running()), *self.waiting()]
         place = {job: n for n, job in enumerate(still_there)}
-        rows = [came for came in self._lately if came.job in place or came.run_s == came.run_s]
+        rows = [
+            came for came in self.recent.lately if came.job in place or came.run_s == came.run_s
+        ]
         return RecentArrivals(
             self.known_since_s,
             np.array([came.submit_s for came in rows], dtype=np.float64),
@@ -277,28 +234,23 @@ class FollowedSite:
 
         Where owners evict, these are whole runs: what an owner ends is no run time.
         """
-        return self.whole_runs if self.closures.evicting else self.history
+        return self.recent.whole_runs if self.closures.evicting else self.recent.history
 
     @property
     def known_since_s(self) -> float:
         """From when on what came lately is known, Unix seconds."""
-        return max(self._first_s, self.now_s - (DAYS_BACK + 1) * DAY_S)
-
-    @property
-    def came_lately(self) -> Iterable[Came]:
-        """The jobs that came in the last days, in order."""
-        return self._lately
+        return max(self.recent.first_s, self.now_s - KEPT_S)
 
     def groups_named(self, name: str, spec: JobSpec) -> list[int]:
-        """(levels,) groups of a job in `whole_runs`.
+        """(levels,) groups of a job in `RecentJobs.whole_runs`.
 
         Args:
             name: of the job; what it was submitted with counts, if that is known.
             spec: what it asks for otherwise.
         """
         known = self._merger.normaliser.known_by(name)
-        came = None if known is None else self._open.get(known.number)
-        return _groups(self.whole_runs, spec if came is None else came.spec)
+        came = None if known is None else self.recent.known(known.number)
+        return groups_in(self.recent.whole_runs, spec if came is None else came.spec)
 
     def machine_name(self, machine: int) -> str:
         """The name of a machine."""
@@ -316,7 +268,12 @@ class FollowedSite:
             [nan if job.spec.estimate_s is None else job.spec.estimate_s for job in jobs],
             dtype=np.float64,
         )
-        groups = [self._groups_of(job) for job in jobs]
+        groups = [
+            self.groups_named(self.name(job.number), job.spec)
+            if self.closures.evicting
+            else self.recent.groups_of(job.number, job.spec)
+            for job in jobs
+        ]
         cpus = [job.cpus if running else job.spec.cpus for job in jobs]
         return Jobs(
             np.array(cpus, dtype=np.int64), estimate_s, estimate_s,
@@ -327,15 +284,3 @@ class FollowedSite:
         """(waiting,) the longest run that each lost; only where run times are of whole runs."""
         lost_s = np.array([job.consumed_s for job in waiting], dtype=np.float64)
         return lost_s if self.closures.evicting else np.zeros(len(waiting))
-
-    def _groups_of(self, job: Job) -> list[int]:
-        if self.closures.evicting:
-            return self.groups_named(self.name(job.number), job.spec)
-        if job.number not in self._groups:  # it was there before anybody watched
-            self._groups[job.number] = _groups(self.history, job.spec)
-        return self._groups[job.number]
-
-
-def _groups(history: RunTimeHistory, spec: JobSpec) -> list[int]:
-    estimate_s = nan if spec.estimate_s is None else spec.estimate_s
-    return history.groups_of(spec.user or spec.vo, estimate_s, spec.job_class, spec.cpus)
