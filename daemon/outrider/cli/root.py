@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "jobs": Entry("Ask", "List the jobs that wait, run or are held now."),
     "machines": Entry("Ask", "List the machines and what they do now."),
     "users": Entry("Ask", "List who waits and who runs now."),
+    "rank": Entry("Ask", "Say which of several sites would serve one more job best."),
     "explain": Entry("Ask", "Say why a job waits, or where it was sent and why."),
     "ledger": Entry("Ask", "Show, export or verify recorded decisions and commands."),
     "mode": Entry("Command", "Show the daemon's mode, or lower it at once."),

@@ -27,6 +27,7 @@ from outrider.service.start_progress import StartProgress
 from outrider.service.trials.record import TrialRecord, trial_on_record
 from outrider.service.trials.record import in_force as trial_in_force
 from outrider.service.trials.shown import trial_shown
+from outrider.service.views.utility import utility
 from outrider.service.wall_clock import WallClock
 
 log = structlog.get_logger()
@@ -113,7 +114,9 @@ class DaemonState:
             self.new_core, recording, (), self.site_clock, progress
         )
         self.levers = self.new_levers(loaded, self.adapters)
-        self.publisher = Publisher(recording, lambda: self.core)
+        self.publisher = Publisher(
+            recording, lambda: self.core, lambda: utility(self.core, self.view.expected_starts())
+        )
         self.publisher.follow(loaded.config)
         self.view = DaemonView(
             self.core, recording, self.publisher, lambda: self.adapters, lambda: self.levers

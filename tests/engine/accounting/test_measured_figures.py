@@ -12,7 +12,7 @@ from outrider.service.core import Core
 from outrider.service.metrics import expose
 from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.views.status import status
-from outrider.service.web.endpoints.utility import utility
+from outrider.service.views.utility import utility
 from tests.fixtures.cores import T, core_of, tell
 
 RECORDING = {

@@ -1,10 +1,13 @@
 """What reaches a broker: the daemon's state, its decisions as the ledger has them, evictions."""
 
+import time
 from pathlib import Path
 
 import pytest
 
 from outrider import __version__
+from outrider.service.twin import starts_file
+from outrider.service.twin.starts_file import OneMoreTold, StartsFile, Wait
 from tests.peers.mosquitto import Mosquitto
 from tests.service.mqtt.listener import Heard, Listener
 from tests.service.mqtt.publishing_site import (
@@ -92,6 +95,39 @@ def test_health_is_retained_and_fresh(
     assert (health["stale"], health["recording"], health["recording_failure"]) == (
         False, True, None,
     )  # fmt: skip
+
+
+def test_what_one_more_job_would_meet_is_retained_as_the_endpoint_tells_it(
+    tmp_path: Path, broker: Mosquitto, listener: Listener
+) -> None:
+    site = SmallSite(tmp_path, tables=LOG_TABLE + mqtt_table(broker))
+    site.log.submit(1)
+    site.log.start(1, 7)
+    site.log.submit(2)
+    now_s = time.time()
+    told = OneMoreTold(
+        vo="cms", job_class="batch", cpus=1, estimate_s=None, n=3, wait_s=Wait(0.0, 60.0, 600.0),
+        utility=0.75,
+    )  # fmt: skip
+    file = StartsFile(asked_s=now_s, one_more=[told], one_more_asked_s=now_s)
+    site.state.mkdir(mode=0o700)
+    starts_file.write(site.state, file)
+
+    def says() -> list[Heard]:
+        heard = listener.on("utility")
+        return [one for one in heard if (one.fields["one_more_job"] or {}).get("kinds")]
+
+    with site.daemon as daemon:
+        heard = listener.wait_for("what was said", says).fields
+        asked = daemon.get("/api/v1/utility")
+        with Listener(broker.port, "outrider/site/utility", "late") as late:
+            assert late.wait_for("what is retained", lambda: late.on("utility")).retained
+        assert daemon.stop() == 0
+    assert abs(heard.pop("time_s") - time.time()) < 300.0
+    assert heard.keys() == asked.keys()
+    assert heard["one_more_job"] == asked["one_more_job"]
+    waits = heard["one_more_job"]["kinds"][0]["wait_s"]
+    assert waits == {"low": 0.0, "median": 60.0, "high": 600.0}
 
 
 def test_the_status_is_retained_and_follows_the_daemon(

@@ -19,9 +19,9 @@ from outrider.service.refeeding import refeed
 from outrider.service.source_state import HANGS_AFTER_S, SourceState
 from outrider.service.sources import seen_until
 from outrider.service.views import explanation, status
+from outrider.service.views.utility import utility
 from outrider.service.web.endpoints.jobs import jobs
 from outrider.service.web.endpoints.machines import machines
-from outrider.service.web.endpoints.utility import utility
 from tests.fixtures.cores import RECORDING, T, core_of, packed, tell
 from tests.service.running.test_times import SteppedClock
 

@@ -271,3 +271,8 @@ JOB_START: dict[str, Any] = {
     "planned_s": NOW + 900.0,
     "under_asked_s": NOW - 180.0,
 }
+
+ONE_MORE: dict[str, Any] = {
+    "vo": "physics", "class": "batch", "cpus": 1, "estimate_s": 7_200.0, "n": 412,
+    "wait_s": {"low": 120.0, "median": 600.0, "high": 5_400.0}, "utility": 0.84,
+}  # fmt: skip

@@ -29,6 +29,7 @@ from tests.service.web.small_answers import (
     EXPECTED_STARTS,
     JOB_START,
     NOW,
+    ONE_MORE,
     START,
     STATUS,
 )
@@ -200,7 +201,8 @@ class SmallSite:
         }
         for energy in ("energy_wh", "energy_measured_wh"):
             index[energy] = STATUS[energy]
-        return {"mode": "shadow", "now_s": NOW, "site_utility": index}
+        one_more = {"asked_s": NOW, "not_said": None, "kinds": [ONE_MORE]}
+        return {"mode": "shadow", "now_s": NOW, "site_utility": index, "one_more_job": one_more}
 
     def ready(self) -> tuple[bool, list[str]]:
         return not self.reasons, self.reasons

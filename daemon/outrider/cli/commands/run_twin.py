@@ -36,6 +36,7 @@ def command(config: Path, once: bool, parent: int | None) -> int:
     from outrider.service.logs import Mode, set_up_logs
     from outrider.service.twin.candidates_cycle import CandidatesCycle
     from outrider.service.twin.cycle import TwinCycle, be_modest, end_when_told
+    from outrider.service.twin.one_more_cycle import OneMoreCycle
     from outrider.service.twin.starts_cycle import StartsCycle
 
     loaded = load(config)
@@ -48,6 +49,7 @@ def command(config: Path, once: bool, parent: int | None) -> int:
         starts = StartsCycle(
             cycle.folder, cycle.journal, lambda: twin_of(cycle.loaded.config).starts_every_s,
             candidates=CandidatesCycle(cycle.journal, lambda: cycle.loaded),
+            one_more=OneMoreCycle(lambda: cycle.loaded),
         )  # fmt: skip
         threading.Thread(target=starts.run, args=(stopped,), name="starts", daemon=True).start()
         try:

@@ -2,7 +2,8 @@
 
 import datetime as dt
 import time
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -15,6 +16,7 @@ from outrider.service.views.counts import job_counts
 
 STATUS: Final = "status"
 HEALTH: Final = "health"
+UTILITY: Final = "utility"
 DECISIONS: Final = "decisions"
 EVICTIONS: Final = "evictions"
 KINDS: Final = (DECISIONS, EVICTIONS)
@@ -54,6 +56,11 @@ def health(core: Core, recording_failure: str | None) -> bytes:
             "jobs": {state: jobs[state] for state in _JOB_STATES},
         }
     )
+
+
+def utility(answer: Mapping[str, Any]) -> bytes:
+    """The message of `utility`: what GET /api/v1/utility answers, and when that was."""
+    return _encode({"time_s": time.time(), **answer})
 
 
 def _up(core: Core) -> list[bool]:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -20,8 +20,17 @@ from outrider.model.errors import LedgerError, OutriderError, PeerError
 from outrider.service.config.declarations import Config
 from outrider.service.config.mqtt_settings import PublishSettings
 from outrider.service.core import Core
+from outrider.service.mqtt import messages
 from outrider.service.mqtt.feed import Numbered, read_piece
-from outrider.service.mqtt.messages import HEALTH, STATUS, health, presence, row_kind, row_message
+from outrider.service.mqtt.messages import (
+    HEALTH,
+    STATUS,
+    UTILITY,
+    health,
+    presence,
+    row_kind,
+    row_message,
+)
 from outrider.service.mqtt.place import Place
 from outrider.service.recording import Recording
 from outrider.service.user_names import UserNames
@@ -43,11 +52,18 @@ class Publisher:
     Args:
         recording: the journal, read behind its writer.
         core: gives the core in place now.
+        utility: gives what the site is worth to a job now; None: that is not published.
     """
 
-    def __init__(self, recording: Recording, core: Callable[[], Core]) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        core: Callable[[], Core],
+        utility: Callable[[], Mapping[str, Any]] | None = None,
+    ) -> None:
         self._recording = recording
         self._core = core
+        self._utility = utility
         self._rng = random.Random()
         self._began_s = time.time()
         self._settings: PublishSettings | None = None
@@ -176,6 +192,9 @@ class Publisher:
                 health_due_s, told = clock() + settings.health_every_s, failure
                 message = health(self._core(), failure)
                 await client.publish(f"{settings.base}/{HEALTH}", message, qos=1, retain=True)
+                if self._utility is not None:
+                    message = messages.utility(self._utility())
+                    await client.publish(f"{settings.base}/{UTILITY}", message, qos=1, retain=True)
             pause_s = await self._publish_piece(client, settings)
             await asyncio.wait({link}, timeout=pause_s)
             if link.done():

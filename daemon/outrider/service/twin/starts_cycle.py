@@ -15,6 +15,7 @@ from outrider.model.errors import LedgerError, OutriderError
 from outrider.service.recording import SNAPSHOTS_NAME
 from outrider.service.twin import starts_file
 from outrider.service.twin.candidates_cycle import CandidatesCycle
+from outrider.service.twin.one_more_cycle import OneMoreCycle
 from outrider.service.twin.past_hours import PastHours
 from outrider.service.twin.planned_file import planned_near
 from outrider.service.twin.starts_file import Score, StartsFile, StartTold
@@ -45,6 +46,7 @@ class StartsCycle:
         every_s: from one look to the next; asked each time, 0: none now.
         clock: Unix seconds now.
         candidates: also asks about starts under the policies in shadow; None: nobody does.
+        one_more: also asks what one more job would meet; None: nobody does.
     """
 
     def __init__(
@@ -54,12 +56,14 @@ class StartsCycle:
         every_s: Callable[[], float],
         clock: Callable[[], float] = time.time,
         candidates: CandidatesCycle | None = None,
+        one_more: OneMoreCycle | None = None,
     ) -> None:
         self._folder = folder
         self._journal = journal
         self._every_s = every_s
         self._clock = clock
         self._candidates = candidates
+        self._one_more = one_more
         self._site: FollowedSite | None = None
         self._outlook: Outlook | None = None
         self._discipline: Discipline = FIRST_FIT
@@ -77,6 +81,9 @@ class StartsCycle:
         try:
             told = self._told(began_s)
             self._write(told)
+            if self._ask_one_more():
+                told = self._with_one_more(told)
+                self._write(told)
             if self._ask_candidates(told):
                 told = self._with_candidates(told)
                 self._write(told)
@@ -113,7 +120,7 @@ class StartsCycle:
         planned = planned_near(self._folder, site.now_s)
         expected = outlook.look(planned)
         jobs = {name: None if one is None else StartTold(*one) for name, one in expected.items()}
-        return self._with_candidates(
+        told = self._with_candidates(
             StartsFile(
                 asked_s=site.now_s, took_s=time.monotonic() - began_s, discipline=self._discipline,
                 compiled=HAS_COMPILER, jobs=jobs,
@@ -121,6 +128,20 @@ class StartsCycle:
                 scores=msgspec.convert(outlook.scores(), dict[str, Score]),
             )
         )  # fmt: skip
+        return self._with_one_more(told)
+
+    def _ask_one_more(self) -> bool:
+        """Ask what one more job would meet, if it is time; whether it was."""
+        if self._one_more is None or self._site is None or self._outlook is None:
+            return False
+        return self._one_more.look(self._site, self._outlook, self._discipline)
+
+    def _with_one_more(self, told: StartsFile) -> StartsFile:
+        """The same with what was said of that last."""
+        if self._one_more is None:
+            return told
+        one = self._one_more
+        return msgspec.structs.replace(told, one_more=one.told, one_more_asked_s=one.asked_s)
 
     def _ask_candidates(self, told: StartsFile) -> bool:
         """Ask about starts under the candidates, if it is time; whether it was."""

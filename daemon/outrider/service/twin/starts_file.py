@@ -41,6 +41,37 @@ class Score(Struct, frozen=True, gc=False):
     width_s: Finite | None = None
 
 
+class Wait(Struct, frozen=True, gc=False):
+    """How long a job would wait, seconds: an interval of 80 %, and the median."""
+
+    low: Finite
+    median: Finite
+    high: Finite
+
+
+class OneMoreTold(Struct, frozen=True, kw_only=True, rename={"job_class": "class"}):
+    """What one more job of a VO and a class would meet, sent here now, behind all that wait.
+
+    Attributes:
+        vo: its VO.
+        job_class: its class.
+        cpus: of the middle one of such jobs that came in the last days; so `estimate_s`.
+        estimate_s: run time that it asks for, seconds; None: none.
+        n: how many such jobs came in the last days.
+        wait_s: from now to its start; None: not known, or no machine could run it.
+        utility: expected unit utility of completing it, in [0, 1]: the mean over the replicates of
+            its class's time utility function; None: not known, or the class has no function.
+    """
+
+    vo: str
+    job_class: str
+    cpus: int
+    estimate_s: Finite | None
+    n: int
+    wait_s: Wait | None
+    utility: Finite | None
+
+
 class StartsFile(Struct, frozen=True, kw_only=True):
     """What stands in the file.
 
@@ -59,6 +90,8 @@ class StartsFile(Struct, frozen=True, kw_only=True):
         candidates: the same as `jobs` under each policy that was asked about, by its name.
         candidates_asked_s: up to when the site was seen for these, Unix seconds; None: none asked.
         candidate_problems: why nothing is said of a policy, by its name.
+        one_more: what one more job of each kind would meet.
+        one_more_asked_s: up to when the site was seen for these, Unix seconds; None: none asked.
     """
 
     asked_s: Finite
@@ -72,6 +105,8 @@ class StartsFile(Struct, frozen=True, kw_only=True):
     candidates: dict[str, dict[str, StartTold | None]] = {}
     candidates_asked_s: Finite | None = None
     candidate_problems: dict[str, str] = {}
+    one_more: list[OneMoreTold] = []
+    one_more_asked_s: Finite | None = None
 
 
 def read(folder: Path) -> StartsFile | None:

@@ -99,6 +99,18 @@ class ExpectedStarts:
             "under_not_said": self.under_not_said,
         }
 
+    def one_more(self) -> dict[str, Any]:
+        """What one more job of each kind would meet, sent here now; or why that is not said."""
+        file = self._file
+        asked_s = None if file is None else file.one_more_asked_s
+        why = self.not_said
+        if not why and asked_s is not None:
+            why = self._stale(asked_s) or self._behind(asked_s)
+        if not why and asked_s is None:
+            why = _NOBODY_YET
+        told = [] if file is None or why else msgspec.to_builtins(file.one_more)
+        return {"asked_s": asked_s, "not_said": why or None, "kinds": told}
+
     def explained(self, job: str) -> dict[str, Any]:
         """The part `expected_start` of an explanation: each number in it is in the file."""
         shown = self.shown()

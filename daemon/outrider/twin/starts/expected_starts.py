@@ -62,11 +62,28 @@ def expected_starts(
     Raises:
         ConfigurationError: another discipline.
     """
+    return drawn_starts(
+        state, history, arrivals, discipline, replicates, rng, first_wanted, closures
+    )[1]
+
+
+def drawn_starts(
+    state: QueueState,
+    history: RunTimeHistory,
+    arrivals: RecentArrivals,
+    discipline: Discipline,
+    replicates: int,
+    rng: np.random.Generator,
+    first_wanted: int,
+    closures: ClosuresLately,
+) -> tuple[Floats, Floats]:
+    """The same, and (replicates, running + waiting) how long jobs run in each replicate, first."""
     run_s = draw_run_times(state, history, replicates, rng)
     since_s = min(arrivals.since_s, closures.since_s)
     shifts_s = draw_days(state.now_s, since_s, replicates, rng)
     changes = draw_changes(state.now_s, closures, shifts_s, rng)
-    return simulated_starts(state, run_s, arrivals, shifts_s, discipline, first_wanted, changes)
+    starts_s = simulated_starts(state, run_s, arrivals, shifts_s, discipline, first_wanted, changes)
+    return run_s, starts_s
 
 
 def simulated_starts(

@@ -175,11 +175,18 @@ class FollowedSite:
         """Jobs that nothing but machines keeps from starting, and whether any could run them."""
         site = self._site
         for number, job in site.jobs.items():
-            spec = job.spec
-            if job.state == QUEUED and (spec.eligible_s or -inf) <= site.now:
-                if spec.cpus > site.widest:  # it takes several: of which size is not known
-                    spec = msgspec.structs.replace(spec, cpus=1, resources=None)
-                yield number, self._possible(spec)
+            if job.state == QUEUED and (job.spec.eligible_s or -inf) <= site.now:
+                yield number, self.may_run(job.spec)
+
+    def may_run(self, spec: JobSpec) -> bool:
+        """Whether any machine could run such a job if it were free."""
+        if spec.cpus > self._site.widest:  # it takes several: of which size is not known
+            spec = msgspec.structs.replace(spec, cpus=1, resources=None)
+        return self._possible(spec)
+
+    def has_room(self, spec: JobSpec) -> bool:
+        """Whether a machine has room for such a job now."""
+        return find_room(self._site, [spec])[0]
 
     def find_room(self, jobs: list[int]) -> list[bool]:
         """Whether each of these jobs finds a machine with room for it now, one after the other."""

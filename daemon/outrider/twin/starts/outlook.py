@@ -116,7 +116,7 @@ class Outlook:
             state, site.run_times, arrivals, self._discipline, self._replicates, self._rng,
             closures=site.closures_lately(),
         )  # fmt: skip
-        waits_s = np.minimum(starts_s - now_s, _LONGEST_S)
+        waits_s = np.minimum(starts_s - now_s, LONGEST_S)
         quantiles_s = np.quantile(waits_s, LEVELS, axis=0).T
         submit_s = np.array([site.submit_s(job) for job in jobs], dtype=np.float64)
         known = known_features(state, site.run_times, submit_s, np.arange(len(jobs)))
@@ -129,7 +129,7 @@ class Outlook:
                 zip(jobs, is_new & (now_s - submit_s <= _AT_SUBMISSION_S), strict=True)
             )
         ]
-        self._say(rows, state.total_cpus)
+        self.say(rows, state.total_cpus)
         starts_now = np.all(waits_s <= 0.0, axis=0)
         for row in rows:  # what does not start now waits for an end, however soon that is
             row.said_s[2] = np.maximum(row.said_s[2], _SOONEST_S)
@@ -177,8 +177,13 @@ class Outlook:
         self._site.started.clear()
         self._site.left.clear()
 
-    def _say(self, rows: list[Asked], total_cpus: int) -> None:
-        """What is said of them, recalibrated by the questions before."""
+    def say(self, rows: list[Asked], total_cpus: int) -> None:
+        """Fill in what is said of them, recalibrated by the questions before.
+
+        Args:
+            rows: questions of this moment.
+            total_cpus: of the site.
+        """
         asked = [*self._asked, *rows]
         questions = Questions(
             np.array([row.job for row in asked], dtype=np.int64),
@@ -238,5 +243,5 @@ def _score_of_plan(rows: list[Asked]) -> dict[str, Any]:
 
 
 _NOTHING_SCORED: Final = {"n": 0, "coverage_ratio": None, "pinball_s": None, "width_s": None}
-_LONGEST_S: Final = 365 * 86_400.0
+LONGEST_S: Final = 365 * 86_400.0
 """A start that is never reached in a replicate is this far away: quantiles stay finite."""

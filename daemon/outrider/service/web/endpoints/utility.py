@@ -4,9 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from outrider.engine.accounting.report import report
-from outrider.service.core import Core
-from outrider.service.views.counts import job_counts
+from outrider.service.views.utility import utility
 from outrider.service.web.endpoint import Answer, Call, Endpoint, NoQuery
 from outrider.service.web.shapes.status import Energy
 from outrider.service.web.shapes.values import Count, Mode, Unknown
@@ -31,34 +29,54 @@ class SiteUtility(Struct):
     ]
 
 
+class WaitNow(Struct):
+    """Seconds from now to the start: an interval of 80 %, and the median."""
+
+    low: float
+    median: float
+    high: float
+
+
+class KindNow(Struct, rename={"class_": "class"}):
+    """One more job of a VO and a class, like the middle one of those that came in the last days."""
+
+    vo: str
+    class_: str
+    cpus: Count
+    estimate_s: Annotated[Unknown, Meta(description="Run time that it asks for.")]
+    n: Annotated[Count, Meta(description="Such jobs that came in the last days.")]
+    wait_s: Annotated[
+        WaitNow | None, Meta(description="Null: not known, or no machine could run it.")
+    ]
+    utility: Annotated[
+        Unknown,
+        Meta(
+            description="Expected unit utility of completing it, 0 to 1, by the time utility "
+            "function of its class; null: not known, or the class has none."
+        ),
+    ]
+
+
+class OneMoreJob(Struct):
+    """What one more job would meet, sent here now, behind all that wait; each kind alone."""
+
+    asked_s: Annotated[Unknown, Meta(description="Up to when the site was seen for it.")]
+    not_said: Annotated[str | None, Meta(description="Why there is no answer; null: there is.")]
+    kinds: Annotated[list[KindNow], Meta(description="Those of which most jobs came, first.")]
+
+
 class Utility(Struct):
     """What the site is worth to a job now."""
 
     mode: Mode
     now_s: float
     site_utility: SiteUtility
-
-
-def utility(core: Core) -> Answer:
-    """What the site is worth to a job now."""
-    figures = report(core.site, core.accounting)
-    return {
-        "mode": core.config.mode,
-        "now_s": core.now_s,
-        "site_utility": {
-            "free_machines": core.site.free_total,
-            "queued_jobs": job_counts(core)["queued"],
-            "mean_wait_s": figures["wait_s"]["all"]["mean"],
-            "fairness": figures["fairness"]["windowed"],
-            "energy_wh": figures["energy_wh"],
-            "energy_measured_wh": figures["energy_measured_wh"],
-        },
-    }
+    one_more_job: OneMoreJob | None = None
 
 
 async def handle(call: Call[NoQuery]) -> Answer:
     """Answer from memory."""
-    return utility(call.view.core)
+    return utility(call.view.core, call.view.expected_starts())
 
 
 ENDPOINT = Endpoint(

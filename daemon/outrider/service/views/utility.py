@@ -1,0 +1,31 @@
+"""What the site is worth to a job now: for brokers, at the endpoint and by MQTT."""
+
+from typing import Any
+
+from outrider.engine.accounting.report import report
+from outrider.service.core import Core
+from outrider.service.views.counts import job_counts
+from outrider.service.views.expected_starts import ExpectedStarts
+
+
+def utility(core: Core, starts: ExpectedStarts | None = None) -> dict[str, Any]:
+    """What the site is worth to a job now.
+
+    Args:
+        core: the daemon's.
+        starts: what is said of jobs' starts; None: that is not asked.
+    """
+    figures = report(core.site, core.accounting)
+    return {
+        "mode": core.config.mode,
+        "now_s": core.now_s,
+        "site_utility": {
+            "free_machines": core.site.free_total,
+            "queued_jobs": job_counts(core)["queued"],
+            "mean_wait_s": figures["wait_s"]["all"]["mean"],
+            "fairness": figures["fairness"]["windowed"],
+            "energy_wh": figures["energy_wh"],
+            "energy_measured_wh": figures["energy_measured_wh"],
+        },
+        "one_more_job": None if starts is None else starts.one_more(),
+    }
