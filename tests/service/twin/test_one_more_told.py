@@ -112,6 +112,22 @@ def test_a_look_is_followed_by_a_rest_and_a_fault_leaves_nothing_told(
     assert (cycle.told, cycle.asked_s) == ([], None)
 
 
+def test_where_each_takes_long_the_rarest_are_left_out(
+    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s, kinds = [0.0], [Kind("cms", f"class {n}", JobSpec(vo="cms"), 9 - n) for n in range(9)]
+
+    def slow(*_: Any) -> Iterator[OneMore]:
+        for kind in kinds:
+            now_s[0] += 7.0
+            yield OneMore(kind, None, np.empty(0), np.empty(0))
+
+    monkeypatch.setattr(module, "one_more", slow)
+    cycle = cycle_of(make_site().config, clock=lambda: now_s[0])
+    assert cycle.look(Followed(), None, "strict")  # type: ignore[arg-type]
+    assert [one.job_class for one in cycle.told] == ["class 0", "class 1", "class 2"]
+
+
 def seen(folder: Path, now_s: float = T, **fields: Any) -> dict[str, Any]:
     """What the endpoint says of a file."""
     starts_file.write(folder, StartsFile(**{"asked_s": T, "one_more": [ONE], **fields}))

@@ -18,6 +18,8 @@ from outrider.twin.starts.outlook import Outlook
 
 _REST: Final = 10.0
 """So many times as long as a look took it rests: expected starts come first."""
+_BUDGET_S: Final = 20.0
+"""After so many seconds of a look no further kind is asked about: those left are the rarest."""
 
 log = structlog.get_logger()
 
@@ -59,9 +61,12 @@ class OneMoreCycle:
             return False
         try:
             utilities = self._loaded().utilities()
-            asked = one_more(site, outlook, discipline, self._rng)
-            self.told = [_told(one, utilities) for one in asked]
-            self.asked_s = site.now_s
+            told = []
+            for one in one_more(site, outlook, discipline, self._rng):
+                told.append(_told(one, utilities))
+                if self._clock() - began >= _BUDGET_S:
+                    break
+            self.told, self.asked_s = told, site.now_s
         except Exception:  # expected starts must go on
             log.exception("fail_one_more")
             self.told, self.asked_s = [], None
