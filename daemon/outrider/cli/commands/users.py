@@ -1,6 +1,6 @@
 """``outrider users``: who waits and who runs now."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,13 +11,15 @@ from outrider.cli.listing import Column, Row, listing_options, print_list, wante
 from outrider.cli.options import asking_options
 from outrider.cli.printing import count, duration
 
+
+def _count_of(field: str) -> Callable[[Row], str]:
+    return lambda row: count(row[field])
+
+
 COLUMNS: Final = {
     "user": Column("user", lambda row: row["user"]),
     "vo": Column("VO", lambda row: row["vo"]),
-    **{
-        state: Column(state, lambda row, state=state: count(row[state]), is_figure=True)  # type: ignore[misc]
-        for state in STATES
-    },
+    **{state: Column(state, _count_of(state), is_figure=True) for state in STATES},
     "busy_cpus": Column("busy CPUs", lambda row: count(row["busy_cpus"]), is_figure=True),
     "longest_wait_s": Column(
         "longest wait", lambda row: duration(row["longest_wait_s"]), is_figure=True
