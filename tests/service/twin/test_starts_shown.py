@@ -1,7 +1,6 @@
 """What stands in starts.json is shown while it is fresh, and what is not known is told apart."""
 
 import asyncio
-import datetime as dt
 import os
 import time
 from pathlib import Path
@@ -10,20 +9,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from outrider.formats.campus.files import write_campus
+from outrider.cli.daemon import explain_path
 from outrider.model.events import SUBMITTED
 from outrider.model.jobs import JobSpec
-from outrider.service.recording import JOURNAL_NAME
-from outrider.service.simulated_journal import write_journal
 from outrider.service.twin import starts_file
 from outrider.service.twin import watch as watch_module
 from outrider.service.twin.starts_file import Score, StartsFile, StartTold
 from outrider.service.twin.watch import FRESH_S, TwinWatch
 from outrider.service.views.expected_starts import ExpectedStarts
-from outrider.simulation.generators.campus import generate_campus
 from tests.fixtures.cores import T, core_of, tell
-from tests.service.running.process import DaemonProcess
-from tests.service.twin.conftest import MakeSite
+from tests.service.running.small_site import LOG_TABLE, SmallSite
 from tests.service.twin.watched_site import HANGS_AFTER_S
 from tests.service.web.shapes import numbers_in
 
@@ -186,19 +181,13 @@ def test_scores_are_those_of_the_file(tmp_path: Path) -> None:
     assert (told["rule"], told["asked_s"], told["source"]) == ("easy", T, "starts.json")
 
 
-def test_the_daemon_gives_the_start_of_a_job_among_its_facts(
-    make_site: MakeSite, tmp_path: Path
-) -> None:
-    site = make_site(twin="every_s = 0")
-    site.journal.unlink()
-    start = dt.datetime.now(dt.UTC).date() - dt.timedelta(days=5)
-    campus = generate_campus(8, weeks=1, machines=40, clusters=3, start=start, jobs=500)
-    write_campus(campus, tmp_path / "campus")
-    write_journal(tmp_path / "campus", site.state / JOURNAL_NAME, until_s=4.5 * 86_400.0)
-    with DaemonProcess(site.config) as daemon:
-        # with the first look at the log the site's clock leaps from the journal's end to today
-        daemon.wait_until("up to date", lambda status: time.time() - status["now_s"] < 300.0)
+def test_the_daemon_gives_the_start_of_a_job_among_its_facts(tmp_path: Path) -> None:
+    site = SmallSite(tmp_path, tables=f"[policies.fifo]\n[twin]\nevery_s = 0\n{LOG_TABLE}")
+    site.log.submit(1)
+    with site.daemon as daemon:
+        site.wait_until_applied(HANGS_AFTER_S)
         found = daemon.get("/api/v1/jobs")
+        assert found["jobs"][0]["state"] == "queued"
         name, now_s = found["jobs"][0]["job"], found["now_s"]
         assert all(row["expected_start"] is None for row in found["jobs"])
         assert found["expected_starts"]["not_said"].startswith("the configuration asks for none")
@@ -222,7 +211,7 @@ def test_the_daemon_gives_the_start_of_a_job_among_its_facts(
         [asked] = daemon.get("/api/v1/jobs?candidates=true&limit=1")["jobs"]
         assert asked["expected_start_under"] == {"fifo": None}
         assert daemon.status()["expected_starts"]["n"] == 1
-        explained = daemon.get(f"/api/v1/explain/{name}")["expected_start"]
+        explained = daemon.get(explain_path(name))["expected_start"]
         assert (explained["answer"], explained["under"][0]["answer"]) == ("interval", "not_known")
         told = msgspec.json.decode((site.state / starts_file.STARTS_NAME).read_bytes())
         assert not numbers_in(explained) - numbers_in(told), "each stands in the file it names"
