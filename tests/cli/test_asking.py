@@ -145,6 +145,15 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
             thread.join()
 
 
+def answer_in_json(handler: BaseHTTPRequestHandler, answer: object) -> None:
+    """Answer as a daemon does."""
+    body = json.dumps(answer).encode()
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
 @pytest.fixture
 def stranger() -> Iterator[str]:
     with serving(Stranger) as url:

@@ -1,6 +1,5 @@
 """`outrider jobs`, `machines` and `users`: what the daemon knows, in columns."""
 
-import json
 import re
 import subprocess
 import time
@@ -14,7 +13,7 @@ import pytest
 from outrider.cli.commands.users import by_user
 from outrider.cli.listing import Column, text_lines
 from tests.cli.running import COMMAND, WITHIN_S, get, outrider
-from tests.cli.test_asking import NOBODY, serving
+from tests.cli.test_asking import NOBODY, answer_in_json, serving
 
 NOW = 1_795_272_000.0
 
@@ -65,11 +64,7 @@ class Site(BaseHTTPRequestHandler):
             "mode": "shadow", "now_s": NOW, "jobs": [one for _, one in page], "total": len(found),
             "expected_starts": None, "next": page[-1][0] if len(left) > 2 else None,
         }  # fmt: skip
-        body = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        answer_in_json(self, answer)
 
     def log_message(self, *_: Any) -> None:
         """Tests are quiet."""
@@ -104,6 +99,8 @@ def test_a_state_users_vos_and_columns_are_chosen(url: str) -> None:
     ]  # fmt: skip
     assert outrider(*words, "--vo", "atlas", "--no-header").out == "bob,1.0,50.0\n"
     assert outrider(*words, "--user", "nobody").out == "user,job,run_s\n"
+    ages = outrider("jobs", "--url", url, "-o", "submit_s", "--no-header").out.split("\n")
+    assert {age.strip() for age in ages} == {"15.0 min", ""}
     told = outrider("jobs", "--url", url, "--csv", "-o", "expected_start,pending", "--no-header")
     assert told.out.splitlines()[1] == f"{NOW + 300.0},bandit: defer (hold)"
 

@@ -1,6 +1,5 @@
 """`outrider rank`: several sites, the best for one more job first, those that say nothing last."""
 
-import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.running import outrider
-from tests.cli.test_asking import NOBODY, serving
+from tests.cli.test_asking import NOBODY, answer_in_json, serving
 
 
 def kind(
@@ -33,11 +32,7 @@ def site(*kinds: dict[str, Any], **fields: Any) -> type[BaseHTTPRequestHandler]:
     class Daemon(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             assert self.path == "/api/v1/utility"
-            body = json.dumps(answer).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            answer_in_json(self, answer)
 
         def log_message(self, *_: Any) -> None:
             """Tests are quiet."""

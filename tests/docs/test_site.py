@@ -12,16 +12,8 @@ pytest.importorskip("myst_parser", reason="needs outrider[docs]")
 def build(source: Path, conf: Path, out: Path) -> "subprocess.CompletedProcess[str]":
     """What `make docs` does with the pages of a folder."""
     words: list[str | Path] = [
-        "-c",
-        conf,
-        "-q",
-        "-W",
-        "--keep-going",
-        "-d",
-        out / "doctrees",
-        source,
-        out / "html",
-    ]
+        "-c", conf, "-q", "-W", "--keep-going", "-d", out / "doctrees", source, out / "html"
+    ]  # fmt: skip
     return subprocess.run(
         [sys.executable, "-m", "sphinx", *words], capture_output=True, text=True, check=False
     )

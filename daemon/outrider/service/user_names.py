@@ -87,6 +87,14 @@ class UserNames:
             "fairness": {**fairness, **hidden},
         }
 
+    def in_utility(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What one more job of each VO would meet."""
+        told = answer["one_more_job"]
+        if self.shown or told is None:
+            return answer
+        kinds = [{**kind, _VO: self.vo(kind[_VO])} for kind in told["kinds"]]
+        return {**answer, "one_more_job": {**told, "kinds": kinds}}
+
     def in_metrics(self, snapshot: Snapshot) -> Snapshot:
         """The labels of metrics."""
         if not self._has_hidden_vos:

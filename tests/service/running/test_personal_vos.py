@@ -1,6 +1,7 @@
 """A VO that is named for a user is shown by a pseudonym, too, also after a restart."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,18 @@ from outrider.service.metrics.store import MetricStore
 from outrider.service.mqtt.messages import row_message
 from outrider.service.personal_vos import MOST_PERSONAL_VOS, PersonalVos
 from outrider.service.pseudonyms import Pseudonyms, is_named_for
+from outrider.service.twin import starts_file
+from outrider.service.twin.starts_file import OneMoreTold, StartsFile
 from outrider.service.user_names import UserNames
 from tests.fixtures.cores import T, core_of, tell
+from tests.service.running.process import DaemonProcess
 from tests.service.running.small_site import SmallSite
 
 NAME = "carol.curie"
-SHOWN = ("/api/v1/status", "/api/v1/jobs", "/metrics", "/api/v1/explain/1.0", "/api/v1/decisions")
+SHOWN = (
+    "/api/v1/status", "/api/v1/jobs", "/metrics", "/api/v1/explain/1.0", "/api/v1/decisions",
+    "/api/v1/utility",
+)  # fmt: skip
 
 
 def submitted() -> bytes:
@@ -31,6 +38,36 @@ def submitted() -> bytes:
         {**about, "EventTypeNumber": 1, "ExecuteHost": "<10.0.0.7:9618>"},
     ]
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def tell_of_one_more(site: SmallSite) -> None:
+    """Let the file of expected starts tell what one more job of that VO would meet."""
+    told = OneMoreTold(
+        vo=NAME, job_class="batch", cpus=1, estimate_s=None, n=1, wait_s=None, utility=None
+    )
+    now_s = time.time()
+    starts_file.write(
+        site.state, StartsFile(asked_s=now_s, one_more=[told], one_more_asked_s=now_s)
+    )
+
+
+def kinds_at(daemon: DaemonProcess) -> list[dict[str, Any]]:
+    kinds: list[dict[str, Any]] = daemon.get("/api/v1/utility")["one_more_job"]["kinds"]
+    return kinds
+
+
+def test_what_one_more_job_would_meet_hides_it_too(tmp_path: Path) -> None:
+    site = SmallSite(tmp_path)
+    site.log.raw(submitted())
+    with site.daemon as daemon:
+        daemon.wait_until("started", lambda s: s["jobs"]["running"] == 1)
+        tell_of_one_more(site)
+        daemon.wait_until("told", lambda _: bool(kinds_at(daemon)))
+        [kind] = kinds_at(daemon)
+        (vo,) = daemon.status()["wait_s"]["by_vo"]
+        assert kind["vo"] == vo
+        assert vo.startswith("u-")
+        assert NAME not in daemon.text("/api/v1/utility")
 
 
 def test_it_is_hidden_before_and_after_a_restart(tmp_path: Path) -> None:

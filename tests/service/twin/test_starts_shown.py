@@ -185,7 +185,7 @@ def test_the_daemon_gives_the_start_of_a_job_among_its_facts(tmp_path: Path) -> 
     site = SmallSite(tmp_path, tables=f"[policies.fifo]\n[twin]\nevery_s = 0\n{LOG_TABLE}")
     site.log.submit(1)
     with site.daemon as daemon:
-        site.wait_until_applied(HANGS_AFTER_S)
+        site.wait_until_applied()
         found = daemon.get("/api/v1/jobs")
         assert found["jobs"][0]["state"] == "queued"
         name, now_s = found["jobs"][0]["job"], found["now_s"]
@@ -198,7 +198,7 @@ def test_the_daemon_gives_the_start_of_a_job_among_its_facts(tmp_path: Path) -> 
             scores={"submission": Score(1_240, 0.81, 90.0)},
         )  # fmt: skip
         starts_file.write(site.state, file)
-        deadline_s = time.monotonic() + HANGS_AFTER_S
+        deadline_s = time.monotonic() + 20.0
         while (row := daemon.get("/api/v1/jobs")["jobs"][0])["expected_start"] is None:
             assert time.monotonic() < deadline_s
             time.sleep(0.2)

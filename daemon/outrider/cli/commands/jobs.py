@@ -1,13 +1,16 @@
 """``outrider jobs``: the jobs that wait, run or are held now."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from outrider.cli.listing import Column, Row, every_row, listing_options, print_list, wanted
 from outrider.cli.options import asking_options
 from outrider.cli.printing import MISSING, count, duration
+
+if TYPE_CHECKING:
+    from outrider.cli.daemon import DaemonAddress
 
 STATES: Final = ("queued", "running", "suspended", "held")
 _ANSWERS: Final = {"not_known": "not known", "not_said": "not said"}
@@ -66,7 +69,7 @@ def _age_s(row: Row) -> float | None:
     return None if submit_s is None else max(0.0, row["now_s"] - submit_s)
 
 
-def rows_of(address: Any, **query: str) -> tuple[list[Row], dict[str, Any]]:
+def rows_of(address: "DaemonAddress", **query: str) -> tuple[list[Row], dict[str, Any]]:
     """The jobs of a daemon, each with the moment of the answer, and what else it says."""
     rows, told = every_row(address, "/api/v1/jobs", "jobs", **query)
     told.pop("total")
@@ -95,7 +98,7 @@ def command(
     for each job, never folded. `outrider explain JOB` says why one waits. Columns of -o: job,
     state, user, vo, class, cpus, submit_s, waiting_s, run_s, machine, runs, lost_s, expected_start,
     pending. In CSV times are Unix seconds and spans seconds; of the expected start the median.
-    --json prints the rows of GET /api/v1/jobs.
+    --json prints the rows of GET /api/v1/jobs, each with the moment of the answer (now_s).
 
     Example:
       outrider jobs --state queued --sort -waiting_s

@@ -193,7 +193,7 @@ class Publisher:
                 message = health(self._core(), failure)
                 await client.publish(f"{settings.base}/{HEALTH}", message, qos=1, retain=True)
                 if self._utility is not None:
-                    message = messages.utility(self._utility())
+                    message = messages.utility(self._names().in_utility(self._utility()))
                     await client.publish(f"{settings.base}/{UTILITY}", message, qos=1, retain=True)
             pause_s = await self._publish_piece(client, settings)
             await asyncio.wait({link}, timeout=pause_s)
@@ -220,13 +220,16 @@ class Publisher:
         await place.move_to(piece.until, worth_keeping=bool(piece.rows))
         return len(piece.rows) / settings.most_per_s if piece.rows else _POLL_S
 
+    def _names(self) -> UserNames:
+        core = self._core()
+        shown = core.config.show_users == "everybody"  # whoever reads there, we do not know them
+        return UserNames(self._recording.pseudonyms, core.personal_vos, shown)
+
     async def _publish_rows(
         self, client: "aiomqtt.Client", settings: PublishSettings, rows: list[Numbered]
     ) -> None:
         """Send rows together, in order; the place moves on as far as all were confirmed."""
-        core = self._core()
-        shown = core.config.show_users == "everybody"  # whoever reads there, we do not know them
-        names = UserNames(self._recording.pseudonyms, core.personal_vos, shown)
+        core, names = self._core(), self._names()
         client.pending_calls_threshold = len(rows)
         sent = [
             client.publish(

@@ -76,7 +76,7 @@ class Utility(Struct):
 
 async def handle(call: Call[NoQuery]) -> Answer:
     """Answer from memory."""
-    return utility(call.view.core, call.view.expected_starts())
+    return call.names.in_utility(utility(call.view.core, call.view.expected_starts()))
 
 
 ENDPOINT = Endpoint(

@@ -27,6 +27,7 @@ export function significant(value) {
 
 export const compact = (value) =>
   new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 2 }).format(value);
+
 /** A ratio as what is more or less: 0.76 is -24 %. */
 export function change(ratio) {
   const more = 100 * (ratio - 1);
