@@ -17,6 +17,7 @@ from tests.service.mqtt.publishing_site import (
     wait_until_all_is_heard,
 )
 from tests.service.running.small_site import LOG_TABLE, SmallSite
+from tests.service.running.test_personal_vos import NAME, submitted, tell_of_one_more
 from tests.service.running.test_pseudonyms import NAMES, submitted_by
 
 pytestmark = pytest.mark.mosquitto
@@ -128,6 +129,24 @@ def test_what_one_more_job_would_meet_is_retained_as_the_endpoint_tells_it(
     assert heard["one_more_job"] == asked["one_more_job"]
     waits = heard["one_more_job"]["kinds"][0]["wait_s"]
     assert waits == {"low": 0.0, "median": 60.0, "high": 600.0}
+
+
+def test_a_vo_that_is_named_for_a_user_leaves_by_its_pseudonym(
+    tmp_path: Path, broker: Mosquitto, listener: Listener
+) -> None:
+    site = SmallSite(tmp_path, tables=LOG_TABLE + mqtt_table(broker))
+    site.log.raw(submitted())
+
+    def says() -> list[Heard]:
+        return [one for one in listener.on("utility") if one.fields["one_more_job"]["kinds"]]
+
+    with site.daemon as daemon:
+        daemon.wait_until("started", lambda s: s["jobs"]["running"] == 1)
+        tell_of_one_more(site)
+        [kind] = listener.wait_for("what was said", says).fields["one_more_job"]["kinds"]
+        assert daemon.stop() == 0
+    assert kind["vo"].startswith("u-")
+    assert not [one for one in listener.heard if NAME in one.text]
 
 
 def test_the_status_is_retained_and_follows_the_daemon(
