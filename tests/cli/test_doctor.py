@@ -11,6 +11,7 @@ from outrider.ledger import Entry, Journal
 from outrider.model.decisions import DecisionRow
 from tests.cli.running import outrider, shell
 from tests.free_port import free_port
+from tests.service.running.test_first_looks import BOARD_TABLE, installed
 
 LOG = (
     "000 (001.000.000) 2026-11-21 10:00:00 Job submitted from host: <10.0.0.1:9618>\n...\n"
@@ -119,6 +120,21 @@ def test_records_that_cannot_be_read_are_a_warning(site: Path) -> None:
     assert code == 0
     assert found["adapter pool"]["state"] == "warn"
     assert "could not be read" in found["adapter pool"]["found"]
+
+
+@pytest.mark.parametrize(
+    ("takes_s", "state", "answer"), [(2.5, "ok", "4 events"), (9, "warn", "has not answered")]
+)
+def test_a_source_that_took_its_time_is_well_and_one_that_has_not_answered_is_not(
+    site: Path, takes_s: float, state: str, answer: str
+) -> None:
+    with (site / "outrider.toml").open("a") as config:
+        config.write(BOARD_TABLE)
+    words = ("doctor", "--config", site / "outrider.toml", "--json")
+    told = json.loads(shell(*words, **installed(site, takes_s)).out)
+    board = next(check for check in told["checks"] if check["name"] == "adapter board")
+    assert board["state"] == state
+    assert answer in board["found"]
 
 
 def test_a_journal_from_the_future_is_a_warning(site: Path) -> None:

@@ -212,7 +212,7 @@ def test_doctor_says_who_answers_and_what_is_missing(
     point = checks["adapter htcondor: access point host.pool.test"]
     assert point["state"] == "warn"
     assert "event_logs" in point["remedy"]
-    assert checks["adapter htcondor"]["state"] == "ok"
+    assert checks["adapter htcondor"]["state"] == "ok", checks["adapter htcondor"]
 
 
 def _states(pool: HTCondorPool) -> list[str]:

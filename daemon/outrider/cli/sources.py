@@ -134,7 +134,9 @@ def _stream(adapter: Adapter) -> Any:
 def _judge(name: str, adapter: Adapter, seen: list[Batch], stale_after_s: float) -> Check:
     events = sum(len(batch.events) for batch in seen)
     rejected = sum(sum(batch.rejected.values()) for batch in seen)
-    notes = "; ".join(dict.fromkeys(batch.note for batch in seen if batch.note))
+    # what was said while an answer was awaited is over once there is one
+    told = [one for one in seen if one is seen[-1] or one.events or one.rejected]
+    notes = "; ".join(dict.fromkeys(batch.note for batch in told if batch.note))
     age_s = seen[-1].age_s
     found = f"{count(events)} events at a first look, input {duration(age_s)} old"
     if events and not adapter.own_clock:

@@ -123,6 +123,7 @@ def test_a_daemon_that_is_killed_goes_on_with_its_own_leases(
         kept(pool)
         daemon.kill()
         daemon.start()
+        after_a_cycle(pool)  # or the job might run before it is seen
         job = pool.submit(f"{SLEEP}queue\n", "alice")
         leased(pool, 2)
         assert queue(pool, "OutriderHold")[job] == "true"

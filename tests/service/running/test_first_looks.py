@@ -19,13 +19,13 @@ class SlowBoard(PollingAdapter):
     """A machine, on which a job has run for an hour, and a job that waits."""
 
     name = "slow_board"
-    description = "takes five seconds for its first answer"
+    description = "takes its time for its first answer"
     api_version = 1
     sees = ("joined", "submitted", "started")
 
     def begin(self, cursor):
         self.looks = 0
-        time.sleep(5.0)
+        time.sleep(TAKES_S)
 
     def look(self):
         self.looks += 1
@@ -49,9 +49,9 @@ class SlowBoard(PollingAdapter):
 BOARD_TABLE = '\n[adapters.board]\ntype = "slow_board"\n'
 
 
-def installed(folder: Path) -> dict[str, str]:
+def installed(folder: Path, takes_s: float = 5.0) -> dict[str, str]:
     """What the environment must say for a daemon to find the adapter."""
-    (folder / "slow_board.py").write_text(MODULE)
+    (folder / "slow_board.py").write_text(MODULE.replace("TAKES_S", str(takes_s)))
     info = folder / "slow_board-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: slow-board\nVersion: 1.0\n")
