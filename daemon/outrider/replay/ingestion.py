@@ -6,7 +6,7 @@ There are no policies here and nothing is acted on: it is the accounting alone, 
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import floor, inf
 from operator import itemgetter
 from typing import Any, Final
@@ -141,13 +141,21 @@ class Ingestion:
         self.last_s = max(self.last_s, event[0])
         self.hash.add(event)
 
-    def run(self, progress: Callable[[float], None] | None = None) -> None:
+    def run(
+        self,
+        progress: Callable[[float], None] | None = None,
+        watch: Callable[[Iterable[Event]], Iterable[Event]] = iter,
+    ) -> None:
         """Read all files to their ends and account for what they tell.
+
+        Args:
+            progress: hears of each file that was read, from 0 to 1.
+            watch: passes the events on to the engine.
 
         Raises:
             TraceError: a file cannot be read to its end.
         """
-        self.engine.feed(self.events(progress))
+        self.engine.feed(watch(self.events(progress)))
         if self.last_s > -inf:
             self.engine.finish(self.last_s)
 
@@ -175,7 +183,7 @@ class Ingestion:
             self.merger.newly_set_aside.clear()  # only counted here
 
     def report(self) -> dict[str, Any]:
-        """The object of ``outrider ingest --json``, but for its ``cpu_s``."""
+        """What `ingest` tells, but for its ``cpu_s``."""
         counts: Counter[str] = Counter()
         for by_kind in self.merger.counts.values():
             counts += by_kind
@@ -219,7 +227,7 @@ def _in_order(file: LogFile) -> Iterator[list[NamedEvent]]:
 def ingest(
     files: Sequence[LogFile], progress: Callable[[float], None] | None = None
 ) -> dict[str, Any]:
-    """Read logs and report what happened: the object of ``outrider ingest --json``.
+    """Read logs and report what happened: counts, waits, work.
 
     Raises:
         TraceError: a file cannot be read to its end.

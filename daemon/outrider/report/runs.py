@@ -16,6 +16,8 @@ WITHIN_S: Final = 300.0
 FAILING: Final = frozenset({"failed_start", "held", "killed", "unknown"})
 """Reasons for which a machine may be to blame; owners, reboots, drains and users are their own."""
 _ENDS: Final = (ev.COMPLETED, ev.EVICTED, ev.REMOVED)
+RUN_KINDS: Final = frozenset({ev.STARTED, *_ENDS})
+"""Kinds of events that are counted here; others need not be shown."""
 
 JoulesOf = Callable[[Job, float, float], float]
 """Joules of the present run of a job: of the job, the seconds of that run, and now."""

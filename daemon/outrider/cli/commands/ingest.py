@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from outrider.cli.offender_tables import print_offenders
 from outrider.cli.options import file_path, json_option
 from outrider.cli.printing import count, duration, figure, print_json, print_table
 from outrider.cli.progress import progress_bar
@@ -48,20 +49,21 @@ def command(
 ) -> None:
     """Read the logs a batch system wrote and report what happened.
 
-    Use it for a first look at a site, before any daemon runs: waits, work kept and thrown away,
-    evictions. Several files are merged by time, what two of them tell of the same job is counted
-    once; jobs of the same number, but of two schedds or clusters, are two. Files may be gzipped.
-    Every record is an event, a duplicate, ignored (counted by kind) or rejected (counted by
-    reason).
+    Use it for a first look at a site, before any daemon runs: waits and who waits, work kept and
+    thrown away, whose and on which machines, black holes. Several files are merged by time, what
+    two of them tell of the same job is counted once; jobs of the same number, but of two schedds or
+    clusters, are two. Files may be gzipped. Every record is an event, a duplicate, ignored (counted
+    by kind) or rejected (counted by reason).
 
     Example:
       outrider ingest /var/log/condor/EventLog /var/log/condor/EventLog.old
 
     Waits are seconds in --json; goodput and badput are CPU-seconds of runs that completed, and of
-    all others (`work_s` has them by class and by VO).
+    all others (`work_s` has them by class and by VO). `offenders` has the users, machines and jobs
+    of most badput, failed starts and black holes by the rule of `outrider report`.
     """
-    from outrider.replay.ingestion import ingest
     from outrider.replay.log_files import LogFile
+    from outrider.report.logs import read_logs
 
     columns = tuple(name.strip() for name in fields.split(",")) if fields else ()
     logs = [
@@ -69,7 +71,7 @@ def command(
         for file in dict.fromkeys(files)
     ]
     with progress_bar("reading") as progress:
-        told = ingest(logs, progress)
+        told = read_logs(logs, progress)
     for warning in told["warnings"]:
         click.echo(f"outrider: warning: {warning}", err=True)
     if as_json:
@@ -107,6 +109,7 @@ def _show(told: dict[str, Any]) -> None:
         columns = (word, "started", "wait, mean", "wait, p95", "goodput", "badput")
         if told["wait_s"][part]:
             print_table(f"by {word}; goodput and badput in CPU hours", columns, _parts(told, part))
+    print_offenders(told)
 
 
 def _parts(told: dict[str, Any], part: str) -> Iterator[tuple[str, ...]]:
