@@ -49,7 +49,7 @@ def site(jobs: int) -> tuple[QueueState, RunTimeHistory, RecentArrivals]:
     running, came = some_jobs(RUNNING, history, rng), some_jobs(500 * DAYS, history, rng)
     cpus = int(running.cpus.sum())
     since_s = NOW_S - 2000.0 * rng.random(RUNNING)
-    state = QueueState(NOW_S, 0, cpus, running, since_s, some_jobs(jobs, history, rng))
+    state = QueueState(NOW_S, 0.0, 0, cpus, running, since_s, some_jobs(jobs, history, rng))
     begin_s = NOW_S - DAYS * DAY_S
     arrivals = RecentArrivals(
         begin_s, np.sort(rng.uniform(begin_s, NOW_S, len(came))), came.cpus, came.estimate_s,

@@ -63,8 +63,8 @@ def moment(workload: Workload, starts_s: Floats, now_s: float) -> Moment:
         )  # fmt: skip
 
     state = QueueState(
-        now_s, CPUS - int(workload.cpus[running].sum()), CPUS, jobs(running), starts_s[running],
-        jobs(waiting),
+        now_s, 0.0, CPUS - int(workload.cpus[running].sum()), CPUS, jobs(running),
+        starts_s[running], jobs(waiting),
     )  # fmt: skip
     days = 40
     coming = RecentArrivals(

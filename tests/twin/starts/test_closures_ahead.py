@@ -144,7 +144,13 @@ def forward(
         return Jobs(np.ones(n, np.int64), hours, hours, np.zeros((n, 5), np.int64))
 
     state = QueueState(
-        NOW_S, free, total, jobs(len(ends_s)), NOW_S - 5 * HOUR_S + np.array(ends_s), jobs(waiting)
+        NOW_S,
+        0.0,
+        free,
+        total,
+        jobs(len(ends_s)),
+        NOW_S - 5 * HOUR_S + np.array(ends_s),
+        jobs(waiting),
     )
     run_s = np.full((2, len(ends_s) + waiting), 5 * HOUR_S)
     at_s, cpus = np.array(changes).reshape(-1, 2).T

@@ -1,6 +1,7 @@
 """The rules run forward start jobs exactly when the engine does, compiled and plain."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,9 +55,7 @@ def test_those_not_asked_for_change_nothing(discipline: Discipline) -> None:
 def test_what_could_start_at_once_starts_now() -> None:
     at = max(moments(3, "strict"), key=lambda at: len(at.starts_s))
     width = int(at.state.waiting.cpus[0])
-    roomy = at.state.__class__(
-        at.state.now_s, width, 16 + width, at.state.running, at.state.since_s, at.state.waiting
-    )
+    roomy = replace(at.state, free_cpus=width, total_cpus=16 + width)
     for discipline in KNOWN_DISCIPLINES:
         starts_s = simulated_starts(roomy, at.run_s, NO_ARRIVALS, at.shifts_s[:, :0], discipline)
         assert starts_s[0, 0] == at.state.now_s

@@ -41,7 +41,7 @@ def drawn(
 ) -> Floats:
     """(n, running + waiting) run times; of those that run the elapsed time is given."""
     state = QueueState(
-        1e6, 0, 64, jobs(history, [job for job, _ in running]),
+        1e6, 0.0, 0, 64, jobs(history, [job for job, _ in running]),
         1e6 - np.array([elapsed_s for _, elapsed_s in running], dtype=float),
         jobs(history, waiting), np.array(lost_s),
     )  # fmt: skip

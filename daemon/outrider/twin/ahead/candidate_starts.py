@@ -123,7 +123,7 @@ class CandidateStarts:
         """What is drawn for one replicate: the same for every policy."""
         rng = np.random.default_rng((self._seed, replicate))
         run_s = draw_run_times(self._state, self._history, 1, rng)[0].tolist()
-        days = draw_days(self._state.now_s, self._lately.since_s, 1, rng)[0]
+        days = draw_days(self._state, self._lately.since_s, 1, rng)[0]
         closed = self._lately.reopenings(self._now_s, rng)
         coming = self._lately.days(self._now_s, days[:HORIZON_DAYS].tolist(), run_s, closed)
         return Future(run_s, coming, closed, self._lately.evicting, int(rng.integers(2**31)))
@@ -182,11 +182,14 @@ def _state(present: Present, followed: FollowedSite) -> tuple[list[Job], QueueSt
             np.array(groups, dtype=np.int64).reshape(-1, LEVELS),
         )  # fmt: skip
 
-    now_s, running, waiting = present.site.now, present.running, present.waiting
+    site, running, waiting = present.site, present.running, present.waiting
+    now_s = site.now
     since_s = now_s - np.array([_ran_s(job, now_s) for job in running], dtype=np.float64)
     lost_s = np.array([job.consumed_s for job in waiting], dtype=np.float64)
-    cpus = max(1, sum(present.site.cpus))
-    state = QueueState(now_s, 0, cpus, columns(running), since_s, columns(waiting), lost_s)
+    cpus = max(1, sum(site.cpus))
+    state = QueueState(
+        now_s, site.week_second(), 0, cpus, columns(running), since_s, columns(waiting), lost_s
+    )
     return [*running, *waiting], state
 
 

@@ -27,8 +27,6 @@ DAYS_AHEAD: Final = 28
 """For how many days jobs keep coming; after them the queue runs empty."""
 ENOUGH_DAYS: Final = 3
 """Of so many days of a kind such days are drawn."""
-_EPOCH_WEEKDAY: Final = 3
-"""1970-01-01 was a Thursday; Monday is 0."""
 KNOWN_DISCIPLINES: Final = (STRICT, EASY, FIRST_FIT)
 
 
@@ -80,7 +78,7 @@ def drawn_starts(
     """The same, and (replicates, running + waiting) how long jobs run in each replicate, first."""
     run_s = draw_run_times(state, history, replicates, rng)
     since_s = min(arrivals.since_s, closures.since_s)
-    shifts_s = draw_days(state.now_s, since_s, replicates, rng)
+    shifts_s = draw_days(state, since_s, replicates, rng)
     changes = draw_changes(state.now_s, closures, shifts_s, rng)
     starts_s = simulated_starts(state, run_s, arrivals, shifts_s, discipline, first_wanted, changes)
     return run_s, starts_s
@@ -130,30 +128,38 @@ def simulated_starts(
     )  # fmt: skip
 
 
-def draw_days(now_s: float, since_s: float, replicates: int, rng: np.random.Generator) -> Floats:
+def draw_days(
+    state: QueueState, since_s: float, replicates: int, rng: np.random.Generator
+) -> Floats:
     """(replicates, days) By how much what came on a past day is moved on to come again.
 
     Whole days, so that nights stay nights; for a working day a working day is drawn, and for a day
     of the weekend such a one, where there were `ENOUGH_DAYS` of them. No columns if not a whole day
     is known.
+
+    Args:
+        state: the site now, of which only the time counts.
+        since_s: from when on it is known what came, seconds.
+        replicates: how many are drawn.
+        rng: draws.
     """
     known = 0
-    if since_s < now_s:
-        known = min(DAYS_BACK, int((now_s - since_s) // DAY_S))
+    if since_s < state.now_s:
+        known = min(DAYS_BACK, int((state.now_s - since_s) // DAY_S))
     if known < 1:
         return np.empty((replicates, 0))
     past, ahead = np.arange(1, known + 1), np.arange(DAYS_AHEAD)
-    was_weekend = _is_weekend(now_s - past * DAY_S)
+    was_weekend = _is_weekend(state.week_second - past * DAY_S)
     back = np.empty((replicates, DAYS_AHEAD))
-    for day, is_weekend in enumerate(_is_weekend(now_s + ahead * DAY_S)):
+    for day, is_weekend in enumerate(_is_weekend(state.week_second + ahead * DAY_S)):
         alike = past[was_weekend == is_weekend]
         back[:, day] = rng.choice(alike if len(alike) >= ENOUGH_DAYS else past, replicates)
     return (back + ahead) * DAY_S
 
 
-def _is_weekend(begin_s: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
-    """Whether most of the 24 hours from then on are of a Saturday or Sunday, in UTC."""
-    weekday = ((begin_s + DAY_S / 2) // DAY_S + _EPOCH_WEEKDAY) % 7
+def _is_weekend(week_second: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
+    """Whether most of the 24 hours from then on are of a Saturday or Sunday of the site."""
+    weekday = (week_second + DAY_S / 2) // DAY_S % 7  # Monday is 0
     is_weekend: NDArray[np.bool_] = weekday >= 5
     return is_weekend
 

@@ -209,7 +209,8 @@ class FollowedSite:
         kept = sum(usable_cpus(site, machine) for machine, *_ in self.closures.kept())
         since_s = np.array([job.start_s for job in running], dtype=np.float64)
         return QueueState(
-            self.now_s, free, free + used + kept, self._jobs(running, running=True), since_s,
+            self.now_s, site.week_second(), free, free + used + kept,
+            self._jobs(running, running=True), since_s,
             self._jobs(waiting, running=False), self._lost_s(waiting),
         )  # fmt: skip
 

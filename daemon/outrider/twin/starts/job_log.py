@@ -7,6 +7,7 @@ import numpy as np
 
 from outrider.formats.workload import Workload
 from outrider.model.disciplines import Discipline
+from outrider.model.localtime import LocalTime, TraceTime
 from outrider.plugins.making import make_policy
 from outrider.replay.grid_run import GridRun
 from outrider.simulation.recorded_site import jobs_with_waits
@@ -18,8 +19,9 @@ class JobLog:
     """Jobs in the order of their submission. It is the truth: `walk` shows of it what is known.
 
     Attributes:
+        clock: the site's wall clock at the log's seconds.
         total_cpus: of the site.
-        submit_s: (jobs,) ascending, seconds of the log's clock.
+        submit_s: (jobs,) ascending, seconds of the log.
         start_s: (jobs,) when each started; inf: never.
         run_s: (jobs,) how long each ran, seconds.
         cpus: (jobs,) CPUs.
@@ -29,6 +31,7 @@ class JobLog:
         job_class: (jobs,) what else was declared of their length.
     """
 
+    clock: LocalTime
     total_cpus: int
     submit_s: Floats
     start_s: Floats
@@ -51,9 +54,9 @@ def log_of(workload: Workload, start_s: Floats) -> JobLog:
         start_s: (jobs,) seconds; nan or inf: never.
     """
     return JobLog(
-        sum(machine.cpus for machine in workload.machines), workload.submit_s,
-        np.where(np.isnan(start_s), np.inf, start_s), workload.run_s, workload.cpus,
-        workload.estimate_s, workload.requested_s,
+        TraceTime(workload.start), sum(machine.cpus for machine in workload.machines),
+        workload.submit_s, np.where(np.isnan(start_s), np.inf, start_s), workload.run_s,
+        workload.cpus, workload.estimate_s, workload.requested_s,
         [user or vo for user, vo in zip(workload.user, workload.vo, strict=True)],
         workload.job_class,
     )  # fmt: skip

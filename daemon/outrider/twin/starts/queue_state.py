@@ -36,6 +36,7 @@ class QueueState:
 
     Attributes:
         now_s: the moment, seconds.
+        week_second: the same on the site's wall clock: seconds since Monday, 00:00.
         free_cpus: CPUs that nobody uses.
         total_cpus: CPUs of the site.
         running: what runs.
@@ -46,6 +47,7 @@ class QueueState:
     """
 
     now_s: float
+    week_second: float
     free_cpus: int
     total_cpus: int
     running: Jobs

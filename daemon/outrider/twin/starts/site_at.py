@@ -80,8 +80,8 @@ class SiteAt:
         free_cpus = max(0, log.total_cpus - int(log.cpus[running].sum()))
         waiting = np.array(self.waiting, np.int64)
         return QueueState(
-            self.now_s, free_cpus, log.total_cpus, self._jobs(running), since_s,
-            self._jobs(waiting),
+            self.now_s, log.clock.week_second(self.now_s), free_cpus, log.total_cpus,
+            self._jobs(running), since_s, self._jobs(waiting),
         )  # fmt: skip
 
     def arrivals(self) -> RecentArrivals:
