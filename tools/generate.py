@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from outrider.service.example_config import example_toml
-from tools.dashboard.evidence_dashboard import evidence_dashboard
-from tools.dashboard.site_dashboard import site_dashboard
+from tools.dashboard.dashboards import dashboards
 from tools.reference.commands_page import commands_page
 from tools.reference.configuration_page import configuration_page
 from tools.reference.endpoints_page import endpoints_page
@@ -18,8 +17,7 @@ from tools.reference.metrics_page import metrics_page
 from tools.reference.policy_api_page import policy_api_page
 
 GENERATED: Final[Mapping[str, Callable[[], str]]] = {
-    "dashboards/grafana/outrider-evidence.json": evidence_dashboard,
-    "dashboards/grafana/outrider-site.json": site_dashboard,
+    **dashboards(),
     "docs/reference/commands.md": commands_page,
     "docs/reference/configuration.md": configuration_page,
     "docs/reference/endpoints.md": endpoints_page,

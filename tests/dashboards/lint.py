@@ -8,6 +8,8 @@ from typing import Any
 from tests.dashboards import promql
 
 BUILT_IN = frozenset({"__rate_interval", "__interval", "__range"})
+ALERT_LABELS = frozenset({"alertname", "alertstate"})
+"""Of what Prometheus itself says of alerts."""
 COLUMNS = 24
 _VARIABLE = re.compile(r"\$\{?(\w+)")
 _LEGEND = re.compile(r"\{\{(\w+)\}\}")
@@ -18,6 +20,11 @@ Panel = dict[str, Any]
 def panels_of(dashboard: dict[str, Any]) -> list[Panel]:
     """The panels that show something: rows are headings."""
     return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+
+
+def queries_of(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
+    """The queries of all panels."""
+    return [target for panel in panels_of(dashboard) for target in panel["targets"]]
 
 
 def problems(dashboard: dict[str, Any]) -> list[str]:
@@ -66,6 +73,11 @@ def _targets(panel: Panel, known: frozenset[str] | set[str]) -> Iterator[str]:
             *(promql.DECLARED[u.name].labels for u in promql.uses(target["expr"])
               if u.name in promql.DECLARED)
         )  # fmt: skip
+        if "ALERTS{" in target["expr"]:
+            labels |= ALERT_LABELS
+        for use in promql.uses(target["expr"]):
+            if "instance" not in use.matched:
+                yield f"{use.name} is asked of all sites at once"
         for label in _LEGEND.findall(target.get("legendFormat", "")):
             if label not in labels:
                 yield f"the legend names {label}, which no metric of the query has"
@@ -78,19 +90,31 @@ def _names(panel: Panel, known: frozenset[str] | set[str]) -> Iterator[str]:
         for column in transformation["options"].get("renameByName", {}):
             if column not in {f"Value #{target['refId']}" for target in targets}:
                 yield f"the column {column} is of no query"
+    series = {name for target in targets for name in _series_names(target)}
     for override in panel["fieldConfig"].get("overrides", []):
         for changed in override["properties"]:
             below = changed["value"] if changed["id"] == "custom.fillBelowTo" else None
-            if below is not None and below not in {t["legendFormat"] for t in targets}:
+            if below is not None and below not in series:
                 yield f"the band ends at {below}, which no query is called"
-        if override["matcher"]["id"] == "byFrameRefID":
-            ref = override["matcher"]["options"]
-            if ref not in {target["refId"] for target in targets}:
-                yield f"an override is for {ref}, which is no query"
+        matcher = override["matcher"]
+        refs = {target["refId"] for target in targets}
+        if matcher["id"] == "byFrameRefID" and matcher["options"] not in refs:
+            yield f"an override is for {matcher['options']}, which is no query"
+        if matcher["id"] == "byName" and matcher["options"] not in series:
+            yield f"an override is for {matcher['options']}, which no query is called"
     for text in (panel.get("title", ""), f"${panel['repeat']}" if panel.get("repeat") else ""):
         for variable in _VARIABLE.findall(text):
             if variable not in known:
                 yield f"there is no variable ${variable}"
+
+
+def _series_names(target: dict[str, Any]) -> Iterator[str]:
+    """What a query's series are called, where its legend is a label's closed list or no label."""
+    legend = target["legendFormat"]
+    yield legend
+    label = _LEGEND.fullmatch(legend)
+    for use in promql.uses(target["expr"]) if label else ():
+        yield from promql.VALUES.get(use.name, {}).get(label[1] if label else "", ())
 
 
 def _places(panels: list[Panel]) -> Iterator[str]:

@@ -64,6 +64,8 @@ def _samples_of(metric: Metric) -> Iterator[tuple[str, Sample]]:
 
 
 DECLARED = {name: sample for metric in METRICS for name, sample in _samples_of(metric)}
+VALUES = {metric.full_name: metric.labels for metric in METRICS}
+"""Closed lists of label values, by metric; empty where only the site knows them."""
 
 
 def uses(expression: str) -> list[Use]:

@@ -11,14 +11,19 @@ import yaml
 
 from outrider.service.metrics.declarations.evidence import EVIDENCE_METRICS
 from tests.dashboards import promql
-from tests.dashboards.lint import panels_of, problems
+from tests.dashboards.lint import panels_of, problems, queries_of
 
 Dashboard = dict[str, Any]
-
-
-@pytest.fixture
-def grafana(repository: Path) -> Path:
-    return repository / "dashboards" / "grafana"
+ROOT = Path(__file__).parents[2] / "dashboards"
+FILES = sorted(ROOT.glob("grafana*/*.json"))
+NAMES = {
+    "outrider-energy", "outrider-evidence", "outrider-health", "outrider-policies",
+    "outrider-site", "outrider-waiting",
+}  # fmt: skip
+MOST_QUERIES = 29
+UNSEEN = ("outrider_machines", "outrider_energy_", "outrider_power_")
+"""What an event log without watts does not tell."""
+each_dashboard = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 
 
 def loaded(file: Path) -> Dashboard:
@@ -27,36 +32,108 @@ def loaded(file: Path) -> Dashboard:
     return read
 
 
-@pytest.fixture
-def dashboard(grafana: Path) -> Dashboard:
-    return loaded(grafana / "outrider-site.json")
+def named(name: str) -> Dashboard:
+    """The dashboard of this name, of the kind that has all panels."""
+    return loaded(ROOT / "grafana" / f"{name}.json")
 
 
 @pytest.fixture
-def evidence(grafana: Path) -> Dashboard:
-    return loaded(grafana / "outrider-evidence.json")
+def dashboard() -> Dashboard:
+    return named("outrider-site")
 
 
-def test_nothing_is_wrong_with_them(dashboard: Dashboard, evidence: Dashboard) -> None:
-    assert len(panels_of(dashboard)) > 40
+@pytest.fixture
+def evidence() -> Dashboard:
+    return named("outrider-evidence")
+
+
+def variables_of(dashboard: Dashboard) -> dict[str, dict[str, Any]]:
+    """What can be chosen at the top."""
+    return {variable["name"]: variable for variable in dashboard["templating"]["list"]}
+
+
+@each_dashboard
+def test_nothing_is_wrong_with_it(file: Path) -> None:
+    dashboard = loaded(file)
+    assert len(panels_of(dashboard)) > 5
     assert problems(dashboard) == []
-    assert len(panels_of(evidence)) > 20
-    assert problems(evidence) == []
 
 
-def test_each_has_a_name_of_its_own(grafana: Path) -> None:
-    names = [loaded(file)["uid"] for file in grafana.glob("*.json")]
-    assert sorted(names) == ["outrider-evidence", "outrider-site"]
+@each_dashboard
+def test_it_asks_little(file: Path) -> None:
+    """A chart that is repeated asks once more for each further policy that somebody chooses."""
+    assert len(queries_of(loaded(file))) <= MOST_QUERIES
 
 
-def test_evidence_shows_each_metric_of_the_evidence(evidence: Dashboard) -> None:
+@each_dashboard
+def test_it_shows_the_mode_its_changes_and_the_way_to_the_others(file: Path) -> None:
+    dashboard = loaded(file)
+    first, *_ = panels_of(dashboard)
+    assert (first["title"], first["gridPos"]["y"]) == ("Mode", 1)
+    assert [target["legendFormat"] for target in first["targets"]] == ["{{outrider_mode}}"]
+    [note] = dashboard["annotations"]["list"]
+    assert note["enable"]
+    assert note["titleFormat"] == "Mode: {{outrider_mode}}"
+    assert list(promql.errors(note["expr"])) == []
+    others, alerts, _, own_page = dashboard["links"]
+    assert (others["type"], others["tags"]) == ("dashboards", dashboard["tags"])
+    assert alerts["url"] == "$docs/alerts.html"
+    assert own_page["url"] == "http://$instance/"
+    assert (ROOT.parent / "docs" / "alerts.md").is_file()
+    assert {"datasource", "instance", "docs"} <= set(variables_of(dashboard))
+
+
+def test_each_has_a_name_of_its_own() -> None:
+    names = [loaded(file)["uid"] for file in FILES]
+    assert sorted(names) == sorted([*NAMES, *(f"{name}-event-log" for name in NAMES)])
+    titles = [loaded(file)["title"] for file in FILES]
+    assert len(set(titles)) == len(titles)
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_beside_an_event_log_what_cannot_have_data_is_absent_and_all_else_there(name: str) -> None:
+    whole = {panel["title"]: panel for panel in panels_of(named(name))}
+    log = loaded(ROOT / "grafana-event-log" / f"{name}-event-log.json")
+    there = {panel["title"] for panel in panels_of(log)}
+    assert there <= set(whole)
+
+    def cannot(target: dict[str, Any]) -> bool:
+        return any(use.name.startswith(UNSEEN) for use in promql.uses(target["expr"]))
+
+    absent = {title for title, p in whole.items() if all(map(cannot, p["targets"]))}
+    assert set(whole) - there >= absent
+    for title in set(whole) - there - absent:
+        assert any(map(cannot, whole[title]["targets"])), title
+    assert not any(map(cannot, queries_of(log)))
+
+
+def test_evidence_and_waiting_show_each_metric_of_the_evidence(evidence: Dashboard) -> None:
     asked = {
         use.name
-        for panel in panels_of(evidence)
-        for target in panel["targets"]
+        for dashboard in (evidence, named("outrider-waiting"))
+        for target in queries_of(dashboard)
         for use in promql.uses(target["expr"])
     }
     assert [metric.name for metric in EVIDENCE_METRICS if metric.full_name not in asked] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "choices"),
+    [
+        ("outrider-site", {"cluster"}),
+        ("outrider-waiting", {"vo", "class"}),
+        ("outrider-energy", {"cluster"}),
+        ("outrider-policies", {"policy"}),
+    ],
+)
+def test_it_can_be_narrowed(name: str, choices: set[str]) -> None:
+    dashboard = named(name)
+    variables = variables_of(dashboard)
+    assert {n for n, variable in variables.items() if variable["includeAll"]} == choices
+    for choice in choices:
+        variable = variables[choice]
+        assert (variable["multi"], variable["allValue"]) == (True, ".*")
+        assert any(f'=~"${choice}"' in target["expr"] for target in queries_of(dashboard))
 
 
 def test_candidates_stand_side_by_side_each_with_its_interval_as_a_band(
@@ -68,19 +145,19 @@ def test_candidates_stand_side_by_side_each_with_its_interval_as_a_band(
     ]  # fmt: skip
     for panel in repeated:
         assert (panel["repeat"], panel["repeatDirection"]) == ("policy", "h")
-        legends = {target["refId"]: target["legendFormat"] for target in panel["targets"]}
+        assert [target["legendFormat"] for target in panel["targets"]] == ["{{bound}}"]
         [(upper, lower)] = [
             (override["matcher"]["options"], changed["value"])
             for override in panel["fieldConfig"]["overrides"]
             for changed in override["properties"]
             if changed["id"] == "custom.fillBelowTo"
         ]
-        assert (legends[upper], lower) == ("high", "low")
+        assert (upper, lower) == ("high", "low")
 
 
-def without_its_lower_end(evidence: Dashboard) -> None:
+def without_its_legend(evidence: Dashboard) -> None:
     charts = [panel for panel in panels_of(evidence) if panel.get("repeat")]
-    charts[0]["targets"][0]["legendFormat"] = "lowest"
+    charts[0]["targets"][0]["legendFormat"] = "of {{policy}}"
 
 
 def for_each_vo(evidence: Dashboard) -> None:
@@ -96,7 +173,7 @@ def with_a_column_of_no_query(evidence: Dashboard) -> None:
 @pytest.mark.parametrize(
     ("break_it", "told"),
     [
-        (without_its_lower_end, "the band ends at low, which no query is called"),
+        (without_its_legend, "the band ends at low, which no query is called"),
         (for_each_vo, "there is no variable $vo"),
         (with_a_column_of_no_query, "the column Value #C is of no query"),
     ],
@@ -106,17 +183,6 @@ def test_broken_evidence_is_told(
 ) -> None:
     break_it(evidence)
     assert any(problem.endswith(told) for problem in problems(evidence)), problems(evidence)
-
-
-def test_it_can_be_narrowed_to_clusters_vos_and_policies(dashboard: Dashboard) -> None:
-    variables = {variable["name"]: variable for variable in dashboard["templating"]["list"]}
-    assert list(variables) == ["datasource", "cluster", "vo", "policy", "window"]
-    for name in ("cluster", "vo", "policy"):
-        variable = variables[name]
-        assert (variable["multi"], variable["includeAll"], variable["allValue"]) == (
-            True, True, ".*",
-        )  # fmt: skip
-        assert any(f'=~"${name}"' in t["expr"] for p in panels_of(dashboard) for t in p["targets"])
 
 
 def first(dashboard: Dashboard) -> dict[str, Any]:
@@ -172,6 +238,7 @@ def with_another_data_source(dashboard: Dashboard) -> None:
             "delta() over outrider_badput_seconds_total, which is a counter: a restart would show",
         ),
         (ask('outrider_jobs{state=~"$states"}'), "there is no variable $states"),
+        (ask("outrider_jobs"), "outrider_jobs is asked of all sites at once"),
         (ask("outrider_jobs"), "the legend names outrider_mode, which no metric of the query has"),
         (spoil(title=""), "no title"),
         (spoil(description=""), "no description"),
@@ -202,19 +269,20 @@ def test_labels_named_after_the_brackets_are_not_passed_over(dashboard: Dashboar
         problems(dashboard)
 
 
-def test_grafana_is_told_where_the_dashboard_is_and_whom_to_ask(
-    grafana: Path, dashboard: Dashboard
-) -> None:
-    folder = grafana / "provisioning"
-    shown = yaml.safe_load((folder / "dashboards" / "outrider.yml").read_text())
+@pytest.mark.parametrize("kind", ["grafana", "grafana-event-log"])
+def test_grafana_is_told_where_the_dashboards_are(kind: str) -> None:
+    (file,) = (ROOT / kind / "provisioning" / "dashboards").iterdir()
+    shown = yaml.safe_load(file.read_text())
     assert shown["apiVersion"] == 1
     (provider,) = shown["providers"]
     assert provider["type"] == "file"
     path = Path(provider["options"]["path"])
-    assert path.parts[-2:] == grafana.parts[-2:], "the wheel puts dashboards/ below share/outrider"
+    assert path.parts[-2:] == ("dashboards", kind), "the wheel puts these below share/outrider"
 
-    asked = yaml.safe_load((folder / "datasources" / "outrider.yml").read_text())
-    (source,) = asked["datasources"]
+
+def test_grafana_is_told_whom_to_ask(dashboard: Dashboard) -> None:
+    file = ROOT / "grafana" / "provisioning" / "datasources" / "outrider.yml"
+    (source,) = yaml.safe_load(file.read_text())["datasources"]
     assert source["type"] == dashboard["templating"]["list"][0]["query"] == "prometheus"
-    scrape = yaml.safe_load((grafana.parent / "prometheus" / "scrape.example.yml").read_text())
+    scrape = yaml.safe_load((ROOT / "prometheus" / "scrape.example.yml").read_text())
     assert source["jsonData"]["timeInterval"] == scrape["scrape_configs"][0]["scrape_interval"]

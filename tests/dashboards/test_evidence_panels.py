@@ -1,6 +1,5 @@
 """Panels of the evidence beside a real Prometheus and a daemon that finds answers in its folder."""
 
-import json
 import math
 import time
 from collections.abc import Iterator
@@ -11,11 +10,16 @@ import pytest
 
 from outrider.service.metrics.declarations.evidence import MEASURES
 from outrider.service.twin import starts_file
-from outrider.service.twin.starts_file import Score
 from outrider.service.twin.twin_file import write_plain
 from tests.dashboards.asking import ask, holes
 from tests.dashboards.lint import panels_of
-from tests.fixtures.evidence import PARTS, RATIO, WIDER, starts_told, twin_answered
+from tests.dashboards.watched_sites import (
+    chosen_of,
+    dashboards,
+    tell_evidence,
+    wait_for_evidence,
+)
+from tests.fixtures.evidence import starts_told, twin_answered
 from tests.peers.prometheus import Prometheus
 from tests.service.running.small_site import LOG_TABLE, SmallSite
 
@@ -34,24 +38,23 @@ every_s = 0
 [policies.sjf]
 """
 """Nobody asks: what stands in the folder stays there."""
-CHOSEN = {"policy": ".*", "measure": "energy"}
-EVERY_MEASURE = {f"{measure}_ratio": RATIO for measure in MEASURES}
 NO_LONGER = ("Candidates in the next window", "Next window: $measure, $policy")
 
 
 class Evidence:
-    """A daemon, a Prometheus that scrapes it, and the dashboard.
+    """A daemon, a Prometheus that scrapes it, and the dashboards that show evidence.
 
     Args:
         site: whose daemon runs.
         prometheus: it scrapes the daemon each second.
-        dashboard: what is asked.
     """
 
-    def __init__(self, site: SmallSite, prometheus: Prometheus, dashboard: dict[str, Any]) -> None:
+    def __init__(self, site: SmallSite, prometheus: Prometheus) -> None:
         self.site = site
         self.prometheus = prometheus
-        self.dashboard = dashboard
+        shown = dashboards("grafana")
+        self.dashboard = shown["outrider-evidence"]
+        self._panels = panels_of(self.dashboard) + panels_of(shown["outrider-waiting"])
 
     def answer(self, asked_s: float, **changed: Any) -> None:
         """Put another answer in the place of the twin's."""
@@ -63,10 +66,11 @@ class Evidence:
 
     def now(self, title: str) -> dict[str, list[float]]:
         """What a panel of figures or a table shows now, by its legends."""
-        [panel] = [panel for panel in panels_of(self.dashboard) if panel["title"] == title]
+        panel = next(panel for panel in self._panels if panel["title"] == title)
+        chosen = chosen_of(self.prometheus, measure="energy")
         shown: dict[str, list[float]] = {}
         for target in panel["targets"]:
-            for labels, values in ask(self.prometheus, target | {"instant": True}, CHOSEN):
+            for labels, values in ask(self.prometheus, target | {"instant": True}, chosen):
                 legend = target["legendFormat"]
                 for name, value in labels.items():
                     legend = legend.replace(f"{{{{{name}}}}}", value)
@@ -75,42 +79,27 @@ class Evidence:
 
 
 @pytest.fixture
-def evidence(repository: Path, prometheus_program: Path, tmp_path: Path) -> Iterator[Evidence]:
+def evidence(prometheus_program: Path, tmp_path: Path) -> Iterator[Evidence]:
     """An answer with everything in it, expected starts, and some work of known watts."""
-    path = repository / "dashboards" / "grafana" / "outrider-evidence.json"
     site = SmallSite(tmp_path, tables=TABLES)
     site.log.run([1])
     with site.daemon as daemon:
         site.wait_until_applied()
         target = daemon.url.removeprefix("http://")
         with Prometheus(prometheus_program, tmp_path / "prometheus", target) as prometheus:
-            found = Evidence(site, prometheus, json.loads(path.read_text()))
             prometheus.wait_for("outrider_energy_joules_total > 0")
-            parts = {"evictions": 0.02, "waste": 0.03, "overhead": 0.1, "machine_share_l1": 0.05}
-            limits = {"evictions": 0.03, "waste": 0.05, "overhead": 0.1, "machine_share_l1": 0.07}
-            found.answer(
-                time.time(),
-                past={"survival": EVERY_MEASURE, "fifo": EVERY_MEASURE},
-                next={"survival": {f"{measure}_ratio": WIDER for measure in MEASURES}},
-                fidelity={
-                    "passed": True, "parts": PARTS | parts,
-                    "bounds": {"energy": 0.03, "start_delay_s": 600.0} | limits,
-                },
-            )  # fmt: skip
-            scores = {"submission": Score(250, 0.78, 42.5), "hourly": Score(90, 0.5, 99.0)}
-            starts_file.write(site.state, starts_told(time.time(), scores=scores))
+            tell_evidence(site.state)
             site.log.run(range(2, 200))
             prometheus.wait_for("increase((outrider_energy_joules_total > -Inf)[40s:]) > 0")
-            found.wait_for_state("outrider_twin_state", "answered")
-            found.wait_for_state("outrider_starts_state", "answered")
-            yield found
+            wait_for_evidence(prometheus)
+            yield Evidence(site, prometheus)
 
 
 def test_no_panel_is_empty_and_all_figures_are_those_of_the_answer(evidence: Evidence) -> None:
     for measure in MEASURES:
-        chosen = {"policy": ".*", "measure": measure}
+        chosen = chosen_of(evidence.prometheus, measure=measure)
         assert list(holes(evidence.dashboard, evidence.prometheus, chosen)) == []
-    one = {"policy": "survival", "measure": "energy"}
+    one = chosen_of(evidence.prometheus, policy="survival", measure="energy")
     assert list(holes(evidence.dashboard, evidence.prometheus, one)) == []
 
     states = evidence.now("Candidates")
@@ -123,7 +112,7 @@ def test_no_panel_is_empty_and_all_figures_are_those_of_the_answer(evidence: Evi
     assert evidence.now("Next window: $measure, $policy")["high"] == pytest.approx([0.1])
     assert len(evidence.now("Candidates in the past window")["low"]) == 2 * len(MEASURES)
     kwh = evidence.now("Energy of runs, and at each candidate's ratio")
-    assert kwh["survival"][0] / kwh["batch system"][0] == pytest.approx(0.76, rel=0.05)
+    assert kwh["survival estimate"][0] / kwh["batch system"][0] == pytest.approx(0.76, rel=0.05)
     [(age_s,), (delay,)] = (
         evidence.now("Age of the answer")["age"],
         evidence.now("Fidelity against its bounds")["start delay"],

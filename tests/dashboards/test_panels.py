@@ -1,39 +1,39 @@
-"""Every panel beside a real Prometheus that scrapes a real daemon: no error, no hole."""
+"""Every panel of every dashboard beside a real Prometheus that scrapes a real daemon."""
 
-import json
 import math
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import pytest
 
-from tests.cli.running import outrider
 from tests.dashboards.asking import ask, filled, holes
 from tests.dashboards.lint import panels_of
+from tests.dashboards.watched_sites import (
+    chosen_of,
+    dashboards,
+    made_campus,
+    watched_campus,
+    watched_log,
+)
 from tests.peers.prometheus import Prometheus
-from tests.service.running.process import DaemonProcess
 from tests.service.running.small_site import LOG_TABLE, SmallSite
 
 pytestmark = pytest.mark.prometheus
 
-CONFIG = """\
-mode = "shadow"
-state_dir = "{folder}/state"
-listen = "127.0.0.1:0"
-
-[adapters.campus]
-type = "simulated"
-campus = "{campus}"
-speed = 21_600
-head_start_s = 1_209_600
-
-[policies.bandit]
-[policies.lowest_watts]
-"""
-"""After two weeks at once, a day of the campus takes four seconds."""
+MAY_BE_EMPTY: Final[Mapping[tuple[str, str], str]] = {
+    ("Alerts that fire", "A"): "no rules are loaded here, and nothing is wrong",
+    ("Behind in publishing", "A"): "nothing is published by MQTT here",
+    ("Journal on disk", "B"): "the journal's size is looked at first after a minute",
+}
+"""Everywhere: the queries that show nothing, by panel and refId, and why."""
+EMPTY_OF_SURVIVAL: Final = MAY_BE_EMPTY | {
+    ("Mean reward", "A"): "survival learns from runs, not from rewards",
+}
+"""Where that policy alone is chosen."""
+FULL: Final = dashboards("grafana")
+BESIDE_A_LOG: Final = dashboards("grafana-event-log")
 
 WATTS_OF_ONE = """
 [clusters.told]
@@ -46,102 +46,97 @@ match = ["10.0.0.2*"]
 [policies.bandit]
 """
 
-EVERYTHING = {"cluster": ".*", "vo": ".*", "policy": ".*"}
-LIVELY = (
-    'count(increase(outrider_job_wait_seconds_count{vo!="all"}[1m]) > 0) >= 3',
-    "sum(increase(outrider_evictions_total[1m])) > 0",
-    "count(increase(outrider_energy_joules_total[1m]) > 0) >= 10",
-    "min(increase(outrider_agreement_total[1m])) > 0",
-    "delta(outrider_reward_count[1m]) > 0",
-    "increase(outrider_goodput_seconds_total[1m]) > 0",
-    "increase(outrider_badput_seconds_total[1m]) > 0",
-)
-"""What the campus must have shown before its panels are judged."""
-
-
-@pytest.fixture(scope="module")
-def dashboard(repository: Path) -> dict[str, Any]:
-    path = repository / "dashboards" / "grafana" / "outrider-site.json"
-    loaded: dict[str, Any] = json.loads(path.read_text())
-    return loaded
-
-
-@contextmanager
-def watched(program: Path, campus: Path, folder: Path) -> Iterator[Prometheus]:
-    """A Prometheus that has watched a daemon beside a campus until all of it was lively."""
-    config = folder / "outrider.toml"
-    config.write_text(CONFIG.format(folder=folder, campus=campus))
-    with DaemonProcess(config) as daemon:
-        target = daemon.url.removeprefix("http://")
-        with Prometheus(program, folder / "prometheus", target) as prometheus:
-            for expression in LIVELY:
-                prometheus.wait_for(expression, within_s=40)
-            yield prometheus
-
-
-@pytest.fixture(scope="module")
-def campus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("campus") / "made"
-    done = outrider(
-        "generate", "campus", "--seed", 1, "--weeks", 10, "--machines", 60, "--clusters", 4,
-        "--start", "2010-02-01", "--out", folder,
-    )  # fmt: skip
-    assert done.code == 0, done
-    return folder
-
 
 @pytest.fixture(scope="module")
 def prometheus(
-    prometheus_program: Path, campus: Path, tmp_path_factory: pytest.TempPathFactory
+    prometheus_program: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Prometheus]:
     """A Prometheus beside a campus whose machines' watts are all known."""
     folder = tmp_path_factory.mktemp("watched")
-    with watched(prometheus_program, campus, folder) as running:
+    campus = made_campus(folder / "campus")
+    with watched_campus(prometheus_program, campus, folder) as running:
         yield running
 
 
-def test_no_panel_is_empty_beside_a_campus(
-    dashboard: dict[str, Any], prometheus: Prometheus
-) -> None:
-    assert list(holes(dashboard, prometheus, EVERYTHING)) == []
+@pytest.fixture(scope="module")
+def beside_a_log(
+    prometheus_program: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Prometheus]:
+    """A Prometheus beside HTCondor's event log alone, without watts."""
+    with watched_log(prometheus_program, tmp_path_factory.mktemp("log")) as running:
+        yield running
 
 
+@pytest.mark.parametrize("name", sorted(FULL))
+def test_no_panel_is_empty_beside_a_campus(name: str, prometheus: Prometheus) -> None:
+    everything = chosen_of(prometheus)
+    assert list(holes(FULL[name], prometheus, everything, MAY_BE_EMPTY)) == []
+
+
+@pytest.mark.parametrize("name", sorted(FULL))
 def test_no_panel_is_empty_when_one_cluster_vo_and_policy_are_chosen(
-    dashboard: dict[str, Any], prometheus: Prometheus
+    name: str, prometheus: Prometheus
 ) -> None:
     busiest = {
         "cluster": "topk(1, sum by (cluster) (increase(outrider_evictions_total[1m])))",
         "vo": "topk(1, sum by (vo) (increase(outrider_job_wait_seconds_count[1m])))",
-        "policy": "topk(1, delta(outrider_reward_count[1m]))",
     }
-    chosen = {name: prometheus.query(top)[0][0][name] for name, top in busiest.items()}
-    assert list(holes(dashboard, prometheus, chosen)) == []
+    found = {label: prometheus.query(top)[0][0][label] for label, top in busiest.items()}
+    chosen = chosen_of(prometheus, policy="survival", measure="energy", **found)
+    assert list(holes(FULL[name], prometheus, chosen, EMPTY_OF_SURVIVAL)) == []
 
 
-def test_an_empty_panel_would_be_told(dashboard: dict[str, Any], prometheus: Prometheus) -> None:
-    told = list(holes(dashboard, prometheus, EVERYTHING | {"cluster": "no-such-cluster"}))
+@pytest.mark.parametrize("name", sorted(BESIDE_A_LOG))
+def test_no_panel_is_empty_beside_an_event_log(name: str, beside_a_log: Prometheus) -> None:
+    everything = chosen_of(beside_a_log)
+    found = holes(BESIDE_A_LOG[name], beside_a_log, everything, MAY_BE_EMPTY)
+    assert list(found) == []
+
+
+def test_what_may_be_empty_is_there() -> None:
+    """A reason outlives no panel."""
+    queries = {
+        (panel["title"], target["refId"])
+        for dashboard in FULL.values()
+        for panel in panels_of(dashboard)
+        for target in panel["targets"]
+    }
+    assert set(MAY_BE_EMPTY) <= queries
+
+
+def test_an_empty_panel_would_be_told(prometheus: Prometheus) -> None:
+    chosen = chosen_of(prometheus, cluster="no-such-cluster")
+    told = list(holes(FULL["outrider-site"], prometheus, chosen))
     assert any(line.startswith("Machines by state A shows nothing") for line in told)
-    assert any(line.startswith("Energy by purpose A shows nothing") for line in told)
     assert not any(line.startswith("Jobs by state") for line in told)
+    told = list(holes(FULL["outrider-energy"], prometheus, chosen))
+    assert any(line.startswith("Energy by purpose A shows nothing") for line in told)
+    chosen = chosen_of(prometheus, instance="another:9690")
+    told = list(holes(FULL["outrider-site"], prometheus, chosen))
+    assert any(line.startswith("Mode A shows nothing") for line in told)
 
 
-def test_every_variable_has_values_to_choose_from(
-    dashboard: dict[str, Any], prometheus: Prometheus
-) -> None:
+def test_every_variable_has_values_to_choose_from(prometheus: Prometheus) -> None:
     asked = {}
-    for variable in dashboard["templating"]["list"]:
-        if variable["type"] == "query":
-            found = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["query"]["query"])
-            assert found, variable["query"]
-            asked[variable["name"]] = prometheus.label_values(found[1], found[2])
+    site = chosen_of(prometheus)["instance"]
+    for dashboard in FULL.values():
+        for variable in dashboard["templating"]["list"]:
+            if variable["type"] == "query":
+                query = variable["query"]["query"].replace("$instance", site)
+                found = re.fullmatch(r"label_values\((.+), (\w+)\)", query)
+                assert found, query
+                asked[variable["name"]] = set(prometheus.label_values(found[1], found[2]))
+    assert asked["instance"] == {site}
     assert len(asked["cluster"]) == 4
-    assert {"vo0", "vo1", "vo2", "vo3"} <= set(asked["vo"])
-    assert asked["policy"] == ["bandit", "lowest_watts"]
+    assert {"vo0", "vo1", "vo2", "vo3"} <= asked["vo"]
+    assert asked["class"] == {"interactive", "batch"}
+    assert asked["policy"] == {"bandit", "survival", "fifo", "sjf"}
 
 
 def test_a_cluster_of_unknown_watts_makes_no_hole_and_is_told(
-    dashboard: dict[str, Any], prometheus_program: Path, tmp_path: Path
+    prometheus_program: Path, tmp_path: Path
 ) -> None:
+    dashboard = FULL["outrider-energy"]
     site = SmallSite(tmp_path, tables=LOG_TABLE + WATTS_OF_ONE)
     site.log.run([1], machine=1)
     site.log.run([2], machine=2)
@@ -156,13 +151,14 @@ def test_a_cluster_of_unknown_watts_makes_no_hole_and_is_told(
             ((_, joules),) = prometheus.query("sum(outrider_energy_joules_total)")
             assert math.isnan(joules), "nothing is unknown here: the rest would show nothing"
 
+            everything = chosen_of(prometheus)
             shown = {panel["title"]: panel["targets"][0] for panel in panels_of(dashboard)}
             for title in ("Energy by purpose", "Mean power by purpose"):
-                found = prometheus.wait_for(f"{filled(shown[title]['expr'], EVERYTHING)} > 0")
+                found = prometheus.wait_for(f"{filled(shown[title]['expr'], everything)} > 0")
                 assert [labels for labels, _ in found] == [{"purpose": "goodput"}]
-            by_cluster = ask(prometheus, shown["Energy by cluster"], EVERYTHING)
+            by_cluster = ask(prometheus, shown["Energy by cluster"], everything)
             assert "told" in {labels["cluster"] for labels, values in by_cluster if values[0] > 0}
-            ((_, (unknown,)),) = ask(prometheus, shown["Unknown energies"], EVERYTHING)
+            ((_, (unknown,)),) = ask(prometheus, shown["Unknown energies"], everything)
             assert unknown >= 1
-            hidden = [hole for hole in holes(dashboard, prometheus, EVERYTHING) if "number" in hole]
+            hidden = [hole for hole in holes(dashboard, prometheus, everything) if "number" in hole]
             assert hidden == []

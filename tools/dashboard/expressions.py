@@ -1,5 +1,10 @@
 """PromQL that several panels need, each with the reason for its form."""
 
+import re
+from typing import Final
+
+CHOSEN_SITE: Final = 'instance="$instance"'
+
 
 def known(vector: str) -> str:
     """A vector without its NaN: what is unknown must not make a whole sum unknown.
@@ -27,3 +32,19 @@ def known_samples(counter: str, span: str) -> str:
     subquery, which leaves out samples and not series. It asks as often as the server's rules.
     """
     return f"{known(counter)}[{span}:]"
+
+
+_METRIC: Final = re.compile(r"\b(outrider_\w+)(\{[^{}]*\})?")
+
+
+def at_site(expression: str) -> str:
+    """A query of one Outrider: the instance that is chosen at the top of the page.
+
+    Labels that a query names besides those in braces must not be called as a metric.
+    """
+
+    def narrowed(found: re.Match[str]) -> str:
+        inside = (found[2] or "{}")[1:-1]
+        return f"{found[1]}{{{', '.join(filter(None, (CHOSEN_SITE, inside)))}}}"
+
+    return _METRIC.sub(narrowed, expression)

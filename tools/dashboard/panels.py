@@ -19,6 +19,8 @@ from grafana_foundation_sdk.models import common as looks
 from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
+from tools.dashboard.expressions import at_site
+
 DATASOURCE: Final = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 
 # Over what span a panel looks, in the words of its description.
@@ -171,7 +173,7 @@ def rows_and_columns(
 
 
 def _target(number: int, query: Query) -> prometheus.Dataquery:
-    target = prometheus.Dataquery().expr(query.expr).legend_format(query.legend)
+    target = prometheus.Dataquery().expr(at_site(query.expr)).legend_format(query.legend)
     return target.ref_id(_letter(number)).datasource(DATASOURCE)
 
 

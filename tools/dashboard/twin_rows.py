@@ -8,6 +8,7 @@ from grafana_foundation_sdk.models.common import BigValueTextMode
 
 from outrider.twin.answer import MOST_CHANGE
 from tools.dashboard.expressions import known, known_samples
+from tools.dashboard.now_rows import mode
 from tools.dashboard.panels import (
     MOMENT,
     NONE_IS_GOOD,
@@ -22,6 +23,7 @@ from tools.dashboard.panels import (
     lines,
     rows_and_columns,
 )
+from tools.dashboard.sources import Source, only
 
 SIMULATED: Final = (
     "In every mode; both the batch system and the policy are simulated, and nothing is changed."
@@ -40,6 +42,7 @@ ZERO: Final[Steps] = ((None, "green"), (0, "red"))
 AGREES: Final[Steps] = ((None, "red"), (1, "green"))
 WITHIN: Final[Steps] = ((None, "green"), (1, "red"))
 HOLDING: Final[Steps] = ((None, "red"), (-MOST_CHANGE, "green"), (MOST_CHANGE, "red"))
+_ENERGY: Final = 'measure="energy"'
 BOUNDS: Final = ("low", "estimate", "high")
 BARE: Final = models.DynamicConfigValue("custom.lineWidth", 0)
 BAND: Final = [
@@ -50,21 +53,21 @@ BAND: Final = [
 RUNS: Final = 'outrider_energy_joules_total{purpose=~"goodput|badput"}'
 
 
-def twin_rows() -> list[Row]:
+def twin_rows(source: Source) -> list[Row]:
     """The rows, in their order on the page."""
-    return [_answer(), _past(), _next(), _fidelity()]
+    return [_answer(), _past(source), _next(), _fidelity()]
 
 
-def _ratio(answer: str, bound: str, more: str = "") -> str:
-    labels = f'answer="{answer}", bound="{bound}", policy=~"$policy"{more}'
-    return known(f"outrider_twin_ratio{{{labels}}}")
+def _ratio(answer: str, more: str) -> str:
+    return known(f'outrider_twin_ratio{{answer="{answer}", {more}}}')
 
 
 def _answer() -> Row:
     age = f"time() - {known('outrider_twin_asked_timestamp_seconds')}"
     window = f"{known('outrider_twin_window_timestamp_seconds')} * 1000"
-    candidates = 'outrider_twin_candidate_state{policy=~"$policy"} == 1'
+    candidates = "outrider_twin_candidate_state == 1"
     return Row("The twin's answer", ALWAYS, [
+        mode(),
         figures("Answer", "answered; refused: it cannot know; failed: it could not be asked; "
                 "stale: the last one is too old; none: not asked yet; off.", NOW, "none",
                 Query("outrider_twin_state == 1", "{{outrider_twin_state}}"),
@@ -73,7 +76,7 @@ def _answer() -> Row:
                 "on it is shown as stale and is no evidence.", NOW, "s", Query(age, "age"),
                 width=4),
         figures("Past window", "When the past begins and ends that the answer is about.", NOW,
-                "dateTimeAsIso", Query(window, "{{edge}}"), width=8),
+                "dateTimeAsIso", Query(window, "{{edge}}"), width=4),
         figures("Askings that failed", "In a row, up to now.", NOW, "none",
                 Query("outrider_twin_failed_askings", "failed"), width=4, steps=NONE_IS_GOOD),
         figures("Forecast", "holds; expired: load or waste are others now; refused: the past is "
@@ -87,41 +90,42 @@ def _answer() -> Row:
     ])  # fmt: skip
 
 
+def _bound(bound: str) -> str:
+    return f'bound="{bound}"'
+
+
 def _side_by_side(title: str, answer: str, over: str) -> AnyPanel:
     columns = [
-        Query(f"max by (measure, policy) {_ratio(answer, bound)} - 1", bound) for bound in BOUNDS
+        Query(f"max by (measure, policy) {_ratio(answer, _bound(bound))} - 1", bound)
+        for bound in BOUNDS
     ]
     return rows_and_columns(title, AGAINST, over, "percentunit", *columns, steps=ZERO)
 
 
 def _band(title: str, answer: str, over: str) -> timeseries.Panel:
     """A chart for each policy, side by side; its interval is a band."""
-    measure = ', measure="$measure"'
-    queries = [Query(f"{_ratio(answer, bound, measure)} - 1", bound) for bound in BOUNDS]
+    ratio = _ratio(answer, 'measure="$measure", policy=~"$policy"')
     shows = f"{AGAINST} Each point is the last answer at that moment."
     panel = lines(
-        title, shows, over, "percentunit", *queries, width=24, steps=ZERO, from_zero=False
-    )
-    panel.override_by_query("A", [BARE]).override_by_query("C", BAND)
+        title, shows, over, "percentunit", Query(f"{ratio} - 1", "{{bound}}"), width=24,
+        steps=ZERO, from_zero=False,
+    )  # fmt: skip
+    panel.override_by_name("low", [BARE]).override_by_name("high", BAND)
     return panel.repeat("policy").repeat_direction("h")
 
 
-def _past() -> Row:
+def _past(source: Source) -> Row:
     joules = f"sum(increase({known_samples(RUNS, '$__range')})) / {JOULES_A_KWH}"
 
-    def scaled(bound: str) -> str:
-        ratio = _ratio("past", bound, ', measure="energy"')
-        return f"max by (policy) {ratio} * on () group_left () ({joules})"
-
-    names = {"low": "{{policy}} low", "estimate": "{{policy}}", "high": "{{policy}} high"}
+    scaled = f"{_ratio('past', _ENERGY)} * on () group_left () ({joules})"
     return Row("Past window: what would have been", SIMULATED, [
         _side_by_side("Candidates in the past window", "past", PAST),
         _band("Past window: $measure, $policy", "past", PAST),
-        bars("Energy of runs, and at each candidate's ratio", "The first is what the batch "
+        *only(source.has_watts, bars(
+             "Energy of runs, and at each candidate's ratio", "The first is what the batch "
              "system's runs took, of machines of known watts. The others are that times the ratio "
              f"of the past window, a scale and not another answer; {INTERVAL}.", SPAN, "kwatth",
-             Query(joules, "batch system"),
-             *(Query(scaled(bound), name) for bound, name in names.items()), width=24),
+             Query(joules, "batch system"), Query(scaled, "{{policy}} {{bound}}"), width=24)),
     ])  # fmt: skip
 
 
@@ -169,13 +173,9 @@ def _fidelity() -> Row:
                 ).mappings([told]),
         figures("Off by", "How far each part is off; of machine_share_l1 the sum of differences "
                 "of machines' shares of the work.", over, "percentunit",
-                Query(known(part), "{{part}}"), width=16),
-        figures("Start delay off by", "Of the mean delay from a job's having room to its start.",
-                over, "s",
-                Query(known("outrider_twin_fidelity_start_delay_seconds"), "off by"), width=4),
+                Query(known(part), "{{part}}"), width=20),
         bars("Fidelity against its bounds", of_bound, over, "percentunit",
              Query(parts, "{{part}}"), Query(delay, "start delay"), width=8, steps=WITHIN),
         lines("Fidelity over time", f"{of_bound} Each point is the last answer at that moment.",
-              over, "percentunit", Query(parts, "{{part}}"), Query(delay, "start delay"),
-              width=16, steps=WITHIN),
+              over, "percentunit", Query(parts, "{{part}}"), width=16, steps=WITHIN),
     ])  # fmt: skip

@@ -9,6 +9,7 @@ import yaml
 
 from tests.dashboards import promql
 from tests.peers.presence import require_program
+from tools.dashboard.building import MODE_CHANGED
 
 pytestmark = pytest.mark.prometheus
 
@@ -80,3 +81,45 @@ def test_the_rules_ask_only_for_metrics_and_labels_that_exist(rules: list[dict[s
     named = {use.name for rule in rules for use in promql.uses(rule["expr"])}
     assert len(named) >= len(ALERTS) - 1  # all but whether Outrider answers at all
     assert [error for rule in rules for error in promql.errors(rule["expr"])] == []
+
+
+def test_a_change_of_the_mode_is_marked_also_over_a_restart(folder: Path, tmp_path: Path) -> None:
+    """The note of all dashboards: for five minutes, whichever mode it was."""
+    asked = MODE_CHANGED.replace("$instance", "head:9690")
+    labels = 'instance="head:9690"'
+    trial = {
+        "rule_files": [str(folder / "outrider.rules.yml")],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [  # it is gone while it restarts, in the tenth and eleventh minute
+                    {
+                        "series": f'outrider_mode{{outrider_mode="shadow", {labels}}}',
+                        "values": "1x9 stale stale 0x20",
+                    },
+                    {
+                        "series": f'outrider_mode{{outrider_mode="canary", {labels}}}',
+                        "values": "0x9 stale stale 1x20",
+                    },
+                ],
+                "promql_expr_test": [
+                    {
+                        "expr": asked,
+                        "eval_time": f"{minute}m",
+                        "exp_samples": [
+                            {
+                                "labels": f'outrider_mode{{outrider_mode="canary", {labels}}}',
+                                "value": 1,
+                            }
+                        ]
+                        if is_marked
+                        else [],
+                    }
+                    for minute, is_marked in ((9, False), (12, True), (16, True), (17, False))
+                ],
+            }
+        ],
+    }
+    (tmp_path / "trial.yml").write_text(yaml.safe_dump(trial))
+    assert "SUCCESS" in promtool("test", "rules", "trial.yml", cwd=tmp_path)

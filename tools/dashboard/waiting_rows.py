@@ -1,0 +1,66 @@
+"""Rows about waiting and fairness, by VO and class."""
+
+from typing import Final
+
+from grafana_foundation_sdk.models import dashboard as models
+
+from tools.dashboard.expressions import known, quantile, share
+from tools.dashboard.now_rows import ALWAYS, HOURLY, SEEN, inputs, mode
+from tools.dashboard.panels import MOMENT, NOW, SPAN, WINDOW, Query, Row, Steps, bars, lines
+from tools.dashboard.starts_row import starts_row
+
+FAIR: Final[Steps] = ((None, "red"), (0.5, "yellow"), (0.8, "green"))
+WAITS: Final = 'outrider_job_wait_seconds_{}{{vo=~"$vo", class=~"$class"}}'
+DASHED: Final = models.DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [8, 8]})
+
+
+def waiting_rows() -> list[Row]:
+    """The rows, in their order on the page."""
+    return [Row("Outrider", ALWAYS, [mode(), *inputs()]), _waits(), _fairness(), starts_row()]
+
+
+def _waits() -> Row:
+    total, count, buckets = (WAITS.format(part) for part in ("sum", "count", "bucket"))
+
+    def mean(label: str, span: str) -> str:
+        part, whole = (f"sum by ({label}) (increase({x}[{span}]))" for x in (total, count))
+        return share(part, whole)
+
+    return Row("Waits: from submission to first start", SEEN, [
+        bars("Mean wait by class", "Jobs that have not started yet are not in it.", SPAN, "s",
+             Query(mean("class", "$__range"), "{{class}}")),
+        bars("Mean wait by VO", "Jobs that have not started yet are not in it.", SPAN, "s",
+             Query(mean("vo", "$__range"), "{{vo}}")),
+        lines("Wait by class: median, 90 and 99 %", "Within a bucket of the histogram, "
+              "interpolated.", WINDOW, "s",
+              *(Query(quantile(q, buckets, "$window", "class"), f"{{{{class}}}} {q:.0%}")
+                for q in (0.5, 0.9, 0.99))),
+        lines("Wait by VO: 90 %", "Nine of ten jobs of the VO waited less.", WINDOW, "s",
+              Query(quantile(0.9, buckets, "$window", "vo"), "{{vo}}")),
+        lines("Mean wait by class and VO", "No point where no job started.", WINDOW, "s",
+              Query(mean("class, vo", "$window"), "{{class}} {{vo}}")),
+        lines("First starts an hour", "How many waits the other panels are made of.", WINDOW,
+              "none",
+              Query(f"sum by (class, vo) (rate({count}[$window])) * {HOURLY}",
+                    "{{class}} {{vo}}"), width=24, stacked=True),
+    ])  # fmt: skip
+
+
+def _fairness() -> Row:
+    got = known('outrider_vo_share_ratio{vo=~"$vo"}')
+    owed = known('outrider_vo_target_ratio{vo=~"$vo"}')
+    shares = lines(
+        "Share and target by VO", "Share of all CPU time delivered since the beginning; dashed: "
+        "the share that the VO is owed.", MOMENT, "percentunit",
+        Query(got, "{{vo}}"), Query(owed, "{{vo}} target"),
+    ).override_by_query("B", [DASHED])  # fmt: skip
+    return Row("Fairness and shares", SEEN, [
+        lines("Fairness", "1 where every VO got what it is owed. Since the beginning, and of "
+              "recent use (half-life as configured).", MOMENT, "none",
+              Query(known("outrider_fairness_utility_ratio"), "since the beginning"),
+              Query(known("outrider_fairness_windowed_ratio"), "recent"),
+              width=8, steps=FAIR, from_zero=False),
+        shares.span(8),
+        bars("Share less target by VO", "Above zero: got more than it is owed.", NOW,
+             "percentunit", Query(f"{got} - {owed}", "{{vo}}"), width=8),
+    ])  # fmt: skip
