@@ -21,7 +21,7 @@ NAMES = {
     "outrider-site", "outrider-waiting",
 }  # fmt: skip
 MOST_QUERIES = 29
-UNSEEN = ("outrider_machines", "outrider_energy_", "outrider_power_")
+UNSEEN = ("outrider_machines", "outrider_energy_", "outrider_power_", "outrider_metered_")
 """What an event log without watts does not tell."""
 each_dashboard = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 

@@ -22,6 +22,13 @@ from tools.dashboard.sources import Source, only
 JOULES_A_KWH: Final = "3.6e6"
 DAY_S: Final = "86400"
 WASTE: Final[Steps] = ((None, "green"), (0.3, "yellow"), (0.6, "red"))
+PLAUSIBLE: Final[Steps] = (
+    (None, "red"),
+    (0.2, "yellow"),
+    (0.5, "green"),
+    (2, "yellow"),
+    (5, "red"),
+)
 EVICTIONS: Final = 'outrider_evictions_total{cluster=~"$cluster"}'
 JOULES_OF: Final = 'outrider_energy_joules_total{{purpose=~"{}", cluster=~"$cluster"}}'
 IN_CLUSTERS: Final = '{cluster=~"$cluster"}'
@@ -77,6 +84,7 @@ def _energy() -> Row:
     counter = f"outrider_energy_joules_total{IN_CLUSTERS}"
     in_window = known_samples(counter, "$window")
     measured = f"sum(increase(outrider_energy_measured_joules_total{IN_CLUSTERS}[$__range]))"
+    by_meters = 'sum without (source) (outrider_power_watts{source="measured"})'
     # NaN is the one value that differs from itself.
     unknown = f"count({counter} != {counter}) or 0 * count({counter})"
     return Row("Energy", SEEN, [
@@ -101,6 +109,12 @@ def _energy() -> Row:
         figures("Unknown energies", "Pairs of purpose and cluster whose watts are not known. They "
                 "are left out of the panels here, not counted as zero.", NOW, "none",
                 Query(unknown, "unknown"), width=4, steps=((None, "green"), (1, "yellow"))),
+        figures("Machines with a meter", "Whose reading holds.", NOW, "none",
+                Query(known("outrider_metered_machines"), "machines"), width=4),
+        figures("Meters against the table", "What meters say, as a share of what the table has "
+                "for the same machines: far off is a wrong unit or a wrong table.", NOW,
+                "percentunit", Query(share(by_meters, known("outrider_metered_table_watts")),
+                                     "measured"), width=8, steps=PLAUSIBLE),
     ])  # fmt: skip
 
 

@@ -84,7 +84,11 @@ def _jobs() -> Row:
     by_state = Query("sum by (state) (outrider_jobs)", "{{state}}")
     return Row("Jobs known", SEEN, [
         figures("Jobs", "Jobs known, by state.", NOW, "none", by_state, width=8).height(8),
-        lines("Jobs by state", "Jobs known, by state.", MOMENT, "none", by_state, width=16),
+        lines("Jobs by state", "Jobs known, by state.", MOMENT, "none", by_state, width=12),
+        figures("Black holes", "Machines on which far more starts failed within minutes in the "
+                "last day than elsewhere.", NOW, "none",
+                Query("sum(outrider_black_hole_machines)", "machines"), width=4,
+                steps=NONE_IS_GOOD).height(8),
     ])  # fmt: skip
 
 

@@ -16,7 +16,23 @@ DASHED: Final = models.DynamicConfigValue("custom.lineStyle", {"fill": "dash", "
 
 def waiting_rows() -> list[Row]:
     """The rows, in their order on the page."""
-    return [Row("Outrider", ALWAYS, [mode(), *inputs()]), _waits(), _fairness(), starts_row()]
+    head = Row("Outrider", ALWAYS, [mode(), *inputs()])
+    return [head, _queue(), _waits(), _fairness(), starts_row()]
+
+
+def _queue() -> Row:
+    def of(state: str) -> str:
+        return known(f'outrider_vo_jobs{{state="{state}", vo=~"$vo"}}')
+
+    waited = known('outrider_vo_longest_wait_seconds{vo=~"$vo"}')
+    return Row("Queue now, by VO", SEEN, [
+        lines("Waiting jobs by VO", "Jobs in the queue, those that were evicted too.", MOMENT,
+              "none", Query(of("queued"), "{{vo}}"), width=8),
+        lines("Running jobs by VO", "Jobs on machines.", MOMENT, "none",
+              Query(of("running"), "{{vo}}"), width=8),
+        lines("Longest wait by VO", "Of the job that waits longest for its first start; 0: none "
+              "waits.", MOMENT, "s", Query(waited, "{{vo}}"), width=8),
+    ])  # fmt: skip
 
 
 def _waits() -> Row:

@@ -8,6 +8,7 @@ from outrider.engine import EventMerger
 from outrider.engine.accounting.accounting import Accounting
 from outrider.ledger.records import RunRecord
 from outrider.model.jobs import Job
+from outrider.service.failed_starts import FailedStarts
 
 
 class JournalledAccounting(Accounting):
@@ -20,6 +21,7 @@ class JournalledAccounting(Accounting):
 
     Attributes:
         tally: of the days of a canary trial; None: there is none.
+        failed_starts: of the last day, by machine.
     """
 
     def __init__(
@@ -29,6 +31,7 @@ class JournalledAccounting(Accounting):
         self._merger = merger
         self._keeps = keeps
         self.tally: TrialTally | None = None
+        self.failed_starts = FailedStarts()
         self._runs: list[RunRecord] = []
 
     def run_completed(
@@ -37,6 +40,7 @@ class JournalledAccounting(Accounting):
         """As `Accounting.run_completed`."""
         super().run_completed(job, run_s, cluster, time_s, more_cpu_s)
         self._keep(job, run_s, "")
+        self.failed_starts.note(job, time_s, "")
         if self.tally is not None:
             joules = self.energy.run_j(job, run_s, self._merger.now)
             cpu_s = job.run_cpu_s(run_s) + more_cpu_s
@@ -48,6 +52,7 @@ class JournalledAccounting(Accounting):
         """As `Accounting.run_wasted`."""
         super().run_wasted(job, run_s, cluster, reason)
         self._keep(job, run_s, reason)
+        self.failed_starts.note(job, self._merger.now, reason)
         if self.tally is not None:
             now = self._merger.now
             joules = self.energy.run_j(job, run_s, now)

@@ -9,11 +9,21 @@ import yaml
 
 from tests.dashboards import promql
 from tests.peers.presence import require_program
-from tools.dashboard.building import MODE_CHANGED
+from tools.dashboard.building import DOCS, MODE_CHANGED
 
 pytestmark = pytest.mark.prometheus
 
-ALERTS = {
+ABOUT_THE_SITE = {
+    "OutriderBadputRising",
+    "OutriderHoldSpike",
+    "OutriderNothingStarts",
+    "OutriderVoStarves",
+    "OutriderBlackHole",
+    "OutriderPowerUnknown",
+    "OutriderPowerImplausible",
+    "OutriderMetersSilent",
+}
+ALERTS = ABOUT_THE_SITE | {
     "OutriderDown",
     "OutriderInputStale",
     "OutriderAdapterDown",
@@ -21,7 +31,6 @@ ALERTS = {
     "OutriderPolicyFailed",
     "OutriderFellBack",
     "OutriderNotRecording",
-    "OutriderBadputRising",
     "OutriderTwinRefuses",
     "OutriderTwinFails",
     "OutriderTwinStale",
@@ -29,7 +38,14 @@ ALERTS = {
 }
 
 
-TRIALS = ("outrider.rules_test.yml", "outrider.badput_test.yml", "outrider.evidence_test.yml")
+TRIALS = (
+    "outrider.rules_test.yml",
+    "outrider.badput_test.yml",
+    "outrider.evidence_test.yml",
+    "outrider.power_test.yml",
+    "outrider.site_test.yml",
+)
+ANNOTATIONS = {"summary", "description", "runbook"}
 
 
 @pytest.fixture
@@ -73,8 +89,24 @@ def test_of_each_alert_both_are_tried(folder: Path) -> None:
 def test_who_is_called_reads_what_happened_and_what_to_do(rules: list[dict[str, Any]]) -> None:
     assert {rule["alert"] for rule in rules} == ALERTS
     for rule in rules:
-        assert rule["annotations"].keys() == {"summary", "description", "runbook"}, rule["alert"]
+        told = rule["annotations"].keys() - {"runbook_url"}
+        assert told == ANNOTATIONS, rule["alert"]
         assert rule["labels"]["severity"] in {"warning", "critical"}, rule["alert"]
+
+
+def test_each_alert_about_the_site_has_a_part_of_the_page(
+    repository: Path, rules: list[dict[str, Any]]
+) -> None:
+    page = (repository / "docs" / "alerts.md").read_text()
+    addresses = {rule["alert"]: rule["annotations"].get("runbook_url") for rule in rules}
+    linked = {alert: url for alert, url in addresses.items() if url is not None}
+    assert linked == {alert: f"{DOCS}/alerts.html#{alert.lower()}" for alert in ABOUT_THE_SITE}
+    for alert in ABOUT_THE_SITE:
+        part = page.partition(f"\n### {alert}\n")[2].partition("\n##")[0]
+        for told in ("**Means.**", "**Look first.**", "**Harmless when.**", "**Thresholds.**"):
+            assert told in part, f"{alert}: {told}"
+        assert "```sh" in part, f"{alert}: nothing to type"
+    assert all(f"`{alert}`" in page for alert in ALERTS)
 
 
 def test_the_rules_ask_only_for_metrics_and_labels_that_exist(rules: list[dict[str, Any]]) -> None:

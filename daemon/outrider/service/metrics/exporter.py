@@ -6,6 +6,7 @@ import platform
 import resource
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,18 +18,27 @@ from outrider.engine.accounting.predictions import CHANCE_BINS, WINDOWS, Predict
 from outrider.engine.accounting.report import open_energy_j
 from outrider.engine.scheduling.placement import WHYS
 from outrider.model.events import KIND_NAMES
-from outrider.model.jobs import RUNNING
+from outrider.model.jobs import JOB_STATE_NAMES
 from outrider.service.core import Core
 from outrider.service.metrics.declarations import METRICS
 from outrider.service.metrics.declarations.site import MACHINE_STATES
 from outrider.service.metrics.evidence import put_evidence
 from outrider.service.metrics.store import MetricStore, Snapshot
 from outrider.service.twin.watch import TwinWatch
-from outrider.service.views.counts import job_counts, machine_counts
+from outrider.service.views.counts import (
+    NO_QUEUE,
+    job_counts,
+    machine_counts,
+    vo_queues,
+)
+from outrider.service.views.power import power_w
 
 _PREDICTION_METRICS = [m.name for m in METRICS if m.name.startswith("prediction_")]
 _PAGE_BYTES = resource.getpagesize()
 _STARTED_S = time.time()
+_SPARING = 100.0
+"""Looking through all jobs for their VOs takes a hundredth of the time at most: with 100,000 of
+them the figures are some seconds old."""
 
 
 class MetricsExporter:
@@ -42,6 +52,8 @@ class MetricsExporter:
         config = core.config
         self._core = core
         self._merged_vos_n = 0
+        self._queues: dict[str, tuple[list[int], float]] = {}
+        self._queues_due_s = 0.0
         self._store = MetricStore(
             {
                 "adapter": list(core.sources),
@@ -113,9 +125,17 @@ class MetricsExporter:
         for cluster, name in enumerate(names):
             for state in MACHINE_STATES:
                 put("machines", counts.get((state, cluster), 0), state, name)
-        table_w, measured_w = _power_w(core)
-        put("power_watts", table_w, "table")
-        put("power_watts", measured_w, "measured")
+        holes = Counter(
+            core.site.machine_cluster[hole.machine]
+            for hole in core.accounting.failed_starts.black_holes(core.site.now)
+        )
+        for cluster, name in enumerate(names):
+            put("black_hole_machines", holes[cluster], name)
+        power = power_w(core)
+        put("power_watts", power.table_w, "table")
+        put("power_watts", power.measured_w, "measured")
+        put("metered_machines", power.metered_n)
+        put("metered_table_watts", power.metered_table_w)
 
     def _totals(self) -> None:
         core, put = self._core, self._store.set
@@ -125,8 +145,10 @@ class MetricsExporter:
         if accounting.merged_vos_n != self._merged_vos_n:
             self._merged_vos_n = accounting.merged_vos_n
             self._store.keep("job_wait_seconds", accounting.waits)
-            for name in ("vo_share_ratio", "vo_target_ratio"):
+            for name in ("vo_share_ratio", "vo_target_ratio", "vo_longest_wait_seconds"):
                 self._store.keep(name, [(vo,) for vo in fairness["share"]])
+            in_states = [(vo, state) for vo in fairness["share"] for state in JOB_STATE_NAMES]
+            self._store.keep("vo_jobs", in_states)
         for (job_class, vo), waits in accounting.waits.items():
             observe("job_wait_seconds", waits.buckets, waits.total, job_class, vo)
         put("goodput_seconds_total", accounting.goodput_s)
@@ -145,9 +167,22 @@ class MetricsExporter:
         observe("decision_seconds", core.pass_times.buckets, core.pass_times.total)
         put("fairness_utility_ratio", fairness["utility"])
         put("fairness_windowed_ratio", fairness["windowed"])
-        for vo, share in fairness["share"].items():
+        self._vos(fairness["share"], fairness["target"])
+
+    def _vos(self, shares: Mapping[str, float | None], targets: Mapping[str, float]) -> None:
+        core, put = self._core, self._store.set
+        clock_s = time.monotonic()
+        if clock_s >= self._queues_due_s:
+            self._queues = vo_queues(core)
+            self._queues_due_s = clock_s + _SPARING * (time.monotonic() - clock_s)
+        for vo in shares:
+            counts, longest_s = self._queues.get(vo, NO_QUEUE)
+            for state, n in zip(JOB_STATE_NAMES, counts, strict=True):
+                put("vo_jobs", n, vo, state)
+            put("vo_longest_wait_seconds", longest_s, vo)
+        for vo, share in shares.items():
             put("vo_share_ratio", share, vo)
-            put("vo_target_ratio", fairness["target"][vo], vo)
+            put("vo_target_ratio", targets[vo], vo)
 
     def _policies(self) -> None:
         observe = self._store.set_observations
@@ -242,28 +277,3 @@ def resident_bytes() -> float:
         return math.nan
     pages = Path(f"/proc/{os.getpid()}/statm").read_text(encoding="ascii").split()[1]
     return float(int(pages) * _PAGE_BYTES)
-
-
-def _power_w(core: Core) -> tuple[float, float]:
-    """Watts of all machines now, in two parts that add up.
-
-    Returns:
-        by the table, of machines without a reading that holds (nan where one is unknown), and
-        measured, of the others.
-    """
-    energy, site = core.accounting.energy, core.site
-    working = [0] * len(site.specs)
-    for job in site.jobs.values():
-        if job.state == RUNNING:
-            working[job.machine] += job.cpus
-    table_w = measured_w = 0.0
-    for m, spec in enumerate(site.specs):
-        if spec is None:
-            continue
-        power = energy.machine(m)
-        watts = power.measured_w(site.now)
-        if watts is None:
-            table_w += power.table_w(working[m], site.now)
-        else:
-            measured_w += watts
-    return table_w, measured_w

@@ -1,9 +1,37 @@
 """Jobs and machines now, by state."""
 
 from collections import Counter
+from math import inf
+from operator import attrgetter
+from typing import Final
 
-from outrider.model.jobs import JOB_STATE_NAMES
+from outrider.model.jobs import JOB_STATE_NAMES, QUEUED
 from outrider.service.core import Core
+
+_VO_AND_STATE: Final = attrgetter("spec.vo", "state")
+NO_QUEUE: Final = ([0] * len(JOB_STATE_NAMES), 0.0)
+"""What `vo_queues` would say of a VO without a job."""
+
+
+def vo_queues(core: Core) -> dict[str, tuple[list[int], float]]:
+    """Of each VO that has jobs: how many in each state, and the longest wait for a first start.
+
+    The wait is in seconds, of queued jobs whose submission was seen; 0: there is none.
+    """
+    jobs, now = core.site.jobs.values(), core.site.now
+    found: dict[str, tuple[list[int], float]] = {}
+    for (vo, state), n in Counter(map(_VO_AND_STATE, jobs)).items():
+        found.setdefault(vo, ([0] * len(JOB_STATE_NAMES), 0.0))[0][state] = n
+    since_s: dict[str, float] = {}
+    for job in jobs:
+        if job.state == QUEUED and job.first_start_s is None and job.submit_s is not None:
+            spec = job.spec
+            at_s = job.submit_s if spec.eligible_s is None else max(job.submit_s, spec.eligible_s)
+            if at_s < since_s.get(spec.vo, inf):
+                since_s[spec.vo] = at_s
+    for vo, at_s in since_s.items():
+        found[vo] = found[vo][0], max(0.0, now - at_s)
+    return found
 
 
 def job_counts(core: Core) -> dict[str, int]:

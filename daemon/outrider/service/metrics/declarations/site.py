@@ -35,6 +35,18 @@ SITE_METRICS: Final[tuple[Metric, ...]] = (
         state=MACHINE_STATES,
         cluster=SITE,
     ),
+    gauge("vo_jobs", "Jobs known now, by VO.", vo=SITE, state=JOB_STATE_NAMES),
+    gauge(
+        "vo_longest_wait_seconds",
+        "Seconds that the job of this VO has waited which waits longest for its first start; 0: "
+        "none waits.",
+        vo=SITE,
+    ),
+    gauge(
+        "black_hole_machines",
+        "Machines on which in the last day far more starts failed within minutes than elsewhere.",
+        cluster=SITE,
+    ),
     counter("goodput_seconds_total", "CPU-seconds of runs that completed their job."),
     counter("badput_seconds_total", "CPU-seconds of runs that were thrown away."),
     counter(
@@ -72,6 +84,12 @@ SITE_METRICS: Final[tuple[Metric, ...]] = (
         "Watts drawn now: measured, of machines whose meter's reading holds; table, of all others. "
         "The two add up to the site's.",
         source=("table", "measured"),
+    ),
+    gauge("metered_machines", "Machines whose meter's reading holds now."),
+    gauge(
+        "metered_table_watts",
+        "Watts that the table has for those machines as they are now; NaN where it lacks one of "
+        "them.",
     ),
     # -- fairness --------------------------------------------------------------------------------
     gauge("fairness_utility_ratio", "Fairness since the beginning, 1 at the targets (ratio)."),
