@@ -30,7 +30,7 @@ _LIKE_SHELL: Final = {".sh", ".toml", ".yml", ".cfg", ""}
 
 # `outrider.toml` is a file, `outrider.adapters` a group of entry points, `outrider.example` a host.
 _NO_MODULE: Final = re.compile(
-    r"outrider\.(toml|rules\w*|badput\w*|evidence\w*|example|conf|log|service\.d|slice"
+    r"outrider\.(toml|rules\w*|\w+_test|example|conf|log|service\.d|slice"
     r"|adapters|readers|policies|estimators|utilities|commands|reproductions)\b"
 )
 _DOTTED: Final = re.compile(rf"(?<![\w./@:-])(?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*)+(?![\w/-])")

@@ -6,11 +6,13 @@ time is the last day, and it begins anew with each start of the daemon.
 
 import threading
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from outrider.model.jobs import Job
-from outrider.report.black_holes import BlackHole, black_holes
 from outrider.report.runs import FAILING, WITHIN_S
+
+if TYPE_CHECKING:
+    from outrider.report.black_holes import BlackHole
 
 LOOK_BACK_S: Final = 86_400.0
 MOST_TRIES: Final = 50_000
@@ -59,7 +61,7 @@ class FailedStarts:
             del self._tries[next(iter(self._tries))]
         self._is_noted = True
 
-    def black_holes(self, now_s: float) -> list[BlackHole]:
+    def black_holes(self, now_s: float) -> "list[BlackHole]":
         """The machines that are black holes now, event time; a minute or two old at most."""
         self._forget(now_s - LOOK_BACK_S)
         at_work = self._worker is not None and self._worker.is_alive()
@@ -91,5 +93,9 @@ class FailedStarts:
         for (machine, _), (_, user, failed) in tries:
             tried, bad = counts.get((machine, user), (0, 0))
             counts[machine, user] = tried + 1, bad + failed
-        enough = sum(bad for _, bad in counts.values()) >= FEWEST_FAILED
-        self._found = black_holes(counts) if enough else []
+        if sum(bad for _, bad in counts.values()) < FEWEST_FAILED:
+            self._found = []
+            return
+        from outrider.report.black_holes import black_holes  # it takes scipy: not at each start
+
+        self._found = black_holes(counts)
