@@ -66,7 +66,7 @@ def test_a_fault_of_outriders_own_is_told_in_two_lines(
 
     log = tmp_path / "log"
     log.touch()
-    monkeypatch.setattr("outrider.replay.ingestion.ingest", broken)
+    monkeypatch.setattr("outrider.report.logs.read_logs", broken)
     done = outrider("ingest", log)
     assert done.code == 70
     assert "RuntimeError: the wheel came off" in done.err

@@ -276,3 +276,8 @@ ONE_MORE: dict[str, Any] = {
     "vo": "physics", "class": "batch", "cpus": 1, "estimate_s": 7_200.0, "n": 412,
     "wait_s": {"low": 120.0, "median": 600.0, "high": 5_400.0}, "utility": 0.84,
 }  # fmt: skip
+
+USER: dict[str, Any] = {
+    "user": "ada", "vo": "physics", "queued": 86, "running": 131, "suspended": 2, "held": 5,
+    "busy_cpus": 133, "longest_wait_s": 3_600.0, "lost_s": 10_800.0,
+}  # fmt: skip

@@ -23,6 +23,7 @@ from outrider.service.web.endpoints import ENDPOINTS
 from outrider.service.web.endpoints.decisions import DecisionsQuery
 from outrider.service.web.endpoints.jobs import JobsQuery
 from outrider.service.web.endpoints.machines import MachinesQuery
+from outrider.service.web.endpoints.users import UsersQuery
 from tests.service.web.small_answers import (
     BATCH_SYSTEM,
     DECISION,
@@ -32,6 +33,7 @@ from tests.service.web.small_answers import (
     ONE_MORE,
     START,
     STATUS,
+    USER,
 )
 
 
@@ -129,6 +131,10 @@ class SmallSite:
         }
         return {"mode": "shadow", "now_s": NOW, "machines": [row][: query.limit], "total": 1}
 
+    def users(self, query: UsersQuery) -> dict[str, Any]:
+        self.asked.append(query)
+        return {"mode": "shadow", "now_s": NOW, "users": [USER][: query.limit], "total": 1}
+
     def decisions(self, query: DecisionsQuery) -> dict[str, Any]:
         self.asked.append(query)
         alike = DECISION | {"seq": 4712, "jobs": ["1042.0", "1043.0"]}
@@ -221,6 +227,7 @@ STAND_INS: dict[str, Callable[[SmallSite, Call[Any]], Answer]] = {
     "status": lambda site, call: site.status(),
     "jobs": lambda site, call: site.jobs(call.query),
     "machines": lambda site, call: site.machines(call.query),
+    "users": lambda site, call: site.users(call.query),
     "decisions": lambda site, call: site.decisions(call.query),
     "explain": lambda site, call: site.explain(call.request.match_info["job"]),
     "utility": lambda site, call: site.utility(),

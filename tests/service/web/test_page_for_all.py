@@ -13,7 +13,7 @@ DRAWN = "!document.getElementById('content').classList.contains('empty')"
 async def test_arrow_keys_walk_through_what_was_learned(tab: Tab) -> None:
     site = SmallSite()
     async with open_site(site) as address:
-        await tab.open(address)
+        await tab.open(f"{address}/#/policies")
         await tab.wait_for(DRAWN)
         assert await tab.run("document.querySelectorAll('.heat td[tabindex]').length") == 1
         await tab.run("document.querySelector('.heat td[tabindex]').focus()")

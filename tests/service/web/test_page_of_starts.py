@@ -15,7 +15,7 @@ TABLE = "[...document.querySelectorAll('#jobs tr')]"
 
 
 async def opened(tab: Tab, address: str) -> None:
-    await tab.open(address)
+    await tab.open(f"{address}/#/jobs")
     await tab.wait_for(DRAWN)
     await tab.wait_for("document.querySelectorAll('#jobs tr').length > 0")
 
@@ -43,7 +43,7 @@ async def test_each_job_that_waits_has_its_start_with_its_interval(tab: Tab) -> 
         ]  # fmt: skip
         told = await tab.text_of("#starts-summary")
         assert "median (80 % interval); backfill (EASY) run forward, said 40 s ago." in told
-        assert "Of 1 240 starts foretold at submission, 81 % lay within the interval." in told
+        assert "Of 1,240 starts foretold at submission, 81 % lay within the interval." in told
         assert "if it were in force at the whole site" in told
         assert "No starts under lowest_watts: it plans the whole queue." in told
         title = await tab.text_of("#jobs-title")
@@ -78,17 +78,17 @@ async def test_ten_thousand_jobs_are_read_page_by_page(tab: Tab) -> None:
     site.job_names = [f"{number}.0" for number in range(10_000)]
     async with open_site(site) as address:
         await opened(tab, address)
-        assert await tab.text_of("#jobs-shown") == "10 of 10 000, those known longest"
+        assert await tab.text_of("#jobs-shown") == "25 of 10,000, those known longest"
         await tab.run("document.getElementById('jobs-next').click()")
-        await tab.wait_for(f"{TABLE}[0].children[0].innerText === '10.0'")
-        assert len(await rows_of(tab)) == 10
+        await tab.wait_for(f"{TABLE}[0].children[0].innerText === '25.0'")
+        assert len(await rows_of(tab)) == 25
         site.job_names = site.job_names[:5]  # the others have started
         await tab.wait_for(f"{TABLE}.length === 5")
         assert await tab.text_of("#jobs-shown") == ""
         assert await tab.run("document.getElementById('jobs-first').hidden")
         assert await tab.run("document.getElementById('jobs-next').hidden")
         site.job_names = []
-        await tab.wait_for(f"{TABLE}[0].innerText === 'no job waits'")
+        await tab.wait_for(f"{TABLE}[0].innerText === 'no such job is here'")
     assert tab.complaints == []
 
 
@@ -109,7 +109,7 @@ async def test_the_panel_has_every_start_and_how_good_they_are(tab: Tab) -> None
             "Start under bandit not known: a new kind of burst · said 3 min ago",
             "Start under lowest_watts not said: it plans the whole queue",
             "slurm itself expects it to start 21 Nov 2026 18:10",
-            "Of 1\u202f240 starts foretold at submission, 81 % lay within the interval",
+            "Of 1,240 starts foretold at submission, 81 % lay within the interval",
             f"Where the batch system had a plan {beside}",
         ]
     assert tab.complaints == []

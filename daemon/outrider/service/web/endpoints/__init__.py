@@ -21,6 +21,7 @@ NAMES: Final = (
     "status",
     "jobs",
     "machines",
+    "users",
     "decisions",
     "explain",
     "utility",

@@ -1,11 +1,14 @@
 """Jobs now."""
 
+from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job
+from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job, JobSpec
 from outrider.service.core import Core
+from outrider.service.user_names import UserNames
 from outrider.service.views.expected_starts import NOT_SAID, ExpectedStarts
 from outrider.service.web.endpoint import Answer, Call, Endpoint
 from outrider.service.web.paging import After, Next, page_of
@@ -20,6 +23,12 @@ class JobsQuery(Struct, frozen=True):
     limit: Limit = 200
     after: After = UNSET
     state: Annotated[JobState | UnsetType, Meta(description="Only jobs in this state.")] = UNSET
+    user: Annotated[
+        str | UnsetType, Meta(description="Only of this user, as this client is shown users.")
+    ] = UNSET
+    vo: Annotated[
+        str | UnsetType, Meta(description="Only of this VO, as this client is shown VOs.")
+    ] = UNSET
     candidates: Annotated[
         bool,
         Meta(description="Expected starts under each policy, too."),
@@ -93,8 +102,9 @@ def jobs(
     after: int = -1,
     starts: ExpectedStarts | None = None,
     candidates: bool = False,
+    wanted: Callable[[JobSpec], bool] | None = None,
 ) -> Answer:
-    """A page of the jobs, all or of one state, in the order in which they became known.
+    """A page of the jobs, all or some, in the order in which they became known.
 
     Args:
         core: the daemon's.
@@ -103,6 +113,7 @@ def jobs(
         after: only jobs of a higher number.
         starts: when those that wait are expected to start; None: that is not asked.
         candidates: under each policy, too.
+        wanted: whose jobs; None: everybody's.
     """
     normaliser, site = core.merger.normaliser, core.site
     found = [
@@ -110,6 +121,7 @@ def jobs(
         for history in normaliser.jobs.values()
         if (job := site.jobs.get(history.number)) is not None
         and (state is None or JOB_STATE_NAMES[job.state] == state)
+        and (wanted is None or wanted(job.spec))
     ]
 
     def row(job: Job) -> dict[str, Any]:
@@ -164,14 +176,31 @@ def _start(starts: ExpectedStarts, name: str, job: Job, candidates: bool) -> dic
     return {**fields, "expected_start_under": said}
 
 
+def _wanted(query: JobsQuery, names: UserNames) -> Callable[[JobSpec], bool] | None:
+    """Whose jobs are asked for, by what this client is shown: a name that is hidden finds none."""
+    if query.user is UNSET and query.vo is UNSET:
+        return None
+    user, vo = cache(names.user), cache(names.vo)  # a pseudonym takes a hash
+
+    def wanted(spec: JobSpec) -> bool:
+        return (query.user is UNSET or user(spec.user) == query.user) and (
+            query.vo is UNSET or vo(spec.vo) == query.vo
+        )
+
+    return wanted
+
+
 async def handle(call: Call[JobsQuery]) -> Answer:
     """Answer from memory."""
     query = call.query
     state = None if query.state is UNSET else query.state
     after = -1 if query.after is UNSET else query.after
     starts = call.view.expected_starts()
-    page = jobs(call.view.core, query.limit, state, after, starts, query.candidates)
-    return call.names.in_jobs(page)
+    names = call.names
+    page = jobs(
+        call.view.core, query.limit, state, after, starts, query.candidates, _wanted(query, names)
+    )
+    return names.in_jobs(page)
 
 
 ENDPOINT = Endpoint(

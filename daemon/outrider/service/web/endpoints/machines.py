@@ -1,8 +1,8 @@
 """Machines now."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from outrider.model.machines import MachineSpec
 from outrider.service.core import Core
@@ -18,6 +18,10 @@ class MachinesQuery(Struct, frozen=True):
 
     limit: Limit = 200
     after: After = UNSET
+    state: Annotated[MachineState | UnsetType, Meta(description="Only machines in this state.")] = (
+        UNSET
+    )
+    cluster: Annotated[str | UnsetType, Meta(description="Only machines of this group.")] = UNSET
 
 
 class MachineRow(Struct):
@@ -42,9 +46,26 @@ class Machines(Struct):
     next: Next = None
 
 
-def machines(core: Core, limit: int, after: int = -1) -> Answer:
-    """A page of the machines, in the order in which they became known."""
-    known = [(m, spec) for m, spec in enumerate(core.site.specs) if spec is not None]
+def machines(
+    core: Core, limit: int, after: int = -1, state: str | None = None, cluster: str | None = None
+) -> Answer:
+    """A page of the machines, all or some, in the order in which they became known.
+
+    Args:
+        core: the daemon's.
+        limit: at most so many.
+        after: only machines of a higher number.
+        state: only machines in it; None: all.
+        cluster: only machines of this group; None: all.
+    """
+    site = core.site
+    known = [
+        (m, spec)
+        for m, spec in enumerate(site.specs)
+        if spec is not None
+        and (cluster is None or site.cluster_names[site.machine_cluster[m]] == cluster)
+        and (state is None or machine_state(core, m) == state)
+    ]
     page, cursor = page_of(
         ((m, _machine_row(core, m, spec)) for m, spec in known if m > after), limit
     )
@@ -72,8 +93,11 @@ def _machine_row(core: Core, m: int, spec: MachineSpec) -> dict[str, Any]:
 
 async def handle(call: Call[MachinesQuery]) -> Answer:
     """Answer from memory."""
-    after = call.query.after
-    return machines(call.view.core, call.query.limit, -1 if after is UNSET else after)
+    query = call.query
+    after = -1 if query.after is UNSET else query.after
+    state = None if query.state is UNSET else query.state
+    cluster = None if query.cluster is UNSET else query.cluster
+    return machines(call.view.core, query.limit, after, state, cluster)
 
 
 ENDPOINT = Endpoint(

@@ -4,6 +4,7 @@ import { UNKNOWN, duration, known, number, significant, time } from "./words.js"
 import { at, keyed, make, setText } from "./elements.js";
 import { NoAnswer, Question } from "./asking.js";
 import { startLines } from "./starts.js";
+import { go, onRoute, route } from "./views.js";
 
 /** Offer a few jobs that wait now. */
 export function offerExamples(jobs) {
@@ -26,9 +27,16 @@ function offer(job) {
 }
 
 let question = null;
+let asked = "";
 
-/** Ask why a job is where it is, and show the answer in the panel. */
-export async function explain(job) {
+/** Ask why a job is where it is: by the address, so that the answer can be linked to. */
+export function explain(job) {
+  if (route().filters.get("job") === job) ask(job);
+  else go({ job });
+}
+
+async function ask(job) {
+  asked = job;
   at("explain-job").value = job;
   question?.abort();
   const mine = new Question();
@@ -176,4 +184,14 @@ function policyView(view) {
 at("explain-form").addEventListener("submit", (event) => {
   event.preventDefault();
   explain(at("explain-job").value.trim());
+});
+
+onRoute(({ filters }) => {
+  const job = filters.get("job") ?? "";
+  if (job && job !== asked) ask(job);
+  if (!job) {
+    asked = "";
+    question?.abort();
+    at("explanation").replaceChildren();
+  }
 });

@@ -1,60 +1,62 @@
-// The table of jobs that wait: a page of it, whatever their number, in the order they became known.
+// The table of jobs: a page of it, whatever their number, in the order they became known.
 
 import { duration, known, number } from "./words.js";
 import { at, headRow, keyed, make, orNone, setText } from "./elements.js";
 import { Question } from "./asking.js";
 import { explain, offerExamples } from "./explain.js";
+import { Pager, filterForm, onList } from "./lists.js";
 import { startCell, startsSummary } from "./starts.js";
+import { route } from "./views.js";
 
-const ROWS = 10;
+const VIEW = "jobs";
+const ROWS = 25;
 const EXAMPLES = 4;
 const FACTS = ["Waiting", "User", "VO", "Class", "CPUs"];
+const FACTS_OF_RUNS = ["State", "Machine", "Runs for"];
 
-let after = null; // the cursor of the page before; null: from the first
-let next = null;
+const pager = new Pager("jobs", () => refresh());
+const filters = filterForm("job-filters");
 
-/** Ask for the page of the table that is open, and draw it. */
+/** Ask for the page of the table that is open, and draw it; elsewhere, for a few that wait. */
 export async function showJobs(question) {
-  const from = known(after) ? `&after=${after}` : "";
-  const answer = await question.ask(
-    `api/v1/jobs?state=queued&candidates=true&limit=${ROWS}${from}`,
-  );
-  if (known(after) && !answer.jobs.length) {
-    after = null; // those on this page have started
+  const isShown = route().view === VIEW;
+  const what = isShown
+    ? `&limit=${ROWS}${filters.query()}${pager.query}`
+    : `&limit=${EXAMPLES}&state=queued`;
+  const answer = await question.ask(`api/v1/jobs?candidates=true${what}`);
+  if (isShown && known(pager.after) && !answer.jobs.length) {
+    pager.after = null; // those on this page have started
     await showJobs(question);
     return;
   }
-  next = answer.next ?? null;
-  draw(answer);
-  offerExamples(answer.jobs.slice(0, EXAMPLES));
+  if (isShown) draw(answer);
+  offerExamples(answer.jobs.filter(({ state }) => state === "queued").slice(0, EXAMPLES));
 }
 
-function draw({ jobs, total, expected_starts, now_s }) {
+function draw({ jobs, total, next, expected_starts, now_s }) {
   const policies = [...new Set(jobs.flatMap((job) => Object.keys(job.expected_start_under ?? {})))];
   setText(at("starts-summary"), startsSummary(expected_starts, now_s, policies.length > 0));
   const would = policies.map((policy) => `Would start under ${policy}`);
-  const columns = ["Job", "Expected start", ...would, ...FACTS];
+  const runs = jobs.some(({ state }) => state !== "queued");
+  const columns = ["Job", "Expected start", ...would, ...FACTS, ...(runs ? FACTS_OF_RUNS : [])];
+  const starts = 1 + would.length;
   keyed(at("jobs-head"), [columns], (names) => names.join("\n"), headRow, () => {});
   keyed(
     at("jobs"),
-    orNone(jobs, "no job waits"),
-    (job) => job.key ?? [job.job, ...policies].join("\n"),
-    (job) => bodyRow(job, columns.length),
+    orNone(jobs, "no such job is here"),
+    (job) => job.key ?? [job.job, ...columns].join("\n"),
+    (job) => bodyRow(job, columns.length, starts),
     (line, job) => {
       if (!job.none)
-        cells(job, policies, now_s).forEach((text, place) => setText(line.children[place + 1], text));
+        cells(job, policies, now_s, runs).forEach((text, place) =>
+          setText(line.children[place + 1], text),
+        );
     },
   );
-  const order = known(after) ? "further down" : "those known longest";
-  setText(
-    at("jobs-shown"),
-    total > jobs.length ? `${number(jobs.length)} of ${number(total)}, ${order}` : "",
-  );
-  at("jobs-first").hidden = !known(after);
-  at("jobs-next").hidden = !known(next);
+  pager.show(jobs.length, total, next, "those known longest");
 }
 
-function bodyRow(job, columns) {
+function bodyRow(job, columns, starts) {
   const line = make("tr");
   if (job.none) {
     const cell = make("td", "none", job.none);
@@ -71,7 +73,6 @@ function bodyRow(job, columns) {
     at("explain-form").scrollIntoView({ block: "nearest" });
   });
   head.append(button);
-  const starts = columns - FACTS.length - 1;
   const others = Array.from({ length: columns - 1 }, (_, place) =>
     make("td", place < starts ? "start" : ""),
   );
@@ -79,16 +80,20 @@ function bodyRow(job, columns) {
   return line;
 }
 
-function cells(job, policies, now_s) {
+function cells(job, policies, now_s, runs) {
   const under = job.expected_start_under ?? {};
+  const waits = job.state === "queued";
   return [
-    startCell(job.expected_start_answer, job.expected_start, now_s),
-    ...policies.map((policy) => startCell(answerUnder(under, policy), under[policy], now_s)),
-    duration(job.waiting_s),
+    waits ? startCell(job.expected_start_answer, job.expected_start, now_s) : "",
+    ...policies.map((policy) =>
+      waits ? startCell(answerUnder(under, policy), under[policy], now_s) : "",
+    ),
+    waits ? duration(job.waiting_s) : "",
     job.user,
     job.vo,
     job.class,
     number(job.cpus),
+    ...(runs ? [job.state, job.machine ?? "", known(job.run_s) ? duration(job.run_s) : ""] : []),
   ];
 }
 
@@ -100,10 +105,8 @@ function answerUnder(under, policy) {
   return start.low_s === start.high_s ? "next_pass" : "interval";
 }
 
-function turn(to) {
-  after = to;
+function refresh() {
   showJobs(new Question()).catch((error) => setText(at("jobs-shown"), error.message));
 }
 
-at("jobs-first").addEventListener("click", () => turn(null));
-at("jobs-next").addEventListener("click", () => turn(next));
+onList(VIEW, filters, pager, refresh);

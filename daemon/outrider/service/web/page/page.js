@@ -21,22 +21,27 @@ import { drawTwin } from "./twin.js";
 import { drawTrial } from "./trial.js";
 import { NoAnswer, Question } from "./asking.js";
 import { showJobs } from "./jobs.js";
+import { drawHeadline } from "./headline.js";
+import { showMachines } from "./machines.js";
+import { drawVos, showUsers } from "./people.js";
 import { drawUsers } from "./users.js";
 
 const POLL_MS = 2000;
-const JOBS_EVERY = 5; // polls
+const LISTS_EVERY = 5; // polls
 
 /** Draw the whole page from an answer of api/v1/status. */
 function draw(s) {
   setZone(s.timezone || "UTC");
   for (const section of [
     drawTop,
+    drawHeadline,
     drawFigures,
     drawWaits,
     drawMachines,
     drawEnergy,
     drawEvictions,
     drawFairness,
+    drawVos,
     drawPolicies,
     drawTwin,
     drawTrial,
@@ -73,7 +78,11 @@ async function poll() {
     draw(await mine.ask("api/v1/status"));
     lastSeen = clock();
     showConnection("live", "live", lastSeen);
-    if (polls++ % JOBS_EVERY === 0) await showJobs(mine);
+    if (polls++ % LISTS_EVERY === 0) {
+      await showJobs(mine);
+      await showMachines(mine);
+      await showUsers(mine);
+    }
   } catch (error) {
     if (mine !== question || document.hidden) return;
     const told = error instanceof NoAnswer;

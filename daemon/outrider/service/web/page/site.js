@@ -61,7 +61,7 @@ export function drawTop(s) {
   const ownClock = s.own_clock ? ". A simulated site: its clock is its own, not the wall's" : "";
   setText(
     at("window"),
-    `Numbers below count ${since}; now it is ${time(s.now_s)} there${ownClock}.`,
+    `Numbers count ${since}; now it is ${time(s.now_s)} there${ownClock}.`,
   );
   for (const small of document.querySelectorAll("[data-window]")) {
     const when = "now" in small.dataset ? `now, ${time(s.now_s)}, event time` : since;

@@ -14,15 +14,12 @@ export const sum = (values) => values.reduce((total, value) => total + value, 0)
 
 export function number(value, digits = 0) {
   if (!known(value)) return UNKNOWN;
-  const format = { maximumFractionDigits: digits };
-  return new Intl.NumberFormat("en", format).format(value).replaceAll(",", "\u202f");
+  return new Intl.NumberFormat("en", { maximumFractionDigits: digits }).format(value);
 }
 
 export function significant(value) {
   if (!known(value)) return UNKNOWN;
-  return new Intl.NumberFormat("en", { maximumSignificantDigits: 3 })
-    .format(value)
-    .replaceAll(",", "\u202f");
+  return new Intl.NumberFormat("en", { maximumSignificantDigits: 3 }).format(value);
 }
 
 export const compact = (value) =>

@@ -1,0 +1,73 @@
+"""Users who have jobs now."""
+
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from outrider.service.views.users import user_rows
+from outrider.service.web.endpoint import Answer, Call, Endpoint
+from outrider.service.web.query import Limit
+from outrider.service.web.shapes.values import Count, Mode, Unknown
+
+
+class UsersQuery(Struct, frozen=True):
+    """Which users."""
+
+    limit: Limit = 200
+    vo: Annotated[
+        str | UnsetType, Meta(description="Only of this VO, as this client is shown VOs.")
+    ] = UNSET
+
+
+class UserRow(Struct):
+    """One user in one VO: the jobs that are known now."""
+
+    user: str
+    vo: str
+    queued: Count
+    running: Count
+    suspended: Count
+    held: Count
+    busy_cpus: Count
+    longest_wait_s: Unknown
+    lost_s: float
+
+
+class Users(Struct):
+    """Those with the most CPUs in use first; `total` counts those beyond the limit, too.
+
+    `longest_wait_s` is of jobs that wait now, null where none does. `lost_s`: seconds of all runs
+    of these jobs that were thrown away.
+    """
+
+    mode: Mode
+    now_s: float
+    users: list[UserRow]
+    total: Count
+
+
+async def handle(call: Call[UsersQuery]) -> Answer:
+    """Answer from memory."""
+    core, names = call.view.core, call.names
+    rows = [
+        {**row, "user": names.user(row["user"]), "vo": names.vo(row["vo"])}
+        for row in user_rows(core.site)
+    ]
+    wanted = call.query.vo
+    found = [row for row in rows if wanted is UNSET or row["vo"] == wanted]
+    return {
+        "mode": core.config.mode,
+        "now_s": core.now_s,
+        "users": found[: call.query.limit],
+        "total": len(found),
+    }
+
+
+ENDPOINT = Endpoint(
+    name="users",
+    path="/api/v1/users",
+    summary="Users who have jobs now.",
+    handle=handle,
+    query=UsersQuery,
+    answer=Users,
+)

@@ -1,0 +1,56 @@
+// The first line: what was thrown away, and what a policy would have saved; and what is wrong now.
+
+import { change, duration, known, number, percent, plural, time } from "./words.js";
+import { at, keyed, make, setText } from "./elements.js";
+
+export function drawHeadline(s) {
+  setText(at("headline"), `${wasted(s)} ${saved(s.twin)}`);
+  keyed(
+    at("troubles"),
+    troubles(s).map((text) => ({ text })),
+    ({ text }) => text,
+    ({ text }) => make("li", "", text),
+    () => {},
+  );
+  at("troubles-title").hidden = !at("troubles").children.length;
+}
+
+function wasted({ goodput_s, badput_s, since_s }) {
+  const all = goodput_s + badput_s;
+  if (!(all > 0)) return "No run has ended yet.";
+  return `Since ${time(since_s)}, ${percent(badput_s / all)} of the CPU time of all runs that ended was thrown away.`;
+}
+
+/** The twin's answer of least waste, or why there is none. */
+function saved(twin) {
+  if (!twin) return "What another policy would have saved is not estimated yet.";
+  if (twin.refused !== null) return `What another policy would have saved is not known: ${twin.refused}.`;
+  const best = Object.entries(twin.past)
+    .filter(([, ratios]) => known(ratios.badput_ratio))
+    .sort(([, a], [, b]) => a.badput_ratio.estimate - b.badput_ratio.estimate)[0];
+  if (!best) return "What another policy would have saved is not known: it says nothing of waste.";
+  const [policy, { badput_ratio: ratio }] = best;
+  const interval = `${change(ratio.low)} to ${change(ratio.high)}, ${number(100 * ratio.level)} % interval`;
+  const stale = twin.stale ? "; an old answer" : "";
+  return `Under ${policy} it would have been ${change(ratio.estimate)} (${interval}; ${time(twin.window.begin_s)} to ${time(twin.window.end_s)}${stale}).`;
+}
+
+/** What somebody should look at, a sentence each. */
+function troubles(s) {
+  const found = [];
+  for (const adapter of s.adapters) {
+    if (!adapter.up) found.push(`Adapter ${adapter.label} is down: ${adapter.problem || adapter.note || "no answer"}.`);
+    for (const [log, since_s] of Object.entries(adapter.silent))
+      found.push(`Nothing is written to ${log} since ${time(since_s)}, though jobs run.`);
+  }
+  if (!s.ledger.recording) found.push(`The journal is not written: ${s.ledger.failure ?? "no reason is known"}.`);
+  for (const policy of s.policies)
+    if (policy.broken) found.push(`Policy ${policy.name} is not asked: ${policy.broken}.`);
+  for (const lever of s.levers ?? [])
+    if (lever.problem) found.push(`Lever ${lever.name} of ${lever.adapter}: ${lever.problem}.`);
+  if (known(s.mode_limit)) found.push(`The mode is lowered to ${s.mode_limit.most} since ${time(s.mode_limit.at_s)}.`);
+  if (s.jobs.held > 0) found.push(`${plural(s.jobs.held, "job is", "jobs are")} held, and start nowhere until they are released.`);
+  if (s.jobs.queued > 0 && s.machines.free === 0 && !s.own_clock && s.jobs.running === 0)
+    found.push("Jobs wait, nothing runs, and no machine is free.");
+  return found;
+}

@@ -1,0 +1,190 @@
+"""The page's views: each has an address, filters stand in it, and the search is at hand in all."""
+
+import pytest
+from msgspec import UNSET
+
+from outrider.service.web.endpoints.jobs import JobsQuery
+from outrider.service.web.endpoints.machines import MachinesQuery
+from tests.service.web.browser import Tab
+from tests.service.web.small_site import SmallSite, open_site
+from tests.service.web.test_page import DRAWN, ask_for
+
+pytestmark = pytest.mark.chromium
+
+VIEWS = {
+    "": "Queue and waits",
+    "jobs": "Jobs",
+    "users": "Users who have jobs here",
+    "machines": "Machines, one by one",
+    "policies": "Policies",
+    "outrider": "Where the events come from",
+}
+TITLES = (
+    "[...document.querySelectorAll('main h2')].filter(h => h.checkVisibility())"
+    ".map(h => h.firstChild.textContent.trim())"
+)
+RATIO = {"estimate": 0.59, "low": 0.56, "high": 0.62, "level": 0.9}
+
+
+async def opened(tab: Tab, address: str, view: str = "") -> None:
+    await tab.open(f"{address}/#/{view}")
+    await tab.wait_for(DRAWN)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+async def test_each_view_opens_by_its_address(tab: Tab, view: str) -> None:
+    async with open_site(SmallSite()) as address:
+        await opened(tab, address, view)
+        titles = await tab.run(TITLES)
+        assert VIEWS[view] in titles
+        others = set(VIEWS.values()) - {VIEWS[view]}
+        assert not others & set(titles)
+        current = "[...document.querySelectorAll('#views [aria-current]')].map(a => a.hash)"
+        assert await tab.run(current) == [f"#/{view}"]
+        assert await tab.run("document.getElementById('explain-job').checkVisibility()")
+    assert tab.complaints == []
+
+
+async def test_links_lead_from_view_to_view_and_back_leads_back(tab: Tab) -> None:
+    async with open_site(SmallSite()) as address:
+        await opened(tab, address)
+        for view, title in VIEWS.items():
+            await tab.run(f"document.querySelector('#views [href=\"#/{view}\"]').click()")
+            await tab.wait_for(f"{TITLES}.includes({title!r})")
+        await tab.run("history.back()")
+        await tab.wait_for(f"{TITLES}.includes({VIEWS['policies']!r})")
+        await tab.run("document.querySelector('.skip').click()")
+        assert VIEWS["policies"] in await tab.run(TITLES), "a place on the page is no view"
+    assert tab.complaints == []
+
+
+async def test_filters_stand_in_the_address_and_survive_a_reload(tab: Tab) -> None:
+    site = SmallSite()
+
+    def asked() -> set[tuple[object, object, object]]:
+        return {(q.state, q.user, q.vo) for q in site.asked if isinstance(q, JobsQuery)}
+
+    async with open_site(site) as address:
+        await opened(tab, address, "jobs")
+        await tab.wait_for("document.querySelectorAll('#jobs tr').length === 3")
+        assert asked() == {("queued", UNSET, UNSET)}
+        await tab.run(
+            "(() => { const form = document.getElementById('job-filters');"
+            "form.elements.state.value = 'any'; form.elements.user.value = ' ada & bob ';"
+            "form.dispatchEvent(new Event('change')) })()"
+        )
+        await tab.wait_for("location.hash === '#/jobs?state=any&user=ada+%26+bob'")
+        await tab.run("window.before = true; location.reload()")
+        await tab.wait_for(f"!window.before && document.readyState === 'complete' && {DRAWN}")
+        assert await tab.run("document.querySelector('#job-filters [name=user]').value") == (
+            "ada & bob"
+        )
+        site.asked.clear()
+        await tab.run("document.getElementById('jobs-first').click()")  # it asks anew
+        await tab.wait_for("document.querySelectorAll('#jobs tr').length === 3")
+        sent = "performance.getEntriesByType('resource').map(entry => entry.name).join(' ')"
+        await tab.wait_for(f"{sent}.includes('user=ada%20%26%20bob')")
+        assert asked() == {(UNSET, "ada & bob", UNSET)}
+    assert tab.complaints == []
+
+
+async def test_machines_are_asked_for_by_state_and_group_only_where_they_are_shown(
+    tab: Tab,
+) -> None:
+    site = SmallSite()
+    async with open_site(site) as address:
+        await opened(tab, address)
+        await tab.wait_for("document.getElementById('connection').dataset.state === 'live'")
+        assert not any(isinstance(query, MachinesQuery) for query in site.asked)
+        await tab.run("location.hash = '#/machines?state=busy&cluster=open-access-library'")
+        await tab.wait_for("document.querySelectorAll('#machine-rows tr').length === 1")
+        (query, *_) = [query for query in site.asked if isinstance(query, MachinesQuery)]
+        assert (query.state, query.cluster) == ("busy", "open-access-library")
+        row = await tab.text_of("#machine-rows")
+        assert row == "lib-017 open-access-library busy 1 of 4 57 W its jobs alone"
+    assert tab.complaints == []
+
+
+async def test_users_and_vos_have_a_table_each(tab: Tab) -> None:
+    async with open_site(SmallSite()) as address:
+        await opened(tab, address, "users")
+        await tab.wait_for("document.querySelectorAll('#user-rows tr').length === 1")
+        assert await tab.text_of("#user-rows") == "ada physics 86 131 5 133 60 min 3 h"
+        vos = await tab.run("[...document.querySelectorAll('#vos tr')].map(r => r.innerText)")
+        assert vos[3].split("\t") == ["physics", "46 %", "40 %", "1,234", "3.2 min"]
+        assert vos[2].split("\t") == ["guests", "3 %", "0 %", "0", "unknown"]
+    assert tab.complaints == []
+
+
+async def test_what_a_policy_would_have_saved_is_said_first_with_interval_and_window(
+    tab: Tab,
+) -> None:
+    site = SmallSite()
+    twin = {
+        "asked_s": 0.0, "took_s": 9.0, "asking_since_s": None, "stale": False, "refused": None,
+        "incumbent": "random_match",
+        "window": {"begin_s": 1_794_000_000.0, "end_s": 1_795_000_000.0},
+        "past": {
+            "bandit": {"badput_ratio": RATIO | {"estimate": 0.8}},
+            "survival": {"badput_ratio": RATIO},
+            "sjf": {"badput_ratio": None},
+        },
+        "next": None, "next_weeks": None, "next_refused": None, "next_expired": None,
+        "candidates_refused": {}, "other_settings": [], "fidelity": None,
+    }  # fmt: skip
+    site.status_answer["twin"] = twin
+    async with open_site(site) as address:
+        await opened(tab, address)
+        told = await tab.text_of("#headline")
+        assert told.endswith(
+            "Under survival it would have been -41 % (-44 % to -38 %, 90 % interval; "
+            "6 Nov 2026 21:20 to 18 Nov 2026 11:06)."
+        )
+        site.status_answer["twin"] = twin | {"refused": "nine days on record, fourteen are needed"}
+        await tab.wait_for("document.getElementById('headline').innerText.includes('nine days')")
+    assert tab.complaints == []
+
+
+async def test_an_explanation_has_an_address(tab: Tab) -> None:
+    site = SmallSite()
+    async with open_site(site) as address:
+        await opened(tab, address, "policies?job=1043.0")
+        await tab.wait_for("!!document.querySelector('#explanation .answer')")
+        assert "1043.0" in site.asked
+        await ask_for(tab, "1042.0")
+        await tab.wait_for("location.hash === '#/policies?job=1042.0'")
+        await tab.wait_for("document.querySelector('.answer').innerText.startsWith('1042.0')")
+        await tab.run("history.back()")
+        await tab.wait_for("document.querySelector('.answer').innerText.startsWith('1043.0')")
+        await tab.run("document.querySelector('#views [data-view=jobs]').click()")
+        await tab.wait_for("!document.querySelector('#explanation .answer')")
+    assert tab.complaints == []
+
+
+async def test_the_search_is_the_first_field_that_the_keyboard_reaches(tab: Tab) -> None:
+    async with open_site(SmallSite()) as address:
+        await opened(tab, address, "jobs")
+        reached = []
+        for _ in range(8):
+            for kind in ("rawKeyDown", "keyUp"):
+                await tab.send(
+                    "Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab",
+                    windowsVirtualKeyCode=9,
+                )  # fmt: skip
+            reached.append(
+                await tab.run("document.activeElement.id || document.activeElement.innerText")
+            )
+        assert reached == [
+            "Skip to the numbers", "Now", "Jobs", "Users and VOs", "Machines", "Policies",
+            "Outrider itself", "explain-job",
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize("view", VIEWS)
+async def test_no_view_sticks_out_of_a_phone(tab: Tab, view: str) -> None:
+    async with open_site(SmallSite()) as address:
+        await tab.look(360, 800)
+        await opened(tab, address, view)
+        assert await tab.run("document.documentElement.scrollWidth <= innerWidth")
+        top = "document.getElementById('explain-job').getBoundingClientRect().bottom"
+        assert await tab.run(top) < 800, "the search is above the fold"
