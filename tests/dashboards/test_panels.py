@@ -19,6 +19,7 @@ from tests.dashboards.watched_sites import (
 )
 from tests.peers.prometheus import Prometheus
 from tests.service.running.small_site import LOG_TABLE, SmallSite
+from tools.dashboard.previews import Site, preview
 
 pytestmark = pytest.mark.prometheus
 
@@ -104,6 +105,14 @@ def test_what_may_be_empty_is_there() -> None:
         for target in panel["targets"]
     }
     assert set(MAY_BE_EMPTY) <= queries
+
+
+@pytest.mark.parametrize("name", sorted(FULL))
+def test_a_preview_shows_what_was_answered(name: str, prometheus: Prometheus) -> None:
+    text, _ = preview(FULL[name], Site(prometheus.url, 40.0))
+    assert "<h3>Mode</h3>shadow</section>" in text
+    charts = [panel for panel in panels_of(FULL[name]) if panel["type"] == "timeseries"]
+    assert text.count("<svg") == len(charts)
 
 
 def test_an_empty_panel_would_be_told(prometheus: Prometheus) -> None:

@@ -95,9 +95,6 @@ def _energy() -> Row:
         lines("Mean power by purpose", f"{KNOWN_ONLY} Goodput and badput are booked when a run "
               "ends.", WINDOW, "watt",
               Query(f"sum by (purpose) (rate({in_window}))", "{{purpose}}"), stacked=True),
-        lines("Power", "Measured by meters, and by the table for machines that none measures. One "
-              "of them whose watts are unknown hides the table's part.", MOMENT, "watt",
-              Query(known("outrider_power_watts"), "{{source}}"), stacked=True),
         figures("Energy of open runs", "Used so far by runs that have not ended; booked as "
                 "goodput or badput then.", NOW, "kwatth",
                 Query(f"sum{known(f'outrider_energy_open_joules{IN_CLUSTERS}')} / {JOULES_A_KWH}",
@@ -115,6 +112,10 @@ def _energy() -> Row:
                 "for the same machines: far off is a wrong unit or a wrong table.", NOW,
                 "percentunit", Query(share(by_meters, known("outrider_metered_table_watts")),
                                      "measured"), width=8, steps=PLAUSIBLE),
+        lines("Power", "Measured by meters, and by the table for machines that none measures. One "
+              "of them whose watts are unknown hides the table's part.", MOMENT, "watt",
+              Query(known("outrider_power_watts"), "{{source}}"), width=24,
+              stacked=True),
     ])  # fmt: skip
 
 
