@@ -88,6 +88,12 @@ dist: $(VENV)/.ready $(VENV)/supply/.ready  ## a release: sdist, wheel, and the 
 	@$(BIN)/python -m build --no-isolation --outdir dist
 	@$(VENV)/supply/bin/python tools/lock.py --bill dist/outrider.cdx.json
 
+# `make wheelhouse EXTRAS="htcondor forecast"` for this Python;
+# FOR="--python 3.11 --glibc 2.34" for a host of another release.
+wheelhouse: $(VENV)/.runtime  ## a folder of wheels, build/wheelhouse, for an install without an index
+	$(call say,"wheels")
+	@$(BIN)/python -m tools.wheelhouse build/wheelhouse $(EXTRAS) $(FOR)
+
 # ---- checks ------------------------------------------------------------------
 
 test: $(VENV)/.ready $(VENV)/.docs peers  ## set-up, peers where possible, every test
@@ -140,4 +146,4 @@ clean:  ## remove what make made in this folder (peers stay)
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo peers lock dist test format lint check check-long docs bench start-nets clean
+.PHONY: help demo peers lock dist wheelhouse test format lint check check-long docs bench start-nets clean

@@ -27,7 +27,11 @@ PARTS: Final = {
     "runtime": "what a site installs, and `make demo`",
     "checkout": "what builds an editable install",
     "docs": "what makes the pages a site",
+    "broker": "an MQTT broker in the same process",
+    "forecast": "what compiles the expected starts",
     "htcondor": "HTCondor's Python library, where it has a wheel",
+    "reports": "figures of papers, and Parquet",
+    "sweeps": "sweeps on a cluster of one's own",
     "mutation": "what `make check-long` puts faults into the code with",
     "supply": "what makes these files and the bill of materials",
 }
