@@ -94,6 +94,14 @@ wheelhouse: $(VENV)/.runtime  ## a folder of wheels, build/wheelhouse, for an in
 	$(call say,"wheels")
 	@$(BIN)/python -m tools.wheelhouse build/wheelhouse $(EXTRAS) $(FOR)
 
+# Wheels for Debian's own Python, whichever runs here.
+deb: $(VENV)/.runtime  ## a Debian package for this release and architecture, in build/deb
+	$(call say,"Debian package")
+	@$(BIN)/python -m tools.wheelhouse build/wheelhouse $(EXTRAS) \
+	    --python "$$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')" \
+	    --glibc "$$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)"
+	@$(BIN)/python -m tools.debian_package build/wheelhouse build/deb
+
 # ---- checks ------------------------------------------------------------------
 
 test: $(VENV)/.ready $(VENV)/.docs peers  ## set-up, peers where possible, every test
@@ -146,4 +154,4 @@ clean:  ## remove what make made in this folder (peers stay)
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo peers lock dist wheelhouse test format lint check check-long docs bench start-nets clean
+.PHONY: help demo peers lock dist wheelhouse deb test format lint check check-long docs bench start-nets clean

@@ -12,8 +12,6 @@ from tests.packaging import clean_root
 from tests.packaging.clean_root import CleanRoot
 from tools.wheelhouse import EXTRAS, Target, make
 
-RootOf = Callable[..., CleanRoot]
-
 
 @pytest.fixture(scope="session")
 def debian_target() -> Target:
@@ -32,18 +30,34 @@ def wheels(debian_target: Target, tmp_path_factory: pytest.TempPathFactory) -> P
     return folder
 
 
+class RootOf:
+    """Clean roots by the packages that they hold beside the minimum; each is made once.
+
+    Attributes:
+        folder: where their archives and the roots themselves lie.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._unpacked = 0
+
+    def archive(self, *packages: str) -> Path:
+        """A root as a tar archive; minutes the first time."""
+        file = self.folder / f"{'+'.join(packages)}.tar"
+        if not file.exists():
+            clean_root.make(file, packages)
+        return file
+
+    def __call__(self, *packages: str) -> CleanRoot:
+        """One of its own."""
+        self._unpacked += 1
+        return CleanRoot(self.archive(*packages), self.folder / f"root-{self._unpacked}")
+
+
 @pytest.fixture(scope="session")
 def root_of(
     tmp_path_factory: pytest.TempPathFactory, require_peer: Callable[[str, str | None], None]
 ) -> RootOf:
-    """`root_of(packages...)`: a root with these beside the minimum; minutes the first time."""
+    """`root_of(packages...)`: a root that holds these beside the minimum."""
     require_peer("Debian root", clean_root.missing_reason())
-    folder = tmp_path_factory.mktemp("roots")
-
-    def made(*packages: str) -> CleanRoot:
-        archive = folder / f"{'+'.join(packages)}.tar"
-        if not archive.exists():
-            clean_root.make(archive, packages)
-        return CleanRoot(archive, tmp_path_factory.mktemp("root") / "root")
-
-    return made
+    return RootOf(tmp_path_factory.mktemp("roots"))

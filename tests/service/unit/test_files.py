@@ -165,3 +165,12 @@ def test_an_outrider_that_pip_did_not_install_has_no_service(
     monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
     with pytest.raises(ConfigurationError, match="there is no such command beside"):
         host.of()
+
+
+def test_the_command_of_a_package_is_its_link_to_this_outrider(
+    host: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    link = tmp_path / "usr-bin-outrider"
+    link.symlink_to(Path(sysconfig.get_path("scripts")) / "outrider")
+    monkeypatch.setattr(files, "_OWN_COMMAND", (link, host.config))
+    assert COMMAND not in host.of()[0]

@@ -164,7 +164,8 @@ def _command() -> Path:
             f"{command}: there is no such command beside {sys.executable}; right would be an "
             "Outrider that was installed by pip into an environment of its own"
         )
-    return command
+    packaged = _OWN_COMMAND[0]  # in a Debian package a link to this very command
+    return packaged if packaged.exists() and packaged.samefile(command) else command
 
 
 def _uid_of(user: str) -> int | None:
