@@ -1,0 +1,153 @@
+"""The container file: what it copies is there, and what a real build of it does."""
+
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.packaging.conftest import RootOf
+from tools.lock import LOCKS
+
+
+class Instruction(NamedTuple):
+    """One of the container file's."""
+
+    word: str
+    rest: str
+
+
+@pytest.fixture
+def instructions(repository: Path) -> list[Instruction]:
+    text = (repository / "packaging/Containerfile").read_text(encoding="utf-8")
+    text = re.sub(r"(?m)^#.*\n", "", text).replace("\\\n", " ")
+    return [Instruction(*line.split(maxsplit=1)) for line in text.splitlines() if line.strip()]
+
+
+def test_it_runs_the_daemon_as_nobody_special_with_its_state_on_a_volume(
+    instructions: list[Instruction],
+) -> None:
+    last = {one.word: one.rest for one in instructions}
+    assert last["USER"] == "outrider"
+    assert last["VOLUME"] == "/var/lib/outrider"
+    assert last["ENTRYPOINT"] == '["outrider"]'
+    assert last["CMD"] == '["run", "--config", "/etc/outrider/outrider.toml"]'
+    assert "ready.py" in last["HEALTHCHECK"]
+
+
+def test_what_it_copies_is_in_the_context(
+    repository: Path, instructions: list[Instruction]
+) -> None:
+    """And of what the wheel is built of nothing is left out of the context."""
+    let_in = (repository / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    for one in instructions:
+        if one.word == "COPY" and not one.rest.startswith("--from"):
+            source = one.rest.split()[0]
+            assert (repository / source).exists(), source
+            assert source == "." or f"!{source.partition('/')[0]}" in let_in
+    for needed in ("daemon", "adapters", "policies", "lab", "systemd", "dashboards", "locks"):
+        assert f"!{needed}" in let_in
+    assert {"!pyproject.toml", "!README.md", "!LICENSE"} <= {*let_in}
+
+
+@pytest.fixture
+def daemon() -> Iterator[HTTPServer]:
+    """Answers /readyz with the status that it is told."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(self.server.status if self.path == "/readyz" else 404)  # type: ignore[attr-defined]
+            self.end_headers()
+            self.wfile.write(b'{"ready": false, "reasons": ["it starts"]}')
+
+        def log_message(self, *_: object) -> None:
+            """Nothing on stderr."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_the_health_check_is_well_while_the_daemon_is_ready(
+    daemon: HTTPServer, repository: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "outrider.toml"
+    config.write_text(f'listen = "127.0.0.1:{daemon.server_port}"\n[adapters.slurm]\n')
+
+    def check() -> tuple[int, str]:
+        words = [sys.executable, str(repository / "packaging/ready.py"), str(config)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=180, check=False)
+        return done.returncode, done.stdout
+
+    daemon.status = 200  # type: ignore[attr-defined]
+    assert check()[0] == 0
+    daemon.status = 503  # type: ignore[attr-defined]
+    code, said = check()
+    assert code == 1
+    assert "it starts" in said
+    config.write_text('listen = "127.0.0.1:9"\n[adapters.slurm]\n')
+    assert check()[0] == 1
+
+
+BUILT = """
+export STORAGE_DRIVER=vfs BUILDAH_ISOLATION=chroot
+mkdir -p /etc/containers /var/tmp
+echo '{"default": [{"type": "insecureAcceptAnything"}]}' > /etc/containers/policy.json
+c=$(buildah from scratch)
+buildah add --quiet $c /media/base.tar /
+buildah config --env PATH=/usr/sbin:/usr/bin:/sbin:/bin \\
+    --env PIP_NO_INDEX=1 --env PIP_FIND_LINKS=/wheels $c
+buildah commit --quiet $c localhost/base
+buildah rm $c
+cd /media/clone
+buildah build --format docker --network host --pull-never --build-arg BASE=localhost/base \\
+    --volume /media/wheels:/wheels:ro -f packaging/Containerfile -t outrider .
+c=$(buildah from --pull-never localhost/outrider)
+buildah run $c -- outrider --version
+buildah run $c -- sh -c 'id -un; stat -c %U:%a /var/lib/outrider'
+buildah run $c -- outrider check-config /etc/outrider/outrider.toml
+buildah run --network host $c -- sh -c '
+    outrider run --config /etc/outrider/outrider.toml > /tmp/log 2>&1 & daemon=$!
+    tried=0
+    until said=$(python /opt/outrider/ready.py /etc/outrider/outrider.toml); do
+        case $said in *"EventLog is not there"*) break ;; esac
+        tried=$((tried + 1))
+        [ $tried -lt 60 ] || { cat /tmp/log; exit 1; }
+        sleep 1
+    done
+    echo "$said"
+    kill -TERM $daemon
+    wait $daemon && ls /var/lib/outrider'
+buildah inspect --type image localhost/outrider | grep ready.py | head -1
+"""
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3000)
+def test_it_is_built_and_runs(root_of: RootOf, wheels: Path, repository: Path) -> None:
+    """By buildah without a daemon, upon a base that mmdebstrap made: no registry is asked.
+
+    The base has Python already, and pip finds packages in a folder: the build has no network.
+    """
+    root = root_of("buildah")
+    root.takes(root_of.archive("python3", "python3-venv"), "/media/base.tar")
+    root.takes(wheels, "/media/wheels")
+    fetch = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary"]
+    fetch += [":all:", "--require-hashes", "--requirement", str(LOCKS / "checkout.txt")]
+    subprocess.run([*fetch, "--dest", str(root.folder / "media/wheels")], check=True)
+    clone = ["git", "clone", "--quiet", str(repository), str(root.folder / "media/clone")]
+    subprocess.run(clone, check=True)
+    said = root.runs(BUILT, within_s=2400)
+    assert "\noutrider 0." in said
+    assert "\noutrider\noutrider:700\n" in said
+    assert "EventLog is not there" in said
+    assert "journal.sqlite" in said
+    assert "/opt/outrider/ready.py" in said.splitlines()[-1]
