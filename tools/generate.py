@@ -13,6 +13,7 @@ from tools.dashboard.dashboards import dashboards
 from tools.reference.commands_page import commands_page
 from tools.reference.configuration_page import configuration_page
 from tools.reference.endpoints_page import endpoints_page
+from tools.reference.ledger_tables_page import ledger_tables_page
 from tools.reference.metrics_page import metrics_page
 from tools.reference.policy_api_page import policy_api_page
 
@@ -21,6 +22,7 @@ GENERATED: Final[Mapping[str, Callable[[], str]]] = {
     "docs/reference/commands.md": commands_page,
     "docs/reference/configuration.md": configuration_page,
     "docs/reference/endpoints.md": endpoints_page,
+    "docs/reference/ledger-tables.md": ledger_tables_page,
     "docs/reference/metrics.md": metrics_page,
     "docs/reference/policy-api.md": policy_api_page,
     "systemd/outrider.toml.example": lambda: example_toml(shipped_only=True),

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from outrider.formats.table_files import stream_rows
 from outrider.ledger import (
     CommandRecord,
     Entry,
     Journal,
     retention,
+    rows_of,
     schema,
     verify,
-    write_commands,
 )
 from tests.ledger.samples import numbered_entry
 
@@ -87,7 +88,7 @@ def test_an_older_journal_has_none_and_is_read_and_verified_as_it_is(
 def test_they_are_exported_one_json_object_a_line(path: Path) -> None:
     out = io.BytesIO()
     with Journal(path, read_only=True) as journal:
-        assert write_commands(journal.commands(), out) == 2
+        assert stream_rows(rows_of(journal, "commands"), out, "jsonl") == 2
     first, second = map(json.loads, out.getvalue().splitlines())
     assert first == {
         "after_seq": 4, "at_s": 1.7e9, "command": "mode", "uid": 1000, "user": "alice",

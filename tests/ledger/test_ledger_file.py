@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outrider.ledger import AlikeDecision, Entry, Journal, LedgerFile, LedgerHash, write_jsonl
+from outrider.formats.table_files import stream_rows
+from outrider.ledger import AlikeDecision, Entry, Journal, LedgerFile, LedgerHash, rows_of
 from outrider.ledger.export import ledger_sha256
 from outrider.ledger.ledger_file import BATCH_ROWS
 from outrider.model.decisions import DecisionRow
@@ -88,7 +89,9 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_exported_lines_have_every_field_and_null_for_the_unknown(tmp_path: Path) -> None:
     out = io.BytesIO()
-    assert write_jsonl(written(tmp_path / "run.ledger", SOME), out) == len(SOME)
+    written(tmp_path / "run.ledger", SOME)
+    with Journal(tmp_path / "run.ledger", read_only=True) as journal:
+        assert stream_rows(rows_of(journal, "decisions"), out, "jsonl") == len(SOME)
     lines = [json.loads(line, parse_constant=pytest.fail) for line in out.getvalue().splitlines()]
     for seq, (line, one) in enumerate(zip(lines, SOME, strict=True), 1):
         assert set(FIELDS) <= line.keys()

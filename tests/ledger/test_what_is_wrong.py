@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from outrider.formats import table_files
+from outrider.formats.tables import Rows
 from outrider.ledger import (
     Entry,
     Journal,
@@ -16,12 +18,12 @@ from outrider.ledger import (
     SnapshotStore,
     Writer,
     check_end,
-    export,
     open_or_begin_anew,
     salvage,
     verify,
 )
 from outrider.ledger.checksums import BLOCK_ROWS
+from outrider.ledger.tables import DECISIONS
 from outrider.model.errors import LedgerError
 from tests.ledger.samples import decision, entry_numbers, numbered_entry
 
@@ -145,10 +147,10 @@ def test_a_journal_whose_writing_fails_for_another_reason_than_damage_is_opened_
 
 
 def test_an_export_of_many_lines_is_handed_on_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "BLOCK_LINES", 3)
+    monkeypatch.setattr(table_files, "BLOCK_ROWS", 3)
     out = io.BytesIO()
-    rows = [(n, decision(float(n), f"{n}.0")) for n in range(7)]
-    assert export.write_jsonl(rows, out) == 7
+    decisions = [decision(float(n), f"{n}.0").as_row(n) for n in range(7)]
+    assert table_files.stream_rows(Rows(DECISIONS, lambda: decisions), out, "jsonl") == 7
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
     assert [(line["seq"], line["job"]) for line in lines] == [(n, f"{n}.0") for n in range(7)]
 

@@ -124,6 +124,8 @@ def run_trial(
         else:
             about |= _conditions_on_campus(trace, terms.workload)
         run.job_table = table
+        if ledger is not None:
+            run.keep_outcomes(ledger.add_outcome, trace)
         measured = run.run(progress)
         if trial.jobs is not None and table is not None:
             write_jobs(trial.jobs, table.rows())

@@ -206,6 +206,10 @@ class Engine:
         self._jobs.silent = silent
         self._jobs.listening = [] if silent else self.runners
 
+    def tell_every_end(self) -> None:
+        """Tell the decision log also of ends that no policy learns from, all of them."""
+        self._jobs.tells_all = True
+
     def be_silent(self) -> None:
         """What follows is history: build state from it, but let nothing count or be decided."""
         self._listen(silent=True)

@@ -29,6 +29,8 @@ class JobEvents:
     Attributes:
         listening: the runners that are told; none while history is told silently.
         silent: history is told: nothing is recorded.
+        tells_all: ends that no policy learns from are told to the decision log, too: those of
+            completed runs and of jobs that leave the queue.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class JobEvents:
     ) -> None:
         self.listening = runners
         self.silent = False
+        self.tells_all = False
         self._site = site
         self._accounting = accounting
         self._decision_log = decision_log
@@ -102,7 +105,7 @@ class JobEvents:
             site.resources.end(job.number)
         if site.runs is not None:
             site.runs.drop(job)
-        told = self.silent or ending is COMPLETED_RUN
+        told = self.silent or (ending is COMPLETED_RUN and not self.tells_all)
         for runner in self.listening:
             runner.judge(job, ending, reason, run_s, site.now)
             if runner.learns:
@@ -136,10 +139,14 @@ class JobEvents:
         if job.state in (RUNNING, SUSPENDED_STATE):
             self._end_run(job, time_s, REMOVED_RUN, extra)
             return
+        told = self.silent or not self.tells_all
         for runner in self.listening:
             reward = runner.removed(job, extra, self._site)
             if runner.learns:
+                told = True
                 self._decision_log.ended(runner.name, job, REMOVED_RUN, extra, 0.0, reward, True)
+        if not told:
+            self._decision_log.ended("", job, REMOVED_RUN, extra, 0.0, None, False)
 
     def suspended(self, time_s: float, subject: int, extra: str | None) -> None:
         """Its run pauses; if it gives its CPUs back, it waits for some to be resumed on."""

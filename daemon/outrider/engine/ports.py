@@ -48,6 +48,7 @@ class DecisionLog(Protocol):
     ) -> None:  # fmt: skip
         """A run ended, or a job left the queue, and a policy learned from it.
 
-        Of a run that was thrown away and that no policy learns from, called once, with "".
+        Of a run that was thrown away and that no policy learns from, called once, with "". So of
+        every other end, where the engine was told to (`Engine.tell_every_end`).
         """
         ...

@@ -5,7 +5,7 @@ Snapshots only save the time it takes to feed a long journal again.
 """
 
 from outrider.ledger.damaged import open_or_begin_anew
-from outrider.ledger.export import LedgerHash, write_commands, write_jsonl
+from outrider.ledger.export import LedgerHash
 from outrider.ledger.journal import Journal
 from outrider.ledger.ledger_file import LedgerFile
 from outrider.ledger.records import (
@@ -18,6 +18,7 @@ from outrider.ledger.records import (
     SetAsideRecord,
 )
 from outrider.ledger.snapshots import SnapshotStore
+from outrider.ledger.tables import rows_of
 from outrider.ledger.verify import Report, check_end, verify
 from outrider.ledger.writer import Writer
 
@@ -37,7 +38,6 @@ __all__ = [
     "Writer",
     "check_end",
     "open_or_begin_anew",
+    "rows_of",
     "verify",
-    "write_commands",
-    "write_jsonl",
 ]

@@ -29,7 +29,7 @@ _INSERT_INPUT: Final = f"INSERT INTO inputs ({INPUT_COLUMNS}) VALUES ({', '.join
 INSERT_DECISION: Final = (
     f"INSERT INTO decisions ({DECISION_COLUMNS}) VALUES ({', '.join('?' * 15)})"
 )
-_INSERT_OUTCOME: Final = f"INSERT INTO outcomes ({OUTCOME_COLUMNS}) VALUES ({', '.join('?' * 10)})"
+INSERT_OUTCOME: Final = f"INSERT INTO outcomes ({OUTCOME_COLUMNS}) VALUES ({', '.join('?' * 10)})"
 _INSERT_SET_ASIDE: Final = (
     f"INSERT INTO set_aside ({SET_ASIDE_COLUMNS}) VALUES ({', '.join('?' * 8)})"
 )
@@ -61,7 +61,7 @@ def append_entries(write: Connection, entries: Iterable[Entry], last_seq: int) -
             write.executemany(INSERT_DECISION, decision_rows(entry.decisions, seq))
             seq += len(entry.decisions)
         if entry.outcomes:
-            write.executemany(_INSERT_OUTCOME, outcome_rows(entry.outcomes, seq))
+            write.executemany(INSERT_OUTCOME, outcome_rows(entry.outcomes, seq))
             seq += len(entry.outcomes)
         if entry.set_aside:
             write.executemany(_INSERT_SET_ASIDE, set_aside_rows(entry.set_aside, seq))

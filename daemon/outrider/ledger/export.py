@@ -1,12 +1,10 @@
-"""Export of decisions and commands as JSON lines, and the hash by which two runs are compared."""
+"""The hash by which the decisions of two runs are compared."""
 
 import hashlib
 from collections.abc import Iterable
-from typing import BinaryIO, Final
+from typing import Final
 
-import msgspec
-
-from outrider.ledger.records import AlikeDecision, CommandRecord
+from outrider.ledger.records import AlikeDecision
 from outrider.model.decisions import DecisionRow
 
 BLOCK_LINES: Final = 2048
@@ -59,45 +57,3 @@ def ledger_sha256(decisions: Iterable[tuple[int, DecisionRow]]) -> str:
     for _, decision in decisions:
         total.add_decision(decision)
     return total.hexdigest()
-
-
-def write_jsonl(decisions: Iterable[tuple[int, DecisionRow]], out: BinaryIO) -> int:
-    """Write one JSON object per decision and line, with every field, null if unknown.
-
-    Alike rows have ``jobs`` too. Infinite and undefined scores become null: JSON has no others.
-
-    Args:
-        decisions: numbered, as `Journal.decisions` gives them.
-        out: a binary stream.
-
-    Returns:
-        How many lines were written.
-    """
-    encoder = msgspec.json.Encoder()
-    lines = bytearray()
-    count = 0
-    for seq, decision in decisions:
-        lines += encoder.encode(decision.as_row(seq))
-        lines += b"\n"
-        count += 1
-        if count % BLOCK_LINES == 0:
-            out.write(lines)
-            lines.clear()
-    out.write(lines)
-    return count
-
-
-def write_commands(commands: Iterable[tuple[int, CommandRecord]], out: BinaryIO) -> int:
-    """Write one JSON object per command and line, with every field; returns how many.
-
-    Args:
-        commands: each with the sequence number it came after, as `Journal.commands` gives them.
-        out: a binary stream.
-    """
-    encoder = msgspec.json.Encoder()
-    count = 0
-    for after_seq, command in commands:
-        out.write(encoder.encode({"after_seq": after_seq, **msgspec.structs.asdict(command)}))
-        out.write(b"\n")
-        count += 1
-    return count

@@ -6,10 +6,17 @@ import sqlite3
 from pathlib import Path
 from typing import Any, Final, Self
 
-from outrider.ledger.appending import INSERT_DECISION
+from outrider.ledger.appending import INSERT_DECISION, INSERT_OUTCOME
 from outrider.ledger.connection import naming_errors
 from outrider.ledger.extras import encode_json
-from outrider.ledger.records import DECISION_COLUMNS, AlikeDecision, Row, decision_rows
+from outrider.ledger.records import (
+    DECISION_COLUMNS,
+    AlikeDecision,
+    OutcomeRecord,
+    Row,
+    decision_rows,
+    outcome_rows,
+)
 from outrider.ledger.schema import migrate
 from outrider.model.decisions import DecisionRow
 from outrider.model.errors import LedgerError
@@ -18,7 +25,7 @@ BATCH_ROWS: Final = 20_000
 
 
 class LedgerFile:
-    """Decisions of a run, in a file that a `Journal` opened read-only can read.
+    """Decisions and outcomes of a run, in a file that a `Journal` opened read-only can read.
 
     Nothing here guards against a crash half way: rows go to a file beside, which takes the name
     when the ``with`` block ends well and is removed when it does not::
@@ -44,6 +51,7 @@ class LedgerFile:
         self._flushed_seq = 0
         self._rows: dict[tuple[str, str, str], list[Row]] = {}
         self._alike_rows: list[Row] = []
+        self._outcome_rows: list[Row] = []
         with naming_errors(self.path, "write the ledger"):
             self._beside.unlink(missing_ok=True)
             self._connection = sqlite3.connect(self._beside, isolation_level=None)
@@ -83,6 +91,17 @@ class LedgerFile:
                 None if d.scores is None else encode_json(d.scores), d.input_age_s, d.gate,
             ))  # fmt: skip
         if seq - self._flushed_seq >= BATCH_ROWS:
+            self._flush()
+
+    def add_outcome(self, outcome: OutcomeRecord) -> None:
+        """Add how a run ended.
+
+        Raises:
+            LedgerError: the file cannot be written.
+        """
+        self._outcome_rows += outcome_rows([outcome], self._seq)
+        self._seq += 1
+        if self._seq - self._flushed_seq >= BATCH_ROWS:
             self._flush()
 
     def finish(self) -> None:
@@ -128,8 +147,10 @@ class LedgerFile:
             for source, rows in self._rows.items():
                 self._connection.executemany(_insert_from(source), rows)
             self._connection.executemany(INSERT_DECISION, self._alike_rows)
+            self._connection.executemany(INSERT_OUTCOME, self._outcome_rows)
         self._rows.clear()
         self._alike_rows.clear()
+        self._outcome_rows.clear()
         self._flushed_seq = self._seq
 
     def _drop_indexes(self) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 from outrider.engine import PolicyRunner
 from outrider.engine.scheduling.placement import fits
 from outrider.engine.state.site import Site
+from outrider.formats.tables import INTEGER, NUMBER, TEXT, Column, Rows, Table
 from outrider.formats.workload import Floats
 from outrider.model.decisions import DEFER, IMPOSSIBLE, UNCHOSEN, Decision
 from outrider.model.disciplines import CONSERVATIVE, EASY, FIRST_FIT, STRICT
@@ -31,6 +32,43 @@ _NO_MACHINE, _TOO_WIDE, _BEHIND, _DELAY, _DEFERRED, _IMPOSSIBLE = range(len(REAS
 _WHY_IT_FITS_AND_WAITS: Final = {STRICT: _BEHIND, EASY: _DELAY, CONSERVATIVE: _DELAY}
 _ENDINGS: Final = {COMPLETED: "completed", REMOVED: "removed"}
 _NEVER: Final = -inf
+_TIME: Final = "seconds since the start of the trace"
+
+JOBS: Final = Table(
+    "jobs",
+    "What befell a job of a replay, and what it waited for.",
+    (
+        Column("job", TEXT, "the job"),
+        Column("user", TEXT, "its user; empty: not known"),
+        Column("vo", TEXT, "its VO"),
+        Column("class", TEXT, "its class; empty: none"),
+        Column("submit_s", NUMBER, f"when it came, {_TIME}"),
+        Column("eligible_s", NUMBER, f"when it might have started at the earliest, {_TIME}"),
+        Column("start_s", NUMBER, f"when it first started, {_TIME}; null: never", True),
+        Column("end_s", NUMBER, f"when it left, {_TIME}; null: it is still there", True),
+        Column("ending", TEXT, "`completed` or `removed`; null: it is still there", True),
+        Column("cpus", INTEGER, "CPUs that it asked for"),
+        Column("estimate_s", NUMBER, "run time that the policy was told, in seconds; null: none",
+               True),
+        Column("runs", INTEGER, "how often it was started"),
+        Column("wait_s", NUMBER, "seconds until it first started; null: it never did", True),
+        Column("waited_most_for", TEXT, "what it waited longest for, one of the columns below "
+               "without `_s`; null: it did not wait, or nobody can say", True),
+        *(
+            Column(f"{reason}_s", NUMBER, f"seconds that it waited for that: {why}; null: nobody "
+                   "can say what recorded jobs waited for", True)
+            for reason, why in (
+                ("no_machine", "no CPU was free for any job"),
+                ("too_wide", "some were, but no machine that it may use had what it asks for"),
+                ("behind_head", "it would have fitted; a job before it did not, and nobody passes"),
+                ("would_delay", "it would have fitted, and have delayed a job before it"),
+                ("deferred", "it would have fitted, and the policy kept it queued"),
+                ("impossible", "it fits on no machine of the site"),
+            )
+        ),
+    ),
+)  # fmt: skip
+"""The rows of a `JobTable`."""
 
 
 class JobTable:
@@ -125,6 +163,10 @@ class JobTable:
             (chosen == _IMPOSSIBLE) | ((chosen == _DEFERRED) & (widest > 0)), chosen, why
         )
         self._waited_s[rows, why] += lasted_s
+
+    def as_rows(self) -> Rows:
+        """Its rows, to be read as often as wanted; after the run."""
+        return Rows(JOBS, self.rows)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """A row a job, in the order of submission: scalars by column, None where unknown."""

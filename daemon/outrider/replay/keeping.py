@@ -1,13 +1,17 @@
-"""What becomes of a replay's decisions: nothing, their hash, or a ledger file beside it."""
+"""What becomes of a replay's decisions and outcomes: nothing, a hash, or a ledger file."""
 
 from collections.abc import Callable
 
-from outrider.ledger import LedgerFile, LedgerHash
+from outrider.engine.state.site import Site
+from outrider.ledger import LedgerFile, LedgerHash, OutcomeRecord
 from outrider.model.decisions import NOWHERE, Decision, DecisionRow, Names
 from outrider.model.jobs import Job
 
 Keep = Callable[[Decision], None]
 """Takes every decision of a run, of every runner, in order."""
+
+KeepOutcome = Callable[[OutcomeRecord], None]
+"""Takes every outcome of a run, in order."""
 
 
 class ReplayDecisionLog:
@@ -19,12 +23,31 @@ class ReplayDecisionLog:
 
     def __init__(self, keep: Keep) -> None:
         self.decided = keep
+        self._kept: tuple[KeepOutcome, Names, Site] | None = None
+
+    def keep_outcomes(self, keep: KeepOutcome, names: Names, site: Site) -> None:
+        """Give every outcome to `keep`; without this they are in the report alone.
+
+        Args:
+            keep: takes them.
+            names: of jobs and machines.
+            site: that tells the time.
+        """
+        self._kept = keep, names, site
 
     def ended(
         self, policy: str, job: Job, ending: str, reason: str, run_s: float,
         reward: float | None, on_policy: bool,
     ) -> None:  # fmt: skip
-        """Outcomes are in the report; a replay's ledger holds decisions only."""
+        """A run ended, or a job left the queue (`outrider.engine.ports.DecisionLog`)."""
+        if self._kept is None:
+            return
+        keep, names, site = self._kept
+        machine = None if job.machine == NOWHERE else names.machine_names[job.machine]
+        name = names.job_names[job.number]
+        keep(
+            OutcomeRecord(site.now, name, machine, ending, reason, run_s, policy, reward, on_policy)
+        )
 
 
 def keep_nothing(decision: Decision) -> None:

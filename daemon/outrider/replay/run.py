@@ -10,19 +10,20 @@ import numpy as np
 from outrider.api.estimator import RunTimeEstimator
 from outrider.api.policy import Policy
 from outrider.api.site_view import Oracle
-from outrider.engine import Actuator, DecisionLog, Engine, PolicyRunner
+from outrider.engine import Actuator, Engine, PolicyRunner
 from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.deferrals import judge
 from outrider.engine.accounting.report import add_unfinished_overhead, report
 from outrider.engine.scheduling.placement import Possible
 from outrider.engine.state.site import Site
 from outrider.formats.campus.campus import Campus
+from outrider.model.decisions import Names
 from outrider.model.disciplines import FIRST_FIT, Discipline
 from outrider.model.events import Event
 from outrider.model.jobs import QUEUED
 from outrider.model.localtime import TraceTime
 from outrider.replay.job_table import JobTable
-from outrider.replay.keeping import Keep, ReplayDecisionLog
+from outrider.replay.keeping import Keep, KeepOutcome, ReplayDecisionLog
 from outrider.replay.saved_work import SavedWorkAccounting
 from outrider.simulation.detailed_site import DetailedSite
 from outrider.simulation.shared_site import simulated_site
@@ -66,7 +67,7 @@ class TraceRun:
         site: Site,
         accounting: Accounting,
         runners: Sequence[PolicyRunner],
-        decision_log: DecisionLog,
+        decision_log: ReplayDecisionLog,
         estimator: RunTimeEstimator | None = None,
     ) -> None:
         self.simulation: Simulation = simulation
@@ -74,12 +75,18 @@ class TraceRun:
         self.accounting = accounting
         self.runners = runners
         self.job_table: JobTable | None = None
+        self._decision_log = decision_log
         for runner in runners:
             if runner.policy.needs_oracle:
                 runner.policy.oracle = simulation
         self.engine = Engine(
             site, accounting, runners, simulation, decision_log, estimator=estimator
         )
+
+    def keep_outcomes(self, keep: KeepOutcome, names: Names) -> None:
+        """Give how each run ends to `keep`, with the rewards; before the run."""
+        self._decision_log.keep_outcomes(keep, names, self.site)
+        self.engine.tell_every_end()
 
     def stream(self) -> Iterator[Event]:
         """Run event by event; each is yielded after the engine has handled it."""

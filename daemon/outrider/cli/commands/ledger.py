@@ -1,7 +1,6 @@
 """``outrider ledger``: the decisions that were recorded."""
 
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -15,7 +14,8 @@ from outrider.model.errors import nearest
 _DIRECT = "direct"
 _FILE = click.argument("file", metavar="FILE", type=file_path(dir_okay=False))
 _JOB = click.option("--job", metavar="NAME", help="Only decisions about this job.")
-_FORMAT = click.Choice(["jsonl"])
+_FORMATS = click.Choice(["jsonl", "csv", "parquet"])
+_TABLES = click.Choice(["decisions", "outcomes", "runs", "commands"])
 
 
 class LedgerGroup(click.Group):
@@ -88,41 +88,39 @@ def show(file: Path, job: str | None, limit: int, as_json: bool) -> None:
     print_table(shown(file), columns, cells, figures=False)
 
 
-@command.command("export", short_help="Print every decision, one JSON object a line.")
+@command.command("export", short_help="Write decisions, outcomes, runs or commands as a table.")
 @_FILE
 @_JOB
 @click.option(
-    "--rows", type=click.Choice(["decisions", "commands"]), default="decisions", show_default=True,
-    help="What to print: decisions, or what was commanded.",
+    "--rows", "table", type=_TABLES, default="decisions", show_default=True,
+    help="What to write: decisions, how runs ended (outcomes, with rewards), runs, or what was "
+    "commanded. The last two are of daemons' journals only.",
 )  # fmt: skip
 @click.option(
-    "--format",
-    "form",
-    metavar="FORMAT",
-    type=_FORMAT,
-    default="jsonl",
-    show_default=True,
-    help="jsonl: one JSON object a line.",
-)
+    "--format", "form", metavar="FORMAT", type=_FORMATS,
+    help="jsonl (one JSON object a line), csv or parquet. [default: by the ending of --out, else "
+    "jsonl]",
+)  # fmt: skip
 @click.option(
-    "--out", type=file_path(dir_okay=False), metavar="FILE", help="Write there, not to the output."
-)
-def export(file: Path, job: str | None, rows: str, form: str, out: Path | None) -> None:
-    """Print every decision in order, or every command, one JSON object a line.
+    "--out", type=file_path(dir_okay=False), metavar="FILE",
+    help="Write there, not to the output. FILE ends in .jsonl, .ndjson, .csv or .parquet, or "
+    "--format says what it is.",
+)  # fmt: skip
+def export(file: Path, job: str | None, table: str, form: str | None, out: Path | None) -> None:
+    """Write every decision in order, or every outcome, run or command, as a table.
 
-    Use it to compute with the ledger elsewhere. Fields: time_s (seconds), seq, job, action,
-    machine, cpus, reason, policy, mode, propensity, scores, input_age_s (seconds), input, gate
-    (act, would, or refused with the reason). A row that several alike jobs share has `jobs` too.
-    What is not known is null. Of commands: after_seq (the last row before it), at_s (Unix seconds),
-    command, uid, user, from_mode, to_mode, outcome, why, detail.
+    Use it to compute with the ledger elsewhere. docs/reference/ledger-tables.md has every column
+    with its type and unit, and the version of all of them. What is not known is null. Parquet
+    needs DuckDB (pip install 'outrider[reports]').
 
     Example:
-      outrider ledger export runs.sqlite --out decisions.jsonl
+      outrider ledger export runs.sqlite --out decisions.parquet
+      outrider ledger export runs.sqlite --rows outcomes --out outcomes.csv
       outrider ledger export journal.sqlite --rows commands
     """
-    if rows == "commands" and job is not None:
+    if table == "commands" and job is not None:
         raise click.UsageError("--job: commands are about no job; right would be --rows decisions")
-    _export(file, job, out, rows)
+    _export(file, job, out, table, form)
 
 
 @command.command("set-aside", short_help="Show the last events that could not be applied.")
@@ -208,32 +206,33 @@ def backup(file: Path, target: Path) -> None:
 @command.command(_DIRECT, hidden=True)
 @_FILE
 @click.option(
-    "--export", "form", metavar="FORMAT", type=_FORMAT, help="Print every decision in this format."
-)
+    "--export", "form", metavar="FORMAT", type=_FORMATS,
+    help="Print every decision in this format.",
+)  # fmt: skip
 @_JOB
 @json_option
 @click.pass_context
 def direct(
     ctx: click.Context, file: Path, form: str | None, job: str | None, as_json: bool
 ) -> None:
-    """FILE alone shows its last decisions; with --export jsonl it prints them all."""
+    """FILE alone shows its last decisions; with --export jsonl or csv it prints them all."""
     if form is None:
         ctx.invoke(show, file=file, job=job, limit=20, as_json=as_json)
     else:
-        _export(file, job, None)
+        _export(file, job, None, "decisions", form)
 
 
-def _export(file: Path, job: str | None, out: Path | None, rows: str = "decisions") -> None:
-    from outrider.ledger import write_commands, write_jsonl
+def _export(file: Path, job: str | None, out: Path | None, table: str, form: str | None) -> None:
+    from outrider.formats.table_files import format_of, stream_rows, write_rows
+    from outrider.ledger import rows_of
 
-    with (
-        open_journal(file) as journal,
-        nullcontext(sys.stdout.buffer) if out is None else out.open("wb") as target,
-    ):
-        if rows == "commands":
-            write_commands(journal.commands(), target)
+    form = format_of(out, form, "--out")
+    with open_journal(file) as journal:
+        rows = rows_of(journal, table, job)
+        if out is None:
+            stream_rows(rows, sys.stdout.buffer, form)
         else:
-            write_jsonl(journal.decisions(job=job), target)
+            write_rows(rows, out, form, "--out")
 
 
 command.add_command(recorded_commands.command)
