@@ -16,6 +16,7 @@ from tools.reference.endpoints_page import endpoints_page
 from tools.reference.ledger_tables_page import ledger_tables_page
 from tools.reference.metrics_page import metrics_page
 from tools.reference.policy_api_page import policy_api_page
+from tools.reference.python_api_page import python_api_page
 
 GENERATED: Final[Mapping[str, Callable[[], str]]] = {
     **dashboards(),
@@ -25,6 +26,7 @@ GENERATED: Final[Mapping[str, Callable[[], str]]] = {
     "docs/reference/ledger-tables.md": ledger_tables_page,
     "docs/reference/metrics.md": metrics_page,
     "docs/reference/policy-api.md": policy_api_page,
+    "docs/reference/python-api.md": python_api_page,
     "systemd/outrider.toml.example": lambda: example_toml(shipped_only=True),
 }
 """Paths in the repository, and what gives the text of each."""

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tools.module_names import names_in
+from tools.module_names import Given, names_in
 
 REPOSITORY: Final = Path(__file__).resolve().parent.parent
 SOURCE_ROOTS: Final = ("daemon", "adapters", "policies", "lab")
@@ -31,7 +31,7 @@ _LIKE_SHELL: Final = {".sh", ".toml", ".yml", ".cfg", ""}
 # `outrider.toml` is a file, `outrider.adapters` a group of entry points, `outrider.example` a host.
 _NO_MODULE: Final = re.compile(
     r"outrider\.(toml|rules\w*|\w+_test|example|conf|log|service\.d|slice"
-    r"|adapters|readers|policies|estimators|utilities|commands|reproductions)\b"
+    r"|adapters|readers|policies|estimators|utilities|commands|functions|reproductions)\b"
 )
 _DOTTED: Final = re.compile(rf"(?<![\w./@:-])(?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*)+(?![\w/-])")
 _FILE: Final = re.compile(r"(?<![\w./<>{}$*-])(?:[\w-]+/)*[\w-]+\.(?:py|sh)(?![\w/])")
@@ -55,6 +55,12 @@ class Broken(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.place}: {self.name}: {self.why}"
+
+
+def _names_of(file: Path) -> dict[str, Given]:
+    """Names that a module gives; those that it makes when used stand in the stub beside it."""
+    stub = file.with_suffix(".pyi")
+    return names_in(file) | (names_in(stub) if stub.is_file() else {})
 
 
 class Tree:
@@ -104,7 +110,7 @@ class Tree:
         if not rest:
             return ""
         module = ".".join(words[:cut])
-        given = names_in(self.modules[module])
+        given = _names_of(self.modules[module])
         if rest[0] not in given:
             what = "module" if self.modules[module].name == "__init__.py" else "name"
             return f"no {what} {rest[0]} in {module}{self._instead(rest[-1])}"

@@ -1,3 +1,37 @@
-"""Outrider: a learning site scheduler that rides alongside a batch system."""
+"""Outrider: a learning site scheduler that rides alongside a batch system.
+
+`import outrider` is also its Python API (docs/python-api.md): the names of `__all__` are made when
+they are first used, so that the import itself costs nothing.
+"""
+
+from importlib import import_module
+from typing import Any
 
 __version__ = "0.1.0"
+
+_PLACES = {
+    "compare": "outrider.scripting.comparing",
+    "generate_campus": "outrider.scripting.traces",
+    "generate_grid": "outrider.scripting.traces",
+    "ingest": "outrider.scripting.logs",
+    "open_journal": "outrider.scripting.journals",
+    "read_campus": "outrider.scripting.traces",
+    "read_swf": "outrider.scripting.traces",
+    "replay": "outrider.replay",  # the room can be called: see there
+}
+"""Where each name of the API is; their types are in `__init__.pyi`, beside this file."""
+
+__all__ = ["__version__", *_PLACES]  # noqa: PLE0604 - all are text
+
+
+def __getattr__(name: str) -> Any:
+    """A name of the API. Raises `AttributeError` for any other."""
+    place = _PLACES.get(name)
+    if place is None:
+        raise AttributeError(f"module 'outrider' has no attribute {name!r}")
+    module = import_module(place)
+    return module if place == f"{__name__}.{name}" else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})

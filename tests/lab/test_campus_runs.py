@@ -6,10 +6,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from outrider.cli.trials import Terms, Trial, run_trial
 from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.files import write_campus
 from outrider.model.errors import ConfigurationError
+from outrider.replay.trials import Terms, Trial, run_trial
 from outrider_lab.running.campus_run import campus_spec, run_on_campus
 from outrider_lab.running.run_all import run_all
 from outrider_lab.running.run_spec import PolicySpec, RunSpec

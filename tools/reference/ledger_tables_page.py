@@ -18,8 +18,9 @@ new column at the end of a table does not raise it. Parquet files carry it in th
 place for it.
 
 `outrider ledger export FILE --rows TABLE --out OUT` writes the first four, of a ledger of
-`outrider replay --ledger` or of a daemon's journal; `outrider replay --jobs OUT` writes `jobs`. Of a
-replay's ledger `runs` and `commands` are empty.
+`outrider replay --ledger` or of a daemon's journal; `outrider replay --jobs OUT` writes `jobs`.
+In Python they are `outrider.open_journal(FILE).decisions` and so on, and `run.job_rows`
+([the Python API](../python-api.md)). Of a replay's ledger `runs` and `commands` are empty.
 
 The format goes by the ending of OUT ({_ENDINGS}) or by `--format`:
 

@@ -1,6 +1,5 @@
 """Options that several commands share, and words of the command line turned into values."""
 
-import tomllib
 from collections.abc import Callable, Iterable
 from math import isfinite
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from outrider.formats.option_words import split_pair, toml_value
 from outrider.model.disciplines import DISCIPLINES
 from outrider.model.errors import ConfigurationError, nearest
 
@@ -58,27 +58,6 @@ def policy_names(
     from outrider.plugins.finding import POLICIES, find
 
     return [CompletionItem(name) for name in find(POLICIES) if name.startswith(incomplete)]
-
-
-def toml_value(text: str) -> Any:
-    """The value a word stands for: as TOML would read it, else a number such as .7, else text."""
-    if "\n" not in text and "\r" not in text:
-        try:
-            return tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            pass
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def split_pair(option: str, word: str, right: str) -> tuple[str, str]:
-    """Split ``name=value``. Raises `ConfigurationError` that shows what would be right."""
-    name, equals, value = word.partition("=")
-    if not (equals and name and value):
-        raise ConfigurationError(f'{option} "{word}": right would be {right}')
-    return name, value
 
 
 def settings_by_policy(words: Iterable[str], policies: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -245,7 +224,7 @@ WORKLOAD_WORDS = (
 
 
 def workload_options(command: F) -> F:
-    """A command with these options; they come as keywords for `outrider.cli.workload_terms`."""
+    """A command with these options; they come as keywords for `outrider.replay.workload_terms`."""
     for option in reversed(_OF_WORKLOADS):
         command = option(command)
     return command

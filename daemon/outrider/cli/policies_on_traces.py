@@ -22,7 +22,7 @@ from outrider.cli.options import (
 from outrider.model.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from outrider.cli.workload_terms import WorkloadTerms
+    from outrider.replay.workload_terms import WorkloadTerms
 
 _WORDS: Final = ("traces", "policies", "settings", "presets", "shares")
 
@@ -59,7 +59,7 @@ class Asked(NamedTuple):
 
     def terms(self) -> "WorkloadTerms":
         """What is asked of the traces. Raises `ConfigurationError`."""
-        from outrider.cli.workload_terms import workload_terms
+        from outrider.replay.workload_terms import workload_terms
 
         return workload_terms(self.of_workloads)
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from outrider.cli.printing import count, figure, print_table, ratio, shown
 from outrider.cli.traces import check_traces
-from outrider.cli.workload_terms import WorkloadTerms
 from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload
 from outrider.model.disciplines import Discipline
 from outrider.model.errors import ConfigurationError, TraceError, nearest
+from outrider.replay.workload_terms import WorkloadTerms
 from outrider.simulation.estimates import (
     LEARNED,
     EstimateRule,

@@ -71,6 +71,22 @@ def format_of(path: Path | None, given: str | None, option: str) -> str:
     return given or meant or JSONL
 
 
+def check_file(path: Path, form: str, option: str) -> Any:
+    """Refuse what could not be written, before a long run; DuckDB where Parquet needs it.
+
+    Args:
+        path: of the file.
+        form: of `format_of`.
+        option: that names the file, for messages.
+
+    Raises:
+        ConfigurationError: no such folder, or no DuckDB.
+    """
+    if not path.parent.is_dir():
+        raise ConfigurationError(f"{option} {path}: there is no folder {path.parent}")
+    return require_duckdb(option, ".csv or .jsonl") if form == PARQUET else None
+
+
 def write_rows(rows: Rows, path: Path, form: str, option: str) -> int:
     """Write rows to a file, which is there whole or not at all; returns how many.
 
@@ -83,9 +99,7 @@ def write_rows(rows: Rows, path: Path, form: str, option: str) -> int:
     Raises:
         ConfigurationError: it cannot be written, or Parquet is asked for without DuckDB.
     """
-    if not path.parent.is_dir():
-        raise ConfigurationError(f"{option} {path}: there is no folder {path.parent}")
-    duckdb = require_duckdb(option, ".csv or .jsonl") if form == PARQUET else None
+    duckdb = check_file(path, form, option)
     part = path.with_name(f".{path.name}.part")
     try:
         if duckdb is not None:

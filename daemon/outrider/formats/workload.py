@@ -72,6 +72,8 @@ class Workload:
             `outrider.formats.job_classes`, or `DECLARED`.
         estimate_source: where the estimates come from, as reports name it: the word of a rule of
             `outrider.simulation.estimates`, or `DECLARED`.
+        vo_column: the column of the file that the VO was read from, as reports name it.
+        group_vos_below: VOs that asked for a lesser share than this were read as one.
         machine_names, machines: by machine number.
         shares: target shares by VO intended by a generator; empty: none.
         resources, eligible: by job, the resources requested besides CPUs, and its class of
@@ -106,6 +108,8 @@ class Workload:
     speed_changes: Sequence[SpeedChange] = ()
     class_source: str = DECLARED
     estimate_source: str = DECLARED
+    vo_column: str = "group"
+    group_vos_below: float = 0.0
     skipped: dict[str, int] = field(default_factory=dict)
     notes: Sequence[str] = ()
 

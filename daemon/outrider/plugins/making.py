@@ -19,6 +19,7 @@ def make_policy(
     seed: int,
     where: str | Place,
     preset: str | None = None,
+    kind: type[Policy] | None = None,
 ) -> Policy:
     """A policy, ready to be asked.
 
@@ -28,12 +29,14 @@ def make_policy(
         seed: of its chance.
         where: the place to name in an error.
         preset: one of the policy's named settings.
+        kind: its class, where it is no installed plugin; None: the plugin of that name.
 
     Raises:
         PluginError: the policy cannot be loaded, or fails while it is made.
         ConfigurationError: a setting or the preset is wrong.
     """
-    kind = load_policy(name)
+    if kind is None:
+        kind = load_policy(name)
     settings = dict(given)
     if preset is not None:
         if not isinstance(preset, str) or preset not in kind.presets:

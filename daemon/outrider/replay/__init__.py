@@ -1,1 +1,23 @@
-"""Replay: runs the engine on a simulated or recorded site, for the CLI and `simulated`."""
+"""Replay: runs the engine on a simulated or recorded site, for the CLI and `simulated`.
+
+Called, as `outrider.replay(trace, policy=...)`, it is the function
+`outrider.scripting.replaying.replay` of the Python API: Python binds the name of a package's part
+to that part once anything of it is imported, so one object has to be both
+(docs/decisions/0060-a-python-api-that-costs-nothing.md).
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+
+class _CallableRoom(ModuleType):
+    """This package, which can be called."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """As `outrider.scripting.replaying.replay`."""
+        return import_module("outrider.scripting.replaying").replay(*args, **options)
+
+
+sys.modules[__name__].__class__ = _CallableRoom

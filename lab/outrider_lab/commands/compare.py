@@ -1,6 +1,5 @@
 """Compare policies on workload files, job by job."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -8,8 +7,6 @@ import click
 from outrider.cli.options import Seconds, file_path, json_option, policy_names, seed_range
 from outrider.cli.policies_on_traces import Asked, policies_on_traces, refuse_repeats
 from outrider.cli.printing import print_json, shown
-from outrider.model.disciplines import STRICT
-from outrider.model.errors import ConfigurationError
 from outrider_lab.commands.options import many_runs_options
 
 SECTION = "Judge"
@@ -63,46 +60,23 @@ def command(
     """
     from outrider_lab.commands.comparison_tables import show_comparison
     from outrider_lab.commands.many_runs import Keeping, carried_out, name_failures
-    from outrider_lab.comparison.comparison import Comparison
-    from outrider_lab.comparison.watched_run import Conditions
-    from outrider_lab.running.run_spec import PolicySpec
+    from outrider_lab.comparison.function import study_of
 
     refuse_repeats([shown(trace) for trace in asked.traces], "TRACE")
     named = tuple(dict.fromkeys((*asked.policies, baseline)))
-    _refuse_recorded(named)
-    terms = asked.terms()
     given, preset = asked.given_to(named)
-    study = Comparison(
+    study = study_of(
         [shown(trace) for trace in asked.traces],
-        [PolicySpec.of(name, given[name], preset[name]) for name in named],
+        {name: (given[name], preset[name]) for name in named},
         baseline,
         seed_range(seeds),
-        Conditions(
-            estimates=None if terms.estimates is None else terms.estimates.word,
-            discipline=terms.discipline or STRICT,
-            machines=terms.machines,
-            class_by=terms.class_by,
-            short_below_s=terms.short_below_s,
-            vo=terms.vo,
-            group_vos_below=terms.group_vos_below,
-            shares=asked.share_table(),
-            utilities=terms.utilities,
-        ),
+        asked.terms(),
+        asked.share_table(),
         block_s,
     )
-    study.check()
     with carried_out(study, Keeping("compare", workers, resume, runs)) as result:
         if as_json:
             print_json(result)
         else:
             show_comparison(result)
         return name_failures(result)
-
-
-def _refuse_recorded(policies: Iterable[str]) -> None:
-    if "recorded" in policies:
-        raise ConfigurationError(
-            "recorded: what a trace's own scheduler did is no policy to compare with, for it had "
-            "other machines, limits and reservations than the trace tells; `outrider replay` "
-            "reports it"
-        )

@@ -13,11 +13,10 @@ from outrider.cli.options import (
     json_option,
     policy_names,
     seed_range,
-    split_pair,
-    toml_value,
 )
 from outrider.cli.printing import count, print_json, shown
 from outrider.cli.progress import progress_bar
+from outrider.formats.option_words import split_pair, toml_value
 from outrider.model.errors import ConfigurationError
 
 if TYPE_CHECKING:

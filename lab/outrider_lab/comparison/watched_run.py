@@ -19,6 +19,7 @@ from outrider.plugins.making import make_estimator
 from outrider.replay.effective_settings import effective_settings
 from outrider.replay.grid_run import GridRun
 from outrider.replay.keeping import hashed
+from outrider.replay.workload_terms import WorkloadTerms
 from outrider.simulation.estimates import LEARNED, default_rule, estimate_rule, estimated
 from outrider.simulation.truth_told import truth_told
 from outrider_lab.running.run_spec import Options, PolicySpec, RunSpec
@@ -53,6 +54,21 @@ class Conditions(NamedTuple):
     group_vos_below: float = 0.0
     shares: Mapping[str, float] = _NONE
     utilities: Mapping[str, TimeUtility] = DEFAULT_UTILITIES
+
+    @classmethod
+    def of(cls, terms: WorkloadTerms, shares: Mapping[str, float]) -> "Conditions":
+        """What is asked of the traces, with shares, as conditions."""
+        return cls(
+            estimates=None if terms.estimates is None else terms.estimates.word,
+            discipline=terms.discipline or STRICT,
+            machines=terms.machines,
+            class_by=terms.class_by,
+            short_below_s=terms.short_below_s,
+            vo=terms.vo,
+            group_vos_below=terms.group_vos_below,
+            shares=shares,
+            utilities=terms.utilities,
+        )
 
     def trace(self, path: str) -> WorkloadFile:
         """A file as all policies meet it. Raises `OSError` where it cannot be read."""

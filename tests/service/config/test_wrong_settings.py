@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from outrider.cli.options import settings_by_policy
-from outrider.cli.trials import Terms
 from outrider.model.errors import MissingPackageError, OutriderError
 from outrider.model.setting_kinds import toml_text, unwrapped
 from outrider.model.utility import SHAPES
 from outrider.plugins.finding import ADAPTERS, POLICIES, find, load_adapter, load_policy
+from outrider.replay.trials import Terms
 from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.declarations import ClusterSettings, Config
 from outrider.service.config.loaded import load_config

@@ -74,14 +74,13 @@ def campus(seed: int, out: Path, gz: bool, as_json: bool, **options: Any) -> Non
     """
     from outrider.formats.campus.files import write_campus
     from outrider.simulation.generators.campus import generate_campus
-    from outrider.simulation.generators.campus.options import PAPER_CLUSTERS, PAPER_MACHINES
+    from outrider.simulation.generators.campus.options import rooms_for
 
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(given.get("start"), dt.datetime):
         given["start"] = given["start"].date()
     if "machines" in given and "clusters" not in given:
-        rooms = round(PAPER_CLUSTERS * given["machines"] / PAPER_MACHINES)
-        given["clusters"] = min(PAPER_CLUSTERS, max(1, rooms))
+        given["clusters"] = rooms_for(given["machines"])
     made = generate_campus(seed, **given)
     write_campus(made, out, gz=gz)
     facts: dict[str, Any] = {

@@ -35,7 +35,7 @@ from outrider.model.errors import ConfigurationError
 @click.option(
     "--jobs", type=file_path(dir_okay=False), metavar="FILE",
     help="Write a row for every job: when it came, started and ended, and what it waited for. "
-    "FILE ends in .csv or .parquet; of several runs each gets one, named as with --ledger.",
+    "FILE ends in .csv, .parquet or .jsonl; of several runs each gets one, named as with --ledger.",
 )  # fmt: skip
 @click.option(
     "--skip-bad", is_flag=True, help="Leave out bad rows and count them, not refuse them."
@@ -68,11 +68,12 @@ def command(
     Waits and overheads are shown in minutes (in --json: seconds), energies in kilowatt-hours (in
     --json: watt-hours).
     """
-    from outrider.cli.job_files import check_jobs_file
     from outrider.cli.provenance import provenance
     from outrider.cli.run_tables import show_runs
-    from outrider.cli.traces import check_traces, notes_on, read_trace
-    from outrider.cli.trials import Terms, plan, run_trial
+    from outrider.cli.traces import check_traces
+    from outrider.formats.table_files import check_file, format_of
+    from outrider.replay.traces import notes_on, read_trace
+    from outrider.replay.trials import Terms, plan, run_trial
 
     if seed is not None and seeds is not None:
         raise ConfigurationError("--seed and --seeds: give one of them")
@@ -87,7 +88,7 @@ def command(
         if file is not None:
             refuse_repeats([trace.resolve().name for trace in traces], f"{option}: traces named")
     if jobs is not None:
-        check_jobs_file(jobs)
+        check_file(jobs, format_of(jobs, None, "--jobs"), "--jobs")
     runs = []
     for path in traces:
         trace = read_trace(path, terms.workload, skip_bad)

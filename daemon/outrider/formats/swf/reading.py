@@ -113,6 +113,8 @@ def read_swf(
         estimate_s=_requested_s(table),
         user=_names(table.column("user"), ""),
         vo=_vos(table, vo, group_vos_below),
+        vo_column=vo,
+        group_vos_below=group_vos_below,
         job_class=classes,
         class_source=class_source,
         estimate_source="requested",

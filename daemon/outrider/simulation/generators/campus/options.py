@@ -56,6 +56,11 @@ class CampusOptions(msgspec.Struct, frozen=True, kw_only=True):
         return max(1, -int(-self.span_s // DAY_S))
 
 
+def rooms_for(machines: int) -> int:
+    """Rooms for so many machines, as the paper has for its own: never more than there."""
+    return min(PAPER_CLUSTERS, max(1, round(PAPER_CLUSTERS * machines / PAPER_MACHINES)))
+
+
 class JobCounts(NamedTuple):
     """How many jobs of each sort: `ordinary` good ones, `bad` ones and the one-day `storm`."""
 

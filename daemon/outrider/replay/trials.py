@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from outrider.api.policy import Policy
-from outrider.cli.job_files import write_jobs
-from outrider.cli.traces import Trace
-from outrider.cli.workload_terms import WorkloadTerms
 from outrider.formats.campus.campus import Campus
+from outrider.formats.table_files import format_of, write_rows
 from outrider.formats.workload import Workload
 from outrider.ledger import LedgerFile, LedgerHash
 from outrider.model.disciplines import FIRST_FIT, STRICT
@@ -21,6 +19,8 @@ from outrider.replay.job_table import JobTable
 from outrider.replay.keeping import Keep, both, hashed, hashed_and_written
 from outrider.replay.recorded_run import RECORDED, RecordedRun
 from outrider.replay.run import CampusRun, TraceRun
+from outrider.replay.traces import Trace
+from outrider.replay.workload_terms import WorkloadTerms
 from outrider.simulation.estimates import LEARNED, REQUESTED, estimated
 from outrider.simulation.recorded_site import jobs_with_waits
 from outrider.simulation.truth_told import truth_told
@@ -43,6 +43,7 @@ class Terms(NamedTuple):
         until_s: stop after this second of the trace; None: at its end.
         shares: fair shares by VO; empty: equal.
         workload: what is asked of traces that are workloads.
+        kinds: classes of policies that are no installed plugins, by name.
     """
 
     settings: Mapping[str, dict[str, Any]]
@@ -50,6 +51,7 @@ class Terms(NamedTuple):
     until_s: float | None = None
     shares: Mapping[str, float] = _NONE
     workload: WorkloadTerms = WorkloadTerms()
+    kinds: Mapping[str, type[Policy]] = _NONE
 
     def make(self, name: str, seed: int) -> Policy | None:
         """A fresh policy; None for `RECORDED`. Raises `ConfigurationError`, `PluginError`."""
@@ -60,7 +62,8 @@ class Terms(NamedTuple):
                     f"{where}: it is what the trace's own scheduler did, and has no settings"
                 )
             return None
-        return make_policy(name, self.settings[name], seed, where, self.presets[name])
+        kind = self.kinds.get(name)
+        return make_policy(name, self.settings[name], seed, where, self.presets[name], kind)
 
 
 class Trial(NamedTuple):
@@ -79,9 +82,20 @@ class Trial(NamedTuple):
 
 
 def run_trial(
-    trial: Trial, trace: Trace, terms: Terms, progress: Callable[[float], None] | None = None
+    trial: Trial,
+    trace: Trace,
+    terms: Terms,
+    progress: Callable[[float], None] | None = None,
+    table: JobTable | None = None,
 ) -> dict[str, Any]:
     """Run one trial.
+
+    Args:
+        trial: the run.
+        trace: that `Trial.trace` names.
+        terms: of the command.
+        progress: called from time to time with the ratio of trace time that has passed.
+        table: has a row for each job afterwards; None: only where `Trial.jobs` asks for it.
 
     Returns:
         The run as reports have it, and beside it `preset`, `until_s` and `ledger`; of a workload
@@ -103,9 +117,9 @@ def run_trial(
         if trial.ledger is not None:
             ledger = stack.enter_context(LedgerFile(trial.ledger))
             keep = hashed_and_written(digest, trace, ledger, ACTING if policy else OBSERVED)
-        table = None
-        if trial.jobs is not None:
+        if table is None and trial.jobs is not None:
             table = JobTable(trace.job_names)
+        if table is not None:
             keep = both(keep, table.decided)
         if policy is not None:
             policy.wants_scores = trial.ledger is not None
@@ -128,7 +142,7 @@ def run_trial(
             run.keep_outcomes(ledger.add_outcome, trace)
         measured = run.run(progress)
         if trial.jobs is not None and table is not None:
-            write_jobs(trial.jobs, table.rows())
+            write_rows(table.as_rows(), trial.jobs, format_of(trial.jobs, None, "--jobs"), "--jobs")
         if ledger is not None:
             ledger.meta |= about
     place = None if trial.ledger is None else str(trial.ledger)
@@ -187,8 +201,8 @@ def _conditions(workload: Workload, asked: WorkloadTerms) -> dict[str, Any]:
         "estimates": rule.word,
         "truth": truth_told(workload.class_source, rule.word),
         "interactive_below_s": asked.short_below_s,
-        "vo_column": asked.vo,
-        "group_vos_below": asked.group_vos_below,
+        "vo_column": workload.vo_column,
+        "group_vos_below": workload.group_vos_below,
         "utilities": list(asked.declared),
     }
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from outrider.cli.options import split_pair, toml_value
 from outrider.formats.class_words import class_rule
 from outrider.formats.job_classes import ClassRule
+from outrider.formats.option_words import split_pair, toml_value
 from outrider.formats.workload import BATCH, INTERACTIVE, SHORT_BELOW_S, Workload
 from outrider.model.disciplines import ALIASES, Discipline
 from outrider.model.errors import ConfigurationError, nearest
@@ -82,7 +82,11 @@ class WorkloadTerms(NamedTuple):
 
 
 def workload_terms(options: Mapping[str, Any]) -> WorkloadTerms:
-    """What the options of `options.workload_options` ask for. Raises `ConfigurationError`."""
+    """What options of the command line ask for, all given by name; None: not given.
+
+    Raises:
+        ConfigurationError: a word is wrong, or two contradict each other.
+    """
     words: tuple[str, ...] = options["utilities"]
     below_s: float | None = options["interactive_below"]
     classes, estimates = options["class_by"], options["estimates"]

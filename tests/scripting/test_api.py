@@ -1,0 +1,159 @@
+"""What `import outrider` gives: lazily, with types, and with errors that say what is right."""
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import outrider
+from outrider.api import Job, Orders, Policy, SiteView
+from outrider.formats.workload import Workload
+from outrider.model.errors import ConfigurationError, MissingPackageError, TraceError
+from outrider.scripting.comparing import compare
+from outrider.scripting.fields import Run
+
+COSTLY = ("numpy", "click", "msgspec", "scipy", "sklearn", "sqlite3", "aiohttp", "asyncio")
+NAMES = {
+    "read_swf", "read_campus", "generate_campus", "generate_grid", "replay", "compare", "ingest",
+    "open_journal",
+}  # fmt: skip
+
+
+class LongestFirst(Orders, Policy):
+    """Of this file alone, and no plugin."""
+
+    name, description, api_version = "longest_first", "the longest estimate first", 1
+
+    def order(self, job: Job, view: SiteView) -> float:
+        return -(job.spec.estimate_s or 0.0)
+
+
+@pytest.fixture(scope="module")
+def grid() -> Workload:
+    return outrider.generate_grid(3, row=0.2, jobs=200, machines=4)
+
+
+def in_a_fresh_process(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_importing_it_costs_nothing() -> None:
+    loaded = in_a_fresh_process("import outrider, sys; print(*sys.modules)").split()
+    assert "outrider" in loaded
+    assert not [name for name in loaded if name.startswith(("outrider.", "outrider_"))]
+    assert not set(COSTLY) & set(loaded)
+
+
+def test_every_name_is_there_whatever_was_imported_before() -> None:
+    told = in_a_fresh_process(
+        "import outrider.replay.run, outrider\n"
+        "from outrider import replay\n"
+        "print(*(callable(getattr(outrider, n)) for n in outrider.__all__ if n[0] != '_'))\n"
+        "print(replay(outrider.generate_grid(1, row=.2, jobs=20)).jobs['completed'])"
+    )
+    assert told.split() == ["True"] * len(NAMES) + ["20"]
+
+
+def test_the_names_are_those_of_the_types() -> None:
+    assert set(outrider.__all__) == NAMES | {"__version__"}
+    assert set(dir(outrider)) >= NAMES
+    types = Path(outrider.__file__).with_suffix(".pyi").read_text()
+    for name in NAMES:
+        assert f"import {name} as {name}\n" in types
+    with pytest.raises(AttributeError, match="has no attribute 'relpay'"):
+        _ = outrider.relpay  # type: ignore[attr-defined]
+
+
+def test_every_argument_is_documented() -> None:
+    functions = [getattr(outrider, name) for name in NAMES - {"replay", "compare"}]
+    from outrider.scripting.replaying import replay
+
+    for function in (*functions, replay, compare):
+        said = inspect.getdoc(function) or ""
+        for name in inspect.signature(function).parameters:
+            assert name in said, f"{function.__name__} does not document {name}"
+
+
+def test_a_run_has_every_field_as_an_attribute(grid: Workload) -> None:
+    of_workloads = {
+        "cpus", "interactive_below_s", "vo_column", "group_vos_below", "utilities",
+    }  # fmt: skip
+    run = outrider.replay(grid)
+    assert set(run) == set(Run.__annotations__)
+    assert set(run) <= set(dir(run))
+    on_campus = outrider.replay(outrider.generate_campus(1, weeks=0.2, machines=5))
+    assert set(on_campus) == set(Run.__annotations__) - of_workloads
+    with pytest.raises(AttributeError, match="has no field 'wait'; it has trace, policy"):
+        _ = run.wait
+    assert repr(run).startswith("<run of fifo on grid.swf: mean wait ")
+
+
+def test_a_policy_that_is_no_plugin_can_be_replayed(grid: Workload) -> None:
+    run = outrider.replay(grid, policy=LongestFirst, estimates="exact")
+    shortest = outrider.replay(grid, policy="sjf", estimates="exact")
+    assert run.policy == "longest_first"
+    assert run.wait_s["all"]["mean"] > shortest.wait_s["all"]["mean"]
+
+
+def test_records_are_there_as_often_as_wanted(grid: Workload) -> None:
+    run = outrider.replay(grid)
+    rows = list(run.job_rows)
+    assert list(run.job_rows) == rows
+    assert len(rows) == 200
+    assert list(rows[0]) == run.job_rows.columns
+    mean = sum(row["wait_s"] for row in rows) / len(rows)
+    assert mean == pytest.approx(run.wait_s["all"]["mean"])
+    with pytest.raises(ConfigurationError, match="jobs=True"):
+        _ = outrider.replay(grid, jobs=False).job_rows
+
+
+def test_a_package_that_is_not_there_is_named_with_its_extra(
+    grid: Workload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = outrider.replay(grid).job_rows
+    for package, frame in (
+        ("pyarrow", rows.to_arrow), ("pandas", rows.to_pandas), ("polars", rows.to_polars),
+    ):  # fmt: skip
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(MissingPackageError, match=rf"{package} .*'outrider\[frames\]'"):
+            frame()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"discipline": "eazy"}, 'discipline "eazy"'),
+        ({"estimates": "none"}, "--estimates"),
+        ({"vo": "user"}, r"right would be outrider.read_swf\(path, vo=\.\.\.\)"),
+        ({"settings": {"speed": 1}}, "speed"),
+        ({"shares": {"1": 0.4}}, "shares"),
+        ({"utilities": {"interactiv": "linear"}}, 'did you mean "interactive"'),
+    ],
+)
+def test_what_is_wrong_is_refused(grid: Workload, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        outrider.replay(grid, **options)
+
+
+def test_traces_that_are_not_there_are_named(tmp_path: Path) -> None:
+    for read in (outrider.read_swf, outrider.read_campus, outrider.replay):
+        with pytest.raises(TraceError, match="nowhere: there is no such file or folder"):
+            read(tmp_path / "nowhere")
+
+
+def test_a_campus_has_no_use_for_what_is_of_workloads() -> None:
+    campus = outrider.generate_campus(1, weeks=0.2, machines=5)
+    with pytest.raises(ConfigurationError, match="a campus names its machines"):
+        outrider.replay(campus, machines=3)
+    with pytest.raises(ConfigurationError, match="no scheduler of its own"):
+        outrider.replay(campus, policy="recorded")
+
+
+def test_too_few_cpus_for_a_job_are_refused() -> None:
+    workload = outrider.generate_grid(3, like="vengerov", rate=0.1, length_s=500)
+    with pytest.raises(TraceError, match="machines = 10; right would be"):
+        outrider.replay(workload, machines=10)
