@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 import outrider
+from outrider.replay.traces import Trace
 from outrider.scripting.fields import Run
 from tests.cli import running
 
@@ -101,7 +102,7 @@ def test_campus(campus: Path, estimates: str | None) -> None:
 def test_what_is_made_by_chance_is_what_the_commands_write(
     grid: Path, parallel: Path, campus: Path
 ) -> None:
-    made = {
+    made: dict[Path, Trace] = {
         grid: outrider.generate_grid(3, row=0.2, jobs=400, machines=8),
         parallel: outrider.generate_grid(3, like="vengerov", rate=0.1, length_s=3000),
         campus: outrider.generate_campus(3, weeks=1, machines=20),
