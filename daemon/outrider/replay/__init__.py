@@ -3,7 +3,7 @@
 Called, as `outrider.replay(trace, policy=...)`, it is the function
 `outrider.scripting.replaying.replay` of the Python API: Python binds the name of a package's part
 to that part once anything of it is imported, so one object has to be both
-(docs/decisions/0060-a-python-api-that-costs-nothing.md).
+(docs/decisions/0050-a-python-api-that-costs-nothing.md).
 """
 
 import sys
