@@ -46,13 +46,14 @@ installed() {
     fi
 }
 
-# These would start as services if they were installed; unpacked, they are only programs.
+# fetched NAME PACKAGE [PROGRAM]: these would start as services if they were installed; unpacked,
+# they are only programs.
 fetched() {
-    local name=$1 package=$2 reason
+    local name=$1 package=$2 wanted=${3:-$2} reason
     local folder=$OUTRIDER_PEERS/$package
-    local program=$folder/usr/bin/$package
-    if [ ! -x "$program" ] && ! program=$(PATH=$PATH:/usr/sbin command -v "$package"); then
-        program=$folder/usr/bin/$package
+    local program=$folder/usr/bin/$wanted
+    if [ ! -x "$program" ] && ! program=$(PATH=$PATH:/usr/sbin command -v "$wanted"); then
+        program=$folder/usr/bin/$wanted
         { has_libraries "$package" && unpacked "$folder" "$package"; } ||
             { say "$name" "not here: $reason" && return 1; }
     fi
@@ -132,7 +133,8 @@ bootstrapped_htcondor() {
     fi
 }
 
-installed systemd systemd-analyze systemd
+installed systemd systemd-analyze systemd && installed iproute2 ip iproute2 &&
+    fetched nspawn systemd-container systemd-nspawn
 installed Chromium chromium chromium
 installed strace strace strace
 fetched Prometheus prometheus

@@ -1,4 +1,8 @@
-"""What happens to a test whose real peer is not there: it skips on a desk, it fails in CI."""
+"""What happens to a test whose real peer is not there: it skips on a desk, it fails in CI.
+
+Where the place itself forbids the peer, by a rule of its kernel or container that no package
+changes, the test skips in CI, too, and says which rule.
+"""
 
 import os
 import shutil
@@ -23,6 +27,18 @@ def require_peer(name: str, missing: str | None) -> None:
     if os.environ.get("CI") == "true":
         pytest.fail(f"{message} (skipped on a desk, but CI=true demands it)")
     pytest.skip(f"{message} (as root, `make peers` fetches it)")
+
+
+def require_allowed(name: str, forbidden: str | None) -> None:
+    """Return when nothing forbids the peer (`forbidden` is None), otherwise skip the test.
+
+    Args:
+        name: The peer, as a person would call it.
+        forbidden: The rule of this kernel or container that was met when it was tried. A program
+            that is missing is none: that is for `require_peer`.
+    """
+    if forbidden is not None:
+        pytest.skip(f"{name} is forbidden here, whatever is installed: {forbidden}")
 
 
 def program_path(program: str) -> Path | None:
