@@ -73,6 +73,21 @@ fetched_slurm() {
     say Slurm "$folder"
 }
 
+# What a whole site under systemd is made of, still packed: it is installed in containers alone.
+kept_packages() {
+    local reason="" folder=$OUTRIDER_PEERS/service-packages
+    local packages=(munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins mosquitto)
+    if [ ! -d "$folder" ]; then
+        rm -rf "$folder.new"
+        mkdir -p "$folder.new" || { say "a site" "not here: cannot write there" && return 1; }
+        refreshed_lists
+        (cd "$folder.new" && quiet_apt -o APT::Sandbox::User=root download "${packages[@]}" ||
+            { say "a site" "not here: $reason" && exit 1; }) || return 1
+        mv "$folder.new" "$folder"
+    fi
+    say "a site" "$folder"
+}
+
 # Slurm's accounting and a database below it, with those of their libraries that are not here:
 # nothing of them goes into the system.
 fetched_slurmdbd() {
@@ -141,5 +156,6 @@ fetched Prometheus prometheus
 fetched Alertmanager prometheus-alertmanager
 fetched Mosquitto mosquitto && installed "its clients" mosquitto_pub mosquitto-clients
 fetched_slurm && fetched_slurmdbd
+kept_packages
 installed mmdebstrap mmdebstrap mmdebstrap && bootstrapped_htcondor
 exit 0 # what is missing was said; the tests decide what it means

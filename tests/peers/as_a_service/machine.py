@@ -197,6 +197,8 @@ class Machine:
             (units / name).symlink_to("/dev/null")
         self.put(f"{UNITS}/one-address.service", _ADDRESS)
         self.want("one-address.service", f"/{UNITS}/one-address.service", "sysinit.target")
+        for file in ("usr/sbin/policy-rc.d", "var/lib/man-db/auto-update"):
+            (self.root / file).unlink(missing_ok=True)  # packages start what they bring; no manuals
         for file, text in (("hostname", "machine\n"), ("machine-id", ""), ("fstab", "")):
             (self.root / "etc" / file).unlink(missing_ok=True)
             self.put(f"etc/{file}", text)

@@ -1,0 +1,144 @@
+"""The service beside Debian's own Slurm and Mosquitto, each under its own unit, while jobs run."""
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from outrider.ledger import Journal
+from outrider.model.events import COMPLETED, STARTED
+from tests.cli.running import COMMAND
+from tests.peers.as_a_service import site as sites
+from tests.peers.as_a_service.machine import Machine
+from tests.peers.as_a_service.service import STATE, UNIT, Service
+from tests.peers.as_a_service.site import MQTT_PASSWORD, MQTT_USER, UNITS, Site
+from tests.peers.presence import require_peer
+
+pytestmark = [pytest.mark.systemd, pytest.mark.slurm, pytest.mark.mosquitto]
+
+SETTINGS = f"""\
+[adapters.slurm]
+look_s = 1.0
+nodes_s = 1.0
+
+[policies.bandit]
+
+[mqtt]
+host = "127.0.0.1"
+username = "{MQTT_USER}"
+password_file = "$CREDENTIALS_DIRECTORY/mqtt-password"
+site = "campus"
+health_every_s = 5.0
+"""
+HEARD = "root/heard"
+
+
+@pytest.fixture(scope="module")
+def site(machine: Machine) -> Site:
+    """Slurm and the broker, and who listens to everything that Outrider publishes."""
+    require_peer("site of Debian's packages", sites.missing_reason())
+    machine.boot()
+    site = Site(machine)
+    machine.run(
+        "systemd-run", "--unit=listener", "-p", f"StandardOutput=file:/{HEARD}",
+        "-p", "Restart=always", "mosquitto_sub", "-v", "-q", "1", "-i", "listener", "-c",
+        "-u", MQTT_USER, "-P", MQTT_PASSWORD, "-t", "outrider/#",
+    )  # fmt: skip
+    return site
+
+
+@pytest.fixture(scope="module")
+def service(site: Site) -> Service:
+    """Outrider's, set up by its own command beside them."""
+    service = Service(site.machine)
+    service.configure(SETTINGS)
+    site.machine.put("etc/credstore/mqtt-password", f"{MQTT_PASSWORD}\n", 0o600)
+    service.drop_in("90-soon", "[Service]\nRestartSec=500ms\n")
+    service.install()
+    wait_for(service, "the node", lambda s: sum(c["machines"] for c in s["clusters"]) == 1)
+    return service
+
+
+def wait_for(service: Service, what: str, holds: Callable[[dict[str, Any]], bool]) -> None:
+    """Wait until what `outrider status` says fulfils a condition."""
+    service.machine.wait_until(what, lambda: holds(service.status()), 60.0)
+
+
+def heard(machine: Machine, topic: str) -> list[dict[str, Any]]:
+    """What was published at a topic of the site, the oldest first."""
+    lines = (machine.root / HEARD).read_text().splitlines()
+    parted = (line.partition(" ") for line in lines if line.endswith("}"))
+    return [json.loads(text) for name, _, text in parted if name == f"outrider/campus/{topic}"]
+
+
+def decided(machine: Machine) -> set[str]:
+    """Jobs of which a decision was published."""
+    return {message["job"] for message in heard(machine, "decisions")}
+
+
+def test_it_follows_slurm_and_publishes_while_jobs_run(
+    site: Site, service: Service, tmp_path: Path
+) -> None:
+    machine = site.machine
+    jobs = [site.submit(2) for _ in range(4)]  # on two CPUs
+    names = {f"site:{job}" for job in jobs}
+    wait_for(service, "queue", lambda s: s["jobs"]["queued"] >= 1 and s["jobs"]["running"] >= 1)
+    wait_for(service, "ends", lambda s: s["jobs"]["completed"] == len(jobs))
+    machine.wait_until("decisions by MQTT", lambda: decided(machine) >= names)
+    assert all(message["would"] is True for message in heard(machine, "decisions"))
+    assert heard(machine, "status")[-1]["state"] == "online"
+    assert heard(machine, "health")[-1]["adapters"]["slurm"]["up"] is True
+    machine.run(COMMAND, "ledger", "backup", f"/{STATE}/journal.sqlite", "/root/copy.sqlite")
+    shutil.copy(machine.root / "root/copy.sqlite", tmp_path / "copy.sqlite")
+    with Journal(tmp_path / "copy.sqlite", read_only=True) as journal:
+        events = [event for _, _, event in journal.inputs_after(0)]
+    for job in jobs:
+        told = site.job(job)
+        at_s = {event[1]: event[0] for event in events if event[2].endswith(f":{job}")}
+        assert at_s[STARTED] == seconds(told["StartTime"])
+        assert at_s[COMPLETED] == seconds(told["EndTime"])
+
+
+def seconds(time: str) -> float:
+    """Slurm's time, of a machine in UTC, as Unix seconds."""
+    return datetime.fromisoformat(time).replace(tzinfo=UTC).timestamp()
+
+
+def test_it_outlives_restarts_of_its_neighbours(site: Site, service: Service) -> None:
+    machine = site.machine
+    before, pid = service.status()["jobs"]["completed"], service.pid()
+    job = site.submit(4)
+    machine.run("systemctl", "restart", "slurmctld", "mosquitto")
+    machine.wait_until("end of the job", lambda: site.job(job)["JobState"] == "COMPLETED", 60.0)
+    wait_for(service, "its end", lambda s: s["jobs"]["completed"] == before + 1)
+    machine.wait_until("decision by MQTT", lambda: f"site:{job}" in decided(machine), 60.0)
+    assert (service.pid(), service.told("NRestarts")) == (pid, "0")
+
+
+def test_a_killed_daemon_misses_no_end_and_disturbs_no_job(site: Site, service: Service) -> None:
+    machine = site.machine
+    before = service.status()["jobs"]["completed"]
+    job = site.submit(3)
+    wait_for(service, "run", lambda s: s["jobs"]["running"] == 1)
+    machine.run("kill", "-KILL", service.pid())
+    machine.wait_until("restart", lambda: service.told("NRestarts") == "1", 60.0)
+    machine.wait_until("new start", service.is_active, 60.0)
+    wait_for(service, "its end", lambda s: s["jobs"]["completed"] == before + 1)
+    assert (site.job(job)["JobState"], site.job(job)["Restarts"]) == ("COMPLETED", "0")
+
+
+def test_it_takes_leave_and_has_changed_nothing(site: Site, service: Service) -> None:
+    machine = site.machine
+    machine.run("systemctl", "stop", UNIT)
+    machine.wait_until("leave", lambda: heard(machine, "status")[-1]["state"] == "offline", 30.0)
+    shown = machine.run("scontrol", "-o", "show", "jobs").splitlines()
+    assert shown
+    for job in shown:
+        assert "Nice=0 " in job
+        assert "AdminComment" not in job
+    active = machine.run("systemctl", "is-active", *UNITS).split()
+    assert active == ["active"] * len(UNITS)
