@@ -1,8 +1,11 @@
 """`outrider install-service`: every file that follows from a configuration, and no other."""
 
 import grp
+import importlib.util
 import os
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -169,10 +172,117 @@ def test_a_dry_run_prints_everything_and_writes_nothing(host: Host) -> None:
     assert "IPAddressDeny=any" in told["texts"]["/etc/systemd/system/outrider.service"]
 
 
-def test_without_a_configuration_there_is_no_service(host: Host) -> None:
+class Commands:
+    """Commands of batch systems on PATH, and nothing else of those."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        folder.mkdir()
+        for name in ("SLURM_CONF", "PBS_CONF_FILE", "CONDOR_CONFIG"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("PATH", str(folder))
+        self._set = monkeypatch.setenv
+
+    def put(self, name: str, script: str = "exit 1") -> None:
+        path = self.folder / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+    def configured(self, variable: str, file: Path) -> None:
+        file.write_text("PBS_SERVER=192.0.2.6\n" if "PBS" in variable else "SlurmUser=slurm\n")
+        self._set(variable, str(file))
+
+
+@pytest.fixture
+def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Commands:
+    """A host on which no batch system is configured yet."""
+    return Commands(tmp_path / "commands", monkeypatch)
+
+
+def test_without_a_configuration_there_is_no_service(host: Host, commands: Commands) -> None:
     done = host.install()
     assert done.code == 2
     assert "outrider check-config --example" in done.err
+
+
+def written(host: Host) -> dict[str, Any]:
+    """The configuration that was written below the root."""
+    return tomllib.loads((host.root / host.config.relative_to("/")).read_text())
+
+
+def test_for_a_slurm_a_configuration_in_shadow_is_written_and_what_to_review_said(
+    host: Host, commands: Commands
+) -> None:
+    commands.put("squeue")
+    commands.configured("SLURM_CONF", host.folder / "slurm.conf")
+    done = host.install()
+    assert done.code == 0, done
+    adapters = {"slurm": {"commands": str(commands.folder)}}
+    assert (written(host)["mode"], written(host)["adapters"]) == ("shadow", adapters)
+    review = [line for line in done.out.splitlines() if line.startswith("review ")]
+    assert f"Slurm ({host.folder}/slurm.conf)" in review[0]
+    assert "outrider doctor --suggest" in review[-1]
+    reading = host.drop_in("50-reading.conf")
+    assert f"Environment=SLURM_CONF={host.folder}/slurm.conf\n" in reading
+    assert outrider("check-config", host.root / host.config.relative_to("/")).code == 0
+
+
+def test_commands_without_a_configuration_are_no_batch_system(
+    host: Host, commands: Commands
+) -> None:
+    commands.put("squeue")
+    commands.put("condor_config_val")
+    done = host.install()
+    assert done.code == 2
+    assert "no batch system was found on this host" in done.err
+    assert host.files() == set()
+
+
+def test_for_a_pbs_its_server_may_be_reached(host: Host, commands: Commands) -> None:
+    commands.put("qstat")
+    commands.configured("PBS_CONF_FILE", host.folder / "pbs.conf")
+    assert host.install().code == 0
+    assert set(written(host)["adapters"]) == {"pbs"}
+    assert "IPAddressAllow=192.0.2.6\n" in host.drop_in("50-network.conf")
+
+
+def test_where_there_are_two_both_are_watched(host: Host, commands: Commands) -> None:
+    commands.put("squeue")
+    commands.put("qstat")
+    commands.configured("SLURM_CONF", host.folder / "slurm.conf")
+    commands.configured("PBS_CONF_FILE", host.folder / "pbs.conf")
+    told = host.install("--json").json()
+    assert set(written(host)["adapters"]) == {"slurm", "pbs"}
+    assert "PBS (" in told["review"][0]
+    assert "Slurm (" in told["review"][0]
+
+
+def test_for_htcondor_the_pool_or_without_its_library_the_log(
+    host: Host, commands: Commands
+) -> None:
+    commands.put(
+        "condor_config_val",
+        f'case $1 in COLLECTOR_HOST) echo 192.0.2.5:9618;; EVENT_LOG) echo "{host.log}";; '
+        "*) exit 1;; esac",
+    )
+    done = host.install()
+    assert done.code == 0, done
+    if importlib.util.find_spec("htcondor2") is None:
+        assert written(host)["adapters"] == {"logtail": {"paths": [str(host.log)]}}
+        assert "pip install 'outrider[htcondor]'" in done.out
+    else:
+        assert written(host)["adapters"] == {"htcondor": {}}
+
+
+def test_a_configuration_that_is_there_is_never_touched(host: Host, commands: Commands) -> None:
+    commands.put("squeue")
+    commands.configured("SLURM_CONF", host.folder / "slurm.conf")
+    host.configure()
+    before = host.config.read_text()
+    done = host.install()
+    assert host.config.read_text() == before
+    assert host.files() == BASE
+    assert "review " not in done.out
 
 
 def slurm(folder: Path) -> str:

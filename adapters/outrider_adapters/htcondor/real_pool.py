@@ -2,7 +2,8 @@
 
 from typing import Any, ClassVar, Self
 
-from outrider.api import Batch, PeerError, ServiceNeeds, WaitingReason
+from outrider.api import Batch, FoundSystem, PeerError, ServiceNeeds, WaitingReason
+from outrider_adapters.found_commands import found_pool
 from outrider_adapters.htcondor.adapter import CondorAdapter
 from outrider_adapters.htcondor.bindings import HTCondorException
 from outrider_adapters.htcondor.diagnosis import Finding, diagnosed
@@ -48,6 +49,11 @@ class HTCondorAdapter(CondorAdapter):
         self._process: PoolProcess | None = None
         self._cursor: Any = None
         self._closing = False
+
+    @classmethod
+    def found_here(cls) -> FoundSystem | None:
+        """The pool that this host is configured for."""
+        return found_pool()
 
     @classmethod
     def check_source(cls, settings: Any) -> list[str]:

@@ -7,7 +7,8 @@ from functools import partial
 from types import TracebackType
 from typing import Any, ClassVar, Final, Self
 
-from outrider.api import Adapter, AdapterSettings, Batch, ServiceNeeds
+from outrider.api import Adapter, AdapterSettings, Batch, FoundSystem, ServiceNeeds
+from outrider_adapters.found_commands import found_event_log
 from outrider_adapters.logtail.first_look import wrong_with
 from outrider_adapters.logtail.follower import LogFollower
 from outrider_adapters.logtail.settings import LogtailSettings
@@ -70,6 +71,11 @@ class LogtailAdapter(Adapter):
         self._waiting: Waiting | None = None
         self._note = ""
         self._worker: Worker | None = None
+
+    @classmethod
+    def found_here(cls) -> FoundSystem | None:
+        """HTCondor's event log on this host."""
+        return found_event_log()
 
     @classmethod
     def check_source(cls, settings: LogtailSettings) -> list[str]:

@@ -2,12 +2,13 @@
 
 from typing import Any, ClassVar, Self
 
-from outrider.api import Batch, PeerError, ServiceNeeds, WaitingReason
+from outrider.api import Batch, FoundSystem, PeerError, ServiceNeeds, WaitingReason
+from outrider_adapters.found_commands import found_by_commands
 from outrider_adapters.pbs.diagnosis import Finding, diagnosed
 from outrider_adapters.pbs.dialects import dialect_of, pbs_commands
 from outrider_adapters.pbs.lever import LeasedExecutionTimes
 from outrider_adapters.pbs.pbs_watch import PBSWatch
-from outrider_adapters.pbs.service_needs import needs_of
+from outrider_adapters.pbs.service_needs import needs_of, signs_of_pbs
 from outrider_adapters.pbs.settings import PBSSettings
 from outrider_adapters.polling import PollingAdapter
 
@@ -36,6 +37,11 @@ class PBSAdapter(PollingAdapter):
         self._settings = settings
         self._commands = pbs_commands(settings)
         self._watch: PBSWatch | None = None
+
+    @classmethod
+    def found_here(cls) -> FoundSystem | None:
+        """A PBS of which this host has the commands and the configuration."""
+        return found_by_commands("PBS", "qstat", signs_of_pbs())
 
     def diagnose(self) -> list[Finding]:
         """For ``outrider doctor``: who answers, and what is known of ends."""

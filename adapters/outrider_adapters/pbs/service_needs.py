@@ -34,6 +34,11 @@ def needs_of(settings: PBSSettings) -> ServiceNeeds:
     )
 
 
+def signs_of_pbs() -> tuple[str, ...]:
+    """Files of which one is there where a host is configured for PBS."""
+    return os.environ.get("PBS_CONF_FILE", ""), _CONFIG, _SERVER_NAME
+
+
 def _text_of(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace")

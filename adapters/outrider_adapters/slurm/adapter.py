@@ -1,8 +1,10 @@
 """The adapter of a Slurm cluster: jobs, nodes and limits, by its own commands."""
 
-from typing import Any, ClassVar, Self
+import os
+from typing import Any, ClassVar, Final, Self
 
-from outrider.api import Batch, ServiceNeeds, WaitingReason
+from outrider.api import Batch, FoundSystem, ServiceNeeds, WaitingReason
+from outrider_adapters.found_commands import found_by_commands
 from outrider_adapters.polling import PollingAdapter
 from outrider_adapters.slurm.acting.lever import LeasedStartTimes
 from outrider_adapters.slurm.commands import SlurmCommands
@@ -11,6 +13,11 @@ from outrider_adapters.slurm.questions import ask_why
 from outrider_adapters.slurm.service_needs import needs_of
 from outrider_adapters.slurm.settings import SlurmSettings
 from outrider_adapters.slurm.slurm_watch import SlurmWatch
+
+USUAL: Final = (
+    "/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf", "/etc/slurm-llnl/slurm.conf",
+)  # fmt: skip
+"""Where slurm.conf is; the second where slurmctld hands it out."""
 
 
 class SlurmAdapter(PollingAdapter):
@@ -38,6 +45,11 @@ class SlurmAdapter(PollingAdapter):
         self._settings = settings
         self._commands = SlurmCommands(settings)
         self._watch = SlurmWatch(self._commands, settings)
+
+    @classmethod
+    def found_here(cls) -> FoundSystem | None:
+        """A Slurm of which this host has the commands and the configuration."""
+        return found_by_commands("Slurm", "squeue", (os.environ.get("SLURM_CONF", ""), *USUAL))
 
     def diagnose(self) -> list[Finding]:
         """For ``outrider doctor``: who answers, and what may be seen."""

@@ -26,6 +26,7 @@ from outrider.api.capabilities import (
     Ranks,
 )
 from outrider.api.estimator import RunTimeEstimate, RunTimeEstimator
+from outrider.api.found_system import FoundSystem
 from outrider.api.in_progress import InProgress
 from outrider.api.lever import Lever
 from outrider.api.planned_starts import PlannedStarts
@@ -91,6 +92,7 @@ __all__ = [
     "ConfigurationError",
     "Decides",
     "DecisionRow",
+    "FoundSystem",
     "Groups",
     "HelperUnit",
     "InProgress",

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import msgspec
 
+from outrider.api.found_system import FoundSystem
 from outrider.api.in_progress import InProgress
 from outrider.api.lever import Lever
 from outrider.api.planned_starts import PlannedStarts
@@ -124,6 +125,15 @@ class Adapter:
         A look that changes nothing and opens no connection. It may hang: nobody waits for it long.
         """
         return []
+
+    @classmethod
+    def found_here(cls) -> FoundSystem | None:
+        """Its batch system, if this host is configured for one; None: it is not, as far as seen.
+
+        For ``outrider install-service`` where there is no configuration yet. A look at files and
+        at commands that answer at once: a controller that is down must not hold it up.
+        """
+        return None
 
     def machine_attributes(self) -> Mapping[str, Mapping[str, str]]:
         """What the site says of its machines, by machine and attribute, for `cluster_setting`.

@@ -1,6 +1,9 @@
 """Outrider as a service in a booted machine: set up by its own command, asked by systemd's."""
 
+import contextlib
 import json
+import socket
+from http.client import HTTPConnection
 from typing import Any, Final
 
 from tests.cli.running import COMMAND
@@ -10,6 +13,7 @@ UNIT: Final = "outrider.service"
 CONFIG: Final = "/etc/outrider/outrider.toml"
 STATE: Final = "var/lib/private/outrider"
 """Where DynamicUser= has what the daemon knows as /var/lib/outrider."""
+SOCKET: Final = "/run/outrider/outrider.sock"
 
 
 class Service:
@@ -50,8 +54,14 @@ class Service:
         return self.told("ActiveState") == "active"
 
     def status(self) -> dict[str, Any]:
-        """What `outrider status` says, over the socket, as root."""
-        found: dict[str, Any] = json.loads(self.machine.run(COMMAND, "status", "--json"))
+        """What `outrider status --json` would say: over the socket, as root."""
+        asked = HTTPConnection("localhost", timeout=30)
+        asked.sock = socket.socket(socket.AF_UNIX)
+        with contextlib.closing(asked):
+            asked.sock.settimeout(30)
+            asked.sock.connect(str(self.machine.inside(SOCKET)))
+            asked.request("GET", "/api/v1/status")
+            found: dict[str, Any] = json.load(asked.getresponse())
         return found
 
     def lines(self, *words: str) -> list[dict[str, Any]]:

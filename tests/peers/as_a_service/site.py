@@ -68,7 +68,7 @@ class Site:
         )
         machine.run("chown", "mosquitto", "/etc/mosquitto/passwords")
         machine.run("systemctl", "restart", *UNITS)
-        machine.wait_until("idle node", lambda: self.node() == "idle", 60.0)
+        machine.wait_until("idle node", lambda: self.node() == "idle")
 
     def node(self) -> str:
         """The state of its node."""

@@ -12,9 +12,10 @@ import pytest
 from outrider.ledger import Journal
 from outrider.model.events import COMPLETED, STARTED
 from tests.cli.running import COMMAND
+from tests.conftest import REPOSITORY
 from tests.peers.as_a_service import site as sites
 from tests.peers.as_a_service.machine import Machine
-from tests.peers.as_a_service.service import STATE, UNIT, Service
+from tests.peers.as_a_service.service import CONFIG, STATE, UNIT, Service
 from tests.peers.as_a_service.site import MQTT_PASSWORD, MQTT_USER, UNITS, Site
 from tests.peers.presence import require_peer
 
@@ -35,6 +36,7 @@ site = "campus"
 health_every_s = 5.0
 """
 HEARD = "root/heard"
+PRIVATE_USERS = REPOSITORY / "systemd/outrider.service.d/private-users.conf.example"
 
 
 @pytest.fixture(scope="module")
@@ -52,20 +54,36 @@ def site(machine: Machine) -> Site:
 
 
 @pytest.fixture(scope="module")
-def service(site: Site) -> Service:
-    """Outrider's, set up by its own command beside them."""
+def found(site: Site) -> Service:
+    """Outrider's, set up by its own command beside them on a host without a configuration."""
     service = Service(site.machine)
-    service.configure(SETTINGS)
-    site.machine.put("etc/credstore/mqtt-password", f"{MQTT_PASSWORD}\n", 0o600)
-    service.drop_in("90-soon", "[Service]\nRestartSec=500ms\n")
-    service.install()
-    wait_for(service, "the node", lambda s: sum(c["machines"] for c in s["clusters"]) == 1)
+    said = service.install()
+    assert f"written    {CONFIG}\n" in said
+    assert f"review     {CONFIG}: written for Slurm (/etc/slurm/slurm.conf), mode" in said
     return service
+
+
+@pytest.fixture(scope="module")
+def service(found: Service) -> Service:
+    """The same with what somebody added: a broker, quicker looks, this host's users hidden."""
+    found.configure(SETTINGS)
+    found.machine.put("etc/credstore/mqtt-password", f"{MQTT_PASSWORD}\n", 0o600)
+    found.drop_in("90-soon", "[Service]\nRestartSec=500ms\n")
+    found.drop_in("91-private-users", PRIVATE_USERS.read_text())
+    assert "review " not in found.install(), "it touches no configuration that is there"
+    found.machine.run("systemctl", "restart", UNIT)
+    wait_for_node(found)
+    return found
+
+
+def wait_for_node(service: Service) -> None:
+    """Wait until it knows Slurm's node."""
+    wait_for(service, "the node", lambda s: sum(c["machines"] for c in s["clusters"]) == 1)
 
 
 def wait_for(service: Service, what: str, holds: Callable[[dict[str, Any]], bool]) -> None:
     """Wait until what `outrider status` says fulfils a condition."""
-    service.machine.wait_until(what, lambda: holds(service.status()), 60.0)
+    service.machine.wait_until(what, lambda: holds(service.status()))
 
 
 def heard(machine: Machine, topic: str) -> list[dict[str, Any]]:
@@ -80,10 +98,21 @@ def decided(machine: Machine) -> set[str]:
     return {message["job"] for message in heard(machine, "decisions")}
 
 
+def test_without_a_configuration_it_is_set_up_for_the_slurm_that_is_here(found: Service) -> None:
+    wait_for_node(found)
+    status = found.status()
+    assert (status["mode"], next(iter(status["adapters"][0].values()))) == ("shadow", "slurm")
+    assert [one["name"] for one in status["policies"]] == ["bandit"]
+    said = found.machine.run(COMMAND, "doctor", "--config", CONFIG)
+    assert " fail " not in said, said
+
+
 def test_it_follows_slurm_and_publishes_while_jobs_run(
     site: Site, service: Service, tmp_path: Path
 ) -> None:
     machine = site.machine
+    users = machine.run("cat", f"/proc/{service.pid()}/uid_map").splitlines()
+    assert len(users) == 2, "root and its own"
     jobs = [site.submit(2) for _ in range(4)]  # on two CPUs
     names = {f"site:{job}" for job in jobs}
     wait_for(service, "queue", lambda s: s["jobs"]["queued"] >= 1 and s["jobs"]["running"] >= 1)
@@ -113,9 +142,9 @@ def test_it_outlives_restarts_of_its_neighbours(site: Site, service: Service) ->
     before, pid = service.status()["jobs"]["completed"], service.pid()
     job = site.submit(4)
     machine.run("systemctl", "restart", "slurmctld", "mosquitto")
-    machine.wait_until("end of the job", lambda: site.job(job)["JobState"] == "COMPLETED", 60.0)
+    machine.wait_until("end of the job", lambda: site.job(job)["JobState"] == "COMPLETED")
     wait_for(service, "its end", lambda s: s["jobs"]["completed"] == before + 1)
-    machine.wait_until("decision by MQTT", lambda: f"site:{job}" in decided(machine), 60.0)
+    machine.wait_until("decision by MQTT", lambda: f"site:{job}" in decided(machine))
     assert (service.pid(), service.told("NRestarts")) == (pid, "0")
 
 
@@ -125,8 +154,8 @@ def test_a_killed_daemon_misses_no_end_and_disturbs_no_job(site: Site, service: 
     job = site.submit(3)
     wait_for(service, "run", lambda s: s["jobs"]["running"] == 1)
     machine.run("kill", "-KILL", service.pid())
-    machine.wait_until("restart", lambda: service.told("NRestarts") == "1", 60.0)
-    machine.wait_until("new start", service.is_active, 60.0)
+    machine.wait_until("restart", lambda: service.told("NRestarts") == "1")
+    machine.wait_until("new start", service.is_active)
     wait_for(service, "its end", lambda s: s["jobs"]["completed"] == before + 1)
     assert (site.job(job)["JobState"], site.job(job)["Restarts"]) == ("COMPLETED", "0")
 
@@ -134,7 +163,7 @@ def test_a_killed_daemon_misses_no_end_and_disturbs_no_job(site: Site, service: 
 def test_it_takes_leave_and_has_changed_nothing(site: Site, service: Service) -> None:
     machine = site.machine
     machine.run("systemctl", "stop", UNIT)
-    machine.wait_until("leave", lambda: heard(machine, "status")[-1]["state"] == "offline", 30.0)
+    machine.wait_until("leave", lambda: heard(machine, "status")[-1]["state"] == "offline")
     shown = machine.run("scontrol", "-o", "show", "jobs").splitlines()
     assert shown
     for job in shown:

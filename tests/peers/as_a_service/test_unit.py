@@ -81,6 +81,7 @@ def test_it_listens_as_soon_as_the_printed_commands_have_run(service: Service) -
     assert service.told("NRestarts") == "0"
     twin = service.machine.run("systemctl", "is-active", "outrider-twin.service").strip()
     assert twin == "active"
+    assert service.machine.run(COMMAND, "status").startswith("mode "), "by itself at the socket"
     assert service.machine.run("systemctl", "is-system-running").strip() == "running"
 
 
@@ -121,7 +122,7 @@ def test_its_status_line_tells_of_the_site(service: Service, log: EventLog) -> N
     assert service.told("StatusText").startswith("shadow")
     log.run(range(1, 6))
     service.machine.wait_until(
-        "jobs in the status line", lambda: "5 jobs seen" in service.told("StatusText"), 60.0
+        "jobs in the status line", lambda: "5 jobs seen" in service.told("StatusText")
     )
 
 
@@ -161,8 +162,8 @@ def test_a_reload_puts_another_configuration_in_force_in_the_same_process(
 def wait_for_restart(service: Service, restarts: int) -> None:
     """Wait until systemd has restarted it once more, and it is ready."""
     count = str(restarts + 1)
-    service.machine.wait_until("restart", lambda: service.told("NRestarts") == count, 60.0)
-    service.machine.wait_until("new start", service.is_active, 60.0)
+    service.machine.wait_until("restart", lambda: service.told("NRestarts") == count)
+    service.machine.wait_until("new start", service.is_active)
 
 
 def test_the_watchdog_ends_a_daemon_that_stands_still(service: Service) -> None:
@@ -194,7 +195,7 @@ def test_after_kill_9_nothing_is_lost_and_nothing_doubled(
         wait_for_restart(service, restarts)
         restarts += 1
     ended = log.counts["completed"]
-    machine.wait_until("all jobs", lambda: service.status()["jobs"]["completed"] == ended, 60.0)
+    machine.wait_until("all jobs", lambda: service.status()["jobs"]["completed"] == ended)
     copy = "/root/copy.sqlite"
     machine.run(COMMAND, "ledger", "verify", f"/{STATE}/journal.sqlite")
     machine.run(COMMAND, "ledger", "backup", f"/{STATE}/journal.sqlite", copy)

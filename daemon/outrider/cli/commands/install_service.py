@@ -23,6 +23,11 @@ from outrider.cli.options import file_path, json_option
 def command(config: Path, root: Path, dry_run: bool, as_json: bool) -> int:
     """Write the systemd service of a configuration.
 
+    Where the configuration is not there yet, it writes one: in shadow, with a table for each batch
+    system that this host is configured for (HTCondor by condor_config_val, Slurm by squeue and
+    slurm.conf, PBS by qstat and pbs.conf), and says what to review. One that is there is never
+    touched.
+
     Use it as root, once, and again after a change of the configuration, of the batch system's hosts
     or of Python's place. It writes the unit, its user and group (sysusers.d), and drop-ins for what
     follows from the configuration: this very command, addresses beyond this host (collector,
@@ -41,27 +46,35 @@ def command(config: Path, root: Path, dry_run: bool, as_json: bool) -> int:
     from outrider.cli.configuration import load
     from outrider.cli.printing import print_json, shown
     from outrider.service.unit.files import service_files
-    from outrider.service.unit.writing import write
+    from outrider.service.unit.first_config import first_config
+    from outrider.service.unit.writing import UnitFile, write
 
-    loaded = load(config)
-    files, notes, enable = service_files(loaded)
-    done = [found for file in files if (found := write(file, root, dry_run=dry_run)) is not None]
+    first = None if config.exists() else first_config(config.absolute())
+    made = [] if first is None else [UnitFile(config.absolute(), first.text)]
+    done = [write(file, root, dry_run=dry_run) for file in made]  # the rest is read off it
+    needed, notes, enable = service_files(load(config) if first is None else first.loaded)
+    done += [write(file, root, dry_run=dry_run) for file in needed]
+    files, told = [*made, *needed], [one for one in done if one is not None]
+    review = [] if first is None else first.review
+    code = int(any(one.did == "beside" for one in told))
     if as_json:
         texts = {str(file.path): file.text for file in files if file.text}
-        told = [{"path": shown(one.path), "did": one.did, "why": one.why} for one in done]
-        answer = {"dry_run": dry_run, "files": told, "texts": texts, "notes": notes}
-        print_json({**answer, "enable": ["outrider.service", *enable]})
-        return int(any(one.did == "beside" for one in done))
+        named = [{"path": shown(one.path), "did": one.did, "why": one.why} for one in told]
+        answer = {"dry_run": dry_run, "files": named, "texts": texts, "notes": notes}
+        print_json({**answer, "review": review, "enable": ["outrider.service", *enable]})
+        return code
     for file in files if dry_run else ():
         if file.text:
             click.echo(f"==> {file.path}\n{file.text}")
     would = "would be " if dry_run else ""
-    for one in done:
+    for one in told:
         click.echo(f"{would}{one.did:<9}  {shown(one.path)}" + (f": {one.why}" if one.why else ""))
     for note in notes:
         click.echo(f"note       {note}")
+    for sentence in review:
+        click.echo(f"review     {sentence}")
     click.echo(_then(config, root, ["outrider", *enable]))
-    return int(any(one.did == "beside" for one in done))
+    return code
 
 
 def _then(config: Path, root: Path, units: Sequence[str]) -> str:
