@@ -170,7 +170,11 @@ def test_a_name_cannot_move_the_cursor() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["jobs", "-o", "job,wating_s"], 'no column "wating_s"; did you mean "waiting_s"'),
+        (
+            ["jobs", "-o", "job,wating_s"],
+            'no column "wating_s"; did you mean "waiting_s"? The columns: job, state, user, vo, ',
+        ),
+        (["status", "--watch", "--json"], "it goes with neither --csv nor --json"),
         (["users", "--sort", "-queues"], 'no column "queues"; did you mean "queued"'),
         (["machines", "--csv", "--json"], "--csv and --json exclude each other"),
         (["machines", "--watch", "1", "--json"], "it goes with neither --csv nor --json"),
@@ -180,18 +184,40 @@ def test_a_name_cannot_move_the_cursor() -> None:
 def test_what_is_wrong_is_told_before_anybody_is_asked(words: Sequence[str], said: str) -> None:
     done = outrider(*words, "--url", NOBODY)
     assert done.code == 2
-    assert said in done.err
+    assert said in " ".join(done.err.split())
 
 
-def test_of_nobody_is_a_peer_away() -> None:
-    done = outrider("jobs", "--url", NOBODY)
+@pytest.mark.parametrize("command", ["jobs", "machines", "users", "status"])
+def test_of_nobody_is_a_peer_away_in_one_line(command: str) -> None:
+    done = outrider(command, "--url", NOBODY)
     assert done.code == 3
-    assert "no daemon answers" in done.err
+    (line,) = done.err.splitlines()
+    assert "no daemon answers" in line
+    assert done.out == ""
 
 
-def test_watching_goes_on_where_nobody_answers_for_a_while() -> None:
+def test_the_status_is_watched_in_a_pipe_without_a_mark_of_a_terminal(demo_url: str) -> None:
     with subprocess.Popen(
-        [COMMAND, "machines", "--url", NOBODY, "--watch", "0.5"], stdout=subprocess.PIPE, text=True
+        [COMMAND, "status", "--url", demo_url, "--watch", "0.5"], stdout=subprocess.PIPE, text=True
+    ) as watching:
+        assert watching.stdout is not None
+        try:
+            seen: list[str] = []
+            deadline_s = time.monotonic() + WITHIN_S
+            while sum(line.startswith("mode ") for line in seen) < 2:
+                assert time.monotonic() < deadline_s
+                seen.append(watching.stdout.readline())
+        finally:
+            watching.terminate()
+    assert not any("\x1b" in line for line in seen)
+
+
+@pytest.mark.parametrize(
+    "words", [["machines", "--watch", "0.5"], ["status", "--watch", "0.5"], ["users", "--watch"]]
+)
+def test_watching_goes_on_where_nobody_answers_for_a_while(words: Sequence[str]) -> None:
+    with subprocess.Popen(
+        [COMMAND, *words, "--url", NOBODY], stdout=subprocess.PIPE, text=True
     ) as watching:
         assert watching.stdout is not None
         try:

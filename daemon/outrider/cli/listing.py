@@ -1,14 +1,16 @@
 """Lists of what the daemon knows now: columns for people, CSV and JSON for programs, in one way."""
 
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
+from outrider.cli.options import json_option
 from outrider.cli.printing import print_json
-from outrider.model.errors import PeerError, nearest
+from outrider.cli.watching import check_watch, print_lines, watch_option
+from outrider.model.errors import nearest
 
 if TYPE_CHECKING:
     from outrider.cli.daemon import DaemonAddress
@@ -56,28 +58,67 @@ class Wanted(NamedTuple):
     watch_s: float | None
 
 
-def listing_options(command: F) -> F:
-    """A command with the options of lists; they come as keywords for `wanted`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+def listing_options(known: Mapping[str, Column]) -> Callable[[F], F]:
+    """Gives a command the options of lists; they come as keywords for `wanted`.
+
+    Args:
+        known: its columns.
+    """
+
+    def give(command: F) -> F:
+        return table_options(lambda _: known)(json_option(watch_option(command)))
+
+    return give
 
 
-_OPTIONS = (
-    click.option(
-        "-o", "--columns", metavar="NAME,...", help="These columns, in this order."
-    ),
-    click.option(
-        "--sort", metavar="NAME", help="By this column; -NAME: the greatest first.",
-    ),
-    click.option("--csv", "as_csv", is_flag=True, help="Print CSV for programs."),
-    click.option("--json", "as_json", is_flag=True, help="Print JSON for programs."),
-    click.option("--no-header", is_flag=True, help="Without the line of heads."),
-    click.option(
-        "--watch", "watch_s", type=click.FloatRange(min=0.5), metavar="S",
-        help="Ask again each so many seconds, until Ctrl-C.",
-    ),
-)  # fmt: skip
+def table_options(
+    columns: Callable[[click.Context], Iterable[str]],
+) -> Callable[[F], F]:
+    """Gives a command the options of any table: which columns, by which sorted, and CSV.
+
+    Args:
+        columns: names of the columns, by the words that are on the command line so far.
+    """
+
+    def complete_columns(
+        ctx: click.Context, _: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The last of the columns; those before it stay, and are not offered again."""
+        before, comma, last = incomplete.rpartition(",")
+        taken = before.split(",")
+        return [
+            CompletionItem(f"{before}{comma}{name}")
+            for name in columns(ctx)
+            if name.startswith(last) and name not in taken
+        ]
+
+    def complete_sort(
+        ctx: click.Context, _: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The column to sort by, with its minus if it has one."""
+        minus = "-" if incomplete.startswith("-") else ""
+        begun = incomplete.removeprefix("-")
+        return [CompletionItem(f"{minus}{name}") for name in columns(ctx) if name.startswith(begun)]
+
+    options = (
+        click.option(
+            "-o", "--columns", metavar="NAME,...", shell_complete=complete_columns,
+            help="These columns, in this order.",
+        ),
+        click.option(
+            "--sort", metavar="NAME", shell_complete=complete_sort,
+            help="By this column; -NAME: the greatest first.",
+        ),
+        click.option("--csv", "as_csv", is_flag=True, help="Print CSV for programs."),
+        click.option("--no-header", is_flag=True, help="Without the line of heads."),
+    )  # fmt: skip
+
+    def give(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return give
 
 
 def wanted(known: Mapping[str, Column], words: dict[str, Any]) -> Wanted:
@@ -90,14 +131,14 @@ def wanted(known: Mapping[str, Column], words: dict[str, Any]) -> Wanted:
     sort = words["sort"]
     for name in (*names, *([sort.removeprefix("-")] if sort else [])):
         if name not in known:
-            raise click.UsageError(f'no column "{name}"; {nearest(name, known)}')
-    if words["as_csv"] and words["as_json"]:
+            near = nearest(name, known)
+            every = "" if near.startswith("known: ") else f" The columns: {', '.join(known)}"
+            raise click.UsageError(f'no column "{name}"; {near}{every}')
+    as_csv, as_json, watch_s = words["as_csv"], words["as_json"], words.get("watch_s")
+    if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other")
-    if words["watch_s"] is not None and (words["as_csv"] or words["as_json"]):
-        raise click.UsageError("--watch is for people: it goes with neither --csv nor --json")
-    return Wanted(
-        names, sort, words["as_csv"], words["as_json"], not words["no_header"], words["watch_s"]
-    )
+    check_watch(watch_s, as_csv or as_json)
+    return Wanted(names, sort, as_csv, as_json, not words["no_header"], watch_s)
 
 
 def every_row(
@@ -143,30 +184,23 @@ def print_list(
         look: asks for the rows, and for what else is said of them.
     """
     columns = asked.columns or tuple(shown)
-    while True:
-        try:
-            rows, told = look()
-        except PeerError as error:
-            if asked.watch_s is None:
-                raise
-            lines = [f"outrider: {error}; asking again"]
-        else:
-            if asked.sort:
-                rows = _sorted(rows, known[asked.sort.removeprefix("-")], asked.sort)
-            if asked.as_json:
-                print_json({**told, name: rows})
-                return
-            if asked.as_csv:
-                _print_csv(rows, columns, known, asked.has_header)
-                return
-            lines = list(text_lines(rows, [known[one] for one in columns], asked.has_header))
-        if asked.watch_s is not None:
-            click.clear()
-        for line in lines:
-            click.echo(line)
-        if asked.watch_s is None:
-            return
-        time.sleep(asked.watch_s)
+
+    def rows_told() -> tuple[list[Row], dict[str, Any]]:
+        rows, told = look()
+        by = asked.sort
+        return (_sorted(rows, known[by.removeprefix("-")], by) if by else rows), told
+
+    def lines() -> Iterator[str]:
+        shown_columns = [known[one] for one in columns]
+        return text_lines(rows_told()[0], shown_columns, asked.has_header)
+
+    if asked.as_json:
+        rows, told = rows_told()
+        print_json({**told, name: rows})
+    elif asked.as_csv:
+        _print_csv(rows_told()[0], columns, known, asked.has_header)
+    else:
+        print_lines(lines, asked.watch_s)
 
 
 def text_lines(rows: Sequence[Row], columns: Sequence[Column], has_header: bool) -> Iterator[str]:

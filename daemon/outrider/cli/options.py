@@ -15,7 +15,7 @@ from outrider.model.errors import ConfigurationError, nearest
 F = TypeVar("F", bound=Callable[..., Any])
 
 json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document, for machines."
+    "--json", "as_json", is_flag=True, help="Print one JSON document, for programs."
 )
 
 

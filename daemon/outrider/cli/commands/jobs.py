@@ -81,7 +81,7 @@ def rows_of(address: "DaemonAddress", **query: str) -> tuple[list[Row], dict[str
 @click.option("--vo", "vos", multiple=True, metavar="NAME", help="Only of this VO; repeat.")
 @click.option("--state", type=click.Choice(STATES), help="Only in this state.")
 @asking_options
-@listing_options
+@listing_options(COLUMNS)
 def command(
     users: tuple[str, ...],
     vos: tuple[str, ...],

@@ -29,7 +29,7 @@ SHOWN: Final = ("machine", "cluster", "state", "cpus", "busy_cpus", "active_w")
               help="Only in this state; repeat.")  # fmt: skip
 @click.option("--cluster", "clusters", multiple=True, metavar="NAME", help="Only of this; repeat.")
 @asking_options
-@listing_options
+@listing_options(COLUMNS)
 def command(
     states: tuple[str, ...],
     clusters: tuple[str, ...],

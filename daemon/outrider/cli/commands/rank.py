@@ -108,7 +108,7 @@ def ranked(rows: Sequence[Row], by: str) -> list[Row]:
     "--ca", type=file_path(dir_okay=False), metavar="FILE",
     help="PEM file of the authority that signed their certificates.",
 )  # fmt: skip
-@listing_options
+@listing_options(COLUMNS)
 def command(
     urls: tuple[str, ...],
     vo: str | None,

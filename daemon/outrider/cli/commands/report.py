@@ -1,18 +1,26 @@
 """``outrider report``: what was, what would have been, and how sure, by a journal."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from outrider.cli.listing import Wanted, print_list, table_options, wanted
 from outrider.cli.options import file_path, json_option, policy_names, share_table, shares_option
 from outrider.cli.printing import clock, print_json, shown
+from outrider.cli.report_tables import TABLES, columns_of, every_column, rows_of
 from outrider.model.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from outrider.twin.answer_file import TwinAnswer
+
+
+def _columns(ctx: click.Context) -> Iterable[str]:
+    """Of the table that was named so far, else of all."""
+    table = ctx.params.get("table")
+    return every_column() if table is None else columns_of(table)
 
 
 @click.command("report", short_help="Report a week: what was, what would have been, how sure.")
@@ -48,6 +56,11 @@ if TYPE_CHECKING:
     "--out", type=file_path(file_okay=False), metavar="DIR",
     help="Folder to write HTML and JSON to.",
 )  # fmt: skip
+@click.option(
+    "--table", type=click.Choice(list(TABLES)),
+    help="Print one table in place of the sentences: a line for each VO, user, machine, ...",
+)  # fmt: skip
+@table_options(_columns)
 @json_option
 def command(
     file: Path | None,
@@ -62,7 +75,9 @@ def command(
     co2_g_per_kwh: float | None,
     shares: str,
     out: Path | None,
+    table: str | None,
     as_json: bool,
+    **words: Any,
 ) -> None:
     """Report a week: what was, what would have been, how sure.
 
@@ -74,9 +89,13 @@ def command(
 
     Users are named as the journal has them, so the files are for who wrote them alone (mode 0600).
 
+    --table is for spreadsheets and scripts, with --csv or as columns. Names ending in _h are
+    CPU-hours, _kwh, _money and _co2_kg energy and what it costs, _s seconds; empty: not known.
+
     Example:
       outrider report --config /etc/outrider/outrider.toml --price-per-kwh 0.24 --out reports
       outrider report journal.sqlite --begin 2026-03-02 --end 2026-03-16 --policy survival
+      outrider report --config /etc/outrider/outrider.toml --table user --csv
     """
     from outrider.cli.provenance import provenance
     from outrider.cli.report_files import write_report
@@ -85,6 +104,7 @@ def command(
     from outrider.report.tariff import Tariff
     from outrider.report.twin_answer import read_answer
 
+    asked = _wanted(table, as_json, words)
     if answer_file is not None and policies:
         raise ConfigurationError("--twin and --policy: give one of them")
     journal, targets = _journal(file, config, shares)
@@ -102,13 +122,25 @@ def command(
     )  # fmt: skip
     told |= provenance([journal, *([] if answer_file is None else [answer_file])])
     written = [] if out is None else write_report(out, told)
-    if as_json:
+    if table is not None:
+        about = {"window": told["window"], "tariff": told["tariff"]}
+        known, rows = columns_of(table), rows_of(told, table)
+        print_list(table, known, TABLES[table].shown, asked, lambda: (rows, about))
+    elif as_json:
         print_json(told)
-        return
-    for line in summary(told):
-        click.echo(line)
-    for path in written:
-        click.echo(shown(path))
+    else:
+        for line in (*summary(told), *map(shown, written)):
+            click.echo(line)
+
+
+def _wanted(table: str | None, as_json: bool, words: dict[str, Any]) -> Wanted:
+    """How a table is printed. Raises `click.UsageError`."""
+    if table is None and any(words.values()):
+        tables = ", ".join(TABLES)
+        raise click.UsageError(
+            f"-o, --sort, --csv and --no-header are of one table: --table NAME ({tables})"
+        )
+    return wanted({} if table is None else columns_of(table), words | {"as_json": as_json})
 
 
 def _journal(

@@ -8,17 +8,20 @@ import click
 from outrider.cli.expected_start_lines import starts_line
 from outrider.cli.options import asking_options, json_option
 from outrider.cli.printing import clock, count, duration, energy, figure, print_json, ratio
+from outrider.cli.watching import check_watch, print_lines, watch_option
 
 
 @click.command("status", short_help="Show how the running daemon and its site fare.")
 @asking_options
 @json_option
+@watch_option
 def command(
     url: str | None,
     config: Path | None,
     token_file: Path | None,
     ca: Path | None,
     as_json: bool,
+    watch_s: float | None,
 ) -> None:
     """Show how the running daemon and its site fare.
 
@@ -28,20 +31,20 @@ def command(
 
     Example:
       outrider status --config /etc/outrider/outrider.toml
+      outrider status --watch 5
 
     --json prints GET /api/v1/status as it is: times are Unix seconds, spans seconds, energies
     watt-hours; null means unknown.
     """
     from outrider.cli.configuration import daemon_address, load
 
+    check_watch(watch_s, as_json)
     loaded = None if config is None else load(config)
     address = daemon_address(url, loaded, token_file, ca)
-    status = address.ask("/api/v1/status")
     if as_json:
-        print_json(status)
+        print_json(address.ask("/api/v1/status"))
     else:
-        for line in _lines(status):
-            click.echo(line)
+        print_lines(lambda: _lines(address.ask("/api/v1/status")), watch_s)
 
 
 def _lines(status: dict[str, Any]) -> list[str]:

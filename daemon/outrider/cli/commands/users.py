@@ -54,7 +54,7 @@ def by_user(jobs: Iterable[Row]) -> list[Row]:
 @click.command("users", short_help="List who waits and who runs now.")
 @click.option("--vo", "vos", multiple=True, metavar="NAME", help="Only of this VO; repeat.")
 @asking_options
-@listing_options
+@listing_options(COLUMNS)
 def command(
     vos: tuple[str, ...],
     url: str | None,
