@@ -29,6 +29,7 @@ FIELDS: dict[str, set[str]] = {
     "candidate_starts": {
         "jobs", "machines", "results", "missed", "max_rss_mb", "calibration_s",
     },
+    "cli": {"results", "slowest", "slowest_s", "budget_s", "calibration_s"},
     "corruptions": {"sites", "corruptions", "refused_or_right"},
     "daemon": {
         "idle_cpu_ratio", "idle_rss_mb", "known_rss_mb", "peak_rss_mb", "loop_lag_ms",

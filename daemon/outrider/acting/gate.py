@@ -49,7 +49,7 @@ class Gate:
     """Admits decisions with fresh input, a lever and budget, in this order, where the mode acts.
 
     Args:
-        mode: one of `outrider.model.decisions.MODES`.
+        mode: one of `outrider.model.modes.MODES`.
         budget: the bounds.
 
     Attributes:

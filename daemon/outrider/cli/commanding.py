@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from outrider.cli import http_client
-from outrider.cli.daemon import UNIT_CONFIG, default_socket
 from outrider.cli.exit_codes import DONE, NO
 from outrider.cli.options import config_option, json_option
 from outrider.model.errors import ConfigurationError, PeerError
@@ -54,6 +52,7 @@ class Answer(NamedTuple):
 
 def socket_of(socket: Path | None, loaded: "LoadedConfig | None") -> Path | None:
     """Where the daemon's socket is: the one given, the configuration's, else the unit's."""
+    from outrider.cli.daemon import UNIT_CONFIG, default_socket
     from outrider.service.config.declarations import socket_path
 
     if socket is not None:
@@ -108,6 +107,8 @@ def get(socket: Path, path: str) -> Answer:
 def _asked(
     socket: Path, path: str, method: str, headers: dict[str, str], body: bytes | None
 ) -> Answer:
+    from outrider.cli import http_client
+
     place = f"unix:{socket}"
     try:
         reply = http_client.ask(place, path, headers, None, WITHIN_S, method=method, body=body)

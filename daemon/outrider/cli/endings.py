@@ -3,7 +3,6 @@
 import errno
 import os
 import sys
-import traceback
 
 import click
 
@@ -63,6 +62,8 @@ def _invoke(words: list[str]) -> int:
 def _told(error: Exception) -> int:
     """Say what went wrong; the traceback only where it was asked for."""
     if os.environ.get(TRACEBACK_VARIABLE):
+        import traceback
+
         traceback.print_exception(error)
     if isinstance(error, OutriderError):
         click.echo(f"outrider: {error}", err=True)

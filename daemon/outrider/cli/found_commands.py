@@ -5,16 +5,17 @@ An entry point of the group ``outrider.commands`` names a command and where it i
 first line of the module's docstring, and its constant `SECTION`, from the source alone.
 """
 
-import ast
 from functools import cache
-from importlib.machinery import ModuleSpec, PathFinder
-from importlib.metadata import EntryPoint, entry_points
-from importlib.util import find_spec
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
 from outrider.model.errors import PluginError
+
+if TYPE_CHECKING:
+    import ast
+    from importlib.machinery import ModuleSpec
+    from importlib.metadata import EntryPoint
 
 GROUP: Final = "outrider.commands"
 SECTION: Final = "More"
@@ -30,8 +31,10 @@ class Entry(NamedTuple):
 
 
 @cache
-def found() -> dict[str, EntryPoint]:
+def found() -> "dict[str, EntryPoint]":
     """The commands that are installed, by name, in the order of their names. Imports none."""
+    from importlib.metadata import entry_points
+
     return {point.name: point for point in sorted(entry_points(group=GROUP))}
 
 
@@ -59,6 +62,8 @@ def entry(name: str) -> Entry:
 
     A command whose source cannot be read is listed all the same, with the reason.
     """
+    import ast
+
     point = found()[name]
     try:
         source = _source(point.module)
@@ -71,6 +76,8 @@ def entry(name: str) -> Entry:
 
 def _source(module: str) -> str:
     """The text of a module; nothing is imported. Raises `ImportError`."""
+    from importlib.util import find_spec
+
     top, *rest = module.split(".")
     name, spec = top, find_spec(top)
     for part in rest:
@@ -83,14 +90,18 @@ def _source(module: str) -> str:
     return text
 
 
-def _inside(package: ModuleSpec | None, name: str) -> ModuleSpec | None:
+def _inside(package: "ModuleSpec | None", name: str) -> "ModuleSpec | None":
     """The place of a module in a package; None where there is none."""
+    from importlib.machinery import PathFinder
+
     places = None if package is None else package.submodule_search_locations
     return None if places is None else PathFinder.find_spec(name, list(places))
 
 
-def _constant(module: ast.Module, name: str) -> str | None:
+def _constant(module: "ast.Module", name: str) -> str | None:
     """The text that a module gives to a name at its top."""
+    import ast
+
     for statement in module.body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=given)], value=ast.Constant(value=str(text))):

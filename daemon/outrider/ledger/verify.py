@@ -15,9 +15,10 @@ from outrider.ledger.export import LedgerHash
 from outrider.ledger.extras import decode_extra, decode_json
 from outrider.ledger.schema import VERSION
 from outrider.ledger.snapshots import SnapshotStore, read_snapshot
-from outrider.model.decisions import ACTIONS, MODES
+from outrider.model.decisions import ACTIONS
 from outrider.model.errors import LedgerError
 from outrider.model.events import KIND_NUMBERS
+from outrider.model.modes import MODES
 
 EXAMPLES: Final = 5
 """Bad rows of one kind that are listed; the rest are counted."""

@@ -11,7 +11,6 @@ PREEMPT: Final = "preempt"
 RESUME: Final = "resume"
 SHRINK: Final = "shrink"
 ACTIONS: Final = ("start", "defer", "preempt", "resume", "shrink", "wake", "sleep")
-MODES: Final = ("observe", "shadow", "canary", "active")
 
 NOWHERE: Final = -1
 NO_MACHINE: Final = "no_machine"

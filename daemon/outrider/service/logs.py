@@ -34,7 +34,7 @@ class Mode:
     """The mode the daemon is in, shared: a change shows in every later line.
 
     Attributes:
-        name: one of `outrider.model.decisions.MODES`.
+        name: one of `outrider.model.modes.MODES`.
     """
 
     __slots__ = ("name",)

@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from outrider.model.decisions import MODES
 from outrider.model.errors import LedgerError
+from outrider.model.modes import MODES
 from outrider.service.config.declarations import acting_of
 from outrider.service.config.loaded import LoadedConfig
 
@@ -25,7 +25,7 @@ class ModeLimit(msgspec.Struct, frozen=True):
     """How far the mode may go, since when, and why.
 
     Attributes:
-        most: the highest mode, one of `outrider.model.decisions.MODES`.
+        most: the highest mode, one of `outrider.model.modes.MODES`.
         at_s: since when, Unix seconds.
         was: the mode in force until then.
         by: `BY_GUARD` or `BY_COMMAND`.

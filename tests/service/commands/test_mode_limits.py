@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from outrider.model.decisions import MODES
+from outrider.model.modes import MODES
 from outrider.service.config.loaded import LoadedConfig, check_config
 from outrider.service.mode_limit import (
     BY_COMMAND,

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from outrider.engine.accounting.distribution import WAIT_BOUNDS_S
-from outrider.model.decisions import MODES
+from outrider.model.modes import MODES
 from outrider.service.metrics import METRICS, Kind, MetricStore, expose, negotiate
 from tests.service.metrics.sites import (
     CLASSIC,

@@ -1,8 +1,7 @@
 """``outrider export``: what was recorded of a site, as a trace to replay."""
 
 from pathlib import Path
-from typing import Any
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,7 +9,9 @@ from outrider.cli.options import file_path, json_option
 from outrider.cli.printing import count, figure, print_json, shown
 from outrider.cli.progress import progress_bar
 from outrider.model.errors import ConfigurationError
-from outrider.model.localtime import time_zone
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 
 @click.group("export", short_help="Make a trace of what was recorded.")
@@ -128,7 +129,9 @@ def campus(
         click.echo(f"note: {note}", err=True)
 
 
-def _zone(name: str) -> ZoneInfo:
+def _zone(name: str) -> "ZoneInfo":
+    from outrider.model.localtime import time_zone
+
     try:
         return time_zone(name)
     except ConfigurationError as error:

@@ -11,7 +11,7 @@ from outrider.cli.commanding import (
     socket_option,
     why_option,
 )
-from outrider.model.decisions import MODES
+from outrider.model.modes import MODES
 
 
 @click.command("mode", short_help="Show the daemon's mode, or lower it at once.")

@@ -2,7 +2,6 @@
 
 import click
 
-from outrider.cli.installed_plugins import BROKEN, installed
 from outrider.cli.options import json_option
 from outrider.cli.printing import print_json, print_table
 
@@ -20,6 +19,8 @@ def command(as_json: bool) -> int:
     Example:
       outrider plugins --json
     """
+    from outrider.cli.installed_plugins import BROKEN, installed
+
     groups = installed()
     if as_json:
         print_json(groups)

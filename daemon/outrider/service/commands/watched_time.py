@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from outrider.model.decisions import MODES
+from outrider.model.modes import MODES
 
 WATCHED_KEY: Final = "watched"
 """Where the journal keeps it."""

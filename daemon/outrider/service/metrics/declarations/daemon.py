@@ -4,8 +4,8 @@ from typing import Final
 
 from outrider.engine.ingest.bounded_names import KINDS
 from outrider.engine.ingest.set_aside import REASONS
-from outrider.model.decisions import MODES
 from outrider.model.events import KIND_NAMES
+from outrider.model.modes import MODES
 from outrider.service.metrics.declarations.metric import SITE, Kind, Metric, counter, gauge
 
 LEDGER_TABLES: Final = ("inputs", "decisions", "outcomes", "set_aside")

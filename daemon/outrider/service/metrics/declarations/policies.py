@@ -7,7 +7,8 @@ from outrider.engine.accounting.deferrals import LATER
 from outrider.engine.accounting.distribution import DECISION_BOUNDS_S
 from outrider.engine.accounting.predictions import CHANCE_BINS, WINDOWS
 from outrider.engine.scheduling.placement import WHYS
-from outrider.model.decisions import ACTIONS, MODES
+from outrider.model.decisions import ACTIONS
+from outrider.model.modes import MODES
 from outrider.service.metrics.declarations.metric import SITE, Kind, Metric, counter, gauge
 
 POLICY_METRICS: Final[tuple[Metric, ...]] = (
