@@ -7,7 +7,7 @@ import pytest
 
 from outrider.cli.root import entry_of
 from outrider.cli.root import outrider as root
-from tests.cli.running import outrider, shell
+from tests.cli.running import outrider
 
 
 def all_commands() -> Iterator[tuple[str, click.Command]]:
@@ -47,22 +47,3 @@ def test_every_option_is_explained(name: str, command: click.Command) -> None:
         if isinstance(param, click.Option) and not (param.hidden or param.help)
     ]
     assert unexplained == []
-
-
-def test_a_shell_can_complete_commands_and_policies() -> None:
-    script = outrider("completion", "bash")
-    assert script.code == 0
-    assert "_OUTRIDER_COMPLETE=bash_complete" in script.out
-    asked = {
-        "_OUTRIDER_COMPLETE": "bash_complete",
-        "COMP_WORDS": "outrider repl",
-        "COMP_CWORD": "1",
-    }
-    assert shell(**asked).out == "plain,replay\n"
-    asked |= {"COMP_WORDS": "outrider replay --policy ran", "COMP_CWORD": "3"}
-    assert shell(**asked).out == "plain,random_match\n"
-
-
-@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
-def test_each_shell_has_a_script(name: str) -> None:
-    assert "outrider" in outrider("completion", name).out

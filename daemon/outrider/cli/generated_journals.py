@@ -5,9 +5,10 @@ from typing import Any
 
 import click
 
-from outrider.cli.options import Seconds, file_path, json_option, policy_names
+from outrider.cli.options import Seconds, file_path, json_option
 from outrider.cli.printing import count, figure, print_json, shown
 from outrider.cli.progress import progress_bar
+from outrider.cli.word_completion import policy_names
 
 
 @click.command("journal", short_help="A journal: what a daemon beside a campus records.")

@@ -95,10 +95,8 @@ def table_options(
     def complete_sort(
         ctx: click.Context, _: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The column to sort by, with its minus if it has one."""
-        minus = "-" if incomplete.startswith("-") else ""
-        begun = incomplete.removeprefix("-")
-        return [CompletionItem(f"{minus}{name}") for name in columns(ctx) if name.startswith(begun)]
+        """The column to sort by; a word that begins with a minus is taken for an option."""
+        return [CompletionItem(name) for name in columns(ctx) if name.startswith(incomplete)]
 
     options = (
         click.option(

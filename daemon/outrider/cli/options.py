@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
 from outrider.formats.option_words import split_pair, toml_value
 from outrider.model.disciplines import DISCIPLINES
@@ -49,15 +48,6 @@ shares_option = click.option(
     "--shares", default="", metavar="VO=SHARE,...",
     help="Fair shares of the VOs, summing to 1. Without: equal shares.",
 )  # fmt: skip
-
-
-def policy_names(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Completes the name of a policy."""
-    from outrider.plugins.finding import POLICIES, find
-
-    return [CompletionItem(name) for name in find(POLICIES) if name.startswith(incomplete)]
 
 
 def settings_by_policy(words: Iterable[str], policies: Iterable[str]) -> dict[str, dict[str, Any]]:

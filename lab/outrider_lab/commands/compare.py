@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 
-from outrider.cli.options import Seconds, file_path, json_option, policy_names, seed_range
+from outrider.cli.options import Seconds, file_path, json_option, seed_range
 from outrider.cli.policies_on_traces import Asked, policies_on_traces, refuse_repeats
 from outrider.cli.printing import print_json, shown
+from outrider.cli.word_completion import policy_names
 from outrider_lab.commands.options import many_runs_options
 
 SECTION = "Judge"

@@ -5,8 +5,9 @@ from typing import Any
 
 import click
 
-from outrider.cli.options import file_path, json_option, policy_names, seed_range
+from outrider.cli.options import file_path, json_option, seed_range
 from outrider.cli.printing import figure, print_json, print_table, shown
+from outrider.cli.word_completion import policy_names
 from outrider.model.errors import ConfigurationError, nearest
 from outrider_lab.commands.options import many_runs_options
 

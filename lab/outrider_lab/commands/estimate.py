@@ -8,6 +8,7 @@ import click
 from outrider.cli.options import class_by_option, file_path, json_option
 from outrider.cli.printing import count, duration, figure, print_json, print_table, ratio, shown
 from outrider.cli.progress import progress_bar
+from outrider.cli.word_completion import estimator_names
 from outrider.model.errors import ConfigurationError
 
 SECTION = "Judge"
@@ -19,6 +20,7 @@ _ESTIMATORS = ("learned", "last_two", "user")
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...", type=file_path())
 @click.option(
     "--estimator", "estimators", multiple=True, metavar="NAME",
+    shell_complete=estimator_names,
     help="An estimator to score; give it again for more. The first is held against the others. "
     f"[default: {', '.join(_ESTIMATORS)}]",
 )  # fmt: skip

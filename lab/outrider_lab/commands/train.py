@@ -11,11 +11,11 @@ from outrider.cli.options import (
     class_by_option,
     file_path,
     json_option,
-    policy_names,
     seed_range,
 )
 from outrider.cli.printing import count, print_json, shown
 from outrider.cli.progress import progress_bar
+from outrider.cli.word_completion import policy_names, reader_names
 from outrider.formats.option_words import split_pair, toml_value
 from outrider.model.errors import ConfigurationError
 
@@ -70,6 +70,7 @@ _SQLITE: Final = b"SQLite format 3\0"
 )  # fmt: skip
 @click.option(
     "--format", "format_name", default="auto", metavar="NAME", show_default=True,
+    shell_complete=reader_names,
     help="Which reader understands logs that are no workload files.",
 )  # fmt: skip
 @click.option(

@@ -15,11 +15,17 @@ _SHELLS = ("bash", "zsh", "fish")
 def command(ctx: click.Context, shell: str) -> None:
     """Print a script that lets a shell complete Outrider's words.
 
-    Use it once, in the start-up file of your shell; then the Tab key completes commands, options
-    and names of policies.
+    Then the Tab key completes commands, options, files, and values: job states, columns of lists,
+    tables of a report, names of policies, readers and estimators. Write the script where your shell
+    looks for such scripts, once; a new shell has it. bash needs the package bash-completion for
+    these folders (without it: source the file in ~/.bashrc), zsh a folder of its fpath.
 
     Example:
       outrider completion bash > ~/.local/share/bash-completion/completions/outrider
+      outrider completion zsh > ~/.zfunc/_outrider
+      outrider completion fish > ~/.config/fish/completions/outrider.fish
+      outrider completion bash > /usr/local/share/bash-completion/completions/outrider
+      outrider completion zsh > /usr/local/share/zsh/site-functions/_outrider
     """
     from click.shell_completion import get_completion_class
 

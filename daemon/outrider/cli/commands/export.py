@@ -8,6 +8,7 @@ import click
 from outrider.cli.options import file_path, json_option
 from outrider.cli.printing import count, figure, print_json, shown
 from outrider.cli.progress import progress_bar
+from outrider.cli.word_completion import reader_names
 from outrider.model.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def command() -> None:
 )  # fmt: skip
 @click.option(
     "--format", "format_name", default="auto", show_default=True, metavar="NAME",
+    shell_complete=reader_names,
     help="Which reader understands the logs; auto looks at each.",
 )  # fmt: skip
 @click.option(

@@ -10,6 +10,7 @@ from outrider.cli.offender_tables import print_offenders
 from outrider.cli.options import file_path, json_option
 from outrider.cli.printing import count, duration, figure, print_json, print_table
 from outrider.cli.progress import progress_bar
+from outrider.cli.word_completion import reader_names
 
 
 @click.command("ingest", short_help="Read the logs a batch system wrote and report what happened.")
@@ -19,6 +20,7 @@ from outrider.cli.progress import progress_bar
 )  # fmt: skip
 @click.option(
     "--format", "format_name", default="auto", show_default=True, metavar="NAME",
+    shell_complete=reader_names,
     help="Which reader understands the files; auto looks at each.",
 )  # fmt: skip
 @click.option(

@@ -88,5 +88,7 @@ def _then(config: Path, root: Path, units: Sequence[str]) -> str:
             "  systemctl daemon-reload",
             f"  systemctl enable --now {' '.join(units)}",
             f"  outrider doctor --config {config}",
+            "For the Tab key of everybody here (zsh, fish: outrider completion --help):",
+            "  outrider completion bash > /usr/local/share/bash-completion/completions/outrider",
         )
     )

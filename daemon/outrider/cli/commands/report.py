@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outrider.cli.listing import Wanted, print_list, table_options, wanted
-from outrider.cli.options import file_path, json_option, policy_names, share_table, shares_option
+from outrider.cli.options import file_path, json_option, share_table, shares_option
 from outrider.cli.printing import clock, print_json, shown
 from outrider.cli.report_tables import TABLES, columns_of, every_column, rows_of
+from outrider.cli.word_completion import policy_names
 from outrider.model.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ import click
 from outrider.cli.options import (
     file_path,
     json_option,
-    policy_names,
     preset_by_policy,
     presets_option,
     settings_by_policy,
@@ -18,6 +17,7 @@ from outrider.cli.options import (
 from outrider.cli.policies_on_traces import refuse_repeats
 from outrider.cli.printing import print_json
 from outrider.cli.progress import progress_bar
+from outrider.cli.word_completion import policy_names
 
 
 @click.command("twin", short_help="Ask what policies would have cost at a site, and will cost.")
