@@ -77,8 +77,14 @@ def rows_of(address: "DaemonAddress", **query: str) -> tuple[list[Row], dict[str
 
 
 @click.command("jobs", short_help="List the jobs that wait, run or are held now.")
-@click.option("--user", "users", multiple=True, metavar="NAME", help="Only of this user; repeat.")
-@click.option("--vo", "vos", multiple=True, metavar="NAME", help="Only of this VO; repeat.")
+@click.option(
+    "--user", "users", multiple=True, metavar="NAME",
+    help="Only of this user; give it again for more.",
+)  # fmt: skip
+@click.option(
+    "--vo", "vos", multiple=True, metavar="NAME",
+    help="Only of this VO (HTCondor: accounting group, Slurm: account); give it again for more.",
+)  # fmt: skip
 @click.option("--state", type=click.Choice(STATES), help="Only in this state.")
 @asking_options
 @listing_options(COLUMNS)

@@ -26,8 +26,11 @@ SHOWN: Final = ("machine", "cluster", "state", "cpus", "busy_cpus", "active_w")
 
 @click.command("machines", short_help="List the machines and what they do now.")
 @click.option("--state", "states", multiple=True, type=click.Choice(STATES),
-              help="Only in this state; repeat.")  # fmt: skip
-@click.option("--cluster", "clusters", multiple=True, metavar="NAME", help="Only of this; repeat.")
+              help="Only in this state; give it again for more.")  # fmt: skip
+@click.option(
+    "--cluster", "clusters", multiple=True, metavar="NAME",
+    help="Only of this machine group; give it again for more.",
+)  # fmt: skip
 @asking_options
 @listing_options(COLUMNS)
 def command(
@@ -42,8 +45,9 @@ def command(
     """List the machines and what they do now.
 
     As condor_status and sinfo -N do, but of what the daemon knows. closed: on, without an owner,
-    not open to jobs. A line for each machine, never folded. Columns of -o: machine, cluster, state,
-    cpus, busy_cpus, active_w (watts of a busy machine), inferred (known from its jobs alone).
+    not open to jobs. A line for each machine, never folded. Columns of -o: machine, cluster (its
+    machine group), state, cpus, busy_cpus, active_w (watts of a busy machine), inferred (known from
+    its jobs alone).
     --json prints the rows of GET /api/v1/machines.
 
     Example:

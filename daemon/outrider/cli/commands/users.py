@@ -52,7 +52,10 @@ def by_user(jobs: Iterable[Row]) -> list[Row]:
 
 
 @click.command("users", short_help="List who waits and who runs now.")
-@click.option("--vo", "vos", multiple=True, metavar="NAME", help="Only of this VO; repeat.")
+@click.option(
+    "--vo", "vos", multiple=True, metavar="NAME",
+    help="Only of this VO (HTCondor: accounting group, Slurm: account); give it again for more.",
+)  # fmt: skip
 @asking_options
 @listing_options(COLUMNS)
 def command(
