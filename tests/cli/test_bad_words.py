@@ -26,7 +26,7 @@ FOREIGN = re.compile(r"Traceback|x>=|<=x|%Y|is not a valid|in the range|Invalid 
         (("replay", "t", "--policy", "fifo", "--until", "nan"), "--until: nan is no number of sec"),
         (
             ("replay", "t", "--policy", "fifo", "--discipline", "fast"),
-            '--discipline "fast": right would be one of first_fit, strict, easy, conservative',
+            '--discipline "fast": right would be one of first_fit, strict, easy, easy_sjbf, ',
         ),
         (("replay", "t", "--polcy", "fifo"), "No such option '--polcy'. Did you mean '--policy'?"),
         (

@@ -94,6 +94,7 @@ def test_where_nobody_waits_it_says_so(tmp_path: Path) -> None:
     ("options", "names"),
     [
         (("--discipline", "conservative"), "conservative"),
+        (("--discipline", "easy_sjbf"), "easy_sjbf"),
         (("--estimates", "learned"), "learned"),
         (("--estimates", "guessed"), "guessed"),
     ],

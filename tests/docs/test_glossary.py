@@ -18,8 +18,9 @@ SPELLED = [row[0] for row in ROWS]
 DEFINED = {word for cell in SPELLED for word in re.findall(r"\w[\w ]*", cell)}
 NEEDED = """
     agreement, incumbent, shadow, canary, watermark, oracle, campus, goodput, badput, propensity,
-    VO, deferral, discipline, first_fit, strict, easy, conservative, placement, machine group,
-    eviction, decision epoch, policy runner, queue, scheduling pass, pending decision, decision log,
+    VO, deferral, discipline, first_fit, strict, easy, easy_sjbf, conservative, placement,
+    machine group, eviction, decision epoch, policy runner, queue, scheduling pass,
+    pending decision, decision log,
     event merger, normaliser, job history, machine registry, event key, shrink, availability,
     statistics, metrics exporter, views, simulation, demonstrations, behaviour policy, run spec,
     features, event mapping, deduplicator

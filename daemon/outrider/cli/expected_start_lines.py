@@ -9,6 +9,7 @@ RULES: Final = {
     "strict": "strict order",
     "first_fit": "first fit",
     "easy": "backfill (EASY)",
+    "easy_sjbf": "backfill (EASY, shortest first)",
     "conservative": "backfill (conservative)",
 }
 _SECONDS_BELOW_S: Final = 300.0

@@ -195,7 +195,8 @@ _OF_WORKLOADS = (
     click.option(
         "--discipline", type=click.Choice(DISCIPLINES),
         help="Who may start before a job that does not fit: everybody (first_fit), nobody "
-        "(strict), those that do not delay it (easy), or none before them (conservative). "
+        "(strict), those that do not delay it (easy; easy_sjbf: tried shortest estimate first), or "
+        "none before them (conservative). "
         "[default: strict; of a campus first_fit]",
     ),
     click.option(

@@ -7,7 +7,7 @@ open machine.
 
 from typing import Final, Literal, get_args
 
-Discipline = Literal["first_fit", "strict", "easy", "conservative"]
+Discipline = Literal["first_fit", "strict", "easy", "easy_sjbf", "conservative"]
 
 FIRST_FIT: Final = "first_fit"
 """Jobs that do not fit are skipped, as by HTCondor's negotiator."""
@@ -15,6 +15,8 @@ STRICT: Final = "strict"
 """No job passes another: plain FCFS if the order is that of submission."""
 EASY: Final = "easy"
 """The first job that does not fit has a reservation; others pass if they do not delay it."""
+EASY_SJBF: Final = "easy_sjbf"
+"""As `easy`, but those that pass are tried shortest estimate first, whatever the queue's order."""
 CONSERVATIVE: Final = "conservative"
 """Every job that does not fit has a reservation; others pass if they delay none of these."""
 

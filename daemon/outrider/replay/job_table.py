@@ -12,7 +12,7 @@ from outrider.engine.state.site import Site
 from outrider.formats.tables import INTEGER, NUMBER, TEXT, Column, Rows, Table
 from outrider.formats.workload import Floats
 from outrider.model.decisions import DEFER, IMPOSSIBLE, UNCHOSEN, Decision
-from outrider.model.disciplines import CONSERVATIVE, EASY, FIRST_FIT, STRICT
+from outrider.model.disciplines import CONSERVATIVE, EASY, EASY_SJBF, FIRST_FIT, STRICT
 from outrider.model.events import COMPLETED, JOB_KINDS, REMOVED, SUBMITTED, TICK, Event
 from outrider.model.jobs import QUEUED, Job
 
@@ -24,12 +24,15 @@ REASONS: Final = (
 * no_machine: no CPU is free for any job;
 * too_wide: some are, but no machine that it may use has the CPUs, memory, GPUs it asks for;
 * behind_head: it would fit; a job before it does not, and nobody passes (discipline ``strict``);
-* would_delay: it would fit, and would delay a job before it (``easy``, ``conservative``);
+* would_delay: it would fit, and would delay a job before it (``easy``, ``easy_sjbf``,
+  ``conservative``);
 * deferred: it would fit, and the policy keeps it queued;
 * impossible: it fits on no machine of the site.
 """
 _NO_MACHINE, _TOO_WIDE, _BEHIND, _DELAY, _DEFERRED, _IMPOSSIBLE = range(len(REASONS))
-_WHY_IT_FITS_AND_WAITS: Final = {STRICT: _BEHIND, EASY: _DELAY, CONSERVATIVE: _DELAY}
+_WHY_IT_FITS_AND_WAITS: Final = {
+    STRICT: _BEHIND, EASY: _DELAY, EASY_SJBF: _DELAY, CONSERVATIVE: _DELAY,
+}  # fmt: skip
 _ENDINGS: Final = {COMPLETED: "completed", REMOVED: "removed"}
 _NEVER: Final = -inf
 _TIME: Final = "seconds since the start of the trace"

@@ -1,4 +1,4 @@
-"""The four queue disciplines, written down as plainly as can be and apart from the engine.
+"""The five queue disciplines, written down as plainly as can be and apart from the engine.
 
 One function simulates a cluster second by second of interest; nothing is kept between two moments
 but which jobs are pending and which run. It is slow, and shares no code with what it is held
@@ -12,6 +12,7 @@ from typing import NamedTuple
 from outrider.testing.hand_workload import Asked
 
 CPUS = "cpus"
+EASY = ("easy", "easy_sjbf")
 
 
 class Running(NamedTuple):
@@ -92,7 +93,12 @@ class PlainScheduler:
         """Everything that may start now, starts."""
         reserved: list[Reserved] = []
         closed: set[int] = set()
-        for number in self.in_order():
+        waiting, by_length = self.in_order(), False
+        while waiting:
+            if self.discipline == "easy_sjbf" and (reserved or closed) and not by_length:
+                waiting.sort(key=lambda n: estimate_s(self.jobs[n]))
+                by_length = True
+            number = waiting.pop(0)
             mine = self.usable(number)
             if not mine:
                 continue
@@ -108,7 +114,7 @@ class PlainScheduler:
             elif self.discipline == "strict":
                 return
             elif (
-                self.discipline == "easy" and not reserved and not closed
+                self.discipline in EASY and not reserved and not closed
             ) or self.discipline == "conservative":
                 self.reserve(number, now, reserved, closed)
 
@@ -174,7 +180,7 @@ class PlainScheduler:
     def leaves_alone(self, number: int, machine: int, now: float, first: Reserved) -> bool:
         """EASY: whether a job that starts now leaves the reserved start as it is."""
         ends_before = now + self.lasts_s(number) <= first.start_s
-        if self.discipline != "easy" or machine != first.machine or ends_before:
+        if self.discipline not in EASY or machine != first.machine or ends_before:
             return True
         spare = self.less(self.left_at(machine, first.start_s, now), [first.job])
         return self.suffices(spare, number)

@@ -21,7 +21,7 @@ CHOOSERS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("rule", ["first_fit", "strict", "easy", "conservative"])
+@pytest.mark.parametrize("rule", ["first_fit", "strict", "easy", "easy_sjbf", "conservative"])
 @pytest.mark.parametrize("name", CHOOSERS)
 def test_they_are_evaluated_and_never_given_more_cpus_than_there_are(
     name: str, rule: Discipline

@@ -164,7 +164,7 @@ def test_a_job_for_one_machine_alone_waits_in_turn_where_all_have_one_cpu(
     hold_against_plain(case, discipline, shortest=False)
 
 
-@pytest.mark.parametrize("discipline", ["strict", "easy", "conservative"])
+@pytest.mark.parametrize("discipline", ["strict", "easy", "easy_sjbf", "conservative"])
 def test_who_may_pass_an_impossible_job_may_not_therefore_pass_the_next(
     discipline: Discipline,
 ) -> None:

@@ -33,7 +33,7 @@ def test_a_newcomer_is_told_that_no_machine_is_free_and_once(kind: Any) -> None:
     assert site.tick(1.0) == [1]
 
 
-@pytest.mark.parametrize("rule", ["first_fit", "strict", "easy", "conservative"])
+@pytest.mark.parametrize("rule", ["first_fit", "strict", "easy", "easy_sjbf", "conservative"])
 def test_a_pass_looks_for_places_once_for_all_jobs_that_ask_for_the_same(
     rule: Discipline, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from outrider_policies.rules.fifo import Fifo
 from outrider_policies.sarsa import Sarsa
 
 
-@pytest.mark.parametrize("rule", ["strict", "easy", "conservative"])
+@pytest.mark.parametrize("rule", ["strict", "easy", "easy_sjbf", "conservative"])
 @pytest.mark.parametrize("kind", [Fifo, Sarsa])
 def test_nobody_waits_behind_a_job_that_no_machine_is_wide_enough_for(
     kind: type[Policy], rule: Discipline

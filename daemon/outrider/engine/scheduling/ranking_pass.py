@@ -5,7 +5,7 @@ order. Nobody waits behind a job that its policy defers, or that fits on no mach
 """
 
 from collections.abc import Hashable
-from math import inf
+from math import inf, isnan
 from typing import Any, Final
 
 import numpy as np
@@ -79,26 +79,37 @@ class RankingPass(QueuePass):
                     return
 
     def _let_pass(self, places: NDArray[np.float64], promises: Promises) -> None:
-        """Go through those behind the first that has to wait, in the order of their places."""
+        """Go through those behind the first that has to wait, in the order they are tried."""
         site, table = self._site, self.table
         jobs = [table.jobs[row] for row in self._behind(places, promises)]
-        for job in jobs:
+        by_length = promises.shortest_first
+        for tried_n, job in enumerate(jobs, 1):
             if not site.free_total:
                 return
             choice = self._place(job, promises)
             if choice.machine != NOWHERE:
                 self._begin(job, choice, promises)
-            elif choice.reason == NO_MACHINE and not self._may_pass(job, promises):
-                return
+            elif choice.reason == NO_MACHINE:
+                if not self._may_pass(job, promises):
+                    return
+                if promises.shortest_first and not by_length:
+                    # those before it fit on no open machine: it is the one that nobody may delay
+                    by_length = True
+                    jobs[tried_n:] = sorted(jobs[tried_n:], key=_length)
 
     def _behind(self, places: NDArray[np.float64], promises: Promises) -> list[int]:
-        """Rows of those that wait and that the promises do not rule out, by place.
+        """Rows of those that wait and that the promises do not rule out, as they are tried.
+
+        By place; of equal length by place where the shortest comes first, unknown lengths last.
 
         Ruled out by a look at the columns: thousands may wait, and few of them can start.
         """
         (rows,) = ((places < inf) & promises.candidates(self.table)).nonzero()
-        by_place: list[int] = rows[places[rows].argsort(kind="stable")].tolist()
-        return by_place
+        rows = rows[places[rows].argsort(kind="stable")]
+        if promises.shortest_first:
+            rows = rows[self.table.estimate_s[rows].argsort(kind="stable")]
+        in_turn: list[int] = rows.tolist()
+        return in_turn
 
     def _may_pass(self, job: Job, promises: Promises) -> bool:
         """A job does not fit now: whether others may start before it."""
@@ -170,3 +181,9 @@ class RankingPass(QueuePass):
         """Go on from what `save` gave."""
         super().restore(saved, site)
         self._deferred = set(saved.get("resting", ()))
+
+
+def _length(job: Job) -> float:
+    """By what those that pass are sorted: the estimate, infinite where there is none."""
+    estimate_s = job.spec.estimate_s
+    return inf if estimate_s is None or isnan(estimate_s) else estimate_s

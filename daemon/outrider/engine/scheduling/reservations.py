@@ -16,7 +16,7 @@ from outrider.engine.scheduling.backfill import reserve_first as reserve
 from outrider.engine.scheduling.placement import fits_when_empty
 from outrider.engine.scheduling.queue_columns import QueueColumns
 from outrider.engine.state.site import Site
-from outrider.model.disciplines import CONSERVATIVE, EASY, STRICT
+from outrider.model.disciplines import CONSERVATIVE, EASY, EASY_SJBF, STRICT
 from outrider.model.jobs import Job, JobSpec
 
 
@@ -34,6 +34,11 @@ class Promises:
 
     def __init__(self, site: Site) -> None:
         self._site = site
+
+    @property
+    def shortest_first(self) -> bool:
+        """From now on those behind are tried in the order of their estimates."""
+        return False
 
     def allows(self, job: Job) -> Callable[[int], bool] | None:
         """Whether a job may start on a machine now; None: wherever it fits."""
@@ -119,6 +124,20 @@ class FirstReserved(Promises):
         if self._reservation is None:
             self._reservation = reserve(job.spec, self._site, self._begun)
         return True
+
+
+class ShortestPass(FirstReserved):
+    """`easy_sjbf`: those that may pass are tried shortest estimate first.
+
+    Tsafrir, Etsion and Feitelson, "Backfilling using system-generated predictions rather than user
+    runtime estimates", IEEE TPDS 18 (2007): the head and its reservation stay those of the queue's
+    own order, so that nobody starves.
+    """
+
+    @property
+    def shortest_first(self) -> bool:
+        """Once somebody waits: until then the queue's own order says who that is."""
+        return self._reservation is not None
 
 
 class AllReserved(Promises):
@@ -207,6 +226,7 @@ def _all_of(table: QueueColumns) -> NDArray[np.bool_]:
 def promises_of(discipline: str) -> type[Promises]:
     """What a discipline promises."""
     kinds: dict[str, type[Promises]] = {
-        STRICT: NobodyPasses, EASY: FirstReserved, CONSERVATIVE: AllReserved,
+        STRICT: NobodyPasses, EASY: FirstReserved, EASY_SJBF: ShortestPass,
+        CONSERVATIVE: AllReserved,
     }  # fmt: skip
     return kinds.get(discipline, Promises)

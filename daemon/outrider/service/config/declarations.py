@@ -218,6 +218,7 @@ class Config(msgspec.Struct, frozen=True):
             Meta(
                 description="Who may start before a job that does not fit now: first_fit: "
                 "everybody; strict: nobody; easy: those that do not delay it, by their estimates; "
+                "easy_sjbf: the same, tried shortest estimate first; "
                 "conservative: those that delay none before them. Unset: what the batch system "
                 "does, as far as its adapter knows, else first_fit."
             ),

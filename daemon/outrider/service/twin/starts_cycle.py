@@ -10,7 +10,7 @@ import msgspec
 import structlog
 
 from outrider.ledger.site_facts import facts_on_record
-from outrider.model.disciplines import CONSERVATIVE, EASY, FIRST_FIT, Discipline
+from outrider.model.disciplines import CONSERVATIVE, EASY, EASY_SJBF, FIRST_FIT, Discipline
 from outrider.model.errors import LedgerError, OutriderError
 from outrider.service.recording import SNAPSHOTS_NAME
 from outrider.service.twin import starts_file
@@ -165,8 +165,10 @@ class StartsCycle:
                 raise LedgerError(f"{self._journal}: is not there yet")
             facts = facts_on_record(self._journal)
             discipline: Any = FIRST_FIT if facts is None else facts.discipline
-            # reservations for all of them are simulated as one for the first
-            self._discipline = EASY if discipline == CONSERVATIVE else discipline
+            # reservations for all of them are simulated as one for the first, and who passes it
+            # in the order of the queue
+            as_easy = discipline in (EASY_SJBF, CONSERVATIVE)
+            self._discipline = EASY if as_easy else discipline
             self._site = FollowedSite(self._journal, self._folder / SNAPSHOTS_NAME)
             self._outlook = Outlook(self._site, self._discipline)
         return self._site, self._outlook

@@ -6,6 +6,7 @@ const RULES = {
   strict: "strict order",
   first_fit: "first fit",
   easy: "backfill (EASY)",
+  easy_sjbf: "backfill (EASY, shortest first)",
   conservative: "backfill (conservative)",
 };
 const WHEN = { submission: "at submission", hourly: "while waiting" };
