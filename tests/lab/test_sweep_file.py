@@ -1,5 +1,6 @@
 """A sweep's file: the grid it means, and what in it is refused, with the place and the value."""
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from outrider_lab.running.cluster_settings import ClusterSettings
 from outrider_lab.running.traces import CampusFolder
 from outrider_lab.sweep.file import read_sweep
 from tests.docs.pages import blocks
+from tests.fixtures.workload_files import file_of, row
 from tests.lab.swept import ONE_TRACE, SMALL, SMALL_CELLS, write_sweep
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sweep"
@@ -76,11 +78,22 @@ def test_the_examples_are_accepted(file: Path) -> None:
 
 def test_the_sweep_that_the_page_shows_has_as_many_runs_as_it_says(tmp_path: Path) -> None:
     page = Path(__file__).parents[2] / "docs" / "sweeps.md"
-    grid, cluster = (block.text for block in blocks(page, "toml"))
+    grid, _, cluster = (block.text for block in blocks(page, "toml"))
     write_campus(generate_campus(1, weeks=1, machines=20, clusters=2), tmp_path / "campus")
     sweep = read_sweep(write_sweep(tmp_path, grid + cluster))
     assert len(sweep.specs) == 40
     assert sweep.cluster.arguments("slurm")["walltime"] == "04:00:00"
+
+
+def test_the_workloads_that_the_page_shows_are_accepted(tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "sweeps.md"
+    _, workloads, _ = (block.text for block in blocks(page, "toml"))
+    for name in ("kth.swf", "ctc.swf"):
+        rows = (row(n, n * 86_400, 60, 2, time_asked=300, group=1) for n in range(1, 45))
+        plain = file_of(tmp_path, *rows, name=name)
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(plain.read_bytes()))
+    specs = read_sweep(write_sweep(tmp_path, workloads + FIFO)).specs
+    assert len(specs) == 2 * 2 * 2 * 2 * 2 * 2, "files, windows, and the four axes"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from outrider_lab.running.resume_file import RUNS_FILE, ResumeFile
 from outrider_lab.running.run_all import Progress
 from outrider_lab.running.run_spec import RunSpec
 from outrider_lab.running.study import Row, Study, run_study, specs_of
-from outrider_lab.running.traces import CampusFolder, WorkloadFile
+from outrider_lab.running.traces import CampusFolder, WorkloadFile, WorkloadWindow
 from outrider_lab.running.workers import cores
 
 _STATE_VARIABLE: Final = "XDG_STATE_HOME"
@@ -80,7 +80,8 @@ def carried_out(study: Study[Row], keeping: Keeping) -> Iterator[dict[str, Any]]
 
 def files_of(specs: Sequence[RunSpec]) -> list[Path]:
     """The files and folders that the runs read, each once."""
-    read = (spec.trace for spec in specs if isinstance(spec.trace, CampusFolder | WorkloadFile))
+    of_files = CampusFolder | WorkloadFile | WorkloadWindow
+    read = (spec.trace for spec in specs if isinstance(spec.trace, of_files))
     return [Path(path) for path in dict.fromkeys(trace.path for trace in read)]
 
 

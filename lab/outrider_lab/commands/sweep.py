@@ -7,12 +7,15 @@ from typing import Any
 
 import click
 
-from outrider.cli.options import file_path, json_option
+from outrider.cli.options import file_path, json_option, policy_names
 from outrider.cli.printing import count, print_json, shown
+from outrider.model.disciplines import DISCIPLINES
 from outrider.model.errors import ConfigurationError
 
 SECTION = "Judge"
 
+_RULES = ("estimates", "discipline", "class_by", "machines")
+"""Keywords of options that replace axes of the file's workloads: `workload_axes.AXES`."""
 _SYSTEMS = ("htcondor", "slurm", "pbs", "local-dask")
 """As `cluster_settings.SYSTEMS`; the help must not wait for all of the lab to be imported."""
 
@@ -25,6 +28,40 @@ _SYSTEMS = ("htcondor", "slurm", "pbs", "local-dask")
     "--out", type=file_path(dir_okay=False), required=True, metavar="FILE",
     help="Where the results go, one row a run: .json, or .parquet (pip install "
     "'outrider[reports]').",
+)  # fmt: skip
+@click.option(
+    "--estimates", multiple=True, metavar="RULE",
+    help="Workload files: what policies are told of run times, in place of what FILE says; give it "
+    "again for more: exact, requested, lognormal:SIGMA or learned. exact and lognormal tell the "
+    "truth, and every output says so.",
+)  # fmt: skip
+@click.option(
+    "--discipline", multiple=True, type=click.Choice(DISCIPLINES),
+    help="Workload files: who may start before a job that does not fit, in place of what FILE "
+    "says; give it again for more.",
+)  # fmt: skip
+@click.option(
+    "--class-by", multiple=True, metavar="RULE",
+    help="Workload files: what makes a job interactive, in place of what FILE says, as `outrider "
+    "replay` has it; give it again for more.",
+)  # fmt: skip
+@click.option(
+    "--machines", multiple=True, type=click.IntRange(min=1), metavar="N",
+    help="Workload files: machines, or CPUs of the pool, in place of what FILE says; give it again "
+    "for more.",
+)  # fmt: skip
+@click.option(
+    "--baseline", metavar="NAME", shell_complete=policy_names,
+    help="The policy whose first treatment all others are held against. [default: the first]",
+)  # fmt: skip
+@click.option(
+    "--figure", "figures", multiple=True, metavar="COLUMN",
+    help="A column of the results to compare by, less of which is better; give it again for more. "
+    "[default: mean wait, mean bounded slowdown, energy of what was thrown away]",
+)  # fmt: skip
+@click.option(
+    "--plot", type=file_path(dir_okay=False), metavar="FILE.svg",
+    help="Draw the differences with their intervals (pip install 'outrider[reports]').",
 )  # fmt: skip
 @click.option(
     "--workers", type=click.IntRange(min=1), metavar="N",
@@ -57,13 +94,21 @@ def command(
     retries: int,
     resume: bool,
     as_json: bool,
+    baseline: str | None,
+    figures: tuple[str, ...],
+    plot: Path | None,
+    **rules: Any,
 ) -> int:
     """Run a grid of policies, settings and traces, here or on a cluster.
 
     Use it to choose settings, or to see whether a difference between policies holds over many
-    traces and seeds. FILE declares the grid; each of its runs is one as of `outrider replay`, and
-    a row of the results. What is done is kept beside them, so that a sweep which was stopped can
+    traces and seeds. FILE declares the grid over campuses, generated campuses and workload files
+    (.swf, .swf.gz, whole or in windows); each of its runs is one as of `outrider replay`, and a row
+    of the results. What is done is kept beside them, so that a sweep which was stopped can
     go on. Results do not depend on the number of workers, nor on where they run.
+
+    At the end each treatment is held against the first (--baseline) on the same traces. The unit of
+    its 95 % interval is a trace: a campus, a file, or a window of one; never a seed.
 
     A run that fails is named and tried again; if it fails to the last, its row holds the error,
     and the exit code is 1.
@@ -75,13 +120,20 @@ def command(
     from outrider.cli.provenance import provenance
     from outrider_lab.commands.many_runs import files_of, progress_of, told_if_stopped
     from outrider_lab.commands.sweep_progress import SweepProgress
+    from outrider_lab.commands.sweep_tables import write_chart
+    from outrider_lab.sweep.differences import check_baseline, differences
     from outrider_lab.sweep.file import read_sweep
     from outrider_lab.sweep.results import check_format
     from outrider_lab.sweep.sweep import run_sweep, runs_file
 
     _refuse_contradictions(system, workers, jobs)
     check_format(out)
-    sweep = read_sweep(file)
+    if plot is not None:
+        _check_plot(plot)
+    axes = {name: list(rules[name]) for name in _RULES if rules[name]}
+    sweep = read_sweep(file, axes)
+    if baseline is not None:
+        check_baseline(sweep.specs, baseline)
     with (
         runs_file(out, resume) as kept,
         _place(system, sweep.cluster, workers, jobs, out) as place,
@@ -91,7 +143,10 @@ def command(
         telling = SweepProgress(progress, _warn)
         made = provenance(files_of(sweep.specs))
         swept = run_sweep(sweep.specs, place, out, kept, retries, made, telling)
-    _tell(swept, out, made if as_json else None)
+    found = differences(sweep.specs, swept.rows, figures, baseline)
+    if plot is not None:
+        write_chart(plot, found)
+    _tell(swept, found, out, made if as_json else None)
     return int(bool(swept.failed))
 
 
@@ -126,16 +181,31 @@ def _warn(text: str) -> None:
     click.echo(f"outrider: {shown(text)}", err=True)
 
 
-def _tell(swept: Any, out: Path, made: dict[str, Any] | None) -> None:
-    """What was done, as JSON with its provenance where that is given."""
+def _check_plot(plot: Path) -> None:
+    """Refuse a chart that could not be drawn, before a long run."""
+    from outrider_lab.reporting.drawing import require_matplotlib
+
+    if plot.suffix != ".svg" or not plot.parent.is_dir():
+        raise ConfigurationError(
+            f"--plot {shown(plot)}: right would end in .svg, in a folder that is there"
+        )
+    require_matplotlib("--plot")
+
+
+def _tell(swept: Any, found: list[dict[str, Any]], out: Path, made: dict[str, Any] | None) -> None:
+    """What was done and found, as JSON with its provenance where that is given."""
+    from outrider_lab.commands.sweep_tables import show_differences
+
     failed = [
         {name: row[name] for name in ("cell", "trace", "policy", "preset", "seed", "error")}
         for row in swept.failed
     ]
     if made is not None:
         facts = {"out": shown(out), "cells": len(swept.rows), "kept": swept.kept, "failed": failed}
+        facts["comparison"] = found
         print_json(made | facts)
         return
+    show_differences(found)
     click.echo(
         f"{shown(out)}: {count(len(swept.rows))} cells, {count(swept.kept)} kept from before, "
         f"{count(len(failed))} failed"

@@ -38,6 +38,15 @@ class Series(NamedTuple):
     error: Sequence[float | None] | None = None
 
 
+class Spread(NamedTuple):
+    """A figure with its interval, None where there is none, and how many it is from."""
+
+    label: str
+    middle: float
+    interval: tuple[float, float] | None
+    n: int
+
+
 def require_matplotlib(wanted_by: str) -> None:
     """Raises `ConfigurationError` where charts cannot be drawn."""
     if find_spec("matplotlib") is None:
@@ -123,6 +132,40 @@ def bar_chart(
     if level is not None:
         axes.axhline(level[1], label=level[0], color="#555555", linestyle="--")
     return _svg(axes)
+
+
+def interval_chart(panels: Mapping[str, Sequence[Spread]]) -> str:
+    """Intervals as horizontal bars around a point, one below the other, beside a line at 0.
+
+    A figure without an interval is a hollow point.
+
+    Args:
+        panels: by the label of the x axis, with its unit; each has an axis of its own.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    lines = sum(len(spreads) + 2 for spreads in panels.values())
+    with mpl.rc_context(_STYLE):
+        drawing = Figure((_INCHES[0] * 1.5, 0.8 + 0.3 * lines), layout="constrained")
+        heights = [len(spreads) + 2 for spreads in panels.values()]
+        several = drawing.subplots(max(1, len(panels)), squeeze=False, height_ratios=heights or [1])
+        for (label, spreads), axes in zip(panels.items(), several[:, 0], strict=False):
+            for at, one in enumerate(spreads):
+                reach = None
+                if one.interval is not None:
+                    low, high = one.interval
+                    reach = [[one.middle - low], [high - one.middle]]
+                axes.errorbar(
+                    [one.middle], [at], xerr=reach, marker="o", capsize=3, color=_COLOURS[0],
+                    markerfacecolor=_COLOURS[0] if reach else "none",
+                )  # fmt: skip
+            names = [f"{one.label} (n = {one.n})" for one in spreads]
+            axes.set_yticks(range(len(spreads)), names)
+            axes.set_ylim(len(spreads) - 0.5, -0.5)
+            axes.axvline(0.0, color="#555555", linestyle="--")
+            axes.set_xlabel(label)
+    return _svg(several[-1, 0])
 
 
 def _axes(x_label: str, y_label: str) -> Any:

@@ -10,6 +10,7 @@ from outrider.formats.campus.campus import Campus
 from outrider.formats.job_classes import ClassRule
 from outrider.formats.swf.reading import read_swf
 from outrider.formats.workload import Workload
+from outrider_lab.running.windows import DAY_S, within
 
 
 class GeneratedCampus(msgspec.Struct, frozen=True, tag="generated campus"):
@@ -98,6 +99,55 @@ class WorkloadFile(msgspec.Struct, frozen=True, tag="workload file"):
         )
 
 
+class NamedWorkloadFile(WorkloadFile, frozen=True, tag="named workload file"):
+    """A workload file that reports call by another name than its path.
+
+    Attributes:
+        shown: that name.
+    """
+
+    shown: str = ""
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return self.shown or self.path
+
+
+class WorkloadWindow(msgspec.Struct, frozen=True, tag="workload window"):
+    """The jobs of a workload file that came within some days of it.
+
+    Attributes:
+        file: the whole of it; classes and VOs are those that its jobs have in the whole file.
+        first_day: where it begins, in days after the file's first submission.
+        days: how long it is; what came at its very end is no part of it.
+    """
+
+    file: WorkloadFile
+    first_day: float
+    days: float
+
+    @property
+    def path(self) -> str:
+        """Of the file."""
+        return self.file.path
+
+    @property
+    def digest(self) -> str:
+        """Of the whole file."""
+        return self.file.digest
+
+    @property
+    def name(self) -> str:
+        """How reports call it: ``kth.swf.gz days 30 to 40``."""
+        return f"{self.file.name} days {self.first_day:g} to {self.first_day + self.days:g}"
+
+    def load(self) -> Workload:
+        """Read the file and take these jobs. Raises `TraceError` where there are none."""
+        begin_s = self.first_day * DAY_S
+        return within(whole_file(self.file), begin_s, begin_s + self.days * DAY_S, self.name)
+
+
 class DrawnWorkload(msgspec.Struct, frozen=True, tag="drawn workload"):
     """A workload that whoever carries the run out draws by chance.
 
@@ -122,7 +172,7 @@ class DrawnWorkload(msgspec.Struct, frozen=True, tag="drawn workload"):
         return dict(self.options)[name]
 
 
-TraceSource = GeneratedCampus | CampusFolder | WorkloadFile | DrawnWorkload
+TraceSource = GeneratedCampus | CampusFolder | WorkloadFile | WorkloadWindow | DrawnWorkload
 
 
 @lru_cache(maxsize=1)
@@ -132,6 +182,12 @@ def campus_of(source: GeneratedCampus | CampusFolder) -> Campus:
 
 
 @lru_cache(maxsize=1)
-def workload_of(source: WorkloadFile) -> Workload:
-    """The workload of a file; the last one is kept, for many policies run it."""
+def workload_of(source: WorkloadFile | WorkloadWindow) -> Workload:
+    """The workload of a file or window; the last one is kept, for many policies run it."""
+    return source.load()
+
+
+@lru_cache(maxsize=1)
+def whole_file(source: WorkloadFile) -> Workload:
+    """The file that windows are cut from; the last one is kept, for it has many windows."""
     return source.load()

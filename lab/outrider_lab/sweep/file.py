@@ -18,6 +18,8 @@ from outrider_lab.running.campus_run import campus_spec
 from outrider_lab.running.cluster_settings import ClusterSettings
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 from outrider_lab.running.traces import CampusFolder, GeneratedCampus
+from outrider_lab.sweep.workload_axes import AXES, Ground, grounds
+from outrider_lab.sweep.workload_run import workload_spec
 
 Seed = Annotated[int, Meta(ge=0)]
 
@@ -53,14 +55,22 @@ class _File(msgspec.Struct, frozen=True):
     cluster: dict[str, Any] = {}
 
 
-def read_sweep(path: Path) -> Sweep:
+_NO_AXES: Mapping[str, Any] = {}
+
+
+def read_sweep(path: Path, axes: Mapping[str, Any] = _NO_AXES) -> Sweep:
     """Read a sweep's file; ``docs/sweeps.md`` describes it.
 
-    Folders of traces are relative to the file's own folder.
+    Folders and files of traces are relative to the file's own folder.
+
+    Args:
+        path: of the file.
+        axes: values of `workload_axes.AXES`, in place of those of every workload of the file.
 
     Raises:
         ConfigurationError: the file is missing or wrong; names file, place and value.
         PluginError: a policy is not installed.
+        TraceError: a workload file cannot be read.
     """
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -73,16 +83,26 @@ def read_sweep(path: Path) -> Sweep:
     traces = [
         trace
         for number, table in enumerate(file.traces, 1)
-        for trace in _traces(table, path.parent, f"{path} [[traces]] {number}")
+        for trace in _traces(table, axes, path.parent, f"{path} [[traces]] {number}")
     ]
+    if axes and not any(isinstance(trace, Ground) for trace in traces):
+        raise ConfigurationError(
+            f"--{next(iter(axes)).replace('_', '-')}: {path} has no workload file to run with it"
+        )
     policies = [
         policy
         for number, table in enumerate(file.policies, 1)
         for policy in _policies(table, f"{path} [[policies]] {number}")
     ]
-    specs = [campus_spec(*parts) for parts in product(traces, policies, file.seeds)]
+    specs = [_spec(*parts) for parts in product(traces, policies, file.seeds)]
     _check(specs, path)
     return Sweep(specs, cluster)
+
+
+def _spec(trace: Ground | GeneratedCampus | CampusFolder, policy: PolicySpec, seed: int) -> RunSpec:
+    if isinstance(trace, Ground):
+        return workload_spec(trace.trace, policy, seed, trace.estimates, trace.discipline)
+    return campus_spec(trace, policy, seed)
 
 
 def _check(specs: list[RunSpec], path: Path) -> None:
@@ -102,12 +122,18 @@ def _check(specs: list[RunSpec], path: Path) -> None:
 
 
 def _traces(
-    table: Mapping[str, Any], beside: Path, where: str
-) -> Iterator[GeneratedCampus | CampusFolder]:
-    if ("folder" in table) == ("generated" in table):
+    table: Mapping[str, Any], axes: Mapping[str, Any], beside: Path, where: str
+) -> Iterator[Ground | GeneratedCampus | CampusFolder]:
+    if sum(kind in table for kind in ("folder", "generated", "workload")) != 1:
         raise ConfigurationError(
-            f"{where}: right would be either folder = a campus folder, or generated = [seeds]"
+            f"{where}: right would be either folder = a campus folder, generated = [seeds], or "
+            "workload = a file or a list of files (.swf, .swf.gz)"
         )
+    if "workload" in table:
+        yield from grounds(table, axes, beside, where)
+        return
+    if misplaced := next((name for name in AXES if name in table and name != "machines"), None):
+        raise ConfigurationError(f"{where}: {misplaced} is for workload files, and no campus")
     if "folder" in table:
         yield _folder(build(_Folder, table, where), beside, where)
         return

@@ -15,6 +15,7 @@ Row = dict[str, Any]
 
 FORMATS: Final = (".json", ".parquet")
 _FIRST: Final = ("cell", "trace", "policy", "preset", "seed", "error", "attempts", "version")
+_SAID: Final = ("truth", "estimates", "discipline", "class_source", "cpus")
 
 
 def flat(report: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
@@ -81,7 +82,7 @@ def write_rows(out: Path, rows: Sequence[Row]) -> None:
     Every row has every column. The file is there whole or not at all.
     """
     names = dict.fromkeys(_FIRST) | dict.fromkeys(name for row in rows for name in row)
-    columns = sorted(names, key=lambda n: (n not in _FIRST, not n.startswith("settings.")))
+    columns = sorted(names, key=_place)
     full = [{name: row.get(name) for name in columns} for row in rows]
     part = out.with_name(f".{out.name}.part")
     if out.suffix == ".parquet":
@@ -90,6 +91,15 @@ def write_rows(out: Path, rows: Sequence[Row]) -> None:
         lines = map(msgspec.json.encode, full)
         part.write_bytes(b"[\n" + b",\n".join(lines) + b"\n]\n")
     part.replace(out)
+
+
+def _place(name: str) -> int:
+    """Where a column stands: what was run, what was asked and said of it, settings, figures."""
+    if name in _FIRST:
+        return 0
+    if name in _SAID or name.startswith("asked."):
+        return 1
+    return 2 if name.startswith("settings.") else 3
 
 
 def _duckdb() -> Any:

@@ -9,10 +9,11 @@ from outrider.model.errors import ConfigurationError
 from outrider_lab.running.resume_file import ResumeFile
 from outrider_lab.running.run_all import Progress, RunEnd, Workers, run_all
 from outrider_lab.running.run_spec import RunSpec
-from outrider_lab.running.traces import CampusFolder, WorkloadFile
+from outrider_lab.running.traces import CampusFolder, WorkloadFile, WorkloadWindow
 from outrider_lab.sweep.results import Row, flat, read_rows, write_rows
+from outrider_lab.sweep.workload_run import DEFAULT
 
-_READ: Final = (CampusFolder, WorkloadFile)
+_READ: Final = (CampusFolder, WorkloadFile, WorkloadWindow)
 """Traces of files; others are drawn from the seeds of the sweep's file."""
 
 
@@ -125,6 +126,27 @@ def _row(end: RunEnd, made: Mapping[str, Any]) -> Row:
         "date": made["date"],
         "trace_sha256": spec.trace.digest if isinstance(spec.trace, _READ) else None,
     }
+    head |= _ground(spec)
     if end.error is not None:
         return head | dict(flat({"settings": dict(spec.policy.settings)}))
+    told = end.result.get("truth", [])
+    head["truth"] = "; ".join(told)
     return head | {name: value for name, value in flat(end.result) if name not in head}
+
+
+def _ground(spec: RunSpec) -> Row:
+    """What was asked of a workload: null where its default holds. Of a campus nothing is."""
+    if not isinstance(spec.trace, WorkloadFile | WorkloadWindow):
+        return {}
+    window = spec.trace if isinstance(spec.trace, WorkloadWindow) else None
+    file = spec.trace.file if isinstance(spec.trace, WorkloadWindow) else spec.trace
+    word = spec.option("estimates")
+    return {
+        "file": file.name,
+        "first_day": None if window is None else window.first_day,
+        "days": None if window is None else window.days,
+        "asked.estimates": None if word == DEFAULT else word,
+        "asked.discipline": spec.option("discipline"),
+        "asked.class_by": None if file.class_by is None else file.class_by.source,
+        "asked.machines": file.machines,
+    }

@@ -1,0 +1,63 @@
+"""What a sweep says, as tables for people and as a chart."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from outrider.cli.printing import MISSING, count, figure, print_table
+from outrider.simulation.truth_told import in_words
+
+_COLUMNS = ("", "mean", "pairs", "difference", "95 % interval", "verdict")
+_TOLD = " (THE TRUTH IS TOLD)"
+_WHOLE_FROM = 1000.0
+
+
+def show_differences(found: Sequence[dict[str, Any]]) -> None:
+    """What `outrider_lab.sweep.differences` found, a table for each figure."""
+    for one in found:
+        if len(one["treatments"]) < 2:
+            continue
+        title = f"{one['figure']}: less that of {one['baseline']}; a pair is {one['unit']}"
+        print_table(title, _COLUMNS, [_line(row) for row in one["treatments"]])
+        for truth in dict.fromkeys(row["truth"] for row in one["treatments"] if row["truth"]):
+            told = [row["treatment"] for row in one["treatments"] if row["truth"] == truth]
+            click.echo(f"{in_words([truth])}: {'; '.join(told)}")
+
+
+def _line(row: dict[str, Any]) -> list[str]:
+    between = MISSING
+    if row["interval"] is not None:
+        between = " to ".join(map(_number, row["interval"]))
+    return [
+        row["treatment"] + (" [TRUTH]" if row["truth"] else ""), _number(row["mean"]),
+        count(row["pairs"]), _number(row["difference"]), between, row["verdict"] or "baseline",
+    ]  # fmt: skip
+
+
+def _number(value: float | None) -> str:
+    """With cents, where they are not lost in what stands before them."""
+    return figure(value, digits=2 if value is None or abs(value) < _WHOLE_FROM else 0)
+
+
+def write_chart(file: Path, found: Sequence[dict[str, Any]]) -> None:
+    """Differences with their intervals, a chart below the other for each figure, as SVG."""
+    from outrider_lab.reporting.drawing import Spread, interval_chart
+
+    panels = {}
+    for one in found:
+        told = any(r["truth"] for r in one["treatments"] if r["treatment"] == one["baseline"])
+        other = one["baseline"] + (_TOLD if told else "")
+        label = f"{one['figure']} less that of {other}: mean and 95 % interval over pairs"
+        panels[f"{label}; a pair is {one['unit']}"] = [
+            Spread(
+                row["treatment"] + (_TOLD if row["truth"] else ""),
+                row["difference"],
+                row["interval"],
+                row["pairs"],
+            )
+            for row in one["treatments"]
+            if row["difference"] is not None
+        ]
+    file.write_text(interval_chart({k: v for k, v in panels.items() if v}), encoding="utf-8")
