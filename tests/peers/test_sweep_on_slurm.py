@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.running import COMMAND, shell
 from tests.lab.swept import ONE_TRACE, SMALL, install_policies, measured, rows_of, write_sweep
+from tests.lab.test_sweep_on_workloads import two_files
 from tests.peers.presence import require_peer
 from tests.peers.slurm import Slurm, missing_reason
 
@@ -41,6 +42,27 @@ def test_the_results_are_those_of_this_machine(slurm: Slurm, tmp_path: Path) -> 
     assert len(slurm.jobs()) == len(before) + 2
     assert shell("sweep", file, "--out", tmp_path / "here.json").code == 0
     assert measured(rows_of(tmp_path / "slurm.json")) == measured(rows_of(tmp_path / "here.json"))
+    slurm.wait_until("end of the workers", lambda: not slurm.jobs("R", "PD", "CG"))
+
+
+def test_windows_of_a_workload_file_bring_what_they_bring_here(
+    slurm: Slurm, tmp_path: Path
+) -> None:
+    two_files(tmp_path)
+    grid = (
+        '[[traces]]\nworkload = ["a.swf", "b.swf"]\nwindows = { days = 1 }\n'
+        'estimates = ["requested", "exact"]\ndiscipline = ["easy", "easy_sjbf"]\n'
+        '[[policies]]\nname = "fifo"\n'
+    )
+    file = write_sweep(tmp_path, grid + LOOPBACK)
+    words = ("--cluster", "slurm", "--jobs", 2)
+    done = shell("sweep", file, "--out", tmp_path / "slurm.json", *words, **slurm.environment)
+    assert done.code == 0, done
+    assert shell("sweep", file, "--out", tmp_path / "here.json").code == 0
+    rows = measured(rows_of(tmp_path / "slurm.json"))
+    assert rows == measured(rows_of(tmp_path / "here.json"))
+    assert len(rows) == 16
+    assert {row["truth"] for row in rows} == {"", "estimates are the true run times (exact)"}
     slurm.wait_until("end of the workers", lambda: not slurm.jobs("R", "PD", "CG"))
 
 
