@@ -13,7 +13,7 @@ Completes = Callable[[click.Context, click.Parameter, str], list[CompletionItem]
 
 
 def _plugins(kind: str) -> Completes:
-    """Completes the name of a plugin of a kind: an entry point of the group ``outrider.KIND``."""
+    """Completes the name of a plugin of a kind: as `outrider.plugins.finding` names them."""
 
     def complete(
         ctx: click.Context, param: click.Parameter, incomplete: str

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from outrider.cli.options import file_path, json_option, policy_names
+from outrider.cli.options import file_path, json_option
 from outrider.cli.printing import count, print_json, shown
+from outrider.cli.word_completion import policy_names
 from outrider.model.disciplines import DISCIPLINES
 from outrider.model.errors import ConfigurationError
 

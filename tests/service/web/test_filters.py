@@ -47,7 +47,7 @@ async def asked(endpoint: Any, core: Core, query: Any, names_shown: bool = True)
     return await endpoint.handle(SimpleNamespace(query=query, view=view, names=names))
 
 
-async def named(core: Core, names_shown: bool = True, **filters: str) -> list[str]:
+async def named(core: Core, names_shown: bool = True, **filters: Any) -> list[str]:
     """The jobs that a client is given."""
     answer = await asked(jobs, core, JobsQuery(**filters), names_shown)
     assert answer["total"] == len(answer["jobs"])

@@ -1,5 +1,7 @@
 """The page's views: each has an address, filters stand in it, and the search is at hand in all."""
 
+from typing import Any
+
 import pytest
 from msgspec import UNSET
 
@@ -120,7 +122,7 @@ async def test_what_a_policy_would_have_saved_is_said_first_with_interval_and_wi
     tab: Tab,
 ) -> None:
     site = SmallSite()
-    twin = {
+    twin: dict[str, Any] = {
         "asked_s": 0.0, "took_s": 9.0, "asking_since_s": None, "stale": False, "refused": None,
         "incumbent": "random_match",
         "window": {"begin_s": 1_794_000_000.0, "end_s": 1_795_000_000.0},
