@@ -120,9 +120,9 @@ class Tab:
                 raise AssertionError(f"never true: {script}\n{self.complaints}\n{text}")
             await asyncio.sleep(0.05)
 
-    async def picture(self) -> bytes:
-        """The whole page as PNG."""
-        answer = await self.send("Page.captureScreenshot", captureBeyondViewport=True)
+    async def picture(self, whole: bool = True) -> bytes:
+        """The whole page as PNG, or what its window shows."""
+        answer = await self.send("Page.captureScreenshot", captureBeyondViewport=whole)
         return base64.b64decode(answer["data"])
 
 

@@ -139,8 +139,8 @@ async def test_what_a_policy_would_have_saved_is_said_first_with_interval_and_wi
         await opened(tab, address)
         told = await tab.text_of("#headline")
         assert told.endswith(
-            "Under survival it would have been -41 % (-44 % to -38 %, 90 % interval; "
-            "6 Nov 2026 21:20 to 18 Nov 2026 11:06)."
+            "Under survival it would have been 41 % less (between 44 % less and 38 % less, "
+            "90 % interval; 6 Nov 2026 to 18 Nov 2026)."
         )
         site.status_answer["twin"] = twin | {"refused": "nine days on record, fourteen are needed"}
         await tab.wait_for("document.getElementById('headline').innerText.includes('nine days')")

@@ -1,6 +1,6 @@
 // The first line: what was thrown away, and what a policy would have saved; and what is wrong now.
 
-import { change, duration, known, number, percent, plural, time } from "./words.js";
+import { day, known, number, percent, plural, time } from "./words.js";
 import { at, keyed, make, setText } from "./elements.js";
 
 export function drawHeadline(s) {
@@ -18,7 +18,7 @@ export function drawHeadline(s) {
 function wasted({ goodput_s, badput_s, since_s }) {
   const all = goodput_s + badput_s;
   if (!(all > 0)) return "No run has ended yet.";
-  return `Since ${time(since_s)}, ${percent(badput_s / all)} of the CPU time of all runs that ended was thrown away.`;
+  return `Since ${day(since_s)}, ${percent(badput_s / all)} of the CPU time of all runs that ended was thrown away.`;
 }
 
 /** The twin's answer of least waste, or why there is none. */
@@ -30,10 +30,13 @@ function saved(twin) {
     .sort(([, a], [, b]) => a.badput_ratio.estimate - b.badput_ratio.estimate)[0];
   if (!best) return "What another policy would have saved is not known: it says nothing of waste.";
   const [policy, { badput_ratio: ratio }] = best;
-  const interval = `${change(ratio.low)} to ${change(ratio.high)}, ${number(100 * ratio.level)} % interval`;
-  const stale = twin.stale ? "; an old answer" : "";
-  return `Under ${policy} it would have been ${change(ratio.estimate)} (${interval}; ${time(twin.window.begin_s)} to ${time(twin.window.end_s)}${stale}).`;
+  const interval = `between ${lessOrMore(ratio.low)} and ${lessOrMore(ratio.high)}, ${number(100 * ratio.level)} % interval`;
+  const window = `${day(twin.window.begin_s)} to ${day(twin.window.end_s)}`;
+  const stale = twin.stale ? ", an old answer" : "";
+  return `Under ${policy} it would have been ${lessOrMore(ratio.estimate)} (${interval}; ${window}${stale}).`;
 }
+
+const lessOrMore = (ratio) => `${number(100 * Math.abs(ratio - 1), 1)} % ${ratio < 1 ? "less" : "more"}`;
 
 /** What somebody should look at, a sentence each. */
 function troubles(s) {

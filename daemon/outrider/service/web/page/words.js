@@ -73,6 +73,9 @@ export function time(seconds) {
   return text.replace(",", "");
 }
 
+/** The day of a moment. */
+export const day = (seconds) => time(seconds).split(" ").slice(0, 3).join(" ");
+
 /** Moments beside another one: times of day where all are of its day, else each with its day. */
 export function moments(seconds, other_s) {
   const at = (one) => {

@@ -1,0 +1,70 @@
+"""The picture of the status page in the README: ``python -m tools.page_picture [FILE]``.
+
+Runs the demo, waits until it shows what a policy would have saved, and takes the first screen of
+the page in a real Chromium. The demo ends with it.
+"""
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from typing import Final
+
+from tests.service.web.browser import open_tab
+
+FILE: Final = Path(__file__).resolve().parents[1] / "docs/pictures/status-page.png"
+_WIDTH, _HEIGHT = 1280, 1000
+_WITHIN_S: Final = 300.0
+
+
+def wait_for_the_twin(address: str) -> None:
+    """Return once the status holds the twin's answer. Raises `TimeoutError`."""
+    deadline_s = time.monotonic() + _WITHIN_S
+    while time.monotonic() < deadline_s:
+        with urllib.request.urlopen(f"{address}/api/v1/status", timeout=30) as said:  # noqa: S310
+            if json.load(said)["twin"] is not None:
+                return
+        time.sleep(1.0)
+    raise TimeoutError(f"the demo's twin has not answered within {_WITHIN_S:g} s")
+
+
+async def first_screen(address: str, chromium: Path, folder: Path) -> bytes:
+    """What a window of usual size shows of the page, as PNG."""
+    async with open_tab(chromium, folder) as tab:
+        await tab.look(_WIDTH, _HEIGHT)
+        await tab.open(f"{address}/#/")
+        await tab.wait_for("document.getElementById('connection').dataset.state === 'live'")
+        await tab.wait_for("document.querySelectorAll('#examples button').length > 0")
+        return await tab.picture(whole=False)
+
+
+def main() -> int:
+    """Returns the exit code."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        print("there is no chromium: apt-get install chromium")
+        return 1
+    file = Path(sys.argv[1]) if len(sys.argv) > 1 else FILE
+    command = [str(Path(sys.executable).with_name("outrider")), "demo", "--port", "0"]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as demo,
+    ):
+        try:
+            first = "" if demo.stdout is None else demo.stdout.readline()
+            address = first.split()[0]
+            wait_for_the_twin(address)
+            file.write_bytes(asyncio.run(first_screen(address, Path(chromium), Path(folder))))
+        finally:
+            demo.terminate()
+    print(f"written: {file}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
