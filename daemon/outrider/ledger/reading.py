@@ -41,6 +41,10 @@ _RUNS: Final = f"SELECT id, {RUN_COLUMNS} FROM runs WHERE id > :after ORDER BY i
 _RUNS_OF_JOB: Final = (
     f"SELECT {RUN_COLUMNS} FROM runs WHERE job = :job ORDER BY id DESC LIMIT :limit"
 )
+_ENDED_RUNS: Final = (
+    "SELECT id, start_s, end_s, cpus, reason FROM runs WHERE id < :before "
+    "ORDER BY id DESC LIMIT :limit"
+)
 _COMMANDS: Final = (
     f"SELECT id, {COMMAND_COLUMNS} FROM commands WHERE id > :after ORDER BY id LIMIT :limit"
 )
@@ -162,6 +166,28 @@ class JournalReading:
             for row in rows:
                 yield row[0], RunRecord(*row[1:])
             after = rows[-1][0]
+
+    def ended_runs(self, since_s: float, limit: int) -> list[tuple[float, float, int, str]]:
+        """Start, end, CPUs and reason of the last runs, the newest first.
+
+        Args:
+            since_s: only those that ended then or later; event time.
+            limit: at most so many.
+
+        Returns:
+            Rows; the reason is empty where the run completed its job.
+        """
+        found: list[tuple[float, float, int, str]] = []
+        before = 2**63 - 1
+        there = self._has("runs")
+        while there and len(found) < limit:
+            rows = self._fetch(_ENDED_RUNS, {"before": before, "limit": PAGE_ROWS})
+            found += [row[1:] for row in rows if row[2] >= since_s]
+            # they stand in the order in which their ends were told, almost that of the ends
+            if not rows or max(row[2] for row in rows) < since_s:
+                break
+            before = rows[-1][0]
+        return found[:limit]
 
     def runs_of(self, job: str, limit: int) -> list[RunRecord]:
         """The last runs of a job, at most `limit`, the oldest first."""

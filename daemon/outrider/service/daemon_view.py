@@ -17,6 +17,7 @@ from outrider.service.mode_limit import ModeLimit
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
 from outrider.service.reused import Reused
+from outrider.service.run_history import RunHistory
 from outrider.service.trials.shown import TrialShown
 from outrider.service.twin.watch import TwinWatch
 from outrider.service.user_names import UserNames
@@ -81,6 +82,7 @@ class DaemonView:
         self.mode_limit: Callable[[], ModeLimit | None] = lambda: None
         self.trial: Callable[[], TrialShown | None] = lambda: None
         self.start_s = 0.0
+        self.run_history = RunHistory(recording.path)
         self.twin = TwinWatch(recording.folder, lambda: self.own_clock)
         self.show(core)
 

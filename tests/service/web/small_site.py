@@ -23,6 +23,7 @@ from outrider.service.web.endpoints import ENDPOINTS
 from outrider.service.web.endpoints.decisions import DecisionsQuery
 from outrider.service.web.endpoints.jobs import JobsQuery
 from outrider.service.web.endpoints.machines import MachinesQuery
+from outrider.service.web.endpoints.use import UseQuery
 from outrider.service.web.endpoints.users import UsersQuery
 from tests.service.web.small_answers import (
     BATCH_SYSTEM,
@@ -135,6 +136,17 @@ class SmallSite:
         self.asked.append(query)
         return {"mode": "shadow", "now_s": NOW, "users": [USER][: query.limit], "total": 1}
 
+    def use(self, query: UseQuery) -> dict[str, Any]:
+        self.asked.append(query)
+        span_s = {"1h": 3_600.0, "24h": 86_400.0, "7d": 604_800.0, "all": 2e6}[query.window]
+        begin_s = NOW - span_s
+        cpus = {"completed": [4.0] * 120, "thrown_away": [1.0] * 120, "open": [0.5] * 120}
+        return {
+            "mode": "shadow", "window": query.window, "begin_s": begin_s, "end_s": NOW,
+            "is_cut": query.window == "all", "cpus": cpus, "starts": [2] * 120,
+            "time_s": [begin_s + n * span_s / 120 for n in range(120)],
+        }  # fmt: skip
+
     def decisions(self, query: DecisionsQuery) -> dict[str, Any]:
         self.asked.append(query)
         alike = DECISION | {"seq": 4712, "jobs": ["1042.0", "1043.0"]}
@@ -228,6 +240,7 @@ STAND_INS: dict[str, Callable[[SmallSite, Call[Any]], Answer]] = {
     "jobs": lambda site, call: site.jobs(call.query),
     "machines": lambda site, call: site.machines(call.query),
     "users": lambda site, call: site.users(call.query),
+    "use": lambda site, call: site.use(call.query),
     "decisions": lambda site, call: site.decisions(call.query),
     "explain": lambda site, call: site.explain(call.request.match_info["job"]),
     "utility": lambda site, call: site.utility(),

@@ -7,6 +7,7 @@ from msgspec import UNSET
 
 from outrider.service.web.endpoints.jobs import JobsQuery
 from outrider.service.web.endpoints.machines import MachinesQuery
+from outrider.service.web.endpoints.use import UseQuery
 from tests.service.web.browser import Tab
 from tests.service.web.small_site import SmallSite, open_site
 from tests.service.web.test_page import DRAWN, ask_for
@@ -190,3 +191,31 @@ async def test_no_view_sticks_out_of_a_phone(tab: Tab, view: str) -> None:
         assert await tab.run("document.documentElement.scrollWidth <= innerWidth")
         top = "document.getElementById('explain-job').getBoundingClientRect().bottom"
         assert await tab.run(top) < 800, "the search is above the fold"
+
+
+async def test_a_window_of_time_stands_in_the_address_and_changes_what_is_drawn(tab: Tab) -> None:
+    site = SmallSite()
+    drawn = "document.querySelector('#use-summary').innerText"
+    pressed = "document.querySelector('#use-windows [aria-pressed=true]').value"
+    async with open_site(site) as address:
+        await tab.look(1200, 900)
+        await opened(tab, address)
+        await tab.wait_for(f"{drawn}.startsWith('From 20 Nov 2026 17:40 to 21 Nov 2026 17:40')")
+        assert "5.5 CPUs in use in the mean, 240 starts; 20 % of the CPU time" in await tab.run(
+            drawn
+        )
+        assert await tab.run(pressed) == "24h"
+        picture = "document.querySelector('#use-chart canvas').toDataURL()"
+        day = await tab.run(picture)
+        await tab.run("document.querySelector('#use-windows [value=\"7d\"]').click()")
+        await tab.wait_for("location.hash === '#/?window=7d'")
+        await tab.wait_for(f"{drawn}.startsWith('From 14 Nov 2026')")
+        assert await tab.run(pressed) == "7d"
+        assert await tab.run(picture) != day, "its axis has other times"
+        await tab.run("document.querySelector('#use-windows [value=all]').click()")
+        await tab.wait_for(f"{drawn}.endsWith('this is the last part alone.')")
+        await tab.run("history.back(); history.back()")
+        await tab.wait_for(f"{drawn}.startsWith('From 20 Nov 2026')")
+    windows = {query.window for query in site.asked if isinstance(query, UseQuery)}
+    assert windows == {"24h", "7d", "all"}
+    assert tab.complaints == []

@@ -25,6 +25,7 @@ NAMES: Final = (
     "decisions",
     "explain",
     "utility",
+    "use",
     "commands",
     "promotion",
     "openapi_json",

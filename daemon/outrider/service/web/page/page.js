@@ -24,6 +24,7 @@ import { showJobs } from "./jobs.js";
 import { drawHeadline } from "./headline.js";
 import { showMachines } from "./machines.js";
 import { drawVos, showUsers } from "./people.js";
+import { showUse } from "./use.js";
 import { drawUsers } from "./users.js";
 
 const POLL_MS = 2000;
@@ -82,6 +83,7 @@ async function poll() {
       await showJobs(mine);
       await showMachines(mine);
       await showUsers(mine);
+      await showUse(mine);
     }
   } catch (error) {
     if (mine !== question || document.hidden) return;

@@ -9,6 +9,8 @@ export function setZone(name) {
   zone = name;
 }
 
+export const siteZone = () => zone;
+
 export const known = (value) => value !== null && value !== undefined;
 export const sum = (values) => values.reduce((total, value) => total + value, 0);
 

@@ -1,0 +1,58 @@
+"""CPUs in use over time."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from outrider.service.web.endpoint import Answer, Call, Endpoint
+from outrider.service.web.shapes.values import Count, Mode
+
+
+class UseQuery(Struct, frozen=True):
+    """Which window of time, up to now."""
+
+    window: Annotated[
+        Literal["1h", "24h", "7d", "all"],
+        Meta(description="How long, in event time; all: since the oldest run on record."),
+    ] = "24h"
+
+
+class Cpus(Struct):
+    """CPUs in use, the mean of each part of the window, by what became of the run."""
+
+    completed: list[float]
+    thrown_away: list[float]
+    open: Annotated[list[float], Meta(description="Of runs that have not ended.")]
+
+
+class Use(Struct):
+    """CPUs in use over time, of the runs in the journal and those that go on.
+
+    `is_cut`: there were more runs than are read, so the window begins later than was asked for.
+    """
+
+    mode: Mode
+    window: str
+    begin_s: float
+    end_s: float
+    is_cut: bool
+    time_s: Annotated[list[float], Meta(description="Where each part begins; all are as long.")]
+    cpus: Cpus
+    starts: Annotated[list[Count], Meta(description="Runs that began in each part.")]
+
+
+async def handle(call: Call[UseQuery]) -> Answer:
+    """Answer from the journal, read in a thread, half a minute old at most."""
+    core = call.view.core
+    told = await call.view.run_history.of(call.query.window, core)
+    return {"mode": core.config.mode, **told}
+
+
+ENDPOINT = Endpoint(
+    name="use",
+    path="/api/v1/use",
+    summary="CPUs in use over time, and what became of their runs.",
+    handle=handle,
+    query=UseQuery,
+    answer=Use,
+)
