@@ -25,6 +25,7 @@ from outrider.service.views.acting import levers_shown
 from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.sentence import sentence
 from outrider.service.views.twin import saving_text, twin_shown
+from outrider.service.views.users import user_rows
 from outrider.service.waiting_reasons import WaitingReasons
 
 _REFUSED: Final = "reload refused: "
@@ -92,6 +93,7 @@ class DaemonView:
         self._exporter = MetricsExporter(core)
         self.status_json: dict[bool, Reused[bytes]] = {True: Reused(), False: Reused()}
         self._snapshot: Reused[Snapshot] = Reused()
+        self._user_rows: Reused[list[dict[str, Any]]] = Reused()
 
     @property
     def journal(self) -> Path:
@@ -116,6 +118,10 @@ class DaemonView:
         """What the daemon saw and thinks, in one sentence."""
         figures = report(self.core.site, self.core.accounting)
         return sentence(self.core, figures, self.saving())
+
+    def user_rows(self) -> list[dict[str, Any]]:
+        """A row for each user of each VO who has jobs now, as `views.users.user_rows`."""
+        return self._user_rows.of(lambda: user_rows(self.core.site))
 
     def twin_shown(self) -> dict[str, Any] | None:
         """What the twin last answered; None: nothing yet."""

@@ -11,6 +11,7 @@ from outrider.service.core import Core
 from outrider.service.personal_vos import PersonalVos
 from outrider.service.pseudonyms import Pseudonyms
 from outrider.service.user_names import UserNames
+from outrider.service.views.users import user_rows
 from outrider.service.web.endpoints import jobs, machines, users
 from outrider.service.web.endpoints.jobs import JobsQuery
 from outrider.service.web.endpoints.machines import MachinesQuery
@@ -43,7 +44,9 @@ def site() -> Core:
 async def asked(endpoint: Any, core: Core, query: Any, names_shown: bool = True) -> Any:
     """The answer of an endpoint to a client that is shown names, or pseudonyms."""
     names = UserNames(PSEUDONYMS, PersonalVos(), names_shown)
-    view = SimpleNamespace(core=core, expected_starts=lambda: None)
+    view = SimpleNamespace(
+        core=core, expected_starts=lambda: None, user_rows=lambda: user_rows(core.site)
+    )
     return await endpoint.handle(SimpleNamespace(query=query, view=view, names=names))
 
 

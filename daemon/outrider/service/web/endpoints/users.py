@@ -4,7 +4,6 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from outrider.service.views.users import user_rows
 from outrider.service.web.endpoint import Answer, Call, Endpoint
 from outrider.service.web.query import Limit
 from outrider.service.web.shapes.values import Count, Mode, Unknown
@@ -51,7 +50,7 @@ async def handle(call: Call[UsersQuery]) -> Answer:
     core, names = call.view.core, call.names
     rows = [
         {**row, "user": names.user(row["user"]), "vo": names.vo(row["vo"])}
-        for row in user_rows(core.site)
+        for row in call.view.user_rows()
     ]
     wanted = call.query.vo
     found = [row for row in rows if wanted is UNSET or row["vo"] == wanted]
