@@ -1,7 +1,7 @@
 """axe-core, Deque's checker of accessibility, finds nothing serious in any view.
 
-`axe.min.js.gz` beside this file is axe-core 4.14.1 as published (MPL-2.0; its licence stands in it);
-only this test loads it.
+`axe.min.js.gz` beside this file is axe-core 4.14.1 as published (MPL-2.0; it says so
+itself); only this test loads it.
 """
 
 import gzip
@@ -20,7 +20,7 @@ AXE = gzip.decompress(Path(__file__).with_name("axe.min.js.gz").read_bytes()).de
 SERIOUS = """
 axe.run(document, {resultTypes: ['violations']}).then(found => found.violations
   .filter(({impact}) => impact === 'serious' || impact === 'critical')
-  .map(({id, help, nodes}) => `${id}: ${help}: ${nodes.map(node => node.target.join(' ')).join(', ')}`))
+  .map(({id, help, nodes}) => `${id}: ${help}: ${nodes.map(node => node.target).join(', ')}`))
 """
 
 
