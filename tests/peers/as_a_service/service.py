@@ -4,6 +4,7 @@ import contextlib
 import json
 import socket
 from http.client import HTTPConnection
+from itertools import takewhile
 from typing import Any, Final
 
 from tests.cli.running import COMMAND
@@ -33,7 +34,10 @@ class Service:
     def install(self) -> str:
         """Do what an administrator does: install, then each command that is printed. Returns it."""
         said = self.machine.run(COMMAND, "install-service", "--config", CONFIG)
-        commands = [line.split() for line in said.partition("Then:\n")[2].splitlines()]
+        then = takewhile(
+            lambda line: line.startswith(" "), said.partition("Then:\n")[2].splitlines()
+        )
+        commands = [line.split() for line in then]
         assert [words[0] for words in commands] == [
             "systemd-sysusers", "systemctl", "systemctl", "outrider",
         ], said  # fmt: skip
