@@ -42,6 +42,9 @@ Before=sysinit.target
 Type=oneshot
 ExecStart=/bin/ip addr add 198.51.100.1/32 dev lo
 """
+# As Debian's installer writes it: HTCondor's library, once imported, looks for two minutes for the
+# address of a host whose own name leads nowhere.
+_HOSTS: Final = "127.0.0.1 localhost\n127.0.1.1 machine\n"
 # Waits for a line before it boots, so that files can be put into its root.
 _BEGIN: Final = """
 set -e
@@ -207,7 +210,8 @@ class Machine:
         self.want("one-address.service", f"/{UNITS}/one-address.service", "sysinit.target")
         for file in ("usr/sbin/policy-rc.d", "var/lib/man-db/auto-update"):
             (self.root / file).unlink(missing_ok=True)  # packages start what they bring; no manuals
-        for file, text in (("hostname", "machine\n"), ("machine-id", ""), ("fstab", "")):
+        named = {"hostname": "machine\n", "hosts": _HOSTS, "machine-id": "", "fstab": ""}
+        for file, text in named.items():
             (self.root / "etc" / file).unlink(missing_ok=True)
             self.put(f"etc/{file}", text)
 
