@@ -31,7 +31,9 @@ def test_the_document_names_every_path_and_parameter_that_is_served() -> None:
         endpoint.path: [*re.findall(r"{(\w+)}", endpoint.path), *endpoint.query.__struct_fields__]
         for endpoint in ENDPOINTS
     }
-    assert named["/api/v1/jobs"] == ["limit", "after", "state", "candidates"]
+    assert named["/api/v1/jobs"] == [
+        "limit", "after", "state", "user", "vo", "candidates",
+    ]  # fmt: skip
     assert named["/api/v1/explain/{job}"] == ["job"]
 
 

@@ -35,6 +35,8 @@ def test_every_parameter_stands_in_the_reference_with_its_limits(reference: str)
             assert limit not in schema or written(schema[limit]) in row
 
 
-def written(value: float | bool) -> str:
+def written(value: str | float | bool) -> str:
     """As somebody would write it after the `?`."""
+    if isinstance(value, str):
+        return f"`{value}`"
     return f"`{value}`".lower() if isinstance(value, bool) else f"{value:.15g}"

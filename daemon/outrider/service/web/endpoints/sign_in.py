@@ -9,7 +9,7 @@ from outrider.service.web.access import ACCESS
 from outrider.service.web.endpoint import Answer, Call, Endpoint, NoQuery, SignInError
 
 
-class Users(Struct):
+class UsersShown(Struct):
     """How this client is shown users."""
 
     users: Annotated[
@@ -34,5 +34,5 @@ ENDPOINT = Endpoint(
     summary="Lets a browser ask its user for the token, then leads to the page.",
     handle=handle,
     query=NoQuery,
-    answer=Users,
+    answer=UsersShown,
 )
