@@ -29,6 +29,7 @@ from outrider.ledger.records import (
     decision_from,
     outcome_from,
 )
+from outrider.ledger.run_sums import RunSums, last_end_s, sum_up
 from outrider.ledger.salvage import check_types, readable_inputs
 from outrider.model.decisions import DecisionRow
 from outrider.model.errors import LedgerError
@@ -195,6 +196,34 @@ class JournalReading:
             return []
         rows = self._fetch(_RUNS_OF_JOB, {"job": job, "limit": limit})
         return [RunRecord(*row) for row in reversed(rows)]
+
+    def run_sums(
+        self, begin_s: float, step_s: float, until_s: float, within_s: float
+    ) -> RunSums | None:
+        """Runs that ended since a time, in bins of time; None in a journal older than runs.
+
+        Args:
+            begin_s: when the first bin begins.
+            step_s: length of a bin, seconds.
+            until_s: when the last bin ends.
+            within_s: seconds this may take; longer is a `LedgerError`.
+        """
+        if not self._has("runs_by_job"):
+            return None
+        with naming_errors(self.path, "sum up the runs of the journal"):
+            return sum_up(self._connection, begin_s, step_s, until_s, within_s)
+
+    def last_end_of_run(self, job: str) -> float | None:
+        """When the last run of a job ended; None: no run of it is kept."""
+        with naming_errors(self.path, "read the journal"):
+            return last_end_s(self._connection, job)
+
+    def first_run_end_s(self) -> float | None:
+        """When the oldest run ended that is kept; None: there is none."""
+        if not self._has("runs"):
+            return None
+        rows = self._fetch("SELECT end_s FROM runs ORDER BY id LIMIT 1")
+        return rows[0][0] if rows else None
 
     def end_of(self, job: str) -> JobEnd | None:
         """How a job left; None where that is not known."""

@@ -23,6 +23,7 @@ from outrider.service.twin.watch import TwinWatch
 from outrider.service.user_names import UserNames
 from outrider.service.views.acting import levers_shown
 from outrider.service.views.expected_starts import ExpectedStarts
+from outrider.service.views.jobs_over_time import JobsOverTime
 from outrider.service.views.sentence import sentence
 from outrider.service.views.twin import saving_text, twin_shown
 from outrider.service.views.users import user_rows
@@ -56,6 +57,7 @@ class DaemonView:
         configured_mode: the configuration's, which a limit may be below.
         twin: what the process that asks the twin has written down.
         mode_limit: what lowers the mode; None: nothing does.
+        jobs_over_time: how many waited and ran, by the journal.
         trial: the last canary trial, as it is shown; None: there was none.
         status_json: the whole status as it is sent, by whether users are shown by their names.
     """
@@ -84,6 +86,7 @@ class DaemonView:
         self.trial: Callable[[], TrialShown | None] = lambda: None
         self.start_s = 0.0
         self.run_history = RunHistory(recording.path)
+        self.jobs_over_time = JobsOverTime()
         self.twin = TwinWatch(recording.folder, lambda: self.own_clock)
         self.show(core)
 

@@ -22,6 +22,7 @@ from outrider.service.web.endpoint import Answer, Call, NotFoundError
 from outrider.service.web.endpoints import ENDPOINTS
 from outrider.service.web.endpoints.decisions import DecisionsQuery
 from outrider.service.web.endpoints.jobs import JobsQuery
+from outrider.service.web.endpoints.jobs_over_time import JobsOverTimeQuery
 from outrider.service.web.endpoints.machines import MachinesQuery
 from outrider.service.web.endpoints.use import UseQuery
 from outrider.service.web.endpoints.users import UsersQuery
@@ -147,6 +148,18 @@ class SmallSite:
             "time_s": [begin_s + n * span_s / 120 for n in range(120)],
         }  # fmt: skip
 
+    def jobs_over_time(self, query: JobsOverTimeQuery) -> dict[str, Any]:
+        self.asked.append(query)
+        bins, step_s = {"1h": (60, 60.0), "24h": (96, 900.0)}.get(query.window, (168, 3600.0))
+        begin_s, unknown = NOW - bins * step_s, bins // 4
+        none = [None] * unknown
+        return {
+            "mode": "shadow", "window": query.window, "now_s": NOW, "begin_s": begin_s,
+            "step_s": step_s, "known_from_s": begin_s + unknown * step_s,
+            "waiting": [*none, *[1234.5] * (bins - unknown)],
+            "running": [*none, *[131.0] * (bins - unknown)],
+        }  # fmt: skip
+
     def decisions(self, query: DecisionsQuery) -> dict[str, Any]:
         self.asked.append(query)
         alike = DECISION | {"seq": 4712, "jobs": ["1042.0", "1043.0"]}
@@ -240,6 +253,7 @@ STAND_INS: dict[str, Callable[[SmallSite, Call[Any]], Answer]] = {
     "jobs": lambda site, call: site.jobs(call.query),
     "machines": lambda site, call: site.machines(call.query),
     "users": lambda site, call: site.users(call.query),
+    "jobs_over_time": lambda site, call: site.jobs_over_time(call.query),
     "use": lambda site, call: site.use(call.query),
     "decisions": lambda site, call: site.decisions(call.query),
     "explain": lambda site, call: site.explain(call.request.match_info["job"]),

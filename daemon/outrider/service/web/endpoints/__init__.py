@@ -26,6 +26,7 @@ NAMES: Final = (
     "explain",
     "utility",
     "use",
+    "jobs_over_time",
     "commands",
     "promotion",
     "openapi_json",

@@ -24,6 +24,7 @@ import { showJobs } from "./jobs.js";
 import { drawHeadline } from "./headline.js";
 import { showMachines } from "./machines.js";
 import { drawVos, showUsers } from "./people.js";
+import { showQueue } from "./queue.js";
 import { showUse } from "./use.js";
 import { drawUsers } from "./users.js";
 
@@ -70,6 +71,16 @@ function showConnection(state, text, when) {
   at("content").classList.toggle("lost", state === "lost");
 }
 
+/** What the journal has to say may be refused, and the rest of the page goes on. */
+async function orWhy(show, place, mine) {
+  try {
+    await show(mine);
+  } catch (error) {
+    if (mine !== question || !(error instanceof NoAnswer)) throw error;
+    setText(at(place), error.message);
+  }
+}
+
 async function poll() {
   clearTimeout(timer);
   question?.abort();
@@ -83,7 +94,8 @@ async function poll() {
       await showJobs(mine);
       await showMachines(mine);
       await showUsers(mine);
-      await showUse(mine);
+      await orWhy(showUse, "use-summary", mine);
+      await orWhy(showQueue, "queue-summary", mine);
     }
   } catch (error) {
     if (mine !== question || document.hidden) return;

@@ -1,0 +1,131 @@
+"""How many jobs waited and ran: by the runs on record, and by the jobs that are here."""
+
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from outrider.api import JobSpec, MachineSpec
+from outrider.ledger import Entry, Journal, RunRecord
+from outrider.model.errors import LedgerError
+from outrider.model.events import JOINED, STARTED, SUBMITTED
+from outrider.service.core import Core
+from outrider.service.views import jobs_over_time as view_module
+from outrider.service.views.jobs_over_time import Curve, JobsOverTime
+from outrider.service.web.endpoints import jobs_over_time
+from outrider.service.web.endpoints.jobs_over_time import JobsOverTime as Told
+from outrider.service.web.endpoints.jobs_over_time import JobsOverTimeQuery
+from tests.fixtures.cores import T, core_of, tell
+
+HOUR_S = 3600.0
+NOW_S = T + HOUR_S
+
+
+@pytest.fixture
+def core() -> Core:
+    """An hour after T: job 1.0 has run on two CPUs for the last half, 2.0 waits for 15 minutes."""
+    core = core_of("log")
+    events = [
+        (T, JOINED, "m1", MachineSpec("lab", cpus=2)),
+        (T, SUBMITTED, "1.0", JobSpec(user="alice", cpus=2)),
+        (T + 1800, STARTED, "1.0", ("m1", 2)),
+        (T + 2700, SUBMITTED, "2.0", JobSpec(user="alice")),
+    ]
+    tell(core, "log", events, NOW_S)
+    return core
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    """One run of an hour on four CPUs that was thrown away half an hour after T."""
+    path = tmp_path / "journal.sqlite"
+    with Journal(path) as journal:
+        lost = RunRecord(
+            "0.0", "all", "batch", "m2", 4, T - 3600, T - 1800, T + 1800, 3600.0, "owner"
+        )
+        journal.append(Entry(runs=[lost]))
+    return path
+
+
+async def asked(core: Core, journal: Path, window: Any, held: JobsOverTime | None = None) -> Any:
+    """The answer, or its status and error."""
+    view = SimpleNamespace(core=core, journal=journal, jobs_over_time=held or JobsOverTime())
+    call: Any = SimpleNamespace(query=JobsOverTimeQuery(window=window), view=view)
+    return await jobs_over_time.handle(call)
+
+
+def test_a_curve_is_the_exact_mean_of_what_was_there() -> None:
+    curve = Curve(10.0, 3)
+    curve.add(-1, 2, 2 * -5.0)  # two from before the first bin
+    curve.come(5.0)
+    curve.add(1, -2, -2 * 15.0)  # the two go in the middle of the second
+    curve.come(30.0)  # at the very end
+    assert curve.means() == [2.5, 2.0, 1.0]
+
+
+async def test_runs_on_record_and_jobs_that_are_here_make_one_picture(
+    core: Core, journal: Path
+) -> None:
+    told = msgspec.convert(await asked(core, journal, "1h"), Told)
+    assert (told.begin_s, told.step_s, told.now_s) == (T, 60.0, NOW_S)
+    assert told.running[:30] == [1.0] * 30
+    assert told.running[30:] == [1.0] * 30
+    assert told.waiting[30:] == [0.0] * 15 + [1.0] * 15
+
+
+async def test_before_the_record_begins_nothing_is_known(core: Core, journal: Path) -> None:
+    """Others may have run then, of which no word is left."""
+    told = msgspec.convert(await asked(core, journal, "7d"), Told)
+    assert told.known_from_s <= T + 1800
+    assert told.waiting[:166] == [None] * 166
+    assert told.step_s == HOUR_S
+    assert len(told.waiting) == 168
+
+
+async def test_all_of_a_new_journal_are_some_hours(core: Core, tmp_path: Path) -> None:
+    path = tmp_path / "new.sqlite"
+    Journal(path).close()
+    told = msgspec.convert(await asked(core, path, "all"), Told)
+    assert told.step_s == 60.0
+    assert told.running[-1] == 1.0
+
+
+async def test_a_job_that_runs_again_waits_since_its_last_run_ended(
+    tmp_path: Path, core: Core
+) -> None:
+    job = next(job for job in core.site.jobs.values() if job.submit_s == T + 2700)
+    job.runs = 1
+    path = tmp_path / "journal.sqlite"
+    with Journal(path) as journal:
+        lost = RunRecord(
+            "2.0", "all", "batch", "m2", 1, T + 2700, T + 2760, T + 3000, 240.0, "owner"
+        )
+        journal.append(Entry(runs=[lost]))
+    told = msgspec.convert(await asked(core, path, "1h"), Told)
+    assert told.waiting[50:] == [1.0] * 10
+
+
+async def test_an_answer_is_kept_for_a_while(core: Core, journal: Path) -> None:
+    clock = [100.0]
+    held = JobsOverTime(lambda: clock[0])
+    first, at_once = await asyncio.gather(
+        asked(core, journal, "1h", held), asked(core, journal, "1h", held)
+    )
+    assert first == at_once
+    await asyncio.to_thread(journal.unlink)
+    assert await asked(core, journal, "1h", held) == first
+    clock[0] += view_module.FRESH_S
+    assert (await asked(core, journal, "1h", held)).status == 503
+
+
+async def test_a_journal_that_cannot_be_read_is_told_without_its_path(
+    core: Core, tmp_path: Path
+) -> None:
+    answer = await asked(core, tmp_path / "gone.sqlite", "24h")
+    assert answer.status == 503
+    assert str(tmp_path) not in answer.text
+    with pytest.raises(LedgerError):
+        await JobsOverTime().of("24h", core, tmp_path / "gone.sqlite")
