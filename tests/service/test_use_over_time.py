@@ -2,9 +2,12 @@
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from aiohttp import web
 
 from outrider.api import Batch, JobSpec, MachineSpec
 from outrider.ledger import Entry, Journal
@@ -15,6 +18,7 @@ from outrider.service import run_history
 from outrider.service.core import Core
 from outrider.service.run_history import RunHistory
 from outrider.service.views.use_over_time import BINS, FATES, Run, use_over_time
+from outrider.service.web.endpoints import use
 from tests.fixtures.cores import core_of
 
 T = 1_700_000_000.0
@@ -127,3 +131,13 @@ async def test_a_journal_that_cannot_be_read_is_told_and_asked_again(
         await history.of("1h", core)
     put_back(damaged)
     assert (await history.of("1h", core))["is_cut"] is False
+
+
+async def test_a_client_is_told_that_the_journal_cannot_be_read(core: Core, damaged: Path) -> None:
+    history = RunHistory(damaged.with_name("journal.sqlite"))
+    view = SimpleNamespace(core=core, run_history=history)
+    call: Any = SimpleNamespace(query=use.UseQuery(), view=view)
+    answer = await use.handle(call)
+    assert isinstance(answer, web.Response)
+    assert answer.status == 503
+    assert str(damaged.parent) not in str(answer.text), "its place is nothing for strangers"

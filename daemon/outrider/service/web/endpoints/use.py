@@ -2,10 +2,15 @@
 
 from typing import Annotated, Literal
 
+import structlog
+from aiohttp import web
 from msgspec import Meta, Struct
 
-from outrider.service.web.endpoint import Answer, Call, Endpoint
-from outrider.service.web.shapes.values import Count, Mode
+from outrider.model.errors import LedgerError
+from outrider.service.web.endpoint import Answer, Call, Endpoint, json_response
+from outrider.service.web.shapes.values import Count, Failure, Mode
+
+log = structlog.get_logger()
 
 
 class UseQuery(Struct, frozen=True):
@@ -41,10 +46,14 @@ class Use(Struct):
     starts: Annotated[list[Count], Meta(description="Runs that began in each part.")]
 
 
-async def handle(call: Call[UseQuery]) -> Answer:
-    """Answer from the journal, read in a thread, half a minute old at most."""
+async def handle(call: Call[UseQuery]) -> Answer | web.Response:
+    """Answer from the journal, read in a thread; 503 where it cannot be read in time."""
     core = call.view.core
-    told = await call.view.run_history.of(call.query.window, core)
+    try:
+        told = await call.view.run_history.of(call.query.window, core)
+    except (LedgerError, TimeoutError) as error:
+        log.warning("fail_use_over_time", window=call.query.window, reason=str(error))
+        return json_response({"error": "the journal cannot be read now; the log tells why"}, 503)
     return {"mode": core.config.mode, **told}
 
 
@@ -55,4 +64,5 @@ ENDPOINT = Endpoint(
     handle=handle,
     query=UseQuery,
     answer=Use,
+    others={503: Failure},
 )
