@@ -125,7 +125,7 @@ async def test_the_page_draws_the_reliability_of_those_that_predict(core: Core, 
     drawn = "document.querySelectorAll('#calibration .calibration').length === 1"
     async with open_site(site) as address:
         await tab.look(360, 900, "dark")
-        await tab.open(address)
+        await tab.open(f"{address}/#/policies")
         await tab.wait_for(drawn)
         told = await tab.text_of("#calibration")
         assert "forecaster: predictions against what happened" in told
