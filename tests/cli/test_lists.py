@@ -10,7 +10,6 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from outrider.cli.commands.users import by_user
 from outrider.cli.listing import Column, text_lines
 from tests.cli.running import COMMAND, WITHIN_S, get, outrider
 from tests.cli.test_asking import NOBODY, answer_in_json, serving
@@ -134,26 +133,6 @@ def test_beside_a_daemon_the_lists_are_its_own(demo_url: str) -> None:
         done = outrider(command, "--url", demo_url)
         assert done.code == 0
         assert all(len(line.split()) >= 9 for line in done.out.splitlines())
-
-
-def test_jobs_are_added_up_by_user() -> None:
-    rows = by_user(
-        [
-            job("bob", "queued", waiting_s=30.0, lost_s=5.0),
-            job("ann", "running", machine="m1"),
-            job("bob", "queued", waiting_s=90.0),
-            job("bob", "held"),
-            job("ann", "queued", waiting_s=0.0, vo="atlas"),
-        ]
-    )
-    assert [(row["user"], row["vo"]) for row in rows] == [
-        ("ann", "cms"), ("bob", "cms"), ("ann", "atlas")
-    ]  # fmt: skip
-    assert rows[1] == {
-        "user": "bob", "vo": "cms", "queued": 2, "running": 0, "suspended": 0, "held": 1,
-        "busy_cpus": 0, "longest_wait_s": 90.0, "lost_s": 5.0,
-    }  # fmt: skip
-    assert rows[0]["longest_wait_s"] is None
 
 
 def test_a_name_cannot_move_the_cursor() -> None:

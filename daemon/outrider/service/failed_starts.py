@@ -8,11 +8,15 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
+import structlog
+
 from outrider.model.jobs import Job
 from outrider.report.runs import FAILING, WITHIN_S
 
 if TYPE_CHECKING:
     from outrider.report.black_holes import BlackHole
+
+log = structlog.get_logger()
 
 LOOK_BACK_S: Final = 86_400.0
 MOST_TRIES: Final = 50_000
@@ -96,6 +100,9 @@ class FailedStarts:
         if sum(bad for _, bad in counts.values()) < FEWEST_FAILED:
             self._found = []
             return
-        from outrider.report.black_holes import black_holes  # it takes scipy: not at each start
+        try:
+            from outrider.report.black_holes import black_holes  # it takes scipy: not at each start
 
-        self._found = black_holes(counts)
+            self._found = black_holes(counts)
+        except Exception as error:  # noqa: BLE001 - nobody waits for the thread; what was found stays
+            log.warning("fail_black_holes", reason=f"{type(error).__name__}: {error}")

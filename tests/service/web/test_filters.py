@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from outrider.api import Batch, JobSpec, MachineSpec
-from outrider.model.events import JOINED, STARTED, SUBMITTED
+from outrider.model.events import EVICTED, HELD, JOINED, STARTED, SUBMITTED
 from outrider.service.core import Core
 from outrider.service.personal_vos import PersonalVos
 from outrider.service.pseudonyms import Pseudonyms
@@ -103,4 +103,38 @@ async def test_users_have_a_row_for_each_vo(site: Core) -> None:
     hidden = await asked(users, site, UsersQuery(), names_shown=False)
     assert {row["user"] for row in hidden["users"]} == {
         PSEUDONYMS.of("alice"), PSEUDONYMS.of("bob"),
+    }  # fmt: skip
+
+
+async def test_users_come_in_pages_and_their_order_tells_no_hidden_name(site: Core) -> None:
+    first = await asked(users, site, UsersQuery(limit=2), names_shown=False)
+    rest = await asked(users, site, UsersQuery(limit=2, after=first["next"]), names_shown=False)
+    assert (len(first["users"]), len(rest["users"]), rest["next"]) == (2, 1, None)
+    whole = await asked(users, site, UsersQuery(), names_shown=False)
+    assert first["users"] + rest["users"] == whole["users"]
+
+
+def test_jobs_are_added_up_by_user_and_who_is_alike_stands_as_they_came() -> None:
+    """By name they would tell whose pseudonym is whose."""
+    core = core_of("log")
+    events = [
+        (T, JOINED, "m1", MachineSpec("lab", cpus=2)),
+        (T, SUBMITTED, "1.0", JobSpec(user="zoe")),
+        (T + 1, SUBMITTED, "2.0", JobSpec(user="ann")),
+        (T + 2, SUBMITTED, "3.0", JobSpec(user="bob", cpus=2)),
+        (T + 2, SUBMITTED, "4.0", JobSpec(user="bob")),
+        (T + 3, STARTED, "3.0", ("m1", 2)),
+        (T + 13, EVICTED, "3.0", "owner"),
+        (T + 20, STARTED, "3.0", ("m1", 2)),
+        (T + 30, HELD, "4.0", "disk"),
+    ]
+    feed = core.take("log", Batch(events=events, cursor=None), T + 60)
+    while core.step(feed, 100):
+        pass
+    bob, zoe, ann = user_rows(core.site)
+    assert (zoe["user"], ann["user"]) == ("zoe", "ann")
+    assert zoe["longest_wait_s"] == core.site.now - T
+    assert bob == {
+        "user": "bob", "vo": "all", "queued": 0, "running": 1, "suspended": 0, "held": 1,
+        "busy_cpus": 2, "longest_wait_s": None, "lost_s": 10.0,
     }  # fmt: skip

@@ -1,6 +1,7 @@
 """How many jobs waited and ran: by the runs on record, and by the jobs that are here."""
 
 import asyncio
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -129,3 +130,17 @@ async def test_a_journal_that_cannot_be_read_is_told_without_its_path(
     assert str(tmp_path) not in answer.text
     with pytest.raises(LedgerError):
         await JobsOverTime().of("24h", core, tmp_path / "gone.sqlite")
+
+
+async def test_a_disk_that_hangs_holds_up_no_client_for_long(
+    core: Core, journal: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = threading.Event()
+    monkeypatch.setattr(view_module, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(view_module, "read_jobs", lambda *_: ends.wait(60.0))
+    held = JobsOverTime()
+    answers = await asyncio.gather(*(asked(core, journal, "1h", held) for _ in range(5)))
+    threads = [one for one in threading.enumerate() if one.name == "jobs-over-time"]
+    ends.set()
+    assert [answer.status for answer in answers] == [503] * 5
+    assert len(threads) == 1, "and no more than one thread waits for it"

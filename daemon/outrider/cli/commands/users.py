@@ -1,13 +1,13 @@
 """``outrider users``: who waits and who runs now."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from outrider.cli.commands.jobs import STATES, rows_of
-from outrider.cli.listing import Column, Row, listing_options, print_list, wanted
+from outrider.cli.commands.jobs import STATES
+from outrider.cli.listing import Column, Row, every_row, listing_options, print_list, wanted
 from outrider.cli.options import asking_options
 from outrider.cli.printing import count, duration
 
@@ -27,28 +27,6 @@ COLUMNS: Final = {
     "lost_s": Column("lost", lambda row: duration(row["lost_s"]), is_figure=True),
 }
 SHOWN: Final = tuple(COLUMNS)
-
-
-def by_user(jobs: Iterable[Row]) -> list[Row]:
-    """A row for each user of each VO; whoever has the most CPUs comes first.
-
-    Args:
-        jobs: rows of the list of jobs.
-    """
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for job in jobs:
-        row = found.setdefault(
-            (job["user"], job["vo"]),
-            {"user": job["user"], "vo": job["vo"], **dict.fromkeys(STATES, 0), "busy_cpus": 0,
-             "longest_wait_s": None, "lost_s": 0.0},
-        )  # fmt: skip
-        row[job["state"]] += 1
-        row["lost_s"] += job["lost_s"]
-        if job["machine"] is not None:
-            row["busy_cpus"] += job["cpus"]
-        if job["waiting_s"] is not None:
-            row["longest_wait_s"] = max(row["longest_wait_s"] or 0.0, job["waiting_s"])
-    return sorted(found.values(), key=lambda row: (-row["busy_cpus"], -row["queued"], row["user"]))
 
 
 @click.command("users", short_help="List who waits and who runs now.")
@@ -83,8 +61,8 @@ def command(
     address = daemon_address(url, None if config is None else load(config), token_file, ca)
 
     def look() -> tuple[list[Row], dict[str, Any]]:
-        jobs, told = rows_of(address)
-        told.pop("expected_starts")
-        return by_user(job for job in jobs if not vos or job["vo"] in vos), told
+        rows, told = every_row(address, "/api/v1/users", "users")
+        told.pop("total")
+        return [row for row in rows if not vos or row["vo"] in vos], told
 
     print_list("users", COLUMNS, SHOWN, asked, look)

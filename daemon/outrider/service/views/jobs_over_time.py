@@ -19,6 +19,8 @@ SHORTEST_BIN_S: Final = 60.0
 
 WITHIN_S: Final = 5.0
 """What reading may take."""
+PATIENCE_S: Final = 20.0
+"""So long a client waits for it: a disk that hangs holds up no more."""
 FRESH_S: Final = 15.0
 PAUSES: Final = 10.0
 """An answer is shown for so many times as long as it took to make, and for `FRESH_S` at least."""
@@ -94,6 +96,7 @@ class JobsOverTime:
 
         Raises:
             LedgerError: the journal cannot be read, or not within `WITHIN_S`.
+            TimeoutError: its disk does not answer.
         """
         if not self._holds(window):
             jobs = await open_jobs(core)
@@ -105,7 +108,7 @@ class JobsOverTime:
                 self._asked[window] = asked
                 self._fresh_until_s.pop(window, None)
                 asked.add_done_callback(lambda _: self._keep(window, began_s))
-        return await asyncio.shield(self._asked[window])
+        return await asyncio.wait_for(asyncio.shield(self._asked[window]), PATIENCE_S)
 
     def _holds(self, window: str) -> bool:
         asked = self._asked.get(window)

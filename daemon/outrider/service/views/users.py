@@ -30,4 +30,4 @@ def user_rows(site: Site) -> list[dict[str, Any]]:
                 row[-2] = wait_s
     fields = ("user", "vo", *names, "busy_cpus", "longest_wait_s", "lost_s")
     rows = [dict(zip(fields, (*who, *row), strict=True)) for who, row in found.items()]
-    return sorted(rows, key=lambda row: (-row["busy_cpus"], -row["queued"], row["user"]))
+    return sorted(rows, key=lambda row: (-row["busy_cpus"], -row["queued"]))

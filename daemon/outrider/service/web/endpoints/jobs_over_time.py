@@ -46,7 +46,7 @@ async def handle(call: Call[JobsOverTimeQuery]) -> Answer | web.Response:
     view = call.view
     try:
         told = await view.jobs_over_time.of(call.query.window, view.core, view.journal)
-    except LedgerError as error:
+    except (LedgerError, TimeoutError) as error:
         log.warning("fail_jobs_over_time", window=call.query.window, reason=str(error))
         return json_response({"error": "the journal cannot be read now; the log tells why"}, 503)
     return {"mode": view.core.config.mode, **told}

@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from outrider.service.web.endpoint import Answer, Call, Endpoint
+from outrider.service.web.paging import After, Next, page_of
 from outrider.service.web.query import Limit
 from outrider.service.web.shapes.values import Count, Mode, Unknown
 
@@ -13,6 +14,7 @@ class UsersQuery(Struct, frozen=True):
     """Which users."""
 
     limit: Limit = 200
+    after: After = UNSET
     vo: Annotated[
         str | UnsetType, Meta(description="Only of this VO, as this client is shown VOs.")
     ] = UNSET
@@ -33,7 +35,10 @@ class UserRow(Struct):
 
 
 class Users(Struct):
-    """Those with the most CPUs in use first; `total` counts those beyond the limit, too.
+    """Those with the most CPUs in use first; `total` counts those on other pages too.
+
+    The cursor is a place in this order: who changes places between two pages may stand on both, or
+    on none.
 
     `longest_wait_s` is of jobs that wait now, null where none does. `lost_s`: seconds of all runs
     of these jobs that were thrown away.
@@ -43,6 +48,7 @@ class Users(Struct):
     now_s: float
     users: list[UserRow]
     total: Count
+    next: Next = None
 
 
 async def handle(call: Call[UsersQuery]) -> Answer:
@@ -54,11 +60,14 @@ async def handle(call: Call[UsersQuery]) -> Answer:
     ]
     wanted = call.query.vo
     found = [row for row in rows if wanted is UNSET or row["vo"] == wanted]
+    first = 0 if call.query.after is UNSET else call.query.after
+    page, cursor = page_of(enumerate(found[first:], first + 1), call.query.limit)
     return {
         "mode": core.config.mode,
         "now_s": core.now_s,
-        "users": found[: call.query.limit],
+        "users": page,
         "total": len(found),
+        "next": cursor,
     }
 
 

@@ -53,7 +53,7 @@ function troubles(s) {
     if (lever.problem) found.push(`Lever ${lever.name} of ${lever.adapter}: ${lever.problem}.`);
   if (known(s.mode_limit)) found.push(`The mode is lowered to ${s.mode_limit.most} since ${time(s.mode_limit.at_s)}.`);
   if (s.jobs.held > 0) found.push(`${plural(s.jobs.held, "job is", "jobs are")} held, and start nowhere until they are released.`);
-  if (s.jobs.queued > 0 && s.machines.free === 0 && !s.own_clock && s.jobs.running === 0)
+  if (s.jobs.queued > 0 && s.machines.free === 0 && s.jobs.running === 0)
     found.push("Jobs wait, nothing runs, and no machine is free.");
   return found;
 }
