@@ -1,11 +1,15 @@
 """How jobs left, out of a journal whose inputs are of many."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from outrider.ledger import Entry, Journal, schema
 from outrider.ledger.job_ends import _LAST_END, ENDED_JOBS, JobEnd
+from outrider.ledger.reading import JournalReading
+from outrider.ledger.records import RunRecord
 from outrider.model.events import COMPLETED, EVICTED, REMOVED, SUBMITTED, NamedEvent
 from outrider.model.jobs import JobSpec
 
@@ -65,3 +69,33 @@ def test_a_journal_without_the_index_is_not_searched_through(
         assert journal.jobs_meant("8.0") == []
     with Journal(path) as journal:
         assert journal.end_of("ap1#7.0") == JobEnd(3.0, "removed", "removed"), "brought up to date"
+
+
+def test_who_reads_while_a_job_leaves_is_never_told_its_end_without_its_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunRecord("ap1#7.0", "physics", "", "m1", 1, 1.0, 2.0, 3.0, 1.0, "removed")
+    path = tmp_path / "journal.sqlite"
+
+    def leaving_after(read: Callable[..., Any]) -> Callable[..., Any]:
+        def first_read(self: JournalReading, *asked: Any) -> Any:
+            answer = read(self, *asked)
+            monkeypatch.undo()
+            with Journal(path) as writing:
+                writing.append(Entry([("pool", INPUTS[2])], runs=[run]))
+            return answer
+
+        return first_read
+
+    with Journal(path) as journal:
+        journal.append(Entry([("pool", INPUTS[0])]))
+    for read in (JournalReading.end_of, JournalReading.runs_of):
+        monkeypatch.setattr(JournalReading, read.__name__, leaving_after(read))
+    with Journal(path, read_only=True) as journal:
+        runs, end = journal.runs_and_end_of("ap1#7.0", 20)
+        assert (end, runs) in [
+            (None, []),
+            (None, [run]),
+            (JobEnd(3.0, "removed", "removed"), [run]),
+        ]
+        assert journal.runs_and_end_of("ap1#7.0", 20)[0] == [run], "it left meanwhile"

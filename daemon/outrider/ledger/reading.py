@@ -229,6 +229,15 @@ class JournalReading:
         """How a job left; None where that is not known."""
         return last_end(self._fetch, job) if self._has("ends_by_job") else None
 
+    def runs_and_end_of(self, job: str, limit: int) -> tuple[list[RunRecord], JobEnd | None]:
+        """The last runs of a job, at most `limit`, the oldest first, and how it left.
+
+        The end is read first: it is written with or after the job's last run, so a journal that
+        grows between the two reads never shows a job that left without the run it had.
+        """
+        end = self.end_of(job)
+        return self.runs_of(job, limit), end
+
     def _has(self, name: str) -> bool:
         """Whether there is a table or an index: a journal of an older version is read as it is."""
         return bool(self._fetch("SELECT 1 FROM sqlite_master WHERE name = :name", {"name": name}))

@@ -97,8 +97,9 @@ def _differences_of_one_that_left(answer: dict[str, Any], shown: dict[str, str])
         yield f"{answer['state']}, though it has left"
     ran = shown["NodeList"] not in ("", "(null)")
     yield from _differences_of_runs(answer, int(shown["Restarts"]) + ran)
-    if ran and answer["runs"][-1]["machine"] != shown["NodeList"]:
-        yield f"last on {answer['runs'][-1]['machine']}; NodeList: {shown['NodeList']}"
+    machines = [run["machine"] for run in answer["runs"]]
+    if ran and machines[-1:] != [shown["NodeList"]]:
+        yield f"ran on {machines}; NodeList: {shown['NodeList']}"
 
 
 def _differences_of_runs(answer: dict[str, Any], ended: int) -> Iterator[str]:

@@ -97,6 +97,12 @@ class Tab:
         await self.send("Page.navigate", url=address)
         await asyncio.wait_for(self._loaded.wait(), ANSWERS_WITHIN_S)
 
+    async def reload(self) -> None:
+        """Load the page anew, at the address that it is at, and wait until it is there."""
+        self._loaded.clear()
+        await self.send("Page.reload")
+        await asyncio.wait_for(self._loaded.wait(), ANSWERS_WITHIN_S)
+
     async def run(self, script: str) -> Any:
         """The value of a JavaScript expression in the page."""
         answer = await self.send(

@@ -77,8 +77,8 @@ async def test_filters_stand_in_the_address_and_survive_a_reload(tab: Tab) -> No
             "form.dispatchEvent(new Event('change')) })()"
         )
         await tab.wait_for("location.hash === '#/jobs?state=any&user=ada+%26+bob'")
-        await tab.run("window.before = true; location.reload()")
-        await tab.wait_for(f"!window.before && document.readyState === 'complete' && {DRAWN}")
+        await tab.reload()
+        await tab.wait_for(DRAWN)
         assert await tab.run("document.querySelector('#job-filters [name=user]').value") == (
             "ada & bob"
         )

@@ -102,14 +102,13 @@ def _from_ledger(job: str, path: Path) -> dict[str, Any]:
 
     with Journal(path, read_only=True) as journal:
         newest_first = journal.latest_decisions(_ROWS, job)
-        runs = journal.runs_of(job, MOST_RUNS)
+        runs, end = journal.runs_and_end_of(job, MOST_RUNS)
         zone = journal.meta(TIMEZONE_KEY, "UTC")
-        end = journal.end_of(job)
         meant = [] if newest_first or runs or end else journal.jobs_meant(job)
         if len(meant) == 1:
             [job] = meant
             newest_first = journal.latest_decisions(_ROWS, job)
-            runs, end = journal.runs_of(job, MOST_RUNS), journal.end_of(job)
+            runs, end = journal.runs_and_end_of(job, MOST_RUNS)
     rows = [decision.as_row(seq) for seq, decision in reversed(newest_first)]
     ended = [run_row(run) for run in runs]
     if not (rows or ended or end):

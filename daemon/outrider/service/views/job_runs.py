@@ -26,8 +26,8 @@ async def runs_and_end(journal: Path, job: str) -> tuple[list[dict[str, Any]], J
 
 def _read(path: Path, job: str) -> tuple[list[dict[str, Any]], JobEnd | None]:
     with Journal(path, read_only=True) as journal:
-        runs = [run_row(run) for run in journal.runs_of(job, MOST_RUNS)]
-        return runs, journal.end_of(job)
+        runs, end = journal.runs_and_end_of(job, MOST_RUNS)
+    return [run_row(run) for run in runs], end
 
 
 def run_row(run: RunRecord) -> dict[str, Any]:
