@@ -12,6 +12,7 @@ import aiohttp
 from aiohttp import web
 from msgspec import UNSET
 
+from outrider.model.errors import LedgerError
 from outrider.service.metrics import MetricStore, Snapshot
 from outrider.service.personal_vos import PersonalVos
 from outrider.service.pseudonyms import Pseudonyms
@@ -49,6 +50,7 @@ class SmallSite:
         job_start: what each row of `jobs` tells of its start.
         reasons: why it is not ready; empty: it is.
         broken: `status` raises.
+        use_answers: `use` does not raise `LedgerError`.
         failed_requests: how often something did.
         asked: the query, or the job, of every call, in order.
         on_status: called at every `status`.
@@ -66,6 +68,7 @@ class SmallSite:
         }
         self.reasons: list[str] = []
         self.broken = False
+        self.use_answers = True
         self.failed_requests = 0
         self.asked: list[object] = []
         self.scraping = asyncio.Lock()
@@ -139,6 +142,8 @@ class SmallSite:
 
     def use(self, query: UseQuery) -> dict[str, Any]:
         self.asked.append(query)
+        if not self.use_answers:
+            raise LedgerError("the disk is gone")
         span_s = {"1h": 3_600.0, "24h": 86_400.0, "7d": 604_800.0, "all": 2e6}[query.window]
         begin_s = NOW - span_s
         cpus = {"completed": [4.0] * 120, "thrown_away": [1.0] * 120, "open": [0.5] * 120}

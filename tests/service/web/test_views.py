@@ -148,6 +148,23 @@ async def test_what_a_policy_would_have_saved_is_said_first_with_interval_and_wi
     assert tab.complaints == []
 
 
+async def test_what_was_thrown_away_is_said_of_the_last_seven_days(tab: Tab) -> None:
+    site = SmallSite()
+    site.status_answer["since_s"] -= 30 * 86_400.0
+    wasted = "of the CPU time of all runs that ended was thrown away."
+    async with open_site(site) as address:
+        await opened(tab, address)
+        await tab.wait_for("document.getElementById('headline').innerText.includes('7 days')")
+        assert (await tab.text_of("#headline")).startswith(f"In the last 7 days, 20 % {wasted}")
+        assert tab.complaints == []
+        site.use_answers = False  # the journal cannot be read: what the daemon counted is said
+        await tab.reload()
+        await tab.wait_for(DRAWN)
+        assert (await tab.text_of("#headline")).startswith(f"Since 22 Oct 2026, 19.5 % {wasted}")
+        await tab.wait_for("document.getElementById('connection').dataset.state === 'live'")
+        assert (await tab.text_of("#headline")).startswith(f"Since 22 Oct 2026, 19.5 % {wasted}")
+
+
 async def test_an_explanation_has_an_address(tab: Tab) -> None:
     site = SmallSite()
     async with open_site(site) as address:

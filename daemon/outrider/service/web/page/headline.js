@@ -1,9 +1,30 @@
 // The first line: what was thrown away, and what a policy would have saved; and what is wrong now.
 
-import { day, known, number, percent, plural, time } from "./words.js";
+import { day, known, number, percent, plural, sum, time } from "./words.js";
 import { at, keyed, make, setText } from "./elements.js";
+import { NoAnswer } from "./asking.js";
+
+const EVERY_MS = 60000;
+
+let status = null; // the daemon's last answer
+let week = null; // the use of CPUs in the last 7 days; null: not told
+let askedAt = -Infinity;
+
+/** Ask, now and then, for the last 7 days, and say what was thrown away in them. */
+export async function askForWeek(question) {
+  if (performance.now() - askedAt < EVERY_MS) return;
+  try {
+    week = await question.ask("api/v1/use?window=7d");
+    askedAt = performance.now();
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error;
+    week = null; // what is known since the daemon began is said instead
+  }
+  drawHeadline(status);
+}
 
 export function drawHeadline(s) {
+  status = s;
   setText(at("headline"), `${wasted(s)} ${saved(s.twin)}`);
   keyed(
     at("troubles"),
@@ -16,9 +37,12 @@ export function drawHeadline(s) {
 }
 
 function wasted({ goodput_s, badput_s, since_s }) {
-  const all = goodput_s + badput_s;
-  if (!(all > 0)) return "No run has ended yet.";
-  return `Since ${day(since_s)}, ${percent(badput_s / all)} of the CPU time of all runs that ended was thrown away.`;
+  const kept = week ? sum(week.cpus.completed) : goodput_s;
+  const lost = week ? sum(week.cpus.thrown_away) : badput_s;
+  const from = week && !(since_s > week.begin_s) ? "In the last 7 days" : `Since ${day(since_s)}`;
+  if (!(goodput_s + badput_s > 0)) return "No run has ended yet.";
+  if (!(kept + lost > 0)) return `${from}, no run has ended.`;
+  return `${from}, ${percent(lost / (kept + lost))} of the CPU time of all runs that ended was thrown away.`;
 }
 
 /** The twin's answer of least waste, or why there is none. */

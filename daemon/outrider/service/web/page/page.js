@@ -21,7 +21,7 @@ import { drawTwin } from "./twin.js";
 import { drawTrial } from "./trial.js";
 import { NoAnswer, Question } from "./asking.js";
 import { showJobs } from "./jobs.js";
-import { drawHeadline } from "./headline.js";
+import { askForWeek, drawHeadline } from "./headline.js";
 import { showMachines } from "./machines.js";
 import { drawVos, showUsers } from "./people.js";
 import { showQueue } from "./queue.js";
@@ -91,6 +91,7 @@ async function poll() {
     lastSeen = clock();
     showConnection("live", "live", lastSeen);
     if (polls++ % LISTS_EVERY === 0) {
+      await askForWeek(mine);
       await showJobs(mine);
       await showMachines(mine);
       await showUsers(mine);
