@@ -20,8 +20,9 @@ TESTS ?=
 # Processes that share the tests, a file each: most of them wait for daemons and brokers, so a
 # machine of two cores has work for five.
 WORKERS ?= 5
-# In CI the slowest tests are listed, so that somebody sees what the check grows by.
-SLOWEST := $(if $(filter true,$(CI)),--durations=25 --durations-min=1)
+# In CI the slowest tests, and the files that take most CPU, are listed, so that somebody sees what
+# the check grows by.
+SLOWEST := $(if $(filter true,$(CI)),--durations=25 --durations-min=1 -p tests.cpu_by_file)
 
 # On stderr: what a command prints stays alone on stdout.
 say = @printf '== %s\n' $(1) >&2
