@@ -28,16 +28,16 @@ class CpuByFile:
         self._used_s: Counter[str] = Counter()
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self) -> Generator[None, Any, Any]:  # noqa: D102 - a hook
+    def pytest_runtest_makereport(self) -> Generator[None, Any, Any]:
         report: Any = yield
         now_s = _cpu_s()
         report.cpu_s, self._before_s = now_s - self._before_s, now_s
         return report
 
-    def pytest_runtest_logreport(self, report: Any) -> None:  # noqa: D102 - a hook
+    def pytest_runtest_logreport(self, report: Any) -> None:
         self._used_s[report.location[0]] += report.cpu_s
 
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:  # noqa: D102 - a hook
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         total_s = self._used_s.total()
         terminalreporter.section(f"seconds of CPU by file; all together {total_s:,.0f}")
         for file, used_s in self._used_s.most_common(MOST_FILES):
