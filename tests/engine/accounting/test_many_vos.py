@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from outrider.engine.accounting.fairness import FEW_VOS, Fairness
+from outrider.engine.accounting.job_statistics import merge_keys
 from tests.fixtures.counted import instructions
 
 MANY = 3 * FEW_VOS
@@ -93,3 +94,11 @@ def test_a_long_quiet_time_costs_a_report_nothing() -> None:
 def figures(fairness: Fairness, now: float) -> list[float]:
     told = fairness.report(now)
     return [told[name] for name in ("utility", "time_mean", "windowed")]
+
+
+def test_sums_of_vos_that_are_told_apart_no_more_are_added_class_by_class() -> None:
+    sums = {("short", "a"): 5.0, ("short", "b"): 7.0, ("short", "c"): 3.0, ("long", "b"): 2.0}
+    merge_keys(sums, {"a", "b"}, "others")
+    assert sums == {("short", "others"): 12.0, ("short", "c"): 3.0, ("long", "others"): 2.0}
+    merge_keys(sums, {"c"}, "others")
+    assert sums == {("short", "others"): 15.0, ("long", "others"): 2.0}

@@ -65,6 +65,18 @@ def test_whatever_was_miscounted_is_counted_anew() -> None:
     assert set(site.free_since.values()) == {hand.now}, "since when is not known: from now on"
 
 
+def test_a_suspended_job_does_no_work_afterwards_either() -> None:
+    delivered = []
+    for is_aligned in (False, True):
+        hand = lived()
+        hand.tell(ev.SUSPENDED, 0)
+        if is_aligned:
+            align(hand, 0, 1, 9)
+        hand.now += HOUR_S
+        delivered.append(hand.engine.accounting.fairness.delivered_cpu_s(hand.now))
+    assert delivered[0] == delivered[1] == 2 * HOUR_S + HOUR_S + HOUR_S + HOUR_S
+
+
 def test_a_job_that_nobody_knows_any_more_is_taken_out_whole() -> None:
     hand = lived()
     align(hand, 1)
