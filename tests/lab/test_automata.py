@@ -1,5 +1,6 @@
 """`outrider reproduce automata`: its experiments, rows, verdicts, page and command."""
 
+import csv
 import json
 import re
 from collections import defaultdict
@@ -233,6 +234,8 @@ def test_the_command_writes_page_and_json_and_prints_the_same(tmp_path: Path) ->
     printed = json.loads(ran.stdout)
     assert printed["paper"] == "automata"
     assert printed == json.loads((folder / "result.json").read_text())
+    rows = list(csv.DictReader((folder / "rows.csv").read_text().splitlines()))
+    assert [row["policy"] for row in rows] == [row["policy"] for row in printed["rows"]]
     assert "</html>" in (folder / "index.html").read_text(encoding="utf-8")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from outrider.cli.report_tables import columns_of
 from outrider.ledger import Journal
 from outrider.service.twin import twin_file
 from outrider.service.twin.asking import no_answer
@@ -28,15 +29,16 @@ def without_date(told: Any) -> Any:
     return {name: value for name, value in told.items() if name not in ("date", "command")}
 
 
-def test_both_files_are_written_for_the_last_whole_week_and_the_json_is_the_same(
+def test_files_are_written_for_the_last_whole_week_and_the_json_is_the_same(
     journal: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "reports"
     words = ("report", journal, "--price-per-kwh", 0.3, "--co2-g-per-kwh", 400, "--out", out)
     told = outrider(*words, "--json").json()
-    page, document = sorted(out.iterdir())
+    (page,), (document,) = out.glob("*.html"), out.glob("*.json")
     assert page.name == "outrider-report-2026-03-02_2026-03-09.html"
-    assert {path.stat().st_mode & 0o777 for path in (page, document)} == {0o600}
+    written = list(out.iterdir())
+    assert {path.stat().st_mode & 0o777 for path in written} == {0o600}
     assert json.loads(document.read_text()) == told
     assert told["was"]["badput_h"] == 2
     assert told["traces"][0]["path"] == str(journal)
@@ -44,7 +46,21 @@ def test_both_files_are_written_for_the_last_whole_week_and_the_json_is_the_same
     shown = outrider(*words)
     assert "Counted in the window" in shown.out
     assert str(page) in shown.out
-    assert len(list(out.iterdir())) == 2
+    assert sorted(out.iterdir()) == sorted(written)
+
+
+@pytest.mark.parametrize("table", ["vo", "user", "machine", "job"])
+def test_beside_the_page_each_table_stands_as_the_command_prints_it(
+    journal: Path, tmp_path: Path, table: str
+) -> None:
+    outrider("report", journal, "--price-per-kwh", 0.3, "--out", tmp_path)
+    every = ",".join(columns_of(table))
+    printed = outrider(
+        "report", journal, "--price-per-kwh", 0.3, "--table", table, "--csv", "-o", every
+    )
+    (file,) = tmp_path.glob(f"*-{table}.csv")
+    assert file.read_text() == printed.out
+    assert len(printed.out.splitlines()) > 1
 
 
 def test_the_same_journal_gives_the_same_report(journal: Path, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Lists of what the daemon knows now: columns for people, CSV and JSON for programs, in one way."""
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import StringIO
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
@@ -196,7 +196,7 @@ def print_list(
         rows, told = rows_told()
         print_json({**told, name: rows})
     elif asked.as_csv:
-        _print_csv(rows_told()[0], columns, known, asked.has_header)
+        click.echo(csv_text(rows_told()[0], columns, known, asked.has_header), nl=False)
     else:
         print_lines(lines, asked.watch_s)
 
@@ -228,15 +228,18 @@ def _sorted(rows: list[Row], column: Column, sort: str) -> list[Row]:
     return known + unknown
 
 
-def _print_csv(
+def csv_text(
     rows: Sequence[Row], columns: Sequence[str], known: Mapping[str, Column], has_header: bool
-) -> None:
+) -> str:
+    """Rows as comma separated values, a line each; what is not known is empty."""
     import csv
 
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     if has_header:
         writer.writerow(columns)
     writer.writerows([_value(row, name, known[name]) for name in columns] for row in rows)
+    return text.getvalue()
 
 
 def _printable(cell: str) -> str:

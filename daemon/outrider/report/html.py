@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from markupsafe import Markup
+
 from outrider.report.offenders_page import worst_offenders
 from outrider.report.page import made_by, name, page, prose
 from outrider.report.twin_page import what_would_have_been
@@ -21,7 +23,7 @@ def html(told: Mapping[str, Any]) -> str:
     return page(title, _parts(told))
 
 
-def _parts(told: Mapping[str, Any]) -> Iterator[str]:
+def _parts(told: Mapping[str, Any]) -> Iterator[Markup]:
     for line in summary(told):
         yield prose(line)
     yield from what_was(told)

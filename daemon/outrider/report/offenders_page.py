@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from markupsafe import Markup
+
 from outrider.report.page import heading, name, prose, subheading, table
 from outrider.report.words import cost_cells, cost_heads, count, number, percent, reasons, window
 
 
-def worst_offenders(told: Mapping[str, Any]) -> Iterator[str]:
+def worst_offenders(told: Mapping[str, Any]) -> Iterator[Markup]:
     """Users, machines, black holes and jobs; nothing for an empty window."""
     found, tariff = told["offenders"], told["tariff"]
     if found is None:
@@ -51,7 +53,7 @@ def _badput(one: Mapping[str, Any], tariff: Mapping[str, Any]) -> tuple[str, ...
     )  # fmt: skip
 
 
-def _starts(found: Mapping[str, Any]) -> Iterator[str]:
+def _starts(found: Mapping[str, Any]) -> Iterator[Markup]:
     rule = found["rule"]
     minutes = f"{rule['within_s'] / 60.0:g} minutes"
     yield subheading("Machines, by failed starts")

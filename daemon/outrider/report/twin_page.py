@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from outrider.report.page import heading, name, prose, subheading, table
 from outrider.report.words import NONE, cost, count, interval, number, units, window
 
@@ -17,7 +19,7 @@ MEASURES: Final = {
 }
 
 
-def what_would_have_been(told: Mapping[str, Any]) -> Iterator[str]:
+def what_would_have_been(told: Mapping[str, Any]) -> Iterator[Markup]:
     """The twin's answer in its own window."""
     found, currency = told["would_have_been"], told["tariff"]["currency"]
     yield heading("What would have been")
@@ -77,7 +79,7 @@ def _rows(
         yield *told, word, would_be, would_save, sure
 
 
-def _fidelity(found: Mapping[str, Any]) -> Iterator[str]:
+def _fidelity(found: Mapping[str, Any]) -> Iterator[Markup]:
     fidelity = found["fidelity"]
     if fidelity is None or not fidelity["parts"]:
         return
@@ -92,7 +94,7 @@ def _fidelity(found: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-def _forecast(forecast: Mapping[str, Any], twins: Mapping[str, Any]) -> Iterator[str]:
+def _forecast(forecast: Mapping[str, Any], twins: Mapping[str, Any]) -> Iterator[Markup]:
     if forecast["refused"] is not None:
         yield prose(f"No forecast: {forecast['refused']}")
     if forecast["ratios"] is None:

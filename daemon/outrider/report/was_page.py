@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from outrider.report.page import heading, name, prose, subheading, table
 from outrider.report.words import (
     NONE,
@@ -30,7 +32,7 @@ _NO_TARIFF: Final = {"price_per_kwh": None, "co2_g_per_kwh": None}
 _Line = tuple[str, Callable[[Mapping[str, Any]], str]]
 
 
-def what_was(told: Mapping[str, Any]) -> Iterator[str]:
+def what_was(told: Mapping[str, Any]) -> Iterator[Markup]:
     """Figures of the window beside those of the window before."""
     was, before = told["was"], told["before"]
     yield heading("What was")
@@ -115,7 +117,7 @@ def _purpose(purpose: str, currency: str, was: Mapping[str, Any]) -> str:
 def _parts(
     parts: Mapping[str, Mapping[str, Any]], what: str, tariff: Mapping[str, Any],
     fairness: Mapping[str, Any] | None,
-) -> Iterator[str]:  # fmt: skip
+) -> Iterator[Markup]:  # fmt: skip
     shares = ("share", "owed") if fairness is not None else ()
     rows = []
     for part, of in parts.items():
@@ -135,7 +137,7 @@ def _parts(
     )  # fmt: skip
 
 
-def how_sure(told: Mapping[str, Any]) -> Iterator[str]:
+def how_sure(told: Mapping[str, Any]) -> Iterator[Markup]:
     """What the counts rest on."""
     journal, was, tariff = told["journal"], told["was"], told["tariff"]
     yield heading("How sure")

@@ -64,7 +64,7 @@ def conclude(result: Result, report: Path | None, as_json: bool, telling: Tellin
 
     Args:
         result: of the reproduction.
-        report: folder of ``index.html`` and ``result.json``, or None.
+        report: folder of ``index.html``, ``result.json`` and ``rows.csv``, or None.
         as_json: print one JSON document in place of tables.
         telling: how.
 
@@ -85,9 +85,13 @@ def conclude(result: Result, report: Path | None, as_json: bool, telling: Tellin
 def _write(result: Result, folder: Path, telling: Telling) -> None:
     import msgspec
 
-    text = msgspec.json.format(msgspec.json.encode(telling.told(result)), indent=2)
-    (folder / "result.json").write_bytes(text)
+    from outrider_lab.reporting.flat_rows import rows_as_csv
+
+    told = telling.told(result)
+    (folder / "result.json").write_bytes(msgspec.json.format(msgspec.json.encode(told), indent=2))
     if result["rows"]:  # without any there is nothing to draw; the failures are told
+        rows = rows_as_csv(msgspec.to_builtins(told["rows"]))
+        (folder / "rows.csv").write_text(rows, encoding="utf-8")
         (folder / "index.html").write_text(telling.page(result), encoding="utf-8")
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from outrider.report.page import heading, made_by, page, prose, table
 from outrider.simulation.truth_told import in_words
 from outrider_lab.reporting.page import failed_runs, shown
@@ -22,7 +24,7 @@ def html(result: Mapping[str, Any]) -> str:
     return page("Learning under drift", _parts(result))
 
 
-def _parts(result: Mapping[str, Any]) -> Iterator[str]:
+def _parts(result: Mapping[str, Any]) -> Iterator[Markup]:
     seeds = result["settings"]["seeds"]
     yield prose(
         f"{len(seeds)} seeds ({seeds[0]} to {seeds[-1]}); with a seed, all meet the same jobs. "

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from markupsafe import Markup
+
 from outrider.report.page import heading, made_by, page, prose
 from outrider_lab.reporting.page import Drawing, claims_table, drawing, failed_runs
 from outrider_lab.reporting.verdicts import in_words, rule
@@ -28,13 +30,13 @@ class PaperPage(NamedTuple):
     quick: str
     how: Callable[[Mapping[str, Any]], Iterable[str]]
     drawings: Callable[[Result], Iterable[Drawing]]
-    tables: Callable[[Result], Iterable[str]]
+    tables: Callable[[Result], Iterable[Markup]]
 
     def html(self, result: Result) -> str:
         """The page, from the result alone."""
         return page(self.title, self._parts(result))
 
-    def _parts(self, result: Result) -> Iterator[str]:
+    def _parts(self, result: Result) -> Iterator[Markup]:
         settings = result["settings"]
         yield prose(self.cited)
         if settings["quick"]:

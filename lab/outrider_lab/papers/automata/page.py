@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from outrider.report.page import heading, table
 from outrider_lab.papers.automata.drawings import drawings
 from outrider_lab.papers.automata.grid import DRIFT, GRID, STATIONARY, USERS
@@ -78,7 +80,7 @@ def _name(row: Row) -> str:
     return ", ".join(filter(None, words))
 
 
-def _tables(result: Mapping[str, Any]) -> Iterator[str]:
+def _tables(result: Mapping[str, Any]) -> Iterator[Markup]:
     for experiment, name in _NAMES.items():
         rows = [row for row in result["rows"] if row["experiment"] == experiment]
         if rows:

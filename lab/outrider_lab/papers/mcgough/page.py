@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from outrider_lab.papers.mcgough.figures_of_epsilon import figures_of_epsilon
 from outrider_lab.papers.mcgough.figures_of_levels import figures_of_levels
 from outrider_lab.papers.mcgough.figures_of_options import figures_of_options
@@ -74,7 +76,7 @@ def _cells(row: Row) -> list[str]:
     ]
 
 
-def _tables(result: Mapping[str, Any]) -> Iterator[str]:
+def _tables(result: Mapping[str, Any]) -> Iterator[Markup]:
     return all_rows(_COLUMNS, map(_cells, result["rows"]))
 
 

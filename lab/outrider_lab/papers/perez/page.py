@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from outrider.report.page import heading, prose, table
 from outrider.simulation.truth_told import in_words
 from outrider_lab.papers.perez.drawings import drawings
@@ -55,7 +57,7 @@ def _how(settings: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-def _calibration(pasts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _calibration(pasts: Sequence[Mapping[str, Any]]) -> Iterator[Markup]:
     if not pasts:
         return
     yield heading("Calibrated by the past")
@@ -124,7 +126,7 @@ def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else 1000.0 * seconds
 
 
-def _tables(result: Mapping[str, Any]) -> Iterator[str]:
+def _tables(result: Mapping[str, Any]) -> Iterator[Markup]:
     yield from _calibration(result["calibration"])
     for title, rows in _by_situation(result["rows"]).items():
         yield heading(title)

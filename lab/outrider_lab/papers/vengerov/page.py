@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from outrider.simulation.truth_told import in_words
 from outrider_lab.papers.vengerov.grid import (
     BUSY,
@@ -152,7 +154,7 @@ def _cells(row: Row) -> list[str]:
     ]
 
 
-def _tables(result: Mapping[str, Any]) -> Iterator[str]:
+def _tables(result: Mapping[str, Any]) -> Iterator[Markup]:
     return all_rows(_COLUMNS, map(_cells, result["rows"]))
 
 

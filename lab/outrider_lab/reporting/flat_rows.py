@@ -1,0 +1,31 @@
+"""Rows of a result as comma separated values, for spreadsheets."""
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
+from typing import Any
+
+
+def rows_as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A line for each row, under the names of all their fields; what is not there is empty.
+
+    Args:
+        rows: as JSON has them. The field ``mean`` of a field ``wait_s`` is the column
+            ``wait_s_mean``; a list stands in its cell as JSON.
+    """
+    flat = [dict(_fields("", row)) for row in rows]
+    text = StringIO()
+    columns = list(dict.fromkeys(name for row in flat for name in row))
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(flat)
+    return text.getvalue()
+
+
+def _fields(before: str, row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in row.items():
+        if isinstance(value, Mapping):
+            yield from _fields(f"{before}{name}_", value)
+        else:
+            yield f"{before}{name}", json.dumps(value) if isinstance(value, list) else value
