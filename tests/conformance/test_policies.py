@@ -29,6 +29,7 @@ from outrider_policies.rules.user_priority import UserPriority
 from outrider_policies.rules.watts_hold import WattsHold
 from outrider_policies.rules.wfp3 import Wfp3
 from outrider_policies.survival import Survival
+from outrider_policies.window_net import WindowNet
 from outrider_policies.wsept import Wsept
 
 
@@ -182,6 +183,10 @@ class TestFairShareSjf(PolicyConformance):
 
 class TestWsept(PolicyConformance):
     policy = Wsept
+
+
+class TestWindowNet(PolicyConformance):
+    policy = WindowNet
 
 
 BOUNDS = {"clairvoyant", "clairvoyant_jobs"}

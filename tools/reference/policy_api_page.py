@@ -27,6 +27,7 @@ from outrider.api import (
     Queue,
     Ranks,
     SiteView,
+    WindowPolicy,
 )
 from outrider.api.capabilities import SeesQueue
 from tools.reference.events_section import events_section
@@ -50,7 +51,18 @@ RECORDS: Final = (Job, JobSpec, Outcome, Choice, Move, Prediction)
 """Plain objects, shown by their attributes."""
 VIEWS: Final = (SiteView, Queue)
 """Protocols, shown by their properties and methods."""
-BASES: Final = (Policy, Orders, Groups, SeesQueue, Ranks, Plans, Listens, Learns, Predicts)
+BASES: Final = (
+    Policy,
+    Orders,
+    Groups,
+    SeesQueue,
+    Ranks,
+    Plans,
+    Listens,
+    Learns,
+    Predicts,
+    WindowPolicy,
+)
 """What a policy derives from, shown by what it may define."""
 
 

@@ -33,11 +33,13 @@ from outrider.api.planned_starts import PlannedStarts
 from outrider.api.policy import Policy, PolicySettings
 from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
+from outrider.api.queue_window import WINDOW_FEATURES, Observation, observe_window
 from outrider.api.reader import LogReader, ReaderOptions, Reading, log_name_of
 from outrider.api.service_needs import HelperUnit, ServiceNeeds
 from outrider.api.site_view import SiteView
 from outrider.api.undo_log import Undo, UndoLog
 from outrider.api.waiting_reason import Clause, WaitingReason, removing_most
+from outrider.api.window_policy import WindowPolicy
 from outrider.model import events
 from outrider.model.clusters import ClusterSpec
 from outrider.model.decisions import (
@@ -82,6 +84,7 @@ __all__ = [
     "SHRINK",
     "START",
     "SUSPENDED_STATE",
+    "WINDOW_FEATURES",
     "Adapter",
     "AdapterSettings",
     "Batch",
@@ -106,6 +109,7 @@ __all__ = [
     "MissingPackageError",
     "Move",
     "NamedEvent",
+    "Observation",
     "OpeningHours",
     "Orders",
     "Outcome",
@@ -134,6 +138,7 @@ __all__ = [
     "Undo",
     "UndoLog",
     "WaitingReason",
+    "WindowPolicy",
     "acknowledge_message",
     "backoff",
     "build",
@@ -142,6 +147,7 @@ __all__ = [
     "events",
     "log_name_of",
     "nearest",
+    "observe_window",
     "probe_topic",
     "receive_messages",
     "removing_most",

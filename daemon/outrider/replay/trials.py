@@ -109,7 +109,7 @@ def run_trial(
     policy = terms.make(trial.policy, trial.seed)
     if policy is None and isinstance(trace, Workload):
         jobs_with_waits(trace)  # refused before a ledger file is begun
-    until_s = _until_s(trace, terms)
+    until_s = stop_s(trace, terms)
     digest = LedgerHash()
     with ExitStack() as stack:
         keep = hashed(digest, trace)
@@ -123,7 +123,7 @@ def run_trial(
             keep = both(keep, table.decided)
         if policy is not None:
             policy.wants_scores = trial.ledger is not None
-        run = _run_of(trial, trace, policy, terms, until_s, keep)
+        run = run_of(trial, trace, policy, terms, until_s, keep)
         about: dict[str, Any] = {
             "trace": trial.trace,
             "policy": trial.policy,
@@ -149,11 +149,20 @@ def run_trial(
     return about | measured | {"ledger_sha256": digest.hexdigest(), "ledger": place}
 
 
-def _run_of(
+def run_of(
     trial: Trial, trace: Trace, policy: Policy | None, terms: Terms, until_s: float | None,
     keep: Keep,
 ) -> TraceRun:  # fmt: skip
-    """The run of a trial, not yet begun."""
+    """The run of a trial, not yet begun.
+
+    Args:
+        trial: its seed is that of the estimates, where they are drawn.
+        trace: that `Trial.trace` names.
+        policy: who decides, made already; None: the trace's own scheduler.
+        terms: of the command.
+        until_s: stop after this second of the trace; None: at its end.
+        keep: called for every decision.
+    """
     shares, asked = dict(terms.shares), terms.workload
     rule = asked.estimates_of(trace) if isinstance(trace, Workload) else asked.estimates
     learned = rule is not None and rule.kind == LEARNED
@@ -176,7 +185,7 @@ def _run_of(
     )  # fmt: skip
 
 
-def _until_s(trace: Trace, terms: Terms) -> float | None:
+def stop_s(trace: Trace, terms: Terms) -> float | None:
     """When to stop. Raises `ConfigurationError` if that is before a workload's first job."""
     until_s = terms.until_s
     if until_s is None:

@@ -89,7 +89,7 @@ def replay(
         {name: dict(settings or {})}, {name: preset}, until_s, shares_of(shares), terms, kinds
     )
     asked.make(name, seed)  # refuse what is wrong before a trace is read, not after it
-    found, label = _trace_of(trace, terms, skip_bad)
+    found, label = trace_of(trace, terms, skip_bad)
     if not isinstance(found, Workload):
         terms.refuse_for_campus(label)
         if name == RECORDED:
@@ -100,8 +100,18 @@ def replay(
     return Run(document, None if table is None else Records(table.as_rows().table, table.rows))
 
 
-def _trace_of(trace: Trace | Path | str, terms: WorkloadTerms, skip_bad: bool) -> tuple[Trace, str]:
-    """The trace and what it is called. Raises `ConfigurationError`, `TraceError`."""
+def trace_of(trace: Trace | Path | str, terms: WorkloadTerms, skip_bad: bool) -> tuple[Trace, str]:
+    """The trace and what it is called: as it was given, or its name.
+
+    Args:
+        trace: or its path.
+        terms: what is asked of it.
+        skip_bad: of a path: leave out bad rows and count them.
+
+    Raises:
+        ConfigurationError: what is asked does not fit it.
+        TraceError: it cannot be read, or is not there.
+    """
     if isinstance(trace, str | Path):
         if not Path(trace).exists():
             raise TraceError(f"{trace}: there is no such file or folder")

@@ -34,6 +34,18 @@ def within(workload: Workload, begin_s: float, end_s: float, name: str) -> Workl
     first, last = np.searchsorted(after_s, [begin_s, end_s], side="left").tolist()
     if first == last:
         raise TraceError(f"{name}: no job came then; the last came on day {after_s[-1] / DAY_S:g}")
+    return part_of(workload, first, last, name)
+
+
+def part_of(workload: Workload, first: int, last: int, name: str) -> Workload:
+    """The jobs of these rows, from the first and before the last, on the same machines.
+
+    Args:
+        workload: not changed.
+        first: a row.
+        last: the row behind the last one.
+        name: of the part.
+    """
     rows = slice(first, last)
 
     def cut(values: Sequence[Value]) -> list[Value]:
