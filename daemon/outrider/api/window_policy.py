@@ -32,6 +32,7 @@ class WindowPolicy(Ranks, Policy[SettingsT_co]):
     """
 
     ranks_anew = True
+    window: int
     features: ClassVar[tuple[str, ...]] = ("submit_s", "estimate_s", "cpus", "job_class")
 
     def __init__(self, settings: SettingsT_co, rng: random.Random, window: int) -> None:

@@ -32,8 +32,8 @@ class WindowNetSettings(PolicySettings, frozen=True):
     weights: Annotated[
         str,
         Meta(
-            description="The net: `shipped` (trained on generated grids of parallel jobs), or a "
-            "file that a training of one's own wrote."
+            description="The net: `shipped` (trained on small generated grids of one-CPU jobs), or "
+            "a file that a training of one's own wrote."
         ),
     ] = SHIPPED
 

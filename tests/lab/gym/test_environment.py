@@ -204,7 +204,7 @@ def test_what_is_wrong_is_said(serial: Workload) -> None:
         ({"discipline": "eazy"}, 'discipline "eazy": did you mean "easy"'),
     ):
         with pytest.raises(ConfigurationError, match=message):
-            OutriderEnv(**arguments)  # type: ignore[arg-type]
+            OutriderEnv(**arguments)
     with pytest.raises(ValueError, match="action 32; right would be a row, 0 to 31"):
         _begun().step(np.int64(32))
     with pytest.raises(gymnasium.error.ResetNeeded, match=r"env\.reset"):

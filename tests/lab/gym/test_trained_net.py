@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -18,6 +19,8 @@ from outrider_policies.window_net import fresh_net, net_of_text, write_net
 from tests.cli.running import outrider as command
 from tests.lab.gym.episodes import play
 from tests.service.running.small_site import LOG_TABLE, SmallSite
+
+pytestmark = pytest.mark.slow
 
 WINDOW = 16
 ITERATIONS = 10
@@ -107,7 +110,7 @@ def test_the_command_replays_with_it_and_explain_tells_its_scores(
     assert policy["scores"] == scored[0]["scores"]
 
 
-def _rows(ledger: Path) -> list[dict[str, object]]:
+def _rows(ledger: Path) -> list[dict[str, Any]]:
     exported = command("ledger", ledger, "--export", "jsonl").out
     return [json.loads(line) for line in exported.splitlines()]
 
@@ -146,7 +149,7 @@ def test_a_broken_file_ends_the_replay_with_its_place(tmp_path: Path) -> None:
 
 def test_the_example_runs_as_a_program_and_writes_a_net(repository: Path, tmp_path: Path) -> None:
     program = repository / "examples" / "gymnasium" / "train_with_numpy.py"
-    words = ["--out", tmp_path / "net.json", "--iterations", "1", "--episodes", "2"]
+    words = ("--out", str(tmp_path / "net.json"), "--iterations", "1", "--episodes", "2")
     done = subprocess.run(
         [sys.executable, program, *words], capture_output=True, text=True, check=False
     )
