@@ -4,7 +4,7 @@
 
 A real daemon (``outrider run``, the bandit in shadow) stands beside an event log with so many
 waiting jobs. Browsers ask as the page does: the status every two seconds, the lists every ten. In
-turns, over HTTP: pages of the table without and with filters. Linux only: CPU is read from
+turns, over HTTP: pages of the table without and with filters, as jobs came and sorted. Linux only: CPU is read from
 ``/proc``. Budgets: a tenth of a core for all browsers, beyond what the daemon takes without them;
 100 ms for a page of the table.
 """
@@ -36,6 +36,9 @@ PAGES: Final = {
     "first": "/api/v1/jobs?candidates=true&limit=25&state=queued",
     "middle": "/api/v1/jobs?candidates=true&limit=25&state=queued&after={middle}",
     "by_user": "/api/v1/jobs?candidates=true&limit=25&state=queued&user=nobody",
+    "longest_wait": "/api/v1/jobs?candidates=true&limit=25&state=queued&sort=-waiting_s",
+    "by_group": "/api/v1/jobs?limit=25&group=nowhere&sort=-lost_s",
+    "by_reason_and_age": "/api/v1/jobs?limit=25&reason=machine&waiting_over_s=60&sort=-cpus",
     "of_200": "/api/v1/jobs?limit=200",
     "users": "/api/v1/users?limit=200",
 }

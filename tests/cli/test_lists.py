@@ -28,7 +28,7 @@ def row(name: str, state: str, **fields: Any) -> dict[str, Any]:
         "job": name, "state": state, "user": "ann", "vo": "cms", "class": "batch", "cpus": 1,
         "submit_s": NOW - 900.0, "waiting_s": None, "machine": None, "run_s": None, "runs": 0,
         "lost_s": 0.0, "longest_lost_s": 0.0, "pending": {}, "expected_start": None,
-        "expected_start_answer": None,
+        "expected_start_answer": None, "group": None, "reason": None,
     }  # fmt: skip
     return told | fields
 
@@ -47,6 +47,10 @@ JOBS = [
 ]
 
 
+ASKED: list[dict[str, str]] = []
+"""The words of each question, in order."""
+
+
 class Site(BaseHTTPRequestHandler):
     """A daemon that knows these jobs, and gives them in pages of two."""
 
@@ -54,14 +58,18 @@ class Site(BaseHTTPRequestHandler):
         path, _, words = self.path.partition("?")
         assert path == "/api/v1/jobs"
         asked = dict(parse_qsl(words))
-        state, after = asked.pop("state", None), int(asked.pop("after", "-1"))
-        assert asked == {"limit": "5000"}
-        found = [(n, one) for n, one in enumerate(JOBS) if state in (None, one["state"])]
+        ASKED.append(dict(asked))
+        after, limit = int(asked.pop("after", "-1")), int(asked.pop("limit"))
+        wanted = {name: asked.pop(name) for name in ("state", "user", "vo") if name in asked}
+        found = [
+            (n, one) for n, one in enumerate(JOBS)
+            if all(one[name] == value for name, value in wanted.items())
+        ]  # fmt: skip
         left = [(n, one) for n, one in found if n > after]
-        page = left[:2]
+        page = left[: min(limit, 2)]
         answer = {
             "mode": "shadow", "now_s": NOW, "jobs": [one for _, one in page], "total": len(found),
-            "expected_starts": None, "next": page[-1][0] if len(left) > 2 else None,
+            "expected_starts": None, "next": str(page[-1][0]) if len(left) > len(page) else None,
         }  # fmt: skip
         answer_in_json(self, answer)
 
@@ -71,6 +79,7 @@ class Site(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def url() -> Iterator[str]:
+    ASKED.clear()
     with serving(Site) as address:
         yield address
 
@@ -115,6 +124,44 @@ def test_what_is_unknown_comes_last_whichever_way_it_is_sorted(
     assert outrider(*words).out.splitlines() == [*jobs, "1.0", LONG, "6.0"]
 
 
+def test_what_the_daemon_filters_and_sorts_is_asked_of_it(url: str) -> None:
+    words = ("jobs", "--url", url, "--group", "lab & hall", "--reason", "no machine=1")
+    assert outrider(*words, "--waiting-over", "60", "--sort", "-cpus").code == 0
+    for asked in ASKED:
+        asked.pop("after", None)
+        assert asked == {
+            "limit": "5000", "group": "lab & hall", "reason": "no machine=1",
+            "waiting_over_s": "60.0", "sort": "-cpus",
+        }  # fmt: skip
+    assert len(ASKED) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "asked", "jobs"),
+    [
+        ((), ["1"], ["1.0"]),
+        (("--user", "ann"), ["1"], ["2.0"]),
+        (("--sort", "-waiting_s"), ["1"], ["1.0"]),  # this site does not sort
+        (("--sort", "-job"), ["5000"] * 3, [LONG]),
+        (("--user", "eve", "--user", "nobody"), ["5000"] * 3, [LONG]),
+    ],
+)
+def test_the_first_come_without_the_others_where_the_daemon_sorts_them(
+    url: str, words: Sequence[str], asked: list[str], jobs: list[str]
+) -> None:
+    shown = outrider(
+        "jobs", "--url", url, "--csv", "-o", "job", "--no-header", "--first", "1", *words
+    )
+    assert shown.out.splitlines() == jobs
+    assert [one["limit"] for one in ASKED] == asked
+
+
+def test_more_than_a_page_of_the_first_is_read_on(url: str) -> None:
+    shown = outrider("jobs", "--url", url, "--csv", "-o", "job", "--no-header", "--first", "3")
+    assert shown.out.splitlines() == ["1.0", "2.0", "3.0"]
+    assert [one["limit"] for one in ASKED] == ["3", "1"]
+
+
 def test_json_has_the_rows_as_the_daemon_gives_them(url: str) -> None:
     told = outrider("jobs", "--url", url, "--json").json()
     assert told["jobs"] == [{**one, "now_s": NOW} for one in JOBS]
@@ -129,6 +176,11 @@ def test_beside_a_daemon_the_lists_are_its_own(demo_url: str) -> None:
     assert (told["mode"], set(told["machines"][0])) == ("shadow", set(asked["machines"][0]))
     states = outrider("machines", "--url", demo_url, "--state", "owner", "--csv", "-o", "state")
     assert set(states.out.splitlines()[1:]) <= {"owner"}
+    words = ("--group", "lab & hall", "--reason", "no", "--waiting-over", "60", "--first", "2")
+    assert (
+        outrider("jobs", "--url", demo_url, "--sort", "-run_s", *words, "--json").json()["jobs"]
+        == []
+    )
     for command in ("jobs", "users"):
         done = outrider(command, "--url", demo_url)
         assert done.code == 0
@@ -158,6 +210,8 @@ def test_a_name_cannot_move_the_cursor() -> None:
         (["machines", "--csv", "--json"], "--csv and --json exclude each other"),
         (["machines", "--watch", "1", "--json"], "it goes with neither --csv nor --json"),
         (["jobs", "--state", "waiting"], "queued"),
+        (["jobs", "--waiting-over", "nan"], "nan is no number of seconds"),
+        (["jobs", "--first", "0"], "right would be a whole number, 1 or more"),
     ],
 )
 def test_what_is_wrong_is_told_before_anybody_is_asked(words: Sequence[str], said: str) -> None:

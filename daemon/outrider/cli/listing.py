@@ -140,28 +140,32 @@ def wanted(known: Mapping[str, Column], words: dict[str, Any]) -> Wanted:
 
 
 def every_row(
-    address: "DaemonAddress", path: str, field: str, **query: str
+    address: "DaemonAddress", path: str, field: str, most: int | None = None, **query: str
 ) -> tuple[list[Row], dict[str, Any]]:
-    """All rows of a list that the daemon gives in pages.
+    """All rows of a list that the daemon gives in pages, or the first of them.
 
     Args:
         address: the daemon's.
         path: of the list.
         field: under which an answer has its rows.
-        query: what narrows it; values as they stand in an address.
+        most: so many of the first; None: all.
+        query: what narrows and sorts it.
 
     Returns:
         The rows, and what else stood in the last answer.
     """
+    from urllib.parse import quote
+
     rows: list[Row] = []
-    after: int | None = None
-    asked = "".join(f"&{name}={value}" for name, value in query.items())
+    after: int | str | None = None
+    asked = "".join(f"&{name}={quote(value, safe='')}" for name, value in query.items())
     while True:
-        further = "" if after is None else f"&after={after}"
-        answer = address.ask(f"{path}?limit={_PAGE_ROWS}{asked}{further}")
+        further = "" if after is None else f"&after={quote(str(after), safe='')}"
+        limit = _PAGE_ROWS if most is None else min(_PAGE_ROWS, most - len(rows))
+        answer = address.ask(f"{path}?limit={limit}{asked}{further}")
         rows += answer.pop(field)
         after = answer.pop("next")
-        if after is None:
+        if after is None or len(rows) == most:
             return rows, answer
 
 
@@ -171,6 +175,7 @@ def print_list(
     shown: Sequence[str],
     asked: Wanted,
     look: Callable[[], tuple[list[Row], dict[str, Any]]],
+    most: int | None = None,
 ) -> None:
     """Print a list as it is wanted, once or again and again.
 
@@ -180,13 +185,15 @@ def print_list(
         shown: names of those that people see if they do not say.
         asked: what is wanted.
         look: asks for the rows, and for what else is said of them.
+        most: so many of the first are printed; None: all.
     """
     columns = asked.columns or tuple(shown)
 
     def rows_told() -> tuple[list[Row], dict[str, Any]]:
         rows, told = look()
         by = asked.sort
-        return (_sorted(rows, known[by.removeprefix("-")], by) if by else rows), told
+        in_order = _sorted(rows, known[by.removeprefix("-")], by) if by else rows
+        return list(in_order[:most]), told
 
     def lines() -> Iterator[str]:
         shown_columns = [known[one] for one in columns]

@@ -92,7 +92,7 @@ class SmallSite:
 
     def jobs(self, query: JobsQuery) -> dict[str, Any]:
         self.asked.append(query)
-        first = 0 if query.after is UNSET else query.after
+        first = 0 if query.after is UNSET else int(query.after)
         rows = [
             {
                 "job": name,
@@ -109,6 +109,8 @@ class SmallSite:
                 "lost_s": 10_800.0,
                 "longest_lost_s": 7200.0,
                 "pending": {"bandit": {"action": "defer", "reason": "best"}},
+                "group": None,
+                "reason": "best",
                 **copy.deepcopy(self.job_start),
             }
             for name in self.job_names[first : first + query.limit]
@@ -120,7 +122,7 @@ class SmallSite:
             "jobs": rows,
             "total": len(self.job_names),
             "expected_starts": copy.deepcopy(self.expected_starts),
-            "next": last if last < len(self.job_names) else None,
+            "next": str(last) if last < len(self.job_names) else None,
         }
 
     def machines(self, query: MachinesQuery) -> dict[str, Any]:

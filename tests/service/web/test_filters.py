@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 
 from outrider.api import Batch, JobSpec, MachineSpec
-from outrider.model.events import EVICTED, HELD, JOINED, STARTED, SUBMITTED
+from outrider.model.events import (
+    ELIGIBLE,
+    EVICTED,
+    HELD,
+    JOINED,
+    STARTED,
+    SUBMITTED,
+    NamedEvent,
+)
 from outrider.service.core import Core
 from outrider.service.personal_vos import PersonalVos
 from outrider.service.pseudonyms import Pseudonyms
@@ -16,7 +24,7 @@ from outrider.service.web.endpoints import jobs, machines, users
 from outrider.service.web.endpoints.jobs import JobsQuery
 from outrider.service.web.endpoints.machines import MachinesQuery
 from outrider.service.web.endpoints.users import UsersQuery
-from tests.fixtures.cores import core_of
+from tests.fixtures.cores import core_of, tell
 
 T = 1_700_000_000.0
 PSEUDONYMS = Pseudonyms(b"key")
@@ -72,6 +80,62 @@ async def test_a_name_that_is_hidden_finds_nothing_and_a_pseudonym_its_jobs(site
         "2.0",
         "3.0",
     ]
+
+
+async def test_jobs_are_filtered_by_the_group_they_are_on_or_may_use() -> None:
+    core = core_of("log")
+    events: list[NamedEvent] = [
+        (T, JOINED, "m1", MachineSpec("lab")),
+        (T, JOINED, "m2", MachineSpec("hall")),
+        (T, ELIGIBLE, "small", ("m2",)),
+        (T, SUBMITTED, "runs in the lab", JobSpec()),
+        (T, SUBMITTED, "may run anywhere", JobSpec()),
+        (T, SUBMITTED, "may run in the hall", JobSpec(eligible="small")),
+        (T, SUBMITTED, "may run nowhere", JobSpec(eligible="none such")),
+        (T + 5, STARTED, "runs in the lab", ("m1", 1)),
+    ]
+    tell(core, "log", events, T + 60)
+    assert await named(core, group="lab") == ["runs in the lab", "may run anywhere"]
+    assert await named(core, group="hall") == ["may run anywhere", "may run in the hall"]
+    assert await named(core, group="no such group") == []
+    rows = (await asked(jobs, core, JobsQuery(limit=2)))["jobs"]
+    assert [row["group"] for row in rows] == ["lab", None]
+
+
+async def test_jobs_are_filtered_by_how_long_they_have_waited(site: Core) -> None:
+    """Job 2.0 waits for a second longer than 3.0; what runs does not wait."""
+    wait_s = site.site.now - (T + 2)
+    assert await named(site, waiting_over_s=wait_s) == ["2.0"]
+    assert await named(site, waiting_over_s=wait_s - 1e-3) == ["2.0", "3.0"]
+    assert await named(site, waiting_over_s=0.0) == ["2.0", "3.0", "4.0"]
+
+
+async def test_jobs_are_filtered_by_the_first_policy_s_reason_as_their_rows_have_it() -> None:
+    core = core_of("log", policies={"fifo": {}, "sjf": {}})
+    events: list[NamedEvent] = [
+        (T, JOINED, "m1", MachineSpec("lab")),
+        (T, SUBMITTED, "1.0", JobSpec()),
+        (T, SUBMITTED, "2.0", JobSpec(cpus=9)),
+    ]
+    tell(core, "log", events, T + 60)
+    rows = {row["job"]: row for row in (await asked(jobs, core, JobsQuery()))["jobs"]}
+    for row in rows.values():
+        assert row["reason"] == row["pending"]["fifo"]["reason"]
+    reason = rows["2.0"]["reason"]
+    assert reason != rows["1.0"]["reason"]
+    assert await named(core, reason=reason[1:].upper()) == ["2.0"]
+    assert await named(core, reason="no such reason") == []
+
+
+async def test_why_a_job_is_held_may_name_users_and_is_told_and_found_by_whom_may_see_them(
+    site: Core,
+) -> None:
+    tell(site, "log", [(T + 70, HELD, "4.0", "bob's disk is full")], T + 130)
+    held = JobsQuery(state="held")
+    assert (await asked(jobs, site, held))["jobs"][0]["reason"] == "bob's disk is full"
+    assert await named(site, reason="disk") == ["4.0"]
+    assert (await asked(jobs, site, held, names_shown=False))["jobs"][0]["reason"] is None
+    assert await named(site, names_shown=False, reason="disk") == []
 
 
 async def test_machines_are_filtered_by_state_and_group(site: Core) -> None:

@@ -51,7 +51,7 @@ async def test_each_job_that_waits_has_its_start_with_its_interval(tab: Tab) -> 
         site.job_start = {"expected_start": None, "expected_start_answer": "not_said"}
         assert site.expected_starts is not None
         site.expected_starts = site.expected_starts | {"not_said": "the last answer is 16 min old"}
-        await tab.wait_for(f"{TABLE}[0].children.length === 7")
+        await tab.wait_for(f"{TABLE}[0].children.length === 9")
         assert (await rows_of(tab))[0][1] == "not said"
         told = await tab.text_of("#starts-summary")
         assert told == "No expected starts: the last answer is 16 min old."

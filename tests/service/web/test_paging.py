@@ -39,7 +39,7 @@ def large() -> Core:
     return core
 
 
-def with_starts(core: Core, limit: int, after: int) -> Any:
+def with_starts(core: Core, limit: int, after: str | None) -> Any:
     """A page of jobs with their expected starts under four policies."""
     watch, start = TwinWatch(Path("/nowhere")), StartTold(T + 70.123, T + 80.123, T + 90.123)
     policies = core_of("log", policies={name: {} for name in ("fifo", "sjf", "edf", "best_fit")})
@@ -49,7 +49,7 @@ def with_starts(core: Core, limit: int, after: int) -> Any:
         candidates={runner.name: told for runner in policies.runners},
     )  # fmt: skip
     starts = ExpectedStarts(watch, policies, own_clock=True)
-    answer = jobs(core, limit, None, after, starts, candidates=True)
+    answer = jobs(core, limit, None, after, starts=starts, candidates=True)
     assert len(answer["jobs"][0]["expected_start_under"]) == 4
     assert len(msgspec.json.encode(answer["expected_starts"])) < 300
     return {**answer, "expected_starts": None}
@@ -59,7 +59,11 @@ def with_starts(core: Core, limit: int, after: int) -> Any:
     ("ask", "rows", "name"),
     [
         (lambda core, limit, after: jobs(core, limit, None, after), "jobs", "job"),
-        (machines, "machines", "machine"),
+        (
+            lambda core, limit, after: machines(core, limit, -1 if after is None else after),
+            "machines",
+            "machine",
+        ),
         (with_starts, "jobs", "job"),
     ],
     ids=["jobs", "machines", "jobs with starts"],
@@ -69,9 +73,9 @@ def test_the_pages_together_are_the_list_and_none_is_large(
     large: Core, ask: Callable[..., Any], rows: str, name: str, limit: int
 ) -> None:
     seen: list[str] = []
-    after: int | None = -1
+    after: int | str | None = None
     pages = 0
-    while after is not None:
+    while pages == 0 or after is not None:
         answer = ask(large, limit, after)
         assert len(msgspec.json.encode(answer)) <= LARGEST_PAGE_BYTES + 300
         assert len(answer[rows]) <= limit

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from yarl import URL
 
+from outrider.service.views.job_order import JOB_SORTS
 from outrider.service.web.endpoint import Endpoint
 from outrider.service.web.endpoints import ENDPOINTS
 from outrider.service.web.endpoints.decisions import DecisionsQuery
@@ -74,6 +75,10 @@ async def test_infinity_becomes_null() -> None:
     [
         ("/api/v1/jobs", JobsQuery()),
         ("/api/v1/jobs?limit=5000&state=queued", JobsQuery(limit=5000, state="queued")),
+        (
+            "/api/v1/jobs?sort=-waiting_s&group=lab&reason=no&waiting_over_s=60&after=7",
+            JobsQuery(sort="-waiting_s", group="lab", reason="no", waiting_over_s=60.0, after="7"),
+        ),
         ("/api/v1/machines?limit=1", MachinesQuery(limit=1)),
         ("/api/v1/decisions", DecisionsQuery()),
         ("/api/v1/decisions?job=10%2F4%20ü&after=0", DecisionsQuery(job="10/4 ü", after=0)),
@@ -97,6 +102,14 @@ async def test_query_parameters_reach_the_daemon(path: str, asked: object) -> No
         (
             "jobs?state=asleep",
             "\"state\" = 'asleep': right would be one of held, queued, running, suspended",
+        ),
+        (
+            "jobs?sort=waiting",
+            f"\"sort\" = 'waiting': right would be one of {', '.join(sorted(JOB_SORTS))}",
+        ),
+        (
+            "jobs?waiting_over_s=-1",
+            "\"waiting_over_s\" = '-1': right would be a number from 0 up",
         ),
         ("jobs?limits=5", 'unknown parameter "limits"; did you mean "limit"?'),
         ("machines?limit=1&limit=2", "\"limit\" is given twice: '1' and '2'"),

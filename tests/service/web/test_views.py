@@ -1,5 +1,6 @@
 """The page's views: each has an address, filters stand in it, and the search is at hand in all."""
 
+import json
 from typing import Any
 
 import pytest
@@ -88,6 +89,65 @@ async def test_filters_stand_in_the_address_and_survive_a_reload(tab: Tab) -> No
         sent = "performance.getEntriesByType('resource').map(entry => entry.name).join(' ')"
         await tab.wait_for(f"{sent}.includes('user=ada%20%26%20bob')")
         assert asked() == {(UNSET, "ada & bob", UNSET)}
+    assert tab.complaints == []
+
+
+async def test_the_table_of_jobs_is_sorted_by_its_heads_with_the_keyboard_alone(tab: Tab) -> None:
+    site = SmallSite()
+    heads = "Object.fromEntries([...document.querySelectorAll('#jobs-head [aria-sort]')]"
+    heads += ".map(head => [head.innerText, head.getAttribute('aria-sort')]))"
+
+    async def press_enter_on(head: str) -> None:
+        buttons = "[...document.querySelectorAll('#jobs-head button')]"
+        await tab.run(f"{buttons}.find(button => button.innerText === {head!r}).focus()")
+        await tab.send(
+            "Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter",
+            windowsVirtualKeyCode=13, text="\r",
+        )  # fmt: skip
+
+    def asked() -> object:
+        return [query for query in site.asked if isinstance(query, JobsQuery)][-1].sort
+
+    async with open_site(site) as address:
+        await opened(tab, address, "jobs?state=any")
+        await tab.wait_for("document.querySelectorAll('#jobs tr').length === 3")
+        assert (await tab.run(heads), asked()) == ({"Job": "ascending"}, "known")
+        for key, hash_now, marked in (
+            ("Waiting", "state=any&sort=-waiting_s", {"Waiting": "descending"}),
+            ("Waiting", "state=any&sort=waiting_s", {"Waiting": "ascending"}),
+            ("CPUs", "state=any&sort=-cpus", {"CPUs": "descending"}),
+            ("Job", "state=any", {"Job": "ascending"}),
+            ("Job", "state=any&sort=-known", {"Job": "descending"}),
+            ("Thrown away", "state=any&sort=-lost_s", {"Thrown away": "descending"}),
+        ):
+            await press_enter_on(key)
+            await tab.wait_for(f"location.hash === '#/jobs?{hash_now}'")
+            await tab.wait_for(f"JSON.stringify({heads}) === JSON.stringify({json.dumps(marked)})")
+            assert await tab.run("document.activeElement.innerText") == key, "the focus stays"
+        site.asked.clear()
+        await tab.reload()
+        await tab.wait_for(DRAWN)
+        await tab.wait_for(f"{heads}['Thrown away'] === 'descending'")
+        assert asked() == "-lost_s"
+    assert tab.complaints == []
+
+
+async def test_jobs_are_filtered_by_group_reason_and_age_and_the_address_has_it(tab: Tab) -> None:
+    site = SmallSite()
+    async with open_site(site) as address:
+        await opened(tab, address, "jobs?group=lab+3&reason=no_machine&waiting_over_s=86400")
+        await tab.wait_for("document.querySelectorAll('#jobs tr').length === 3")
+        form = "document.getElementById('job-filters').elements"
+        assert await tab.run(f"[{form}.group.value, {form}.waiting_over_s.value]") == [
+            "lab 3", "86400",
+        ]  # fmt: skip
+        asked = [query for query in site.asked if isinstance(query, JobsQuery)][-1]
+        assert (asked.group, asked.reason, asked.waiting_over_s) == ("lab 3", "no_machine", 86_400)
+        await tab.run(
+            f"{form}.waiting_over_s.value = 'any'; {form}.group.value = '';"
+            "document.getElementById('job-filters').dispatchEvent(new Event('change'))"
+        )
+        await tab.wait_for("location.hash === '#/jobs?reason=no_machine'")
     assert tab.complaints == []
 
 

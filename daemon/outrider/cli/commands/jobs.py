@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from outrider.cli.listing import Column, Row, every_row, listing_options, print_list, wanted
-from outrider.cli.options import asking_options
+from outrider.cli.options import Seconds, asking_options
 from outrider.cli.printing import MISSING, count, duration
 
 if TYPE_CHECKING:
     from outrider.cli.daemon import DaemonAddress
 
 STATES: Final = ("queued", "running", "suspended", "held")
+DAEMON_SORTS: Final = ("waiting_s", "run_s", "lost_s", "cpus")
+"""Columns by which the daemon sorts, so that the first rows come without all the others."""
 _ANSWERS: Final = {"not_known": "not known", "not_said": "not said"}
 
 
@@ -56,6 +58,8 @@ COLUMNS: Final = {
         "expected start", _start,
         value=lambda row: (row["expected_start"] or {}).get("median_s"),
     ),
+    "group": Column("group", lambda row: row["group"] or MISSING),
+    "reason": Column("reason", lambda row: row["reason"] or MISSING),
     "pending": Column("last choices", _why, value=_why),
 }  # fmt: skip
 SHOWN: Final = (
@@ -69,9 +73,11 @@ def _age_s(row: Row) -> float | None:
     return None if submit_s is None else max(0.0, row["now_s"] - submit_s)
 
 
-def rows_of(address: "DaemonAddress", **query: str) -> tuple[list[Row], dict[str, Any]]:
+def rows_of(
+    address: "DaemonAddress", most: int | None = None, **query: str
+) -> tuple[list[Row], dict[str, Any]]:
     """The jobs of a daemon, each with the moment of the answer, and what else it says."""
-    rows, told = every_row(address, "/api/v1/jobs", "jobs", **query)
+    rows, told = every_row(address, "/api/v1/jobs", "jobs", most, **query)
     told.pop("total")
     return [{**row, "now_s": told["now_s"]} for row in rows], told
 
@@ -86,12 +92,29 @@ def rows_of(address: "DaemonAddress", **query: str) -> tuple[list[Row], dict[str
     help="Only of this VO (HTCondor: accounting group, Slurm: account); give it again for more.",
 )  # fmt: skip
 @click.option("--state", type=click.Choice(STATES), help="Only in this state.")
+@click.option(
+    "--group", metavar="NAME",
+    help="Only on a machine of this group; of those that run on none, such as may use one of it.",
+)  # fmt: skip
+@click.option("--reason", metavar="TEXT", help="Only those in whose reason this stands.")
+@click.option(
+    "--waiting-over", type=Seconds(min=0), metavar="SECONDS",
+    help="Only those that have waited for longer.",
+)  # fmt: skip
+@click.option(
+    "--first", type=click.IntRange(min=1), metavar="N",
+    help="Only so many, the first as they are sorted.",
+)  # fmt: skip
 @asking_options
 @listing_options(COLUMNS)
 def command(
     users: tuple[str, ...],
     vos: tuple[str, ...],
     state: str | None,
+    group: str | None,
+    reason: str | None,
+    waiting_over: float | None,
+    first: int | None,
     url: str | None,
     config: Path | None,
     token_file: Path | None,
@@ -102,26 +125,42 @@ def command(
 
     As condor_q and squeue do, but of what the daemon knows: it never asks the batch system. A line
     for each job, never folded. `outrider explain JOB` says why one waits. Columns of -o: job,
-    state, user, vo, class, cpus, submit_s, waiting_s, run_s, machine, runs, lost_s, expected_start,
-    pending. In CSV times are Unix seconds and spans seconds; of the expected start the median.
-    --json prints the rows of GET /api/v1/jobs, each with the moment of the answer (now_s).
+    state, user, vo, class, cpus, submit_s, waiting_s, run_s, machine, group, runs, lost_s,
+    expected_start, reason (why it does not run: of a job that waits, the first policy's; of one
+    that is held, the batch system's, where names are shown), pending. In CSV times are Unix seconds
+    and spans seconds; of the expected start the median. --json prints the rows of GET /api/v1/jobs,
+    each with the moment of the answer (now_s).
 
     Example:
-      outrider jobs --state queued --sort -waiting_s
+      outrider jobs --state queued --sort -waiting_s --first 20
+      outrider jobs --group lab --waiting-over 86400 -o job,user,waiting_s,reason
       outrider jobs --user alice --csv -o job,waiting_s,expected_start
     """
     from outrider.cli.configuration import daemon_address, load
 
     asked = wanted(COLUMNS, words)
     address = daemon_address(url, None if config is None else load(config), token_file, ca)
-    query = {} if state is None else {"state": state}
+    given = {
+        "state": state,
+        "user": users[0] if len(users) == 1 else None,
+        "vo": vos[0] if len(vos) == 1 else None,
+        "group": group,
+        "reason": reason,
+        "waiting_over_s": None if waiting_over is None else repr(waiting_over),
+    }
+    query = {name: word for name, word in given.items() if word is not None}
+    by = asked.sort or ""
+    if by.removeprefix("-") in DAEMON_SORTS:
+        query["sort"] = by
+    # what the daemon does not choose or sort itself is chosen here, of all rows
+    is_daemon_s = len(users) < 2 and len(vos) < 2 and (not by or "sort" in query)
 
     def look() -> tuple[list[Row], dict[str, Any]]:
-        rows, told = rows_of(address, **query)
+        rows, told = rows_of(address, first if is_daemon_s else None, **query)
         kept = [
             row for row in rows
             if (not users or row["user"] in users) and (not vos or row["vo"] in vos)
         ]  # fmt: skip
         return kept, told
 
-    print_list("jobs", COLUMNS, SHOWN, asked, look)
+    print_list("jobs", COLUMNS, SHOWN, asked, look, first)

@@ -1,10 +1,12 @@
 """Long lists in pages: bounded in rows and in bytes, each with the cursor of the next one."""
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta, UnsetType
+
+C = TypeVar("C")
 
 LARGEST_PAGE_BYTES: Final = 256 * 1024
 
@@ -18,8 +20,8 @@ Next: TypeAlias = Annotated[
 
 
 def page_of(
-    rows: Iterable[tuple[int, Mapping[str, Any]]], limit: int
-) -> tuple[list[Mapping[str, Any]], int | None]:
+    rows: Iterable[tuple[C, Mapping[str, Any]]], limit: int
+) -> tuple[list[Mapping[str, Any]], C | None]:
     """The first of some rows, as many as one answer may hold; at least one, however large.
 
     Args:
@@ -30,7 +32,8 @@ def page_of(
         The rows, and the cursor of the last if others follow.
     """
     page: list[Mapping[str, Any]] = []
-    last, left = 0, LARGEST_PAGE_BYTES
+    last: C | None = None
+    left = LARGEST_PAGE_BYTES
     for cursor, row in rows:
         left -= len(msgspec.json.encode(row)) + 1
         if page and (left < 0 or len(page) == limit):

@@ -1,27 +1,37 @@
 """Jobs now."""
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job, JobSpec
+from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.core import Core
-from outrider.service.user_names import UserNames
 from outrider.service.views.expected_starts import NOT_SAID, ExpectedStarts
+from outrider.service.views.job_filters import JobFilters, reason_of
+from outrider.service.views.job_order import KNOWN, CursorError, JobOrder, JobSort
 from outrider.service.web.endpoint import Answer, Call, Endpoint
-from outrider.service.web.paging import After, Next, page_of
-from outrider.service.web.query import Limit
-from outrider.service.web.shapes.expected_start import ExpectedStart, StartAnswer, StartsShown
-from outrider.service.web.shapes.values import Count, JobState, Mode, Unknown
+from outrider.service.web.paging import page_of
+from outrider.service.web.query import BadQueryError, Limit
+from outrider.service.web.shapes.jobs import Jobs
+from outrider.service.web.shapes.values import JobState
 
 
 class JobsQuery(Struct, frozen=True):
     """Which jobs."""
 
     limit: Limit = 200
-    after: After = UNSET
+    after: Annotated[
+        Annotated[str, Meta(max_length=200)] | UnsetType,
+        Meta(description="Go on after this: what `next` of the page before said."),
+    ] = UNSET
+    sort: Annotated[
+        JobSort,
+        Meta(
+            description="By this of the row, with a minus the greatest first; `known`: as they "
+            "became known. What has no value comes last."
+        ),
+    ] = KNOWN
     state: Annotated[JobState | UnsetType, Meta(description="Only jobs in this state.")] = UNSET
     user: Annotated[
         str | UnsetType, Meta(description="Only of this user, as this client is shown users.")
@@ -29,107 +39,74 @@ class JobsQuery(Struct, frozen=True):
     vo: Annotated[
         str | UnsetType, Meta(description="Only of this VO, as this client is shown VOs.")
     ] = UNSET
+    group: Annotated[
+        str | UnsetType,
+        Meta(
+            description="Only jobs on a machine of this group; of those on none, such as may use "
+            "one of it by what they require of machines."
+        ),
+    ] = UNSET
+    reason: Annotated[
+        str | UnsetType,
+        Meta(description="Only jobs in whose `reason` this stands, in large or small letters."),
+    ] = UNSET
+    waiting_over_s: Annotated[
+        Annotated[float, Meta(ge=0)] | UnsetType,
+        Meta(description="Only jobs that have waited for longer, seconds."),
+    ] = UNSET
     candidates: Annotated[
         bool,
         Meta(description="Expected starts under each policy, too."),
     ] = False
 
-
-class PendingDecision(Struct):
-    """What a policy last chose for a job, and why."""
-
-    action: str
-    reason: str
+    def filters(self) -> JobFilters:
+        """What narrows the list."""
+        given = {name: getattr(self, name) for name in JobFilters.__struct_fields__}
+        return JobFilters(**{name: v for name, v in given.items() if v is not UNSET})
 
 
-class JobRow(Struct, rename={"class_": "class"}):
-    """One job now."""
-
-    job: str
-    state: JobState
-    user: str
-    vo: str
-    class_: str
-    cpus: Count
-    submit_s: Unknown
-    waiting_s: Unknown
-    machine: str | None
-    run_s: Unknown
-    runs: Count
-    lost_s: Annotated[float, Meta(ge=0, description="Of all runs thrown away so far, together.")]
-    longest_lost_s: Annotated[float, Meta(ge=0, description="Longest run thrown away so far.")]
-    pending: dict[str, PendingDecision]
-    expected_start: Annotated[
-        ExpectedStart | None,
-        Meta(
-            description="Under the batch system's own rule, by `outrider run-twin`; null: see "
-            "`expected_start_answer`."
-        ),
-    ] = None
-    expected_start_answer: Annotated[
-        StartAnswer | None,
-        Meta(
-            description="`not_known`: nobody can know. `not_said`: there is no answer, or no "
-            "young one. Null: it does not wait."
-        ),
-    ] = None
-    expected_start_under: Annotated[
-        dict[str, ExpectedStart | None] | UnsetType,
-        Meta(
-            description="With `candidates`: the same if a policy were in force, by its name; null: "
-            "not known; a policy that is not there: not said."
-        ),
-    ] = UNSET
-
-
-class Jobs(Struct):
-    """Jobs the daemon knows now; `total` counts those on other pages too."""
-
-    mode: Mode
-    now_s: float
-    jobs: list[JobRow]
-    total: Count
-    expected_starts: Annotated[
-        StartsShown | None, Meta(description="What holds for the expected starts of all.")
-    ] = None
-    next: Next = None
+def known_jobs(core: Core) -> list[Job]:
+    """All jobs that are here."""
+    jobs = core.site.jobs
+    histories = core.merger.normaliser.jobs.values()
+    return [job for history in histories if (job := jobs.get(history.number)) is not None]
 
 
 def jobs(
     core: Core,
     limit: int,
-    state: str | None,
-    after: int = -1,
+    found: Sequence[Job] | None = None,
+    after: str | None = None,
+    sort: str = KNOWN,
     starts: ExpectedStarts | None = None,
     candidates: bool = False,
-    wanted: Callable[[JobSpec], bool] | None = None,
+    names_shown: bool = True,
 ) -> Answer:
-    """A page of the jobs, all or some, in the order in which they became known.
+    """A page of the jobs, all or some.
 
     Args:
         core: the daemon's.
         limit: at most so many.
-        state: only jobs in it; None: all.
-        after: only jobs of a higher number.
+        found: which; None: all.
+        after: a cursor of the same order; None: from the first.
+        sort: one of `JOB_SORTS`.
         starts: when those that wait are expected to start; None: that is not asked.
         candidates: under each policy, too.
-        wanted: whose jobs; None: everybody's.
+        names_shown: what may name users is told.
+
+    Raises:
+        CursorError: the cursor is none of that order's.
     """
-    normaliser, site = core.merger.normaliser, core.site
-    found = [
-        job
-        for history in normaliser.jobs.values()
-        if (job := site.jobs.get(history.number)) is not None
-        and (state is None or JOB_STATE_NAMES[job.state] == state)
-        and (wanted is None or wanted(job.spec))
-    ]
+    found = known_jobs(core) if found is None else found
+    reason, job_names = reason_of(core, names_shown), core.merger.normaliser.job_names
 
     def row(job: Job) -> dict[str, Any]:
-        name = normaliser.job_names[job.number]
-        facts = _job_row(core, name, job)
+        name = job_names[job.number]
+        facts = _job_row(core, name, job) | {"reason": reason(job)}
         return facts if starts is None else facts | _start(starts, name, job, candidates)
 
-    page, cursor = page_of(((job.number, row(job)) for job in found if job.number > after), limit)
+    behind = JobOrder(sort).behind(after, found, core.site.now)
+    page, cursor = page_of(((place, row(job)) for place, job in behind), limit)
     return {
         "mode": core.config.mode,
         "now_s": core.now_s,
@@ -153,6 +130,7 @@ def _job_row(core: Core, name: str, job: Job) -> dict[str, Any]:
         "submit_s": job.submit_s,
         "waiting_s": job.wait_s(site.now) if queued else None,
         "machine": core.merger.normaliser.machine_names[job.machine] if on else None,
+        "group": site.cluster_names[site.machine_cluster[job.machine]] if on else None,
         "run_s": job.run_s(site.now) if on else None,
         "runs": job.runs,
         "lost_s": job.lost_s,
@@ -176,30 +154,18 @@ def _start(starts: ExpectedStarts, name: str, job: Job, candidates: bool) -> dic
     return {**fields, "expected_start_under": said}
 
 
-def _wanted(query: JobsQuery, names: UserNames) -> Callable[[JobSpec], bool] | None:
-    """Whose jobs are asked for, by what this client is shown: a name that is hidden finds none."""
-    if query.user is UNSET and query.vo is UNSET:
-        return None
-    user, vo = cache(names.user), cache(names.vo)  # a pseudonym takes a hash
-
-    def wanted(spec: JobSpec) -> bool:
-        return (query.user is UNSET or user(spec.user) == query.user) and (
-            query.vo is UNSET or vo(spec.vo) == query.vo
-        )
-
-    return wanted
-
-
 async def handle(call: Call[JobsQuery]) -> Answer:
     """Answer from memory."""
-    query = call.query
-    state = None if query.state is UNSET else query.state
-    after = -1 if query.after is UNSET else query.after
-    starts = call.view.expected_starts()
-    names = call.names
-    page = jobs(
-        call.view.core, query.limit, state, after, starts, query.candidates, _wanted(query, names)
-    )
+    query, core, names = call.query, call.view.core, call.names
+    found = query.filters().chosen(core, known_jobs(core), names)
+    after = None if query.after is UNSET else query.after
+    starts, candidates = call.view.expected_starts(), query.candidates
+    try:
+        page = jobs(
+            core, query.limit, found, after, query.sort, starts, candidates, names.shown
+        )  # fmt: skip
+    except CursorError as error:
+        raise BadQueryError(str(error)) from error
     return names.in_jobs(page)
 
 

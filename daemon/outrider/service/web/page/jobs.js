@@ -1,27 +1,52 @@
-// The table of jobs: a page of it, whatever their number, in the order they became known.
+// The table of jobs: a page of it, whatever their number, filtered and sorted by the daemon.
 
 import { duration, known, number } from "./words.js";
-import { at, headRow, keyed, make, orNone, setText } from "./elements.js";
+import { at, keyed, make, orNone, setText } from "./elements.js";
 import { Question } from "./asking.js";
 import { explain, offerExamples } from "./explain.js";
 import { Pager, filterForm, onList } from "./lists.js";
+import { Sorting } from "./sorting.js";
 import { startCell, startsSummary } from "./starts.js";
 import { route } from "./views.js";
 
 const VIEW = "jobs";
 const ROWS = 25;
 const EXAMPLES = 4;
-const FACTS = ["Waiting", "User", "VO", "Class", "CPUs"];
-const FACTS_OF_RUNS = ["State", "Machine", "Runs for"];
+const FACTS = ["Waiting", "User", "VO", "Class", "CPUs", "Thrown away", "Reason"];
+const FACTS_OF_RUNS = ["State", "Machine", "Group", "Runs for"];
+const SORTED_BY = {
+  Job: "known",
+  Waiting: "waiting_s",
+  "Runs for": "run_s",
+  "Thrown away": "lost_s",
+  CPUs: "cpus",
+};
+const ORDERS = {
+  known: "those known longest",
+  "-known": "the newest first",
+  waiting_s: "the shortest wait first",
+  "-waiting_s": "the longest wait first",
+  run_s: "the shortest run first",
+  "-run_s": "the longest run first",
+  lost_s: "least thrown away first",
+  "-lost_s": "most thrown away first",
+  cpus: "the fewest CPUs first",
+  "-cpus": "the most CPUs first",
+};
 
 const pager = new Pager("jobs", () => refresh());
+const sorting = new Sorting(SORTED_BY, "known");
 const filters = filterForm("job-filters");
+const chosen = {
+  take: (told) => filters.take(told),
+  query: () => filters.query() + sorting.query(),
+};
 
 /** Ask for the page of the table that is open, and draw it; elsewhere, for a few that wait. */
 export async function showJobs(question) {
   const isShown = route().view === VIEW;
   const what = isShown
-    ? `&limit=${ROWS}${filters.query()}${pager.query}`
+    ? `&limit=${ROWS}${chosen.query()}${pager.query}`
     : `&limit=${EXAMPLES}&state=queued`;
   const answer = await question.ask(`api/v1/jobs?candidates=true${what}`);
   if (isShown && known(pager.after) && !answer.jobs.length) {
@@ -40,7 +65,13 @@ function draw({ jobs, total, next, expected_starts, now_s }) {
   const runs = jobs.some(({ state }) => state !== "queued");
   const columns = ["Job", "Expected start", ...would, ...FACTS, ...(runs ? FACTS_OF_RUNS : [])];
   const starts = 1 + would.length;
-  keyed(at("jobs-head"), [columns], (names) => names.join("\n"), headRow, () => {});
+  keyed(
+    at("jobs-head"),
+    [columns],
+    (names) => names.join("\n"),
+    (names) => sorting.headRow(names),
+    (line) => sorting.mark(line),
+  );
   keyed(
     at("jobs"),
     orNone(jobs, "no such job is here"),
@@ -53,7 +84,7 @@ function draw({ jobs, total, next, expected_starts, now_s }) {
         );
     },
   );
-  pager.show(jobs.length, total, next, "those known longest");
+  pager.show(jobs.length, total, next, ORDERS[sorting.order] ?? "");
 }
 
 function bodyRow(job, columns, starts) {
@@ -93,9 +124,13 @@ function cells(job, policies, now_s, runs) {
     job.vo,
     job.class,
     number(job.cpus),
-    ...(runs ? [job.state, job.machine ?? "", known(job.run_s) ? duration(job.run_s) : ""] : []),
+    job.lost_s > 0 ? duration(job.lost_s) : "",
+    job.reason ?? "",
+    ...(runs ? [job.state, job.machine ?? "", job.group ?? "", ran(job)] : []),
   ];
 }
+
+const ran = (job) => (known(job.run_s) ? duration(job.run_s) : "");
 
 /** Rows tell no word for it: null is not known, a policy that is missing said nothing. */
 function answerUnder(under, policy) {
@@ -109,4 +144,4 @@ function refresh() {
   showJobs(new Question()).catch((error) => setText(at("jobs-shown"), error.message));
 }
 
-onList(VIEW, filters, pager, refresh);
+onList(VIEW, chosen, pager, refresh);

@@ -50,7 +50,7 @@ export class Pager {
   }
 
   get query() {
-    return known(this.after) ? `&after=${this.after}` : "";
+    return known(this.after) ? `&after=${encodeURIComponent(this.after)}` : "";
   }
 
   /** Say how many of how many are shown. */
