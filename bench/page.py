@@ -4,9 +4,9 @@
 
 A real daemon (``outrider run``, the bandit in shadow) stands beside an event log with so many
 waiting jobs. Browsers ask as the page does: the status every two seconds, the lists every ten. In
-turns, over HTTP: pages of the table without and with filters, as jobs came and sorted. Linux only: CPU is read from
-``/proc``. Budgets: a tenth of a core for all browsers, beyond what the daemon takes without them;
-100 ms for a page of the table.
+turns, over HTTP: pages of the table without and with filters, as jobs came and sorted. Linux only:
+CPU is read from ``/proc``. Budgets: a tenth of a core for all browsers, beyond what the daemon
+takes without them; 100 ms for a page of the table.
 """
 
 import argparse

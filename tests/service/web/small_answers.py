@@ -277,6 +277,18 @@ ONE_MORE: dict[str, Any] = {
     "wait_s": {"low": 120.0, "median": 600.0, "high": 5_400.0}, "utility": 0.84,
 }  # fmt: skip
 
+VOS: list[dict[str, Any]] = [
+    {
+        "vo": "guests", "share": 0.03, "target": 0.0, "started": 0, "wait_mean_s": None,
+        "wait_p50_s": None, "wait_p95_s": None, "kept_cpu_s": 0.0, "thrown_away_cpu_s": 0.0,
+    },
+    {
+        "vo": "physics", "share": 0.46, "target": 0.4, "started": 1_234, "wait_mean_s": 192.4,
+        "wait_p50_s": {"low": 60.0, "about": 150.0, "high": 300.0},
+        "wait_p95_s": {"low": 604_800.0, "about": None, "high": None},
+        "kept_cpu_s": 108_000.0, "thrown_away_cpu_s": 36_000.0,
+    },
+]  # fmt: skip
 USER: dict[str, Any] = {
     "user": "ada", "vo": "physics", "queued": 86, "running": 131, "suspended": 2, "held": 5,
     "busy_cpus": 133, "longest_wait_s": 3_600.0, "lost_s": 10_800.0,

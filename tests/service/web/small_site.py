@@ -27,6 +27,7 @@ from outrider.service.web.endpoints.jobs_over_time import JobsOverTimeQuery
 from outrider.service.web.endpoints.machines import MachinesQuery
 from outrider.service.web.endpoints.use import UseQuery
 from outrider.service.web.endpoints.users import UsersQuery
+from outrider.service.web.endpoints.vos import VosQuery
 from tests.service.web.small_answers import (
     BATCH_SYSTEM,
     DECISION,
@@ -37,6 +38,7 @@ from tests.service.web.small_answers import (
     START,
     STATUS,
     USER,
+    VOS,
 )
 
 
@@ -141,6 +143,11 @@ class SmallSite:
     def users(self, query: UsersQuery) -> dict[str, Any]:
         self.asked.append(query)
         return {"mode": "shadow", "now_s": NOW, "users": [USER][: query.limit], "total": 1}
+
+    def vos(self, query: VosQuery) -> dict[str, Any]:
+        self.asked.append(query)
+        told = {"mode": "shadow", "now_s": NOW, "since_s": NOW - 3600.0}
+        return {**told, "vos": VOS[: query.limit], "total": len(VOS), "next": None}
 
     def use(self, query: UseQuery) -> dict[str, Any]:
         self.asked.append(query)
@@ -260,6 +267,7 @@ STAND_INS: dict[str, Callable[[SmallSite, Call[Any]], Answer]] = {
     "jobs": lambda site, call: site.jobs(call.query),
     "machines": lambda site, call: site.machines(call.query),
     "users": lambda site, call: site.users(call.query),
+    "vos": lambda site, call: site.vos(call.query),
     "jobs_over_time": lambda site, call: site.jobs_over_time(call.query),
     "use": lambda site, call: site.use(call.query),
     "decisions": lambda site, call: site.decisions(call.query),

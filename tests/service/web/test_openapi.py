@@ -32,7 +32,8 @@ def test_the_document_names_every_path_and_parameter_that_is_served() -> None:
         for endpoint in ENDPOINTS
     }
     assert named["/api/v1/jobs"] == [
-        "limit", "after", "state", "user", "vo", "candidates",
+        "limit", "after", "sort", "state", "user", "vo", "group", "reason", "waiting_over_s",
+        "candidates",
     ]  # fmt: skip
     assert named["/api/v1/explain/{job}"] == ["job"]
 

@@ -174,8 +174,14 @@ async def test_users_and_vos_have_a_table_each(tab: Tab) -> None:
         await tab.wait_for("document.querySelectorAll('#user-rows tr').length === 1")
         assert await tab.text_of("#user-rows") == "ada physics 86 131 5 133 60 min 3 h"
         vos = await tab.run("[...document.querySelectorAll('#vos tr')].map(r => r.innerText)")
-        assert vos[3].split("\t") == ["physics", "46 %", "40 %", "1,234", "3.2 min"]
-        assert vos[2].split("\t") == ["guests", "3 %", "0 %", "0", "unknown"]
+        assert [row.split("\t") for row in vos] == [
+            ["guests", "3 %", "0 %", "0", "unknown", "unknown", "unknown", "none"],
+            [
+                "physics", "46 %", "40 %", "1,234", "3.2 min", "2.5 min (60 s to 5 min)",
+                "over 7 days", "10 h (25 %)",
+            ],
+        ]  # fmt: skip
+        assert "counted in buckets (in brackets) · since" in await tab.text_of("#vos-title")
     assert tab.complaints == []
 
 

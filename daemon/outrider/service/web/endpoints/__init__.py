@@ -22,6 +22,7 @@ NAMES: Final = (
     "jobs",
     "machines",
     "users",
+    "vos",
     "decisions",
     "explain",
     "utility",

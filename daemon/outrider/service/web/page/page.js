@@ -23,7 +23,7 @@ import { NoAnswer, Question } from "./asking.js";
 import { showJobs } from "./jobs.js";
 import { askForWeek, drawHeadline } from "./headline.js";
 import { showMachines } from "./machines.js";
-import { drawVos, showUsers } from "./people.js";
+import { showUsers } from "./people.js";
 import { showQueue } from "./queue.js";
 import { showUse } from "./use.js";
 import { drawUsers } from "./users.js";
@@ -43,7 +43,6 @@ function draw(s) {
     drawEnergy,
     drawEvictions,
     drawFairness,
-    drawVos,
     drawPolicies,
     drawTwin,
     drawTrial,

@@ -21,20 +21,30 @@ const VOS = [
   ["VO", (row) => row.vo],
   ["Share of CPU time", (row) => percent(row.share)],
   ["Target", (row) => percent(row.target)],
-  ["Jobs started", (row) => number(row.waits?.n ?? 0)],
-  ["Mean wait", (row) => (row.waits ? duration(row.waits.mean) : UNKNOWN)],
+  ["Jobs started", (row) => number(row.started)],
+  ["Mean wait", (row) => duration(row.wait_mean_s)],
+  ["Half waited up to", (row) => quantile(row.wait_p50_s)],
+  ["95 % waited up to", (row) => quantile(row.wait_p95_s)],
+  ["CPU time thrown away", (row) => wasted(row)],
 ];
 
-export function drawVos(s) {
-  const { share, target } = s.fairness;
-  const names = [...new Set([...Object.keys(target), ...Object.keys(share)])].sort();
-  const rows = names.map((vo) => ({ vo, share: share[vo], target: target[vo], waits: s.wait_s.by_vo[vo] }));
-  fillTable("vos", VOS, rows, (row) => row.vo, "no VO has jobs yet");
+/** About where it lies, and the bounds between which it does. */
+function quantile(told) {
+  if (!known(told)) return UNKNOWN;
+  if (!known(told.high)) return `over ${duration(told.low)}`;
+  return `${duration(told.about)} (${duration(told.low)} to ${duration(told.high)})`;
 }
 
-/** Ask for the users who have jobs now, and draw them; nothing where they are not shown. */
+function wasted({ kept_cpu_s: kept, thrown_away_cpu_s: lost }) {
+  return lost > 0 ? `${duration(lost)} (${percent(lost / (kept + lost))})` : "none";
+}
+
+/** Ask for the VOs and for the users who have jobs now, and draw them, where they are shown. */
 export async function showUsers(question) {
   if (route().view !== VIEW) return;
+  const { vos, total } = await question.ask("api/v1/vos?limit=200");
+  fillTable("vos", VOS, vos, (row) => row.vo, "no VO has jobs yet");
+  setText(at("vos-shown"), total > vos.length ? `and ${number(total - vos.length)} more` : "");
   const answer = await question.ask("api/v1/users?limit=200");
   fillTable("user-rows", USERS, answer.users, (row) => `${row.user}\n${row.vo}`, "nobody has a job here");
   const more = answer.total - answer.users.length;
