@@ -43,7 +43,7 @@ JOBS = [
     row("3.0", "queued", waiting_s=5.0, expected_start=NEXT_PASS),
     row("4.0", "queued", waiting_s=40.0, expected_start_answer="not_known"),
     row(LONG, "held", user="eve"),
-    row("6.0", "running", machine="m2", run_s=7_300.0, runs=3, lost_s=120.0),
+    row("6.0", "running", state_word="Running", machine="m2", run_s=7_300.0, runs=3, lost_s=120.0),
 ]
 
 
@@ -154,6 +154,12 @@ def test_the_first_come_without_the_others_where_the_daemon_sorts_them(
     )
     assert shown.out.splitlines() == jobs
     assert [one["limit"] for one in ASKED] == asked
+
+
+def test_people_read_the_batch_system_s_word_for_a_state_and_programs_ours(url: str) -> None:
+    words = ("jobs", "--url", url, "-o", "job,state", "--no-header")
+    assert outrider(*words).out.splitlines()[-1].split() == ["6.0", "Running"]
+    assert outrider(*words, "--csv").out.splitlines()[-1] == "6.0,running"
 
 
 def test_more_than_a_page_of_the_first_is_read_on(url: str) -> None:

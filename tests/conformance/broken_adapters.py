@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from math import inf
+from types import MappingProxyType
 from typing import Any, ClassVar, cast
 
 from outrider.api import (
@@ -55,6 +56,14 @@ class Sound(Adapter):
         self.given += len(new)
         age_s = 0.0 if gone is None else time.monotonic() - gone
         return Batch(events=new, cursor=self.given, seen_until_s=float(self.given), age_s=age_s)
+
+
+class NamesAStateThatIsNone(Sound):
+    state_words = MappingProxyType({"asleep": "Zzz"})
+
+
+class HasNoWordForAState(Sound):
+    state_words = MappingProxyType({"held": ""})
 
 
 class BeginsAnewAtARestart(Sound):

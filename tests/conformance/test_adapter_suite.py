@@ -17,6 +17,8 @@ def test_a_sound_adapter_passes_everything(kind: type[broken.Sound]) -> None:
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
+        (broken.NamesAStateThatIsNone, "state_words names .'asleep'.; known: held, queued"),
+        (broken.HasNoWordForAState, "state_words has '': right would be 1 to 40 letters"),
         (broken.BeginsAnewAtARestart, "resumed after event 3 of 9: event 1 is"),
         (broken.RemembersBetterThanItsCursor, "entered_again: NotConforming: 0 of 3 events came"),
         (broken.SkipsOneAtARestart, "test_it_resumes_from_every_cursor: .* 5 of 6 events came"),

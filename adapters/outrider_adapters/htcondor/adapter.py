@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from outrider_adapters.htcondor.settings import WatchSettings
 from outrider_adapters.polling import PollingAdapter
+from outrider_adapters.readers.htcondor.state_words import STATE_WORDS
 
 
 class CondorAdapter(PollingAdapter):
@@ -17,4 +18,5 @@ class CondorAdapter(PollingAdapter):
     )  # fmt: skip
 
     discipline = "first_fit"  # the negotiator passes over what it cannot match
+    state_words = STATE_WORDS
     incumbent = "user_priority"  # without a rank, machines are alike to it

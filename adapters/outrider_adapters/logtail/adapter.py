@@ -130,6 +130,7 @@ class LogtailAdapter(Adapter):
             # change is missed between the two
             self._steps.make(f"watch {path}", partial(waiting_for.watch, path), list)
         batch, progress = self._follower.read()
+        self.state_words = self._follower.state_words
         if self._note:
             batch.note = "; ".join(filter(None, [self._note, batch.note]))
         return batch, progress

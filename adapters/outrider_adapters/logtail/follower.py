@@ -1,7 +1,7 @@
 """The one loop that reads logs to their present end: what `logtail` and watchers of pools share."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,6 +43,11 @@ class LogFollower:
     def paths(self) -> list[Path]:
         """The live logs followed now."""
         return self._tails.paths
+
+    @property
+    def state_words(self) -> Mapping[str, str]:
+        """What the logs' batch system calls the states of jobs, once a log was looked at."""
+        return self._tails.state_words
 
     def start(self, cursor: Any, in_progress: InProgress | None = None) -> None:
         """Begin at a cursor; None: at the beginning.

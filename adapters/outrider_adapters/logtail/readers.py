@@ -1,5 +1,6 @@
 """Finding the reader for a log, by name or by the look of the file."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from outrider.api import ConfigurationError, LogReader, ReaderOptions, nearest
@@ -20,6 +21,8 @@ class Readers:
 
     Attributes:
         broken: why a reader cannot be loaded, by name.
+        state_words: what the logs' batch system calls the states of jobs, as the first reader that
+            was needed and has words says it.
 
     Raises:
         ConfigurationError: there is no reader of that name.
@@ -28,6 +31,7 @@ class Readers:
 
     def __init__(self, format_name: str) -> None:
         self.broken: dict[str, str] = {}
+        self.state_words: Mapping[str, str] = {}
         self._format_name = format_name
         if format_name == AUTO:
             return
@@ -42,10 +46,14 @@ class Readers:
     def reader_for(self, head: bytes, options: ReaderOptions) -> LogReader | None:
         """A new reader for a file that begins with these bytes; None if nobody recognises it."""
         if self._format_name != AUTO:
-            return load_reader(self._format_name)(options)
+            return self._made(load_reader(self._format_name), options)
         kind = recognise(head, self.broken)
-        return None if kind is None else kind(options)
+        return None if kind is None else self._made(kind, options)
 
     def reader_named(self, name: str, options: ReaderOptions) -> LogReader | None:
         """A new reader by the name in a cursor; None if it is not at hand any more."""
-        return load_reader(name)(options) if name in log_readers() else None
+        return self._made(load_reader(name), options) if name in log_readers() else None
+
+    def _made(self, kind: type[LogReader], options: ReaderOptions) -> LogReader:
+        self.state_words = self.state_words or kind.state_words
+        return kind(options)

@@ -2,7 +2,7 @@
 
 import fnmatch
 import glob
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +173,11 @@ class Tails:
             for named, paths in self.groups.items()
         }
         return {named: time_s for named, time_s in found_s.items() if time_s}
+
+    @property
+    def state_words(self) -> Mapping[str, str]:
+        """What the logs' batch system calls the states of jobs, once a log was looked at."""
+        return self._readers.state_words
 
     def broken_readers(self) -> list[str]:
         """What is wrong with readers that could not be loaded."""

@@ -11,6 +11,7 @@ from outrider_adapters.pbs.pbs_watch import PBSWatch
 from outrider_adapters.pbs.service_needs import needs_of, signs_of_pbs
 from outrider_adapters.pbs.settings import PBSSettings
 from outrider_adapters.polling import PollingAdapter
+from outrider_adapters.readers.pbs.state_words import STATE_WORDS
 
 
 class PBSAdapter(PollingAdapter):
@@ -31,6 +32,7 @@ class PBSAdapter(PollingAdapter):
     levers = (LeasedExecutionTimes,)
     discipline = "easy"  # strict order with backfill is what its schedulers come with
     incumbent = "fifo"
+    state_words = STATE_WORDS
 
     def __init__(self, label: str, settings: PBSSettings) -> None:
         super().__init__(label, settings)

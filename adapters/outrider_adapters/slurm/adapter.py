@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Final, Self
 from outrider.api import Batch, FoundSystem, ServiceNeeds, WaitingReason
 from outrider_adapters.found_commands import found_by_commands
 from outrider_adapters.polling import PollingAdapter
+from outrider_adapters.readers.slurm.state_words import STATE_WORDS
 from outrider_adapters.slurm.acting.lever import LeasedStartTimes
 from outrider_adapters.slurm.commands import SlurmCommands
 from outrider_adapters.slurm.diagnosis import Finding, diagnosed
@@ -39,6 +40,7 @@ class SlurmAdapter(PollingAdapter):
     pattern_setting = "machine_clusters"
     discipline = "easy"  # its backfill lets nobody delay the first in line; further plans it redoes
     incumbent = "multifactor"
+    state_words = STATE_WORDS
 
     def __init__(self, label: str, settings: SlurmSettings) -> None:
         super().__init__(label, settings)

@@ -5,7 +5,7 @@ and which levers it has (`outrider.api.Lever`), and never sorts out policy.
 """
 
 from collections.abc import AsyncIterator, Mapping
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, ClassVar, Self
 
 import msgspec
@@ -82,6 +82,9 @@ class Adapter:
             that no attribute names a group for; None: it has none.
         incumbent: the policy, by name, that decides most nearly as its batch system does; it is
             recorded, for whoever simulates the site. None: not known.
+        state_words: what its batch system calls the states in which jobs are shown: a word for any
+            of ``queued``, ``running``, ``suspended`` and ``held``, at most 40 letters long. Pages
+            and lists use them; without one they say ours. They may become known on the way.
         habits: of its site, as far as it knows them and nobody else tells; recorded, too.
         own_clock: True if event times are not Unix time (a simulated site on a clock of its own).
 
@@ -108,6 +111,7 @@ class Adapter:
     own_clock: ClassVar[bool] = False
     discipline: ClassVar[Discipline | None] = None
     incumbent: str | None = None
+    state_words: Mapping[str, str] = MappingProxyType({})
     habits: SiteHabits = SiteHabits()
     in_progress: InProgress = InProgress()
     planned_starts: PlannedStarts | None = None

@@ -8,6 +8,8 @@ it.
 
 import datetime as dt
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import msgspec
@@ -88,12 +90,14 @@ class LogReader:
         in_order: False where a record may tell of what happened long before it was written (a
             record of a job's end tells of its start too): ``outrider ingest`` then puts the
             events of the whole file in order before it counts.
+        state_words: what the batch system calls the states of jobs, as `Adapter.state_words`.
     """
 
     name: ClassVar[str]
     description: ClassVar[str]
     api_version: ClassVar[int]
     in_order: ClassVar[bool] = True
+    state_words: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def __init__(self, options: ReaderOptions) -> None:
         self.options = options

@@ -18,6 +18,7 @@ from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
 from outrider.service.reused import Reused
 from outrider.service.run_history import RunHistory
+from outrider.service.state_words import StateWords
 from outrider.service.trials.shown import TrialShown
 from outrider.service.twin.watch import TwinWatch
 from outrider.service.user_names import UserNames
@@ -53,6 +54,7 @@ class DaemonView:
         own_clock: a simulated site that lives on a clock of its own.
         scraping: held by the one scrape that is being rendered.
         waiting_reasons: asks the batch systems why a job waits.
+        state_words: what the batch systems call the states of jobs.
         commands: carries out commands; None until the sources are being read.
         configured_mode: the configuration's, which a limit may be below.
         twin: what the process that asks the twin has written down.
@@ -80,6 +82,7 @@ class DaemonView:
         self.publisher = publisher
         self.levers = levers
         self.waiting_reasons = WaitingReasons(adapters)
+        self.state_words = StateWords(adapters)
         self.commands: CommandPort | None = None
         self.configured_mode: Callable[[], str] = lambda: self.core.config.mode
         self.mode_limit: Callable[[], ModeLimit | None] = lambda: None

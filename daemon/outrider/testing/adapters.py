@@ -13,6 +13,7 @@ from outrider.model.clusters import ClusterSpec
 from outrider.model.decisions import ACTIONS
 from outrider.model.errors import PeerError
 from outrider.model.events import KIND_NAMES, KIND_NUMBERS, SUBMITTED, TICK
+from outrider.model.jobs import JOB_STATE_NAMES
 from outrider.model.site_habits import SiteHabits
 from outrider.plugins.finding import ADAPTERS
 from outrider.testing.batch_reader import (
@@ -30,6 +31,8 @@ from outrider.testing.lever_declarations import check_levers
 _LEAVE_WITHIN_S: Final = 5.0
 _MOST_ASKED: Final = 5
 _NOBODYS_JOB: Final = "a job#of:nobody\x1b"
+
+_LONGEST_STATE_WORD: Final = 40
 
 
 class AdapterConformance:
@@ -68,6 +71,10 @@ class AdapterConformance:
                 f"incumbent is {adapter.incumbent!r}: right would be a policy's name, or None",
             )
             expect(isinstance(adapter.habits, SiteHabits), "habits must be SiteHabits")
+            _expect_words("state_words", tuple(adapter.state_words), set(JOB_STATE_NAMES))
+            for word in adapter.state_words.values():
+                fits = isinstance(word, str) and 0 < len(word) <= _LONGEST_STATE_WORD
+                expect(fits, f"state_words has {word!r}: right would be 1 to 40 letters")
 
         self._run(ask)
 

@@ -50,6 +50,7 @@ class SmallSite:
         job_names: the jobs it knows, all queued.
         expected_starts: what holds for the starts of all.
         job_start: what each row of `jobs` tells of its start.
+        state_words: what its batch system calls the states of jobs.
         reasons: why it is not ready; empty: it is.
         broken: `status` raises.
         use_answers: `use` does not raise `LedgerError`.
@@ -68,6 +69,9 @@ class SmallSite:
             "expected_start_answer": "interval",
             "expected_start_under": {"fifo": dict.fromkeys(START, NOW - 180.0), "bandit": None},
         }
+        self.state_words = {
+            "queued": "Idle", "running": "Running", "suspended": "Suspended", "held": "Held",
+        }  # fmt: skip
         self.reasons: list[str] = []
         self.broken = False
         self.use_answers = True
@@ -99,6 +103,7 @@ class SmallSite:
             {
                 "job": name,
                 "state": "queued",
+                "state_word": "Idle",
                 "user": "ada",
                 "vo": "physics",
                 "class": "batch",
@@ -123,6 +128,7 @@ class SmallSite:
             "now_s": NOW,
             "jobs": rows,
             "total": len(self.job_names),
+            "state_words": dict(self.state_words),
             "expected_starts": copy.deepcopy(self.expected_starts),
             "next": str(last) if last < len(self.job_names) else None,
         }

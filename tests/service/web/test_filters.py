@@ -18,6 +18,7 @@ from outrider.model.events import (
 from outrider.service.core import Core
 from outrider.service.personal_vos import PersonalVos
 from outrider.service.pseudonyms import Pseudonyms
+from outrider.service.state_words import StateWords
 from outrider.service.user_names import UserNames
 from outrider.service.views.users import user_rows
 from outrider.service.web.endpoints import jobs, machines, users
@@ -53,8 +54,9 @@ async def asked(endpoint: Any, core: Core, query: Any, names_shown: bool = True)
     """The answer of an endpoint to a client that is shown names, or pseudonyms."""
     names = UserNames(PSEUDONYMS, PersonalVos(), names_shown)
     view = SimpleNamespace(
-        core=core, expected_starts=lambda: None, user_rows=lambda: user_rows(core.site)
-    )
+        core=core, expected_starts=lambda: None, user_rows=lambda: user_rows(core.site),
+        state_words=StateWords(dict),
+    )  # fmt: skip
     return await endpoint.handle(SimpleNamespace(query=query, view=view, names=names))
 
 

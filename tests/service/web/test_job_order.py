@@ -11,6 +11,7 @@ from outrider.model.events import EVICTED, JOINED, REMOVED, RESUMED, STARTED, SU
 from outrider.service.core import Core
 from outrider.service.personal_vos import PersonalVos
 from outrider.service.pseudonyms import Pseudonyms
+from outrider.service.state_words import StateWords
 from outrider.service.user_names import UserNames
 from outrider.service.views.job_order import JOB_SORTS
 from outrider.service.web.endpoints import jobs
@@ -50,7 +51,7 @@ def core() -> Core:
 
 async def page(core: Core, **query: Any) -> Any:
     names = UserNames(Pseudonyms(b"key"), PersonalVos(), True)
-    view = SimpleNamespace(core=core, expected_starts=lambda: None)
+    view = SimpleNamespace(core=core, expected_starts=lambda: None, state_words=StateWords(dict))
     call: Any = SimpleNamespace(query=JobsQuery(**query), view=view, names=names)
     return await jobs.ENDPOINT.handle(call)
 

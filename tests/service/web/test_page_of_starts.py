@@ -34,12 +34,12 @@ async def test_each_job_that_waits_has_its_start_with_its_interval(tab: Tab) -> 
         heads = "[...document.querySelectorAll('#jobs-head th')].map(h => h.innerText)"
         assert (await tab.run(heads))[:5] == [
             "Job", "Expected start", "Would start under fifo", "Would start under bandit",
-            "Waiting",
+            "State",
         ]  # fmt: skip
         rows = await rows_of(tab)
         assert [row[0] for row in rows] == site.job_names, "in the order of the answer"
         assert rows[0][1:5] == [
-            "18:20 (17:50 to 20:05)", "now, in the next pass", "not known", "60 min",
+            "18:20 (17:50 to 20:05)", "now, in the next pass", "not known", "Idle",
         ]  # fmt: skip
         told = await tab.text_of("#starts-summary")
         assert "median (80 % interval); backfill (EASY) run forward, said 40 s ago." in told
@@ -51,7 +51,7 @@ async def test_each_job_that_waits_has_its_start_with_its_interval(tab: Tab) -> 
         site.job_start = {"expected_start": None, "expected_start_answer": "not_said"}
         assert site.expected_starts is not None
         site.expected_starts = site.expected_starts | {"not_said": "the last answer is 16 min old"}
-        await tab.wait_for(f"{TABLE}[0].children.length === 9")
+        await tab.wait_for(f"{TABLE}[0].children.length === 10")
         assert (await rows_of(tab))[0][1] == "not said"
         told = await tab.text_of("#starts-summary")
         assert told == "No expected starts: the last answer is 16 min old."

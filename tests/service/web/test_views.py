@@ -132,6 +132,24 @@ async def test_the_table_of_jobs_is_sorted_by_its_heads_with_the_keyboard_alone(
     assert tab.complaints == []
 
 
+async def test_states_of_jobs_are_told_in_the_batch_system_s_own_words(tab: Tab) -> None:
+    site = SmallSite()
+    options = "[...document.getElementById('job-filters').elements.state.options]"
+    async with open_site(site) as address:
+        await opened(tab, address, "jobs")
+        await tab.wait_for("document.querySelectorAll('#jobs tr').length === 3")
+        assert "Idle" in (await tab.text_of("#jobs tr")).split()
+        assert await tab.run(f"{options}.map(option => [option.value, option.text])") == [
+            ["queued", "Idle"], ["running", "Running"], ["suspended", "Suspended"],
+            ["held", "Held"], ["any", "any"],
+        ]  # fmt: skip
+        site.state_words |= {"queued": "PENDING", "held": "PENDING"}
+        await tab.run("document.getElementById('jobs-first').click()")  # it asks anew
+        await tab.wait_for(f"{options}[0].text === 'PENDING (queued)'")
+        assert await tab.run(f"{options}[3].text") == "PENDING (held)"
+    assert tab.complaints == []
+
+
 async def test_jobs_are_filtered_by_group_reason_and_age_and_the_address_has_it(tab: Tab) -> None:
     site = SmallSite()
     async with open_site(site) as address:

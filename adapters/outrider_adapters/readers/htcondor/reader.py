@@ -8,6 +8,7 @@ from outrider_adapters.readers.htcondor import classads, frames, text
 from outrider_adapters.readers.htcondor.dates import NEVER_YET, Dates, Day
 from outrider_adapters.readers.htcondor.names import JobNames
 from outrider_adapters.readers.htcondor.record_events import NO_CLOCK, Account
+from outrider_adapters.readers.htcondor.state_words import STATE_WORDS
 
 _HEAD_BYTES: Final = 64 * 1024
 _BEGINNINGS: Final = {
@@ -37,6 +38,7 @@ class HTCondorLogReader(LogReader):
     name: ClassVar[str] = "htcondor"
     description: ClassVar[str] = "HTCondor event logs and user logs: text, JSON, XML"
     api_version = 1
+    state_words = STATE_WORDS
 
     def __init__(self, options: ReaderOptions) -> None:
         super().__init__(options)

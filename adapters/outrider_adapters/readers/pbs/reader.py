@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Final
 
 from outrider.api import LogReader, ReaderOptions, Reading
 from outrider_adapters.readers.pbs.records import Records
+from outrider_adapters.readers.pbs.state_words import STATE_WORDS
 
 MOST_RECORD_BYTES: Final = 1 << 20
 """What is longer than this is no record, whether it has a line end or not."""
@@ -29,6 +30,7 @@ class PBSAccountingReader(LogReader):
     description: ClassVar[str] = "PBS accounting records: OpenPBS, PBS Pro, Torque"
     api_version = 1
     in_order: ClassVar[bool] = False
+    state_words = STATE_WORDS
 
     def __init__(self, options: ReaderOptions) -> None:
         super().__init__(options)

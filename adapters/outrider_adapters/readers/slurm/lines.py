@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Final
 
 from outrider.api import LogReader, NamedEvent, ReaderOptions, Reading
 from outrider_adapters.readers.slurm.record_events import Lives, UnreadableRecordError
+from outrider_adapters.readers.slurm.state_words import STATE_WORDS
 
 MOST_LINE_BYTES: Final = 1 << 20
 """What is longer than this is no record, whether it has a line end or not."""
@@ -25,6 +26,7 @@ class LineReader(LogReader):
     """
 
     in_order: ClassVar[bool] = False
+    state_words = STATE_WORDS
 
     def __init__(self, options: ReaderOptions) -> None:
         super().__init__(options)

@@ -43,7 +43,10 @@ def _why(row: Row) -> str:
 
 COLUMNS: Final = {
     "job": Column("job", lambda row: row["job"]),
-    "state": Column("state", lambda row: row["state"]),
+    "state": Column(
+        "state", lambda row: row.get("state_word") or row["state"],
+        value=lambda row: row["state"],
+    ),
     "user": Column("user", lambda row: row["user"]),
     "vo": Column("VO", lambda row: row["vo"]),
     "class": Column("class", lambda row: row["class"]),
@@ -124,7 +127,8 @@ def command(
     """List the jobs that wait, run or are held now, with the expected start of those that wait.
 
     As condor_q and squeue do, but of what the daemon knows: it never asks the batch system. A line
-    for each job, never folded. `outrider explain JOB` says why one waits. Columns of -o: job,
+    for each job, never folded; states in the batch system's own words, in CSV and JSON in ours.
+    `outrider explain JOB` says why one waits. Columns of -o: job,
     state, user, vo, class, cpus, submit_s, waiting_s, run_s, machine, group, runs, lost_s,
     expected_start, reason (why it does not run: of a job that waits, the first policy's; of one
     that is held, the batch system's, where names are shown), pending. In CSV times are Unix seconds

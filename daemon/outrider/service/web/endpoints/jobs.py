@@ -1,12 +1,13 @@
 """Jobs now."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.core import Core
+from outrider.service.state_words import OURS
 from outrider.service.views.expected_starts import NOT_SAID, ExpectedStarts
 from outrider.service.views.job_filters import JobFilters, reason_of
 from outrider.service.views.job_order import KNOWN, CursorError, JobOrder, JobSort
@@ -81,6 +82,7 @@ def jobs(
     starts: ExpectedStarts | None = None,
     candidates: bool = False,
     names_shown: bool = True,
+    state_words: Mapping[str, str] = OURS,
 ) -> Answer:
     """A page of the jobs, all or some.
 
@@ -93,6 +95,7 @@ def jobs(
         starts: when those that wait are expected to start; None: that is not asked.
         candidates: under each policy, too.
         names_shown: what may name users is told.
+        state_words: the batch system's, or ours.
 
     Raises:
         CursorError: the cursor is none of that order's.
@@ -102,7 +105,8 @@ def jobs(
 
     def row(job: Job) -> dict[str, Any]:
         name = job_names[job.number]
-        facts = _job_row(core, name, job) | {"reason": reason(job)}
+        facts = _job_row(core, name, job)
+        facts |= {"reason": reason(job), "state_word": state_words[facts["state"]]}
         return facts if starts is None else facts | _start(starts, name, job, candidates)
 
     behind = JobOrder(sort).behind(after, found, core.site.now)
@@ -112,6 +116,7 @@ def jobs(
         "now_s": core.now_s,
         "jobs": page,
         "total": len(found),
+        "state_words": state_words,
         "expected_starts": None if starts is None else starts.shown(),
         "next": cursor,
     }
@@ -162,7 +167,8 @@ async def handle(call: Call[JobsQuery]) -> Answer:
     starts, candidates = call.view.expected_starts(), query.candidates
     try:
         page = jobs(
-            core, query.limit, found, after, query.sort, starts, candidates, names.shown
+            core, query.limit, found, after, query.sort, starts, candidates, names.shown,
+            call.view.state_words.now(),
         )  # fmt: skip
     except CursorError as error:
         raise BadQueryError(str(error)) from error

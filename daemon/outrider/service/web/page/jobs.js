@@ -12,8 +12,8 @@ import { route } from "./views.js";
 const VIEW = "jobs";
 const ROWS = 25;
 const EXAMPLES = 4;
-const FACTS = ["Waiting", "User", "VO", "Class", "CPUs", "Thrown away", "Reason"];
-const FACTS_OF_RUNS = ["State", "Machine", "Group", "Runs for"];
+const FACTS = ["State", "Waiting", "User", "VO", "Class", "CPUs", "Thrown away", "Reason"];
+const FACTS_OF_RUNS = ["Machine", "Group", "Runs for"];
 const SORTED_BY = {
   Job: "known",
   Waiting: "waiting_s",
@@ -58,7 +58,17 @@ export async function showJobs(question) {
   offerExamples(answer.jobs.filter(({ state }) => state === "queued").slice(0, EXAMPLES));
 }
 
-function draw({ jobs, total, next, expected_starts, now_s }) {
+/** The filter says the batch system's own words, and ours where two states have one word. */
+function nameStates(words) {
+  const shared = (word) => Object.values(words).filter((other) => other === word).length > 1;
+  for (const option of at("job-filters").elements.state.options) {
+    const word = words[option.value] ?? option.value;
+    setText(option, shared(word) ? `${word} (${option.value})` : word);
+  }
+}
+
+function draw({ jobs, total, next, expected_starts, now_s, state_words }) {
+  nameStates(state_words ?? {});
   const policies = [...new Set(jobs.flatMap((job) => Object.keys(job.expected_start_under ?? {})))];
   setText(at("starts-summary"), startsSummary(expected_starts, now_s, policies.length > 0));
   const would = policies.map((policy) => `Would start under ${policy}`);
@@ -119,6 +129,7 @@ function cells(job, policies, now_s, runs) {
     ...policies.map((policy) =>
       waits ? startCell(answerUnder(under, policy), under[policy], now_s) : "",
     ),
+    job.state_word || job.state,
     waits ? duration(job.waiting_s) : "",
     job.user,
     job.vo,
@@ -126,7 +137,7 @@ function cells(job, policies, now_s, runs) {
     number(job.cpus),
     job.lost_s > 0 ? duration(job.lost_s) : "",
     job.reason ?? "",
-    ...(runs ? [job.state, job.machine ?? "", job.group ?? "", ran(job)] : []),
+    ...(runs ? [job.machine ?? "", job.group ?? "", ran(job)] : []),
   ];
 }
 

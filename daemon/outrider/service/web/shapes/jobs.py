@@ -32,6 +32,9 @@ class JobRow(Struct, rename={"class_": "class"}):
     lost_s: Annotated[float, Meta(ge=0, description="Of all runs thrown away so far, together.")]
     longest_lost_s: Annotated[float, Meta(ge=0, description="Longest run thrown away so far.")]
     pending: dict[str, PendingDecision]
+    state_word: Annotated[
+        str, Meta(description="The batch system's own word for `state`; ours where it has none.")
+    ] = ""
     group: Annotated[
         str | None, Meta(description="Of the machine that it is on; null: it is on none.")
     ] = None
@@ -77,6 +80,9 @@ class Jobs(Struct):
     now_s: float
     jobs: list[JobRow]
     total: Count
+    state_words: Annotated[
+        dict[JobState, str], Meta(description="The words of `state_word`, by state.")
+    ] = {}
     expected_starts: Annotated[
         StartsShown | None, Meta(description="What holds for the expected starts of all.")
     ] = None
