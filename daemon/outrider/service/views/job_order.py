@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -17,18 +18,28 @@ JOB_SORTS: Final[tuple[str, ...]] = get_args(JobSort)
 KNOWN: Final = "known"
 
 
-def _run_s(job: Job, at_s: float) -> float:
+def _waiting_s(jobs: Sequence[Job], at_s: float) -> Iterator[float]:
+    waits = (job.wait_s(at_s) if job.state == QUEUED else None for job in jobs)
+    return (math.nan if wait_s is None else wait_s for wait_s in waits)
+
+
+def _run_s(jobs: Sequence[Job], at_s: float) -> Iterator[float]:
     """As `Job.run_s`, but below 0 for a run that began later: it comes behind all others."""
-    return job.run_s(at_s) if at_s >= job.start_s else at_s - job.start_s
+    for job in jobs:
+        if job.machine < 0:
+            yield math.nan
+        else:
+            yield job.run_s(at_s) if at_s >= job.start_s else at_s - job.start_s
 
 
-_VALUES: Final[Mapping[str, Callable[[Job, float], float | None]]] = {
-    KNOWN: lambda job, _: job.number,
-    "waiting_s": lambda job, at_s: job.wait_s(at_s) if job.state == QUEUED else None,
-    "run_s": lambda job, at_s: _run_s(job, at_s) if job.machine >= 0 else None,
-    "lost_s": lambda job, _: job.lost_s,
-    "cpus": lambda job, _: job.spec.cpus,
+_VALUES: Final[Mapping[str, Callable[[Sequence[Job], float], Iterator[float]]]] = {
+    KNOWN: lambda jobs, _: map(attrgetter("number"), jobs),
+    "waiting_s": _waiting_s,
+    "run_s": _run_s,
+    "lost_s": lambda jobs, _: map(attrgetter("lost_s"), jobs),
+    "cpus": lambda jobs, _: map(attrgetter("spec.cpus"), jobs),
 }
+"""What jobs are sorted by at a moment; NaN where it is not known."""
 
 
 class CursorError(ValueError):
@@ -75,11 +86,10 @@ class JobOrder:
             CursorError: the cursor is none of this order's.
         """
         start = _Place(now_s, -math.inf, -1) if cursor is None else self._place(cursor)
-        value, at_s = _VALUES[self._by], start.at_s
-        known = (value(job, at_s) for job in jobs)
-        values = np.fromiter((math.nan if v is None else v for v in known), float, len(jobs))
+        at_s = start.at_s
+        values = np.fromiter(_VALUES[self._by](jobs, at_s), float, len(jobs))
         ranks = np.where(np.isnan(values), math.inf, self._sign * values)
-        numbers = np.fromiter((job.number for job in jobs), np.int64, len(jobs))
+        numbers = np.fromiter(map(attrgetter("number"), jobs), np.int64, len(jobs))
         follows = (ranks > start.rank) | ((ranks == start.rank) & (numbers > start.number))
         at = np.flatnonzero(follows)
         at = at[np.lexsort((numbers[at], ranks[at]))]
