@@ -19,7 +19,7 @@ from options import parsed
 
 from outrider.api import Batch
 from outrider.model.events import COMPLETED, STARTED, SUBMITTED, NamedEvent
-from outrider.model.jobs import JobSpec
+from outrider.model.jobs import QUEUED, JobSpec
 from outrider.service.config.loaded import check_config
 from outrider.service.core import Core
 from outrider.service.daemon_view import DaemonView
@@ -28,7 +28,7 @@ from outrider.service.metrics import expose
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
 from outrider.service.source_state import SourceState
-from outrider.service.web.endpoints.jobs import jobs
+from outrider.service.web.endpoints.jobs import jobs, known_jobs
 from outrider.service.web.endpoints.machines import machines
 from outrider.service.web.endpoints.status import whole_status
 
@@ -96,7 +96,7 @@ async def measure(folder: Path, jobs_n: int) -> dict[str, float]:
     async def lists() -> None:
         machines(core, 1_000)
         await asyncio.sleep(0)
-        jobs(core, 500, "queued")
+        jobs(core, 500, [job for job in known_jobs(core) if job.state == QUEUED])
 
     try:
         return {
