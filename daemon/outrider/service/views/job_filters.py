@@ -2,13 +2,27 @@
 
 from collections.abc import Callable, Iterable
 from functools import cache
+from typing import Protocol
 
 from msgspec import Struct
 
 from outrider.engine.state.site import Site
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.core import Core
-from outrider.service.user_names import UserNames
+
+
+class Names(Protocol):
+    """How a client is shown users; `UserNames` is such a one."""
+
+    shown: bool
+
+    def user(self, name: str) -> str:
+        """A user."""
+        ...
+
+    def vo(self, vo: str) -> str:
+        """A VO, which may have a user's name in it."""
+        ...
 
 
 class JobFilters(Struct, frozen=True, kw_only=True):
@@ -29,7 +43,7 @@ class JobFilters(Struct, frozen=True, kw_only=True):
     reason: str | None = None
     waiting_over_s: float | None = None
 
-    def chosen(self, core: Core, jobs: list[Job], names: UserNames) -> list[Job]:
+    def chosen(self, core: Core, jobs: list[Job], names: Names) -> list[Job]:
         """Those of the jobs that are asked for, in their order."""
         if self.state is not None:
             state = JOB_STATE_NAMES.index(self.state)
