@@ -1,14 +1,16 @@
 """Which jobs a list is asked for, by what the client that asks is shown."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Protocol
 
+import numpy as np
 from msgspec import Struct
 
 from outrider.engine.state.site import Site
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.core import Core
+from outrider.service.views.job_waits import waits_s
 
 
 class Names(Protocol):
@@ -32,7 +34,7 @@ class JobFilters(Struct, frozen=True, kw_only=True):
         state: they are in it.
         user, vo: theirs, as the client is shown it: a name that is hidden finds none.
         group: they are on a machine of it, or may use one by what was declared of the job.
-        reason: stands in what `reason_of` says, be its letters large or small.
+        reason: stands in what `reasons_of` says, be its letters large or small.
         waiting_over_s: they wait, and for longer.
     """
 
@@ -63,30 +65,28 @@ class JobFilters(Struct, frozen=True, kw_only=True):
         return jobs
 
 
-def reason_of(core: Core, names_shown: bool) -> Callable[[Job], str | None]:
-    """Why a job does not run; None: it does, or nothing was said.
+def reasons_of(core: Core, jobs: Iterable[Job], names_shown: bool) -> list[str | None]:
+    """Why each job does not run; None: it does, or nothing was said.
 
     Of one that is held, the batch system's words, for clients that are shown names: there may be
     some in it. Of one that waits, the first policy's that has decided about it.
     """
     queues = [runner.queue.waiting for runner in core.runners]
-
-    def reason(job: Job) -> str | None:
-        if job.state == HELD_STATE:
-            return (job.held_because or None) if names_shown else None
+    reasons: list[str | None] = []
+    for job in jobs:
+        said = job.held_because if job.state == HELD_STATE and names_shown else ""
         if job.state == QUEUED:
             for waiting in queues:
                 pending = waiting.get(job.number)
                 if pending is not None and pending.reason:
-                    return pending.reason
-        return None
+                    said = pending.reason
+                    break
+        reasons.append(said or None)
+    return reasons
 
-    return reason
 
-
-def _waiting_over(seconds: float, jobs: Iterable[Job], now_s: float) -> list[Job]:
-    waits = ((job, job.wait_s(now_s)) for job in jobs if job.state == QUEUED)
-    return [job for job, wait_s in waits if wait_s is not None and wait_s > seconds]
+def _waiting_over(seconds: float, jobs: Sequence[Job], now_s: float) -> list[Job]:
+    return [jobs[n] for n in np.flatnonzero(waits_s(jobs, now_s) > seconds).tolist()]
 
 
 def _in_group(name: str, jobs: Iterable[Job], site: Site) -> list[Job]:
@@ -111,11 +111,7 @@ def _in_group(name: str, jobs: Iterable[Job], site: Site) -> list[Job]:
     ]
 
 
-def _because(text: str, core: Core, jobs: Iterable[Job], names_shown: bool) -> list[Job]:
-    reason, wanted = reason_of(core, names_shown), text.casefold()
-
-    @cache
-    def fits(said: str) -> bool:
-        return wanted in said.casefold()
-
-    return [job for job in jobs if (said := reason(job)) is not None and fits(said)]
+def _because(text: str, core: Core, jobs: list[Job], names_shown: bool) -> list[Job]:
+    reasons, wanted = reasons_of(core, jobs, names_shown), text.casefold()
+    fitting = {said for said in set(reasons) if said is not None and wanted in said.casefold()}
+    return [job for job, said in zip(jobs, reasons, strict=True) if said in fitting]

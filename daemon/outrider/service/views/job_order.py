@@ -1,13 +1,14 @@
 """Orders of the list of jobs, and cursors that stay right while jobs come and go."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from outrider.model.jobs import QUEUED, Job
+from outrider.model.jobs import Job
+from outrider.service.views.job_waits import waits_s
 
 JobSort: TypeAlias = Literal[
     "known", "-known", "waiting_s", "-waiting_s", "run_s", "-run_s",
@@ -16,11 +17,6 @@ JobSort: TypeAlias = Literal[
 """What the list is sorted by; with a minus, the greatest first."""
 JOB_SORTS: Final[tuple[str, ...]] = get_args(JobSort)
 KNOWN: Final = "known"
-
-
-def _waiting_s(jobs: Sequence[Job], at_s: float) -> Iterator[float]:
-    waits = (job.wait_s(at_s) if job.state == QUEUED else None for job in jobs)
-    return (math.nan if wait_s is None else wait_s for wait_s in waits)
 
 
 def _run_s(jobs: Sequence[Job], at_s: float) -> Iterator[float]:
@@ -32,9 +28,9 @@ def _run_s(jobs: Sequence[Job], at_s: float) -> Iterator[float]:
             yield job.run_s(at_s) if at_s >= job.start_s else at_s - job.start_s
 
 
-_VALUES: Final[Mapping[str, Callable[[Sequence[Job], float], Iterator[float]]]] = {
+_VALUES: Final[Mapping[str, Callable[[Sequence[Job], float], Iterable[float]]]] = {
     KNOWN: lambda jobs, _: map(attrgetter("number"), jobs),
-    "waiting_s": _waiting_s,
+    "waiting_s": waits_s,
     "run_s": _run_s,
     "lost_s": lambda jobs, _: map(attrgetter("lost_s"), jobs),
     "cpus": lambda jobs, _: map(attrgetter("spec.cpus"), jobs),

@@ -9,7 +9,7 @@ from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.core import Core
 from outrider.service.state_words import OURS
 from outrider.service.views.expected_starts import NOT_SAID, ExpectedStarts
-from outrider.service.views.job_filters import JobFilters, reason_of
+from outrider.service.views.job_filters import JobFilters, reasons_of
 from outrider.service.views.job_order import KNOWN, CursorError, JobOrder, JobSort
 from outrider.service.web.endpoint import Answer, Call, Endpoint
 from outrider.service.web.paging import page_of
@@ -101,12 +101,13 @@ def jobs(
         CursorError: the cursor is none of that order's.
     """
     found = known_jobs(core) if found is None else found
-    reason, job_names = reason_of(core, names_shown), core.merger.normaliser.job_names
+    job_names = core.merger.normaliser.job_names
 
     def row(job: Job) -> dict[str, Any]:
         name = job_names[job.number]
         facts = _job_row(core, name, job)
-        facts |= {"reason": reason(job), "state_word": state_words[facts["state"]]}
+        (reason,) = reasons_of(core, [job], names_shown)
+        facts |= {"reason": reason, "state_word": state_words[facts["state"]]}
         return facts if starts is None else facts | _start(starts, name, job, candidates)
 
     behind = JobOrder(sort).behind(after, found, core.site.now)
