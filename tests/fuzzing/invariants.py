@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from outrider.engine.scheduling.policy_runner import PolicyRunner
 from outrider.engine.scheduling.queue_pass import QueuePass
+from outrider.engine.state.job_counts import JobCounts
 from outrider.engine.state.machines import FREE, SHUT, TAKEN
 from outrider.model.jobs import HELD_STATE, QUEUED, RUNNING, SUSPENDED_STATE
 from outrider.service.core import Core
@@ -22,7 +23,14 @@ def contradictions(core: Core, ask_why: bool = False) -> list[str]:
             for that, and is then no longer, to the bit, one that was never asked.
     """
     asked = _explanations(core) if ask_why else ()
-    counted = (*_jobs(core), *_machines(core), *_totals(core), *_runners(core), *_views(core))
+    counted = (
+        *_jobs(core),
+        *_kept_counts(core),
+        *_machines(core),
+        *_totals(core),
+        *_runners(core),
+        *_views(core),
+    )
     return [*counted, *asked]
 
 
@@ -44,6 +52,13 @@ def _jobs(core: Core) -> Iterator[str]:
         own = normaliser.job_names.get(number, "")
         if own.partition("#")[0] != name or normaliser.known_by(own) is not history:
             yield f"{name}: named {own!r}"
+
+
+def _kept_counts(core: Core) -> Iterator[str]:
+    kept, counted = core.site.job_counts, JobCounts(core.site.jobs.values())
+    for name, right in vars(counted).items():
+        if getattr(kept, name) != right:
+            yield f"kept counts of jobs, {name}: {getattr(kept, name)}, there are {right}"
 
 
 def _machines(core: Core) -> Iterator[str]:

@@ -82,6 +82,9 @@ class Engine:
             else getattr(self._jobs if kind in JOB_KINDS else machines, name)
             for kind, name in enumerate(KIND_NAMES)
         ]
+        if site.kept_counts is not None:
+            for kind in JOB_KINDS:
+                self._handlers[kind] = self._counted(self._handlers[kind])
         for kind in MACHINE_KINDS:
             hearers = [
                 tell
@@ -150,6 +153,23 @@ class Engine:
                 tell(kind, subject, site)
 
         return handle_and_tell
+
+    def _counted(self, handle: Handler) -> Handler:
+        """The handler of an event about a job, where the site's counts of jobs are kept."""
+        site = self.site
+
+        def handle_and_count(time_s: float, subject: int, extra: Any) -> None:
+            counts, job = site.job_counts, site.jobs.get(subject)
+            if job is not None:
+                counts.take_out(job)
+            try:
+                handle(time_s, subject, extra)
+            finally:
+                job = site.jobs.get(subject)
+                if job is not None:
+                    counts.put_in(job)
+
+        return handle_and_count
 
     def _timed(self, handle: Handler, time_pass: Callable[[bool], None]) -> Handler:
         """The handler of a tick, where passes are timed."""

@@ -33,6 +33,8 @@ def realign(
     _count_machines(site)
     if site.runs is not None:
         site.index_runs()
+    if site.kept_counts is not None:
+        site.count_jobs()
     _count_work(site, accounting)
     for runner in runners:
         _align_queue(site, runner)

@@ -84,6 +84,7 @@ class Core:
         self._guarded = [u for u in utilities.values() if isinstance(u, GuardedUtility)]
         self._estimator = None if estimator is None else GuardedEstimator(estimator)
         self.site = Site(clock, list(declared.values()), loaded.reboot_day_s(), utilities)
+        self.site.count_jobs()
         self.runners = make_runners(loaded)
         self.policies_without_runner = policies_without_runner(loaded)
         self.names = Names(

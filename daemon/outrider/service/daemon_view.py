@@ -18,6 +18,7 @@ from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
 from outrider.service.reused import Reused
 from outrider.service.run_history import RunHistory
+from outrider.service.shared_answers import SharedAnswers
 from outrider.service.state_words import StateWords
 from outrider.service.trials.shown import TrialShown
 from outrider.service.twin.watch import TwinWatch
@@ -61,7 +62,7 @@ class DaemonView:
         mode_limit: what lowers the mode; None: nothing does.
         jobs_over_time: how many waited and ran, by the journal.
         trial: the last canary trial, as it is shown; None: there was none.
-        status_json: the whole status as it is sent, by whether users are shown by their names.
+        answers: those that clients who ask the same share.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class DaemonView:
         """From now on this core is seen, and its metrics."""
         self.core = core
         self._exporter = MetricsExporter(core)
-        self.status_json: dict[bool, Reused[bytes]] = {True: Reused(), False: Reused()}
+        self.answers = SharedAnswers()
         self._snapshot: Reused[Snapshot] = Reused()
         self._user_rows: Reused[list[dict[str, Any]]] = Reused()
 

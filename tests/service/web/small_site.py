@@ -16,6 +16,7 @@ from outrider.model.errors import LedgerError
 from outrider.service.metrics import MetricStore, Snapshot
 from outrider.service.personal_vos import PersonalVos
 from outrider.service.pseudonyms import Pseudonyms
+from outrider.service.shared_answers import SharedAnswers
 from outrider.service.user_names import UserNames
 from outrider.service.web import make_app, serve
 from outrider.service.web.access import Access
@@ -78,6 +79,7 @@ class SmallSite:
         self.failed_requests = 0
         self.asked: list[object] = []
         self.scraping = asyncio.Lock()
+        self.answers = SharedAnswers(cost_s=lambda: 0.0)  # nothing is told again
         self.sees_names = False
         self.on_status: Callable[[], None] = lambda: None
 

@@ -77,10 +77,15 @@ class EnergyStatistics:
         """The part of `joules` that meters measured."""
         return self._metered.measured
 
-    def machine(self, m: int) -> MachinePower:
-        """What a machine does and draws, to be looked at."""
+    @property
+    def machines(self) -> Sequence[MachinePower]:
+        """What each machine does and draws, by its number, to be looked at now."""
         self.work_out()
-        return self._machines[m]
+        return self._machines
+
+    def machine(self, m: int) -> MachinePower:
+        """The same of one machine."""
+        return self.machines[m]
 
     def is_asleep(self, m: int, now: float) -> bool:
         """Whether a machine sleeps now: by an event, or by its cluster's habit."""

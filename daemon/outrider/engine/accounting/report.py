@@ -9,7 +9,6 @@ from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.accounting.distribution import Distribution, summary
 from outrider.engine.accounting.energy import PURPOSES
 from outrider.engine.state.site import Site
-from outrider.model.jobs import RUNNING, SUSPENDED_STATE
 
 _J_PER_WH = 3600.0
 
@@ -40,14 +39,13 @@ def open_energy_j(accounting: Accounting, site: Site) -> OpenEnergy:
     Returns:
         (all, of it measured by meters) of each cluster that has such runs.
     """
-    energy = accounting.energy
+    machines = accounting.energy.machines
     joules: dict[int, tuple[float, float]] = {}
-    for job in site.jobs.values():
-        if job.state in (RUNNING, SUSPENDED_STATE):
-            cluster = site.machine_cluster[job.machine]
-            before, before_measured = joules.get(cluster, (0.0, 0.0))
-            spent, measured = energy.machine(job.machine).run_j(job, job.run_s(site.now), site.now)
-            joules[cluster] = before + spent, before_measured + measured
+    for job in site.with_run:
+        cluster = site.machine_cluster[job.machine]
+        before, before_measured = joules.get(cluster, (0.0, 0.0))
+        spent, measured = machines[job.machine].run_j(job, job.run_s(site.now), site.now)
+        joules[cluster] = before + spent, before_measured + measured
     return joules
 
 
@@ -79,10 +77,8 @@ def energy_measured_wh(
 
 def _never_started(site: Site, accounting: Accounting) -> dict[tuple[str, str], int]:
     never = dict(accounting.never_started)
-    for job in site.jobs.values():
-        if job.first_start_s is None:
-            key = (job.spec.job_class, job.spec.vo)
-            never[key] = never.get(key, 0) + 1
+    for key, n in site.job_counts.never_started.items():
+        never[key] = never.get(key, 0) + n
     return never
 
 

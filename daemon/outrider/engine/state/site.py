@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from math import inf
-from typing import Any, Protocol
+from operator import attrgetter
+from typing import Any, Final, Protocol
 
 import msgspec
 
+from outrider.engine.state.job_counts import JobCounts
 from outrider.engine.state.machines import FREE, SHUT, TAKEN, Machines
 from outrider.engine.state.packing import pack, unpack
 from outrider.engine.state.runs import Runs
@@ -14,6 +16,8 @@ from outrider.model.jobs import RUNNING, SUSPENDED_STATE, Job
 from outrider.model.localtime import DAY_S, LocalTime
 from outrider.model.machines import MachineSpec
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility, utility_of
+
+_NUMBER: Final = attrgetter("number")
 
 
 class Shares(Protocol):
@@ -39,6 +43,7 @@ class Site(Machines):
 
     Attributes:
         runs: what runs where, if somebody looks at it; else None.
+        kept_counts: `job_counts`, kept up to date if somebody asks for them often; else None.
         fairness: what VOs got and are owed; the engine hands it in.
     """
 
@@ -54,6 +59,7 @@ class Site(Machines):
         self._reboot_day_s = reboot_day_s
         self.jobs: dict[int, Job] = {}
         self.runs: Runs | None = None
+        self.kept_counts: JobCounts | None = None
         self.fairness: Shares | None = None
         self.utilities = utilities
 
@@ -63,6 +69,20 @@ class Site(Machines):
         for job in sorted(self.jobs.values(), key=lambda job: job.start_s):
             if job.state == RUNNING or (job.state == SUSPENDED_STATE and not job.gave_back):
                 self.runs.add(job, self.speed_of(job.machine), self.now)
+
+    def count_jobs(self) -> None:
+        """Begin to keep `job_counts`, or count anew; an engine that is made later keeps them."""
+        self.kept_counts = JobCounts(self.jobs.values())
+
+    @property
+    def job_counts(self) -> JobCounts:
+        """How many jobs are in each state; a walk over all jobs where nobody keeps it."""
+        return JobCounts(self.jobs.values()) if self.kept_counts is None else self.kept_counts
+
+    @property
+    def with_run(self) -> list[Job]:
+        """The jobs that have a run, suspended or not, in the order of their numbers."""
+        return sorted(self.job_counts.with_run.values(), key=_NUMBER)
 
     # -- the view of policies ---------------------------------------------------------------
 
@@ -163,3 +183,5 @@ class Site(Machines):
                 self.index_runs()
             else:
                 self.runs = Runs.restored(saved["runs"], self.jobs)
+        if self.kept_counts is not None:
+            self.count_jobs()

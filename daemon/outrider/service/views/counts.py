@@ -2,13 +2,11 @@
 
 from collections import Counter
 from math import inf
-from operator import attrgetter
 from typing import Final
 
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED
 from outrider.service.core import Core
 
-_VO_AND_STATE: Final = attrgetter("spec.vo", "state")
 NO_QUEUE: Final = ([0] * len(JOB_STATE_NAMES), 0.0)
 """What `vo_queues` would say of a VO without a job."""
 
@@ -19,9 +17,8 @@ def vo_queues(core: Core) -> dict[str, tuple[list[int], float]]:
     The wait is in seconds, of queued jobs whose submission was seen; 0: there is none.
     """
     jobs, now = core.site.jobs.values(), core.site.now
-    found: dict[str, tuple[list[int], float]] = {}
-    for (vo, state), n in Counter(map(_VO_AND_STATE, jobs)).items():
-        found.setdefault(vo, ([0] * len(JOB_STATE_NAMES), 0.0))[0][state] = n
+    by_vo = core.site.job_counts.by_vo.items()
+    found = {vo: (list(states), 0.0) for vo, states in by_vo}
     since_s: dict[str, float] = {}
     for job in jobs:
         if job.state == QUEUED and job.first_start_s is None and job.submit_s is not None:
@@ -36,8 +33,7 @@ def vo_queues(core: Core) -> dict[str, tuple[list[int], float]]:
 
 def job_counts(core: Core) -> dict[str, int]:
     """Jobs known now, by state."""
-    counts = Counter(job.state for job in core.site.jobs.values())
-    return {name: counts[state] for state, name in enumerate(JOB_STATE_NAMES)}
+    return dict(zip(JOB_STATE_NAMES, core.site.job_counts.by_state, strict=True))
 
 
 def machine_counts(core: Core) -> dict[tuple[str, int], int]:

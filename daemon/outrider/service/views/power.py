@@ -26,7 +26,7 @@ def power_w(core: Core) -> Power:
     """Watts of all machines now."""
     energy, site = core.accounting.energy, core.site
     working = [0] * len(site.specs)
-    for job in site.jobs.values():
+    for job in site.with_run:
         if job.state == RUNNING:
             working[job.machine] += job.cpus
     table_w = measured_w = metered_table_w = 0.0

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeAlias
 
+import msgspec
 import structlog
 from aiohttp import web
 
@@ -12,6 +13,8 @@ from outrider.service.starting_view import StartingView
 from outrider.service.web.access import ACCESS, Access, Allowed, Refused, is_local
 from outrider.service.web.auth import CHALLENGES
 from outrider.service.web.endpoint import (
+    JSON,
+    LARGEST_ON_THE_LOOP,
     SERVED,
     Call,
     Endpoint,
@@ -21,6 +24,7 @@ from outrider.service.web.endpoint import (
     Posted,
     SignInError,
     json_response,
+    response,
 )
 from outrider.service.web.endpoints import ENDPOINTS
 from outrider.service.web.posting import MOST_BYTES, BadPostError, read_post
@@ -103,10 +107,30 @@ def _handler(
         if not endpoint.open:
             async with turn:
                 await asyncio.sleep(0)
-        answer = await endpoint.handle(Call(seen, query, request, sees_names))
+        call = Call(seen, query, request, sees_names)
+        if endpoint.shared:
+            return await _shared_response(endpoint, call)
+        answer = await endpoint.handle(call)
         return answer if isinstance(answer, web.Response) else json_response(answer)
 
     return handle
+
+
+async def _shared_response(endpoint: Endpoint[Any], call: Call[Any]) -> web.Response:
+    """The answer to a question that others may have asked a moment ago."""
+    request = call.request
+
+    async def make() -> bytes:
+        return msgspec.json.encode(await endpoint.handle(call))
+
+    question = (request.path, call.query, call.sees_names)
+    answer = await call.view.answers.of(question, make)
+    takes_gzip = "gzip" in request.headers.get("Accept-Encoding", "").lower()
+    if takes_gzip and SMALLEST_COMPRESSED <= len(answer.body) <= LARGEST_ON_THE_LOOP:
+        packed = response(answer.packed(), JSON)
+        packed.headers["Content-Encoding"] = "gzip"
+        return packed
+    return response(answer.body, JSON)
 
 
 def _post_handler(post: Post[Any], view: DaemonView | StartingView, access: Access) -> Handler:
@@ -121,7 +145,10 @@ def _post_handler(post: Post[Any], view: DaemonView | StartingView, access: Acce
         if seen is None:
             return _error(503, "the daemon is still starting; ask again when it is ready")
         body = await read_post(request, post)
-        return await post.handle(Posted(seen, body, may.uid))
+        try:
+            return await post.handle(Posted(seen, body, may.uid))
+        finally:
+            seen.answers.forget()
 
     return handle
 
@@ -207,7 +234,8 @@ async def _compress(request: web.Request, handler: Handler) -> web.StreamRespons
     if isinstance(response, web.Response) and isinstance(response.body, bytes):
         vary = response.headers.get("Vary")
         response.headers["Vary"] = f"{vary}, Accept-Encoding" if vary else "Accept-Encoding"
-        if len(response.body) >= SMALLEST_COMPRESSED:
+        is_packed = "Content-Encoding" in response.headers
+        if len(response.body) >= SMALLEST_COMPRESSED and not is_packed:
             response.enable_compression()
     return response
 

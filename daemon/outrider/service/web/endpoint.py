@@ -115,6 +115,9 @@ class Endpoint(Generic[Q]):
         content: media type of a good answer.
         others: shape of the answer by further status.
         open: answered without a token, too.
+        shared: clients that ask the same may be sent the same answer, made a moment ago where it
+            cost much. Only for a handler that does not wait and looks at nothing but the view, the
+            query, parts of the path and how the client is shown users.
         while_starting: answered while the daemon is starting, too: by a handler that asks its view
             only for what `StartingView` has.
         post: what may be posted there.
@@ -129,6 +132,7 @@ class Endpoint(Generic[Q]):
     content: str = JSON
     others: Mapping[int, type[Struct]] = field(default_factory=dict)
     open: bool = False
+    shared: bool = False
     while_starting: bool = False
     post: Post[Any] | None = None
 

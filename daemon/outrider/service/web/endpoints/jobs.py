@@ -183,4 +183,5 @@ ENDPOINT = Endpoint(
     handle=handle,
     query=JobsQuery,
     answer=Jobs,
+    shared=True,
 )

@@ -3,14 +3,13 @@
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
 from outrider.service.daemon_view import DaemonView
 from outrider.service.views.acting import levers_shown
 from outrider.service.views.commands import mode_shown
 from outrider.service.views.status import status
 from outrider.service.web.access import ACCESS
-from outrider.service.web.endpoint import JSON, Call, Endpoint, NoQuery, response
+from outrider.service.web.endpoint import Answer, Call, Endpoint, NoQuery
 from outrider.service.web.shapes.status import Status
 
 
@@ -53,15 +52,8 @@ def whole_status(view: DaemonView) -> dict[str, Any]:
     return status(view.core, extra, view.saving())
 
 
-async def handle(call: Call[NoQuery]) -> web.Response:
-    """Answer from memory; where that takes long, as somebody else was answered a moment ago."""
-    names = call.names
-    made = call.view.status_json[names.shown]
-    return response(made.of(lambda: msgspec.json.encode(_shown(call))), JSON)
-
-
-def _shown(call: Call[NoQuery]) -> dict[str, Any]:
-    """The status as a client sees it who is shown users like this one."""
+async def handle(call: Call[NoQuery]) -> Answer:
+    """Answer from memory, as a client sees it who is shown users like this one."""
     names, access = call.names, call.request.app[ACCESS]
     return {
         **names.in_status(whole_status(call.view)),
@@ -79,4 +71,5 @@ ENDPOINT = Endpoint(
     handle=handle,
     query=NoQuery,
     answer=Status,
+    shared=True,
 )
