@@ -10,19 +10,25 @@ from typing import Any, Final
 import msgspec
 
 from outrider.api import Batch, OutriderError, PeerError, WaitingReason
-from outrider_adapters.htcondor.diagnosis import Finding
+from outrider_adapters.htcondor.bindings import HTCondorException
+from outrider_adapters.htcondor.diagnosis import Finding, diagnosed
 from outrider_adapters.htcondor.lease_attributes import LeaseTerms, Wanted
 from outrider_adapters.htcondor.lease_edits import LeaseEdits
 from outrider_adapters.htcondor.lease_proof import proved
+from outrider_adapters.htcondor.lease_setup import lease_finding
 from outrider_adapters.htcondor.locating import (
     LocatedSchedd,
     answer_within,
     event_logs_of,
     located,
+    setting_of,
 )
 from outrider_adapters.htcondor.pool_calls import PoolCalls
 from outrider_adapters.htcondor.pool_process import (
+    ATTRIBUTES,
     BEGIN,
+    DIAGNOSE,
+    HOSTS_AND_LOGS,
     LEASE,
     LOOK,
     PROVE,
@@ -34,6 +40,9 @@ from outrider_adapters.htcondor.pool_process import (
 from outrider_adapters.htcondor.pool_watch import PoolWatch
 from outrider_adapters.htcondor.questions import ask_why
 from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
+from outrider_adapters.htcondor.service_needs import HostsAndLogs, hosts_and_logs
+from outrider_adapters.htcondor.site_attributes import site_attributes
+from outrider_adapters.htcondor.slots import WHOLE_SLOTS
 
 
 class _Pool:
@@ -92,6 +101,24 @@ class _Pool:
             for point in calls.access_points
         ]
 
+    def diagnose(self, _: None) -> list[Finding]:
+        settings = self._settings
+        calls, ads = located(settings.collector, settings.access_points)
+        found = list(diagnosed(calls, event_logs_of(ads, settings), settings.queue_s))
+        return found + [
+            lease_finding(point, setting_of(ads[point.name])) for point in calls.access_points
+        ]
+
+    def attributes(self, _: None) -> dict[str, dict[str, str]]:
+        calls, _ads = located(self._settings.collector, self._settings.access_points)
+        try:
+            return site_attributes(calls.collector.query(calls.slot_ads, WHOLE_SLOTS, []))
+        except HTCondorException as error:
+            raise PeerError(f"the collector does not answer: {error}") from error
+
+    def hosts_and_logs(self, _: None) -> HostsAndLogs:
+        return hosts_and_logs(self._settings)
+
     def _edits_on(self, terms: LeaseTerms) -> LeaseEdits:
         if self._edits is None:
             calls, _ = located(self._settings.collector, self._settings.access_points)
@@ -113,6 +140,9 @@ def main() -> None:
         RELEASE: pool.release,
         RELEASE_ALL: pool.release_all,
         PROVE: pool.prove,
+        DIAGNOSE: pool.diagnose,
+        ATTRIBUTES: pool.attributes,
+        HOSTS_AND_LOGS: pool.hosts_and_logs,
     }
     while True:
         try:

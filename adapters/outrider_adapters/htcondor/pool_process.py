@@ -22,8 +22,13 @@ LEASE: Final = "lease"
 RELEASE: Final = "release"
 RELEASE_ALL: Final = "release all"
 PROVE: Final = "prove"
+DIAGNOSE: Final = "diagnose"
+ATTRIBUTES: Final = "attributes"
+HOSTS_AND_LOGS: Final = "hosts and logs"
 SAME_CURSOR: Final = "as before"
 """In the place of a cursor that was sent before: it may name thousands of machines."""
+PATIENCE_S: Final = 10.0
+"""For the start of the process, for names, and for all daemons that do answer."""
 _CHILD: Final = "outrider_adapters.htcondor.pool_child"
 _FAILURES: Final[dict[str, type[Exception]]] = {"PeerError": PeerError, "ValueError": ValueError}
 
@@ -48,19 +53,23 @@ class PoolProcess:
         self._connection = Connection(ours.detach())
         self._send(settings)
 
-    def ask(self, question: str, argument: Any = None) -> Any:
-        """The answer to a question.
+    def ask(self, question: str, argument: Any = None, within_s: float | None = None) -> Any:
+        """The answer to a question, which is waited for so many seconds; None: for ever.
 
         Raises:
             PeerError, ValueError: as the process says.
+            TimeoutError: there is no answer in time; there may be one later.
             RuntimeError: it failed otherwise, or has ended.
         """
         self._send((question, argument))
         try:
-            answer, failure = self._connection.recv()
+            is_in_time = self._connection.poll(within_s)
+            answer, failure = self._connection.recv() if is_in_time else (None, None)
         except (EOFError, OSError, pickle.UnpicklingError) as error:
             code = self._process.poll()
             raise RuntimeError(f"the process that asks the pool ended with {code}") from error
+        if not is_in_time:
+            raise TimeoutError(f"no answer within {within_s:g} s")
         if failure is not None:
             raise _raised(*failure)
         return answer
@@ -80,6 +89,36 @@ class PoolProcess:
             self._connection.send(what)
         except OSError as error:
             raise RuntimeError(f"the process that asks the pool is gone: {error}") from error
+
+
+def asked_once(settings: HTCondorSettings, question: str, within_s: float | None = None) -> Any:
+    """The answer of a process that is ended again, for a command that somebody waits for.
+
+    `answer_within_s` bounds a daemon's silence, but not how long the bindings look for a name,
+    which they do again and again. So the whole answer has a bound, too.
+
+    Args:
+        settings: of the adapter.
+        question: that needs no argument.
+        within_s: the bound; None: `PATIENCE_S` longer than a daemon's silence.
+
+    Raises:
+        PeerError: the pool does not answer, or not within some seconds.
+        RuntimeError: the process failed otherwise.
+    """
+    if within_s is None:
+        within_s = settings.answer_within_s + PATIENCE_S
+    process = PoolProcess(settings)
+    try:
+        return process.ask(question, within_s=within_s)
+    except TimeoutError as error:
+        asked = f"the collector {settings.collector or 'of CONDOR_CONFIG (COLLECTOR_HOST)'}"
+        raise PeerError(
+            f"no answer within {within_s:g} s from {asked} or an access point that it names: does "
+            "the name lead to a host (getent hosts NAME), and does a firewall let this host ask?"
+        ) from error
+    finally:
+        process.close()
 
 
 def _raised(kind: str, why: str, trace: str) -> Exception:

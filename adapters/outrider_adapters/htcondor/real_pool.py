@@ -1,27 +1,28 @@
 """The adapter of a real HTCondor pool: slots, queues, histories and event logs."""
 
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from outrider.api import Batch, FoundSystem, PeerError, ServiceNeeds, WaitingReason
 from outrider_adapters.found_commands import found_pool
 from outrider_adapters.htcondor.adapter import CondorAdapter
-from outrider_adapters.htcondor.bindings import HTCondorException
-from outrider_adapters.htcondor.diagnosis import Finding, diagnosed
-from outrider_adapters.htcondor.lease_setup import lease_finding
+from outrider_adapters.htcondor.diagnosis import Finding
 from outrider_adapters.htcondor.lever import LeasedAttributes
-from outrider_adapters.htcondor.locating import (
-    answer_within,
-    event_log,
-    event_logs_of,
-    located,
-    setting_of,
+from outrider_adapters.htcondor.locating import event_log
+from outrider_adapters.htcondor.pool_process import (
+    ATTRIBUTES,
+    BEGIN,
+    DIAGNOSE,
+    HOSTS_AND_LOGS,
+    LOOK,
+    SAME_CURSOR,
+    WHY,
+    PoolProcess,
+    asked_once,
 )
-from outrider_adapters.htcondor.pool_process import BEGIN, LOOK, SAME_CURSOR, WHY, PoolProcess
 from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
 from outrider_adapters.htcondor.service_needs import needs_of
 from outrider_adapters.htcondor.settings import WatchSettings
-from outrider_adapters.htcondor.site_attributes import site_attributes
-from outrider_adapters.htcondor.slots import WHOLE_SLOTS
 from outrider_adapters.logtail.first_look import wrong_with
 
 
@@ -63,30 +64,20 @@ class HTCondorAdapter(CondorAdapter):
 
     def diagnose(self) -> list[Finding]:
         """For ``outrider doctor``: who answers, from where jobs are known, who heeds leases."""
-        answer_within(self._settings.answer_within_s)
         try:
-            calls, ads = located(self._settings.collector, self._settings.access_points)
+            found: list[Finding] = asked_once(self._settings, DIAGNOSE)
         except PeerError as error:
             return [("collector", "fail", str(error), "start the pool, or mend the settings")]
-        logs = event_logs_of(ads, self._settings)
-        found = list(diagnosed(calls, logs, self._settings.queue_s))
-        return found + [
-            lease_finding(point, setting_of(ads[point.name])) for point in calls.access_points
-        ]
+        return found
 
     def machine_attributes(self) -> dict[str, dict[str, str]]:
         """What the site has the slot ads say. Raises `PeerError`: no answer."""
-        answer_within(self._settings.answer_within_s)
-        try:
-            calls, _ = located(self._settings.collector, self._settings.access_points)
-            return site_attributes(calls.collector.query(calls.slot_ads, WHOLE_SLOTS, []))
-        except HTCondorException as error:
-            raise PeerError(f"the collector does not answer: {error}") from error
+        found: dict[str, dict[str, str]] = asked_once(self._settings, ATTRIBUTES)
+        return found
 
     def service_needs(self) -> ServiceNeeds:
         """Who is asked, which logs are read, and where the tokens are."""
-        answer_within(self._settings.answer_within_s)
-        return needs_of(self._settings)
+        return needs_of(self._settings, partial(asked_once, self._settings, HOSTS_AND_LOGS))
 
     def begin(self, cursor: Any) -> None:
         """Find the pool, and begin at a cursor.

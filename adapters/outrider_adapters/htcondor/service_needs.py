@@ -2,8 +2,9 @@
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from outrider.api import PeerError, ServiceNeeds
 from outrider_adapters.htcondor.bindings import htcondor2
@@ -18,18 +19,34 @@ _NOWHERE: Final = "/dev/null"
 _ADDRESS: Final = re.compile(r"<(?:\[(?P<six>[^\]]+)\]|(?P<four>[^:>?]+)):\d+")
 
 
-def needs_of(settings: HTCondorSettings) -> ServiceNeeds:
-    """Who is asked, what is read, and the folder of the tokens, as far as it can be found out."""
+HostsAndLogs: TypeAlias = tuple[dict[str, str], list[str]]
+"""Addresses of access points, with what each is; paths of the event logs that can be read here."""
+
+
+def hosts_and_logs(settings: HTCondorSettings) -> HostsAndLogs:
+    """What the pool itself says. Raises `PeerError`: it does not answer."""
+    _, ads = located(settings.collector, settings.access_points)
+    hosts = {address: f"access point {n}" for n, ad in ads.items() for address in _addresses(ad)}
+    return hosts, [p for log in event_logs_of(ads, settings).values() for p in log.paths]
+
+
+def needs_of(settings: HTCondorSettings, ask: Callable[[], HostsAndLogs]) -> ServiceNeeds:
+    """Who is asked, what is read, and the folder of the tokens, as far as it can be found out.
+
+    Args:
+        settings: of the adapter.
+        ask: `hosts_and_logs`, where a pool that does not answer holds up nobody.
+    """
     hosts = dict.fromkeys(collector_hosts(_collector(settings)), "HTCondor's collector")
     logs = [*settings.event_logs.values()]
     notes: list[str] = []
     try:
-        _, ads = located(settings.collector, settings.access_points)
+        told = ask()
     except PeerError as error:
         notes.append(f"addresses of access points are not known: {error}")
     else:
-        hosts |= {a: f"access point {n}" for n, ad in ads.items() for a in _addresses(ad)}
-        logs += [path for log in event_logs_of(ads, settings).values() for path in log.paths]
+        hosts |= told[0]
+        logs += told[1]
     environment = {name: os.environ[name] for name in _VARIABLES if os.environ.get(name)}
     if environment.get("CONDOR_CONFIG") == _NOWHERE:
         del environment["CONDOR_CONFIG"]

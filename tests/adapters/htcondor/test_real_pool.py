@@ -15,7 +15,7 @@ from outrider.api import Batch, PeerError
 
 pytest.importorskip("htcondor2", reason="outrider[htcondor] is not installed")
 
-from outrider_adapters.htcondor.pool_process import LOOK, PoolProcess
+from outrider_adapters.htcondor.pool_process import DIAGNOSE, LOOK, PoolProcess, asked_once
 from outrider_adapters.htcondor.real_pool import HTCondorAdapter
 from outrider_adapters.htcondor.real_pool_settings import HTCondorSettings
 
@@ -83,3 +83,27 @@ def test_a_look_before_the_beginning_fails_and_the_process_lives_on(mute: str) -
         with pytest.raises(RuntimeError, match="before the beginning"):
             process.ask(LOOK)
     process.close()
+
+
+def test_who_asks_once_waits_for_some_seconds_whatever_the_bindings_wait_for(mute: str) -> None:
+    settings = HTCondorSettings(collector=mute, answer_within_s=600)
+    with pytest.raises(PeerError, match=f"no answer within 2 s from the collector {mute} or"):
+        asked_once(settings, DIAGNOSE, within_s=2.0)
+
+
+@pytest.mark.parametrize("collector", ["no-such-host.invalid:9618", "127.0.0.1:1"])
+def test_a_pool_that_is_nowhere_fails_the_doctor_and_is_noted_for_the_service(
+    collector: str,
+) -> None:
+    adapter = HTCondorAdapter("pool", HTCondorSettings(collector=collector, answer_within_s=1))
+    [(what, state, found, remedy)] = adapter.diagnose()
+    assert (what, state) == ("collector", "fail")
+    assert collector in found
+    assert remedy
+    with pytest.raises(PeerError, match=collector):
+        adapter.machine_attributes()
+    needs = adapter.service_needs()
+    assert needs.hosts == {collector.partition(":")[0]: "HTCondor's collector"}
+    [note] = needs.notes
+    assert note.startswith("addresses of access points are not known: ")
+    assert collector in note
