@@ -7,7 +7,6 @@ Adapters subclass `Adapter`, policies subclass `Policy`; both build their settin
 
 from outrider.api.adapter import Adapter, AdapterSettings, Batch
 from outrider.api.broker import (
-    BrokerSettings,
     ReceivedMessage,
     acknowledge_message,
     backoff,
@@ -35,12 +34,12 @@ from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
 from outrider.api.queue_window import WINDOW_FEATURES, Observation, observe_window
 from outrider.api.reader import LogReader, ReaderOptions, Reading, log_name_of
-from outrider.api.service_needs import HelperUnit, ServiceNeeds
 from outrider.api.site_view import SiteView
 from outrider.api.undo_log import Undo, UndoLog
 from outrider.api.waiting_reason import Clause, WaitingReason, removing_most
 from outrider.api.window_policy import WindowPolicy
 from outrider.model import events
+from outrider.model.broker_settings import BrokerSettings
 from outrider.model.clusters import ClusterSpec
 from outrider.model.decisions import (
     NO_MACHINE,
@@ -68,6 +67,7 @@ from outrider.model.machines import MachineSpec
 from outrider.model.opening import OpeningHours
 from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN, Outcome
 from outrider.model.resources import Resources
+from outrider.model.service_needs import HelperUnit, ServiceNeeds
 from outrider.model.settings import build, describe
 from outrider.model.site_habits import SiteHabits
 from outrider.model.utility import TimeUtility

@@ -14,12 +14,12 @@ from outrider.api.found_system import FoundSystem
 from outrider.api.in_progress import InProgress
 from outrider.api.lever import Lever
 from outrider.api.planned_starts import PlannedStarts
-from outrider.api.service_needs import ServiceNeeds
 from outrider.api.undo_log import UndoLog
 from outrider.api.waiting_reason import WaitingReason
 from outrider.model.clusters import ClusterSpec
 from outrider.model.disciplines import Discipline
 from outrider.model.events import NamedEvent
+from outrider.model.service_needs import ServiceNeeds
 from outrider.model.site_habits import SiteHabits
 
 

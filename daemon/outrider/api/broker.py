@@ -11,20 +11,15 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import msgspec
-from msgspec import Meta
-
-from outrider.api.service_needs import ServiceNeeds
+from outrider.model.broker_settings import BrokerSettings
 from outrider.model.credentials import file_of
 from outrider.model.errors import ConfigurationError, PeerError
 
 if TYPE_CHECKING:
     import aiomqtt
 
-PLAIN_PORT: Final = 1883
-TLS_PORT: Final = 8883
 _ANSWER_WITHIN_S: Final = 10.0
 _REFUSALS: Final = {133: "client identifier", 134: "password", 135: "password"}
 """Reason codes of MQTT 5, in which paho tells a refusal of MQTT 3.1.1 too."""
@@ -32,140 +27,6 @@ _REFUSALS: Final = {133: "client identifier", 134: "password", 135: "password"}
 
 _SILENT: Final = logging.getLogger("outrider.mqtt")
 _SILENT.setLevel(logging.CRITICAL)  # what the client would log comes as an error, with its reason
-
-
-class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the broker is, and who we are there."""
-
-    host: Annotated[str, Meta(min_length=1, description="Name or address of the MQTT broker.")] = (
-        "localhost"
-    )
-    port: (
-        Annotated[
-            int,
-            Meta(
-                ge=1,
-                le=65535,
-                description="Its port. Unset: 1883, or 8883 with tls.",
-                examples=[PLAIN_PORT],
-            ),
-        ]
-        | None
-    ) = None
-    username: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                description="The user to log in as. Unset: nobody.",
-                examples=["outrider"],
-            ),
-        ]
-        | None
-    ) = None
-    password_file: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                description="File whose first line is the user's password; readable by Outrider "
-                "alone (chmod 600). Read at each connection, so it may change at any time. "
-                "$CREDENTIALS_DIRECTORY/NAME is what systemd hands over (LoadCredential=NAME).",
-                examples=["/etc/outrider/mqtt-password"],
-            ),
-        ]
-        | None
-    ) = None
-    tls: Annotated[
-        bool,
-        Meta(
-            description="Encrypt, and check that the broker's certificate is valid for host. Turn "
-            "it on wherever the connection leaves this machine: the password travels with it."
-        ),
-    ] = False
-    ca_file: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                description="PEM file of the authority that signed the broker's certificate. "
-                "Unset: those the system trusts.",
-                examples=["/etc/outrider/broker-ca.pem"],
-            ),
-        ]
-        | None
-    ) = None
-    cert_file: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                description="PEM file of our own certificate, where the broker asks for one.",
-                examples=["/etc/outrider/mqtt-cert.pem"],
-            ),
-        ]
-        | None
-    ) = None
-    key_file: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                description="PEM file of its key. Unset: it is in cert_file.",
-                examples=["/etc/outrider/mqtt-key.pem"],
-            ),
-        ]
-        | None
-    ) = None
-    client_id: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            max_length=64,
-            description="The first part of our client identifiers. A broker closes the older of "
-            "two connections with one identifier, so two Outriders on one broker need two.",
-        ),
-    ] = "outrider"
-    keepalive_s: Annotated[
-        int,
-        Meta(
-            ge=5,
-            le=3600,
-            description="Seconds of silence after which either side asks whether the other is "
-            "there. A broker that vanishes without a word is noticed after at most twice as long.",
-        ),
-    ] = 30
-
-    def __post_init__(self) -> None:
-        if self.password_file and not self.username:
-            raise ValueError(
-                "password_file is set, but username is not; right would be the user whose password "
-                'it is, as in username = "outrider"'
-            )
-        if self.key_file and not self.cert_file:
-            raise ValueError(
-                "key_file is set, but cert_file is not; right would be the certificate of that "
-                'key, as in cert_file = "/etc/outrider/mqtt-cert.pem"'
-            )
-        if not self.tls and (self.ca_file or self.cert_file):
-            raise ValueError(
-                "ca_file and cert_file are for an encrypted connection; right would be tls = true"
-            )
-
-    @property
-    def address(self) -> str:
-        """Host and port, as errors name them."""
-        return f"{self.host}:{self.port or (TLS_PORT if self.tls else PLAIN_PORT)}"
-
-    @property
-    def needs(self) -> ServiceNeeds:
-        """What a service has to be allowed that speaks with it."""
-        secrets = (self.password_file, self.key_file or self.cert_file)
-        return ServiceNeeds(
-            hosts={self.host: "MQTT broker"},
-            files=tuple(filter(None, (self.ca_file, self.cert_file if self.key_file else None))),
-            secrets=tuple(filter(None, secrets)),
-        )
 
 
 @asynccontextmanager

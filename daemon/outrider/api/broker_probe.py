@@ -8,7 +8,8 @@ only by the message that does not come back.
 import asyncio
 from typing import Any, Final, NamedTuple
 
-from outrider.api.broker import BrokerSettings, ReceivedMessage, connected, receive_messages
+from outrider.api.broker import ReceivedMessage, connected, receive_messages
+from outrider.model.broker_settings import BrokerSettings
 from outrider.model.errors import PeerError
 
 _ECHO_WITHIN_S: Final = 3.0

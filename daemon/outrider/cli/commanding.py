@@ -11,7 +11,7 @@ from outrider.cli.options import config_option, json_option
 from outrider.model.errors import ConfigurationError, PeerError
 
 if TYPE_CHECKING:
-    from outrider.service.config.loaded import LoadedConfig
+    from outrider.service.config.reading import ReadConfig
 
 PATH: Final = "/api/v1/commands"
 WITHIN_S: Final = 60.0
@@ -50,7 +50,7 @@ class Answer(NamedTuple):
         return DONE if self.body.get("outcome") == "done" else NO
 
 
-def socket_of(socket: Path | None, loaded: "LoadedConfig | None") -> Path | None:
+def socket_of(socket: Path | None, loaded: "ReadConfig | None") -> Path | None:
     """Where the daemon's socket is: the one given, the configuration's, else the unit's."""
     from outrider.cli.daemon import UNIT_CONFIG, default_socket
     from outrider.service.config.declarations import socket_path
@@ -65,7 +65,7 @@ def socket_of(socket: Path | None, loaded: "LoadedConfig | None") -> Path | None
     return found
 
 
-def need_socket(socket: Path | None, loaded: "LoadedConfig | None") -> Path:
+def need_socket(socket: Path | None, loaded: "ReadConfig | None") -> Path:
     """As `socket_of`.
 
     Raises:

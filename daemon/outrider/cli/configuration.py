@@ -8,6 +8,7 @@ from outrider.model.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from outrider.service.config.loaded import LoadedConfig
+    from outrider.service.config.reading import ReadConfig
 
 
 def load(path: Path) -> "LoadedConfig":
@@ -17,23 +18,40 @@ def load(path: Path) -> "LoadedConfig":
     return load_config(path)
 
 
-def journal_path(loaded: "LoadedConfig | None") -> Path:
+def read(path: Path | None) -> "ReadConfig | None":
+    """What a command reads that only asks the daemon, or looks into its state directory.
+
+    Adapters and policies are not loaded: what is wrong with them keeps nobody from asking.
+
+    Args:
+        path: None where no configuration was given: then there is none.
+
+    Raises:
+        ConfigurationError: the file is missing or wrong.
+    """
+    if path is None:
+        return None
+    from outrider.service.config.reading import read_config
+
+    return read_config(path)
+
+
+def journal_path(config: "ReadConfig | None") -> Path:
     """The journal of the daemon with this configuration; systemd's state directory wins.
 
     Args:
-        loaded: None for a daemon with the default state directory.
+        config: None for a daemon with the default state directory.
     """
     from outrider.service.config.declarations import Config
-    from outrider.service.config.loaded import LoadedConfig
-    from outrider.service.config.state_folder import state_folder
-    from outrider.service.recording import JOURNAL_NAME
+    from outrider.service.config.reading import ReadConfig
+    from outrider.service.config.state_folder import JOURNAL_NAME, state_folder
 
-    return state_folder(loaded or LoadedConfig(Config(), "the default")) / JOURNAL_NAME
+    return state_folder(config or ReadConfig(Config(), "the default")) / JOURNAL_NAME
 
 
 def daemon_address(
     url: str | None,
-    loaded: "LoadedConfig | None",
+    config: "ReadConfig | None",
     token_file: Path | None = None,
     ca: Path | None = None,
 ) -> DaemonAddress:
@@ -41,17 +59,17 @@ def daemon_address(
 
     Args:
         url: None for the daemon of the configuration, or of the shipped unit.
-        loaded: None where no configuration was given.
+        config: None where no configuration was given.
         token_file: wins over the configuration's.
         ca: wins over the configuration's certificate.
 
     Raises:
         ConfigurationError: both were given, or the configuration names no port.
     """
-    if url is not None and loaded is not None:
+    if url is not None and config is not None:
         raise ConfigurationError("--url and --config: give one of them")
-    if loaded is not None:
-        address = DaemonAddress.configured(loaded)
+    if config is not None:
+        address = DaemonAddress.configured(config)
     elif url is not None:
         address = DaemonAddress(url)
     else:

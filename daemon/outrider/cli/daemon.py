@@ -15,7 +15,7 @@ from outrider.model.credentials import file_of
 from outrider.model.errors import ConfigurationError, PeerError
 
 if TYPE_CHECKING:
-    from outrider.service.config.loaded import LoadedConfig
+    from outrider.service.config.reading import ReadConfig
 
 DEFAULT_URL: Final = "http://127.0.0.1:9690"
 DEFAULT_SOCKET: Final = Path("/run/outrider/outrider.sock")
@@ -42,7 +42,7 @@ class DaemonAddress(NamedTuple):
     socket: Path | None = None
 
     @classmethod
-    def configured(cls, loaded: "LoadedConfig") -> "DaemonAddress":
+    def configured(cls, read: "ReadConfig") -> "DaemonAddress":
         """Where a daemon with this configuration listens.
 
         Raises:
@@ -50,16 +50,16 @@ class DaemonAddress(NamedTuple):
         """
         from outrider.service.config.declarations import listen_address, socket_path
 
-        config = loaded.config
+        config = read.config
         host, port = listen_address(config)
         socket = socket_path(config)
-        if socket is None and Path(loaded.source).absolute() == UNIT_CONFIG:
+        if socket is None and Path(read.source).absolute() == UNIT_CONFIG:
             socket = default_socket()
         if port == 0 and socket is not None:
             return cls(f"unix:{socket}")
         if port == 0:
             raise ConfigurationError(
-                f'{loaded.source}: "listen" = "{config.listen}" takes any free port; '
+                f'{read.source}: "listen" = "{config.listen}" takes any free port; '
                 "give the daemon's address with --url"
             )
         host = _EVERYWHERE.get(host, host)

@@ -16,7 +16,7 @@ from outrider.cli.printing import clock, duration
 from outrider.model.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from outrider.api.broker import BrokerSettings
+    from outrider.model.broker_settings import BrokerSettings
     from outrider.service.config.loaded import LoadedConfig
 
 SOON_S: Final = 30 * 86_400.0
@@ -39,7 +39,7 @@ def check_secret_files(loaded: "LoadedConfig") -> Iterator[Check]:
 
 
 def _brokers(loaded: "LoadedConfig") -> "Iterator[tuple[str, BrokerSettings]]":
-    from outrider.api.broker import BrokerSettings
+    from outrider.model.broker_settings import BrokerSettings
     from outrider.model.settings import build
     from outrider.plugins.finding import load_adapter
     from outrider.service.config.declarations import adapter_of

@@ -2,13 +2,14 @@
 
 import datetime as dt
 import re
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from zoneinfo import ZoneInfo
 
-import numpy as np
-from numpy.typing import NDArray
-
 from outrider.model.errors import ConfigurationError
+
+if TYPE_CHECKING:  # a command that only asks the daemon reads a zone's name, and needs no numpy
+    import numpy as np
+    from numpy.typing import NDArray
 
 HOUR_S = 3_600
 DAY_S = 24 * HOUR_S
@@ -51,7 +52,7 @@ class LocalTime(Protocol):
         """Seconds since the last Monday 00:00, local time, in [0, 604800)."""
         ...
 
-    def week_seconds(self, times_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def week_seconds(self, times_s: "NDArray[np.float64]") -> "NDArray[np.float64]":
         """`week_second` of many times at once."""
         ...
 
@@ -72,7 +73,7 @@ class TraceTime:
         """Seconds since the last Monday 00:00 of the trace's own clock."""
         return (time_s + self.offset_s) % WEEK_S
 
-    def week_seconds(self, times_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def week_seconds(self, times_s: "NDArray[np.float64]") -> "NDArray[np.float64]":
         """`week_second` of many times at once."""
         return (times_s + self.offset_s) % WEEK_S
 
@@ -93,8 +94,10 @@ class ZoneTime:
             self._quarter = quarter
         return (time_s + self._shift_s) % WEEK_S
 
-    def week_seconds(self, times_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def week_seconds(self, times_s: "NDArray[np.float64]") -> "NDArray[np.float64]":
         """`week_second` of many times at once."""
+        import numpy as np
+
         quarters, at = np.unique(times_s // 900, return_inverse=True)
         shifts_s = np.array([self._shift_in(int(quarter)) for quarter in quarters])
         seconds: NDArray[np.float64] = (times_s + shifts_s[at]) % WEEK_S

@@ -15,14 +15,13 @@ import structlog
 
 from outrider.ledger import Entry, Journal, SnapshotStore, Writer, open_or_begin_anew
 from outrider.model.errors import LedgerError
+from outrider.service.config.state_folder import JOURNAL_NAME as JOURNAL_NAME
+from outrider.service.config.state_folder import TOKEN_NAME as TOKEN_NAME
 from outrider.service.core import Core
 from outrider.service.private_folder import make_private, make_private_file
 from outrider.service.pseudonyms import KEY_NAME, Pseudonyms, load_key
 
-JOURNAL_NAME = "journal.sqlite"
 SNAPSHOTS_NAME = "snapshots"
-TOKEN_NAME = "token"  # noqa: S105 - the name of a file
-"""The file whose token shows users' names; `outrider token` makes it."""
 _LOCK_NAME = "lock"
 _OURS: Final = (
     f"{JOURNAL_NAME}*", SNAPSHOTS_NAME, KEY_NAME, TOKEN_NAME, _LOCK_NAME, "in-progress-*.json",

@@ -55,12 +55,12 @@ def command(
     if ledger is not None:
         found = [_from_ledger(job, ledger) for job in jobs]
     else:
-        from outrider.cli.configuration import daemon_address, journal_path, load
+        from outrider.cli.configuration import daemon_address, journal_path, read
 
-        loaded = None if config is None else load(config)
-        address = daemon_address(url, loaded, token_file, ca)
-        journal = journal_path(loaded) if url is None else None
-        if loaded is None and journal is not None and not journal.exists():
+        own = read(config)
+        address = daemon_address(url, own, token_file, ca)
+        journal = journal_path(own) if url is None else None
+        if own is None and journal is not None and not journal.exists():
             journal = None
         found = [_ask(job, address, journal) for job in jobs]
         for why in dict.fromkeys(e["unanswered"] for e in found if "unanswered" in e):

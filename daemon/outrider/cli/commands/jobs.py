@@ -128,8 +128,7 @@ def command(
 
     As condor_q and squeue do, but of what the daemon knows: it never asks the batch system. A line
     for each job, never folded; states in the batch system's own words, in CSV and JSON in ours.
-    `outrider explain JOB` says why one waits. Columns of -o: job,
-    state, user, vo, class, cpus, submit_s, waiting_s, run_s, machine, group, runs, lost_s,
+    `outrider explain JOB` says why one waits. Columns of -o: job, state, user, vo, class, cpus, submit_s, waiting_s, run_s, machine, group, runs, lost_s,
     expected_start, reason (why it does not run: of a job that waits, the first policy's; of one
     that is held, the batch system's, where names are shown), pending. In CSV times are Unix seconds
     and spans seconds; of the expected start the median. --json prints the rows of GET /api/v1/jobs,
@@ -140,10 +139,10 @@ def command(
       outrider jobs --group lab --waiting-over 86400 -o job,user,waiting_s,reason
       outrider jobs --user alice --csv -o job,waiting_s,expected_start
     """
-    from outrider.cli.configuration import daemon_address, load
+    from outrider.cli.configuration import daemon_address, read
 
     asked = wanted(COLUMNS, words)
-    address = daemon_address(url, None if config is None else load(config), token_file, ca)
+    address = daemon_address(url, read(config), token_file, ca)
     given = {
         "state": state,
         "user": users[0] if len(users) == 1 else None,

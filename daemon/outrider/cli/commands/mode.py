@@ -36,17 +36,17 @@ def command(
       outrider mode shadow --why "new file server on Monday"
     """
     from outrider.cli import commanding
-    from outrider.cli.configuration import load
+    from outrider.cli.configuration import read
     from outrider.cli.printing import print_json
 
-    loaded = None if config is None else load(config)
-    socket = commanding.need_socket(socket_path, loaded)
+    own = read(config)
+    socket = commanding.need_socket(socket_path, own)
     if mode is None:
         told = commanding.get(socket, commanding.PATH).body
         if as_json:
             print_json(told)
         else:
-            zone = "UTC" if loaded is None else loaded.config.timezone
+            zone = "UTC" if own is None else own.config.timezone
             click.echo("\n".join(_lines(told, zone)))
         return 0
     answer = commanding.post(socket, {"command": "mode", "mode": mode, "why": why})

@@ -37,13 +37,13 @@ def command(
       outrider promote --why "two weeks in shadow, waits as before"
     """
     from outrider.cli import commanding
-    from outrider.cli.configuration import load
+    from outrider.cli.configuration import read
     from outrider.cli.evidence import evidence_lines
     from outrider.cli.printing import print_json
 
-    loaded = None if config is None else load(config)
-    socket = commanding.need_socket(socket_path, loaded)
-    zone = "UTC" if loaded is None else loaded.config.timezone
+    own = read(config)
+    socket = commanding.need_socket(socket_path, own)
+    zone = "UTC" if own is None else own.config.timezone
     if dry_run:
         evidence = commanding.get(socket, "/api/v1/promotion").body
         if as_json:

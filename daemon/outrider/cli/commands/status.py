@@ -36,11 +36,10 @@ def command(
     --json prints GET /api/v1/status as it is: times are Unix seconds, spans seconds, energies
     watt-hours; null means unknown.
     """
-    from outrider.cli.configuration import daemon_address, load
+    from outrider.cli.configuration import daemon_address, read
 
     check_watch(watch_s, as_json)
-    loaded = None if config is None else load(config)
-    address = daemon_address(url, loaded, token_file, ca)
+    address = daemon_address(url, read(config), token_file, ca)
     if as_json:
         print_json(address.ask("/api/v1/status"))
     else:

@@ -30,22 +30,22 @@ def command(config: Path | None, file: Path | None, new: bool) -> None:
 
     Made by root in a state directory, the file is given to the owner of that directory.
     """
-    from outrider.cli.configuration import journal_path, load
+    from outrider.cli.configuration import journal_path, read
     from outrider.cli.token_files import make_token
     from outrider.model.credentials import is_credential
     from outrider.model.errors import ConfigurationError
-    from outrider.service.recording import TOKEN_NAME
+    from outrider.service.config.state_folder import TOKEN_NAME
 
-    loaded = None if config is None else load(config)
-    beside = journal_path(loaded).with_name(TOKEN_NAME)
+    own = read(config)
+    beside = journal_path(own).with_name(TOKEN_NAME)
     lets_in = False
-    if file is None and loaded is not None and loaded.config.token_file is not None:
-        if is_credential(loaded.config.token_file):
+    if file is None and own is not None and own.config.token_file is not None:
+        if is_credential(own.config.token_file):
             raise ConfigurationError(
-                f'{loaded.source}: "token_file" = "{loaded.config.token_file}" is what systemd '
+                f'{own.source}: "token_file" = "{own.config.token_file}" is what systemd '
                 "hands over; --file names the file that LoadCredential= reads"
             )
-        file, lets_in = Path(loaded.config.token_file), True
+        file, lets_in = Path(own.config.token_file), True
     path = beside if file is None else file
     click.echo(make_token(path, replace=new))
     if lets_in:

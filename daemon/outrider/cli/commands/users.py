@@ -55,10 +55,10 @@ def command(
       outrider users --sort -longest_wait_s
       outrider users --vo cms --json
     """
-    from outrider.cli.configuration import daemon_address, load
+    from outrider.cli.configuration import daemon_address, read
 
     asked = wanted(COLUMNS, words)
-    address = daemon_address(url, None if config is None else load(config), token_file, ca)
+    address = daemon_address(url, read(config), token_file, ca)
 
     def look() -> tuple[list[Row], dict[str, Any]]:
         rows, told = every_row(address, "/api/v1/users", "users")

@@ -1,7 +1,6 @@
 """A configuration that was read and checked whole, and what it says of the site's machines."""
 
 import fnmatch
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,52 +13,38 @@ from outrider.engine.accounting.fairness import check_targets
 from outrider.model.clusters import ClusterSpec
 from outrider.model.disciplines import Discipline
 from outrider.model.errors import ConfigurationError, PluginError
-from outrider.model.localtime import day_second, time_zone
+from outrider.model.localtime import day_second
 from outrider.model.machines import MachineSpec
 from outrider.model.opening import OpeningHours
 from outrider.model.places import LineOf, Place, no_lines
 from outrider.model.setting_kinds import toml_text
 from outrider.model.settings import build
-from outrider.model.toml_lines import TomlLines
 from outrider.model.utility import TimeUtility
 from outrider.model.wrong_settings import wrong_value
 from outrider.plugins.finding import ADAPTERS, POLICIES, find, load
 from outrider.plugins.making import make_estimator, make_policy, make_utilities
-from outrider.service.config.acting_settings import ActingSettings
 from outrider.service.config.declarations import (
-    ClusterSettings,
-    Config,
     acting_of,
     adapter_of,
-    listen_address,
     policies_of,
 )
 from outrider.service.config.discipline import DisciplineChoice, Proposal, choose_discipline
-from outrider.service.config.mqtt_settings import PublishSettings
-from outrider.service.config.twin_settings import TwinSettings
+from outrider.service.config.reading import (
+    ReadConfig,
+    build_own,
+    check_doors,
+    check_listen,
+    check_zone,
+    read_tables,
+)
 
-_TABLES: Mapping[str, type[msgspec.Struct]] = {
-    "acting": ActingSettings,
-    "mqtt": PublishSettings,
-    "twin": TwinSettings,
-}
 
-
-class LoadedConfig(msgspec.Struct, frozen=True):
+class LoadedConfig(ReadConfig, frozen=True):
     """A configuration that has been checked whole, and where it came from."""
 
-    config: Config
-    source: str
-    broken: dict[str, str] = {}
+    broken: dict[str, str] = msgspec.field(default_factory=dict)
     """Plugins that it names and that cannot be loaded or made, by table, and why: the rest can
     start."""
-    line_of: LineOf = no_lines
-    """The line of the file on which keys stand."""
-
-    @property
-    def place(self) -> Place:
-        """The file as a whole, as errors name it."""
-        return Place(self.source, (), self.line_of)
 
     def cluster_specs(self) -> list[ClusterSpec]:
         """The declared clusters."""
@@ -132,25 +117,8 @@ def load_config(path: Path) -> LoadedConfig:
         ConfigurationError: the file is missing or wrong; names file, place and value.
         PluginError: not one adapter that it names can be loaded.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-        given = tomllib.loads(text)
-    except OSError as error:
-        raise ConfigurationError(
-            f"{path}: cannot be read: {error.strerror}; right would be a file as "
-            "`outrider check-config --example` prints it"
-        ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(
-            f'{path}: not valid TOML: {error}; right would be lines like mode = "shadow", below '
-            "headings like [adapters.pool]"
-        ) from error
-    except RecursionError as error:
-        raise ConfigurationError(
-            f"{path}: not valid TOML: nested too deep; right would be tables and lists at most a "
-            "few deep"
-        ) from error
-    return check_config(given, str(path), TomlLines(text))
+    given, line_of = read_tables(path)
+    return check_config(given, str(path), line_of)
 
 
 def check_config(given: Mapping[str, Any], source: str, line_of: LineOf = no_lines) -> LoadedConfig:
@@ -165,14 +133,7 @@ def check_config(given: Mapping[str, Any], source: str, line_of: LineOf = no_lin
         ConfigurationError, PluginError: as `load_config`.
     """
     place = Place(source, (), line_of)
-    clusters = given.get("clusters")
-    for name, settings in clusters.items() if isinstance(clusters, dict) else ():
-        if isinstance(settings, dict):
-            _check_cluster(settings, place.inside("clusters", name))
-    for name, record in _TABLES.items():
-        if isinstance(given.get(name), dict):
-            build(record, given[name], place.inside(name))
-    config = build(Config, given, place)
+    config = build_own(given, place)
     loaded = LoadedConfig(config, source, line_of=line_of)
     _check_clocks(loaded)
     check_targets(config.shares, place.inside("shares").of())
@@ -193,25 +154,12 @@ def check_config(given: Mapping[str, Any], source: str, line_of: LineOf = no_lin
 
 
 def _check_clocks(loaded: LoadedConfig) -> None:
-    config = loaded.config
-    try:
-        time_zone(config.timezone)
-    except ConfigurationError as error:
-        right = 'an IANA name, as in timezone = "Europe/Berlin"'
-        raise wrong_value(loaded.place, ("timezone",), config.timezone, right) from error
+    check_zone(loaded)
     try:
         loaded.reboot_day_s()
     except ValueError as error:
         right = 'a time of day, as in reboot = "03:00"'
-        raise wrong_value(loaded.place, ("reboot",), config.reboot, right) from error
-
-
-def _check_cluster(given: Mapping[str, Any], place: Place) -> None:
-    settings = build(ClusterSettings, given, place)
-    try:
-        OpeningHours(settings.open)
-    except ConfigurationError as error:
-        raise ConfigurationError(f'{place.of(["open"])}: "open": {error}') from error
+        raise wrong_value(loaded.place, ("reboot",), loaded.config.reboot, right) from error
 
 
 def _check_adapters(loaded: LoadedConfig) -> None:
@@ -297,36 +245,3 @@ def _plugin(loaded: LoadedConfig, group: str, name: str, table: str) -> Any:
             raise ConfigurationError(f"{where}: {error}") from error
         loaded.broken[table] = str(error)
         return None
-
-
-def check_listen(loaded: LoadedConfig) -> None:
-    """Refuse to be seen beyond loopback without TLS and a token. Raises `ConfigurationError`."""
-    config, where = loaded.config, loaded.place.of(["listen"])
-    try:
-        host, _ = listen_address(config)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{where}: {error}") from error
-    if host in ("127.0.0.1", "::1", "localhost"):
-        return
-    missing = [key for key in ("tls_cert", "tls_key", "token_file") if not getattr(config, key)]
-    if missing:
-        raise ConfigurationError(
-            f'{where}: "listen" = {toml_text(config.listen)} is beyond loopback and needs '
-            f'{", ".join(missing)}; or listen on loopback, as in listen = "127.0.0.1:9690"'
-        )
-
-
-def check_doors(loaded: LoadedConfig) -> None:
-    """Refuse a socket and names under which nobody could ask. Raises `ConfigurationError`."""
-    config, place = loaded.config, loaded.place
-    if config.socket is not None and not Path(config.socket).is_absolute():
-        raise ConfigurationError(
-            f'{place.of(["socket"])}: "socket" = {toml_text(config.socket)}: right would be a '
-            'whole path, as in socket = "/run/outrider/outrider.sock"'
-        )
-    for name in config.host_names:
-        if not name.strip() or any(sign in name for sign in "/@*, ") or name.count(":") == 1:
-            raise ConfigurationError(
-                f'{place.of(["host_names"])}: "host_names" has {toml_text(name)}: right would be a '
-                'name alone, without scheme and port, as in host_names = ["outrider.example.org"]'
-            )

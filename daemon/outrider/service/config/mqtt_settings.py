@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from outrider.api.broker import BrokerSettings
+from outrider.model.broker_settings import BrokerSettings
 
 _WILD: Final = "+#"
 

@@ -2,11 +2,16 @@
 
 import os
 from pathlib import Path
+from typing import Final
 
-from outrider.service.config.loaded import LoadedConfig
+from outrider.service.config.reading import ReadConfig
+
+JOURNAL_NAME: Final = "journal.sqlite"
+TOKEN_NAME: Final = "token"  # noqa: S105 - the name of a file
+"""The file whose token shows users' names; `outrider token` makes it."""
 
 
-def state_folder(loaded: LoadedConfig) -> Path:
+def state_folder(config: ReadConfig) -> Path:
     """The state directory: systemd's, else the configured one."""
     given = os.environ.get("STATE_DIRECTORY", "").split(":")[0]
-    return Path(given or loaded.config.state_dir)
+    return Path(given or config.config.state_dir)

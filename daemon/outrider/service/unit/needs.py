@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from outrider.api.service_needs import HelperUnit, ServiceNeeds
 from outrider.model.credentials import is_credential
 from outrider.model.errors import OutriderError
+from outrider.model.service_needs import HelperUnit, ServiceNeeds
 from outrider.model.settings import build
 from outrider.plugins.finding import load_adapter
 from outrider.service.config.declarations import Config, adapter_of, listen_address, twin_of

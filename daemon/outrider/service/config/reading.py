@@ -1,0 +1,147 @@
+"""A configuration file that was read: its own settings, not what its plugins make of theirs.
+
+Commands that only ask the daemon, or look into its state directory, need no more of it.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from outrider.model.errors import ConfigurationError
+from outrider.model.localtime import time_zone
+from outrider.model.opening import OpeningHours
+from outrider.model.places import LineOf, Place, no_lines
+from outrider.model.setting_kinds import toml_text
+from outrider.model.settings import build
+from outrider.model.toml_lines import TomlLines
+from outrider.model.wrong_settings import wrong_value
+from outrider.service.config.acting_settings import ActingSettings
+from outrider.service.config.declarations import ClusterSettings, Config, listen_address
+from outrider.service.config.mqtt_settings import PublishSettings
+from outrider.service.config.twin_settings import TwinSettings
+
+_TABLES: Mapping[str, type[msgspec.Struct]] = {
+    "acting": ActingSettings,
+    "mqtt": PublishSettings,
+    "twin": TwinSettings,
+}
+
+
+class ReadConfig(msgspec.Struct, frozen=True):
+    """A configuration whose own settings are right, and where it came from."""
+
+    config: Config
+    source: str
+    line_of: LineOf = no_lines
+    """The line of the file on which keys stand."""
+
+    @property
+    def place(self) -> Place:
+        """The file as a whole, as errors name it."""
+        return Place(self.source, (), self.line_of)
+
+
+def read_config(path: Path) -> ReadConfig:
+    """Read a file, and check what Outrider itself is told in it; no plugin is loaded.
+
+    Raises:
+        ConfigurationError: the file is missing or wrong; names file, place and value.
+    """
+    given, line_of = read_tables(path)
+    own = build_own(given, Place(str(path), (), line_of))
+    read = ReadConfig(own, str(path), line_of)
+    check_zone(read)
+    check_listen(read)
+    check_doors(read)
+    return read
+
+
+def read_tables(path: Path) -> tuple[dict[str, Any], LineOf]:
+    """The tables of a file, and the lines of its keys. Raises `ConfigurationError`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        given = tomllib.loads(text)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path}: cannot be read: {error.strerror}; right would be a file as "
+            "`outrider check-config --example` prints it"
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(
+            f'{path}: not valid TOML: {error}; right would be lines like mode = "shadow", below '
+            "headings like [adapters.pool]"
+        ) from error
+    except RecursionError as error:
+        raise ConfigurationError(
+            f"{path}: not valid TOML: nested too deep; right would be tables and lists at most a "
+            "few deep"
+        ) from error
+    return given, TomlLines(text)
+
+
+def build_own(given: Mapping[str, Any], place: Place) -> Config:
+    """The settings of Outrider itself, those of plugins as they stand.
+
+    Raises `ConfigurationError`: a key or value is wrong; names file, place and value.
+    """
+    clusters = given.get("clusters")
+    for name, settings in clusters.items() if isinstance(clusters, dict) else ():
+        if isinstance(settings, dict):
+            _check_cluster(settings, place.inside("clusters", name))
+    for name, record in _TABLES.items():
+        if isinstance(given.get(name), dict):
+            build(record, given[name], place.inside(name))
+    return build(Config, given, place)
+
+
+def _check_cluster(given: Mapping[str, Any], place: Place) -> None:
+    settings = build(ClusterSettings, given, place)
+    try:
+        OpeningHours(settings.open)
+    except ConfigurationError as error:
+        raise ConfigurationError(f'{place.of(["open"])}: "open": {error}') from error
+
+
+def check_zone(read: ReadConfig) -> None:
+    """Refuse a time zone that nobody knows. Raises `ConfigurationError`."""
+    try:
+        time_zone(read.config.timezone)
+    except ConfigurationError as error:
+        right = 'an IANA name, as in timezone = "Europe/Berlin"'
+        raise wrong_value(read.place, ("timezone",), read.config.timezone, right) from error
+
+
+def check_listen(read: ReadConfig) -> None:
+    """Refuse to be seen beyond loopback without TLS and a token. Raises `ConfigurationError`."""
+    config, where = read.config, read.place.of(["listen"])
+    try:
+        host, _ = listen_address(config)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{where}: {error}") from error
+    if host in ("127.0.0.1", "::1", "localhost"):
+        return
+    missing = [key for key in ("tls_cert", "tls_key", "token_file") if not getattr(config, key)]
+    if missing:
+        raise ConfigurationError(
+            f'{where}: "listen" = {toml_text(config.listen)} is beyond loopback and needs '
+            f'{", ".join(missing)}; or listen on loopback, as in listen = "127.0.0.1:9690"'
+        )
+
+
+def check_doors(read: ReadConfig) -> None:
+    """Refuse a socket and names under which nobody could ask. Raises `ConfigurationError`."""
+    config, place = read.config, read.place
+    if config.socket is not None and not Path(config.socket).is_absolute():
+        raise ConfigurationError(
+            f'{place.of(["socket"])}: "socket" = {toml_text(config.socket)}: right would be a '
+            'whole path, as in socket = "/run/outrider/outrider.sock"'
+        )
+    for name in config.host_names:
+        if not name.strip() or any(sign in name for sign in "/@*, ") or name.count(":") == 1:
+            raise ConfigurationError(
+                f'{place.of(["host_names"])}: "host_names" has {toml_text(name)}: right would be a '
+                'name alone, without scheme and port, as in host_names = ["outrider.example.org"]'
+            )
