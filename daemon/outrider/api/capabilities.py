@@ -12,7 +12,10 @@ asked the same.
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from enum import Enum, unique
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from outrider.api.prediction import Prediction
 from outrider.api.queue import Queue
@@ -21,10 +24,6 @@ from outrider.model.decisions import Move
 from outrider.model.events import MACHINE_KINDS
 from outrider.model.jobs import Job
 from outrider.model.outcomes import Outcome
-
-if TYPE_CHECKING:  # a command that only looks starts without numpy
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 @unique
@@ -89,7 +88,7 @@ class Ranks(SeesQueue):
     ranks_anew: bool = False
 
     @abstractmethod
-    def rank(self, queue: Queue, view: SiteView) -> "NDArray[np.float64]":
+    def rank(self, queue: Queue, view: SiteView) -> NDArray[np.float64]:
         """The place of every pending job, by row of the queue: the least is decided first.
 
         Asked in each pass in which a CPU is free; `Policy.choose` then says where the first run,

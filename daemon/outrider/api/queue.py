@@ -5,13 +5,12 @@ waiting jobs cost about as much as one.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from outrider.model.jobs import Job
-
-if TYPE_CHECKING:  # a command that only looks starts without numpy
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class Queue(Protocol):
@@ -26,27 +25,27 @@ class Queue(Protocol):
         ...
 
     @property
-    def submit_s(self) -> "NDArray[np.float64]":
+    def submit_s(self) -> NDArray[np.float64]:
         """When each was submitted; if that is not known, when it joined the queue."""
         ...
 
     @property
-    def estimate_s(self) -> "NDArray[np.float64]":
+    def estimate_s(self) -> NDArray[np.float64]:
         """Estimated run time on all the CPUs it asks for; nan where not known."""
         ...
 
     @property
-    def cpus(self) -> "NDArray[np.int64]":
+    def cpus(self) -> NDArray[np.int64]:
         """CPUs it asks for."""
         ...
 
     @property
-    def interactive(self) -> "NDArray[np.bool_]":
+    def interactive(self) -> NDArray[np.bool_]:
         """Whether its class is ``interactive``."""
         ...
 
     @property
-    def vo(self) -> "NDArray[np.int64]":
+    def vo(self) -> NDArray[np.int64]:
         """The number of its VO in `vo_names`."""
         ...
 
@@ -56,6 +55,6 @@ class Queue(Protocol):
         ...
 
     @property
-    def order(self) -> "NDArray[np.float64]":
+    def order(self) -> NDArray[np.float64]:
         """What `Policy.order` said of each when it joined the queue."""
         ...

@@ -108,7 +108,9 @@ def table_options(
             help="By this column; -NAME: the greatest first.",
         ),
         click.option("--csv", "as_csv", is_flag=True, help="Print CSV for programs."),
-        click.option("--no-header", is_flag=True, help="Without the line of heads."),
+        click.option(
+            "--no-header", is_flag=True, help="Leave out the line with the names of the columns."
+        ),
     )  # fmt: skip
 
     def give(command: F) -> F:

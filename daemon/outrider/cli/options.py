@@ -38,15 +38,17 @@ class Seconds(click.FloatRange):
 
 settings_option = click.option(
     "--set", "settings", multiple=True, metavar="POLICY.KEY=VALUE",
-    help="One setting of one policy, the value as in TOML.",
+    help="One setting of one policy, the value as in TOML: bandit.epsilon=0.05. Give it again for "
+    "more.",
 )  # fmt: skip
 presets_option = click.option(
     "--preset", "presets", multiple=True, metavar="POLICY=PRESET",
-    help="A named bundle of settings; single --set win over it.",
+    help="A named bundle of settings of one policy: bandit=literal; a single --set wins over it.",
 )  # fmt: skip
 shares_option = click.option(
     "--shares", default="", metavar="VO=SHARE,...",
-    help="Fair shares of the VOs, summing to 1. Without: equal shares.",
+    help="Fair shares of the VOs (HTCondor: accounting groups, Slurm: accounts), summing to 1: "
+    "physics=.7,biology=.3. [default: equal shares]",
 )  # fmt: skip
 
 

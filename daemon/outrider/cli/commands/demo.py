@@ -14,7 +14,7 @@ import click
 )  # fmt: skip
 @click.option(
     "--weeks", metavar="W", type=click.FloatRange(min=0, min_open=True), default=8.0,
-    show_default=True, help="Length of the campus.",
+    show_default=True, help="For how many simulated weeks jobs and owners come.",
 )  # fmt: skip
 @click.option(
     "--speed", type=click.FloatRange(min=0), default=60.0, show_default=True,

@@ -62,7 +62,7 @@ def command(
     """Say when the waiting jobs of a log would start, hour by hour.
 
     Use it to see how far such answers hold at your site before users rely on them. TRACE is a
-    workload file in Standard Workload Format (.swf, .swf.gz). Asked is for every job that does not
+    workload file in Standard Workload Format (.swf, .swf.gz). It asks about every job that does not
     start at once: at its submission, and then at each full hour of the log's clock while it waits.
     Each answer is an 80 % interval and a median, in seconds of the log's clock, from what was known
     at that moment; empty cells mean "not known". `outrider replay TRACE --policy fifo --jobs FILE`

@@ -52,7 +52,8 @@ def command(
     """Read the logs a batch system wrote and report what happened.
 
     Use it for a first look at a site, before any daemon runs: waits and who waits, work kept and
-    thrown away, whose and on which machines, black holes. Several files are merged by time, what
+    thrown away, whose and on which machines, and machines on which job after job fails at once
+    (black holes). Several files are merged by time, what
     two of them tell of the same job is counted once; jobs of the same number, but of two schedds or
     clusters, are two. Files may be gzipped. Every record is an event, a duplicate, ignored (counted
     by kind) or rejected (counted by reason).

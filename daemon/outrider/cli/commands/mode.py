@@ -25,12 +25,15 @@ def command(
 ) -> int:
     """Show the daemon's mode, or lower it at once.
 
-    The configuration's mode is the ceiling. A command lowers the mode below it at once: in observe
-    and shadow all that was changed in the batch system is taken back. That holds over restarts and
-    reloads, until `outrider promote` climbs again. It is asked over the daemon's Unix socket, by
-    root, the daemon's own user or a member of the group outrider-admin, and recorded (`outrider
-    ledger commands`). Without MODE it says what the mode is, what lowers it, and what was commanded
-    last. Exit code 1: it was refused, and why.
+    observe: only watch and measure. shadow: also record what the policies would do. canary: carry
+    that out for some jobs. active: for all jobs.
+
+    The configuration's mode is the highest there is. A command lowers the mode below it at once:
+    in observe and shadow all that was changed in the batch system is taken back. That holds over
+    restarts and reloads, until `outrider promote` raises the mode again. It is asked over the
+    daemon's Unix socket, by root, the daemon's own user or a member of the group outrider-admin,
+    and recorded (`outrider ledger commands`). Without MODE it says what the mode is, what lowers
+    it, and what was commanded last. Exit code 1: it was refused, and why.
 
     Example:
       outrider mode shadow --why "new file server on Monday"

@@ -26,8 +26,9 @@ def command(
     A step is shadow, canary, active, up to the configuration's mode. Use it after `outrider mode`
     or `release`, where a guard broke, and where the configuration says promote_first. It shows the
     evidence: guards' figures against their bounds, agreement with the batch system, what the gate
-    refused, sources, and for how long the policy has decided here. Against the evidence it climbs
-    not, and there is no way to force it: it says what is in the way (exit code 1).
+    refused, sources, and for how long the policy has decided here. Against the
+    evidence the mode stays, and nothing forces it: the command says what is in the way (exit code
+    1).
 
     It is asked over the daemon's Unix socket, by root, the daemon's own user or a member of the
     group outrider-admin, and recorded (`outrider ledger commands`).

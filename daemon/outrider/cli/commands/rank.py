@@ -95,7 +95,12 @@ def ranked(rows: Sequence[Row], by: str) -> list[Row]:
 @click.command("rank", short_help="Say which of several sites would serve one more job best.")
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 @click.option("--vo", metavar="NAME", help="For a job of this VO.")
-@click.option("--class", "job_class", metavar="NAME", help="For a job of this class.")
+@click.option(
+    "--class",
+    "job_class",
+    metavar="NAME",
+    help="For a job of this class: interactive, batch, or another of the sites'.",
+)
 @click.option(
     "--by", type=click.Choice(["utility", "wait"]), default="utility", show_default=True,
     help="utility: what completing it there is worth to its user; wait: the expected wait.",

@@ -40,8 +40,9 @@ def command(
     own user or a member of the group outrider-admin): it falls to shadow first, or all would be
     made anew, and stays there until `outrider promote`. Where none runs, this command does it
     itself: what a daemon changed is found in the batch system itself or in the state directory of
-    --config FILE. It says which of both it was. Without it everything lapses by itself a little
-    later, and a daemon that ends takes its changes back. Exit code 1: not all was taken back.
+    --config FILE. It says which of both it was. Without this command everything lapses by itself a
+    little later, and a daemon that ends takes its changes back. Exit code 1: not all was taken
+    back.
 
     With --stale it takes back only what does not lapse by itself and was not renewed, as a daemon
     that is dead leaves it, and nothing of a daemon that works. outrider-release.timer runs it so,

@@ -35,7 +35,7 @@ def _columns(ctx: click.Context) -> Iterable[str]:
     help="The last N whole weeks, Monday to Monday of the site's wall clock. [default: 1]",
 )  # fmt: skip
 @click.option("--begin", metavar="ISO", help="Begin of another window, as 2026-03-02T06:00.")
-@click.option("--end", metavar="ISO", help="Its end.")
+@click.option("--end", metavar="ISO", help="End of that window, as --begin; it is not part of it.")
 @click.option(
     "--twin", "answer_file", metavar="FILE", type=file_path(dir_okay=False),
     help="The twin's answer, as `outrider twin FILE --policy NAME --json` prints it. [default: of "
@@ -46,11 +46,15 @@ def _columns(ctx: click.Context) -> Iterable[str]:
     help="Ask the twin about this policy now; it takes a while. Give it again for more.",
 )  # fmt: skip
 @click.option(
-    "--price-per-kwh", metavar="X", type=click.FloatRange(min=0), help="Price of a kWh."
+    "--price-per-kwh", metavar="X", type=click.FloatRange(min=0),
+    help="Price of a kWh, in --currency. [default: energy is not told as money]",
 )  # fmt: skip
-@click.option("--currency", metavar="WORD", default="EUR", show_default=True, help="Its currency.")
 @click.option(
-    "--co2-g-per-kwh", metavar="Y", type=click.FloatRange(min=0), help="Grams of CO2 of a kWh."
+    "--currency", metavar="WORD", default="EUR", show_default=True, help="Currency of the price."
+)
+@click.option(
+    "--co2-g-per-kwh", metavar="Y", type=click.FloatRange(min=0),
+    help="Grams of CO2 of a kWh. [default: energy is not told as CO2]",
 )  # fmt: skip
 @shares_option
 @click.option(

@@ -22,8 +22,9 @@ def command(config: Path, once: bool, parent: int | None) -> int:
     did not start runs it by itself. At a low priority ([twin] nice) it simulates the past of the
     site anew under each policy of the configuration, as `outrider twin` does, from the daemon's
     journal, which it only reads. The answer, or why there is none, goes into twin.json in the state
-    directory, where the daemon finds it. How often: [twin] every_s; 0: never, and it ends at once.
-    Beside that it says each minute when the waiting jobs are expected to start, in starts.json.
+    directory, where the daemon finds it. How often: every `every_s` seconds ([twin]; 0:
+    never, and it ends at once). Beside that it says each minute when the waiting jobs are expected
+    to start, in starts.json.
 
     Exit code of --once: 1: the twin could not be asked. That it refuses is an answer.
 

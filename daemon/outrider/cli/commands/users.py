@@ -46,10 +46,10 @@ def command(
 ) -> None:
     """List who waits and who runs now: a line for each user of each VO.
 
-    Of the jobs that the daemon knows now. lost: what runs of these jobs that were thrown away took,
-    together. Without a token names are pseudonyms. Columns of -o: user, vo, queued, running,
-    suspended, held, busy_cpus, longest_wait_s, lost_s. The usage of VOs against their shares stands
-    in `outrider status`.
+    Of the jobs that the daemon knows now. lost: the time of their runs that were thrown away,
+    summed. Without a token names are pseudonyms. Columns of -o: user, vo, queued, running,
+    suspended, held, busy_cpus, longest_wait_s, lost_s. The usage of VOs against their shares
+    stands in `outrider status`.
 
     Example:
       outrider users --sort -longest_wait_s
