@@ -10,11 +10,11 @@ from urllib.parse import quote, urlsplit
 
 import click
 
-from outrider.cli import http_client
 from outrider.model.credentials import file_of
 from outrider.model.errors import ConfigurationError, PeerError
 
 if TYPE_CHECKING:
+    from outrider.cli.http_client import Reply
     from outrider.service.config.reading import ReadConfig
 
 DEFAULT_URL: Final = "http://127.0.0.1:9690"
@@ -103,7 +103,9 @@ class DaemonAddress(NamedTuple):
             raise PeerError(f"{place}{path}: answers, but not as Outrider would")
         return answer
 
-    def _get(self, path: str) -> tuple[str, http_client.Reply]:
+    def _get(self, path: str) -> tuple[str, "Reply"]:
+        from outrider.cli import http_client  # the help of a command asks nobody
+
         headers = {"Accept": "application/json"}
         if self.socket is not None:
             place = f"unix:{self.socket}"

@@ -1,6 +1,5 @@
 """Words of options, of the command line and of the Python API alike, turned into values."""
 
-import tomllib
 from typing import Any
 
 from outrider.model.errors import ConfigurationError
@@ -8,6 +7,8 @@ from outrider.model.errors import ConfigurationError
 
 def toml_value(text: str) -> Any:
     """The value a word stands for: as TOML would read it, else a number such as .7, else text."""
+    import tomllib  # every command has this module, and few a value
+
     if "\n" not in text and "\r" not in text:
         try:
             return tomllib.loads(f"value = {text}")["value"]
