@@ -13,11 +13,11 @@ T = 1_700_000_000.0
 
 
 def run(
-    job: str, start_s: float, end_s: float, reason: str = "", submit_s: float = 0.0
+    job: str, start_s: float, end_s: float, reason: str = "", submit_s: float = 0.0, cpus: int = 1
 ) -> RunRecord:
     """Times are seconds after T."""
     return RunRecord(
-        job, "physics", "batch", "m1", 1, T + submit_s, T + start_s, T + end_s,
+        job, "physics", "batch", "m1", cpus, T + submit_s, T + start_s, T + end_s,
         end_s - start_s, reason,
     )  # fmt: skip
 
@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
     runs = [
         run("0.0", 2.0, 4.0),
         run("1.0", 8.0, 15.0, reason="owner", submit_s=5.0),
-        run("1.0", 21.0, 25.0, submit_s=5.0),
+        run("1.0", 21.0, 25.0, submit_s=5.0, cpus=4),
     ]
     with Journal(path) as journal:
         journal.append(Entry(runs=runs))
@@ -51,6 +51,19 @@ def test_a_job_waits_from_its_submission_and_again_from_the_end_of_a_lost_run(pa
     assert sums is not None
     assert [(one.bin, one.n, one.sum_s) for one in sums.wait_starts] == [(-1, 1, -5.0), (0, 1, 5.0)]
     assert [(one.bin, one.n, one.sum_s) for one in sums.wait_ends] == [(-1, 1, -2.0), (1, 1, 11.0)]
+
+
+def test_cpus_are_summed_up_by_what_became_of_their_runs(path: Path) -> None:
+    with Journal(path, read_only=True) as journal:
+        sums = journal.run_sums(T + 10.0, 10.0, T + 30.0, 5.0, waits=False)
+        assert journal.runs_reach(5.0) == (True, T + 2.0, T + 4.0)
+    assert sums is not None
+    assert sums.cpu_starts == {
+        "completed": [AtBins(1, 4, 44.0)],
+        "thrown_away": [AtBins(-1, 1, -2.0)],
+    }
+    assert sums.cpu_ends == {"completed": [AtBins(1, 4, 60.0)], "thrown_away": [AtBins(0, 1, 5.0)]}
+    assert sums.wait_starts == []
 
 
 def test_only_the_newest_runs_are_looked_at(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,4 +94,5 @@ def test_a_journal_older_than_runs_has_no_sums(path: Path) -> None:
         connection.execute("DROP TABLE runs")
     with Journal(path, read_only=True) as journal:
         assert journal.run_sums(T, 10.0, T + 30.0, 5.0) is None
+        assert journal.runs_reach(5.0) is None
         assert journal.first_run_end_s() is None

@@ -10,44 +10,70 @@ import pytest
 from aiohttp import web
 
 from outrider.api import Batch, JobSpec, MachineSpec
-from outrider.ledger import Entry, Journal
+from outrider.ledger import Entry, Journal, run_sums
 from outrider.ledger.records import RunRecord
 from outrider.model.errors import LedgerError
 from outrider.model.events import JOINED, STARTED, SUBMITTED
-from outrider.service import run_history
 from outrider.service.core import Core
-from outrider.service.run_history import RunHistory
-from outrider.service.views.use_over_time import BINS, FATES, Run, use_over_time
+from outrider.service.views.curves import OpenJob
+from outrider.service.views.use_over_time import BINS, UseOverTime, read_use
 from outrider.service.web.endpoints import use
 from tests.fixtures.cores import core_of
 
 T = 1_700_000_000.0
 
 
-def test_what_is_used_in_all_parts_together_is_what_the_runs_used() -> None:
+def used_by(told: dict[str, Any]) -> dict[str, float]:
+    """CPU-seconds by fate."""
+    part_s = (told["end_s"] - told["begin_s"]) / BINS
+    return {fate: sum(told["cpus"][fate]) * part_s for fate in told["cpus"]}
+
+
+def test_what_is_used_in_all_parts_together_is_what_the_runs_used(tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
-    runs = []
+    end_s = T + 3_600.0
+    runs, jobs = [], []
     for _ in range(500):
-        start_s = T + float(rng.uniform(-5_000.0, 9_000.0))
-        length_s = float(rng.exponential(3_000.0))
-        fate = str(rng.choice(FATES))
-        runs.append(Run(start_s, start_s + length_s, int(rng.integers(1, 9)), fate))
-    told = use_over_time(runs, T, T + 9_000.0)
-    for fate in FATES:
-        used_s = sum(
-            run.cpus * max(0.0, min(run.end_s, T + 9_000.0) - max(run.start_s, T))
-            for run in runs if run.fate == fate
-        )  # fmt: skip
-        assert sum(told["cpus"][fate]) * 9_000.0 / BINS == pytest.approx(used_s)
-        assert min(told["cpus"][fate]) > -1e-6
-    assert sum(told["starts"]) == sum(T <= run.start_s <= T + 9_000.0 for run in runs)
-    assert np.diff(told["time_s"]) == pytest.approx([9_000.0 / BINS] * (BINS - 1))
+        start_s = T + float(rng.uniform(-5_000.0, 3_600.0))
+        stop_s = start_s + float(rng.exponential(3_000.0))
+        cpus = int(rng.integers(1, 9))
+        if stop_s <= end_s:
+            runs.append(ended(start_s, stop_s, str(rng.choice(["", "owner"])), cpus))
+        else:
+            jobs.append(OpenJob("", start_s, cpus))
+    path = tmp_path / "journal.sqlite"
+    with Journal(path) as writing:
+        writing.append(Entry(runs=runs))
+    told = read_use("1h", end_s, [*jobs, OpenJob("1.0", T, 0)], path)
+    expected = dict.fromkeys(("completed", "thrown_away", "open"), 0.0)
+    for run in runs:
+        fate = "thrown_away" if run.reason else "completed"
+        expected[fate] += run.cpus * max(0.0, run.end_s - max(run.start_s, T))
+    for job in jobs:
+        assert job.since_s is not None
+        expected["open"] += job.cpus * (end_s - max(job.since_s, T))
+    assert used_by(told) == pytest.approx(expected)
+    begun = [run.start_s for run in runs] + [job.since_s for job in jobs if job.since_s]
+    assert sum(told["starts"]) == sum(start_s >= T for start_s in begun)
+    assert np.diff(told["time_s"]) == pytest.approx([3_600.0 / BINS] * (BINS - 1))
 
 
-def test_a_run_fills_the_parts_in_which_it_ran() -> None:
-    told = use_over_time([Run(30.0, 60.0, 4, "completed")], 0.0, 120.0)
+def test_a_run_fills_the_parts_in_which_it_ran(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    with Journal(path) as writing:
+        writing.append(Entry(runs=[ended(T + 900.0, T + 1_800.0, cpus=4)]))
+    told = read_use("1h", T + 3_600.0, [], path)
     assert told["cpus"]["completed"] == pytest.approx([0.0] * 30 + [4.0] * 30 + [0.0] * 60)
     assert told["cpus"]["thrown_away"] == [0.0] * BINS
+    assert told["starts"] == [0] * 30 + [1] + [0] * 89
+
+
+def test_a_journal_without_runs_tells_of_the_jobs_that_are_here(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    Journal(path).close()
+    told = read_use("all", T, [OpenJob("", T - 30.0, 2)], path)
+    assert (told["begin_s"], told["is_cut"]) == (T - 60.0, False)
+    assert told["cpus"]["open"] == [0.0] * 60 + [2.0] * 60
 
 
 @pytest.fixture
@@ -67,9 +93,9 @@ def core() -> Core:
     return core
 
 
-def ended(start_s: float, end_s: float, reason: str = "") -> RunRecord:
+def ended(start_s: float, end_s: float, reason: str = "", cpus: int = 2) -> RunRecord:
     return RunRecord(
-        job="1.0", vo="all", job_class="batch", machine="m1", cpus=2, submit_s=None,
+        job="1.0", vo="all", job_class="batch", machine="m1", cpus=cpus, submit_s=None,
         start_s=start_s, end_s=end_s, run_s=end_s - start_s, reason=reason,
     )  # fmt: skip
 
@@ -86,29 +112,30 @@ def journal(tmp_path: Path) -> Path:
 
 
 async def test_the_journals_runs_and_those_that_go_on_are_told(core: Core, journal: Path) -> None:
-    told = await RunHistory(journal).of("1h", core)
+    told = await UseOverTime().of("1h", core, journal)
     assert (told["begin_s"], told["end_s"], told["is_cut"]) == (T, T + 3_600.0, False)
-    part_s = 3_600.0 / BINS
-    used = {fate: sum(told["cpus"][fate]) * part_s for fate in FATES}
-    assert used == pytest.approx({"completed": 2_400.0, "thrown_away": 1_200.0, "open": 2_400.0})
-    assert (await RunHistory(journal).of("all", core))["begin_s"] == T - 9e5
+    assert used_by(told) == pytest.approx(
+        {"completed": 2_400.0, "thrown_away": 1_200.0, "open": 2_400.0}
+    )
+    assert (await UseOverTime().of("all", core, journal))["begin_s"] == T - 9e5
 
 
 async def test_what_is_too_much_to_read_is_told_as_the_last_part(
     core: Core, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_history, "MOST_RUNS", 2)
-    told = await RunHistory(journal).of("all", core)
+    monkeypatch.setattr(run_sums, "MOST_RUNS", 2)
+    told = await UseOverTime().of("all", core, journal)
     assert (told["is_cut"], told["begin_s"]) == (True, T + 1_800.0)
-    used = {fate: sum(told["cpus"][fate]) * 1_800.0 / BINS for fate in FATES}
-    assert used == pytest.approx({"completed": 0.0, "thrown_away": 1_200.0, "open": 2_400.0})
+    assert used_by(told) == pytest.approx(
+        {"completed": 0.0, "thrown_away": 1_200.0, "open": 2_400.0}
+    )
 
 
 async def test_many_who_ask_at_once_have_it_read_once(core: Core, journal: Path) -> None:
-    history = RunHistory(journal)
-    told = await asyncio.gather(*(history.of("1h", core) for _ in range(50)))
+    history = UseOverTime()
+    told = await asyncio.gather(*(history.of("1h", core, journal) for _ in range(50)))
     assert len({id(answer) for answer in told}) == 1
-    assert await history.of("1h", core) is told[0]
+    assert await history.of("1h", core, journal) is told[0]
 
 
 @pytest.fixture
@@ -126,16 +153,29 @@ def put_back(kept: Path) -> None:
 async def test_a_journal_that_cannot_be_read_is_told_and_asked_again(
     core: Core, damaged: Path
 ) -> None:
-    history = RunHistory(damaged.with_name("journal.sqlite"))
+    history, journal = UseOverTime(lambda: 0.0), damaged.with_name("journal.sqlite")
     with pytest.raises(LedgerError):
-        await history.of("1h", core)
+        await history.of("1h", core, journal)
     put_back(damaged)
-    assert (await history.of("1h", core))["is_cut"] is False
+    assert (await history.of("1h", core, journal))["is_cut"] is False
+
+
+async def test_a_journal_that_takes_long_to_fail_is_left_in_peace_for_a_while(
+    core: Core, damaged: Path
+) -> None:
+    clock = iter([0.0, 5.0, 54.0, 56.0, 56.0, 56.0, 56.0])
+    history, journal = UseOverTime(lambda: next(clock)), damaged.with_name("journal.sqlite")
+    with pytest.raises(LedgerError):
+        await history.of("1h", core, journal)  # from 0 to 5 s
+    put_back(damaged)
+    with pytest.raises(LedgerError):
+        await history.of("1h", core, journal)
+    assert await history.of("1h", core, journal)
 
 
 async def test_a_client_is_told_that_the_journal_cannot_be_read(core: Core, damaged: Path) -> None:
-    history = RunHistory(damaged.with_name("journal.sqlite"))
-    view = SimpleNamespace(core=core, run_history=history)
+    journal = damaged.with_name("journal.sqlite")
+    view = SimpleNamespace(core=core, journal=journal, use_over_time=UseOverTime())
     call: Any = SimpleNamespace(query=use.UseQuery(), view=view)
     answer = await use.handle(call)
     assert isinstance(answer, web.Response)

@@ -29,7 +29,7 @@ from outrider.ledger.records import (
     decision_from,
     outcome_from,
 )
-from outrider.ledger.run_sums import RunSums, last_end_s, sum_up
+from outrider.ledger.run_sums import RunsReach, RunSums, last_end_s, reach_of, sum_up
 from outrider.ledger.salvage import check_types, readable_inputs
 from outrider.model.decisions import DecisionRow
 from outrider.model.errors import LedgerError
@@ -41,10 +41,6 @@ PAGE_ROWS: Final = 4096
 _RUNS: Final = f"SELECT id, {RUN_COLUMNS} FROM runs WHERE id > :after ORDER BY id LIMIT :limit"
 _RUNS_OF_JOB: Final = (
     f"SELECT {RUN_COLUMNS} FROM runs WHERE job = :job ORDER BY id DESC LIMIT :limit"
-)
-_ENDED_RUNS: Final = (
-    "SELECT id, start_s, end_s, cpus, reason FROM runs WHERE id < :before "
-    "ORDER BY id DESC LIMIT :limit"
 )
 _COMMANDS: Final = (
     f"SELECT id, {COMMAND_COLUMNS} FROM commands WHERE id > :after ORDER BY id LIMIT :limit"
@@ -168,28 +164,6 @@ class JournalReading:
                 yield row[0], RunRecord(*row[1:])
             after = rows[-1][0]
 
-    def ended_runs(self, since_s: float, limit: int) -> list[tuple[float, float, int, str]]:
-        """Start, end, CPUs and reason of the last runs, the newest first.
-
-        Args:
-            since_s: only those that ended then or later; event time.
-            limit: at most so many.
-
-        Returns:
-            Rows; the reason is empty where the run completed its job.
-        """
-        found: list[tuple[float, float, int, str]] = []
-        before = 2**63 - 1
-        there = self._has("runs")
-        while there and len(found) < limit:
-            rows = self._fetch(_ENDED_RUNS, {"before": before, "limit": PAGE_ROWS})
-            found += [row[1:] for row in rows if row[2] >= since_s]
-            # they stand in the order in which their ends were told, almost that of the ends
-            if not rows or max(row[2] for row in rows) < since_s:
-                break
-            before = rows[-1][0]
-        return found[:limit]
-
     def runs_of(self, job: str, limit: int) -> list[RunRecord]:
         """The last runs of a job, at most `limit`, the oldest first."""
         if not self._has("runs"):
@@ -198,7 +172,7 @@ class JournalReading:
         return [RunRecord(*row) for row in reversed(rows)]
 
     def run_sums(
-        self, begin_s: float, step_s: float, until_s: float, within_s: float
+        self, begin_s: float, step_s: float, until_s: float, within_s: float, waits: bool = True
     ) -> RunSums | None:
         """Runs that ended since a time, in bins of time; None in a journal older than runs.
 
@@ -207,11 +181,23 @@ class JournalReading:
             step_s: length of a bin, seconds.
             until_s: when the last bin ends.
             within_s: seconds this may take; longer is a `LedgerError`.
+            waits: whether waits are summed up, too.
         """
-        if not self._has("runs_by_job"):
+        if not self._has("runs_by_job" if waits else "runs"):
             return None
         with naming_errors(self.path, "sum up the runs of the journal"):
-            return sum_up(self._connection, begin_s, step_s, until_s, within_s)
+            return sum_up(self._connection, begin_s, step_s, until_s, within_s, waits)
+
+    def runs_reach(self, within_s: float) -> RunsReach | None:
+        """How far back the runs go that `run_sums` looks at; None: there is none.
+
+        Args:
+            within_s: seconds this may take; longer is a `LedgerError`.
+        """
+        if not self._has("runs"):
+            return None
+        with naming_errors(self.path, "sum up the runs of the journal"):
+            return reach_of(self._connection, within_s)
 
     def last_end_of_run(self, job: str) -> float | None:
         """When the last run of a job ended; None: no run of it is kept."""

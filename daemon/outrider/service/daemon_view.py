@@ -17,7 +17,6 @@ from outrider.service.mode_limit import ModeLimit
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
 from outrider.service.reused import Reused
-from outrider.service.run_history import RunHistory
 from outrider.service.shared_answers import SharedAnswers
 from outrider.service.state_words import StateWords
 from outrider.service.trials.shown import TrialShown
@@ -28,6 +27,7 @@ from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.jobs_over_time import JobsOverTime
 from outrider.service.views.sentence import sentence
 from outrider.service.views.twin import saving_text, twin_shown
+from outrider.service.views.use_over_time import UseOverTime
 from outrider.service.views.users import user_rows
 from outrider.service.waiting_reasons import WaitingReasons
 
@@ -61,6 +61,7 @@ class DaemonView:
         twin: what the process that asks the twin has written down.
         mode_limit: what lowers the mode; None: nothing does.
         jobs_over_time: how many waited and ran, by the journal.
+        use_over_time: CPUs in use, by the journal.
         trial: the last canary trial, as it is shown; None: there was none.
         answers: those that clients who ask the same share.
     """
@@ -89,7 +90,7 @@ class DaemonView:
         self.mode_limit: Callable[[], ModeLimit | None] = lambda: None
         self.trial: Callable[[], TrialShown | None] = lambda: None
         self.start_s = 0.0
-        self.run_history = RunHistory(recording.path)
+        self.use_over_time = UseOverTime()
         self.jobs_over_time = JobsOverTime()
         self.twin = TwinWatch(recording.folder, lambda: self.own_clock)
         self.show(core)

@@ -15,7 +15,9 @@ from outrider.model.errors import LedgerError
 from outrider.model.events import JOINED, STARTED, SUBMITTED
 from outrider.service.core import Core
 from outrider.service.views import jobs_over_time as view_module
-from outrider.service.views.jobs_over_time import Curve, JobsOverTime
+from outrider.service.views import kept_answers
+from outrider.service.views.curves import Curve
+from outrider.service.views.jobs_over_time import JobsOverTime
 from outrider.service.web.endpoints import jobs_over_time
 from outrider.service.web.endpoints.jobs_over_time import JobsOverTime as Told
 from outrider.service.web.endpoints.jobs_over_time import JobsOverTimeQuery
@@ -118,7 +120,7 @@ async def test_an_answer_is_kept_for_a_while(core: Core, journal: Path) -> None:
     assert first == at_once
     await asyncio.to_thread(journal.unlink)
     assert await asked(core, journal, "1h", held) == first
-    clock[0] += view_module.FRESH_S
+    clock[0] += kept_answers.FRESH_S
     assert (await asked(core, journal, "1h", held)).status == 503
 
 
@@ -136,7 +138,7 @@ async def test_a_disk_that_hangs_holds_up_no_client_for_long(
     core: Core, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends = threading.Event()
-    monkeypatch.setattr(view_module, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(kept_answers, "PATIENCE_S", 0.05)
     monkeypatch.setattr(view_module, "read_jobs", lambda *_: ends.wait(60.0))
     held = JobsOverTime()
     answers = await asyncio.gather(*(asked(core, journal, "1h", held) for _ in range(5)))

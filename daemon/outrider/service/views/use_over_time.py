@@ -1,72 +1,104 @@
-"""CPUs in use over time, by what became of the runs."""
+"""CPUs in use over time, by what became of their runs: the journal's, and those that go on."""
 
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
+from outrider.ledger import Journal
+from outrider.ledger.run_sums import FATES
+from outrider.service.core import Core
+from outrider.service.views.curves import WITHIN_S, Curve, OpenJob, open_jobs
+from outrider.service.views.kept_answers import KeptAnswers, Make
 
 BINS: Final = 120
 """Equal parts of a window."""
 WINDOWS: Final = {"1h": 3_600.0, "24h": 86_400.0, "7d": 7 * 86_400.0, "all": float("inf")}
-"""Seconds before now, by their names; all: since the oldest run that is kept, or read."""
-
-Floats = NDArray[np.float64]
-
-
-class Run(NamedTuple):
-    """A run that has ended, or goes on (`end_s` is now then, and `fate` ``open``)."""
-
-    start_s: float
-    end_s: float
-    cpus: int
-    fate: str
+"""Seconds before now, by their names; all: since the oldest run that is kept, or looked at."""
+SHORTEST_S: Final = 60.0
 
 
-FATES: Final = ("completed", "thrown_away", "open")
-
-
-def use_over_time(runs: Sequence[Run], begin_s: float, end_s: float) -> dict[str, Any]:
-    """CPUs in use, the mean of each part of a window, and starts.
+class UseOverTime:
+    """The answers by window.
 
     Args:
-        runs: all that have a part in it; suspended stretches count as use.
-        begin_s: of the window, event time.
-        end_s: of it; later than `begin_s`.
-
-    Returns:
-        ``time_s`` (BINS,) where each part begins; for each of `FATES` ``cpus`` (BINS,); ``starts``
-        (BINS,) how many runs began in each part.
+        clock: seconds that only grow.
     """
-    edges = np.linspace(begin_s, end_s, BINS + 1)
-    width_s = float(edges[1] - edges[0])
-    start_s = np.array([run.start_s for run in runs], dtype=np.float64)
-    stop_s = np.array([run.end_s for run in runs], dtype=np.float64)
-    cpus = np.array([run.cpus for run in runs], dtype=np.float64)
-    fates = np.array([run.fate for run in runs], dtype=object)
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._kept = KeptAnswers("use-over-time", clock)
+
+    async def of(self, window: str, core: Core, journal: Path) -> dict[str, Any]:
+        """CPUs in a window that ends now, as `api/v1/use` has them, without the mode.
+
+        Args:
+            window: of `WINDOWS`.
+            core: the daemon's.
+            journal: its file.
+
+        Raises:
+            LedgerError: the journal cannot be read, or not within `WITHIN_S`.
+            TimeoutError: its disk does not answer.
+        """
+
+        async def prepare() -> Make:
+            jobs = await open_jobs(core)
+            now_s = core.site.now
+            return lambda: read_use(window, now_s, jobs, journal)
+
+        return await self._kept.of(window, prepare)
+
+
+def read_use(window: str, now_s: float, jobs: list[OpenJob], path: Path) -> dict[str, Any]:
+    """The series, read from a journal; may take a while. Raises `LedgerError`.
+
+    Suspended stretches count as use.
+
+    Args:
+        window: of `WINDOWS`.
+        now_s: when it ends, event time.
+        jobs: those that are here.
+        path: of the journal.
+    """
+    with Journal(path, read_only=True) as journal:
+        begin_s, is_cut = _begin(journal, window, now_s)
+        step_s = (now_s - begin_s) / BINS
+        sums = journal.run_sums(begin_s, step_s, now_s, WITHIN_S, waits=False)
+    curves = {fate: Curve(step_s, BINS) for fate in FATES}
+    open_ = Curve(step_s, BINS)
+    starts = [0] * BINS
+    if sums is not None:
+        for fate, curve in curves.items():
+            curve.add_runs(sums.cpu_starts[fate], sums.cpu_ends[fate])
+        for one in sums.starts:
+            if one.bin >= 0:
+                starts[min(one.bin, BINS - 1)] += int(one.n)
+    for job in jobs:
+        if job.cpus and job.since_s is not None:
+            offset_s = job.since_s - begin_s
+            open_.come(offset_s, job.cpus)
+            if offset_s >= 0:
+                starts[min(int(offset_s / step_s), BINS - 1)] += 1
     return {
-        "time_s": edges[:-1].tolist(),
+        "window": window,
+        "begin_s": begin_s,
+        "end_s": now_s,
+        "is_cut": is_cut,
+        "time_s": [begin_s + part * step_s for part in range(BINS)],
         "cpus": {
-            fate: (np.diff(_used(edges, start_s[at], stop_s[at], cpus[at])) / width_s).tolist()
-            for fate in FATES
-            for at in [fates == fate]
+            **{fate: curve.means() for fate, curve in curves.items()},
+            "open": open_.means(),
         },
-        "starts": np.histogram(start_s, edges)[0].tolist(),
+        "starts": starts,
     }
 
 
-def _used(at_s: Floats, start_s: Floats, stop_s: Floats, cpus: Floats) -> Floats:
-    """(moments,) CPU-seconds used up to each moment: begun less not yet ended."""
-    return _passed(at_s, start_s, cpus) - _passed(at_s, stop_s, cpus)
-
-
-def _passed(at_s: Floats, since_s: Floats, cpus: Floats) -> Floats:
-    """(moments,) CPU-seconds of CPUs that are used from given moments on, up to each."""
-    order = np.argsort(since_s)
-    since_s, cpus = since_s[order], cpus[order]
-    n = np.searchsorted(since_s, at_s, side="right")
-    so_many = np.concatenate([[0.0], np.cumsum(cpus)])[n]
-    # times count from the first moment, or a year of many jobs would cost the last digits
-    begun = np.concatenate([[0.0], np.cumsum(cpus * (since_s - at_s[0]))])[n]
-    used: Floats = so_many * (at_s - at_s[0]) - begun
-    return used
+def _begin(journal: Journal, window: str, now_s: float) -> tuple[float, bool]:
+    """When the window begins, and whether that is later than was asked for."""
+    begin_s = now_s - WINDOWS[window]
+    reach = journal.runs_reach(WITHIN_S)
+    is_cut = reach is not None and not reach.is_all and reach.end_s >= begin_s
+    if is_cut or window == "all":  # before the oldest end that is looked at nothing is whole
+        oldest_s = now_s if reach is None else reach.end_s if is_cut else reach.start_s
+        begin_s = max(begin_s, oldest_s)
+    return min(begin_s, now_s - SHORTEST_S), is_cut

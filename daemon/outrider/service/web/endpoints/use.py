@@ -48,13 +48,13 @@ class Use(Struct):
 
 async def handle(call: Call[UseQuery]) -> Answer | web.Response:
     """Answer from the journal, read in a thread; 503 where it cannot be read in time."""
-    core = call.view.core
+    view = call.view
     try:
-        told = await call.view.run_history.of(call.query.window, core)
+        told = await view.use_over_time.of(call.query.window, view.core, view.journal)
     except (LedgerError, TimeoutError) as error:
         log.warning("fail_use_over_time", window=call.query.window, reason=str(error))
         return json_response({"error": "the journal cannot be read now; the log tells why"}, 503)
-    return {"mode": core.config.mode, **told}
+    return {"mode": view.core.config.mode, **told}
 
 
 ENDPOINT = Endpoint(
