@@ -31,6 +31,7 @@ from outrider.ledger.records import (
 )
 from outrider.ledger.run_sums import RunsReach, RunSums, last_end_s, reach_of, sum_up
 from outrider.ledger.salvage import check_types, readable_inputs
+from outrider.ledger.schema import MACHINE_EVENTS
 from outrider.model.decisions import DecisionRow
 from outrider.model.errors import LedgerError
 from outrider.model.events import KIND_NUMBERS, NamedEvent
@@ -41,6 +42,13 @@ PAGE_ROWS: Final = 4096
 _RUNS: Final = f"SELECT id, {RUN_COLUMNS} FROM runs WHERE id > :after ORDER BY id LIMIT :limit"
 _RUNS_OF_JOB: Final = (
     f"SELECT {RUN_COLUMNS} FROM runs WHERE job = :job ORDER BY id DESC LIMIT :limit"
+)
+_RUNS_ON: Final = (
+    f"SELECT {RUN_COLUMNS} FROM runs WHERE machine = :machine ORDER BY id DESC LIMIT :limit"
+)
+_EVENTS_OF: Final = (
+    f"SELECT time_s, kind FROM inputs WHERE subject = :machine AND {MACHINE_EVENTS} "
+    "ORDER BY seq DESC LIMIT :limit"
 )
 _COMMANDS: Final = (
     f"SELECT id, {COMMAND_COLUMNS} FROM commands WHERE id > :after ORDER BY id LIMIT :limit"
@@ -170,6 +178,25 @@ class JournalReading:
             return []
         rows = self._fetch(_RUNS_OF_JOB, {"job": job, "limit": limit})
         return [RunRecord(*row) for row in reversed(rows)]
+
+    def runs_on(self, machine: str, limit: int) -> list[RunRecord] | None:
+        """The last runs on a machine that have ended, at most `limit`, the newest first.
+
+        None: the journal is of a version that cannot be asked by machine.
+        """
+        if not self._has("runs_by_machine"):
+            return None
+        rows = self._fetch(_RUNS_ON, {"machine": machine, "limit": limit})
+        return [RunRecord(*row) for row in rows]
+
+    def events_of_machine(self, machine: str, limit: int) -> list[tuple[float, str]] | None:
+        """Time and kind of the last events of a machine, at most `limit`, the oldest first.
+
+        Those of `MACHINE_EVENTS`. None: as for `runs_on`.
+        """
+        if not self._has("events_by_machine"):
+            return None
+        return self._fetch(_EVENTS_OF, {"machine": machine, "limit": limit})[::-1]
 
     def run_sums(
         self, begin_s: float, step_s: float, until_s: float, within_s: float, waits: bool = True

@@ -12,6 +12,12 @@ APPLICATION_ID: Final = 0x4F555452
 JOB_ENDS: Final = "kind IN ('completed', 'removed')"
 """Of inputs: those after which a job is not here any more. Queries need it word for word."""
 
+MACHINE_EVENTS: Final = (
+    "kind IN ('owner_came', 'owner_went', 'usable', 'rebooted', 'joined', 'left', 'asleep', "
+    "'woken', 'drained')"
+)
+"""Of inputs: what happens to a machine, but for its meter. Queries need it word for word."""
+
 _VERSION_1: Final = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     """CREATE TABLE inputs (
@@ -72,9 +78,14 @@ _VERSION_6: Final = (
 
 _VERSION_7: Final = (f"CREATE INDEX ends_by_job ON inputs (subject) WHERE {JOB_ENDS}",)
 
+_VERSION_8: Final = (
+    "CREATE INDEX runs_by_machine ON runs (machine)",
+    f"CREATE INDEX events_by_machine ON inputs (subject) WHERE {MACHINE_EVENTS}",
+)
+
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     _VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5, _VERSION_6,
-    _VERSION_7,
+    _VERSION_7, _VERSION_8,
 )  # fmt: skip
 """``MIGRATIONS[n]`` migrates version n to n + 1. Append; never change a released one."""
 

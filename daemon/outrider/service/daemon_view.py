@@ -25,6 +25,7 @@ from outrider.service.user_names import UserNames
 from outrider.service.views.acting import levers_shown
 from outrider.service.views.expected_starts import ExpectedStarts
 from outrider.service.views.jobs_over_time import JobsOverTime
+from outrider.service.views.one_machine import MachineHistories
 from outrider.service.views.sentence import sentence
 from outrider.service.views.twin import saving_text, twin_shown
 from outrider.service.views.use_over_time import UseOverTime
@@ -62,6 +63,7 @@ class DaemonView:
         mode_limit: what lowers the mode; None: nothing does.
         jobs_over_time: how many waited and ran, by the journal.
         use_over_time: CPUs in use, by the journal.
+        machine_histories: what the journal holds of one machine.
         trial: the last canary trial, as it is shown; None: there was none.
         answers: those that clients who ask the same share.
     """
@@ -91,6 +93,7 @@ class DaemonView:
         self.trial: Callable[[], TrialShown | None] = lambda: None
         self.start_s = 0.0
         self.use_over_time = UseOverTime()
+        self.machine_histories = MachineHistories()
         self.jobs_over_time = JobsOverTime()
         self.twin = TwinWatch(recording.folder, lambda: self.own_clock)
         self.show(core)

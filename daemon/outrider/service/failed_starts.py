@@ -65,6 +65,15 @@ class FailedStarts:
             del self._tries[next(iter(self._tries))]
         self._is_noted = True
 
+    def of_machine(self, machine: int, now_s: float) -> tuple[int, int]:
+        """Jobs of the last day that were tried on a machine, and how many failed to start."""
+        found = [
+            failed
+            for (place, _), (end_s, _, failed) in self._tries.items()
+            if place == machine and end_s >= now_s - LOOK_BACK_S
+        ]
+        return len(found), sum(found)
+
     def black_holes(self, now_s: float) -> "list[BlackHole]":
         """The machines that are black holes now, event time; a minute or two old at most."""
         self._forget(now_s - LOOK_BACK_S)

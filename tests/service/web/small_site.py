@@ -148,6 +148,41 @@ class SmallSite:
         }
         return {"mode": "shadow", "now_s": NOW, "machines": [row][: query.limit], "total": 1}
 
+    def machine(self, machine: str) -> dict[str, Any]:
+        self.asked.append(machine)
+        if machine == "gone":
+            raise NotFoundError(f"no machine {machine!r} is here")
+        nine_to_five = [1.0 if 9 <= hour < 17 else 0.0 for hour in range(24)]
+        return {
+            "mode": "shadow", "now_s": NOW, "machine": machine, "cluster": "open-access-library",
+            "state": "busy", "since_s": NOW - 7200, "cpus": 4, "busy_cpus": 1, "inferred": False,
+            "watts": {
+                "now_w": 57.0, "is_measured": False, "active_w": 57.0, "idle_w": 30.0,
+                "sleep_w": None,
+            },
+            "jobs": [{
+                "job": "1040.0", "state": "running", "user": "ada", "vo": "physics", "cpus": 1,
+                "start_s": NOW - 7200,
+            }],
+            "jobs_total": 3,
+            "runs": [
+                {
+                    "job": f"{1000 + n}.0", "vo": "physics", "cpus": 1, "start_s": NOW - 20_000,
+                    "end_s": NOW - 9000, "run_s": 11_000.0,
+                    "lost_because": "failed_start" if n else None,
+                }
+                for n in range(2)
+            ],
+            "failed_starts": {
+                "within_s": 86_400.0, "tried": 8, "failed": 7, "is_black_hole": True,
+                "expected_ratio": 0.02, "low_ratio": 0.3,
+            },
+            "owner_week": {
+                "since_s": NOW - 1_000_000, "sessions": 12,
+                "share": [*[nine_to_five] * 5, [0.0] * 24, [None] * 24],
+            },
+        }  # fmt: skip
+
     def users(self, query: UsersQuery) -> dict[str, Any]:
         self.asked.append(query)
         return {"mode": "shadow", "now_s": NOW, "users": [USER][: query.limit], "total": 1}
@@ -274,6 +309,7 @@ STAND_INS: dict[str, Callable[[SmallSite, Call[Any]], Answer]] = {
     "status": lambda site, call: site.status(),
     "jobs": lambda site, call: site.jobs(call.query),
     "machines": lambda site, call: site.machines(call.query),
+    "machine": lambda site, call: site.machine(call.request.match_info["machine"]),
     "users": lambda site, call: site.users(call.query),
     "vos": lambda site, call: site.vos(call.query),
     "jobs_over_time": lambda site, call: site.jobs_over_time(call.query),

@@ -89,8 +89,10 @@ async def ask(client: aiohttp.ClientSession, path: str) -> Any:
 async def test_every_answer_has_its_declared_shape(living: DaemonView) -> None:
     async with client_of(living) as client:
         known = (await ask(client, "decisions?limit=1"))["decisions"][0]["job"]
+        machine = (await ask(client, "machines?limit=1"))["machines"][0]["machine"]
         for endpoint in ENDPOINTS:
             path = endpoint.path.replace("{job}", known).replace("{asset}", "page.js")
+            path = path.replace("{machine}", machine)
             async with client.get(path) as answer:
                 assert answer.status == 200, await answer.text()
                 assert answer.content_type == endpoint.content or endpoint.content == "*/*"

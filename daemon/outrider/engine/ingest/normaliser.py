@@ -57,6 +57,10 @@ class Normaliser:
         """Names of the machines, by number."""
         return self._machines.names
 
+    def machine_number(self, name: str) -> int | None:
+        """The number of a machine; None for one that was never named, or is forgotten."""
+        return self._machines.number_of(name)
+
     def translate(self, event: NamedEvent) -> list[Event] | None:
         """The events that `event` means, in order; None if it was told before.
 

@@ -25,11 +25,15 @@ class KeptAnswers:
     Args:
         name: of the threads.
         clock: seconds that only grow.
+        most: so many answers are kept or being made; the oldest give way.
     """
 
-    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, name: str, clock: Callable[[], float] = time.monotonic, most: int = 16
+    ) -> None:
         self._name = name
         self._clock = clock
+        self._most = most
         self._asked: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._fresh_until_s: dict[str, float] = {}
 
@@ -41,12 +45,14 @@ class KeptAnswers:
             prepare: gathers on the event loop what the new one is made from.
 
         Raises:
-            TimeoutError: it takes longer than `PATIENCE_S`; who asks later may get it.
+            TimeoutError: it takes longer than `PATIENCE_S`, and who asks later may get it; or too
+                many others are being made.
             Exception: what making it raised.
         """
         if not self._holds(key):
             make = await prepare()
             if not self._holds(key):
+                self._make_room(key)
                 began_s = self._clock()
                 asked = in_own_thread(make, self._name)
                 self._asked[key] = asked
@@ -59,6 +65,14 @@ class KeptAnswers:
         if asked is None or asked.get_loop() is not asyncio.get_running_loop():
             return False
         return not asked.done() or self._clock() < self._fresh_until_s.get(key, inf)
+
+    def _make_room(self, key: str) -> None:
+        self._asked.pop(key, None)
+        made = [one for one, asked in self._asked.items() if asked.done()]
+        for oldest in made[: max(0, len(self._asked) + 1 - self._most)]:
+            del self._asked[oldest], self._fresh_until_s[oldest]
+        if len(self._asked) >= self._most:
+            raise TimeoutError(f"{self._most} answers are being made already")
 
     def _keep(self, key: str, began_s: float, done: "asyncio.Future[dict[str, Any]]") -> None:
         now_s = self._clock()

@@ -21,6 +21,7 @@ NAMES: Final = (
     "status",
     "jobs",
     "machines",
+    "machine",
     "users",
     "vos",
     "decisions",

@@ -3,8 +3,10 @@
 import { known, significant } from "./words.js";
 import { keyed, make, part, setText, share } from "./elements.js";
 
-export function heatMap() {
+/** An empty map. `nothing`: what is said of a cell without a value. */
+export function heatMap(nothing = "nothing learned") {
   const box = make("div", "heat");
+  box.dataset.nothing = nothing;
   const table = make("table");
   const caption = make("caption");
   caption.append(make("b"), make("span", "title"));
@@ -18,7 +20,7 @@ export function heatMap() {
     make("span", "unit"),
   );
   const empty = make("span");
-  empty.append(make("span", "swatch"), "nothing learned yet");
+  empty.append(make("span", "swatch"), nothing);
   foot.append(scale, empty, make("span", "readout", "Point at a cell for its value."));
   box.append(table, foot);
   const show = (event) => {
@@ -84,7 +86,7 @@ export function fillHeatMap(box, policy) {
       }
       row.values.forEach((value, place) => {
         const cell = line.children[place + 1];
-        const words = known(value) ? significant(value) : "nothing learned";
+        const words = known(value) ? significant(value) : box.dataset.nothing;
         cell.dataset.words = `${columns.length === 24 ? `${columns[place]}:00` : columns[place]}, ${row.label}: ${words}`;
         cell.toggleAttribute("data-unknown", !known(value));
         setText(cell.firstChild, words);

@@ -1,9 +1,10 @@
 // The table of machines: a page of it, by state and group.
 
 import { known, number } from "./words.js";
-import { at, setText } from "./elements.js";
+import { at, make, setText } from "./elements.js";
 import { Question } from "./asking.js";
 import { Pager, fillTable, filterForm, onList } from "./lists.js";
+import { addressOf } from "./machine.js";
 import { route } from "./views.js";
 
 const VIEW = "machines";
@@ -25,7 +26,17 @@ export async function showMachines(question) {
   if (route().view !== VIEW) return;
   const answer = await question.ask(`api/v1/machines?limit=${ROWS}${filters.query()}${pager.query}`);
   fillTable("machine-rows", COLUMNS, answer.machines, (row) => row.machine, "no such machine is known");
+  linkRows(answer.machines);
   pager.show(answer.machines.length, answer.total, answer.next, "those known longest");
+}
+
+/** The name of each machine leads to it. */
+function linkRows(machines) {
+  machines.forEach(({ machine }, place) => {
+    const head = at("machine-rows").rows[place].cells[0];
+    if (!head.querySelector("a")) head.replaceChildren(make("a", "", machine));
+    head.firstChild.href = addressOf(machine);
+  });
 }
 
 function refresh() {

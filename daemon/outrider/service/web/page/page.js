@@ -22,6 +22,7 @@ import { drawTrial } from "./trial.js";
 import { NoAnswer, Question } from "./asking.js";
 import { showJobs } from "./jobs.js";
 import { askForWeek, drawHeadline } from "./headline.js";
+import { showMachine } from "./machine.js";
 import { showMachines } from "./machines.js";
 import { showUsers } from "./people.js";
 import { showQueue } from "./queue.js";
@@ -93,6 +94,7 @@ async function poll() {
       await askForWeek(mine);
       await showJobs(mine);
       await showMachines(mine);
+      await showMachine(mine);
       await showUsers(mine);
       await orWhy(showUse, "use-summary", mine);
       await orWhy(showQueue, "queue-summary", mine);

@@ -1,0 +1,189 @@
+"""All that is known of one machine: what it does now, and what the journal holds of it."""
+
+import asyncio
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from outrider.engine.accounting.machine_power import ASLEEP, IDLING
+from outrider.ledger import Journal
+from outrider.model.jobs import JOB_STATE_NAMES, RUNNING, Job
+from outrider.model.localtime import LocalTime
+from outrider.service.core import Core
+from outrider.service.failed_starts import LOOK_BACK_S
+from outrider.service.user_names import UserNames
+from outrider.service.views.counts import machine_state
+from outrider.service.views.kept_answers import KeptAnswers, Make
+from outrider.service.views.owner_week import owner_week
+
+MOST_RUNS: Final = 25
+MOST_JOBS: Final = 100
+MOST_EVENTS: Final = 5_000
+"""Of the journal's, for the owner's week."""
+_MOST_KEPT: Final = 16
+_JOBS_AT_A_TIME: Final = 2_000
+_CLOSING: Final = frozenset({"owner_went", "drained"})
+"""After these a machine is not open to jobs."""
+
+
+class MachineHistories:
+    """What the journal holds of machines; a few are kept for a while."""
+
+    def __init__(self) -> None:
+        self._kept = KeptAnswers("machine-history", most=_MOST_KEPT)
+
+    async def of(self, machine: str, core: Core, journal: Path) -> dict[str, Any]:
+        """``runs``, ``events`` and ``owner_week`` of a machine, read in a thread.
+
+        Args:
+            machine: its name.
+            core: the daemon's.
+            journal: its file.
+
+        Raises:
+            LedgerError: the journal cannot be read.
+            TimeoutError: its disk does not answer, or too many ask for machines at once.
+        """
+
+        async def prepare() -> Make:
+            now_s, local_time = core.site.now, core.site.local_time
+            return lambda: read_machine(machine, now_s, local_time, journal)
+
+        return await self._kept.of(machine, prepare)
+
+
+def read_machine(machine: str, now_s: float, local_time: LocalTime, path: Path) -> dict[str, Any]:
+    """What a journal holds of a machine. Raises `LedgerError`."""
+    with Journal(path, read_only=True) as journal:
+        runs = journal.runs_on(machine, MOST_RUNS)
+        events = journal.events_of_machine(machine, MOST_EVENTS)
+    return {
+        "runs": runs,
+        "events": events or [],
+        "owner_week": owner_week(events or [], now_s, local_time),
+    }
+
+
+def number_of(core: Core, machine: str) -> int | None:
+    """The number of a machine that is here now; None: there is none of this name."""
+    m, specs = core.merger.normaliser.machine_number(machine), core.site.specs
+    return m if m is not None and m < len(specs) and specs[m] is not None else None
+
+
+async def machine_now(
+    core: Core, machine: str, history: dict[str, Any], names: UserNames
+) -> dict[str, Any] | None:
+    """A machine as ``api/v1/machine`` shows it to a client; None: it is not here.
+
+    Args:
+        core: the daemon's.
+        machine: its name.
+        history: of `MachineHistories`.
+        names: how the client is shown users.
+    """
+    jobs = await _jobs_on(core, machine)
+    m, site = number_of(core, machine), core.site
+    spec = None if m is None else site.specs[m]
+    if m is None or spec is None:
+        return None
+    state = machine_state(core, m)
+    power = core.accounting.energy.machine(m)
+    measured_w = power.measured_w(site.now)
+    working = sum(job.cpus for job in jobs if job.state == RUNNING)
+    watts = power.table_w(working, site.now) if measured_w is None else measured_w
+    runs = history["runs"]
+    job_names = core.merger.normaliser.job_names
+    return {
+        "mode": core.config.mode,
+        "now_s": core.now_s,
+        "machine": machine,
+        "cluster": site.cluster_names[site.machine_cluster[m]],
+        "state": state,
+        "since_s": _since_s(core, m, state, jobs, history["events"]),
+        "cpus": site.cpus[m],
+        "busy_cpus": site.busy[m],
+        "inferred": spec.inferred,
+        "watts": {
+            "now_w": None if math.isnan(watts) else watts,
+            "is_measured": measured_w is not None,
+            "active_w": spec.active_w,
+            "idle_w": spec.idle_w,
+            "sleep_w": spec.sleep_w,
+        },
+        "jobs": [
+            {
+                "job": job_names[job.number],
+                "state": JOB_STATE_NAMES[job.state],
+                "user": names.user(job.spec.user),
+                "vo": names.vo(job.spec.vo),
+                "cpus": job.cpus,
+                "start_s": job.start_s,
+            }
+            for job in jobs[:MOST_JOBS]
+        ],
+        "jobs_total": len(jobs),
+        "runs": None
+        if runs is None
+        else [
+            {
+                "job": run.job,
+                "vo": names.vo(run.vo),
+                "cpus": run.cpus,
+                "start_s": run.start_s,
+                "end_s": run.end_s,
+                "run_s": run.run_s,
+                "lost_because": run.reason or None,
+            }
+            for run in runs
+        ],
+        "failed_starts": _failed_starts(core, m),
+        "owner_week": history["owner_week"],
+    }
+
+
+async def _jobs_on(core: Core, machine: str) -> list[Job]:
+    """The jobs that have the machine, those that began first first; others get their turn."""
+    m, found = number_of(core, machine), []
+    for place, job in enumerate(tuple(core.site.jobs.values())):
+        if place % _JOBS_AT_A_TIME == 0:
+            await asyncio.sleep(0)
+        if job.machine == m:
+            found.append(job)
+    if m is None or m != number_of(core, machine):
+        return []  # it left meanwhile
+    here = [job for job in found if core.site.jobs.get(job.number) is job and job.machine == m]
+    return sorted(here, key=lambda job: job.start_s)
+
+
+def _since_s(
+    core: Core, m: int, state: str, jobs: list[Job], events: Sequence[tuple[float, str]]
+) -> float | None:
+    """Since when a machine is in its state; None: it is not known."""
+    last_s, last = events[-1] if events else (None, "")
+    if state == "free":
+        return core.site.free_since.get(m)
+    if state == "busy":
+        return min((job.start_s for job in jobs), default=None)
+    if state == "owner":
+        return last_s if last == "owner_came" else None
+    if state == "asleep":
+        power = core.accounting.energy.machine(m)
+        if power.state == IDLING:
+            return power.sleeps_at
+        return last_s if power.state == ASLEEP and last == "asleep" else None
+    return last_s if last in _CLOSING else None
+
+
+def _failed_starts(core: Core, m: int) -> dict[str, Any]:
+    noted, now_s = core.accounting.failed_starts, core.site.now
+    tried, failed = noted.of_machine(m, now_s)
+    hole = next((hole for hole in noted.black_holes(now_s) if hole.machine == m), None)
+    return {
+        "within_s": LOOK_BACK_S,
+        "tried": tried,
+        "failed": failed,
+        "is_black_hole": hole is not None,
+        "expected_ratio": None if hole is None else hole.expected,
+        "low_ratio": None if hole is None else hole.low,
+    }
