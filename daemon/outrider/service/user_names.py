@@ -57,6 +57,16 @@ class UserNames:
         rows = [{**r, "user": self.user(r["user"]), "vo": self.vo(r["vo"])} for r in answer["jobs"]]
         return {**answer, "jobs": rows}
 
+    def in_machine(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+        """One machine: the jobs on it, and the runs that ended there."""
+        if self.shown:
+            return answer
+        jobs = [{**r, "user": self.user(r["user"]), "vo": self.vo(r["vo"])} for r in answer["jobs"]]
+        runs = answer["runs"]
+        if runs is not None:
+            runs = [{**run, "vo": self.vo(run["vo"])} for run in runs]
+        return {**answer, "jobs": jobs, "runs": runs}
+
     def in_commands(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         """Commands: who gave them, by number and name."""
         return rows if self.shown else [self._in_command(row) for row in rows]

@@ -113,6 +113,7 @@ async def test_users_are_shown_by_pseudonyms_to_who_may_not_see_names(
 ) -> None:
     told = await asked(core, journal, "m1", sees_names=False)
     assert is_pseudonym(told.jobs[0].user)
+    assert (told.jobs[0].vo, told.runs[0].vo) == ("physics", "physics"), "no user is in them"
 
 
 async def test_failed_starts_are_counted_of_this_machine_alone(core: Core, journal: Path) -> None:

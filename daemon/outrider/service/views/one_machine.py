@@ -12,7 +12,6 @@ from outrider.model.jobs import JOB_STATE_NAMES, RUNNING, Job
 from outrider.model.localtime import LocalTime
 from outrider.service.core import Core
 from outrider.service.failed_starts import LOOK_BACK_S
-from outrider.service.user_names import UserNames
 from outrider.service.views.counts import machine_state
 from outrider.service.views.kept_answers import KeptAnswers, Make
 from outrider.service.views.owner_week import owner_week
@@ -71,16 +70,13 @@ def number_of(core: Core, machine: str) -> int | None:
     return m if m is not None and m < len(specs) and specs[m] is not None else None
 
 
-async def machine_now(
-    core: Core, machine: str, history: dict[str, Any], names: UserNames
-) -> dict[str, Any] | None:
-    """A machine as ``api/v1/machine`` shows it to a client; None: it is not here.
+async def machine_now(core: Core, machine: str, history: dict[str, Any]) -> dict[str, Any] | None:
+    """A machine as ``api/v1/machine`` shows it, with users' names; None: it is not here.
 
     Args:
         core: the daemon's.
         machine: its name.
         history: of `MachineHistories`.
-        names: how the client is shown users.
     """
     jobs = await _jobs_on(core, machine)
     m, site = number_of(core, machine), core.site
@@ -115,8 +111,8 @@ async def machine_now(
             {
                 "job": job_names[job.number],
                 "state": JOB_STATE_NAMES[job.state],
-                "user": names.user(job.spec.user),
-                "vo": names.vo(job.spec.vo),
+                "user": job.spec.user,
+                "vo": job.spec.vo,
                 "cpus": job.cpus,
                 "start_s": job.start_s,
             }
@@ -128,7 +124,7 @@ async def machine_now(
         else [
             {
                 "job": run.job,
-                "vo": names.vo(run.vo),
+                "vo": run.vo,
                 "cpus": run.cpus,
                 "start_s": run.start_s,
                 "end_s": run.end_s,

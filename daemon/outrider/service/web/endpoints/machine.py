@@ -31,10 +31,10 @@ async def handle(call: Call[NoQuery]) -> Answer | web.Response:
             return json_response(
                 {"error": "the journal cannot be read now; the log tells why"}, 503
             )
-        answer = await machine_now(view.core, machine, history, call.names)
+        answer = await machine_now(view.core, machine, history)
     if answer is None:
         raise NotFoundError(f"no machine {machine!r} is here")
-    return answer
+    return call.names.in_machine(answer)
 
 
 ENDPOINT = Endpoint(
