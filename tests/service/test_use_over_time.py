@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from aiohttp import web
@@ -44,7 +45,7 @@ def test_what_is_used_in_all_parts_together_is_what_the_runs_used(tmp_path: Path
     path = tmp_path / "journal.sqlite"
     with Journal(path) as writing:
         writing.append(Entry(runs=runs))
-    told = read_use("1h", end_s, [*jobs, OpenJob("1.0", T, 0)], path)
+    told = read_use("1h", end_s, [*jobs, OpenJob("1.0", T, 0)], path, {})
     expected = dict.fromkeys(("completed", "thrown_away", "open"), 0.0)
     for run in runs:
         fate = "thrown_away" if run.reason else "completed"
@@ -62,16 +63,36 @@ def test_a_run_fills_the_parts_in_which_it_ran(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     with Journal(path) as writing:
         writing.append(Entry(runs=[ended(T + 900.0, T + 1_800.0, cpus=4)]))
-    told = read_use("1h", T + 3_600.0, [], path)
+    told = read_use("1h", T + 3_600.0, [], path, {})
     assert told["cpus"]["completed"] == pytest.approx([0.0] * 30 + [4.0] * 30 + [0.0] * 60)
     assert told["cpus"]["thrown_away"] == [0.0] * BINS
     assert told["starts"] == [0] * 30 + [1] + [0] * 89
 
 
+def test_watts_are_those_of_the_table_for_the_seconds_at_work(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    half = msgspec.structs.replace(ended(T, T + 1_800.0, "owner"), run_s=900.0)
+    elsewhere = msgspec.structs.replace(ended(T, T + 1_800.0), machine="m2", cpus=8)
+    with Journal(path) as writing:
+        writing.append(Entry(runs=[half, ended(T + 900.0, T + 1_800.0, cpus=4), elsewhere]))
+    jobs = [
+        OpenJob("", T + 1_800.0, 2, 0, works=True),
+        OpenJob("", T + 1_800.0, 2, 0, works=False),
+        OpenJob("", T + 1_800.0, 2, 1, works=True),
+    ]
+    told = read_use("1h", T + 3_600.0, jobs, path, {0: ("m1", 25.0)})
+    watts = told["table_w"]
+    assert watts["thrown_away"] == pytest.approx([25.0] * 60 + [0.0] * 60), "half of it suspended"
+    assert watts["completed"] == pytest.approx([0.0] * 30 + [100.0] * 30 + [0.0] * 60)
+    assert watts["open"] == pytest.approx([0.0] * 60 + [50.0] * 60)
+    known, all_s = 2 * 900 + 4 * 900 + 2 * 1_800, 8 * 1_800 + 2 * 1_800
+    assert told["watts_known_ratio"] == pytest.approx(known / (known + all_s))
+
+
 def test_a_journal_without_runs_tells_of_the_jobs_that_are_here(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     Journal(path).close()
-    told = read_use("all", T, [OpenJob("", T - 30.0, 2)], path)
+    told = read_use("all", T, [OpenJob("", T - 30.0, 2)], path, {})
     assert (told["begin_s"], told["is_cut"]) == (T - 60.0, False)
     assert told["cpus"]["open"] == [0.0] * 60 + [2.0] * 60
 
@@ -81,7 +102,7 @@ def core() -> Core:
     """An hour after T; one job has run for ten minutes."""
     core = core_of("log")
     events = [
-        (T, JOINED, "m1", MachineSpec("lab", cpus=4)),
+        (T, JOINED, "m1", MachineSpec("lab", cpus=4, active_w=120.0)),
         (T, SUBMITTED, "9.0", JobSpec(user="ada", cpus=4)),
         (T + 3_000.0, STARTED, "9.0", ("m1", 4)),
     ]
@@ -114,6 +135,7 @@ def journal(tmp_path: Path) -> Path:
 async def test_the_journals_runs_and_those_that_go_on_are_told(core: Core, journal: Path) -> None:
     told = await UseOverTime().of("1h", core, journal)
     assert (told["begin_s"], told["end_s"], told["is_cut"]) == (T, T + 3_600.0, False)
+    assert told["table_w"]["open"][-1] == pytest.approx(120.0)
     assert used_by(told) == pytest.approx(
         {"completed": 2_400.0, "thrown_away": 1_200.0, "open": 2_400.0}
     )

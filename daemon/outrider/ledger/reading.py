@@ -2,9 +2,10 @@
 
 # ruff: noqa: S608 - names of tables and columns are constants of ours; values are bound.
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from sqlite3 import Connection
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -43,6 +44,7 @@ _RUNS: Final = f"SELECT id, {RUN_COLUMNS} FROM runs WHERE id > :after ORDER BY i
 _RUNS_OF_JOB: Final = (
     f"SELECT {RUN_COLUMNS} FROM runs WHERE job = :job ORDER BY id DESC LIMIT :limit"
 )
+NO_WATTS: Final[Mapping[str, float]] = MappingProxyType({})
 _RUNS_ON: Final = (
     f"SELECT {RUN_COLUMNS} FROM runs WHERE machine = :machine ORDER BY id DESC LIMIT :limit"
 )
@@ -199,7 +201,13 @@ class JournalReading:
         return self._fetch(_EVENTS_OF, {"machine": machine, "limit": limit})[::-1]
 
     def run_sums(
-        self, begin_s: float, step_s: float, until_s: float, within_s: float, waits: bool = True
+        self,
+        begin_s: float,
+        step_s: float,
+        until_s: float,
+        within_s: float,
+        waits: bool = True,
+        watts: Mapping[str, float] = NO_WATTS,
     ) -> RunSums | None:
         """Runs that ended since a time, in bins of time; None in a journal older than runs.
 
@@ -209,11 +217,12 @@ class JournalReading:
             until_s: when the last bin ends.
             within_s: seconds this may take; longer is a `LedgerError`.
             waits: whether waits are summed up, too.
+            watts: of one busy CPU, by machine.
         """
         if not self._has("runs_by_job" if waits else "runs"):
             return None
         with naming_errors(self.path, "sum up the runs of the journal"):
-            return sum_up(self._connection, begin_s, step_s, until_s, within_s, waits)
+            return sum_up(self._connection, begin_s, step_s, until_s, within_s, waits, watts)
 
     def runs_reach(self, within_s: float) -> RunsReach | None:
         """How far back the runs go that `run_sums` looks at; None: there is none.

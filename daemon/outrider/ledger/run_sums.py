@@ -3,10 +3,12 @@
 # ruff: noqa: S608 - words of our own; values are bound.
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from sqlite3 import Connection
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+from outrider.ledger.extras import encode_json
 
 MOST_RUNS: Final = 500_000
 """Of the newest runs that are looked at."""
@@ -14,17 +16,32 @@ _LOOK_AT_CLOCK_EVERY: Final = 100_000
 """Steps of SQLite's machine: some milliseconds."""
 
 _FIRST: Final = "SELECT id, end_s FROM runs WHERE id > :before ORDER BY id LIMIT 1"
-_TAKEN: Final = "FROM runs AS r WHERE id >= :first AND end_s BETWEEN :begin AND :until"
+_TAKEN: Final = "id >= :first AND end_s BETWEEN :begin AND :until"
 _BIN: Final = "CASE WHEN {at} < :begin THEN -1 ELSE CAST(({at} - :begin) / :step AS INT) END"
-_AT: Final = (
-    f"SELECT {_BIN} AS bin, reason != '' AS is_lost, count(*), sum({{at}} - :begin), sum(cpus), "
-    f"sum(cpus * ({{at}} - :begin)) {_TAKEN} GROUP BY bin, is_lost"
+_WATTS: Final = "coalesce(cpus * watts_each * run_s / nullif(end_s - start_s, 0.0), 0.0)"
+"""Mean of a run from its start to its end: while it was suspended it drew nothing."""
+_RUNS: Final = (
+    "WITH table_w AS MATERIALIZED "
+    "(SELECT key AS machine, value AS watts_each FROM json_each(:watts)) "
+    "SELECT start_s - :begin AS start_s, end_s - :begin AS end_s, reason != '' AS is_lost, cpus, "
+    f"cpus * run_s AS cpu_s, watts_each ISNULL AS is_unknown, {_WATTS} AS watts "
+    f"FROM runs LEFT JOIN table_w USING (machine) WHERE {_TAKEN} LIMIT -1"
+)
+"""With a limit that is none, so that SQLite works out each column once for each row."""
+_OFFSET_BIN: Final = "CASE WHEN {at} < 0.0 THEN -1 ELSE CAST({at} / :step AS INT) END"
+_SUMS: Final = (
+    f"SELECT {_OFFSET_BIN.format(at='start_s')} AS begun, "
+    f"{_OFFSET_BIN.format(at='end_s')} AS ended, is_lost, "
+    "count(*), sum(start_s), sum(end_s), sum(cpus), sum(cpus * start_s), sum(cpus * end_s), "
+    "sum(watts), sum(watts * start_s), sum(watts * end_s), "
+    "sum(cpu_s), sum(iif(is_unknown, 0.0, cpu_s)) "
+    f"FROM ({_RUNS}) GROUP BY begun, ended, is_lost"
 )
 _BEFORE: Final = "(SELECT max(end_s) FROM runs AS p WHERE p.job = r.job AND p.id < r.id)"
 """When the run before it ended, of the same job; the index ``runs_by_job`` finds it."""
 _WAITED: Final = (
     f"(SELECT start_s, coalesce({_BEFORE}, submit_s) AS begun_s "
-    "FROM runs AS r WHERE id >= :first AND end_s BETWEEN :begin AND :until LIMIT -1)"
+    f"FROM runs AS r WHERE {_TAKEN} LIMIT -1)"
 )
 """With a limit that is none, so that SQLite looks for the run before once for each row."""
 _WAITS: Final = (
@@ -48,12 +65,12 @@ class AtBins(NamedTuple):
 
     Attributes:
         bin: its number; -1: before the first bin.
-        n: how many, or of how many CPUs.
-        sum_s: of their seconds since the first bin begins; each times its CPUs, where those count.
+        n: how many, or their CPUs or watts.
+        sum_s: of their seconds since the first bin begins, each times its CPUs or watts.
     """
 
     bin: int
-    n: int
+    n: float
     sum_s: float
 
 
@@ -68,6 +85,10 @@ class RunSums(NamedTuple):
         wait_ends: of the same waits.
         cpu_starts: of CPUs, by what became of their runs (`FATES`).
         cpu_ends: of the same CPUs.
+        watt_starts: of the watts of runs by the table, by the same.
+        watt_ends: of the same watts.
+        cpu_s: CPU-seconds that the runs were at work.
+        cpu_s_with_watts: of these, on machines whose watts are known.
         kept_from_s: when the oldest run ended that was looked at; None: there is no run.
     """
 
@@ -77,6 +98,10 @@ class RunSums(NamedTuple):
     wait_ends: list[AtBins]
     cpu_starts: dict[str, list[AtBins]]
     cpu_ends: dict[str, list[AtBins]]
+    watt_starts: dict[str, list[AtBins]]
+    watt_ends: dict[str, list[AtBins]]
+    cpu_s: float
+    cpu_s_with_watts: float
     kept_from_s: float | None
 
 
@@ -122,6 +147,7 @@ def sum_up(
     until_s: float,
     within_s: float,
     waits: bool,
+    watts: Mapping[str, float],
 ) -> RunSums:
     """Sum up the newest runs, at most `MOST_RUNS`, that ended from `begin_s` to `until_s`.
 
@@ -132,6 +158,7 @@ def sum_up(
         until_s: when the last bin ends.
         within_s: seconds this may take.
         waits: whether waits are summed up, too; it takes the index ``runs_by_job``, and longer.
+        watts: of one busy CPU, by machine; of others they are not known, and count nothing.
 
     Raises:
         sqlite3.Error: it cannot be read, or not in that time (``interrupted``).
@@ -140,10 +167,9 @@ def sum_up(
         first = _first(connection)
         values = {
             "first": 0 if first is None else first[0],
-            "begin": begin_s, "step": step_s, "until": until_s,
+            "begin": begin_s, "step": step_s, "until": until_s, "watts": encode_json(dict(watts)),
         }  # fmt: skip
-        starts, cpu_starts = _moments(connection, "start_s", values)
-        ends, cpu_ends = _moments(connection, "end_s", values)
+        runs = _runs(connection, values)
         begun: dict[int, AtBins] = {}
         ended: dict[int, AtBins] = {}
         for begun_bin, ended_bin, n, begun_sum_s, ended_sum_s in (
@@ -151,27 +177,62 @@ def sum_up(
         ):
             _add(begun, begun_bin, n, begun_sum_s)
             _add(ended, ended_bin, n, ended_sum_s)
-        return RunSums(
-            starts,
-            ends,
-            _in_order(begun),
-            _in_order(ended),
-            cpu_starts,
-            cpu_ends,
-            None if first is None else first[1],
+        first_end_s = None if first is None else first[1]
+        return runs._replace(
+            wait_starts=_in_order(begun), wait_ends=_in_order(ended), kept_from_s=first_end_s
         )
 
 
-def _moments(
-    connection: Connection, at: str, values: dict[str, float]
-) -> tuple[list[AtBins], dict[str, list[AtBins]]]:
-    """All runs by one of their moments, and their CPUs by fate."""
-    runs: dict[int, AtBins] = {}
-    cpus: dict[str, list[AtBins]] = {fate: [] for fate in FATES}
-    for bin_, is_lost, n, sum_s, n_cpus, cpu_sum_s in connection.execute(_AT.format(at=at), values):
-        _add(runs, bin_, n, sum_s)
-        cpus[FATES[is_lost]].append(AtBins(bin_, n_cpus, cpu_sum_s))
-    return _in_order(runs), cpus
+def _runs(connection: Connection, values: dict[str, Any]) -> RunSums:
+    """All but the waits."""
+    starts, ends = _ByFate(), _ByFate()
+    cpu_starts, cpu_ends = _ByFate(), _ByFate()
+    watt_starts, watt_ends = _ByFate(), _ByFate()
+    all_s = known_s = 0.0
+    for row in connection.execute(_SUMS, values):
+        begun, ended, is_lost, n, start_s, end_s, cpus, cpu_start_s, cpu_end_s = row[:9]
+        watts, watt_start_s, watt_end_s, cpu_s, cpu_s_with_watts = row[9:]
+        fate = FATES[is_lost]
+        starts.add(fate, begun, n, start_s)
+        ends.add(fate, ended, n, end_s)
+        cpu_starts.add(fate, begun, cpus, cpu_start_s)
+        cpu_ends.add(fate, ended, cpus, cpu_end_s)
+        watt_starts.add(fate, begun, watts, watt_start_s)
+        watt_ends.add(fate, ended, watts, watt_end_s)
+        all_s, known_s = all_s + cpu_s, known_s + cpu_s_with_watts
+    return RunSums(
+        starts.together(),
+        ends.together(),
+        [],
+        [],
+        cpu_starts.apart(),
+        cpu_ends.apart(),
+        watt_starts.apart(),
+        watt_ends.apart(),
+        all_s,
+        known_s,
+        None,
+    )
+
+
+class _ByFate:
+    """Moments by what became of their runs."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, dict[int, AtBins]] = {fate: {} for fate in FATES}
+
+    def add(self, fate: str, bin_: int, n: float, sum_s: float) -> None:
+        _add(self._found[fate], bin_, n, sum_s)
+
+    def apart(self) -> dict[str, list[AtBins]]:
+        return {fate: _in_order(found) for fate, found in self._found.items()}
+
+    def together(self) -> list[AtBins]:
+        all_: dict[int, AtBins] = {}
+        for found in self._found.values():
+            for one in found.values():
+                _add(all_, *one)
+        return _in_order(all_)
 
 
 def _first(connection: Connection) -> tuple[int, float] | None:
@@ -182,7 +243,7 @@ def _first(connection: Connection) -> tuple[int, float] | None:
     return found
 
 
-def _add(found: dict[int, AtBins], bin_: int, n: int, sum_s: float) -> None:
+def _add(found: dict[int, AtBins], bin_: int, n: float, sum_s: float) -> None:
     before = found.get(bin_, AtBins(bin_, 0, 0.0))
     found[bin_] = AtBins(bin_, before.n + n, before.sum_s + sum_s)
 

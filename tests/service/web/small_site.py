@@ -203,6 +203,10 @@ class SmallSite:
             "mode": "shadow", "window": query.window, "begin_s": begin_s, "end_s": NOW,
             "is_cut": query.window == "all", "cpus": cpus, "starts": [2] * 120,
             "time_s": [begin_s + n * span_s / 120 for n in range(120)],
+            "table_w": {
+                "completed": [900.0] * 120, "thrown_away": [50.0] * 120, "open": [50.0] * 120,
+            },
+            "watts_known_ratio": 0.9,
         }  # fmt: skip
 
     def jobs_over_time(self, query: JobsOverTimeQuery) -> dict[str, Any]:

@@ -63,10 +63,16 @@ def journal(tmp_path: Path) -> Path:
     return path
 
 
-async def asked(core: Core, journal: Path, machine: str, sees_names: bool = True) -> Any:
+async def asked(
+    core: Core,
+    journal: Path,
+    machine: str,
+    sees_names: bool = True,
+    personal: PersonalVos | None = None,
+) -> Any:
     """The answer, in its declared shape, or the response."""
     view = SimpleNamespace(core=core, journal=journal, machine_histories=MachineHistories())
-    names = UserNames(Pseudonyms(b"key"), PersonalVos(), sees_names)
+    names = UserNames(Pseudonyms(b"key"), personal or PersonalVos(), sees_names)
     request = SimpleNamespace(match_info={"machine": machine})
     call: Any = SimpleNamespace(view=view, request=request, names=names)
     answer = await endpoint.handle(call)
@@ -114,6 +120,12 @@ async def test_users_are_shown_by_pseudonyms_to_who_may_not_see_names(
     told = await asked(core, journal, "m1", sees_names=False)
     assert is_pseudonym(told.jobs[0].user)
     assert (told.jobs[0].vo, told.runs[0].vo) == ("physics", "physics"), "no user is in them"
+    personal = PersonalVos()
+    personal.recall({"physics": "physics"})
+    told = await asked(core, journal, "m1", False, personal)
+    assert "physics" not in (told.jobs[0].vo, told.runs[0].vo)
+    told = await asked(core, journal, "m1", True, personal)
+    assert (told.jobs[0].vo, told.runs[0].vo) == ("physics", "physics")
 
 
 async def test_failed_starts_are_counted_of_this_machine_alone(core: Core, journal: Path) -> None:

@@ -43,7 +43,7 @@ async def test_the_page_says_what_the_daemon_says_and_nothing_goes_wrong(tab: Ta
         assert "34 % of 567 starts" in policies
         assert "none compared yet" in policies
         titles = await tab.run("[...document.querySelectorAll('h2')].map(h => h.innerText)")
-        assert len(titles) == 19
+        assert len(titles) == 21
         without = [title for title in titles if "event time" not in title]
         assert without == ["To be looked at"]
         await tab.wait_for("document.getElementById('connection').dataset.state === 'live'")

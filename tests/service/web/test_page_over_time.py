@@ -46,6 +46,19 @@ async def test_the_window_of_the_address_is_drawn_and_told_in_words(tab: Tab) ->
     assert tab.complaints == []
 
 
+async def test_watts_are_drawn_and_said_to_be_estimated(tab: Tab) -> None:
+    async with open_site(SmallSite()) as address:
+        await opened(tab, address)
+        told = await tab.text_of("#power-summary")
+        assert told.startswith("1,000 W in the mean for runs, estimated:")
+        assert "Nothing here is measured" in told
+        assert "Machines of 10 % of the CPU time are not in it" in told
+        assert "kept: completed their job 900 W" in await tab.text_of("#power-legend")
+        assert await tab.run(INK.replace("queue", "power"))
+        assert await tab.run(INK.replace("queue", "use"))
+    assert tab.complaints == []
+
+
 async def test_it_fits_a_phone_and_a_window_turned_round(tab: Tab) -> None:
     async with open_site(SmallSite()) as address:
         await tab.look(360, 800, "dark")

@@ -19,11 +19,15 @@ class OpenJob(NamedTuple):
         job: its name, where a run before may say since when it waits; else empty.
         since_s: start of its run; of a job that waits, its submission; None: not known.
         cpus: of its run; 0: it waits, or is held.
+        machine: number of the machine it runs on; -1: none.
+        works: it runs, and is not suspended.
     """
 
     job: str
     since_s: float | None
     cpus: int
+    machine: int = -1
+    works: bool = False
 
 
 class Curve:
@@ -74,7 +78,7 @@ async def open_jobs(core: Core) -> list[OpenJob]:
         if core.site.jobs.get(job.number) is not job:
             continue  # it left meanwhile
         if job.state in (RUNNING, SUSPENDED_STATE):
-            found.append(OpenJob("", job.start_s, job.cpus))
+            found.append(OpenJob("", job.start_s, job.cpus, job.machine, job.state == RUNNING))
         else:
             found.append(OpenJob(names[job.number] if job.runs else "", job.submit_s, 0))
     return found

@@ -1,7 +1,13 @@
-"""CPUs in use over time, by what became of their runs: the journal's, and those that go on."""
+"""CPUs in use over time, and their watts, by what became of the runs: the journal's, and open ones.
 
+Watts are those of the table, as the energy accounting books runs on machines without a meter: each
+CPU at work draws its share of what the busy machine does. The watts of machines that idle, sleep or
+are used by their owners are not in it: the journal has no sums of these.
+"""
+
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +22,7 @@ BINS: Final = 120
 WINDOWS: Final = {"1h": 3_600.0, "24h": 86_400.0, "7d": 7 * 86_400.0, "all": float("inf")}
 """Seconds before now, by their names; all: since the oldest run that is kept, or looked at."""
 SHORTEST_S: Final = 60.0
+OPEN: Final = "open"
 
 
 class UseOverTime:
@@ -43,40 +50,68 @@ class UseOverTime:
 
         async def prepare() -> Make:
             jobs = await open_jobs(core)
-            now_s = core.site.now
-            return lambda: read_use(window, now_s, jobs, journal)
+            now_s, watts = core.site.now, watts_each(core)
+            return lambda: read_use(window, now_s, jobs, journal, watts)
 
         return await self._kept.of(window, prepare)
 
 
-def read_use(window: str, now_s: float, jobs: list[OpenJob], path: Path) -> dict[str, Any]:
+def watts_each(core: Core) -> dict[int, tuple[str, float]]:
+    """Name, and watts of one busy CPU by the table, of the machines of which they are known."""
+    names = core.merger.normaliser.machine_names
+    return {
+        m: (names[m], spec.active_w / max(1, spec.cpus))
+        for m, spec in enumerate(core.site.specs)
+        if spec is not None and spec.active_w is not None and math.isfinite(spec.active_w)
+    }
+
+
+def read_use(
+    window: str,
+    now_s: float,
+    jobs: list[OpenJob],
+    path: Path,
+    watts: Mapping[int, tuple[str, float]],
+) -> dict[str, Any]:
     """The series, read from a journal; may take a while. Raises `LedgerError`.
 
-    Suspended stretches count as use.
+    Suspended stretches count as use, but draw no watts: those of a run that has ended are spread
+    over its whole length, and a job that is suspended now draws none at all.
 
     Args:
         window: of `WINDOWS`.
         now_s: when it ends, event time.
         jobs: those that are here.
         path: of the journal.
+        watts: as `watts_each` tells them.
     """
     with Journal(path, read_only=True) as journal:
         begin_s, is_cut = _begin(journal, window, now_s)
         step_s = (now_s - begin_s) / BINS
-        sums = journal.run_sums(begin_s, step_s, now_s, WITHIN_S, waits=False)
-    curves = {fate: Curve(step_s, BINS) for fate in FATES}
-    open_ = Curve(step_s, BINS)
+        by_name = dict(watts.values())
+        sums = journal.run_sums(begin_s, step_s, now_s, WITHIN_S, waits=False, watts=by_name)
+    curves = {fate: Curve(step_s, BINS) for fate in (*FATES, OPEN)}
+    power = {fate: Curve(step_s, BINS) for fate in (*FATES, OPEN)}
+    cpu_s = cpu_s_with_watts = 0.0
     starts = [0] * BINS
     if sums is not None:
-        for fate, curve in curves.items():
-            curve.add_runs(sums.cpu_starts[fate], sums.cpu_ends[fate])
+        for fate in FATES:
+            curves[fate].add_runs(sums.cpu_starts[fate], sums.cpu_ends[fate])
+            power[fate].add_runs(sums.watt_starts[fate], sums.watt_ends[fate])
+        cpu_s, cpu_s_with_watts = sums.cpu_s, sums.cpu_s_with_watts
         for one in sums.starts:
             if one.bin >= 0:
                 starts[min(one.bin, BINS - 1)] += int(one.n)
     for job in jobs:
         if job.cpus and job.since_s is not None:
             offset_s = job.since_s - begin_s
-            open_.come(offset_s, job.cpus)
+            curves[OPEN].come(offset_s, job.cpus)
+            if job.works:
+                at_work_s = job.cpus * (now_s - job.since_s)
+                cpu_s += at_work_s
+                if job.machine in watts:
+                    cpu_s_with_watts += at_work_s
+                    power[OPEN].come(offset_s, job.cpus * watts[job.machine][1])
             if offset_s >= 0:
                 starts[min(int(offset_s / step_s), BINS - 1)] += 1
     return {
@@ -85,11 +120,10 @@ def read_use(window: str, now_s: float, jobs: list[OpenJob], path: Path) -> dict
         "end_s": now_s,
         "is_cut": is_cut,
         "time_s": [begin_s + part * step_s for part in range(BINS)],
-        "cpus": {
-            **{fate: curve.means() for fate, curve in curves.items()},
-            "open": open_.means(),
-        },
+        "cpus": {fate: curve.means() for fate, curve in curves.items()},
         "starts": starts,
+        "table_w": {fate: curve.means() for fate, curve in power.items()},
+        "watts_known_ratio": cpu_s_with_watts / cpu_s if cpu_s else None,
     }
 
 

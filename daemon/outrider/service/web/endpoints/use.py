@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from outrider.model.errors import LedgerError
 from outrider.service.web.endpoint import Answer, Call, Endpoint, json_response
-from outrider.service.web.shapes.values import Count, Failure, Mode
+from outrider.service.web.shapes.values import Count, Failure, Mode, Unknown
 
 log = structlog.get_logger()
 
@@ -30,10 +30,22 @@ class Cpus(Struct):
     open: Annotated[list[float], Meta(description="Of runs that have not ended.")]
 
 
+class TableWatts(Struct):
+    """Watts of the runs by the table, the mean of each part of the window, as CPUs are told."""
+
+    completed: list[float]
+    thrown_away: list[float]
+    open: list[float]
+
+
 class Use(Struct):
     """CPUs in use over time, of the runs in the journal and those that go on.
 
     `is_cut`: there were more runs than are read, so the window begins later than was asked for.
+    `table_w` is estimated: of each CPU at work, its share of what the busy machine draws by the
+    table as it is now, also where a meter measures. Machines that idle, sleep or are used by their
+    owners are not in it. `watts_known_ratio`: of the CPU time, the part on machines whose watts are
+    known; that of others is in no sum of watts.
     """
 
     mode: Mode
@@ -44,6 +56,8 @@ class Use(Struct):
     time_s: Annotated[list[float], Meta(description="Where each part begins; all are as long.")]
     cpus: Cpus
     starts: Annotated[list[Count], Meta(description="Runs that began in each part.")]
+    table_w: TableWatts
+    watts_known_ratio: Unknown
 
 
 async def handle(call: Call[UseQuery]) -> Answer | web.Response:
@@ -60,7 +74,7 @@ async def handle(call: Call[UseQuery]) -> Answer | web.Response:
 ENDPOINT = Endpoint(
     name="use",
     path="/api/v1/use",
-    summary="CPUs in use over time, and what became of their runs.",
+    summary="CPUs in use over time, with their watts by the table, and what became of their runs.",
     handle=handle,
     query=UseQuery,
     answer=Use,

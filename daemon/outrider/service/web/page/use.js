@@ -1,14 +1,14 @@
-// CPUs in use over time, by what became of the runs; drawn by uPlot, which lies beside this file.
+// CPUs in use over time, and their watts, by what became of the runs.
 
-import { known, number, percent, siteZone, sum, time } from "./words.js";
+import { UNKNOWN, known, number, percent, sum, time } from "./words.js";
 import { at, setText } from "./elements.js";
 import { Question } from "./asking.js";
 import { legend } from "./charts.js";
+import { Stacked } from "./stacked.js";
 import { go, onRoute, route } from "./views.js";
 
 const VIEW = "now";
 const USUAL = "24h";
-const HEIGHT = 190;
 // those that lie below others are drawn last
 const FATES = [
   ["open", "not ended yet", "--violet"],
@@ -16,7 +16,10 @@ const FATES = [
   ["completed", "kept: completed their job", "--good"],
 ];
 
-let plot = null;
+const KINDS = { open: "open", thrown_away: "badput", completed: "goodput" };
+const COLOURS = FATES.map(([, , colour]) => colour);
+const cpusChart = new Stacked(at("use-chart"), COLOURS);
+const wattsChart = new Stacked(at("power-chart"), COLOURS);
 
 /** Ask for the window in the address, and draw it; nothing where it is not shown. */
 export async function showUse(question) {
@@ -29,51 +32,38 @@ function draw(told) {
   const parts = FATES.map(([fate]) => told.cpus[fate]);
   const means = parts.map((cpus) => sum(cpus) / cpus.length);
   const ended = means[1] + means[2];
-  legend(
-    at("use-legend"),
-    FATES.map(([fate, name], place) => ({
-      kind: { open: "open", thrown_away: "badput", completed: "goodput" }[fate],
-      name,
-      value: `${number(means[place], 1)} CPUs`,
-    })).reverse(),
-  );
+  drawLegend("use-legend", means, (mean) => `${number(mean, 1)} CPUs`);
   const waste = ended > 0 ? `${percent(means[1] / ended)} of the CPU time of runs that have ended was thrown away` : "no run has ended";
   const cut = told.is_cut ? " More runs are on record than are read, so this is the last part alone." : "";
   setText(
     at("use-summary"),
     `From ${time(told.begin_s)} to ${time(told.end_s)}: ${number(sum(means), 1)} CPUs in use in the mean, ${number(sum(told.starts))} starts; ${waste}.${cut}`,
   );
-  const stacked = parts.map((_, place) =>
-    told.time_s.map((_, part) => sum(parts.slice(place).map((cpus) => cpus[part]))),
-  );
-  chart([told.time_s, ...stacked], told.end_s - told.begin_s);
+  const span_s = told.end_s - told.begin_s;
+  cpusChart.draw(told.time_s, parts, span_s);
+  drawPower(told, span_s);
 }
 
-function chart(data, span_s) {
-  const box = at("use-chart");
-  const style = getComputedStyle(document.documentElement);
-  const colour = (name) => style.getPropertyValue(name).trim();
-  const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
-  const options = {
-    width: Math.max(200, box.clientWidth),
-    height: HEIGHT,
-    legend: { show: false },
-    cursor: { show: false },
-    scales: { y: { range: (_, low, high) => [0, Math.max(1, high)] } },
-    axes: [
-      { ...axis, values: (_, moments) => moments.map((moment) => tick(moment, span_s)) },
-      { ...axis, values: (_, values) => values.map((value) => number(value, 1)) },
-    ],
-    series: [{}, ...FATES.map(([, , name]) => ({ stroke: colour(name), fill: colour(name), width: 0, points: { show: false } }))],
-    tzDate: (moment) => uPlot.tzDate(new Date(moment * 1000), siteZone()),
-  };
-  plot?.destroy();
-  plot = new uPlot(options, data, box);
+function drawPower(told, span_s) {
+  const parts = FATES.map(([fate]) => told.table_w[fate]);
+  const means = parts.map((watts) => sum(watts) / watts.length);
+  const isKnown = told.watts_known_ratio !== 0;
+  drawLegend("power-legend", means, (mean) => (isKnown ? `${number(mean)} W` : UNKNOWN));
+  at("power-chart").hidden = !isKnown;
+  wattsChart.draw(told.time_s, parts, span_s);
+  setText(at("power-summary"), power(told.watts_known_ratio, sum(means)));
 }
 
-function tick(moment, span_s) {
-  const [day, month, , timeOfDay] = time(moment).split(" ");
-  return span_s > 2 * 86400 ? `${day} ${month}` : timeOfDay;
+function power(known_ratio, mean_w) {
+  if (!known(known_ratio)) return "No run in this window.";
+  if (known_ratio === 0) return "The watts of these machines are not known, so nothing is estimated.";
+  const missing = known_ratio < 0.9995 ? ` Machines of ${percent(1 - known_ratio)} of the CPU time are not in it: their watts are not known.` : "";
+  return `${number(mean_w)} W in the mean for runs, estimated: each CPU at work draws its share of the busy machine's watts by the table. Nothing here is measured; machines that idle, sleep or are used by their owners are not in it.${missing}`;
+}
+
+function drawLegend(name, means, worded) {
+  const entries = FATES.map(([fate, words], place) => ({ kind: KINDS[fate], name: words, value: worded(means[place]) }));
+  legend(at(name), entries.reverse());
 }
 
 for (const button of document.querySelectorAll("#use-windows button"))
