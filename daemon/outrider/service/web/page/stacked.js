@@ -30,7 +30,7 @@ export class Stacked {
       cursor: { show: false },
       scales: { y: { range: (_, low, high) => [0, Math.max(1, high)] } },
       axes: [
-        { ...axis, values: (_, moments) => moments.map((moment) => tick(moment, span_s)) },
+        { ...axis, values: (_, moments) => ticks(moments, span_s) },
         { ...axis, values: (_, values) => values.map((value) => number(value, 1)) },
       ],
       series: [
@@ -44,7 +44,10 @@ export class Stacked {
   }
 }
 
-function tick(moment, span_s) {
-  const [day, month, , timeOfDay] = time(moment).split(" ");
-  return span_s > 2 * 86400 ? `${day} ${month}` : timeOfDay;
+/** Over days the first of each day has its date; all others have their time of day. */
+function ticks(moments, span_s) {
+  const words = moments.map((moment) => time(moment).split(" "));
+  return words.map(([day, month, , timeOfDay], place) =>
+    span_s > 2 * 86400 && words[place - 1]?.[0] !== day ? `${day} ${month}` : timeOfDay,
+  );
 }
