@@ -2,12 +2,13 @@
 
 import csv
 from io import StringIO
+from typing import Any
 
 from outrider_lab.reporting.flat_rows import rows_as_csv
 
 
 def test_fields_within_fields_have_columns_and_what_is_not_there_is_empty() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"policy": "fifo", "wait_s": {"mean": 1.5, "se": None}, "settings": {}},
         {"policy": 'a,"b"', "wait_s": {"mean": 2.0, "worst": 3}, "curve": [1, 2.5]},
     ]

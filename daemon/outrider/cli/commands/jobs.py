@@ -128,11 +128,13 @@ def command(
 
     As condor_q and squeue do, but of what the daemon knows: it never asks the batch system. A line
     for each job, never folded; states in the batch system's own words, in CSV and JSON in ours.
-    `outrider explain JOB` says why one waits. Columns of -o: job, state, user, vo, class, cpus, submit_s, waiting_s, run_s, machine, group, runs, lost_s,
-    expected_start, reason (why it does not run: of a job that waits, the first policy's; of one
-    that is held, the batch system's, where names are shown), pending. In CSV times are Unix seconds
-    and spans seconds; of the expected start the median. --json prints the rows of GET /api/v1/jobs,
-    each with the moment of the answer (now_s).
+    `outrider explain JOB` says why one waits.
+
+    Columns of -o: job, state, user, vo, class, cpus, submit_s, waiting_s, run_s, machine, group,
+    runs, lost_s, expected_start, reason (why it does not run: of a job that waits, the first
+    policy's; of one that is held, the batch system's, where names are shown), pending. In CSV times
+    are Unix seconds and spans seconds; of the expected start the median. --json prints the rows of
+    GET /api/v1/jobs, each with the moment of the answer (now_s).
 
     Example:
       outrider jobs --state queued --sort -waiting_s --first 20
