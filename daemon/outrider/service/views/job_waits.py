@@ -11,8 +11,10 @@ from outrider.model.jobs import QUEUED, Job
 
 def waits_s(jobs: Sequence[Job], at_s: float) -> NDArray[np.float64]:
     """As `Job.wait_s` of each that is queued; NaN for the others, and where it is not known."""
-    submit_s = np.array([job.submit_s for job in jobs], float)  # None becomes NaN
-    eligible_s = np.array([job.spec.eligible_s for job in jobs], float)
+    since_s = np.array([job.submit_s for job in jobs], float)  # None becomes NaN
+    for place, job in enumerate(jobs):
+        eligible_s = job.spec.eligible_s
+        if eligible_s is not None:  # of few jobs; where the submission is unknown, so is the wait
+            since_s[place] = np.maximum(since_s[place], eligible_s)
     queued = np.fromiter(map(attrgetter("state"), jobs), np.int8, len(jobs)) == QUEUED
-    waited_s = np.maximum(0.0, at_s - np.fmax(submit_s, eligible_s))
-    return np.where(queued & ~np.isnan(submit_s), waited_s, np.nan)
+    return np.where(queued, np.maximum(0.0, at_s - since_s), np.nan)
