@@ -106,8 +106,10 @@ async def test_a_machine_that_is_free_was_so_since_it_could_be_used(
 
 async def test_since_when_an_owner_is_there_is_the_journals(core: Core, journal: Path) -> None:
     came: NamedEvent = (T + 1800, OWNER_CAME, "m2", None)
-    tell(core, "log", [came], T + 1900)
+    tell(core, "log", [came, (T + 1800, OWNER_CAME, "m1", None)], T + 1900)
     assert (await asked(core, journal, "m2")).since_s is None, "the journal does not know"
+    told = await asked(core, journal, "m1")
+    assert (told.state, told.since_s) == ("owner", None), "nor of this one, whose owner went before"
     with Journal(journal) as writing:
         writing.append(Entry(inputs=[("log", came)]))
     told = await asked(core, journal, "m2")
