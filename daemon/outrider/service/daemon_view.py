@@ -16,7 +16,7 @@ from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.mode_limit import ModeLimit
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
-from outrider.service.reused import Reused
+from outrider.service.reused import FEW_ASK_S, Reused
 from outrider.service.shared_answers import SharedAnswers
 from outrider.service.state_words import StateWords
 from outrider.service.trials.shown import TrialShown
@@ -103,8 +103,8 @@ class DaemonView:
         self.core = core
         self._exporter = MetricsExporter(core)
         self.answers = SharedAnswers()
-        self._snapshot: Reused[Snapshot] = Reused()
-        self._user_rows: Reused[list[dict[str, Any]]] = Reused()
+        self._snapshot: Reused[Snapshot] = Reused(cheap_s=FEW_ASK_S)
+        self._user_rows: Reused[list[dict[str, Any]]] = Reused(cheap_s=FEW_ASK_S)
 
     @property
     def journal(self) -> Path:
