@@ -3,7 +3,7 @@
 The engine asks its policy and goes on with the answer; an environment is asked for a step and
 answers with the next question. Of the two threads exactly one runs at any time, and they take turns
 at the same places every time: nothing depends on how the system schedules them. See
-docs/decisions/0054-an-environment-waits-inside-the-policy.md.
+docs/decisions/0052-an-environment-waits-inside-the-policy.md.
 """
 
 import threading
