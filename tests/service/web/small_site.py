@@ -257,6 +257,7 @@ class SmallSite:
         }
         return {
             "job": job,
+            "timezone": self.status_answer["timezone"],
             "mode": "shadow",
             "source": "daemon",
             "state": "queued",

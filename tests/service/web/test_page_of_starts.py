@@ -73,6 +73,19 @@ async def test_another_day_is_named(tab: Tab) -> None:
         assert (await rows_of(tab))[0][1] == "22 Nov 03:20 (22 Nov 02:50 to 23 Nov 02:40)"
 
 
+async def test_no_time_is_written_before_the_zone_is_told(tab: Tab) -> None:
+    site = SmallSite()
+    site.status_answer["timezone"] = "Asia/Tokyo"
+    site.broken = True
+    async with open_site(site) as address:
+        await tab.open(f"{address}/#/jobs")
+        await tab.wait_for("document.getElementById('connection').dataset.state === 'lost'")
+        assert await tab.run(f"{TABLE}.length") == 0
+        site.broken = False
+        await tab.wait_for(f"{TABLE}.length === 3")
+        assert (await rows_of(tab))[0][1] == "03:20 (02:50 to 05:05)"
+
+
 async def test_ten_thousand_jobs_are_read_page_by_page(tab: Tab) -> None:
     site = SmallSite()
     site.job_names = [f"{number}.0" for number in range(10_000)]

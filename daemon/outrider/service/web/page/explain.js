@@ -1,6 +1,6 @@
 // The form "why is this job waiting?".
 
-import { UNKNOWN, duration, known, number, significant, time } from "./words.js";
+import { UNKNOWN, duration, known, number, setZone, significant, time } from "./words.js";
 import { at, keyed, make, setText } from "./elements.js";
 import { NoAnswer, Question } from "./asking.js";
 import { startLines } from "./starts.js";
@@ -43,6 +43,7 @@ async function ask(job) {
   question = mine;
   try {
     const answer = await mine.ask(`api/v1/explain/${encodeURIComponent(job)}`);
+    setZone(answer.timezone);
     at("explanation").replaceChildren(...explanation(answer));
   } catch (error) {
     if (!(error instanceof NoAnswer)) throw error;

@@ -1,6 +1,6 @@
 // One machine, by its address "#/machines?machine=NAME": what it does now, and its history.
 
-import { UNKNOWN, duration, known, number, percent, plural, time } from "./words.js";
+import { duration, known, number, percent, plural, time, UNKNOWN, zoneTold } from "./words.js";
 import { at, setText } from "./elements.js";
 import { NoAnswer, Question } from "./asking.js";
 import { pairs } from "./charts.js";
@@ -114,5 +114,5 @@ onRoute(() => {
   at("machine-told").hidden = true;
   setText(at("machine-error"), "");
   at("machine").scrollIntoView({ block: "nearest" });
-  showMachine(new Question()).catch((error) => setText(at("machine-error"), error.message));
+  zoneTold.then(() => showMachine(new Question())).catch((error) => setText(at("machine-error"), error.message));
 });

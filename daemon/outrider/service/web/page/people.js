@@ -1,6 +1,6 @@
 // Users and VOs: shares against targets and waits by VO, who waits and who runs by user.
 
-import { UNKNOWN, duration, known, number, percent } from "./words.js";
+import { duration, known, number, percent, UNKNOWN, zoneTold } from "./words.js";
 import { at, setText } from "./elements.js";
 import { Question } from "./asking.js";
 import { fillTable } from "./lists.js";
@@ -52,5 +52,5 @@ export async function showUsers(question) {
 }
 
 onRoute(({ view }) => {
-  if (view === VIEW) showUsers(new Question()).catch((error) => setText(at("user-rows-shown"), error.message));
+  if (view === VIEW) zoneTold.then(() => showUsers(new Question())).catch((error) => setText(at("user-rows-shown"), error.message));
 });

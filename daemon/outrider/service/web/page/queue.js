@@ -1,6 +1,6 @@
 // Jobs that wait and run, over time, in the window that the address names; drawn by uPlot.
 
-import { compact, duration, known, number, siteZone, sum, time } from "./words.js";
+import { compact, duration, known, number, siteZone, sum, time, zoneTold } from "./words.js";
 import { at, make, setText } from "./elements.js";
 import { Question } from "./asking.js";
 import { onRoute, route } from "./views.js";
@@ -100,6 +100,6 @@ let before = null;
 onRoute(({ view }) => {
   const window = view === VIEW ? windowShown() : null;
   if (known(window) && window !== before)
-    showQueue(new Question()).catch((error) => setText(at("queue-summary"), error.message));
+    zoneTold.then(() => showQueue(new Question())).catch((error) => setText(at("queue-summary"), error.message));
   before = window;
 });

@@ -1,6 +1,6 @@
 // CPUs in use over time, and their watts, by what became of the runs.
 
-import { UNKNOWN, known, number, percent, sum, time } from "./words.js";
+import { known, number, percent, sum, time, UNKNOWN, zoneTold } from "./words.js";
 import { at, setText } from "./elements.js";
 import { Question } from "./asking.js";
 import { legend } from "./charts.js";
@@ -75,6 +75,6 @@ onRoute(({ view, filters }) => {
   for (const button of document.querySelectorAll("#use-windows button"))
     button.setAttribute("aria-pressed", String(button.value === window));
   if (known(window) && window !== before)
-    showUse(new Question()).catch((error) => setText(at("use-summary"), error.message));
+    zoneTold.then(() => showUse(new Question())).catch((error) => setText(at("use-summary"), error.message));
   before = window;
 });

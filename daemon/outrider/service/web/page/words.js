@@ -3,10 +3,15 @@
 const LOCALE = "en-GB";
 export const UNKNOWN = "unknown";
 let zone = "UTC";
+let tell = null;
+
+/** Fulfilled once the zone is told: no time is written before. */
+export const zoneTold = new Promise((resolve) => (tell = resolve));
 
 /** The zone in which all times of the page are written, an IANA name. */
 export function setZone(name) {
   zone = name;
+  tell();
 }
 
 export const siteZone = () => zone;
