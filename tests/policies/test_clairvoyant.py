@@ -122,6 +122,21 @@ def test_clusters_of_unknown_watts_come_last(
     assert chosen == (100 if watts[1] else 0)
 
 
+class RebootSoon(HandView):
+    """All machines reboot before an hour has passed."""
+
+    def next_reboot_s(self) -> float:
+        return self.now + HOUR_S - 1.0
+
+
+def test_who_knows_the_jobs_says_whether_one_would_end_before_the_reboot() -> None:
+    policy = made(ClairvoyantJobs)
+    policy.oracle = HandOracle()
+    told = [policy.explain(waiting_job(), view([1], [50.0])) for view in (HandView, RebootSoon)]
+    assert told[0].startswith("it starts on the free machine of least watts")
+    assert told[1] == "it would not end before the next reboot, if ever"
+
+
 QUESTIONS = [
     "test_it_says_what_it_is",
     "test_every_setting_tells_its_unit_and_purpose",
