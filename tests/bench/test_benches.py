@@ -65,6 +65,7 @@ FIELDS: dict[str, set[str]] = {
         "jobs", "browsers", "pages_ms", "alone_cpu_ratio", "browsers_cpu_ratio", "answers_per_s",
         "over_budget", "budgets", "calibration_s",
     },
+    "planners": {"runs", "missed", "calibration_s"},
     "records": {"readers", "missed", "target_lines_per_s", "calibration_s"},
     "replay": {"runs", "machines", "jobs", "owner_sessions", "calibration_s"},
     "restart": {"wall_s", "cpu_s", "inputs_per_cpu_s", "passes", "budget_s", "calibration_s"},

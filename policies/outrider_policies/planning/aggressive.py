@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from outrider.api import Move, Queue, SiteView
-from outrider_policies.planning.best_fit_stage import fill, open_plans
+from outrider_policies.planning.best_fit_stage import grow_and_fit
 from outrider_policies.planning.forcing import (
     Candidates,
     place_candidate,
@@ -14,6 +14,7 @@ from outrider_policies.planning.forcing import (
     shrink_candidates,
 )
 from outrider_policies.planning.machine_plan import MachinePlan
+from outrider_policies.planning.open_machines import OpenMachines
 from outrider_policies.planning.planner import RoundPlanner
 from outrider_policies.planning.queued_jobs import QueuedJobs
 from outrider_policies.planning.settings import PlanningSettings
@@ -39,11 +40,16 @@ class Aggressive(RoundPlanner[PlanningSettings]):
     def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
         """Best fit over all machines, then preempting and shrinking on each."""
         queued = QueuedJobs(queue, view, self.lengths)
-        plans = open_plans(view, self.lengths)
-        fill(plans, queued)
-        for plan in plans:
-            self._add_smallest(plan, queued)
-        return [move for plan in plans for move in plan.moves()]
+        machines = OpenMachines(view, self.lengths)
+        plans: dict[int, MachinePlan] = {}
+        for machine in machines.to_fill(queued):
+            plans[machine] = MachinePlan(machine, view, self.lengths)
+            grow_and_fit(plans[machine], queued)
+        for machine in machines.to_force(queued, plans):
+            if machine not in plans:
+                plans[machine] = MachinePlan(machine, view, self.lengths)
+            self._add_smallest(plans[machine], queued)
+        return [move for machine in sorted(plans) for move in plans[machine].moves()]
 
     def _add_smallest(self, plan: MachinePlan, queued: QueuedJobs) -> None:
         if self.settings.preempt:

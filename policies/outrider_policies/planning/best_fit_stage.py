@@ -1,14 +1,11 @@
 """The first stage of Vengerov's scheduler: best fit, without preempting or shrinking runs."""
 
-from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
 
-from outrider.api import SiteView
 from outrider_policies.planning.machine_plan import MachinePlan
 from outrider_policies.planning.queued_jobs import QueuedJobs
-from outrider_policies.planning.run_lengths import RunLengths
 
 BEST_FIT: Final = "best_fit"
 
@@ -27,22 +24,12 @@ def fit_best(plan: MachinePlan, queued: QueuedJobs) -> None:
         requested = queued.requested[rows]
         widest = requested.max()
         rows = rows[requested == widest]
-        units = queued.units(rows, queued.left_s[rows] / plan.speed)
+        units = queued.at_speed(plan.speed)[1][rows]
         best = int(units.argmax())
         plan.place(queued, int(rows[best]), int(widest), float(units[best]), BEST_FIT)
 
 
-def open_plans(view: SiteView, lengths: RunLengths) -> list[MachinePlan]:
-    """A plan without changes for every machine that is open to jobs."""
-    return [
-        MachinePlan(machine, view, lengths)
-        for machine in range(view.machines_n)
-        if view.cpus_of(machine)
-    ]
-
-
-def fill(plans: Iterable[MachinePlan], queued: QueuedJobs) -> None:
-    """Grow shrunk runs, then best fit, machine by machine (section 4.2, first heuristic)."""
-    for plan in plans:
-        plan.grow()
-        fit_best(plan, queued)
+def grow_and_fit(plan: MachinePlan, queued: QueuedJobs) -> None:
+    """Grow shrunk runs, then best fit (section 4.2, first heuristic)."""
+    plan.grow()
+    fit_best(plan, queued)

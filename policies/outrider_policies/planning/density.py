@@ -60,8 +60,8 @@ def _demands_of_queue(plan: MachinePlan, queued: QueuedJobs) -> Iterable[_Demand
     rows = np.flatnonzero(
         queued.may_run_on(plan.machine, plan.left) & (queued.requested <= plan.cpus)
     )
-    remaining_s = queued.left_s[rows] / plan.speed
-    units = queued.units(rows, remaining_s)
+    all_remaining_s, all_units = queued.at_speed(plan.speed)
+    remaining_s, units = all_remaining_s[rows], all_units[rows]
     densities = units * queued.ideal_s[rows] / remaining_s
     for at in np.flatnonzero(densities > 0.0).tolist():
         row = int(rows[at])

@@ -1,5 +1,6 @@
 """Ways to start a job that does not fit: preempt others, or shrink it (Vengerov 2005, 4.1)."""
 
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -57,14 +58,14 @@ def preemption_candidates(plan: MachinePlan, queued: QueuedJobs) -> Candidates:
     worth nothing any more, neither should preempt the other.
     """
     runs = by_remaining_utility(plan)
-    free_after = plan.free + np.cumsum([0, *(run.cpus for run in runs)])
+    free_after = np.array([*accumulate((run.cpus for run in runs), initial=plan.free)])
     most = min(plan.cpus, int(free_after[-1]))  # less than all where a machine is overbooked
     can = queued.may_run_on(plan.machine, plan.left) & (queued.requested <= most)
     rows = np.flatnonzero(can)
     requested = queued.requested[rows]
     preempted_n = np.searchsorted(free_after, requested)
-    remaining_s = queued.left_s[rows] / plan.speed
-    units = queued.units(rows, remaining_s)
+    all_remaining_s, all_units = queued.at_speed(plan.speed)
+    remaining_s, units = all_remaining_s[rows], all_units[rows]
     highest = np.array([-np.inf, *(run.remaining_utility for run in runs)])[preempted_n]
     candidates = Candidates(rows, requested, remaining_s, units, preempted_n)
     return candidates.where(highest < units / remaining_s)

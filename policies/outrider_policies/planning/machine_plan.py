@@ -131,10 +131,9 @@ class MachinePlan:
             reason: recorded in the decision.
         """
         ideal_s, left_s = float(queued.ideal_s[row]), float(queued.left_s[row])
-        run = Run(queued.jobs[row], cpus, ideal_s, left_s)
+        run = Run(queued.take(row), cpus, ideal_s, left_s)
         run.remaining_s = run.left_s * run.requested / (cpus * self.speed)
         run.unit, run.row, run.reason = unit, row, reason
-        queued.is_open[row] = False
         self.runs.append(run)
         self.free -= cpus
         self._use(run.job, -1.0)
@@ -153,7 +152,7 @@ class MachinePlan:
             self.runs.remove(run)
             self.free += run.cpus
             if run.row is not None:
-                queued.is_open[run.row] = True
+                queued.put_back(run.row)
                 self._use(run.job, 1.0)
         ran = [run for run in runs if run.row is None]
         if ran:

@@ -32,6 +32,7 @@ class QueuedJobs:
         ideal_s: (n,) the whole work, in the same unit.
         home: (n,) the machine on which a preempted job must resume; `NOWHERE`: any machine.
         is_open: (n,) whether it is not yet placed in this pass.
+        changes_n: how often jobs were taken out or put back in this pass.
     """
 
     def __init__(self, queue: Queue, view: SiteView, lengths: RunLengths) -> None:
@@ -48,6 +49,8 @@ class QueuedJobs:
             if job.state == SUSPENDED_STATE:
                 self.left_s[row] = work_left_s(job, float(self.ideal_s[row]), view.now)
                 self.home[row] = job.machine
+        self.changes_n = 0
+        self._at_speed: dict[float, tuple[Floats, Floats]] = {}
         self._utilities = self._by_class()
         self._bound = self._which_are_bound()
 
@@ -76,6 +79,17 @@ class QueuedJobs:
         requested = job.spec.resources
         return requested is None or all(n <= left.get(name, n) for name, n in requested.amounts())
 
+    def take(self, row: int) -> Job:
+        """The job of a row is placed."""
+        self.is_open[row] = False
+        self.changes_n += 1
+        return self.jobs[row]
+
+    def put_back(self, row: int) -> None:
+        """It is not placed after all."""
+        self.is_open[row] = True
+        self.changes_n += 1
+
     def copied(self) -> "QueuedJobs":
         """A copy with its own `is_open`, for an alternative plan."""
         other = copy(self)
@@ -85,7 +99,7 @@ class QueuedJobs:
     def close_hopeless(self) -> None:
         """Exclude, in this pass, jobs that could earn nothing even if they started now."""
         if self.jobs:
-            self.is_open &= self.units(np.arange(len(self.jobs)), self.left_s) > 0.0
+            self.is_open &= self.at_speed(1.0)[1] > 0.0
 
     def units(self, rows: Rows, remaining_s: Floats) -> Floats:
         """(rows,) unit utilities if these jobs complete in `remaining_s` (rows,) seconds."""
@@ -100,8 +114,22 @@ class QueuedJobs:
             units[mask] = utility.unit(turnaround_s[mask], ideal_s[mask])
         return units
 
+    def at_speed(self, speed: float) -> tuple[Floats, Floats]:
+        """(n,) seconds until each completes on all its CPUs, and (n,) its unit utility then.
+
+        Computed once for all machines of a speed.
+        """
+        known = self._at_speed.get(speed)
+        if known is None:
+            remaining_s = self.left_s / speed
+            units = self.units(np.arange(len(self.jobs)), remaining_s)
+            known = self._at_speed[speed] = remaining_s, units
+        return known
+
     def add(self, jobs: Sequence[Job], machine: int, ideal_s: Sequence[float]) -> None:
         """Append jobs that were preempted on a machine in this pass."""
+        self.changes_n += 1
+        self._at_speed = {}
         now = self._view.now
         left_s = [work_left_s(job, s, now) for job, s in zip(jobs, ideal_s, strict=True)]
         submit_s = [job.start_s if job.submit_s is None else job.submit_s for job in jobs]

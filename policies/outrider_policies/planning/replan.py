@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from outrider.api import Move, Queue, SiteView
-from outrider_policies.planning.best_fit_stage import open_plans
 from outrider_policies.planning.density import allocate_by_density
+from outrider_policies.planning.machine_plan import MachinePlan
+from outrider_policies.planning.open_machines import OpenMachines
 from outrider_policies.planning.planner import RoundPlanner
 from outrider_policies.planning.queued_jobs import QueuedJobs
 from outrider_policies.planning.settings import LengthSettings
@@ -26,7 +27,9 @@ class Replan(RoundPlanner[LengthSettings]):
     def rearrange(self, queue: Queue, view: SiteView) -> Iterable[Move]:
         """Reallocate machine by machine; a job is placed on the first that has CPUs for it."""
         queued = QueuedJobs(queue, view, self.lengths)
-        plans = open_plans(view, self.lengths)
-        for plan in plans:
+        plans = []
+        for machine in OpenMachines(view, self.lengths).to_reallocate(queued):
+            plan = MachinePlan(machine, view, self.lengths)
             allocate_by_density(plan, queued)
+            plans.append(plan)
         return [move for plan in plans for move in plan.moves()]

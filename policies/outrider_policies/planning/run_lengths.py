@@ -54,6 +54,10 @@ class RunLengths:
             longest_s = float(np.fmax.reduce(estimate_s))
             if longest_s > self._longest_seen_s:
                 self._longest_seen_s = longest_s
+        return self.of_jobs(estimate_s)
+
+    def of_jobs(self, estimate_s: Floats) -> Floats:
+        """(n,) ideal run times of jobs from their (n,) estimates, nan: no estimate."""
         known_s = np.maximum(estimate_s, SHORTEST_S)
         return np.where(np.isnan(estimate_s), self.typical_s, known_s)
 

@@ -1,6 +1,7 @@
 """The state of a machine as inputs of its value function: three or five numbers in [0, 1]."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from math import inf
 from typing import Final
 
@@ -43,8 +44,8 @@ class MachineState:
         self._longest_s = longest_s
         self._inputs_n = inputs_n
         if inputs_n > 3:
-            rows = np.arange(len(queued.jobs))
-            self._worth = queued.units(rows, queued.left_s / plan.speed) * queued.requested
+            _, units = queued.at_speed(plan.speed)
+            self._worth = units * queued.requested
             self._asked = queued.requested
             self._queue = float(self._worth[queued.is_open].sum())
 
@@ -89,9 +90,9 @@ class MachineState:
 
 def _left_after(values: Sequence[float]) -> Floats:
     """(n + 1,) sums without the first 0, 1, ... n values."""
-    return np.append(np.cumsum(values[::-1])[::-1], 0.0)
+    return np.array([*[*accumulate(values[::-1])][::-1], 0.0])
 
 
 def _next_s(runs: list[Run]) -> Floats:
     """(n + 1,) seconds to the next completion without the first 0, 1, ... n runs."""
-    return np.minimum.accumulate([inf, *(run.remaining_s for run in runs[::-1])])[::-1]
+    return np.array([*accumulate((run.remaining_s for run in runs[::-1]), min, initial=inf)][::-1])

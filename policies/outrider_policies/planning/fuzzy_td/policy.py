@@ -15,7 +15,7 @@ from outrider.api import (
     SiteView,
     events,
 )
-from outrider_policies.planning.best_fit_stage import fill, open_plans
+from outrider_policies.planning.best_fit_stage import grow_and_fit
 from outrider_policies.planning.completion_utility import JobRequest, final_utility
 from outrider_policies.planning.density import allocate_by_density
 from outrider_policies.planning.forcing import (
@@ -31,6 +31,7 @@ from outrider_policies.planning.fuzzy_td.machine_state import MachineState
 from outrider_policies.planning.fuzzy_td.settings import FuzzyTdSettings
 from outrider_policies.planning.fuzzy_td.transitions import Transitions, ValueFunction
 from outrider_policies.planning.machine_plan import MachinePlan
+from outrider_policies.planning.open_machines import OpenMachines
 from outrider_policies.planning.planner import RoundPlanner
 from outrider_policies.planning.queued_jobs import QueuedJobs
 from outrider_policies.planning.run_lengths import RunLengths
@@ -103,10 +104,28 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         if self.settings.skip_hopeless:
             queued.close_hopeless()
         untouched = queued.copied()
-        drafts = [self._begin(plan, queued, view) for plan in open_plans(view, self.lengths)]
-        fill([draft.plan for draft in drafts], queued)
-        for draft in drafts:
-            self._improve(draft)
+        machines = OpenMachines(view, self.lengths)
+        looks_at_all = self.settings.update == "every_round" or (
+            self.settings.weigh_replan and queued.is_open.any()
+        )
+        runs, is_irregular = machines.runs(), machines.is_irregular.tolist()
+        drafts = {
+            machine: self._begin(machine, queued, view)
+            for machine, irregular in zip(machines.machines, is_irregular, strict=True)
+            if looks_at_all or irregular or self._has_news(machine, runs[machine])
+        }
+        for machine in machines.to_fill(queued):
+            if machine not in drafts:
+                drafts[machine] = self._begin(machine, queued, view)
+            grow_and_fit(drafts[machine].plan, queued)
+        for machine in machines.to_force(queued, drafts):
+            if machine not in drafts:
+                drafts[machine] = self._begin(machine, queued, view)
+            self._improve(drafts[machine])
+        return self._settle([drafts[machine] for machine in sorted(drafts)], untouched, view)
+
+    def _settle(self, drafts: list[Draft], untouched: QueuedJobs, view: SiteView) -> list[Move]:
+        """What is planned for good, by machine; `untouched` is the queue before the pass."""
         for draft in drafts:
             if self.settings.weigh_replan:
                 taken = [run.row for d in drafts if d is not draft for run in d.plan.runs]
@@ -116,10 +135,18 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
             draft.transitions.leave(draft.plan.cpus_by_job())
         return [move for draft in drafts for move in draft.plan.moves()]
 
-    def _begin(self, plan: MachinePlan, queued: QueuedJobs, view: SiteView) -> Draft:
+    def _has_news(self, machine: int, runs: dict[int, int]) -> bool:
+        """Whether a machine is new, a run ended there, or others run there than were planned."""
+        transitions = self._transitions.get(machine)
+        if transitions is None or transitions.has_changed:
+            return True
+        return not transitions.went_as_planned(runs)
+
+    def _begin(self, machine: int, queued: QueuedJobs, view: SiteView) -> Draft:
         """Start a machine's draft; learn if the last pass's plan was not carried out."""
-        value = self.value_of(plan.machine, view)
-        transitions = self._transitions.setdefault(plan.machine, Transitions())
+        plan = MachinePlan(machine, view, self.lengths)
+        value = self.value_of(machine, view)
+        transitions = self._transitions.setdefault(machine, Transitions())
         learner = value if self.settings.learn else None
         draft = Draft(plan, queued, value, learner, transitions)
         if not transitions.went_as_planned(plan.cpus_by_job()):

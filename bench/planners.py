@@ -1,0 +1,50 @@
+"""How fast policies that plan replay a hundred machines, in jobs per CPU-second.
+
+    python bench/planners.py [--jobs 1000] [--policy NAME ...] [--small] [--json]
+
+The workload is that of `workloads.py`: serial jobs at nine tenths of what 100 machines can do. A
+pass looks at every machine, and plans few of them anew (`planning/open_machines.py`). `fifo` stands
+beside them, for what the engine takes.
+"""
+
+import argparse
+import json
+import sys
+
+from calibration import calibration_s
+from options import parsed
+from workloads import measure, serial
+
+from outrider.model.disciplines import STRICT
+
+JOBS_PER_S = 1_000
+POLICIES = ("replan", "aggressive", "fuzzy_td")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=1_000)
+    parser.add_argument("--policy", action="append", help=f"default: {', '.join(POLICIES)}")
+    given = parsed(parser, jobs=60)
+    unit_s = calibration_s()
+    workload = serial(given.jobs)
+    measure(workload, "fifo", STRICT, unit_s)  # what a process does first is slow
+    names = ["fifo", *(given.policy or POLICIES)]
+    runs = [measure(workload, name, STRICT, unit_s) for name in names]
+    too_slow = [
+        f"{run['policy']}: {run['jobs_per_s']} < {JOBS_PER_S}"
+        for run in runs
+        if run["jobs_per_s"] < JOBS_PER_S
+    ]
+    if given.json:
+        print(json.dumps({"calibration_s": round(unit_s, 4), "runs": runs, "missed": too_slow}))
+    else:
+        for run in runs:
+            print("  ".join(f"{name} {value}" for name, value in run.items()))
+    for line in too_slow:
+        print(f"too slow: {line}", file=sys.stderr)
+    return int(bool(too_slow))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
