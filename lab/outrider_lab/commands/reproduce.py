@@ -36,7 +36,7 @@ def command() -> None:
     """Run a paper's experiments again and judge its claims.
 
     Use it to see whether what a policy is said to do holds here: each claim gets an interval and a
-    verdict. `outrider reproduce PAPER --help` says what is run and for how long.
+    verdict. A paper's own --help says what is run and for how long.
 
     Example:
       outrider reproduce mcgough --quick --report report

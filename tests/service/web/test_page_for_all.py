@@ -15,16 +15,16 @@ async def test_arrow_keys_walk_through_what_was_learned(tab: Tab) -> None:
     async with open_site(site) as address:
         await tab.open(f"{address}/#/policies")
         await tab.wait_for(DRAWN)
-        assert await tab.run("document.querySelectorAll('.heat td[tabindex]').length") == 1
-        await tab.run("document.querySelector('.heat td[tabindex]').focus()")
+        assert await tab.run("document.querySelectorAll('#learned .heat td[tabindex]').length") == 1
+        await tab.run("document.querySelector('#learned .heat td[tabindex]').focus()")
         for key, code in (("ArrowRight", 39), ("ArrowRight", 39), ("ArrowDown", 40)):
             await tab.send(
                 "Input.dispatchKeyEvent", type="keyDown", key=key, code=key,
                 windowsVirtualKeyCode=code,
             )  # fmt: skip
-        told = await tab.text_of(".heat .readout")
+        told = await tab.text_of("#learned .heat .readout")
         assert told.startswith("02:00, 1 h lost: ")
-        assert await tab.run("document.querySelectorAll('.heat td[tabindex]').length") == 1
+        assert await tab.run("document.querySelectorAll('#learned .heat td[tabindex]').length") == 1
 
 
 async def test_headings_and_labels_make_sense_without_eyes(tab: Tab) -> None:
