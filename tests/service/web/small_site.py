@@ -55,6 +55,7 @@ class SmallSite:
         reasons: why it is not ready; empty: it is.
         broken: `status` raises.
         use_answers: `use` does not raise `LedgerError`.
+        use_is_cut: it looks at a part of the runs alone.
         failed_requests: how often something did.
         asked: the query, or the job, of every call, in order.
         on_status: called at every `status`.
@@ -76,6 +77,7 @@ class SmallSite:
         self.reasons: list[str] = []
         self.broken = False
         self.use_answers = True
+        self.use_is_cut = False
         self.failed_requests = 0
         self.asked: list[object] = []
         self.scraping = asyncio.Lock()
@@ -201,7 +203,7 @@ class SmallSite:
         cpus = {"completed": [4.0] * 120, "thrown_away": [1.0] * 120, "open": [0.5] * 120}
         return {
             "mode": "shadow", "window": query.window, "begin_s": begin_s, "end_s": NOW,
-            "is_cut": query.window == "all", "cpus": cpus, "starts": [2] * 120,
+            "is_cut": self.use_is_cut or query.window == "all", "cpus": cpus, "starts": [2] * 120,
             "time_s": [begin_s + n * span_s / 120 for n in range(120)],
             "table_w": {
                 "completed": [900.0] * 120, "thrown_away": [50.0] * 120, "open": [50.0] * 120,

@@ -241,6 +241,9 @@ async def test_what_was_thrown_away_is_said_of_the_last_seven_days(tab: Tab) -> 
         await tab.wait_for("document.getElementById('headline').innerText.includes('7 days')")
         assert (await tab.text_of("#headline")).startswith(f"In the last 7 days, 20 % {wasted}")
         assert tab.complaints == []
+        site.use_is_cut = True  # there were more runs than are looked at
+        await tab.reload()
+        await tab.wait_for("document.getElementById('headline').innerText.includes('Since 14 Nov')")
         site.use_answers = False  # the journal cannot be read: what the daemon counted is said
         await tab.reload()
         await tab.wait_for(DRAWN)

@@ -39,10 +39,16 @@ export function drawHeadline(s) {
 function wasted({ goodput_s, badput_s, since_s }) {
   const kept = week ? sum(week.cpus.completed) : goodput_s;
   const lost = week ? sum(week.cpus.thrown_away) : badput_s;
-  const from = week && !(since_s > week.begin_s) ? "In the last 7 days" : `Since ${day(since_s)}`;
+  const from = week ? fromWhen(week, since_s) : `Since ${day(since_s)}`;
   if (!(goodput_s + badput_s > 0)) return "No run has ended yet.";
   if (!(kept + lost > 0)) return `${from}, no run has ended.`;
   return `${from}, ${percent(lost / (kept + lost))} of the CPU time of all runs that ended was thrown away.`;
+}
+
+/** The last 7 days, or what of them is on record and looked at. */
+function fromWhen({ begin_s, is_cut }, since_s) {
+  if (since_s > begin_s) return `Since ${day(since_s)}`;
+  return is_cut ? `Since ${day(begin_s)}` : "In the last 7 days";
 }
 
 /** The twin's answer of least waste, or why there is none. */
