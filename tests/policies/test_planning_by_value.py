@@ -162,6 +162,11 @@ def test_by_density_a_run_that_earns_nothing_any_more_is_suspended() -> None:
     planned.site.utilities = {"batch": Step(slack_s=1.0)}  # job 0 would end at 2,500 s at best
     allocate_by_density(planned.plan, planned.queued)
     assert planned.plan.cpus_by_job() == {1: 1, 2: 7}, "the densest has what is left"
+    alone = Planned()
+    alone.site.utilities = planned.site.utilities
+    alone.queued.is_open[:] = False
+    allocate_by_density(alone.plan, alone.queued)
+    assert alone.plan.cpus_by_job() == {1: 1}, "though nobody else wants its CPUs"
 
 
 def test_it_is_said_when_a_run_ends_and_what_that_brings() -> None:
