@@ -85,3 +85,9 @@ def test_what_was_filled_in_before_is_kept() -> None:
 def test_whatever_the_names_are_it_is_a_configuration(machines: dict[str, str]) -> None:
     loaded = checked(fragment(config_of(), [Seen("simulated", machines)]))
     assert list(loaded.config.adapters) == ["simulated"]
+
+
+def test_groups_that_only_a_few_machines_are_told_to_be_in_are_not_taken_over() -> None:
+    nodes = {f"n{n}": "gpu" if n < 8 else "default" for n in range(10)}
+    proposal = proposed(Seen("slurm", nodes, {}, None, "machine_clusters"))
+    assert proposal.how == "by how their names begin"

@@ -41,6 +41,8 @@ def patterns(grouping: Grouping) -> dict[str, tuple[str, int]]:
         ([f"{n:03}" for n in range(3)], {"machines": ("*", 3)}, 0),
         (["only"], {"only": ("only", 1)}, 0),
         (["only7.example.org"], {"only7": ("only7.example.org", 1)}, 0),
+        (["lib-1", "lib-2", "lib_1", "lib_2", "lib.1", "lib.2"],
+         {"lib": ("lib-*", 2), "lib-2": ("lib_*", 2), "lib-3": ("lib*", 2)}, 0),
         (["ada", "bob", "eve"], {}, 3),
         ([], {}, 0),
     ],
