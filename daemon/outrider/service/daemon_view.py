@@ -115,11 +115,13 @@ class DaemonView:
         """Show this to the operator, once; of a hundred, the oldest gives way."""
         if text not in self.notes:
             self.notes = [*self.notes, text][-_MOST_NOTES:]
+            self.answers.forget()
 
     def note_refusal(self, why: str) -> None:
         """A reload was refused; the next one, refused or not, takes the place of this note."""
         kept = [note for note in self.notes if not note.startswith(_REFUSED)]
         self.notes = [*kept, f"{_REFUSED}{why}"]
+        self.answers.forget()
 
     def names(self, shown: bool) -> UserNames:
         """How users are shown to a client: by their names, or by pseudonyms."""

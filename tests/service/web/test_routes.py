@@ -20,7 +20,11 @@ SEQUENCE_NUMBER = f"a whole number from 0 to {2**63 - 1}"
 
 
 def address(endpoint: Endpoint[Any]) -> str:
-    return endpoint.path.replace("{job}", "1042.0").replace("{asset}", "page.js")
+    parts = {"{job}": "1042.0", "{asset}": "page.js", "{machine}": "lib-017"}
+    path = endpoint.path
+    for part, value in parts.items():
+        path = path.replace(part, value)
+    return path
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
