@@ -8,12 +8,11 @@ beside them, for what the engine takes.
 """
 
 import argparse
-import json
 import sys
 
 from calibration import calibration_s
 from options import parsed
-from workloads import measure, serial
+from workloads import measure, serial, tell
 
 from outrider.model.disciplines import STRICT
 
@@ -36,14 +35,7 @@ def main() -> int:
         for run in runs
         if run["jobs_per_s"] < JOBS_PER_S
     ]
-    if given.json:
-        print(json.dumps({"calibration_s": round(unit_s, 4), "runs": runs, "missed": too_slow}))
-    else:
-        for run in runs:
-            print("  ".join(f"{name} {value}" for name, value in run.items()))
-    for line in too_slow:
-        print(f"too slow: {line}", file=sys.stderr)
-    return int(bool(too_slow))
+    return tell(runs, too_slow, unit_s, given.json)
 
 
 if __name__ == "__main__":

@@ -127,6 +127,18 @@ def missed(runs: list[dict[str, Any]]) -> list[str]:
     return out
 
 
+def tell(runs: list[dict[str, Any]], too_slow: list[str], unit_s: float, as_json: bool) -> int:
+    """Print figures and what is over budget. Returns the exit code: 1 if anything is."""
+    if as_json:
+        print(json.dumps({"calibration_s": round(unit_s, 4), "runs": runs, "missed": too_slow}))
+    else:
+        for run in runs:
+            print("  ".join(f"{name} {value}" for name, value in run.items()))
+    for line in too_slow:
+        print(f"too slow: {line}", file=sys.stderr)
+    return int(bool(too_slow))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("traces", type=Path, nargs="*", metavar="TRACE")
@@ -149,15 +161,7 @@ def main() -> int:
         rules = CHEAP if workload.is_parallel else CHEAP[:1]
         for policy in ("fifo", *given.policy):
             runs += [measure(workload, policy, discipline, unit_s) for discipline in rules]
-    too_slow = missed(runs)
-    if given.json:
-        print(json.dumps({"calibration_s": round(unit_s, 4), "runs": runs, "missed": too_slow}))
-    else:
-        for run in runs:
-            print("  ".join(f"{name} {value}" for name, value in run.items()))
-    for line in too_slow:
-        print(f"too slow: {line}", file=sys.stderr)
-    return int(bool(too_slow))
+    return tell(runs, missed(runs), unit_s, given.json)
 
 
 if __name__ == "__main__":
