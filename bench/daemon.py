@@ -34,7 +34,7 @@ URL = re.compile(r"start_daemon.*?url=(\S+)|\"url\": ?\"http://([^\"]+)\"")
 CONFIG = """\
 state_dir = "{folder}/state"
 listen = "127.0.0.1:0"
-snapshot_every_s = 3.0
+snapshot_every_s = {snapshot_every_s}
 
 [adapters.log]
 type = "logtail"
@@ -59,10 +59,14 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 class Daemon:
     """``outrider run`` in a folder, beside the log ``events.log`` in it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, snapshot_every_s: float) -> None:
         self.config = folder / "outrider.toml"
         self.said = folder / "said.log"
-        self.config.write_text(CONFIG.format(folder=folder, log=folder / "events.log"))
+        self.config.write_text(
+            CONFIG.format(
+                folder=folder, log=folder / "events.log", snapshot_every_s=snapshot_every_s
+            )
+        )
         self.ready_s = 0.0
 
     def start(self) -> None:
@@ -116,9 +120,9 @@ class Daemon:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Daemon]:
-    """A daemon that is ready, and ended afterwards."""
-    daemon = Daemon(folder)
+def running(folder: Path, snapshot_every_s: float = 3.0) -> Iterator[Daemon]:
+    """A daemon that is ready, and ended afterwards; by default with many a snapshot."""
+    daemon = Daemon(folder, snapshot_every_s)
     try:
         daemon.start()
         yield daemon

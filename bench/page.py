@@ -26,6 +26,8 @@ from options import parsed
 from daemon import Daemon, running, wait_for_jobs, write_known_jobs
 
 BUDGETS: Final = {"browsers_cpu_ratio": 0.1, "page_ms": 100.0}
+SNAPSHOT_EVERY_S: Final = 300.0
+"""As by default: what it costs is not what browsers do."""
 STATUS_EVERY_S: Final = 2.0
 LISTS: Final = (
     "/api/v1/jobs?candidates=true&limit=4&state=queued",
@@ -98,7 +100,7 @@ def pages_ms(daemon: Daemon, jobs: int, rounds: int) -> dict[str, float]:
 def measure(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
     """All figures."""
     write_known_jobs(folder / "events.log", given.jobs)
-    with running(folder) as daemon:
+    with running(folder, SNAPSHOT_EVERY_S) as daemon:
         wait_for_jobs(daemon, given.jobs)
         pages = pages_ms(daemon, given.jobs, given.rounds)
         cpu = asyncio.run(browsers_cpu(daemon, given.browsers, given.seconds))

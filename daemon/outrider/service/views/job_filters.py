@@ -4,13 +4,11 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Protocol
 
-import numpy as np
 from msgspec import Struct
 
 from outrider.engine.state.site import Site
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.core import Core
-from outrider.service.views.job_waits import waits_s
 
 
 class Names(Protocol):
@@ -71,22 +69,32 @@ def reasons_of(core: Core, jobs: Iterable[Job], names_shown: bool) -> list[str |
     Of one that is held, the batch system's words, for clients that are shown names: there may be
     some in it. Of one that waits, the first policy's that has decided about it.
     """
-    queues = [runner.queue.waiting for runner in core.runners]
+    queues = [runner.queue.waiting.get for runner in core.runners]
     reasons: list[str | None] = []
     for job in jobs:
-        said = job.held_because if job.state == HELD_STATE and names_shown else ""
-        if job.state == QUEUED:
-            for waiting in queues:
-                pending = waiting.get(job.number)
+        state, said = job.state, ""
+        if state == QUEUED:
+            number = job.number
+            for pending_of in queues:
+                pending = pending_of(number)
                 if pending is not None and pending.reason:
                     said = pending.reason
                     break
+        elif state == HELD_STATE and names_shown:
+            said = job.held_because
         reasons.append(said or None)
     return reasons
 
 
 def _waiting_over(seconds: float, jobs: Sequence[Job], now_s: float) -> list[Job]:
-    return [jobs[n] for n in np.flatnonzero(waits_s(jobs, now_s) > seconds).tolist()]
+    return [
+        job
+        for job in jobs
+        if job.state == QUEUED
+        and (since_s := job.submit_s) is not None
+        and now_s - since_s > seconds
+        and ((eligible_s := job.spec.eligible_s) is None or now_s - eligible_s > seconds)
+    ]
 
 
 def _in_group(name: str, jobs: Iterable[Job], site: Site) -> list[Job]:

@@ -68,9 +68,7 @@ class JobsQuery(Struct, frozen=True):
 
 def known_jobs(core: Core) -> list[Job]:
     """All jobs that are here."""
-    jobs = core.site.jobs
-    histories = core.merger.normaliser.jobs.values()
-    return [job for history in histories if (job := jobs.get(history.number)) is not None]
+    return list(core.site.jobs.values())
 
 
 def jobs(
