@@ -70,7 +70,12 @@ $(VENV)/.mutation: $(VENV)/.ready locks/mutation.txt
 	@$(BIN)/pip install --quiet --no-deps --require-hashes -r locks/mutation.txt
 	@touch $@
 
-peers: $(VENV)/.htcondor  ## fetch real HTCondor, Slurm, Prometheus, Mosquitto, systemd, Chromium to test against
+# The simulator beside which bench/peers.py measures; no test but that bench's needs it.
+$(VENV)/.accasim: $(VENV)/.ready locks/bench.txt
+	@if said=$$($(BIN)/pip install --quiet --no-deps --require-hashes -r locks/bench.txt 2>&1); then touch $@; \
+	    else printf '  %-12s not here: %s\n' AccaSim "$$(tail -n 1 <<<"$$said")"; fi
+
+peers: $(VENV)/.htcondor $(VENV)/.accasim  ## fetch real HTCondor, Slurm, Prometheus, Mosquitto, systemd, Chromium to test against
 	$(call say,"peers")
 	@tests/peers/install.sh
 
@@ -137,7 +142,7 @@ check-long: $(VENV)/.ready $(VENV)/.mutation  ## what CI takes samples of: long 
 	@tests/fresh_machine.sh
 
 # Without bench/acting.py, which takes three hours by the clock.
-bench: $(VENV)/.ready $(VENV)/.htcondor  ## measure speed and memory against the budgets
+bench: $(VENV)/.ready $(VENV)/.htcondor $(VENV)/.accasim  ## measure speed and memory against the budgets
 	@missed=; for bench in $$(ls bench/*.py | grep -vE '/(acting|calibration|options)\.py'); do \
 	    printf '== %s\n' "$$bench" >&2; $(BIN)/python "$$bench" || missed+=" $$bench"; done; \
 	    [ -z "$$missed" ] || { echo "failed or over budget:$$missed" >&2; exit 1; }

@@ -27,6 +27,7 @@ PARTS: Final = {
     "runtime": "what a site installs, and `make demo`",
     "checkout": "what builds an editable install",
     "docs": "what makes the pages a site",
+    "bench": "the simulator beside which `bench/peers.py` measures",
     "broker": "an MQTT broker in the same process",
     "forecast": "what compiles the expected starts",
     "htcondor": "HTCondor's Python library, where it has a wheel",

@@ -65,6 +65,7 @@ FIELDS: dict[str, set[str]] = {
         "jobs", "browsers", "pages_ms", "alone_cpu_ratio", "browsers_cpu_ratio", "answers_per_s",
         "over_budget", "budgets", "calibration_s",
     },
+    "peers": {"results", "slower", "calibration_s"},
     "planners": {"runs", "missed", "calibration_s"},
     "records": {"readers", "missed", "target_lines_per_s", "calibration_s"},
     "replay": {"runs", "machines", "jobs", "owner_sessions", "calibration_s"},
@@ -106,6 +107,7 @@ NEEDS: dict[str, Callable[[], object]] = {
     "matchmaking": lambda: pytest.importorskip("classad2", reason="needs outrider[htcondor]"),
     "mqtt": lambda: require_program("mosquitto", "Mosquitto"),
     "observing": needs_a_pool,
+    "peers": lambda: pytest.importorskip("accasim", reason="needs outrider[bench]"),
     "slurm_acting": needs_a_slurm,
     "slurm_observing": needs_a_slurm,
 }

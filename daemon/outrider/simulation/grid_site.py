@@ -217,10 +217,11 @@ class GridSite:
     def _next_event(self) -> tuple[float, int, int, int, Any] | None:
         """The next event, by time and then by kind; None if nothing is left to happen."""
         due = self._heap[0] if self._heap else None
-        if self._next < len(self._submit_s):
-            submitted = (self._submit_s[self._next], SUBMITTED, self._next, 0, None)
-            if due is None or submitted[:2] < due[:2]:
-                return submitted
+        job = self._next
+        if job < len(self._submit_s):
+            at_s = self._submit_s[job]
+            if due is None or at_s < due[0] or (at_s == due[0] and due[1] > SUBMITTED):
+                return at_s, SUBMITTED, job, 0, None
         elif self.is_done:
             return None  # speed changes alone would change nothing
         return due

@@ -1,5 +1,6 @@
 """The queue as columns, kept up to date as jobs enter it and leave: `outrider.api.Queue`."""
 
+from bisect import bisect_left
 from math import nan
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from outrider.model.jobs import Job
 
 _SUBMIT, _ESTIMATE, _ORDER = range(3)
-_STAMP, _CPUS, _VO, _INTERACTIVE = range(4)
+_CPUS, _VO, _INTERACTIVE = range(3)
 _FIRST_ROWS: Final = 64
 MOST_VOS: Final = 10_000
 """More than are ever named at once: an empty queue forgets the names of its past."""
@@ -29,8 +30,9 @@ class QueueColumns:
         self.jobs: list[Job] = []
         self.vo_names: list[str] = []
         self._vos: dict[str, int] = {}
+        self._stamps: list[int] = []  # ascending
         self._floats = np.empty((3, _FIRST_ROWS))
-        self._ints = np.empty((4, _FIRST_ROWS), dtype=np.int64)
+        self._ints = np.empty((3, _FIRST_ROWS), dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -44,10 +46,11 @@ class QueueColumns:
             self._floats = np.concatenate([self._floats, np.empty_like(self._floats)], axis=1)
             self._ints = np.concatenate([self._ints, np.empty_like(self._ints)], axis=1)
         submit_s = now if job.submit_s is None else job.submit_s
-        self._write(row, job, stamp, submit_s, order)
+        self._write(row, job, submit_s, order)
         self.jobs.append(job)
+        self._stamps.append(stamp)
 
-    def _write(self, row: int, job: Job, stamp: int, submit_s: float, order: float) -> None:
+    def _write(self, row: int, job: Job, submit_s: float, order: float) -> None:
         spec = job.spec
         estimate_s = nan if spec.estimate_s is None else spec.estimate_s
         vo = self._vos.get(spec.vo)
@@ -55,7 +58,7 @@ class QueueColumns:
             vo = self._vos[spec.vo] = len(self.vo_names)
             self.vo_names.append(spec.vo)
         self._floats[:, row] = submit_s, estimate_s, order
-        self._ints[:, row] = stamp, spec.cpus, vo, spec.job_class == "interactive"
+        self._ints[:, row] = spec.cpus, vo, spec.job_class == "interactive"
 
     def at(self, stamp: int) -> Job | None:
         """The job at the place in the queue with this stamp; None if no job has it."""
@@ -66,25 +69,27 @@ class QueueColumns:
         """A job in the queue is declared anew, and keeps its place."""
         row = self._row(stamp)
         if row is not None:
-            self._write(row, job, stamp, float(self._floats[_SUBMIT, row]), order)
+            self._write(row, job, float(self._floats[_SUBMIT, row]), order)
 
     def _row(self, stamp: int) -> int | None:
-        n = len(self.jobs)
-        row = int(np.searchsorted(self._ints[_STAMP, :n], stamp))
-        return None if row == n or self._ints[_STAMP, row] != stamp else row
+        stamps = self._stamps
+        row = bisect_left(stamps, stamp)
+        return None if row == len(stamps) or stamps[row] != stamp else row
 
     def remove(self, stamp: int) -> Job | None:
         """A job leaves the queue; None if it was not in it."""
         n, row = len(self.jobs), self._row(stamp)
         if row is None:
             return None
-        self._floats[:, row : n - 1] = self._floats[:, row + 1 : n]
-        self._ints[:, row : n - 1] = self._ints[:, row + 1 : n]
+        if row < n - 1:
+            self._floats[:, row : n - 1] = self._floats[:, row + 1 : n]
+            self._ints[:, row : n - 1] = self._ints[:, row + 1 : n]
+        del self._stamps[row]
         return self.jobs.pop(row)
 
     def stamp(self, row: int) -> int:
         """What tells this place in the queue from every other."""
-        return int(self._ints[_STAMP, row])
+        return self._stamps[row]
 
     @property
     def submit_s(self) -> NDArray[np.float64]:
@@ -119,10 +124,9 @@ class QueueColumns:
 
     def save(self) -> dict[str, Any]:
         """The places in the queue, as plain data; the jobs are the site's."""
-        n = len(self.jobs)
         return {
             "jobs": [job.number for job in self.jobs],
-            "stamps": self._ints[_STAMP, :n].tolist(),
+            "stamps": list(self._stamps),
             "submit_s": self.submit_s.tolist(),
             "order": self.order.tolist(),
             "vos": self.vo_names,
@@ -131,6 +135,7 @@ class QueueColumns:
     def restore(self, saved: dict[str, Any], jobs: dict[int, Job]) -> None:
         """Go on from what `save` gave."""
         self.jobs.clear()
+        self._stamps.clear()
         self.vo_names = list(saved["vos"])
         self._vos = {vo: number for number, vo in enumerate(self.vo_names)}
         rows = zip(saved["jobs"], saved["stamps"], saved["submit_s"], saved["order"], strict=True)

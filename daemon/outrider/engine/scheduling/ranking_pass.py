@@ -141,8 +141,9 @@ class RankingPass(QueuePass):
         unknown = np.isnan(places)
         if unknown.any():
             places[unknown] = inf
-        apart = self._decided | self._deferred | self._waits | self.awaited.jobs.keys()
-        if apart:
+        awaited = self.awaited.jobs
+        if self._decided or self._deferred or self._waits or awaited:
+            apart = self._decided | self._deferred | self._waits | awaited.keys()
             places[[job.number in apart for job in self.table.jobs]] = inf
         return places
 
