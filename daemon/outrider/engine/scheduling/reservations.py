@@ -74,18 +74,28 @@ class NobodyPasses(Promises):
 
 
 class FirstReserved(Promises):
-    """`easy`: the first that has to wait has a reservation."""
+    """`easy`: the first that has to wait has a reservation.
+
+    It is worked out when somebody behind might start: in most passes on a full site nobody could.
+    """
 
     fixes_order = True
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
         self._begun: list[Begun] = []
+        self._first: JobSpec | None = None
         self._reservation: Reservation | None = None
+
+    def _promised(self) -> Reservation | None:
+        """What the first is promised; None while nobody has to wait."""
+        if self._reservation is None and self._first is not None:
+            self._reservation = reserve(self._first, self._site, self._begun)
+        return self._reservation
 
     def allows(self, job: Job) -> Callable[[int], bool] | None:
         """On the reserved machine only what does not delay the reservation."""
-        site, spec, promised = self._site, job.spec, self._reservation
+        site, spec, promised = self._site, job.spec, self._promised()
         if promised is None or not site.is_free(promised.machine):
             return None
         machine = promised.machine
@@ -105,14 +115,15 @@ class FirstReserved(Promises):
     def candidates(self, table: QueueColumns) -> NDArray[np.bool_]:
         """Those that fit beside the reservation, before it, or on another machine.
 
-        All while there is no reservation: it may be for any that does not fit.
+        All while nobody has to wait: that may be any that does not fit.
         """
-        site, promised, cpus = self._site, self._reservation, table.cpus
-        if promised is None:
+        if self._first is None:
             return _all_of(table)
-        if not site.is_free(promised.machine):
-            return super().candidates(table)
-        machine = promised.machine
+        fit = super().candidates(table)
+        promised = self._promised() if fit.any() else None
+        if promised is None or not self._site.is_free(promised.machine):
+            return fit
+        site, cpus, machine = self._site, table.cpus, promised.machine
         others = (site.cpus_left(other) for other in site.free_since if other != machine)
         beside: NDArray[np.bool_] = cpus <= promised.spare.cpus
         if promised.start_s < inf:
@@ -121,8 +132,8 @@ class FirstReserved(Promises):
 
     def wait(self, job: Job) -> bool:
         """The first has a reservation, those behind it have none."""
-        if self._reservation is None:
-            self._reservation = reserve(job.spec, self._site, self._begun)
+        if self._first is None:
+            self._first = job.spec
         return True
 
 
@@ -137,7 +148,7 @@ class ShortestPass(FirstReserved):
     @property
     def shortest_first(self) -> bool:
         """Once somebody waits: until then the queue's own order says who that is."""
-        return self._reservation is not None
+        return self._first is not None
 
 
 class AllReserved(Promises):
