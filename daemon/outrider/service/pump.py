@@ -20,6 +20,12 @@ from outrider.service.undo_file import UndoFile
 
 _SLICE_EVENTS: Final = 50
 """Events that enter the engine before other tasks get their turn."""
+_MOST_WAITING: Final = 50_000
+"""Events that wait for slower sources, some 50 MB; who is ahead of these is then read no further.
+
+Of two logs of a month, the smaller one would be in memory as a whole.
+"""
+_WAITS_S: Final = 0.05
 _FIRST_BACKOFF_S = 1.0
 _LONGEST_BACKOFF_S = 60.0
 
@@ -101,6 +107,7 @@ class Pumps:
         state = self._state
         if not batch.history:
             await self._wait_for_history(label)
+        await self._wait_for_slower_sources(label)
         async with state.lock:
             core = state.core
             if batch.history and not batch.standing and not core.engine.silent:
@@ -136,6 +143,17 @@ class Pumps:
             state.view.add_note(note)
         state.cursors[label] = batch.cursor
         await state.recording.submit(Entry(cursors={label: batch.cursor}))
+
+    async def _wait_for_slower_sources(self, label: str) -> None:
+        """Until fewer events wait, or until this is the source for which they do.
+
+        One that hangs is excused after a while, so that this ends in any case.
+        """
+        while True:
+            merger = self._state.core.merger  # another after a rebuilding
+            if merger.waiting_n() < _MOST_WAITING or merger.waits_for(label):
+                return
+            await asyncio.sleep(_WAITS_S)
 
     async def _wait_for_history(self, label: str) -> None:
         """The history of this source has been read: wait until that of the others has, too."""

@@ -142,6 +142,10 @@ class EventMerger:
         """Every source has been seen up to here."""
         return self._watermark.time_s
 
+    def waits_for(self, source: str) -> bool:
+        """Whether this source is the one that the others wait for, or one of several."""
+        return self._watermark.waits_for(source)
+
     def excuse(self, source: str) -> None:
         """A source is away: until it is seen again the others do not wait for it."""
         self._watermark.excuse(source)

@@ -23,6 +23,10 @@ class Watermark:
         """A source has been seen up to a time."""
         self._seen_s[source] = max(self._seen_s.get(source, -inf), until_s)
 
+    def waits_for(self, source: str) -> bool:
+        """Whether no other source has been seen up to an earlier time, or it is not waited for."""
+        return self._seen_s.get(source, -inf) <= self.time_s
+
     def excuse(self, source: str) -> None:
         """Do not wait for a source until it is seen again."""
         self._seen_s.pop(source, None)
