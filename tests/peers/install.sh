@@ -73,15 +73,18 @@ fetched_slurm() {
     say Slurm "$folder"
 }
 
-# What a whole site under systemd is made of, still packed: it is installed in containers alone.
+# What a whole site under systemd is made of, still packed: it is installed in containers alone,
+# whose root is this machine's own, so what these packages need and is not here comes along.
 kept_packages() {
-    local reason="" folder=$OUTRIDER_PEERS/service-packages
+    local reason="" folder=$OUTRIDER_PEERS/service-packages needed
     local packages=(munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins mosquitto)
     if [ ! -d "$folder" ]; then
         rm -rf "$folder.new"
         mkdir -p "$folder.new" || { say "a site" "not here: cannot write there" && return 1; }
         refreshed_lists
-        (cd "$folder.new" && quiet_apt -o APT::Sandbox::User=root download "${packages[@]}" ||
+        mapfile -t needed < <(apt-get -s --no-install-recommends install "${packages[@]}" 2>/dev/null |
+            awk '$1 == "Inst" { print $2 }' | grep -vxF "$(printf '%s\n' "${packages[@]}")")
+        (cd "$folder.new" && quiet_apt -o APT::Sandbox::User=root download "${packages[@]}" "${needed[@]}" ||
             { say "a site" "not here: $reason" && exit 1; }) || return 1
         mv "$folder.new" "$folder"
     fi
