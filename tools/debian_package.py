@@ -6,6 +6,7 @@ is for that minor version of Python and this architecture. It needs dpkg-deb, an
 """
 
 import argparse
+import gzip
 import hashlib
 import os
 import re
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from email.utils import formatdate
 from pathlib import Path
 from typing import Final
 
@@ -104,7 +106,7 @@ def stage(wheelhouse: Path, root: Path, python: Path) -> None:
         shutil.copyfile(source, root / place)
     for path in (root, *root.rglob("*")):
         if not path.is_symlink():
-            runs = path.is_dir() or path.stat().st_mode & stat.S_IXUSR
+            runs = path.is_dir() or (path.stat().st_mode & stat.S_IXUSR and ".so" not in path.name)
             path.chmod(0o755 if runs else 0o644)
 
 
@@ -133,6 +135,7 @@ def control_files(root: Path, wheelhouse: Path, python: str, architecture: str) 
     version = next(
         parse_wheel_filename(w.name)[1] for w in wheels if w.name.startswith("outrider-")
     )
+    _write_changelog(root, f"{version}-1")
     files = list(_files(root))
     folder = root / "DEBIAN"
     folder.mkdir(mode=0o755)
@@ -141,6 +144,7 @@ def control_files(root: Path, wheelhouse: Path, python: str, architecture: str) 
         .read_text(encoding="utf-8")
         .format(
             version=f"{version}-1",
+            maintainer=maintainer(),
             architecture=architecture,
             installed_kib=sum(-(-file.stat().st_size // 1024) for file in files),
             depends=dependencies(python, wheels),
@@ -158,6 +162,26 @@ def control_files(root: Path, wheelhouse: Path, python: str, architecture: str) 
     for name in _SCRIPTS:
         shutil.copyfile(SOURCE / "debian" / name, folder / name)
         (folder / name).chmod(0o755)
+
+
+def maintainer() -> str:
+    """Who answers for the package: whoever makes it, as Debian's tools are told."""
+    name = os.environ.get("DEBFULLNAME", "The Outrider authors")
+    return f"{name} <{os.environ.get('DEBEMAIL', 'outrider@localhost')}>"
+
+
+def _write_changelog(root: Path, version: str) -> None:
+    """The one entry that Debian asks for; what has changed stands in the project's own."""
+    changed = REPOSITORY / "CHANGELOG.md"
+    when = formatdate(int(os.environ.get("SOURCE_DATE_EPOCH", changed.stat().st_mtime)))
+    text = (
+        f"outrider ({version}) unstable; urgency=medium\n\n"
+        f"  * What has changed stands in {changed.name} of the sources.\n\n"
+        f" -- {maintainer()}  {when}\n"
+    )
+    file = root / "usr/share/doc/outrider/changelog.Debian.gz"
+    file.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    file.chmod(0o644)
 
 
 def _files(root: Path) -> Iterator[Path]:
