@@ -106,7 +106,9 @@ def stage(wheelhouse: Path, root: Path, python: Path) -> None:
         shutil.copyfile(source, root / place)
     for path in (root, *root.rglob("*")):
         if not path.is_symlink():
-            runs = path.is_dir() or (path.stat().st_mode & stat.S_IXUSR and ".so" not in path.name)
+            runs = path.is_dir() or (
+                path.stat().st_mode & stat.S_IXUSR and ".so" not in path.suffixes
+            )
             path.chmod(0o755 if runs else 0o644)
 
 

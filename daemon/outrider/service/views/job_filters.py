@@ -90,10 +90,7 @@ def _waiting_over(seconds: float, jobs: Sequence[Job], now_s: float) -> list[Job
     return [
         job
         for job in jobs
-        if job.state == QUEUED
-        and (since_s := job.submit_s) is not None
-        and now_s - since_s > seconds
-        and ((eligible_s := job.spec.eligible_s) is None or now_s - eligible_s > seconds)
+        if job.state == QUEUED and (wait_s := job.wait_s(now_s)) is not None and wait_s > seconds
     ]
 
 
