@@ -162,8 +162,10 @@ def test_by_the_logs_every_time_is_that_of_its_record(site: Site) -> None:
     assert kept == +written
     for job, ad in site.ads.items():
         at_s = times(seen[job])
-        wait_s = at_s[STARTED][0] - at_s[SUBMITTED][0]
-        assert abs(wait_s - (ad["JobStartDate"] - ad["QDate"])) < 2.0, job
+        # a log's 001 follows the shadow's start, after as long as that takes on a busy machine
+        assert abs(at_s[SUBMITTED][0] - ad["QDate"]) < 2.0, job
+        assert ad["JobStartDate"] <= at_s[STARTED][0], job
+        assert ad["JobCurrentStartDate"] <= at_s[STARTED][-1] < ad["CompletionDate"] + 1.0, job
 
 
 def times(events: list[NamedEvent]) -> dict[int, list[float]]:
