@@ -30,6 +30,8 @@ PARTS: Final = {
     "bench": "the simulator beside which `bench/peers.py` measures",
     "broker": "an MQTT broker in the same process",
     "forecast": "what compiles the expected starts",
+    "frames": "data frames of what the Python interface returns",
+    "gym": "the environment for reinforcement learning",
     "htcondor": "HTCondor's Python library, where it has a wheel",
     "reports": "figures of papers, and Parquet",
     "sweeps": "sweeps on a cluster of one's own",
