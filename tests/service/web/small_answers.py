@@ -291,5 +291,6 @@ VOS: list[dict[str, Any]] = [
 ]  # fmt: skip
 USER: dict[str, Any] = {
     "user": "ada", "vo": "physics", "queued": 86, "running": 131, "suspended": 2, "held": 5,
-    "busy_cpus": 133, "longest_wait_s": 3_600.0, "lost_s": 10_800.0,
+    "busy_cpus": 133, "wait_p50_s": 600.0, "wait_p95_s": 3_000.0, "longest_wait_s": 3_600.0,
+    "lost_s": 10_800.0,
 }  # fmt: skip

@@ -158,7 +158,8 @@ async def test_users_have_a_row_for_each_vo(site: Core) -> None:
     assert answer["total"] == 3
     assert first == {
         "user": "alice", "vo": "physics", "queued": 1, "running": 1, "suspended": 0, "held": 0,
-        "busy_cpus": 1, "longest_wait_s": site.site.now - (T + 1), "lost_s": 0.0,
+        "busy_cpus": 1, "lost_s": 0.0,
+        **dict.fromkeys(("wait_p50_s", "wait_p95_s", "longest_wait_s"), site.site.now - (T + 1)),
     }  # fmt: skip
     assert [(row["user"], row["vo"]) for row in others] == [
         ("alice", "biology"),
@@ -202,5 +203,24 @@ def test_jobs_are_added_up_by_user_and_who_is_alike_stands_as_they_came() -> Non
     assert zoe["longest_wait_s"] == core.site.now - T
     assert bob == {
         "user": "bob", "vo": "all", "queued": 0, "running": 1, "suspended": 0, "held": 1,
-        "busy_cpus": 2, "longest_wait_s": None, "lost_s": 10.0,
+        "busy_cpus": 2, "wait_p50_s": None, "wait_p95_s": None, "longest_wait_s": None,
+        "lost_s": 10.0,
     }  # fmt: skip
+
+
+def test_the_waits_of_a_user_are_those_of_the_jobs_that_wait_now() -> None:
+    core = core_of("log")
+    waiting = [(T + n, SUBMITTED, f"{n}.0", JobSpec(user="zoe", cpus=8)) for n in range(40)]
+    began = (T + 40, JOINED, "m1", MachineSpec("lab", cpus=8)), (T + 41, STARTED, "0.0", ("m1", 8))
+    feed = core.take("log", Batch(events=[*waiting, *began], cursor=None), T + 100)
+    while core.step(feed, 100):
+        pass
+    (zoe,) = user_rows(core.site)
+    now_s, waits_s = core.site.now, [core.site.now - (T + n) for n in range(1, 40)]
+    assert (zoe["queued"], zoe["running"]) == (39, 1)
+    assert zoe["wait_p50_s"] == now_s - (T + 20)
+    assert zoe["wait_p95_s"] == now_s - (T + 2)
+    assert zoe["longest_wait_s"] == now_s - (T + 1)
+    for q, field in ((0.5, "wait_p50_s"), (0.95, "wait_p95_s")):
+        assert sum(wait_s <= zoe[field] for wait_s in waits_s) >= q * len(waits_s)
+        assert sum(wait_s < zoe[field] for wait_s in waits_s) < q * len(waits_s)

@@ -16,15 +16,19 @@ def _count_of(field: str) -> Callable[[Row], str]:
     return lambda row: count(row[field])
 
 
+def _duration_of(field: str) -> Callable[[Row], str]:
+    return lambda row: duration(row[field])
+
+
 COLUMNS: Final = {
     "user": Column("user", lambda row: row["user"]),
     "vo": Column("VO", lambda row: row["vo"]),
     **{state: Column(state, _count_of(state), is_figure=True) for state in STATES},
     "busy_cpus": Column("busy CPUs", lambda row: count(row["busy_cpus"]), is_figure=True),
-    "longest_wait_s": Column(
-        "longest wait", lambda row: duration(row["longest_wait_s"]), is_figure=True
-    ),
-    "lost_s": Column("lost", lambda row: duration(row["lost_s"]), is_figure=True),
+    "wait_p50_s": Column("wait p50", _duration_of("wait_p50_s"), is_figure=True),
+    "wait_p95_s": Column("wait p95", _duration_of("wait_p95_s"), is_figure=True),
+    "longest_wait_s": Column("longest wait", _duration_of("longest_wait_s"), is_figure=True),
+    "lost_s": Column("lost", _duration_of("lost_s"), is_figure=True),
 }
 SHOWN: Final = tuple(COLUMNS)
 
@@ -46,10 +50,11 @@ def command(
 ) -> None:
     """List who waits and who runs now: a line for each user of each VO.
 
-    Of the jobs that the daemon knows now. lost: the time of their runs that were thrown away,
-    summed. Without a token names are pseudonyms. Columns of -o: user, vo, queued, running,
-    suspended, held, busy_cpus, longest_wait_s, lost_s. The usage of VOs against their shares
-    stands in `outrider status`.
+    Of the jobs that the daemon knows now. wait p50, p95: half and 95 % of the jobs that wait have
+    waited no longer so far. lost: the time of their runs that were thrown away, summed. Without a
+    token names are pseudonyms. Columns of -o: user, vo, queued, running, suspended, held,
+    busy_cpus, wait_p50_s, wait_p95_s, longest_wait_s, lost_s. The usage of VOs against their
+    shares stands in `outrider status`.
 
     Example:
       outrider users --sort -longest_wait_s

@@ -30,6 +30,8 @@ class UserRow(Struct):
     suspended: Count
     held: Count
     busy_cpus: Count
+    wait_p50_s: Unknown
+    wait_p95_s: Unknown
     longest_wait_s: Unknown
     lost_s: float
 
@@ -40,8 +42,9 @@ class Users(Struct):
     The cursor is a place in this order: who changes places between two pages may stand on both, or
     on none.
 
-    `longest_wait_s` is of jobs that wait now, null where none does. `lost_s`: seconds of all runs
-    of these jobs that were thrown away.
+    `wait_p50_s`, `wait_p95_s` and `longest_wait_s`: half, 95 % and all of the jobs that wait now
+    have waited no longer than this, null where none waits. `lost_s`: seconds of all runs of these
+    jobs that were thrown away.
     """
 
     mode: Mode

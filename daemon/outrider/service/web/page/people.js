@@ -14,7 +14,9 @@ const USERS = [
   ["Running", (row) => number(row.running)],
   ["Held", (row) => number(row.held)],
   ["CPUs in use", (row) => number(row.busy_cpus)],
-  ["Longest wait", (row) => (known(row.longest_wait_s) ? duration(row.longest_wait_s) : "none waits")],
+  ["Half have waited up to", (row) => waited(row.wait_p50_s)],
+  ["95 % up to", (row) => waited(row.wait_p95_s)],
+  ["Longest wait", (row) => waited(row.longest_wait_s)],
   ["Thrown away so far", (row) => duration(row.lost_s)],
 ];
 const VOS = [
@@ -27,6 +29,10 @@ const VOS = [
   ["95 % waited up to", (row) => quantile(row.wait_p95_s)],
   ["CPU time thrown away", (row) => wasted(row)],
 ];
+
+function waited(some_s) {
+  return known(some_s) ? duration(some_s) : "none waits";
+}
 
 /** About where it lies, and the bounds between which it does. */
 function quantile(told) {
