@@ -28,9 +28,10 @@ from outrider.ledger import Entry, Journal
 from outrider.model.events import COMPLETED, EVICTED, STARTED, SUBMITTED, TICK, NamedEvent
 from outrider.model.jobs import JobSpec
 from outrider.service.config.loaded import LoadedConfig, check_config
+from outrider.service.config.state_folder import JOURNAL_NAME
 from outrider.service.core import Core
 from outrider.service.interpreter import share_threads
-from outrider.service.recording import JOURNAL_NAME, Recording
+from outrider.service.recording import Recording
 from outrider.service.restart import bring_up
 from outrider.service.source_state import SourceState
 

@@ -108,6 +108,7 @@ class Pumps:
         if not batch.history:
             await self._wait_for_history(label)
         await self._wait_for_slower_sources(label)
+        await state.recording.keep_up()
         async with state.lock:
             core = state.core
             if batch.history and not batch.standing and not core.engine.silent:

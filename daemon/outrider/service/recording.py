@@ -1,40 +1,32 @@
 """Journal, snapshots and their writer thread, as the daemon uses them."""
 
 import asyncio
-import fcntl
 import gc
 import secrets
 import time
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 import structlog
 
 from outrider.ledger import Entry, Journal, SnapshotStore, Writer, open_or_begin_anew
 from outrider.model.errors import LedgerError
-from outrider.service.config.state_folder import JOURNAL_NAME as JOURNAL_NAME
-from outrider.service.config.state_folder import TOKEN_NAME as TOKEN_NAME
+from outrider.service.config.state_folder import JOURNAL_NAME
 from outrider.service.core import Core
-from outrider.service.private_folder import make_private, make_private_file
+from outrider.service.locked_folder import SNAPSHOTS_NAME, open_locked
 from outrider.service.pseudonyms import KEY_NAME, Pseudonyms, load_key
 
-SNAPSHOTS_NAME = "snapshots"
-_LOCK_NAME = "lock"
-_OURS: Final = (
-    f"{JOURNAL_NAME}*", SNAPSHOTS_NAME, KEY_NAME, TOKEN_NAME, _LOCK_NAME, "in-progress-*.json",
-    "mode-limit.*", "undo.sqlite*", "twin.*", "starts.json*",
-    f"before-schema-*-{JOURNAL_NAME}*", f"damaged-*-{JOURNAL_NAME}*",
-)  # fmt: skip
-"""Patterns of the names that the daemon gives files in its state directory."""
 ROWS_KEY = "rows"
 DROPPED_KEY = "dropped"
-_NO_ROWS = {"inputs": 0, "decisions": 0, "outcomes": 0, "set_aside": 0}
+_ROW_KINDS: Final = ("inputs", "decisions", "outcomes", "set_aside")
+_FAR_BEHIND_ROWS: Final = 20_000
+"""Rows, some 6 MB, that may wait for the writer while more is read: two of its transactions."""
 _RETRY_S = 2.0
 _STOP_S = 3.0
-_DAY_S = 86_400.0
 
 log = structlog.get_logger()
 
@@ -58,7 +50,7 @@ class Recording:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.path = folder / JOURNAL_NAME
-        self.notes, self._lock = _open_folder(folder)
+        self.notes, self._lock = open_locked(folder)
         try:
             journal, damage = open_or_begin_anew(self.path)
         except BaseException:
@@ -66,7 +58,7 @@ class Recording:
             raise
         self.notes += [] if damage is None else [damage]
         self.last_seq = journal.last_seq()
-        self.rows: Counter[str] = Counter(_counts(journal, ROWS_KEY, _NO_ROWS))
+        self.rows: Counter[str] = Counter(_counts(journal, ROWS_KEY, dict.fromkeys(_ROW_KINDS, 0)))
         self.dropped: Counter[str] = Counter(_counts(journal, DROPPED_KEY, {"rows": 0}))
         self.budget_bytes: int | None = None
         self.over_budget: str | None = None
@@ -107,19 +99,28 @@ class Recording:
         """Why nothing is recorded at present, or None."""
         return self._writer.failure
 
+    async def keep_up(self) -> None:
+        """Before more is read: wait until what was submitted is recorded, if that is much.
+
+        A backlog is read faster than it is written. While recording has failed this does not
+        wait: entries are kept then, as long as there is room for them.
+        """
+        if self.failure is None and self._writer.waiting_rows >= _FAR_BEHIND_ROWS:
+            with suppress(LedgerError):
+                await self.recorded()
+
     async def submit(self, entry: Entry) -> "Future[int]":
         """Hand an entry to the writer; waits only while it has no room (the disk is full).
 
         Returns:
             resolves once the entry is on record; fails if that has to wait.
         """
-        self.rows["inputs"] += len(entry.inputs)
-        self.rows["decisions"] += len(entry.decisions)
-        self.rows["outcomes"] += len(entry.outcomes)
-        self.rows["set_aside"] += len(entry.set_aside)
-        entry.meta[ROWS_KEY] = dict(self.rows)
         told = False
         while True:
+            # anew each time: while this waited, another may have been taken
+            rows = self.rows.copy()
+            rows.update({kind: len(getattr(entry, kind)) for kind in _ROW_KINDS})
+            entry.meta[ROWS_KEY] = dict(rows)
             try:
                 future = self._writer.submit(entry)
                 break
@@ -128,6 +129,7 @@ class Recording:
                     log.error("pause_input", reason=str(error))
                 told = True
                 await asyncio.sleep(_RETRY_S)
+        self.rows = rows
         future.add_done_callback(self._note_outcome)
         return future
 
@@ -305,35 +307,3 @@ def _seal(journal: Journal) -> int:
     """Make everything recorded so far safe; returns its last sequence number."""
     journal.sync()
     return journal.last_seq()
-
-
-def is_in_use(folder: Path) -> bool:
-    """Whether a daemon runs with this state directory, as far as we may know."""
-    try:
-        with (folder / _LOCK_NAME).open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False  # there is no such folder, or it is not open to us
-    return False
-
-
-def _open_folder(folder: Path) -> tuple[list[str], TextIO]:
-    """Make and close the folder, and lock it; notes for the operator, and the lock."""
-    try:
-        notes = make_private(folder, _OURS)
-        make_private_file(folder / JOURNAL_NAME)
-        make_private_file(folder / _LOCK_NAME)
-        file = (folder / _LOCK_NAME).open("w", encoding="ascii")
-    except OSError as error:
-        raise LedgerError(
-            f"{folder}: cannot be written: {error.strerror}; right would be a folder that the "
-            "daemon owns (state_dir)"
-        ) from error
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        file.close()
-        raise LedgerError(f"{folder}: another Outrider uses this state directory") from error
-    return notes, file

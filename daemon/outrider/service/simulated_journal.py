@@ -14,10 +14,11 @@ from outrider.formats.campus.files import read_campus
 from outrider.model.errors import ConfigurationError
 from outrider.plugins.making import make_policy
 from outrider.service.config.loaded import LoadedConfig, check_config
+from outrider.service.config.state_folder import JOURNAL_NAME
 from outrider.service.core import Core
 from outrider.service.daemon_state import DaemonState
 from outrider.service.pump import Pumps
-from outrider.service.recording import JOURNAL_NAME, Recording
+from outrider.service.recording import Recording
 from outrider.service.sources import opened
 
 LABEL: Final = "campus"

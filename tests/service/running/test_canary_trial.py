@@ -12,7 +12,7 @@ from outrider.formats.campus.files import read_campus, write_campus
 from outrider.ledger import CommandRecord, Journal
 from outrider.model.decisions import DecisionRow
 from outrider.model.events import STARTED
-from outrider.service.recording import JOURNAL_NAME
+from outrider.service.config.state_folder import JOURNAL_NAME
 from outrider.service.simulated_canary import run_canary
 from outrider.service.trials.record import TrialRecord, trial_on_record
 from outrider.simulation.generators.campus import generate_campus

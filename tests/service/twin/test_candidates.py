@@ -14,7 +14,8 @@ from outrider.model.disciplines import STRICT
 from outrider.model.events import NamedEvent
 from outrider.model.site_habits import SiteHabits
 from outrider.service.config.loaded import LoadedConfig, check_config
-from outrider.service.recording import JOURNAL_NAME, SNAPSHOTS_NAME
+from outrider.service.config.state_folder import JOURNAL_NAME
+from outrider.service.locked_folder import SNAPSHOTS_NAME
 from outrider.service.twin import asking, candidates_cycle, starts_file
 from outrider.service.twin.candidates_cycle import CandidatesCycle, told_starts
 from outrider.service.twin.shadow_state import recall_core

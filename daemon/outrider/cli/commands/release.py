@@ -130,7 +130,7 @@ def _by_ourselves(loaded: "LoadedConfig", *, stale: bool) -> list[dict[str, Any]
 
 def _why_not_by_the_daemon(loaded: "LoadedConfig", folder: Path) -> str:
     from outrider.acting.gate import ACTING_MODES
-    from outrider.service.recording import is_in_use
+    from outrider.service.locked_folder import is_in_use
 
     if is_in_use(folder):
         return (

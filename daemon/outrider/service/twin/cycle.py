@@ -17,8 +17,7 @@ import structlog
 from outrider.model.errors import LedgerError, OutriderError
 from outrider.service.config.declarations import acting_of, twin_of
 from outrider.service.config.loaded import LoadedConfig, load_config
-from outrider.service.config.state_folder import state_folder
-from outrider.service.recording import JOURNAL_NAME
+from outrider.service.config.state_folder import JOURNAL_NAME, state_folder
 from outrider.service.twin import twin_file
 from outrider.service.twin.asking import Asked, ask, candidates_of, no_answer
 from outrider.service.twin.present import PresentLoad

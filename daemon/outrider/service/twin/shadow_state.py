@@ -12,7 +12,7 @@ from outrider.model.clusters import ClusterSpec
 from outrider.model.events import NamedEvent
 from outrider.service.config.loaded import LoadedConfig
 from outrider.service.core import Core
-from outrider.service.recording import SNAPSHOTS_NAME
+from outrider.service.locked_folder import SNAPSHOTS_NAME
 from outrider.service.refeeding import refeed
 
 log = structlog.get_logger()

@@ -11,7 +11,7 @@ from aiohttp import web
 from outrider.model.credentials import file_of
 from outrider.model.errors import ConfigurationError
 from outrider.service.config.declarations import Config, listen_address
-from outrider.service.recording import TOKEN_NAME
+from outrider.service.config.state_folder import TOKEN_NAME
 from outrider.service.web.auth import is_allowed, read_token
 from outrider.service.web.hosts import Hosts
 from outrider.service.web.peer_credentials import may_enter, peer_of
