@@ -15,6 +15,8 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 
 # Where peers go that are not installed into the system.
 export OUTRIDER_PEERS ?= /var/tmp/outrider-peers
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Where it is set, every process compiles all that it imports: two more seconds for each daemon.
+unexport PYTHONDONTWRITEBYTECODE
 # `make test TESTS="tests/policies -k bandit"` runs a part.
 TESTS ?=
 # Processes that share the tests, a file each: most of them wait for daemons and brokers, so a

@@ -12,10 +12,10 @@ from math import exp, hypot, log, sqrt
 from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta, Struct
-from scipy.special import stdtrit
 
 from outrider.acting.trial import Trial, pairs_of
 from outrider.acting.trial_tally import DaySums
+from outrider.model.student import student_quantile
 
 LEVEL: Final = 0.9
 LEAST_PAIRS: Final = 5
@@ -138,7 +138,7 @@ def _interval(
         return None
     centre = sum(known) / n
     error = sqrt((n - 1) / n * sum((value - centre) ** 2 for value in known))
-    half = float(stdtrit(n - 1, (1.0 + LEVEL) / 2.0)) * error
+    half = student_quantile((1.0 + LEVEL) / 2.0, n - 1) * error
     return exp(whole), exp(whole - half), exp(whole + half)
 
 

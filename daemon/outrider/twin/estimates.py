@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+
+from outrider.model.student import student_quantile
 
 Floats = NDArray[np.float64]
 
@@ -60,7 +61,7 @@ def past_estimate(log_ratios: Floats, floor: float) -> Estimate | None:
     """
     if not np.isfinite(log_ratios).all():
         return None
-    half = hypot(_student(len(log_ratios) - 1) * _spread(log_ratios), floor)
+    half = hypot(student_quantile(_TAIL, len(log_ratios) - 1) * _spread(log_ratios), floor)
     return _around(float(log_ratios.mean()), half)
 
 
@@ -88,7 +89,7 @@ def next_estimate(log_ratios: Floats, blocks: Floats, next_weeks: float) -> Esti
     error = _spread(by_block) * sqrt(1.0 / n + BLOCK_WEEKS / next_weeks)
     early, late = by_block[: n // 2].mean(), by_block[(n + 1) // 2 :].mean()
     half = sqrt(
-        (_student(n - 1) * error) ** 2
+        (student_quantile(_TAIL, n - 1) * error) ** 2
         + (_Z * _spread(log_ratios) * sqrt(1.0 + 1.0 / m)) ** 2
         + (HALVES_WEIGHT * abs(late - early)) ** 2
     )
@@ -102,8 +103,3 @@ def _around(log_ratio: float, half: float) -> Estimate:
 def _spread(values: Floats) -> float:
     """Standard deviation of a sample."""
     return float(values.std(ddof=1))
-
-
-def _student(freedom: int) -> float:
-    """Quantile of Student's t at `_TAIL`."""
-    return float(stdtrit(freedom, _TAIL))

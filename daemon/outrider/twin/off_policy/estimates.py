@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
-from scipy.special import stdtrit
 
+from outrider.model.student import student_quantile
 from outrider.twin.off_policy.starts import Floats, Ints, StartTable
 
 _FOLDS: Final = 5
@@ -115,5 +115,5 @@ def _interval(value: float, influence: Floats, clusters: Ints, level: float) -> 
     if n < 2:
         raise ValueError("an interval needs two clusters")
     error = sqrt(n / (n - 1) * float((sums**2).sum())) / len(influence)
-    half = float(stdtrit(n - 1, (1.0 + level) / 2.0)) * error
+    half = student_quantile((1.0 + level) / 2.0, n - 1) * error
     return Estimate(value, value - half, value + half)
