@@ -7,7 +7,8 @@ from outrider.simulation.generators.campus import generate_campus
 from tests.fixtures.plays import MAKERS
 
 
-@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.timeout(900)
 def test_random_matching_gives_the_papers_point_of_reference() -> None:
     """Section 7: 37.4 MWh useful, 83.6 wasted, mean overhead 13.5 minutes.
 

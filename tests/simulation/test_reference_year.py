@@ -35,11 +35,9 @@ def figures(folder: Path, policy: str) -> Figures:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    "policy", [pytest.param("random_match", marks=pytest.mark.long), "lowest_watts"]
-)
+@pytest.mark.parametrize("policy", REFERENCE)
 def test_a_campus_year_agrees_with_an_independent_simulator(shared: Path, policy: str) -> None:
     folder = shared / "data" / "campus1"
     if not folder.is_dir():
