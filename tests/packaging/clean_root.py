@@ -21,7 +21,13 @@ ip link set lo up
 mount --bind "$1" "$1"
 mount -t proc proc "$1/proc"
 mount --rbind /dev "$1/dev"
-exec chroot "$1" /usr/bin/env -i PATH="$2" HOME=/root LANG=C.UTF-8 /bin/sh -euc "$3"
+cd "$1"
+mkdir -p .outside
+pivot_root . .outside  # not chroot alone: a container inside has to do the same
+exec chroot . /usr/bin/env -i PATH="$2" HOME=/root LANG=C.UTF-8 /bin/sh -euc "
+umount --lazy /.outside
+rmdir /.outside
+$3"
 """
 
 
