@@ -190,7 +190,9 @@ async def test_users_and_vos_have_a_table_each(tab: Tab) -> None:
     async with open_site(SmallSite()) as address:
         await opened(tab, address, "users")
         await tab.wait_for("document.querySelectorAll('#user-rows tr').length === 1")
-        assert await tab.text_of("#user-rows") == "ada physics 86 131 5 133 10 min 50 min 60 min 3 h"
+        assert (
+            await tab.text_of("#user-rows") == "ada physics 86 131 5 133 10 min 50 min 60 min 3 h"
+        )
         vos = await tab.run("[...document.querySelectorAll('#vos tr')].map(r => r.innerText)")
         assert [row.split("\t") for row in vos] == [
             ["guests", "3 %", "0 %", "0", "unknown", "unknown", "unknown", "none"],
