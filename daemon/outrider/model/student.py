@@ -11,8 +11,7 @@ def student_quantile(probability: float, freedom: float) -> float:
     >>> round(student_quantile(0.975, 9), 3)
     2.262
     """
-    from scipy.special import (
-        stdtrit,  # loading it is a quarter of a daemon's start, which rarely asks
-    )
+    # not above: loading it is a quarter of a daemon's start, and a daemon rarely asks
+    from scipy.special import stdtrit
 
     return float(stdtrit(freedom, probability))
