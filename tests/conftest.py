@@ -6,6 +6,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+import structlog
 
 from tests.peers import pool, presence, spreading
 
@@ -15,6 +16,14 @@ if "CI" not in os.environ:  # where it is set, Hypothesis does without these lim
     )
     hypothesis.settings.register_profile("patient", patient)
     hypothesis.settings.load_profile("patient")
+
+# as the daemon has it: what Rich draws of a traceback takes the event loop a second
+structlog.configure(
+    processors=[
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

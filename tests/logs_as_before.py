@@ -12,7 +12,8 @@ def logs_as_before() -> Iterator[None]:
     """Put the process's logging back after the test."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
+    before = structlog.get_config()
     yield
     root.handlers[:], root.level = handlers, level
     logging.captureWarnings(False)
-    structlog.reset_defaults()
+    structlog.configure(**before)

@@ -1,5 +1,6 @@
 """The page's views: each has an address, filters stand in it, and the search is at hand in all."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -86,6 +87,9 @@ async def test_filters_stand_in_the_address_and_survive_a_reload(tab: Tab) -> No
         site.asked.clear()
         await tab.run("document.getElementById('jobs-first').click()")  # it asks anew
         await tab.wait_for("document.querySelectorAll('#jobs tr').length === 3")
+        async with asyncio.timeout(20):
+            while not asked():  # noqa: ASYNC110 - the page asks when it comes to it
+                await asyncio.sleep(0.02)
         sent = "performance.getEntriesByType('resource').map(entry => entry.name).join(' ')"
         await tab.wait_for(f"{sent}.includes('user=ada%20%26%20bob')")
         assert asked() == {(UNSET, "ada & bob", UNSET)}
