@@ -69,8 +69,8 @@ class Watched(NamedTuple):
     def ended_in_one_second(self, machine: str, command: str, kind: int) -> int:
         """A job whose user ended its run, as its eviction and its end stand in the log; its number.
 
-        They are written milliseconds apart. Only those that do not lie across the border between
-        two seconds belong together, as FORMATS has it.
+        They are written milliseconds apart. Only in the same second the one tells why of the
+        other (docs/reference/definitions.md); the next second may have come in between.
         """
         for _ in range(MOST_ATTEMPTS):
             cluster = self.on(machine)

@@ -20,6 +20,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from outrider.model.student import student_quantile
+
 RESAMPLES: Final = 4000
 DAY_S: Final = 86_400.0
 LEVEL: Final = 0.97
@@ -109,22 +111,6 @@ def interval(resampled: ArrayLike, blocks_n: int | None = None, level: float = 0
         tail = NormalDist().cdf(-reach)
     low, high = np.quantile(np.asarray(resampled, dtype=float), (tail, 1.0 - tail))
     return Interval(float(low), float(high))
-
-
-def student_quantile(probability: float, freedom: int) -> float:
-    """Of Student's distribution (Abramowitz and Stegun 26.7.5; to 0.3 % from 4 degrees on).
-
-    >>> round(student_quantile(0.975, 9), 3)
-    2.262
-    """
-    z = NormalDist().inv_cdf(probability)
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
-    return sum(term / float(freedom) ** power for power, term in enumerate(terms))
 
 
 def student_interval(resampled: ArrayLike, measured: float, blocks_n: int) -> Interval:
