@@ -144,7 +144,8 @@ class LoggedAccessPoint:
 
     def _is_due(self, now_s: float) -> bool:
         ahead_s = self._snapshot_due_s - now_s
-        return ahead_s <= 0.0 or ahead_s > self._settings.snapshot_s  # the clock was set back
+        was_set_back = ahead_s > self._settings.snapshot_s
+        return ahead_s <= 0.0 or was_set_back or self._queue.is_needed
 
 
 class QueuedAccessPoint:

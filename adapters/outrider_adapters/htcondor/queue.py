@@ -95,10 +95,12 @@ class QueueWatch:
             told: what the log told; at least one submission.
 
         Raises:
-            HTCondorException: the schedd does not answer (`AccessPoint.failure`).
+            HTCondorException: the schedd does not answer (`AccessPoint.failure`); what these jobs
+                ask for is told by the next snapshot.
         """
         submitted_s = {event[2]: event[0] for event in told if event[1] == events.SUBMITTED}
         new = list(submitted_s)
+        self._undescribed.update(new)
         ads = self._query(in_clusters(new))
         gone = [job for job in new if job not in ads]
         if gone:
@@ -106,6 +108,7 @@ class QueueWatch:
             asked = self._specs.attributes(JOB_ATTRIBUTES)
             left = self._point.schedd.history(in_clusters(gone), asked, -1, since)
             ads |= left_by_name(left, self._point.name)
+        self._undescribed.difference_update(new)
         described: list[NamedEvent] = []
         for event in told:
             time_s, kind, job, _ = event
@@ -122,11 +125,7 @@ class QueueWatch:
 
     def hear_history(self, told: Sequence[NamedEvent]) -> None:
         """Remember what the log told of the past; what its jobs ask for is known from it alone."""
-        for event in told:
-            if event[1] == events.SUBMITTED:
-                self._undescribed.add(event[2])
-            elif event[1] in (events.COMPLETED, events.REMOVED):
-                self._undescribed.discard(event[2])
+        self._undescribed.update(event[2] for event in told if event[1] == events.SUBMITTED)
         self.hear(told)
 
     def hear(self, told: Iterable[NamedEvent]) -> dict[NamedEvent, str]:
@@ -139,6 +138,7 @@ class QueueWatch:
             time_s, kind, job, extra = event
             if kind in (events.COMPLETED, events.REMOVED):
                 self._known.pop(job, None)
+                self._undescribed.discard(job)
                 continue
             before = self._known.get(job)
             if kind == events.EVICTED and before is not None:
@@ -150,6 +150,11 @@ class QueueWatch:
         return evicted
 
     # -- what the queue says otherwise --------------------------------------------------------
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether what some jobs ask for is not known, so that the queue is to be read at once."""
+        return bool(self._undescribed)
 
     def snapshot(self) -> dict[str, Ad]:
         """Every job in the queue. Raises `HTCondorException` (`AccessPoint.failure`)."""
@@ -174,7 +179,7 @@ class QueueWatch:
             else:
                 told += self._differing(job, ad, known, taken_s, settled_s)
         self._adopts = False
-        self._undescribed.clear()
+        self._undescribed.difference_update(snapshot)  # others came after it
         missing = [
             job
             for job, known in self._known.items()
@@ -207,8 +212,14 @@ class QueueWatch:
             told += steps_to(job, known.status, ad)
         spec, known_spec = self._specs.of(ad), known.spec or JobSpec()
         changed = edited(known_spec, spec, number(ad, "JobStatus") not in (IDLE, HELD))
-        # what was asked after the snapshot is newer than that; of these nothing was asked
-        if changed and (known.since_s < settled_s or job in self._undescribed):
+        if not changed:
+            return told
+        if job in self._undescribed:  # no edit: it has asked for that since its submission
+            self._known[job] = known._replace(spec=spec)
+            first_s = min([taken_s, *(event[0] for event in told)])
+            return [(first_s, events.CHANGED, job, changed), *told]
+        # what was asked after the snapshot is newer than that
+        if known.since_s < settled_s:
             self._known[job] = known._replace(spec=spec)
             told.append((taken_s, events.CHANGED, job, changed))
         return told

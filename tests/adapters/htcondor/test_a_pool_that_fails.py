@@ -9,7 +9,13 @@ from outrider.model.resources import Resources
 from outrider_adapters.htcondor import WatchSettings
 from outrider_adapters.mock_condor.faults import Faults
 from outrider_adapters.polling import PATIENCE_S
-from tests.adapters.htcondor.watched_pool import WatchedPool, WatchingAdapter, kinds
+from tests.adapters.htcondor.watched_pool import (
+    WatchedPool,
+    WatchingAdapter,
+    kinds,
+    named,
+    spec_of,
+)
 
 
 def test_an_outage_only_makes_old_and_nothing_is_lost(site: WatchedPool) -> None:
@@ -126,3 +132,32 @@ def test_the_queue_alone_may_be_away(site: WatchedPool) -> None:
     assert kinds([(str(e[1]), e[2], e[3]) for e in batch.events], "m1"), "slots are told"
     schedd.query = query  # type: ignore[method-assign]
     assert site.look(10).note == ""
+
+
+def test_what_a_silent_queue_did_not_say_of_a_job_is_told_at_the_next_look(tmp_path: Path) -> None:
+    """Not when the whole queue is due again; and before a start that it has to tell, too."""
+    settings = WatchSettings(left_after_s=0, snapshot_s=3600, repair_after_s=5)
+    site = WatchedPool(tmp_path, settings=settings)
+    site.look()
+    schedd = site.point.schedd
+    query = schedd.query
+
+    def silent(*_: object, **__: object) -> list[object]:
+        raise site.calls.failure("Failed to fetch ads from schedd")
+
+    job = site.submit(run_s=1000, user="bob")
+    records = site.log.read_text().split("...\n")  # no 028, no 001
+    site.log.write_text("".join(f"{one}...\n" for one in records if one[:3] == "000"))
+    schedd.query = silent  # type: ignore[method-assign]
+    assert spec_of(site.told(), job).user == ""
+    site.pool.advance(site.pool.now_s + 60)
+    site.log.write_text("".join(f"{one}...\n" for one in records if one[:3] == "000"))
+    schedd.query = query  # type: ignore[method-assign]
+    told = [named(event) for event in site.look().events if event[2] == job]
+    assert [kind for kind, _, _ in told] == ["changed", "started"]
+    assert told[0][2].items() >= {"user": "bob", "vo": "physics"}.items()
+    taken = []
+    schedd.query = lambda *asked: taken.append(asked) or query(*asked)  # type: ignore[method-assign]
+    site.look(10)
+    assert taken == [], "nothing is missing any more"
+    site.close()

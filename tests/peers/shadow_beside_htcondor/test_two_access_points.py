@@ -162,8 +162,8 @@ def test_by_the_logs_every_time_is_that_of_its_record(site: Site) -> None:
     assert kept == +written
     for job, ad in site.ads.items():
         at_s = times(seen[job])
-        # a log's 001 follows the shadow's start, after as long as that takes on a busy machine
-        assert abs(at_s[SUBMITTED][0] - ad["QDate"]) < 2.0, job
+        # a record follows what it tells, after as long as that takes on a busy machine
+        assert ad["QDate"] <= at_s[SUBMITTED][0], job
         assert ad["JobStartDate"] <= at_s[STARTED][0], job
         assert ad["JobCurrentStartDate"] <= at_s[STARTED][-1] < ad["CompletionDate"] + 1.0, job
 
