@@ -55,6 +55,21 @@ class Queue(Protocol):
         ...
 
     @property
+    def work_s(self) -> NDArray[np.float64]:
+        """Work that a preempted job has done, seconds on all the CPUs it asks for; others: 0."""
+        ...
+
+    @property
+    def home(self) -> NDArray[np.int64]:
+        """The machine on which a preempted job must be resumed; `NOWHERE`: it runs anywhere."""
+        ...
+
+    @property
+    def bound(self) -> NDArray[np.bool_]:
+        """Whether CPUs are not all it asks for: other resources, or a class of machines."""
+        ...
+
+    @property
     def order(self) -> NDArray[np.float64]:
         """What `Policy.order` said of each when it joined the queue."""
         ...

@@ -1,8 +1,8 @@
 """Explanations of what a job waits for and what its run is expected to earn."""
 
 from outrider.api import SUSPENDED_STATE, Job, SiteView
-from outrider_policies.planning.queued_jobs import work_left_s
 from outrider_policies.planning.run_lengths import RunLengths
+from outrider_policies.planning.work_left import work_left_s
 
 
 def what_it_waits_for(job: Job, view: SiteView) -> str:

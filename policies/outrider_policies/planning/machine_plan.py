@@ -16,8 +16,9 @@ from outrider.api import (
     Move,
     SiteView,
 )
-from outrider_policies.planning.queued_jobs import QueuedJobs, work_left_s
+from outrider_policies.planning.queued_jobs import QueuedJobs
 from outrider_policies.planning.run_lengths import RunLengths
+from outrider_policies.planning.work_left import work_left_s
 
 Floats = NDArray[np.float64]
 

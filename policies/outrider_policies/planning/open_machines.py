@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.api import NOWHERE, SUSPENDED_STATE, SiteView
-from outrider_policies.planning.queued_jobs import LEAST_LEFT, QueuedJobs
+from outrider_policies.planning.queued_jobs import QueuedJobs
 from outrider_policies.planning.run_lengths import RunLengths
+from outrider_policies.planning.work_left import left_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -108,8 +109,7 @@ class OpenMachines:
         run_s = self._view.now - self._column("start_s") - self._column("pause_s")
         counted_s = self._column("counted_s")
         cpu_s = self._column("cpu_s") + (np.maximum(run_s, 0.0) - counted_s) * self._cpus
-        left_s: Floats = np.maximum(ideal_s - cpu_s / self._requested, LEAST_LEFT * ideal_s)
-        return left_s
+        return left_of(ideal_s, cpu_s / self._requested)
 
     def _units(self, remaining_s: Floats, ideal_s: Floats) -> Floats:
         """(runs,) unit utilities if the runs complete in so many (runs,) seconds."""

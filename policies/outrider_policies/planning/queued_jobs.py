@@ -6,20 +6,17 @@ scheduling pass looks at all of them.
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.api import NOWHERE, SUSPENDED_STATE, Job, Queue, SiteView, TimeUtility
+from outrider.api import NOWHERE, Job, Queue, SiteView, TimeUtility
 from outrider_policies.planning.run_lengths import RunLengths
+from outrider_policies.planning.work_left import left_of, work_left_s
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-
-LEAST_LEFT: Final = 1e-3
-"""Least work left as a ratio of the estimate, for a run that exceeds its estimate."""
 
 
 class QueuedJobs:
@@ -39,25 +36,16 @@ class QueuedJobs:
         self.jobs: list[Job] = list(queue.jobs)
         self.requested = queue.cpus
         self.ideal_s = lengths.of_queue(queue.estimate_s)
-        self.left_s = self.ideal_s.copy()
-        self.home = np.full(len(self.jobs), NOWHERE)
+        self.left_s = left_of(self.ideal_s, queue.work_s)
+        self.home = queue.home
         self.is_open = np.ones(len(self.jobs), dtype=bool)
         self._submit_s = queue.submit_s
         self._is_interactive = queue.interactive
+        self._bound = np.flatnonzero(queue.bound).tolist()
         self._view = view
-        for row, job in enumerate(self.jobs):
-            if job.state == SUSPENDED_STATE:
-                self.left_s[row] = work_left_s(job, float(self.ideal_s[row]), view.now)
-                self.home[row] = job.machine
         self.changes_n = 0
         self._at_speed: dict[float, tuple[Floats, Floats]] = {}
         self._utilities = self._by_class()
-        self._bound = self._which_are_bound()
-
-    def _which_are_bound(self) -> list[int]:
-        """Rows that request more than CPUs, or are not eligible for every machine."""
-        specs = enumerate(job.spec for job in self.jobs)
-        return [row for row, spec in specs if spec.eligible or spec.resources is not None]
 
     def may_run_on(self, machine: int, left: Mapping[str, float]) -> Mask:
         """(n,) open and possible on a machine; the machine's CPUs are not checked.
@@ -134,6 +122,9 @@ class QueuedJobs:
         left_s = [work_left_s(job, s, now) for job, s in zip(jobs, ideal_s, strict=True)]
         submit_s = [job.start_s if job.submit_s is None else job.submit_s for job in jobs]
         interactive = [job.spec.job_class == "interactive" for job in jobs]
+        specs = enumerate((job.spec for job in jobs), len(self.jobs))
+        bound = [row for row, spec in specs if spec.eligible or spec.resources is not None]
+        self._bound = [*self._bound, *bound]
         self.jobs = [*self.jobs, *jobs]
         self.requested = np.append(self.requested, [job.spec.cpus for job in jobs])
         self.ideal_s = np.append(self.ideal_s, ideal_s)
@@ -143,7 +134,6 @@ class QueuedJobs:
         self._submit_s = np.append(self._submit_s, submit_s)
         self._is_interactive = np.append(self._is_interactive, interactive)
         self._utilities = self._by_class()
-        self._bound = self._which_are_bound()
 
     def _by_class(self) -> list[tuple[TimeUtility, Mask]]:
         """The utility function of each queued class, with the mask of its rows."""
@@ -153,8 +143,3 @@ class QueuedJobs:
             for mask in masks
             if mask.any()
         ]
-
-
-def work_left_s(job: Job, ideal_s: float, now: float) -> float:
-    """Work left of a running or preempted job, seconds on all requested CPUs at speed 1."""
-    return max(ideal_s - job.work_s(now), LEAST_LEFT * ideal_s)

@@ -6,7 +6,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.api import Job, JobSpec, Orders, Policy, Queue, Ranks, SiteView
+from outrider.api import (
+    NOWHERE,
+    RUNNING,
+    SUSPENDED_STATE,
+    Job,
+    JobSpec,
+    Orders,
+    Policy,
+    Queue,
+    Ranks,
+    Resources,
+    SiteView,
+)
 from outrider.engine.scheduling.queue_columns import QueueColumns
 from outrider.model import events as ev
 from outrider.testing.hand_site import HandSite
@@ -130,3 +142,43 @@ def test_a_job_whose_submission_is_not_known_counts_from_when_it_got_in_line() -
     restored.restore(queue.save(), {0: Job(0, JobSpec(vo="all"), None)})
     assert restored.submit_s.tolist() == [50.0]
     assert restored.vo_names == queue.vo_names
+
+
+def preempted(number: int) -> Job:
+    """A job that asks for two CPUs and ran on machine 3 for 60 s, the last 20 s on one of them."""
+    one = job(number, cpus=2)
+    one.state, one.machine, one.start_s, one.cpus = RUNNING, 3, 100.0, 2
+    one.count_cpus(140.0)
+    one.cpus = 1
+    one.state, one.suspended_at_s, one.gave_back = SUSPENDED_STATE, 160.0, True
+    return one
+
+
+def test_a_preempted_job_has_the_work_it_has_done_and_its_machine_for_ever() -> None:
+    queue = QueueColumns()
+    queue.add(job(0), 1, 0.0, nan)
+    queue.add(preempted(1), 2, 160.0, nan)
+    assert queue.work_s.tolist() == [0.0, 50.0]
+    assert queue.home.tolist() == [NOWHERE, 3]
+    restored = QueueColumns()
+    restored.restore(queue.save(), dict(enumerate(queue.jobs)))
+    assert (restored.work_s.tolist(), restored.home.tolist()) == ([0.0, 50.0], [NOWHERE, 3])
+    assert queue.jobs[1].work_s(1e9) == 50.0, "time that passes does no work"
+    queue.remove(1)
+    queue.add(job(2), 3, 170.0, nan)
+    assert (queue.work_s.tolist(), queue.home.tolist()) == ([50.0, 0.0], [3, NOWHERE])
+
+
+def test_a_job_is_bound_by_its_class_of_machines_or_other_resources_not_by_its_cpus() -> None:
+    queue = QueueColumns()
+    specs: list[dict[str, Any]] = [
+        {},
+        {"cpus": 8},
+        {"eligible": "A"},
+        {"cpus": 8, "resources": Resources(gpus=1.0)},
+    ]
+    for number, spec in enumerate(specs):
+        queue.add(job(number, **spec), number, 0.0, nan)
+    assert queue.bound.tolist() == [False, False, True, True]
+    queue.change(job(2), 2, nan)
+    assert queue.bound.tolist() == [False, False, False, True]

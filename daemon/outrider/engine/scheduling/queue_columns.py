@@ -7,10 +7,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.model.jobs import Job
+from outrider.model.jobs import SUSPENDED_STATE, Job
 
-_SUBMIT, _ESTIMATE, _ORDER = range(3)
-_CPUS, _VO, _INTERACTIVE = range(3)
+_SUBMIT, _ESTIMATE, _ORDER, _WORK = range(4)
+_CPUS, _VO, _INTERACTIVE, _HOME, _BOUND = range(5)
+_NOWHERE: Final = -1
 _FIRST_ROWS: Final = 64
 MOST_VOS: Final = 10_000
 """More than are ever named at once: an empty queue forgets the names of its past."""
@@ -31,8 +32,8 @@ class QueueColumns:
         self.vo_names: list[str] = []
         self._vos: dict[str, int] = {}
         self._stamps: list[int] = []  # ascending
-        self._floats = np.empty((3, _FIRST_ROWS))
-        self._ints = np.empty((3, _FIRST_ROWS), dtype=np.int64)
+        self._floats = np.empty((4, _FIRST_ROWS))
+        self._ints = np.empty((5, _FIRST_ROWS), dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -57,8 +58,12 @@ class QueueColumns:
         if vo is None:
             vo = self._vos[spec.vo] = len(self.vo_names)
             self.vo_names.append(spec.vo)
-        self._floats[:, row] = submit_s, estimate_s, order
-        self._ints[:, row] = spec.cpus, vo, spec.job_class == "interactive"
+        work_s, home = 0.0, _NOWHERE
+        if job.state == SUSPENDED_STATE:
+            work_s, home = job.work_s(job.suspended_at_s), job.machine
+        is_bound = not job.is_plain and (spec.resources is not None or bool(spec.eligible))
+        self._floats[:, row] = submit_s, estimate_s, order, work_s
+        self._ints[:, row] = spec.cpus, vo, spec.job_class == "interactive", home, is_bound
 
     def at(self, stamp: int) -> Job | None:
         """The job at the place in the queue with this stamp; None if no job has it."""
@@ -121,6 +126,22 @@ class QueueColumns:
         """Whether its class is ``interactive``."""
         declared: NDArray[np.bool_] = self._ints[_INTERACTIVE, : len(self.jobs)] == 1
         return declared
+
+    @property
+    def work_s(self) -> NDArray[np.float64]:
+        """Work that a preempted job has done, seconds on all the CPUs it asks for; others: 0."""
+        return self._floats[_WORK, : len(self.jobs)]
+
+    @property
+    def home(self) -> NDArray[np.int64]:
+        """The machine on which a preempted job must be resumed; `NOWHERE`: it runs anywhere."""
+        return self._ints[_HOME, : len(self.jobs)]
+
+    @property
+    def bound(self) -> NDArray[np.bool_]:
+        """Whether CPUs are not all it asks for: other resources, or a class of machines."""
+        asked: NDArray[np.bool_] = self._ints[_BOUND, : len(self.jobs)] == 1
+        return asked
 
     def save(self) -> dict[str, Any]:
         """The places in the queue, as plain data; the jobs are the site's."""
