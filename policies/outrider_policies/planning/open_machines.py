@@ -215,6 +215,8 @@ class OpenMachines:
         """
         always = np.zeros(len(self.machines), dtype=bool)
         always[self._position[list(planned)]] = True
+        if always.all():  # no need to ask of what is looked at anyhow
+            return iter(self.machines)
         if not queued.is_open.any():
             return self._in_turn(queued, lambda: always)
         lowest = self._lowest_remaining_utility()

@@ -44,11 +44,12 @@ class FuzzyRulebase:
 
     def value(self, inputs: Sequence[float]) -> float:
         """Equation (1) for one state: (k,) inputs in [0, 1]."""
-        outputs = self.outputs
+        outputs: list[float] = self.outputs.tolist()  # for so few, lists cost half of what arrays do
         for x in inputs:
             half = len(outputs) // 2
-            outputs = outputs[:half] + x * (outputs[half:] - outputs[:half])
-        return float(outputs[0])
+            pairs = zip(outputs[:half], outputs[half:], strict=True)
+            outputs = [small + x * (large - small) for small, large in pairs]
+        return outputs[0]
 
     def values(self, inputs: Sequence[Floats | float]) -> Floats:
         """Equation (1) for many states at once.
