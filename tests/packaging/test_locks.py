@@ -163,7 +163,7 @@ def test_set_up_installs_from_locks_alone() -> None:
     names = [[file.name for file in group] for group in lock_files([])]
     assert names == [["runtime.txt", "checkout.txt"]]
     with pytest.raises(FileNotFoundError, match="make lock"):
-        lock_files(["uvloop"])
+        lock_files(["a-new-extra"])
 
 
 def test_every_package_of_a_site_is_listed_with_its_licence() -> None:
