@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import compress
 from typing import Protocol
 
 from msgspec import Struct
@@ -9,6 +10,7 @@ from msgspec import Struct
 from outrider.engine.state.site import Site
 from outrider.model.jobs import HELD_STATE, JOB_STATE_NAMES, QUEUED, Job
 from outrider.service.core import Core
+from outrider.service.views.job_waits import waits_s
 
 
 class Names(Protocol):
@@ -87,11 +89,7 @@ def reasons_of(core: Core, jobs: Iterable[Job], names_shown: bool) -> list[str |
 
 
 def _waiting_over(seconds: float, jobs: Sequence[Job], now_s: float) -> list[Job]:
-    return [
-        job
-        for job in jobs
-        if job.state == QUEUED and (wait_s := job.wait_s(now_s)) is not None and wait_s > seconds
-    ]
+    return list(compress(jobs, (waits_s(jobs, now_s) > seconds).tolist()))  # NaN is not over
 
 
 def _in_group(name: str, jobs: Iterable[Job], site: Site) -> list[Job]:
