@@ -4,34 +4,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from typing import Any, Final
 
-import numpy as np
-
 from outrider.engine import PolicyRunner
 from outrider.engine.scheduling.placement import fits
 from outrider.engine.state.site import Site
 from outrider.formats.tables import INTEGER, NUMBER, TEXT, Column, Rows, Table
-from outrider.formats.workload import Floats
-from outrider.model.decisions import DEFER, IMPOSSIBLE, UNCHOSEN, Decision
+from outrider.model.decisions import DEFER, UNCHOSEN, Decision
+from outrider.model.decisions import IMPOSSIBLE as IMPOSSIBLE_JOB
 from outrider.model.disciplines import CONSERVATIVE, EASY, EASY_SJBF, FIRST_FIT, STRICT
 from outrider.model.events import COMPLETED, JOB_KINDS, REMOVED, SUBMITTED, TICK, Event
 from outrider.model.jobs import QUEUED, Job
+from outrider.replay.queue_times import (
+    BEHIND,
+    DEFERRED,
+    DELAY,
+    IMPOSSIBLE,
+    REASONS,
+    QueueTimes,
+)
 
-REASONS: Final = (
-    "no_machine", "too_wide", "behind_head", "would_delay", "deferred", "impossible",
-)  # fmt: skip
-"""What a queued job waits for, a closed list.
-
-* no_machine: no CPU is free for any job;
-* too_wide: some are, but no machine that it may use has the CPUs, memory, GPUs it asks for;
-* behind_head: it would fit; a job before it does not, and nobody passes (discipline ``strict``);
-* would_delay: it would fit, and would delay a job before it (``easy``, ``easy_sjbf``,
-  ``conservative``);
-* deferred: it would fit, and the policy keeps it queued;
-* impossible: it fits on no machine of the site.
-"""
-_NO_MACHINE, _TOO_WIDE, _BEHIND, _DELAY, _DEFERRED, _IMPOSSIBLE = range(len(REASONS))
 _WHY_IT_FITS_AND_WAITS: Final = {
-    STRICT: _BEHIND, EASY: _DELAY, EASY_SJBF: _DELAY, CONSERVATIVE: _DELAY,
+    STRICT: BEHIND, EASY: DELAY, EASY_SJBF: DELAY, CONSERVATIVE: DELAY,
 }  # fmt: skip
 _ENDINGS: Final = {COMPLETED: "completed", REMOVED: "removed"}
 _NEVER: Final = -inf
@@ -83,23 +75,21 @@ class JobTable:
 
     def __init__(self, job_names: Iterable[str]) -> None:
         self._names = list(job_names)
-        jobs_n = len(self._names)
-        self._unstarted = _DEFERRED
+        self._times = QueueTimes(len(self._names), DEFERRED)
         self._says_why = False
         self._jobs: dict[int, Job] = {}
         self._ends: dict[int, tuple[float, str]] = {}
-        self._queued = np.zeros(jobs_n, dtype=bool)
-        self._cpus = np.ones(jobs_n, dtype=np.int64)
-        self._chosen = np.full(jobs_n, -1, dtype=np.int8)  # deferred or impossible, as decided
-        self._asks_more: set[int] = set()  # queued ones that ask for more than CPUs
-        self._waited_s: Floats = np.zeros((jobs_n, len(REASONS)))
         self._last: Event = (_NEVER, TICK, 0, None)
 
     def decided(self, decision: Decision) -> None:
         """Note what the policy says of a job; called for each of its decisions."""
-        kept = decision.action == DEFER and decision.reason not in UNCHOSEN
-        impossible = decision.action == DEFER and decision.reason == IMPOSSIBLE
-        self._chosen[decision.job] = _DEFERRED if kept else _IMPOSSIBLE if impossible else -1
+        chosen = None
+        if decision.action == DEFER:
+            if decision.reason == IMPOSSIBLE_JOB:
+                chosen = IMPOSSIBLE
+            elif decision.reason not in UNCHOSEN:
+                chosen = DEFERRED
+        self._times.choose(decision.job, chosen)
 
     def watch(
         self, events: Iterable[Event], site: Site, runners: Sequence[PolicyRunner]
@@ -114,7 +104,8 @@ class JobTable:
         if runners:
             self._says_why = True
             discipline = runners[0].discipline
-            self._unstarted = _WHY_IT_FITS_AND_WAITS.get(discipline or FIRST_FIT, _DEFERRED)
+            unstarted = _WHY_IT_FITS_AND_WAITS.get(discipline or FIRST_FIT, DEFERRED)
+            self._times = QueueTimes(len(self._names), unstarted)
         for event in events:
             self._settle(site)
             self._count_until(event[0], site)
@@ -125,6 +116,7 @@ class JobTable:
     def finish(self, end_s: float, site: Site) -> None:
         """The run is over: who still waits did so until now."""
         self._count_until(end_s, site)
+        self._times.settle()
 
     def _settle(self, site: Site) -> None:
         """Take in what the last event did to its job."""
@@ -133,39 +125,29 @@ class JobTable:
             return
         job = site.jobs.get(number)
         if job is None:
-            self._queued[number] = False
-            self._asks_more.discard(number)
+            self._times.leave(number)
             self._ends.setdefault(number, (time_s, _ENDINGS.get(kind, "")))
             return
         if kind == SUBMITTED:
             self._jobs[number] = job
-        self._queued[number] = job.state == QUEUED
-        self._cpus[number] = job.spec.cpus
-        if job.state == QUEUED and (job.spec.resources is not None or job.spec.eligible):
-            self._asks_more.add(number)
+        if job.state == QUEUED:
+            spec = job.spec
+            is_bound = spec.resources is not None or bool(spec.eligible)
+            self._times.join(number, spec.cpus, is_bound)
         else:
-            self._asks_more.discard(number)
+            self._times.leave(number)
 
     def _count_until(self, now: float, site: Site) -> None:
         """Add the time since the last event to what each queued job waits for."""
         lasted_s = now - self._last[0]
-        if not 0.0 < lasted_s < inf or not self._says_why:
+        if not 0.0 < lasted_s < inf or not self._says_why or not (asked := self._times.widest):
             return
-        (rows,) = self._queued.nonzero()
-        if not len(rows):
-            return
-        widest = max(map(site.cpus_left, site.free_since), default=0)
-        chosen = self._chosen[rows]
-        open_or_not = _NO_MACHINE if widest == 0 else _TOO_WIDE
-        why = np.where(self._cpus[rows] <= widest, self._unstarted, open_or_not)
-        if widest and self._asks_more:
-            for row in np.isin(rows, list(self._asks_more)).nonzero()[0]:
-                if not any(fits(site, self._jobs[rows[row]].spec, m) for m in site.free_since):
-                    why[row] = _TOO_WIDE
-        why = np.where(
-            (chosen == _IMPOSSIBLE) | ((chosen == _DEFERRED) & (widest > 0)), chosen, why
-        )
-        self._waited_s[rows, why] += lasted_s
+
+        def would_fit(number: int) -> bool:
+            spec = self._jobs[number].spec
+            return any(fits(site, spec, machine) for machine in site.free_since)
+
+        self._times.pass_time(lasted_s, _most_left(site, asked), would_fit)
 
     def as_rows(self) -> Rows:
         """Its rows, to be read as often as wanted; after the run."""
@@ -174,7 +156,7 @@ class JobTable:
     def rows(self) -> Iterator[dict[str, Any]]:
         """A row a job, in the order of submission: scalars by column, None where unknown."""
         for number, job in self._jobs.items():
-            spec, waited_s = job.spec, self._waited_s[number]
+            spec, waited_s = job.spec, self._times.waited_s[number]
             end_s, ending = self._ends.get(number, (None, None))
             most = int(waited_s.argmax()) if waited_s.any() else None
             submit_s = job.submit_s or 0.0
@@ -198,3 +180,13 @@ class JobTable:
                     for reason, seconds in zip(REASONS, waited_s, strict=True)
                 },
             }
+
+
+def _most_left(site: Site, enough: int) -> int:
+    """The most CPUs that a free machine has left; where one has `enough`, that is enough."""
+    most = 0
+    for machine in site.free_since:
+        most = max(most, site.cpus_left(machine))
+        if most >= enough:
+            break
+    return most
