@@ -78,6 +78,7 @@ class QueueWatch:
         self._specs = specs
         self._known: dict[str, _Known] = {}
         self._undescribed: set[str] = set()
+        self._answered: frozenset[str] = frozenset()  # of those, whom the last snapshot answers
         self._adopts = False
 
     def begin(self, resumed: bool) -> None:
@@ -158,7 +159,9 @@ class QueueWatch:
 
     def snapshot(self) -> dict[str, Ad]:
         """Every job in the queue. Raises `HTCondorException` (`AccessPoint.failure`)."""
-        return self._query("true")
+        found = self._query("true")
+        self._answered = frozenset(self._undescribed)
+        return found
 
     def mend(self, snapshot: Mapping[str, Ad], taken_s: float) -> list[NamedEvent]:
         """What the log should have told by now and has not, and what was edited in the queue.
@@ -179,7 +182,8 @@ class QueueWatch:
             else:
                 told += self._differing(job, ad, known, taken_s, settled_s)
         self._adopts = False
-        self._undescribed.difference_update(snapshot)  # others came after it
+        # whom it does not hold has left; others came after it
+        self._undescribed.difference_update(self._answered, snapshot)
         missing = [
             job
             for job, known in self._known.items()

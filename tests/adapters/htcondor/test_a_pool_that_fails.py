@@ -1,7 +1,9 @@
 """Outages, stale ads, slow answers and doubles: told as they are, and harmless."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from outrider.engine.ingest.event_merger import EventMerger
 from outrider.model.machines import MachineSpec
@@ -134,6 +136,16 @@ def test_the_queue_alone_may_be_away(site: WatchedPool) -> None:
     assert site.look(10).note == ""
 
 
+def noted(query: Callable[..., list[Any]], asked: list[object]) -> Callable[..., list[Any]]:
+    """The same query, that also notes what it was asked."""
+
+    def ask(*words: Any) -> list[Any]:
+        asked.append(words)
+        return query(*words)
+
+    return ask
+
+
 def test_what_a_silent_queue_did_not_say_of_a_job_is_told_at_the_next_look(tmp_path: Path) -> None:
     """Not when the whole queue is due again; and before a start that it has to tell, too."""
     settings = WatchSettings(left_after_s=0, snapshot_s=3600, repair_after_s=5)
@@ -156,8 +168,38 @@ def test_what_a_silent_queue_did_not_say_of_a_job_is_told_at_the_next_look(tmp_p
     told = [named(event) for event in site.look().events if event[2] == job]
     assert [kind for kind, _, _ in told] == ["changed", "started"]
     assert told[0][2].items() >= {"user": "bob", "vo": "physics"}.items()
-    taken = []
-    schedd.query = lambda *asked: taken.append(asked) or query(*asked)  # type: ignore[method-assign]
+    asked: list[object] = []
+    schedd.query = noted(query, asked)  # type: ignore[method-assign]
     site.look(10)
-    assert taken == [], "nothing is missing any more"
+    assert asked == [], "nothing is missing any more"
+    site.close()
+
+
+def test_a_job_that_nobody_can_describe_any_more_does_not_have_the_queue_read_at_every_look(
+    tmp_path: Path,
+) -> None:
+    """It has left while the schedd was silent, and the history is refused."""
+    settings = WatchSettings(left_after_s=0, snapshot_s=3600, repair_after_s=5)
+    site = WatchedPool(tmp_path, settings=settings)
+    site.look()
+    schedd, asked = site.point.schedd, list[object]()
+    query = schedd.query
+
+    def silent(*words: object, **__: object) -> list[object]:
+        asked.append(words)
+        raise site.calls.failure("not now")
+
+    schedd.query = schedd.history = silent  # type: ignore[method-assign]
+    job = site.submit(run_s=1000)
+    records = site.log.read_text().split("...\n")
+    site.log.write_text("".join(f"{one}...\n" for one in records if one[:3] == "000"))
+    assert spec_of(site.told(), job).user == ""
+    site.act("remove", job)
+    site.log.write_text("".join(f"{one}...\n" for one in records if one[:3] == "000"))
+    schedd.query = noted(query, asked)  # type: ignore[method-assign]
+    site.look(60)
+    asked.clear()
+    for _ in range(3):
+        site.look(60)
+    assert asked == []
     site.close()

@@ -44,9 +44,7 @@ class FuzzyRulebase:
 
     def value(self, inputs: Sequence[float]) -> float:
         """Equation (1) for one state: (k,) inputs in [0, 1]."""
-        outputs: list[float] = (
-            self.outputs.tolist()
-        )  # for so few, lists cost half of what arrays do
+        outputs: list[float] = self.outputs.tolist()  # of so few, half the cost of an array
         for x in inputs:
             half = len(outputs) // 2
             pairs = zip(outputs[:half], outputs[half:], strict=True)
