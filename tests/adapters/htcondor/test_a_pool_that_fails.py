@@ -1,7 +1,7 @@
 """Outages, stale ads, slow answers and doubles: told as they are, and harmless."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from tests.adapters.htcondor.watched_pool import (
     named,
     spec_of,
 )
+
+Asks = Callable[..., Sequence[Any]]
 
 
 def test_an_outage_only_makes_old_and_nothing_is_lost(site: WatchedPool) -> None:
@@ -136,10 +138,10 @@ def test_the_queue_alone_may_be_away(site: WatchedPool) -> None:
     assert site.look(10).note == ""
 
 
-def noted(query: Callable[..., list[Any]], asked: list[object]) -> Callable[..., list[Any]]:
+def noted(query: Asks, asked: list[object]) -> Asks:
     """The same query, that also notes what it was asked."""
 
-    def ask(*words: Any) -> list[Any]:
+    def ask(*words: Any) -> Sequence[Any]:
         asked.append(words)
         return query(*words)
 
