@@ -5,9 +5,10 @@ import re
 import subprocess
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from tests.peers.presence import PEERS_DIR
 
@@ -133,6 +134,15 @@ class HTCondorPool:
             (int(head["cluster"]), int(head["proc"])) for head in heads if int(head["code"]) == code
         ]
         return [job for job in found if cluster is None or job[0] == cluster]
+
+    def records(self) -> list[tuple[int, int, int, int]]:
+        """Return (code, cluster, proc, Unix seconds) of each record, by HTCondor's reader."""
+        bindings: Any = import_module("htcondor2")
+        with bindings.JobEventLog(str(self.event_log)) as log:
+            return [
+                (int(one.type), one.cluster, one.proc, one.timestamp)
+                for one in log.events(stop_after=0)
+            ]
 
     def wait_for_events(
         self, code: int, count: int, cluster: int | None = None, within_s: float = 60.0

@@ -104,11 +104,13 @@ def _differences_of_one_that_left(made: Made, what: str, answer: dict[str, Any])
     if ad is None or answer.get("left") is None:
         yield f"left: {answer.get('left')}, condor_history: {ad is not None}"
         return
-    how, at = ("completed", "CompletionDate") if ad["JobStatus"] == 4 else (
-        "removed", "EnteredCurrentStatus")  # fmt: skip
-    late_s = answer["left"]["at_s"] - ad[at]
-    if answer["left"]["how"] != how or not 0.0 <= late_s <= 1.5:
-        yield f"left: {answer['left']}; condor_history: {how} at {ad[at]}"
+    how, at, code = ("completed", "CompletionDate", 5) if ad["JobStatus"] == 4 else (
+        "removed", "EnteredCurrentStatus", 9)  # fmt: skip
+    left_s, cluster = answer["left"]["at_s"], made.jobs[what]
+    # a record is written after what it tells, as late as the machine is busy
+    recorded = [time_s for *kind, _, time_s in made.pool.records() if kind == [code, cluster]]
+    if answer["left"]["how"] != how or [int(left_s)] != recorded or left_s < ad[at]:
+        yield f"left: {answer['left']}; condor_history: {how} at {ad[at]}; log: at {recorded}"
     if answer["state"] is not None or answer["batch_system"] is not None:
         yield f"{answer['state']}, though it has left"
     yield from _differences_of_runs(answer, ad)
