@@ -104,6 +104,9 @@ def _free(core: Core) -> Iterator[str]:
     counted = [sum(site.machine_cluster[m] == c for m in free) for c in range(len(site.free_n))]
     if site.free_n != counted or site.free_total != len(free) or set(site.free_since) != set(free):
         yield f"free {free}, counted {site.free_n}, {site.free_total}, {list(site.free_since)}"
+    open_cpus = sum(site.cpus[m] for m, state in enumerate(site.state) if state != SHUT)
+    if site.open_cpus != open_cpus:
+        yield f"{open_cpus} CPUs are open, counted {site.open_cpus}"
     if site.runs is not None:
         there = {job.number for job in site.runs}
         if there != {number for number, job in site.jobs.items() if job.machine >= 0}:

@@ -18,6 +18,11 @@ class Unasked:
         """Not had."""
         _refuse()
 
+    @property
+    def open_cpus(self) -> int:
+        """Not had."""
+        _refuse()
+
     def cpus_of(self, machine: int) -> int:
         """Not had."""
         _refuse()

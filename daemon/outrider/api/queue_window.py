@@ -51,7 +51,7 @@ def observe_window(
     at, n = np.asarray(rows, dtype=np.intp), len(rows)
     estimate_s, cpus = queue.estimate_s[at], queue.cpus[at]
     left = [view.cpus_left(machine) for machine in view.free_since]
-    site_cpus = max(1, sum(map(view.cpus_of, range(view.machines_n))))
+    site_cpus = max(1, view.open_cpus)
     seen[:n, 0] = 1.0
     seen[:n, 1] = _log_share(view.now - queue.submit_s[at], LONGEST_S)
     seen[:n, 2] = _log_share(np.nan_to_num(estimate_s), LONGEST_S)

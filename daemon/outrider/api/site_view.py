@@ -104,6 +104,11 @@ class SiteView(Protocol):
         """Machines ever seen: their numbers are below this. One that left has no CPUs."""
         ...
 
+    @property
+    def open_cpus(self) -> int:
+        """CPUs of all machines that are open to jobs, free or not: the sum of `cpus_of`."""
+        ...
+
     def cpus_of(self, machine: int) -> int:
         """CPUs jobs may use on a machine, free or not; 0 for one that left or is shut."""
         ...

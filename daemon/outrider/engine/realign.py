@@ -52,7 +52,6 @@ def _count_machines(site: Site) -> None:
             busy[job.machine] += job.cpus
     for members in site.members:
         members.clear()
-    site.free_n = [0] * len(site.cluster_names)
     for m, spec in enumerate(site.specs):
         site.busy[m] = busy[m]
         cluster = site.machine_cluster[m]
@@ -62,13 +61,12 @@ def _count_machines(site: Site) -> None:
         site.state[m] = (FREE if is_free else TAKEN) if is_open else SHUT
         site.availability.correct(m, is_open, site.now)
         if is_free:
-            site.free_n[cluster] += 1
             site.free_since.setdefault(m, site.now)
         else:
             site.free_since.pop(m, None)
         if spec is not None:
             site.members[cluster].append(m)
-    site.free_total = sum(site.free_n)
+    site.recount()
 
 
 def _count_work(site: Site, accounting: Accounting) -> None:

@@ -1,7 +1,8 @@
 """Fair share among VOs by what runs now, and shortest job first within a VO."""
 
 import random
-from collections import Counter
+from collections import defaultdict
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,8 +43,8 @@ class FairShareSjf(Ranks, Policy):
         estimates = np.where(np.isnan(queue.estimate_s), LAST, queue.estimate_s)
         return places_by(by_vo[queue.vo], estimates)
 
-    def _cpus_by_vo(self, view: SiteView) -> Counter[str]:
-        running: Counter[str] = Counter()
+    def _cpus_by_vo(self, view: SiteView) -> Mapping[str, int]:
+        running: defaultdict[str, int] = defaultdict(int)
         for job in self._runs.jobs(view):
             running[job.spec.vo] += job.cpus
         return running

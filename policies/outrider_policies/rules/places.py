@@ -45,4 +45,4 @@ def places_by(*keys: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def cpus_of_site(view: SiteView) -> int:
     """CPUs that are there, free or not; at least one."""
-    return max(1, sum(map(view.cpus_of, range(view.machines_n))))
+    return max(1, view.open_cpus)

@@ -1,6 +1,7 @@
 """The runs of a site, those that begin in the present scheduling pass included."""
 
 from collections.abc import Iterable
+from itertools import chain
 from math import nan
 
 from outrider.api import Job, SiteView
@@ -21,10 +22,9 @@ class RunsNow:
     def jobs(self, view: SiteView) -> Iterable[Job]:
         """The jobs that run or are to start in this pass, each once."""
         self._forget_before(view.now)
-        yield from view.running
-        for job, runs in self._starting.values():
-            if job.runs == runs:  # else it began, and the site knows better
-                yield job
+        # of those that began meanwhile the site knows better
+        starting = (job for job, runs in self._starting.values() if job.runs == runs)
+        return chain(view.running, starting)
 
     def _forget_before(self, now: float) -> None:
         if now != self._moment_s:

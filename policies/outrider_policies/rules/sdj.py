@@ -80,7 +80,7 @@ class ShortDeadlineJobs(Ranks, Policy[SdjSettings]):
     def _cpus_for_batch(self, view: SiteView) -> int:
         """Free CPUs, less reserved ones that no interactive run uses."""
         settings: SdjSettings = self.settings
-        cpus_n = sum(map(view.cpus_of, range(view.machines_n)))
+        cpus_n = view.open_cpus
         filled = sum(
             run.cpus for run in self._runs.jobs(view) if run.spec.job_class == "interactive"
         )

@@ -30,7 +30,7 @@ def derived(hand: HandSite) -> dict[str, Any]:
     site = hand.site
     return {
         "busy": list(site.busy), "state": list(site.state), "free_n": list(site.free_n),
-        "free_total": site.free_total, "free": sorted(site.free_since),
+        "free_total": site.free_total, "open_cpus": site.open_cpus, "free": sorted(site.free_since),
         "members": [list(of) for of in site.members], "waiting": sorted(hand.runner.queue.waiting),
         "running": sorted(hand.runner.running),
     }  # fmt: skip
@@ -56,7 +56,7 @@ def test_whatever_was_miscounted_is_counted_anew() -> None:
     before, site = derived(hand), hand.site
     for m in range(5):
         site.busy[m] = 7
-    site.free_n[0], site.free_total = 9, 44
+    site.free_n[0], site.free_total, site.open_cpus = 9, 44, 99
     site.free_since.clear()
     site.members[0][:] = [4, 4]
     hand.runner.dequeue(9, site)

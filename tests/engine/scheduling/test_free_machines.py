@@ -144,3 +144,25 @@ def test_where_no_machine_is_free_nothing_is_drawn_and_no_chance_is_spent() -> N
     with pytest.raises(LookupError):
         site.draw(rng)
     assert rng.getstate() == before
+
+
+def test_the_cpus_that_are_open_are_those_of_machines_where_jobs_may_run_free_or_not() -> None:
+    site = make_site([])
+    for machine, cpus in enumerate((1, 8, 16)):
+        site.join(machine, MachineSpec("c0", cpus=cpus))
+    assert site.open_cpus == 0, "none is usable yet"
+    for machine in (0, 1, 2):
+        site.open_machine(machine)
+        site.open_machine(machine)
+    site.take(1, 8)
+    assert site.open_cpus == 25
+    site.shut(1)
+    site.shut(1)
+    site.join(2, MachineSpec("c0", cpus=4))
+    assert site.open_cpus == 1
+    site.open_machine(2)
+    site.leave(0)
+    assert site.open_cpus == 4 == sum(map(site.cpus_of, range(site.machines_n)))
+    other = make_site([])
+    other.restore(site.save())
+    assert other.open_cpus == 4

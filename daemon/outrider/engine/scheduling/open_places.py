@@ -116,6 +116,11 @@ class OpenPlaces:
         return self.site.machines_n
 
     @property
+    def open_cpus(self) -> int:
+        """CPUs of all machines that are open to jobs, free or not."""
+        return self.site.open_cpus
+
+    @property
     def running(self) -> Iterable[Job]:
         """All jobs that run, as far as they are shown."""
         return self.site.running

@@ -37,6 +37,7 @@ class Machines:
     Attributes:
         now: event time, seconds.
         widest: most CPUs that any machine ever had.
+        open_cpus: CPUs of all machines that are open to jobs, free or not.
         busy: CPUs that run jobs or are reserved in this pass, by machine.
         state: of each machine, one of `SHUT`, `FREE`, `TAKEN`, `RESERVED`.
         free_since: machines on which a job may start, and since when.
@@ -60,6 +61,7 @@ class Machines:
         self.machine_cluster: list[int] = []
         self.cpus: list[int] = []
         self.widest = 1
+        self.open_cpus = 0
         self.busy: list[int] = []
         self.state = bytearray()
         self.owner = bytearray()
@@ -155,6 +157,7 @@ class Machines:
         """Jobs may start on it from now on."""
         if self.state[machine] == SHUT:
             self.availability.begin(machine, self.now)
+            self.open_cpus += self.cpus[machine]
             if self.busy[machine] < self.cpus[machine]:
                 self._set_free(machine)
             else:
@@ -169,6 +172,7 @@ class Machines:
             return
         else:
             self.state[machine] = SHUT
+        self.open_cpus -= self.cpus[machine]
         self.availability.end(machine, self.now)
 
     def take(self, machine: int, cpus: int) -> None:
@@ -214,6 +218,13 @@ class Machines:
                 self.free_n[self.machine_cluster[machine]] += 1
                 self.free_total += 1
         self._reserved.clear()
+
+    def recount(self) -> None:
+        """Count anew what is free and what is open, after states were set from elsewhere."""
+        state = self.state
+        self.free_n = [sum(state[m] == FREE for m in members) for members in self.members]
+        self.free_total = sum(self.free_n)
+        self.open_cpus = sum(map(self.cpus_of, range(len(state))))
 
     # -- who may start where ------------------------------------------------------------------
 

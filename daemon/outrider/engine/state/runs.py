@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from math import inf
 from typing import Any, NamedTuple
 
@@ -51,8 +52,7 @@ class Runs:
         return self._ends.get(machine, [])
 
     def __iter__(self) -> Iterator[Job]:
-        for jobs in self._by_machine.values():
-            yield from jobs.values()
+        return chain.from_iterable(map(dict.values, self._by_machine.values()))
 
     def save(self) -> list[Any]:
         """By machine, the jobs and their expected ends, all in order."""

@@ -176,8 +176,7 @@ class Site(Machines):
         self.availability.restore(saved["availability"])
         self.free_since.clear()
         self.free_since.update(saved["free_since"])
-        self.free_n = [sum(self.state[m] == FREE for m in members) for members in self.members]
-        self.free_total = sum(self.free_n)
+        self.recount()
         if self.runs is not None:
             if saved.get("runs") is None:  # no policy looked at them then
                 self.index_runs()
