@@ -1,6 +1,7 @@
 """The schedd's queue beside the event log: it knows whose a job is, and what the log lost."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 import msgspec
@@ -107,8 +108,10 @@ class QueueWatch:
         if gone:
             since = left_before(min(submitted_s[job] for job in gone))
             asked = self._specs.attributes(JOB_ATTRIBUTES)
-            left = self._point.schedd.history(in_clusters(gone), asked, -1, since)
-            ads |= left_by_name(left, self._point.name)
+            # a history that is refused takes nothing away from what the queue has said
+            with suppress(self._point.failure):
+                left = self._point.schedd.history(in_clusters(gone), asked, -1, since)
+                ads |= left_by_name(left, self._point.name)
         self._undescribed.difference_update(new)
         described: list[NamedEvent] = []
         for event in told:

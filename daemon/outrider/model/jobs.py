@@ -46,7 +46,12 @@ class JobSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def is_plain(self) -> bool:
         """Whether any free machine suffices: one CPU, no other resources, no class of machines."""
-        return self.cpus == 1 and self.resources is None and not self.eligible
+        return self.cpus == 1 and not self.is_bound
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether CPUs are not all it asks for: other resources, or a class of machines."""
+        return self.resources is not None or bool(self.eligible)
 
 
 UNSEEN_JOB: Final = JobSpec(seen_submit=False)

@@ -131,9 +131,7 @@ class JobTable:
         if kind == SUBMITTED:
             self._jobs[number] = job
         if job.state == QUEUED:
-            spec = job.spec
-            is_bound = spec.resources is not None or bool(spec.eligible)
-            self._times.join(number, spec.cpus, is_bound)
+            self._times.join(number, job.spec.cpus, job.spec.is_bound)
         else:
             self._times.leave(number)
 

@@ -1,4 +1,4 @@
-"""Seconds that queued jobs wait for each reason, at a cost that does not grow with the queue."""
+"""Seconds that queued jobs wait for each reason, counted once for all that are alike."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -24,36 +24,45 @@ NO_MACHINE, TOO_WIDE, BEHIND, DELAY, DEFERRED, IMPOSSIBLE = range(len(REASONS))
 
 
 class _Size:
-    """What was counted for all queued jobs that ask for so many CPUs.
+    """What was counted for queued jobs that fit, or do not, at the same moments.
 
     Attributes:
+        cpus: that they ask for.
         jobs_n: how many are queued.
-        fitting_s: seconds in which a free machine had as many CPUs left.
-        narrow_s: seconds in which none had, though some machine was free.
+        fitting_s: seconds in which they would have fitted on a free machine.
+        narrow_s: seconds in which they would not, though some machine was free.
     """
 
-    __slots__ = ("fitting_s", "jobs_n", "narrow_s")
+    __slots__ = ("cpus", "fitting_s", "jobs_n", "narrow_s")
 
-    def __init__(self) -> None:
+    def __init__(self, cpus: int) -> None:
+        self.cpus = cpus
         self.jobs_n = 0
         self.fitting_s = self.narrow_s = 0.0
+
+    def count(self, seconds: float, fits: bool) -> None:
+        """So much time passed, in which they would have fitted, or not."""
+        if fits:
+            self.fitting_s += seconds
+        else:
+            self.narrow_s += seconds
 
 
 class _Mark(NamedTuple):
     """What was counted when a job joined the queue, or was last chosen otherwise."""
 
-    cpus: int
+    size: _Size
     closed_s: float
     fitting_s: float
     narrow_s: float
 
 
 class QueueTimes:
-    """Counts time once for all jobs that ask for equally many CPUs.
+    """Counts time once for all jobs that ask for equally many CPUs and nothing else.
 
     A job's part of that is what was counted between two marks: when it joins the queue, when the
-    policy says otherwise of it, and when it leaves. Only jobs that ask for more than CPUs are
-    looked at one by one.
+    policy says otherwise of it, and when it leaves. A job that is bound, as it asks for more than
+    CPUs, is counted by itself whenever a machine is free.
 
     Args:
         jobs_n: jobs that there will be; numbers are below that.
@@ -68,14 +77,14 @@ class QueueTimes:
         self._unstarted = unstarted
         self._closed_s = 0.0
         self._sizes: dict[int, _Size] = {}
+        self._bound: dict[int, _Size] = {}
         self._marks: dict[int, _Mark] = {}
         self._chosen: dict[int, int] = {}
-        self._bound: dict[int, int] = {}
 
     @property
     def widest(self) -> int:
         """The most CPUs that a queued job asks for; 0: none is queued."""
-        return max((*self._sizes, *self._bound.values()), default=0)
+        return max((*self._sizes, *(size.cpus for size in self._bound.values())), default=0)
 
     def join(self, job: int, cpus: int, is_bound: bool) -> None:
         """A job is queued from now on, or asks for something else than before.
@@ -83,43 +92,32 @@ class QueueTimes:
         Args:
             job: its number.
             cpus: that it asks for.
-            is_bound: it asks for more than CPUs: other resources, or a class of machines.
+            is_bound: it asks for more than CPUs (`JobSpec.is_bound`).
         """
         self.leave(job)
         if is_bound:
-            self._bound[job] = cpus
+            size = self._bound[job] = _Size(cpus)
         else:
-            self._mark(job, cpus)
+            size = self._sizes.setdefault(cpus, _Size(cpus))
+        size.jobs_n += 1
+        self._mark(job, size)
 
     def leave(self, job: int) -> None:
         """A job is queued no more; one that is not is left alone."""
-        self._bound.pop(job, None)
-        mark = self._marks.pop(job, None)
-        if mark is None:
+        if job not in self._marks:
             return
-        size = self._sizes[mark.cpus]
+        self._settle(job)
+        size = self._marks.pop(job).size
         size.jobs_n -= 1
-        if not size.jobs_n:
-            del self._sizes[mark.cpus]
-        closed_s = self._closed_s - mark.closed_s
-        fitting_s = size.fitting_s - mark.fitting_s
-        narrow_s = size.narrow_s - mark.narrow_s
-        waited_s, chosen = self.waited_s[job], self._chosen.get(job)
-        if chosen == IMPOSSIBLE:
-            waited_s[IMPOSSIBLE] += closed_s + fitting_s + narrow_s
-            return
-        waited_s[NO_MACHINE] += closed_s
-        waited_s[TOO_WIDE if chosen is None else chosen] += narrow_s
-        waited_s[self._unstarted if chosen is None else chosen] += fitting_s
+        if self._bound.pop(job, None) is None and not size.jobs_n:
+            del self._sizes[size.cpus]
 
     def choose(self, job: int, chosen: int | None) -> None:
         """From now on the policy says so of a job: `DEFERRED`, `IMPOSSIBLE`, or nothing."""
         if self._chosen.get(job) == chosen:
             return
-        mark = self._marks.get(job)
-        if mark is not None:  # what was counted so far is of what was said before
-            self.leave(job)
-            self._mark(job, mark.cpus)
+        if job in self._marks:  # what was counted so far is of what was said before
+            self._settle(job)
         if chosen is None:
             del self._chosen[job]
         else:
@@ -135,32 +133,29 @@ class QueueTimes:
         """
         if not widest:
             self._closed_s += seconds
-        else:
-            for cpus, size in self._sizes.items():
-                if cpus <= widest:
-                    size.fitting_s += seconds
-                else:
-                    size.narrow_s += seconds
-        for job in self._bound:
-            self.waited_s[job, self._why(job, widest, fits)] += seconds
+            return
+        for cpus, size in self._sizes.items():
+            size.count(seconds, cpus <= widest)
+        for job, size in self._bound.items():
+            # of one that is deferred or impossible both count alike, and to ask is dear
+            size.count(seconds, job in self._chosen or fits(job))
 
     def settle(self) -> None:
         """Bring `waited_s` up to now for all jobs that are queued."""
-        for job, mark in list(self._marks.items()):
-            self.leave(job)
-            self._mark(job, mark.cpus)
+        for job in self._marks:
+            self._settle(job)
 
-    def _mark(self, job: int, cpus: int) -> None:
-        size = self._sizes.setdefault(cpus, _Size())
-        size.jobs_n += 1
-        self._marks[job] = _Mark(cpus, self._closed_s, size.fitting_s, size.narrow_s)
+    def _mark(self, job: int, size: _Size) -> None:
+        self._marks[job] = _Mark(size, self._closed_s, size.fitting_s, size.narrow_s)
 
-    def _why(self, job: int, widest: int, fits: Callable[[int], bool]) -> int:
-        chosen = self._chosen.get(job)
-        if chosen == IMPOSSIBLE:
-            return IMPOSSIBLE
-        if not widest:
-            return NO_MACHINE
-        if chosen is not None:
-            return chosen
-        return self._unstarted if fits(job) else TOO_WIDE
+    def _settle(self, job: int) -> None:
+        """Add what was counted since a job's mark to what it waited for, and mark it anew."""
+        mark = self._marks[job]
+        size = mark.size
+        closed_s = self._closed_s - mark.closed_s
+        fitting_s, narrow_s = size.fitting_s - mark.fitting_s, size.narrow_s - mark.narrow_s
+        waited_s, chosen = self.waited_s[job], self._chosen.get(job)
+        waited_s[IMPOSSIBLE if chosen == IMPOSSIBLE else NO_MACHINE] += closed_s
+        waited_s[TOO_WIDE if chosen is None else chosen] += narrow_s
+        waited_s[self._unstarted if chosen is None else chosen] += fitting_s
+        self._mark(job, size)

@@ -122,9 +122,8 @@ class QueuedJobs:
         left_s = [work_left_s(job, s, now) for job, s in zip(jobs, ideal_s, strict=True)]
         submit_s = [job.start_s if job.submit_s is None else job.submit_s for job in jobs]
         interactive = [job.spec.job_class == "interactive" for job in jobs]
-        specs = enumerate((job.spec for job in jobs), len(self.jobs))
-        bound = [row for row, spec in specs if spec.eligible or spec.resources is not None]
-        self._bound = [*self._bound, *bound]
+        rows = enumerate(jobs, len(self.jobs))
+        self._bound = [*self._bound, *(row for row, job in rows if job.spec.is_bound)]
         self.jobs = [*self.jobs, *jobs]
         self.requested = np.append(self.requested, [job.spec.cpus for job in jobs])
         self.ideal_s = np.append(self.ideal_s, ideal_s)

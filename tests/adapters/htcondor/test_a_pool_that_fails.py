@@ -205,3 +205,30 @@ def test_a_job_that_nobody_can_describe_any_more_does_not_have_the_queue_read_at
         site.look(60)
     assert asked == []
     site.close()
+
+
+def test_a_refused_history_takes_nothing_away_from_what_the_queue_says_of_others(
+    tmp_path: Path,
+) -> None:
+    """Where short jobs have left already, and nobody may read the history."""
+    settings = WatchSettings(left_after_s=0, snapshot_s=3600, repair_after_s=5)
+    site = WatchedPool(tmp_path, settings=settings)
+    site.look()
+    schedd, asked = site.point.schedd, list[object]()
+    query = schedd.query
+
+    def refused(*_: object, **__: object) -> list[object]:
+        raise site.calls.failure("no")
+
+    schedd.history = refused  # type: ignore[method-assign]
+    short = site.submit(run_s=1, user="carol")
+    site.pool.advance(site.pool.now_s + 60)
+    long = site.submit(run_s=1000, user="bob")
+    records = site.log.read_text().split("...\n")
+    site.log.write_text("".join(f"{one}...\n" for one in records if one and one[:3] != "028"))
+    told = site.told()
+    assert (spec_of(told, short).user, spec_of(told, long).user) == ("", "bob")
+    schedd.query = noted(query, asked)  # type: ignore[method-assign]
+    site.look(60)
+    assert asked == [], "the whole queue is not read for it"
+    site.close()

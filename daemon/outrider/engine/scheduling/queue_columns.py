@@ -7,11 +7,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from outrider.model.decisions import NOWHERE
 from outrider.model.jobs import SUSPENDED_STATE, Job
 
 _SUBMIT, _ESTIMATE, _ORDER, _WORK = range(4)
 _CPUS, _VO, _INTERACTIVE, _HOME, _BOUND = range(5)
-_NOWHERE: Final = -1
 _FIRST_ROWS: Final = 64
 MOST_VOS: Final = 10_000
 """More than are ever named at once: an empty queue forgets the names of its past."""
@@ -58,10 +58,10 @@ class QueueColumns:
         if vo is None:
             vo = self._vos[spec.vo] = len(self.vo_names)
             self.vo_names.append(spec.vo)
-        work_s, home = 0.0, _NOWHERE
+        work_s, home = 0.0, NOWHERE
         if job.state == SUSPENDED_STATE:
             work_s, home = job.work_s(job.suspended_at_s), job.machine
-        is_bound = not job.is_plain and (spec.resources is not None or bool(spec.eligible))
+        is_bound = not job.is_plain and spec.is_bound
         self._floats[:, row] = submit_s, estimate_s, order, work_s
         self._ints[:, row] = spec.cpus, vo, spec.job_class == "interactive", home, is_bound
 
