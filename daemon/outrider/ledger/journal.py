@@ -1,8 +1,8 @@
 """The journal: all inputs, decisions and outcomes, in order, in one SQLite file."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from outrider.engine.ingest.set_aside import LAST_S
 from outrider.ledger.appending import append_entries
@@ -20,6 +20,9 @@ from outrider.ledger.retention import (
     used_bytes,
 )
 from outrider.model.errors import LedgerError
+
+_STEPS: Final = 100_000
+"""Instructions of SQLite between two calls of who watches: some milliseconds."""
 
 
 class Journal(JournalReading):
@@ -46,6 +49,15 @@ class Journal(JournalReading):
         path = Path(path)
         super().__init__(path, (open_to_read if read_only else open_to_write)(path))
         self.read_only = read_only
+        self._progress: Callable[[], None] | None = None
+
+    def watch(self, progress: Callable[[], None]) -> None:
+        """Call this every few milliseconds while SQLite works, and not while it waits for the disk.
+
+        It is called in the thread that uses the journal, also after `reopen`.
+        """
+        self._progress = progress
+        self._connection.set_progress_handler(progress, _STEPS)
 
     def __enter__(self) -> Self:
         return self
@@ -201,6 +213,8 @@ class Journal(JournalReading):
         fresh = (open_to_read if self.read_only else open_to_write)(self.path)
         self._connection.close()
         self._connection = fresh
+        if self._progress is not None:
+            self.watch(self._progress)
 
     def close(self) -> None:
         """Close the file; for a writer, the write-ahead log is merged into it."""

@@ -69,30 +69,46 @@ class SnapshotStore:
         self.leap_s = LEAST_LEAP_S
 
     def save(self, seq: int, state: Any, time_s: float | None = None) -> Path:
-        """Write a snapshot, then remove those beyond `keep`.
+        """Write a snapshot: `packed`, then `write`."""
+        return self.write(seq, self.packed(seq, state), time_s)
 
-        Snapshots of a later sequence number go too: the history they stood in is not this one
-        (`load_latest` passed them over). Those on both sides of a leap of the clock stay for a
-        week (`leaps`): should it have been wrong, the state is made anew from before it.
+    def packed(self, seq: int, state: Any) -> bytes:
+        """A snapshot as its file holds it.
 
         Args:
-            time_s: Unix seconds now, which the file is dated; None: as the system does it.
             seq: everything up to this sequence number is in the state, nothing after it.
             state: plain data, as msgspec writes it as MessagePack: tuples come back as lists,
                 records as dicts; integers have at most 64 bits.
 
         Raises:
-            LedgerError: it could not be written; the older snapshots are untouched.
+            LedgerError: the state is no such data.
         """
         try:
             body = msgspec.msgpack.encode(state)
         except (TypeError, ValueError, OverflowError) as error:
             raise LedgerError(f"{self.folder}: the state cannot be saved: {error}") from error
         header = _HEADER.pack(MAGIC, FORMAT_VERSION, seq, _checksum(FORMAT_VERSION, seq, body))
+        return header + body
+
+    def write(self, seq: int, packed: bytes, time_s: float | None = None) -> Path:
+        """Write a packed snapshot, then remove those beyond `keep`.
+
+        Snapshots of a later sequence number go too: the history they stood in is not this one
+        (`load_latest` passed them over). Those on both sides of a leap of the clock stay for a
+        week (`leaps`): should it have been wrong, the state is made anew from before it.
+
+        Args:
+            seq: its sequence number.
+            packed: what `packed` gave.
+            time_s: Unix seconds now, which the file is dated; None: as the system does it.
+
+        Raises:
+            LedgerError: it could not be written; the older snapshots are untouched.
+        """
         path = self.folder / f"snapshot-{seq:020d}.bin"
         with naming_errors(path, "write the snapshot"):
             self.folder.mkdir(parents=True, exist_ok=True)
-            _write_and_swap(path, header + body)
+            _write_and_swap(path, packed)
             if time_s is not None:
                 os.utime(path, (time_s, time_s))
             self._remove_surplus(path)

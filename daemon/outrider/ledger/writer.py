@@ -43,6 +43,9 @@ class Writer:
     - `retry` tries again, the oldest entry first. Nothing is ever written before an entry that
       was submitted earlier.
 
+    A disk that hangs gives no error, and a thread that waits for it cannot be ended: `stalled_s`
+    tells that.
+
     All methods may be called from any thread; only `stop` waits.
 
     Args:
@@ -60,6 +63,8 @@ class Writer:
         self._failure: str | None = None
         self._retrying: list[Future[int]] = []
         self._stopping = False
+        self._moved_at: float | None = None  # monotonic; None while the thread has nothing to do
+        journal.watch(self._note_move)
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._serve, name="journal-writer", daemon=True)
         self._thread.start()
@@ -73,6 +78,12 @@ class Writer:
     def waiting_rows(self) -> int:
         """Rows not yet recorded (an entry without rows, or a task, counts as one)."""
         return self._waiting_rows
+
+    @property
+    def stalled_s(self) -> float:
+        """For how long nothing has moved on the disk, though there is work; seconds."""
+        moved_at = self._moved_at
+        return 0.0 if moved_at is None else time.monotonic() - moved_at
 
     def submit(self, entry: Entry) -> "Future[int]":
         """Record an entry; never waits.
@@ -150,6 +161,8 @@ class Writer:
             if self._failure is None or work.entry is not None:
                 self._waiting.append(work)
                 self._waiting_rows += work.weight
+                if self._moved_at is None and self._failure is None:
+                    self._moved_at = time.monotonic()
                 self._changed.notify()
         return work.future
 
@@ -162,6 +175,7 @@ class Writer:
                     self._run_task(task)
                 else:
                     self._record(self._next_entries())
+                self._note_end_of_work()
         except BaseException as error:
             # A bug: no caller may wait without end for a thread that has ended.
             self._fail(f"{self.path}: the writer itself failed: {error!r}")
@@ -170,6 +184,16 @@ class Writer:
             raise
         finally:
             self._journal.close()
+
+    def _note_move(self) -> None:
+        """SQLite goes on: long work is no disk that hangs."""
+        if self._moved_at is not None:
+            self._moved_at = time.monotonic()
+
+    def _note_end_of_work(self) -> None:
+        with self._changed:
+            has_more = self._waiting and self._failure is None
+            self._moved_at = time.monotonic() if has_more else None
 
     def _wait_for_work(self) -> bool:
         """Wait until there is work; False if the thread should end."""

@@ -1,11 +1,11 @@
 """Journal, snapshots and their writer thread, as the daemon uses them."""
 
 import asyncio
-import gc
 import secrets
 import time
 from collections import Counter
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -19,12 +19,14 @@ from outrider.service.config.state_folder import JOURNAL_NAME
 from outrider.service.core import Core
 from outrider.service.locked_folder import SNAPSHOTS_NAME, open_locked
 from outrider.service.pseudonyms import KEY_NAME, Pseudonyms, load_key
+from outrider.service.snapshot_saver import HANGS_S, SnapshotSaver
 
 ROWS_KEY = "rows"
 DROPPED_KEY = "dropped"
 _ROW_KINDS: Final = ("inputs", "decisions", "outcomes", "set_aside")
 _FAR_BEHIND_ROWS: Final = 20_000
 """Rows, some 6 MB, that may wait for the writer while more is read: two of its transactions."""
+_LOOK_S = 0.5
 _RETRY_S = 2.0
 _STOP_S = 3.0
 
@@ -64,7 +66,7 @@ class Recording:
         self.over_budget: str | None = None
         self._writer = Writer(journal)
         self.snapshots = SnapshotStore(folder / SNAPSHOTS_NAME)
-        self._saver = ThreadPoolExecutor(1, thread_name_prefix="snapshots")
+        self._saver = SnapshotSaver(self.snapshots)
         self.failures = 0
         self.fed = 0
         self.snapshot_used = bool(self.snapshots.paths())
@@ -96,14 +98,16 @@ class Recording:
 
     @property
     def failure(self) -> str | None:
-        """Why nothing is recorded at present, or None."""
+        """Why nothing is recorded at present, or None; from any thread."""
+        if self._writer.failure is None and self._writer.stalled_s > HANGS_S:
+            return f"{self.path}: the disk hangs: it has taken nothing for {HANGS_S:g} s and longer"
         return self._writer.failure
 
     async def keep_up(self) -> None:
         """Before more is read: wait until what was submitted is recorded, if that is much.
 
-        A backlog is read faster than it is written. While recording has failed this does not
-        wait: entries are kept then, as long as there is room for them.
+        A backlog is read faster than it is written. While recording has failed, or the disk hangs,
+        this does not wait: entries are kept then, as long as there is room for them.
         """
         if self.failure is None and self._writer.waiting_rows >= _FAR_BEHIND_ROWS:
             with suppress(LedgerError):
@@ -144,7 +148,7 @@ class Recording:
         told = False
         while True:
             await asyncio.sleep(_RETRY_S)
-            if self._writer.failure is None:
+            if self.failure is None:
                 if told:
                     log.info("resume_recording", path=str(self.path))
                 told = False
@@ -152,7 +156,7 @@ class Recording:
                 continue
             if not told:
                 log.critical(
-                    "stop_recording", path=str(self.path), reason=self._writer.failure,
+                    "stop_recording", path=str(self.path), reason=self.failure,
                     hint="the batch system is not touched; recording goes on when this is mended",
                 )  # fmt: skip
                 self._waiting_since = time.monotonic()
@@ -169,7 +173,7 @@ class Recording:
             LedgerError: the journal cannot be written at present.
         """
         # the writer seals after all that was submitted before, and not while it has failed
-        self.last_seq = await asyncio.wrap_future(self._writer.run(_seal))
+        self.last_seq = await self._run(_seal)
 
     async def recorded(self) -> None:
         """Wait until everything that was submitted is on record, though not yet flushed to disk.
@@ -177,7 +181,22 @@ class Recording:
         Raises:
             LedgerError: the journal cannot be written at present.
         """
-        await asyncio.wrap_future(self._writer.run(Journal.last_seq))
+        await self._run(Journal.last_seq)
+
+    async def _run(self, task: Callable[[Journal], int]) -> int:
+        """What a short task gave, after all that was submitted before.
+
+        Raises:
+            LedgerError: it failed, or the disk hangs; then it may still be done later.
+        """
+        if (why := self.failure) is not None:
+            raise LedgerError(why)
+        running: asyncio.Future[int] = asyncio.wrap_future(self._writer.run(task))
+        while not (await asyncio.wait({running}, timeout=_LOOK_S))[0]:
+            if (why := self.failure) is not None:
+                running.cancel()
+                raise LedgerError(why)
+        return running.result()
 
     async def snapshot(self, core: Core, now_s: float | None = None) -> bool:
         """Write the state beside the journal; whether that went well.
@@ -188,8 +207,7 @@ class Recording:
         try:
             await self.settle()
             core.accounting.work_out()  # or the thread and a reader of metrics might do it at once
-            loop = asyncio.get_running_loop()
-            await loop.run_in_executor(self._saver, self._save, core, now_s)
+            await self._saver.save(core, self.last_seq, now_s)
         except Exception as error:  # noqa: BLE001 - a policy's `save` is a plugin's code
             self.failures += 1
             named = "" if isinstance(error, LedgerError) else f"{type(error).__name__}: "
@@ -197,16 +215,6 @@ class Recording:
             return False
         self.snapshot_at, self.snapshot_used = time.monotonic(), True
         return True
-
-    def _save(self, core: Core, now_s: float | None) -> None:
-        """Runs in the thread of the snapshots."""
-        collects = gc.isenabled()
-        gc.disable()  # a hundred thousand small lists would set off collections that hold up all
-        try:
-            self.snapshots.save(self.last_seq, core.save(), now_s)
-        finally:
-            if collects:
-                gc.enable()
 
     async def prune(
         self, before_s: float, latest_s: float, runs_before_s: float | None = None
@@ -284,7 +292,7 @@ class Recording:
         except LedgerError as error:
             log.critical("lose_entries", reason=str(error))
         finally:
-            self._saver.shutdown(cancel_futures=True)
+            self._saver.close()
             self._lock.close()
 
 

@@ -198,6 +198,8 @@ class OpenMachines:
         grows = self.is_irregular | (self.is_shrunk & (self.free > 0))
 
         def could() -> Mask:
+            if not queued.is_open.any():
+                return grows
             least = np.full(len(self.machines), _NONE)
             anywhere = queued.is_open & (queued.home == NOWHERE)
             least[:] = queued.requested[anywhere].min(initial=_NONE)
@@ -213,12 +215,11 @@ class OpenMachines:
         Elsewhere nothing is planned yet and no CPU is free for a queued job, nor may any of these
         preempt a run.
         """
+        looked_at = sorted(planned)
+        if len(looked_at) == len(self.machines) or not queued.is_open.any():
+            return iter(looked_at)
         always = np.zeros(len(self.machines), dtype=bool)
-        always[self._position[list(planned)]] = True
-        if always.all():  # no need to ask of what is looked at anyhow
-            return iter(self.machines)
-        if not queued.is_open.any():
-            return self._in_turn(queued, lambda: always)
+        always[self._position[looked_at]] = True
         lowest = self._lowest_remaining_utility()
 
         def could() -> Mask:

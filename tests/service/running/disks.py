@@ -1,6 +1,7 @@
 """Real file systems of a megabyte or a few, for a state directory that fills up."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -51,3 +52,25 @@ def fill(disk: Path) -> None:
 def relieve(disk: Path) -> None:
     """Give the space back."""
     (disk / BALLAST).unlink()
+
+
+@contextmanager
+def freezable_disk(folder: Path, image: Path) -> Iterator[Path]:
+    """A real ext4 of 64 MB in an image file, for `frozen`."""
+    if shutil.which("mkfs.ext4") is None or shutil.which("fsfreeze") is None:
+        pytest.skip("a disk that can be frozen needs mkfs.ext4 and fsfreeze")
+    with image.open("wb") as file:
+        file.truncate(64 << 20)
+    subprocess.run(["mkfs.ext4", "-q", image], check=True)
+    with mounted(folder, "-o", "loop", image):
+        yield folder
+
+
+@contextmanager
+def frozen(disk: Path) -> Iterator[None]:
+    """Whoever writes to a disk waits until the end of this: it hangs, and gives no error."""
+    subprocess.run(["fsfreeze", "--freeze", disk], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["fsfreeze", "--unfreeze", disk], check=True)

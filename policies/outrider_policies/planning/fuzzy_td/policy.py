@@ -160,6 +160,8 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         settled = transitions.considered and (transitions.has_changed or plan.has_started)
         if settled or self.settings.update == "every_round":
             transitions.reach(state.now(), draft.learner)
+        if not queued.is_open.any():
+            return
         if self.settings.preempt:
             self._try(preemption_candidates(plan, queued), state, draft)
         if self.settings.oversubscribe and plan.free:
