@@ -93,7 +93,7 @@ def test_runs_are_kept_for_longer_than_events(path: Path) -> None:
 def test_the_daemon_says_what_it_dropped_and_still_does_after_a_restart(path: Path) -> None:
     async def keep() -> None:
         recording.snapshots.save(recording.last_seq, {})
-        await recording.keep_within(BUDGET)
+        await recording.retention.keep_within(BUDGET)
         await recording.settle()
 
     recording = Recording(path.parent)
@@ -102,8 +102,8 @@ def test_the_daemon_says_what_it_dropped_and_still_does_after_a_restart(path: Pa
     recording.close()
     assert figures["dropped_rows"] > 10_000
     assert figures["budget_bytes"] == BUDGET
-    assert recording.over_budget is not None
-    assert "oldest rows were dropped before their time" in recording.over_budget
+    assert recording.retention.over_budget is not None
+    assert "oldest rows were dropped before their time" in recording.retention.over_budget
     again = Recording(path.parent)
     assert again.figures()["dropped_rows"] == figures["dropped_rows"]
     again.close()
@@ -111,7 +111,7 @@ def test_the_daemon_says_what_it_dropped_and_still_does_after_a_restart(path: Pa
 
 def test_the_daemon_says_so_where_it_cannot_keep_its_budget(path: Path) -> None:
     recording = Recording(path.parent)  # without a snapshot every input is needed
-    asyncio.run(recording.keep_within(BUDGET))
+    asyncio.run(recording.retention.keep_within(BUDGET))
     recording.close()
-    assert recording.over_budget is not None
-    assert "more than its budget of 1,000,000" in recording.over_budget
+    assert recording.retention.over_budget is not None
+    assert "more than its budget of 1,000,000" in recording.retention.over_budget

@@ -36,7 +36,7 @@ async def keep_ledger(state: DaemonState) -> None:
         if time.monotonic() - pruned_at > _PRUNE_EVERY_S:
             pruned_at = time.monotonic()
             await prune(state)
-        await state.recording.keep_within(state.loaded.config.journal_max_bytes)
+        await state.recording.retention.keep_within(state.loaded.config.journal_max_bytes)
 
 
 async def prune(state: DaemonState) -> None:
@@ -51,7 +51,7 @@ async def prune(state: DaemonState) -> None:
     if clock is not None and leaps:
         now_s = min(now_s, leaps[0].before_s)
     config = state.loaded.config
-    await state.recording.prune(
+    await state.recording.retention.prune(
         now_s - config.retention_days * _DAY_S,
         latest_s,
         now_s - config.runs_retention_days * _DAY_S,

@@ -17,12 +17,12 @@ from outrider.ledger import Entry, Journal, SnapshotStore, Writer, open_or_begin
 from outrider.model.errors import LedgerError
 from outrider.service.config.state_folder import JOURNAL_NAME
 from outrider.service.core import Core
+from outrider.service.journal_retention import DROPPED_KEY, JournalRetention
 from outrider.service.locked_folder import SNAPSHOTS_NAME, open_locked
 from outrider.service.pseudonyms import KEY_NAME, Pseudonyms, load_key
 from outrider.service.snapshot_saver import HANGS_S, SnapshotSaver
 
 ROWS_KEY = "rows"
-DROPPED_KEY = "dropped"
 _ROW_KINDS: Final = ("inputs", "decisions", "outcomes", "set_aside")
 _FAR_BEHIND_ROWS: Final = 20_000
 """Rows, some 6 MB, that may wait for the writer while more is read: two of its transactions."""
@@ -41,6 +41,7 @@ class Recording:
 
     Attributes:
         notes: what an operator should know of state directory and journal, one sentence each.
+        retention: removes what is too old.
         last_seq: of the last entry that is safe on the disk.
         fed: inputs that a restart had to feed again.
         snapshot_used: whether there is a snapshot that no restart found to be of no use.
@@ -61,11 +62,10 @@ class Recording:
         self.notes += [] if damage is None else [damage]
         self.last_seq = journal.last_seq()
         self.rows: Counter[str] = Counter(_counts(journal, ROWS_KEY, dict.fromkeys(_ROW_KINDS, 0)))
-        self.dropped: Counter[str] = Counter(_counts(journal, DROPPED_KEY, {"rows": 0}))
-        self.budget_bytes: int | None = None
-        self.over_budget: str | None = None
+        dropped_rows = _counts(journal, DROPPED_KEY, {"rows": 0})["rows"]
         self._writer = Writer(journal)
         self.snapshots = SnapshotStore(folder / SNAPSHOTS_NAME)
+        self.retention = JournalRetention(self._writer, self.snapshots, self.submit, dropped_rows)
         self._saver = SnapshotSaver(self.snapshots)
         self.failures = 0
         self.fed = 0
@@ -216,57 +216,6 @@ class Recording:
         self.snapshot_at, self.snapshot_used = time.monotonic(), True
         return True
 
-    async def prune(
-        self, before_s: float, latest_s: float, runs_before_s: float | None = None
-    ) -> None:
-        """Forget what is older than the retention allows: events and decisions, and runs.
-
-        Rows that are dated later than can be keep nothing.
-        """
-        oldest = self.snapshots.oldest_seq()
-
-        def pruned(journal: Journal) -> int:
-            return journal.prune(
-                before_s,
-                oldest_snapshot_seq=oldest,
-                latest_time_s=latest_s,
-                runs_before_s=runs_before_s,
-            )
-
-        try:
-            n = await asyncio.wrap_future(self._writer.run(pruned))
-        except LedgerError as error:
-            log.error("skip_pruning", reason=str(error))
-        else:
-            log.info("prune_journal", rows=n)
-
-    async def keep_within(self, budget_bytes: int) -> None:
-        """Drop the oldest rows while the journal takes more than its budget, and say so."""
-        self.budget_bytes = budget_bytes
-        oldest = self.snapshots.oldest_seq()
-        try:
-            gone, used, first = await asyncio.wrap_future(
-                self._writer.run(lambda j: _keep_within(j, budget_bytes, oldest))
-            )
-        except LedgerError as error:
-            log.error("skip_pruning", reason=str(error))
-            return
-        if used > budget_bytes:
-            self.over_budget = (
-                f"the journal takes {used:,} bytes, more than its budget of {budget_bytes:,}; what "
-                "is left is newer than the oldest snapshot, and a restart needs it"
-            )
-            log.error("exceed_budget", used_bytes=used, budget_bytes=budget_bytes)
-        elif gone:
-            self.over_budget = (
-                f"the journal reached its budget of {budget_bytes:,} bytes (journal_max_bytes): "
-                f"its oldest rows were dropped before their time, up to number {first}"
-            )
-            log.warning("drop_rows", rows=gone, up_to_seq=first, budget_bytes=budget_bytes)
-        if gone:
-            self.dropped["rows"] += gone
-            await self.submit(Entry(meta={DROPPED_KEY: dict(self.dropped)}))
-
     def figures(self) -> dict[str, Any]:
         """For status and metrics."""
         size = sum(p.stat().st_size for p in self.folder.glob(JOURNAL_NAME + "*"))
@@ -278,8 +227,8 @@ class Recording:
             "lag_s": 0.0 if self._waiting_since is None else time.monotonic() - self._waiting_since,
             "size_bytes": size,
             "last_seq": self.last_seq,
-            "budget_bytes": self.budget_bytes,
-            "dropped_rows": self.dropped["rows"],
+            "budget_bytes": self.retention.budget_bytes,
+            "dropped_rows": self.retention.dropped_rows,
             "snapshot_age_s": None
             if self.snapshot_at is None
             else time.monotonic() - self.snapshot_at,
@@ -294,12 +243,6 @@ class Recording:
         finally:
             self._saver.close()
             self._lock.close()
-
-
-def _keep_within(journal: Journal, budget_bytes: int, oldest: int) -> tuple[int, int, int]:
-    """Rows dropped, bytes used then, and up to which number rows were dropped."""
-    gone = journal.keep_within(budget_bytes, oldest_snapshot_seq=oldest)
-    return gone, journal.used_bytes(), journal.pruned_seq()
 
 
 def _counts(journal: Journal, key: str, none: dict[str, int]) -> dict[str, int]:

@@ -211,7 +211,7 @@ async def test_rows_that_were_pruned_before_they_were_published_are_counted(
         await publisher._place.begin()
         for n in range(6):
             (await recording.submit(Entry(decisions=[decision(float(n), f"{n}.0")]))).result(10)
-        await recording.prune(3.0, 1e9)
+        await recording.retention.prune(3.0, 1e9)
         with capture_logs() as lines:
             await publisher._publish_piece(told, settings)
         assert [line["event"] for line in lines if "lose" in line["event"]] == [

@@ -61,7 +61,7 @@ def test_that_older_inputs_were_pruned_is_told_where_the_state_is_made_of_the_re
 ) -> None:
     recording = lived(tmp_path, runs=4)
     assert asyncio.run(recording.snapshot(bring_up(make, recording)[0]))
-    asyncio.run(recording.prune(T + 15, T + 1e6))
+    asyncio.run(recording.retention.prune(T + 15, T + 1e6))
     [snapshot] = recording.snapshots.paths()
     snapshot.unlink()
     core, _, notes = bring_up(make, recording)

@@ -31,7 +31,7 @@ class Kept:
         self.lock = asyncio.Lock()
         self.done: list[tuple[Any, ...]] = []
         self.fails = 0
-        self.recording = self
+        self.recording = self.retention = self
         self.fed = 0
         self.snapshots = SimpleNamespace(
             leaps=lambda: [SimpleNamespace(before_s=before_s) for before_s in leaps]

@@ -46,15 +46,15 @@ async def test_on_a_full_disk_nothing_is_pruned_and_no_snapshot_written_and_that
             await asyncio.gather(asyncio.wrap_future(future), return_exceptions=True)
         failures = recording.failures
         with capture_logs() as logs:
-            await recording.prune(1e9, 2e9)
-            await recording.keep_within(1_000)
+            await recording.retention.prune(1e9, 2e9)
+            await recording.retention.keep_within(1_000)
             assert not await recording.snapshot(core)
         assert [line["event"] for line in logs] == [
             "skip_pruning", "skip_pruning", "skip_snapshot",
         ]  # fmt: skip
         assert all("full" in line["reason"] for line in logs)
         assert recording.failures == failures + 1
-        assert recording.over_budget is None
+        assert recording.retention.over_budget is None
         assert len(recording.snapshots.paths()) == 1
         recording.close()
 
@@ -87,16 +87,16 @@ async def test_what_is_dropped_for_the_budget_is_counted_and_told_once_it_is_too
     for number in range(60):
         (await recording.submit(large_entry(number))).result(10)
     used = recording.figures()["size_bytes"]
-    await recording.keep_within(2 * used)
-    assert (recording.over_budget, recording.figures()["dropped_rows"]) == (None, 0)
+    await recording.retention.keep_within(2 * used)
+    assert (recording.retention.over_budget, recording.figures()["dropped_rows"]) == (None, 0)
     with capture_logs() as logs:
-        await recording.keep_within(1)
+        await recording.retention.keep_within(1)
     [line] = logs
     assert line["event"] == "exceed_budget"
-    assert recording.over_budget is not None
-    assert "more than its budget of 1; what is left is newer" in recording.over_budget
+    assert recording.retention.over_budget is not None
+    assert "more than its budget of 1; what is left is newer" in recording.retention.over_budget
     view = DaemonView(core, recording, Publisher(recording, lambda: core))
-    assert recording.over_budget in whole_status(view)["notes"]
+    assert recording.retention.over_budget in whole_status(view)["notes"]
     recording.close()
 
 

@@ -30,8 +30,8 @@ def whole_status(view: DaemonView) -> dict[str, Any]:
     } | {"rows": sum(figures["rows"].values())}
     mqtt = view.publisher.figures()
     notes = [*view.notes, *view.core.notes()]
-    if view.recording.over_budget is not None:
-        notes.append(view.recording.over_budget)
+    if view.recording.retention.over_budget is not None:
+        notes.append(view.recording.retention.over_budget)
     if mqtt is not None and mqtt["failure"]:
         notes.append(f"not publishing: {mqtt['failure']}")
     levers = levers_shown(view.levers())
