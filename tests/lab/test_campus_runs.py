@@ -1,16 +1,19 @@
 """A run on a campus: the same wherever and beside whatever it runs, and errors that name it."""
 
+import gc
 import pickle
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from outrider.engine import Engine
 from outrider.formats.campus.campus import Campus
 from outrider.formats.campus.files import write_campus
 from outrider.model.errors import ConfigurationError
 from outrider.replay.trials import Terms, Trial, run_trial
 from outrider_lab.running.campus_run import campus_spec, run_on_campus
+from outrider_lab.running.carrying_out import carry_out
 from outrider_lab.running.run_all import run_all
 from outrider_lab.running.run_spec import PolicySpec, RunSpec
 from outrider_lab.running.traces import CampusFolder, GeneratedCampus, WorkloadFile
@@ -25,6 +28,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> CampusFolder:
     place = tmp_path_factory.mktemp("campus")
     write_campus(SMALL.load(), place)
     return CampusFolder(str(place))
+
+
+def test_a_process_holds_the_engine_of_one_run_and_not_those_of_all_before() -> None:
+    gc.collect()
+    before = sum(isinstance(thing, Engine) for thing in gc.get_objects())
+    gc.disable()
+    try:
+        for seed in range(4):
+            carry_out(campus_spec(SMALL, RANDOM, seed))
+        after = sum(isinstance(thing, Engine) for thing in gc.get_objects())
+    finally:
+        gc.enable()
+    assert after - before <= 1
 
 
 def test_a_run_is_what_outrider_replay_runs(folder: CampusFolder) -> None:

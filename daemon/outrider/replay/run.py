@@ -1,5 +1,6 @@
 """One run of a trace under one acting policy: the engine joined to a simulation."""
 
+import gc
 import resource
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,6 +30,15 @@ from outrider.simulation.detailed_site import DetailedSite
 from outrider.simulation.shared_site import simulated_site
 
 _PROGRESS_EVERY = 1 << 16
+
+
+def let_go_of_runs() -> None:
+    """Free what runs that have ended had built: 160 MB for a year of the paper's campus.
+
+    An engine and its handlers refer to each other, so they stay until Python looks for circles of
+    objects, and the more objects there are, the more rarely it does.
+    """
+    gc.collect()
 
 
 class Simulation(Actuator, Oracle, Protocol):

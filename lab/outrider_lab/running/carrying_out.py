@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from outrider import __version__
+from outrider.replay.run import let_go_of_runs
 from outrider_lab.running.run_spec import RunSpec
 
 
@@ -34,6 +35,7 @@ def carry_out(spec: RunSpec) -> CarriedOut:
         TypeError: the result is no plain data.
     """
     module, _, name = spec.work.partition(":")
+    let_go_of_runs()
     result = getattr(import_module(module), name)(spec)
     return CarriedOut(__version__, json.dumps(result, default=_plain))
 

@@ -72,6 +72,7 @@ def command(
     from outrider.cli.run_tables import show_runs
     from outrider.cli.traces import check_traces
     from outrider.formats.table_files import check_file, format_of
+    from outrider.replay.run import let_go_of_runs
     from outrider.replay.traces import notes_on, read_trace
     from outrider.replay.trials import Terms, plan, run_trial
 
@@ -95,6 +96,7 @@ def command(
         for note in notes_on(trace, terms.shares):
             click.echo(f"outrider: warning: {shown(path)}: {note}", err=True)
         for trial in plan(shown(path), list(policies), seed_list, len(traces) > 1, ledger, jobs):
+            let_go_of_runs()
             with progress_bar(f"{trace.name} {trial.policy} {trial.seed}") as progress:
                 runs.append(run_trial(trial, trace, terms, progress))
     if as_json:
