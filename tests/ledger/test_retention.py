@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from outrider.ledger import Entry, Journal, RunRecord, verify
+from outrider.ledger.retention import give_back_pages, prune_journal
 from outrider.model.events import SUBMITTED
 from outrider.model.jobs import JobSpec
 from outrider.service.recording import Recording
-from tests.ledger.samples import decision
+from tests.ledger.samples import decision, numbered_entry
 
 BUDGET = 1_000_000
 
@@ -115,3 +116,24 @@ def test_the_daemon_says_so_where_it_cannot_keep_its_budget(path: Path) -> None:
     recording.close()
     assert recording.retention.over_budget is not None
     assert "more than its budget of 1,000,000" in recording.retention.over_budget
+
+
+def test_who_watches_a_journal_hears_of_all_that_pruning_does(tmp_path: Path) -> None:
+    """Or a long pruning would look like a disk that hangs."""
+    with Journal(tmp_path / "journal.sqlite") as journal:
+        for number in range(10):
+            large = numbered_entry(number, rows=1_000)
+            large.meta = {f"ballast {number}": "x" * 1_000_000}
+            journal.append(large)
+        heard: list[str] = []
+        doing = "pruning"
+        journal.watch(lambda: heard.append(doing))
+        assert prune_journal(journal._connection, 1e12, 10**9) > 0
+        journal._connection.execute("DELETE FROM meta")
+        doing = "giving back"
+        give_back_pages(journal._connection)
+        journal.reopen()
+        doing = "recording"
+        for number in range(3):
+            journal.append(numbered_entry(number, rows=1_000))
+    assert set(heard) == {"pruning", "giving back", "recording"}
