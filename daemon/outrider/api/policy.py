@@ -7,6 +7,7 @@ machine it declares by further bases: see `outrider.api.capabilities`.
 """
 
 import random
+from abc import ABCMeta
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
@@ -38,7 +39,25 @@ else:  # at run time the default is not needed, which typing knows from Python 3
     SettingsT_co = TypeVar("SettingsT_co", bound=PolicySettings, covariant=True)
 
 
-class Policy(Generic[SettingsT_co]):
+class _CheckedWhenWhole(ABCMeta):
+    """Checks what a policy declares, once its class is whole.
+
+    `__init_subclass__` comes too early for that. A class that is refused there has not got the
+    tables yet by which an abstract class answers `issubclass`: it answers from those of a base, and
+    while anything holds on to it (a notebook does to its last error), other policies are taken for
+    what they are not.
+    """
+
+    def __init__(
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+    ) -> None:
+        super().__init__(name, bases, namespace, **options)
+        if any(isinstance(base, _CheckedWhenWhole) for base in bases):
+            check_declaration(cls)
+            declare_settings(cls, Policy, PolicySettings)
+
+
+class Policy(Generic[SettingsT_co], metaclass=_CheckedWhenWhole):
     """Base of every policy: subclass it, declare the class variables, write what it decides.
 
     ``Policy[MySettings]`` among the bases makes `MySettings` the record from which it is built and
@@ -79,11 +98,6 @@ class Policy(Generic[SettingsT_co]):
     wants_scores: bool = True
     """False where no one will read the scores and the propensity of a `Choice`: a policy may then
     leave them out."""
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        check_declaration(cls)
-        declare_settings(cls, Policy, PolicySettings)
 
     def __init__(self, settings: SettingsT_co, rng: random.Random) -> None:
         self.settings = settings

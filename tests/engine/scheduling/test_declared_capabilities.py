@@ -148,6 +148,21 @@ def test_to_rank_and_to_plan_at_once_is_refused() -> None:
             pass
 
 
+def test_a_class_that_was_refused_changes_nothing_for_others() -> None:
+    with pytest.raises(TypeError) as refused:
+
+        class Both(Ranks, Plans, Policy):
+            def rank(self, queue: Queue, view: SiteView) -> Any:
+                return np.zeros(len(queue.jobs))
+
+    class Shortest(Ranks, Policy):
+        def rank(self, queue: Queue, view: SiteView) -> Any:
+            return queue.estimate_s
+
+    assert not issubclass(Shortest, Plans)
+    assert "Both" in str(refused.value)  # it is still held on to, as by a notebook
+
+
 def test_a_declaration_without_its_method_cannot_be_made_into_a_policy() -> None:
     class Unfinished(Orders, Policy):
         name = "unfinished"
