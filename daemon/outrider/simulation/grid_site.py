@@ -145,7 +145,8 @@ class GridSite:
 
     def _set_cpus(self, job: int, run: Run, cpus: int) -> None:
         """Give the run `cpus` CPUs from now on and schedule its end."""
-        run.left_s -= (self.now - run.since_s) * self._work_rate(job, run)
+        if run.cpus:
+            run.left_s -= (self.now - run.since_s) * self._work_rate(job, run)
         run.since_s, run.cpus = self.now, cpus
         self._schedules += 1
         run.number = self._schedules
@@ -212,7 +213,9 @@ class GridSite:
                 continue
             if event is None or event[0] > self.until_s:
                 return
-            yield from self._apply(*event)
+            told = self._apply(*event)
+            if told is not None:
+                yield told
 
     def _next_event(self) -> tuple[float, int, int, int, Any] | None:
         """The next event, by time and then by kind; None if nothing is left to happen."""
@@ -228,23 +231,24 @@ class GridSite:
 
     def _apply(
         self, time_s: float, kind: int, subject: int, number: int, extra: Any
-    ) -> Iterator[Event]:
+    ) -> Event | None:
+        """Let it happen; returns what the engine is told of it, if anything."""
         self.now = max(self.now, time_s)
         if kind == SUBMITTED:
             self._next += 1
             self._queued.add(subject)
-            yield time_s, SUBMITTED, subject, self.workload.spec(subject)
             self._schedule_withdrawal(subject, self._run_s[subject], 0)
-            return
+            return time_s, SUBMITTED, subject, self.workload.spec(subject)
         heapq.heappop(self._heap)
         if kind == TICK:
             self._tick_due = True
         elif kind == _SPEED:
             self._change_speed(subject, extra)
         elif kind == COMPLETED and self._complete(subject, number):
-            yield time_s, COMPLETED, subject, None
+            return time_s, COMPLETED, subject, None
         elif kind == REMOVED and self._withdraw(subject, number):
-            yield time_s, REMOVED, subject, "removed"
+            return time_s, REMOVED, subject, "removed"
+        return None
 
     def _complete(self, job: int, number: int) -> bool:
         """End a run. False if this end is outdated: the run's CPUs changed since."""

@@ -1,6 +1,7 @@
 """The queue as a policy that ranks sees it, and what it hears of a job that is declared anew."""
 
 from math import isnan, nan
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,24 @@ def test_rows_move_up_where_one_leaves_and_grow_beyond_their_first_room() -> Non
     queue.change(job(64, cpus=4), 640, 9.0)
     assert (queue.cpus[-1], queue.order[-1], queue.submit_s[-1]) == (4, 7.5, 129.0)
     assert len(queue) == 128
+
+
+def test_rows_are_those_of_the_jobs_however_they_come_and_go_and_their_room_stays_small() -> None:
+    queue, waiting, chance = QueueColumns(), list[int](), Random(5)
+    for n in range(3000):
+        if len(waiting) < 70 and (not waiting or chance.random() < 0.52):
+            queue.add(job(n, cpus=n + 1, estimate_s=n / 2), n, 0.0, -float(n))
+            waiting.append(n)
+        else:
+            row = 0 if chance.random() < 0.7 else chance.randrange(len(waiting))
+            gone = queue.remove(waiting.pop(row))
+            assert gone is not None
+        assert [one.number for one in queue.jobs] == waiting
+        assert queue.cpus.tolist() == [n + 1 for n in waiting]
+        assert queue.estimate_s.tolist() == [n / 2 for n in waiting]
+        whole = queue.cpus.base
+        assert whole is not None
+        assert whole.size <= 5 * 2 * 70
 
 
 def test_a_job_whose_submission_is_not_known_counts_from_when_it_got_in_line() -> None:

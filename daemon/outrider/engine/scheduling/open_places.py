@@ -81,8 +81,14 @@ class OpenPlaces:
 
     def tightest(self, cpus: int) -> int:
         """The one with the fewest CPUs left that suffice, the lowest number of equals."""
-        left = ((self.cpus_left(machine), machine) for machine in self.free_since)
-        return min((each for each in left if each[0] >= cpus), default=(0, NOWHERE))[1]
+        tightest, least, cpus_left = NOWHERE, 0, self.site.cpus_left
+        for machine in self.free_since:
+            left = cpus_left(machine)
+            if left < cpus:
+                continue
+            if tightest == NOWHERE or (left, machine) < (least, tightest):
+                tightest, least = machine, left
+        return tightest
 
     def cpus_left(self, machine: int) -> int:
         """CPUs left on one of them; 0 on all other machines."""

@@ -20,7 +20,8 @@ MOST_VOS: Final = 10_000
 class QueueColumns:
     """Pending jobs in the order in which they entered the queue, one row each.
 
-    A row goes by moving those behind it up: a few copies of memory, however many jobs wait.
+    The first row goes by counting it out; any other by moving those behind it up: a few copies of
+    memory, however many jobs wait.
 
     Attributes:
         jobs: by row.
@@ -34,24 +35,33 @@ class QueueColumns:
         self._stamps: list[int] = []  # ascending
         self._floats = np.empty((4, _FIRST_ROWS))
         self._ints = np.empty((5, _FIRST_ROWS), dtype=np.int64)
+        self._begin = self._end = 0  # the rows are these columns of both
 
     def __len__(self) -> int:
         return len(self.jobs)
 
     def add(self, job: Job, stamp: int, now: float, order: float) -> None:
         """A job enters the queue behind all others; `stamp` is later than theirs."""
-        row = len(self.jobs)
-        if not row and len(self.vo_names) > MOST_VOS:  # of jobs that are gone
+        if not self.jobs and len(self.vo_names) > MOST_VOS:  # of jobs that are gone
             self.vo_names, self._vos = [], {}
-        if row == self._floats.shape[1]:
-            self._floats = np.concatenate([self._floats, np.empty_like(self._floats)], axis=1)
-            self._ints = np.concatenate([self._ints, np.empty_like(self._ints)], axis=1)
+        if self._end == self._floats.shape[1]:
+            self._make_room()
         submit_s = now if job.submit_s is None else job.submit_s
-        self._write(row, job, submit_s, order)
+        self._write(self._end, job, submit_s, order)
+        self._end += 1
         self.jobs.append(job)
         self._stamps.append(stamp)
 
-    def _write(self, row: int, job: Job, submit_s: float, order: float) -> None:
+    def _make_room(self) -> None:
+        """Move the rows to the front of arrays at least twice as long as they are."""
+        begin, end = self._begin, self._end
+        longer = max(_FIRST_ROWS, 2 * (end - begin))
+        floats, ints = np.empty((4, longer)), np.empty((5, longer), dtype=np.int64)
+        floats[:, : end - begin] = self._floats[:, begin:end]
+        ints[:, : end - begin] = self._ints[:, begin:end]
+        self._floats, self._ints, self._begin, self._end = floats, ints, 0, end - begin
+
+    def _write(self, column: int, job: Job, submit_s: float, order: float) -> None:
         spec = job.spec
         estimate_s = nan if spec.estimate_s is None else spec.estimate_s
         vo = self._vos.get(spec.vo)
@@ -62,8 +72,8 @@ class QueueColumns:
         if job.state == SUSPENDED_STATE:
             work_s, home = job.work_s(job.suspended_at_s), job.machine
         is_bound = not job.is_plain and spec.is_bound
-        self._floats[:, row] = submit_s, estimate_s, order, work_s
-        self._ints[:, row] = spec.cpus, vo, spec.job_class == "interactive", home, is_bound
+        self._floats[:, column] = submit_s, estimate_s, order, work_s
+        self._ints[:, column] = spec.cpus, vo, spec.job_class == "interactive", home, is_bound
 
     def at(self, stamp: int) -> Job | None:
         """The job at the place in the queue with this stamp; None if no job has it."""
@@ -74,7 +84,7 @@ class QueueColumns:
         """A job in the queue is declared anew, and keeps its place."""
         row = self._row(stamp)
         if row is not None:
-            self._write(row, job, float(self._floats[_SUBMIT, row]), order)
+            self._write(self._begin + row, job, float(self.submit_s[row]), order)
 
     def _row(self, stamp: int) -> int | None:
         stamps = self._stamps
@@ -83,12 +93,15 @@ class QueueColumns:
 
     def remove(self, stamp: int) -> Job | None:
         """A job leaves the queue; None if it was not in it."""
-        n, row = len(self.jobs), self._row(stamp)
+        row = self._row(stamp)
         if row is None:
             return None
-        if row < n - 1:
-            self._floats[:, row : n - 1] = self._floats[:, row + 1 : n]
-            self._ints[:, row : n - 1] = self._ints[:, row + 1 : n]
+        if row == 0:
+            self._begin += 1
+        else:
+            column, self._end = self._begin + row, self._end - 1
+            self._floats[:, column : self._end] = self._floats[:, column + 1 : self._end + 1]
+            self._ints[:, column : self._end] = self._ints[:, column + 1 : self._end + 1]
         del self._stamps[row]
         return self.jobs.pop(row)
 
@@ -99,48 +112,48 @@ class QueueColumns:
     @property
     def submit_s(self) -> NDArray[np.float64]:
         """When each was submitted; if that is not known, when it entered the queue."""
-        return self._floats[_SUBMIT, : len(self.jobs)]
+        return self._floats[_SUBMIT, self._begin : self._end]
 
     @property
     def estimate_s(self) -> NDArray[np.float64]:
         """Estimated run time on all the CPUs it asks for; nan where not known."""
-        return self._floats[_ESTIMATE, : len(self.jobs)]
+        return self._floats[_ESTIMATE, self._begin : self._end]
 
     @property
     def order(self) -> NDArray[np.float64]:
         """What `Policy.order` said of each when it entered the queue."""
-        return self._floats[_ORDER, : len(self.jobs)]
+        return self._floats[_ORDER, self._begin : self._end]
 
     @property
     def cpus(self) -> NDArray[np.int64]:
         """CPUs it asks for."""
-        return self._ints[_CPUS, : len(self.jobs)]
+        return self._ints[_CPUS, self._begin : self._end]
 
     @property
     def vo(self) -> NDArray[np.int64]:
         """The number of its VO in `vo_names`."""
-        return self._ints[_VO, : len(self.jobs)]
+        return self._ints[_VO, self._begin : self._end]
 
     @property
     def interactive(self) -> NDArray[np.bool_]:
         """Whether its class is ``interactive``."""
-        declared: NDArray[np.bool_] = self._ints[_INTERACTIVE, : len(self.jobs)] == 1
+        declared: NDArray[np.bool_] = self._ints[_INTERACTIVE, self._begin : self._end] == 1
         return declared
 
     @property
     def work_s(self) -> NDArray[np.float64]:
         """Work that a preempted job has done, seconds on all the CPUs it asks for; others: 0."""
-        return self._floats[_WORK, : len(self.jobs)]
+        return self._floats[_WORK, self._begin : self._end]
 
     @property
     def home(self) -> NDArray[np.int64]:
         """The machine on which a preempted job must be resumed; `NOWHERE`: it runs anywhere."""
-        return self._ints[_HOME, : len(self.jobs)]
+        return self._ints[_HOME, self._begin : self._end]
 
     @property
     def bound(self) -> NDArray[np.bool_]:
         """Whether CPUs are not all it asks for: other resources, or a class of machines."""
-        asked: NDArray[np.bool_] = self._ints[_BOUND, : len(self.jobs)] == 1
+        asked: NDArray[np.bool_] = self._ints[_BOUND, self._begin : self._end] == 1
         return asked
 
     def save(self) -> dict[str, Any]:
@@ -157,6 +170,7 @@ class QueueColumns:
         """Go on from what `save` gave."""
         self.jobs.clear()
         self._stamps.clear()
+        self._begin = self._end = 0
         self.vo_names = list(saved["vos"])
         self._vos = {vo: number for number, vo in enumerate(self.vo_names)}
         rows = zip(saved["jobs"], saved["stamps"], saved["submit_s"], saved["order"], strict=True)

@@ -104,7 +104,10 @@ class RankingPass(QueuePass):
 
         Ruled out by a look at the columns: thousands may wait, and few of them can start.
         """
-        (rows,) = ((places < inf) & promises.candidates(self.table)).nonzero()
+        (rows,) = promises.candidates(self.table).nonzero()
+        if not len(rows):
+            return []
+        rows = rows[places[rows] < inf]
         rows = rows[places[rows].argsort(kind="stable")]
         if promises.shortest_first:
             rows = rows[self.table.estimate_s[rows].argsort(kind="stable")]
@@ -131,20 +134,27 @@ class RankingPass(QueuePass):
 
     def _places(self) -> NDArray[np.float64]:
         """The place of each; infinite: deferred, waiting, awaited, or decided in this pass."""
-        if not self.table.jobs:
-            return np.empty(0)
-        table, ranks = self.table, self._ranks
-        said = table.order if ranks is None else ranks.rank(table, self._site)
-        said = np.asarray(said, dtype=float)
-        # here infinity is for those who must not start; who is to come last may have said it too
-        places: NDArray[np.float64] = np.minimum(said, _LAST)
-        unknown = np.isnan(places)
-        if unknown.any():
-            places[unknown] = inf
+        places = self._said()
         awaited = self.awaited.jobs
         if self._decided or self._deferred or self._waits or awaited:
             apart = self._decided | self._deferred | self._waits | awaited.keys()
             places[[job.number in apart for job in self.table.jobs]] = inf
+        return places
+
+    def _said(self) -> NDArray[np.float64]:
+        """What the policy says of the order; all places are equal, by age, where it says nothing.
+
+        Infinite where it said that it does not know. Who is to come last may have said infinity,
+        too: here that is for those who must not start.
+        """
+        table, ranks = self.table, self._ranks
+        if not table.jobs or (ranks is None and self._orders is None):
+            return np.zeros(len(table.jobs))
+        said = table.order if ranks is None else ranks.rank(table, self._site)
+        places: NDArray[np.float64] = np.minimum(np.asarray(said, dtype=float), _LAST)
+        unknown = np.isnan(places)
+        if unknown.any():
+            places[unknown] = inf
         return places
 
     def _begin(self, job: Job, choice: Choice, promises: Promises) -> None:

@@ -120,7 +120,7 @@ class FirstReserved(Promises):
         if self._first is None:
             return _all_of(table)
         fit = super().candidates(table)
-        promised = self._promised() if fit.any() else None
+        promised = self._promised() if np.count_nonzero(fit) else None
         if promised is None or not self._site.is_free(promised.machine):
             return fit
         site, cpus, machine = self._site, table.cpus, promised.machine
