@@ -1,17 +1,24 @@
 """What `import outrider` gives: lazily, with types, and with errors that say what is right."""
 
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import outrider
-from outrider.api import Job, Orders, Policy, SiteView
+from outrider.api import NOWHERE, Choice, Job, Orders, Policy, SiteView
 from outrider.formats.workload import Workload
-from outrider.model.errors import ConfigurationError, MissingPackageError, TraceError
+from outrider.model.errors import (
+    ConfigurationError,
+    MissingPackageError,
+    PolicyError,
+    TraceError,
+)
 from outrider.scripting.comparing import compare
 from outrider.scripting.fields import Run
 
@@ -131,12 +138,79 @@ def test_a_package_that_is_not_there_is_named_with_its_extra(
         ({"vo": "user"}, r"right would be outrider.read_swf\(path, vo=\.\.\.\)"),
         ({"settings": {"speed": 1}}, "speed"),
         ({"shares": {"1": 0.4}}, "shares"),
+        ({"seed": "a"}, "seed = 'a'; right would be a whole number, 0 or more"),
+        ({"seed": 1.5}, "seed = 1.5; right would be"),
         ({"utilities": {"interactiv": "linear"}}, 'did you mean "interactive"'),
     ],
 )
 def test_what_is_wrong_is_refused(grid: Workload, options: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigurationError, match=told):
         outrider.replay(grid, **options)
+
+
+class Nameless(Policy):
+    """It lacks what every policy says of itself."""
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        (3, "policy = 3; right would be the name of an installed policy, or a class"),
+        (int, "policy = <class 'int'>; right would be"),
+        (Nameless, 'policy Nameless has no name; right would be name = "..."'),
+    ],
+)
+def test_what_is_no_policy_is_refused(grid: Workload, policy: Any, told: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(told)):
+        outrider.replay(grid, policy)
+
+
+def test_what_is_no_trace_is_refused() -> None:
+    no_trace: Any = 3
+    with pytest.raises(ConfigurationError, match="trace = 3; right would be a path, or what"):
+        outrider.replay(no_trace)
+
+
+class Waiting(Policy):
+    """Defers every job for ever."""
+
+    name, description, api_version = "waiting", "nobody starts", 1
+
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
+        if may_defer:
+            return Choice(NOWHERE, "later")
+        return super().choose(job, evaluation, view, may_defer)
+
+
+class WaitingAWeek(Waiting):
+    """As that, but a job must start after a week."""
+
+    name = "waiting_a_week"
+    max_defer_s = 7 * 86_400.0
+
+
+def test_a_run_in_which_all_jobs_are_deferred_for_ever_ends_with_an_error(grid: Workload) -> None:
+    with pytest.raises(PolicyError, match=r"waiting.* defers all .* for ever \(200\).* 28 days"):
+        outrider.replay(grid, Waiting)
+    assert outrider.replay(grid, WaitingAWeek).jobs["completed"] == 200
+    assert outrider.replay(grid, Waiting, until_s=86_400.0).jobs["completed"] == 0
+
+
+def test_a_number_of_numpys_is_a_seed_like_any_other(grid: Workload) -> None:
+    of_numpy: Any = np.int64(3)
+    assert outrider.replay(grid, "random_match", seed=of_numpy).seed == 3
+
+
+def test_what_compare_cannot_hand_to_other_processes_is_refused(grid: Workload) -> None:
+    in_memory: Any = grid
+    for traces in (in_memory, [in_memory]):
+        with pytest.raises(ConfigurationError, match="traces: a Workload in memory; right would"):
+            outrider.compare(traces, "sjf")
+    classes: Any = [LongestFirst]
+    with pytest.raises(ConfigurationError, match="LongestFirst'> is no name; right would be"):
+        outrider.compare("grid.swf", classes)
+    with pytest.raises(ConfigurationError, match="seed = -1; right would be"):
+        outrider.compare("grid.swf", "sjf", seeds=[-1])
 
 
 def test_traces_that_are_not_there_are_named(tmp_path: Path) -> None:

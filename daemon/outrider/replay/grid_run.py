@@ -1,6 +1,6 @@
 """One run of a workload under one acting policy: the engine joined to a simulated grid."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isinf
 from typing import Any
 
@@ -11,12 +11,13 @@ from outrider.engine.accounting.accounting import Accounting
 from outrider.engine.state.site import Site
 from outrider.formats.workload import SHORT_BELOW_S, Workload
 from outrider.model.disciplines import STRICT, Discipline
+from outrider.model.errors import PolicyError
 from outrider.model.localtime import TraceTime
 from outrider.model.utility import DEFAULT_UTILITIES, TimeUtility
 from outrider.replay.keeping import Keep, ReplayDecisionLog
 from outrider.replay.run import TraceRun
 from outrider.replay.waits_by_length import waits_by_length
-from outrider.simulation.grid_site import GridSite
+from outrider.simulation.grid_site import STALLED_AFTER_S, GridSite
 
 RECONSIDER_S = 3600.0
 """Decision epoch of policies that keep a job queued by choice and have none of their own."""
@@ -70,6 +71,18 @@ class GridRun(TraceRun):
             for n, p in enumerate(policies)
         ]
         super().__init__(self.grid, site, accounting, runners, ReplayDecisionLog(keep), estimator)
+
+    def run(self, progress: Callable[[float], None] | None = None) -> dict[str, Any]:
+        """As of `TraceRun`. Raises `PolicyError` if the policy defers all that is left for ever."""
+        out = super().run(progress)
+        if self.grid.is_stalled:
+            raise PolicyError(
+                f'policy "{self.runners[0].name}" defers all jobs that are left for ever '
+                f"({out['jobs']['unfinished']}): none came or ran for "
+                f"{STALLED_AFTER_S / 86_400.0:g} days; right would be max_defer_s, after which a "
+                "job must start, or a second at which the run stops (until_s, --until)"
+            )
+        return out
 
     @property
     def end_s(self) -> float:

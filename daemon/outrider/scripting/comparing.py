@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from outrider.model.errors import ConfigurationError, PluginError
 from outrider.scripting.fields import Fields
-from outrider.scripting.terms import shares_of, terms_of
+from outrider.scripting.terms import seed_of, shares_of, terms_of
 
 GROUP: Final = "outrider.functions"
 """Entry points of functions that the Python API calls and the core does not have."""
@@ -15,7 +15,7 @@ GROUP: Final = "outrider.functions"
 
 def compare(
     traces: Path | str | Iterable[Path | str],
-    policies: Sequence[str],
+    policies: Sequence[str] | str,
     *,
     baseline: str = "fifo",
     seeds: Iterable[int] = (0,),
@@ -37,7 +37,7 @@ def compare(
 
     Args:
         traces: path of a workload file, or several.
-        policies: names; the published baselines always run beside.
+        policies: a name, or several; the published baselines always run beside.
         baseline: the policy that all others are held against.
         seeds: of the policies' chance and of the estimates'.
         settings: of policies, by policy and name.
@@ -65,8 +65,15 @@ def compare(
             not installed.
         TraceError: a trace cannot be read.
     """
-    paths = [traces] if isinstance(traces, str | Path) else list(traces)
-    names = tuple(dict.fromkeys((*policies, baseline)))
+    paths = _paths(traces)
+    asked = [policies] if isinstance(policies, str) else policies
+    names = tuple(dict.fromkeys((*asked, baseline)))
+    for name in names:
+        if not isinstance(name, str):
+            raise ConfigurationError(
+                f"policies: {name!r} is no name; right would be that of an installed policy, for "
+                "compare runs them in other processes (outrider.replay takes a class)"
+            )
     for what, given in (("settings", settings), ("presets", presets)):
         strangers = sorted(set(given or {}) - set(names))
         if strangers:
@@ -78,11 +85,25 @@ def compare(
     )  # fmt: skip
     function = _function("compare")
     document: dict[str, Any] = function(
-        [str(path) for path in paths],
+        paths,
         {name: (dict((settings or {}).get(name, {})), (presets or {}).get(name)) for name in names},
-        baseline, list(seeds), terms, shares_of(shares), block_s, workers,
+        baseline, [seed_of(seed) for seed in seeds], terms, shares_of(shares), block_s, workers,
     )  # fmt: skip
     return Fields(document)
+
+
+def _paths(traces: Any) -> list[str]:
+    """Paths of workload files. Raises `ConfigurationError` if a trace is in memory."""
+    is_one = isinstance(traces, str) or not isinstance(traces, Iterable)
+    given = [traces] if is_one else list(traces)
+    for trace in given:
+        if not isinstance(trace, str | Path):
+            raise ConfigurationError(
+                f"traces: a {type(trace).__name__} in memory; right would be the path of a "
+                "workload file, for compare reads them in other processes (outrider.replay takes "
+                "traces in memory)"
+            )
+    return [str(path) for path in given]
 
 
 def _function(name: str) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from outrider.api.policy import Policy
+from outrider.formats.campus.campus import Campus
 from outrider.formats.workload import Workload, one_cpu_machines, one_pool
 from outrider.model.errors import ConfigurationError, TraceError
 from outrider.replay.job_table import JobTable
@@ -16,7 +17,7 @@ from outrider.replay.trials import Terms, Trial, run_trial
 from outrider.replay.workload_terms import WorkloadTerms
 from outrider.scripting.fields import Run
 from outrider.scripting.records import Records
-from outrider.scripting.terms import shares_of, terms_of
+from outrider.scripting.terms import seed_of, shares_of, terms_of
 
 _OF_READING = ("class_by", "vo", "group_vos_below")
 
@@ -77,14 +78,13 @@ def replay(
         TraceError: the trace cannot be read.
         LedgerError: the ledger cannot be written.
     """
-    if seed < 0:
-        raise ConfigurationError(f"seed = {seed}; right would be 0 or more")
+    seed = seed_of(seed)
     terms = terms_of(
         machines=machines, class_by=class_by, interactive_below_s=interactive_below_s, vo=vo,
         group_vos_below=group_vos_below, estimates=estimates, discipline=discipline,
         utilities=utilities,
     )  # fmt: skip
-    name, kinds = (policy, {}) if isinstance(policy, str) else (policy.name, {policy.name: policy})
+    name, kinds = _named(policy)
     asked = Terms(
         {name: dict(settings or {})}, {name: preset}, until_s, shares_of(shares), terms, kinds
     )
@@ -98,6 +98,23 @@ def replay(
     trial = Trial(label, name, seed, None if ledger is None else Path(ledger))
     document = run_trial(trial, found, asked, table=table)
     return Run(document, None if table is None else Records(table.as_rows().table, table.rows))
+
+
+def _named(policy: Any) -> tuple[str, dict[str, type[Policy]]]:
+    """The name of a policy, and its class if it is given. Raises `ConfigurationError`."""
+    if isinstance(policy, str):
+        return policy, {}
+    if not (isinstance(policy, type) and issubclass(policy, Policy)):
+        raise ConfigurationError(
+            f"policy = {policy!r}; right would be the name of an installed policy, or a class that "
+            "is based on outrider.api.Policy"
+        )
+    name = getattr(policy, "name", None)
+    if not isinstance(name, str):
+        raise ConfigurationError(
+            f'policy {policy.__name__} has no name; right would be name = "..." in its class'
+        )
+    return name, {name: policy}
 
 
 def trace_of(trace: Trace | Path | str, terms: WorkloadTerms, skip_bad: bool) -> tuple[Trace, str]:
@@ -127,6 +144,11 @@ def trace_of(trace: Trace | Path | str, terms: WorkloadTerms, skip_bad: bool) ->
                 )
         if terms.machines is not None:
             return _with_machines(trace, terms.machines), trace.name
+    elif not isinstance(trace, Campus):
+        raise ConfigurationError(
+            f"trace = {trace!r}; right would be a path, or what outrider.read_swf, read_campus or "
+            "generate_... gave"
+        )
     return trace, trace.name
 
 

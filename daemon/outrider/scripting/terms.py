@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import inf
+from operator import index
 from typing import Any
 
 from outrider.engine.accounting.fairness import check_targets
@@ -57,3 +58,14 @@ def shares_of(shares: Mapping[str, float] | None) -> dict[str, float]:
     given = dict(shares or {})
     check_targets(given, "shares")
     return given
+
+
+def seed_of(given: Any) -> int:
+    """A seed, of numpy's numbers, too, checked. Raises `ConfigurationError`."""
+    try:
+        seed = index(given)
+    except TypeError:
+        seed = -1
+    if seed < 0:
+        raise ConfigurationError(f"seed = {given!r}; right would be a whole number, 0 or more")
+    return seed

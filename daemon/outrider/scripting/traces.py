@@ -12,6 +12,7 @@ from outrider.formats.swf import reading as swf_reading
 from outrider.formats.swf.writing import write_swf
 from outrider.formats.workload import Workload
 from outrider.model.errors import ConfigurationError, TraceError
+from outrider.scripting.terms import seed_of
 from outrider.simulation.generators import campus as campuses
 from outrider.simulation.generators.campus.options import rooms_for
 from outrider.simulation.generators.grids import perez_grid, vengerov_grid
@@ -99,7 +100,7 @@ def generate_campus(
         "bad_jobs": bad_jobs,
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
-    return campuses.generate_campus(seed, **options)
+    return campuses.generate_campus(seed_of(seed), **options)
 
 
 def generate_grid(seed: int, *, like: str = "perez", **options: Any) -> Workload:
@@ -121,6 +122,7 @@ def generate_grid(seed: int, *, like: str = "perez", **options: Any) -> Workload
     makers = {"perez": perez_grid, "vengerov": vengerov_grid}
     if like not in makers:
         raise ConfigurationError(f'like "{like}": right would be {" or ".join(makers)}')
+    seed = seed_of(seed)
     try:
         made = makers[like](seed=seed, **options)  # type: ignore[operator]
     except TypeError as error:

@@ -34,6 +34,8 @@ from outrider.simulation.patience import worthless_after_s
 _SPEED: Final = -1
 _NODE_QUEUE: Final = 1_000_000_000
 """CPUs reported for a machine with a local queue: it accepts every job."""
+STALLED_AFTER_S: Final = 28 * 86_400.0
+"""Longer than any policy has a reason to wait for a better hour: four weeks."""
 
 
 class Run:
@@ -75,6 +77,7 @@ class GridSite:
         self.workload = workload
         self.until_s = inf if until_s is None else until_s
         self.now = -inf
+        self._moved_s = -inf
         self._run_s: list[float] = workload.run_s.tolist()
         self._cpus: list[int] = workload.cpus.tolist()
         self._submit_s: list[float] = workload.submit_s.tolist()
@@ -191,6 +194,19 @@ class GridSite:
         """Whether every job has been submitted and has left."""
         return self._next == len(self._submit_s) and not self._queued and not self._runs
 
+    @property
+    def is_stalled(self) -> bool:
+        """Whether all jobs that are left are deferred again and again, and nothing else happens.
+
+        That is told after `STALLED_AFTER_S` in which the site did nothing but ask its policy.
+        """
+        return (
+            self._next == len(self._submit_s)
+            and bool(self._heap)
+            and self._heap[0][0] - self._moved_s > STALLED_AFTER_S
+            and all(kind == TICK for _, kind, *_ in self._heap)
+        )
+
     def waits_s(self) -> Floats:
         """(jobs,) seconds from submission to start; inf: never started, nan: not submitted."""
         waits_s: Floats = np.array(self._first_start_s) - self.workload.submit_s
@@ -200,7 +216,7 @@ class GridSite:
     # -- events -------------------------------------------------------------------------------
 
     def events(self) -> Iterator[Event]:
-        """All events in order, until every job has left or `until_s`."""
+        """All events in order, until every job has left, `until_s`, or it is stalled."""
         yield from self._join()
         decided_events = self._decided_events
         while True:
@@ -225,7 +241,7 @@ class GridSite:
             at_s = self._submit_s[job]
             if due is None or at_s < due[0] or (at_s == due[0] and due[1] > SUBMITTED):
                 return at_s, SUBMITTED, job, 0, None
-        elif self.is_done:
+        elif self.is_done or self.is_stalled:
             return None  # speed changes alone would change nothing
         return due
 
@@ -237,12 +253,15 @@ class GridSite:
         if kind == SUBMITTED:
             self._next += 1
             self._queued.add(subject)
+            self._moved_s = self.now
             self._schedule_withdrawal(subject, self._run_s[subject], 0)
             return time_s, SUBMITTED, subject, self.workload.spec(subject)
         heapq.heappop(self._heap)
         if kind == TICK:
             self._tick_due = True
-        elif kind == _SPEED:
+            return None
+        self._moved_s = self.now
+        if kind == _SPEED:
             self._change_speed(subject, extra)
         elif kind == COMPLETED and self._complete(subject, number):
             return time_s, COMPLETED, subject, None

@@ -5,6 +5,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from outrider.api import (
@@ -22,6 +23,7 @@ from outrider.api import (
 )
 from outrider.engine.scheduling.queue_columns import QueueColumns
 from outrider.model import events as ev
+from outrider.model.errors import PolicyError
 from outrider.testing.hand_site import HandSite
 
 
@@ -106,6 +108,15 @@ def test_a_policy_that_fails_at_a_job_that_leaves_is_asked_no_more() -> None:
     hand.tell(ev.REMOVED, 1, "user")
     assert "who was it" in hand.runner.broken
     assert set(hand.site.jobs) == {0, 2, 9}
+
+
+@pytest.mark.parametrize("wrong", [0.0, [0.0], [0.0, 1.0, 2.0, 3.0], [[0.0], [1.0], [2.0]]])
+def test_an_order_that_is_not_of_all_who_wait_is_refused(wrong: Any) -> None:
+    hand = waiting()
+    hand.policy.rank = lambda queue, view: wrong
+    hand.complete(9)
+    with pytest.raises(PolicyError, match=r"rank returned an array of shape .*right would be \(3,"):
+        hand.tick(1.0)
 
 
 def job(number: int, **spec: Any) -> Job:

@@ -151,7 +151,13 @@ class RankingPass(QueuePass):
         if not table.jobs or (ranks is None and self._orders is None):
             return np.zeros(len(table.jobs))
         said = table.order if ranks is None else ranks.rank(table, self._site)
-        places: NDArray[np.float64] = np.minimum(np.asarray(said, dtype=float), _LAST)
+        said = np.asarray(said, dtype=float)
+        if said.shape != (len(table.jobs),):
+            raise ValueError(
+                f"rank returned an array of shape {said.shape}; right would be "
+                f"({len(table.jobs)},): a place for each row of the queue"
+            )
+        places: NDArray[np.float64] = np.minimum(said, _LAST)
         unknown = np.isnan(places)
         if unknown.any():
             places[unknown] = inf
