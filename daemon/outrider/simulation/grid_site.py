@@ -34,8 +34,8 @@ from outrider.simulation.patience import worthless_after_s
 _SPEED: Final = -1
 _NODE_QUEUE: Final = 1_000_000_000
 """CPUs reported for a machine with a local queue: it accepts every job."""
-STALLED_AFTER_S: Final = 28 * 86_400.0
-"""Longer than any policy has a reason to wait for a better hour: four weeks."""
+STALLED_AFTER_S: Final = 182 * 86_400.0
+"""Half a year: a bandit that explores once in a thousand hours still starts its last job."""
 
 
 class Run:
