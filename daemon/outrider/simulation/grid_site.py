@@ -198,10 +198,12 @@ class GridSite:
     def is_stalled(self) -> bool:
         """Whether all jobs that are left are deferred again and again, and nothing else happens.
 
-        That is told after `STALLED_AFTER_S` in which the site did nothing but ask its policy.
+        That is told after `STALLED_AFTER_S` in which the site did nothing but ask its policy, and
+        only where no `until_s` ends it.
         """
         return (
-            self._next == len(self._submit_s)
+            self.until_s == inf
+            and self._next == len(self._submit_s)
             and bool(self._heap)
             and self._heap[0][0] - self._moved_s > STALLED_AFTER_S
             and all(kind == TICK for _, kind, *_ in self._heap)
