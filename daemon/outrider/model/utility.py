@@ -118,8 +118,9 @@ class Linear(Struct, frozen=True):
     def unit(self, turnaround_s: Seconds, ideal_s: Seconds) -> NDArray[np.float64]:
         """F to the power, f falling from 1 at L to 0 at zero_at L."""
         spans = np.asarray(turnaround_s, dtype=float) / np.maximum(ideal_s, 1e-9)
-        line = np.clip((self.zero_at - spans) / (self.zero_at - 1.0), 0.0, 1.0)
-        return np.power(line, self.power)
+        line = (self.zero_at - spans) / (self.zero_at - 1.0)
+        line = np.minimum(np.maximum(line, 0.0), 1.0)  # a third of what np.clip takes
+        return line if self.power == 1.0 else np.power(line, self.power)
 
 
 class Convex(Linear, frozen=True):

@@ -2,8 +2,6 @@
 
 from typing import Final
 
-import numpy as np
-
 from outrider_policies.planning.machine_plan import MachinePlan
 from outrider_policies.planning.queued_jobs import QueuedJobs
 
@@ -18,7 +16,7 @@ def fit_best(plan: MachinePlan, queued: QueuedJobs) -> None:
     """
     while plan.free:
         fits = queued.may_run_on(plan.machine, plan.left) & (queued.requested <= plan.free)
-        rows = np.flatnonzero(fits)
+        (rows,) = fits.nonzero()
         if not len(rows):
             return
         requested = queued.requested[rows]

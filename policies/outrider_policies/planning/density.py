@@ -57,9 +57,8 @@ def _demands_of_runs(plan: MachinePlan) -> Iterable[_Demand]:
 
 
 def _demands_of_queue(plan: MachinePlan, queued: QueuedJobs) -> Iterable[_Demand]:
-    rows = np.flatnonzero(
-        queued.may_run_on(plan.machine, plan.left) & (queued.requested <= plan.cpus)
-    )
+    may_run = queued.may_run_on(plan.machine, plan.left)
+    (rows,) = (may_run & (queued.requested <= plan.cpus)).nonzero()
     all_remaining_s, all_units = queued.at_speed(plan.speed)
     remaining_s, units = all_remaining_s[rows], all_units[rows]
     densities = units * queued.ideal_s[rows] / remaining_s

@@ -61,7 +61,7 @@ def preemption_candidates(plan: MachinePlan, queued: QueuedJobs) -> Candidates:
     free_after = np.array([*accumulate((run.cpus for run in runs), initial=plan.free)])
     most = min(plan.cpus, int(free_after[-1]))  # less than all where a machine is overbooked
     can = queued.may_run_on(plan.machine, plan.left) & (queued.requested <= most)
-    rows = np.flatnonzero(can)
+    (rows,) = can.nonzero()
     requested = queued.requested[rows]
     preempted_n = np.searchsorted(free_after, requested)
     all_remaining_s, all_units = queued.at_speed(plan.speed)
@@ -73,11 +73,9 @@ def preemption_candidates(plan: MachinePlan, queued: QueuedJobs) -> Candidates:
 
 def shrink_candidates(plan: MachinePlan, queued: QueuedJobs) -> Candidates:
     """Jobs on the free CPUs, even if these are fewer than requested (step 8)."""
-    rows = (
-        np.flatnonzero(queued.may_run_on(plan.machine, plan.left))
-        if plan.free
-        else np.empty(0, np.intp)
-    )
+    rows = np.empty(0, np.intp)
+    if plan.free:
+        (rows,) = queued.may_run_on(plan.machine, plan.left).nonzero()
     requested = queued.requested[rows]
     cpus = np.minimum(requested, plan.free)
     remaining_s = queued.left_s[rows] * requested / (np.maximum(cpus, 1) * plan.speed)

@@ -150,7 +150,7 @@ class OpenMachines:
 
     def _preempted(self, queued: QueuedJobs) -> tuple[Rows, Rows]:
         """Rows of open jobs that were preempted on an open machine, and its position, of each."""
-        rows = np.flatnonzero(queued.is_open & (queued.home != NOWHERE))
+        (rows,) = (queued.is_open & (queued.home != NOWHERE)).nonzero()
         place = self._position[queued.home[rows]]
         is_there = place != NOWHERE
         return rows[is_there], place[is_there]

@@ -6,12 +6,14 @@ from typing import Final
 from msgspec.structs import replace
 
 from outrider.api.capabilities import Plans
-from outrider.engine.ports import PlanActuator
+from outrider.engine.ports import Actuator, PlanActuator
 from outrider.engine.scheduling.guarded_policy import GuardedPolicy
 from outrider.engine.scheduling.pending_queue import PendingDecision
 from outrider.engine.scheduling.placement import find_refusal
 from outrider.engine.scheduling.queue_pass import QueuePass
+from outrider.engine.scheduling.scheduling_pass import Record
 from outrider.engine.state.room import Room
+from outrider.engine.state.site import Site
 from outrider.model.decisions import PREEMPT, RESUME, SHRINK, START, Choice, Move
 from outrider.model.errors import PolicyError
 from outrider.model.jobs import JOB_STATE_NAMES, QUEUED, RUNNING, SUSPENDED_STATE, Job
@@ -45,6 +47,11 @@ class PlanPass(QueuePass):
         self._planner = policy
         self._moment_s = -inf
         self._plans = 0
+
+    def join(self, site: Site, actuator: Actuator | None, record: Record) -> None:
+        """As of every pass."""
+        super().join(site, actuator, record)
+        self._plan_actuator = actuator if isinstance(actuator, PlanActuator) else None
 
     def _decide(self) -> None:
         newcomers = self._admit()
@@ -159,14 +166,14 @@ class PlanPass(QueuePass):
         self._record_decision(job.number, move.action, move.cpus, choice)
 
     def _carry_out(self, move: Move, job: Job) -> None:
-        actuator, number = self._actuator, job.number
+        actuator, planned, number = self._actuator, self._plan_actuator, job.number
         if move.action == START and actuator is not None:
             actuator.start(number, move.machine)
-        elif not isinstance(actuator, PlanActuator):
+        elif planned is None:
             raise PolicyError(f"{move.action}: jobs at this site can only be started")
         elif move.action == SHRINK:
-            actuator.shrink(number, move.machine, move.cpus)
+            planned.shrink(number, move.machine, move.cpus)
         elif move.action == PREEMPT:
-            actuator.preempt(number)
+            planned.preempt(number)
         else:
-            actuator.resume(number, move.cpus)
+            planned.resume(number, move.cpus)
