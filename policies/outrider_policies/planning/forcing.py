@@ -63,7 +63,7 @@ def preemption_candidates(plan: MachinePlan, queued: QueuedJobs) -> Candidates:
     can = queued.may_run_on(plan.machine, plan.left) & (queued.requested <= most)
     (rows,) = can.nonzero()
     requested = queued.requested[rows]
-    preempted_n = np.searchsorted(free_after, requested)
+    preempted_n = free_after.searchsorted(requested)
     all_remaining_s, all_units = queued.at_speed(plan.speed)
     remaining_s, units = all_remaining_s[rows], all_units[rows]
     highest = np.array([-np.inf, *(run.remaining_utility for run in runs)])[preempted_n]

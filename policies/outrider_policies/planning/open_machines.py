@@ -133,7 +133,7 @@ class OpenMachines:
         """
         highest = np.full(len(self.machines), -np.inf)
         anywhere = queued.is_open & (queued.home == NOWHERE)
-        if anywhere.any():
+        if np.count_nonzero(anywhere):
             kinds: dict[tuple[float, int], list[int]] = {}
             for at, kind in enumerate(zip(self.speed.tolist(), self.cpus.tolist(), strict=True)):
                 kinds.setdefault(kind, []).append(at)
@@ -198,7 +198,7 @@ class OpenMachines:
         grows = self.is_irregular | (self.is_shrunk & (self.free > 0))
 
         def could() -> Mask:
-            if not queued.is_open.any():
+            if not queued.has_open:
                 return grows
             least = np.full(len(self.machines), _NONE)
             anywhere = queued.is_open & (queued.home == NOWHERE)
@@ -216,7 +216,7 @@ class OpenMachines:
         preempt a run.
         """
         looked_at = sorted(planned)
-        if len(looked_at) == len(self.machines) or not queued.is_open.any():
+        if len(looked_at) == len(self.machines) or not queued.has_open:
             return iter(looked_at)
         always = np.zeros(len(self.machines), dtype=bool)
         always[self._position[looked_at]] = True

@@ -41,11 +41,16 @@ class QueuedJobs:
         self.is_open = np.ones(len(self.jobs), dtype=bool)
         self._submit_s = queue.submit_s
         self._is_interactive = queue.interactive
-        self._bound = np.flatnonzero(queue.bound).tolist()
+        self._bound = queue.bound.nonzero()[0].tolist()
         self._view = view
         self.changes_n = 0
         self._at_speed: dict[float, tuple[Floats, Floats]] = {}
         self._utilities = self._by_class()
+
+    @property
+    def has_open(self) -> bool:
+        """Whether a job is left that is not placed yet."""
+        return bool(np.count_nonzero(self.is_open))
 
     def may_run_on(self, machine: int, left: Mapping[str, float]) -> Mask:
         """(n,) open and possible on a machine; the machine's CPUs are not checked.
@@ -125,20 +130,21 @@ class QueuedJobs:
         rows = enumerate(jobs, len(self.jobs))
         self._bound = [*self._bound, *(row for row, job in rows if job.spec.is_bound)]
         self.jobs = [*self.jobs, *jobs]
-        self.requested = np.append(self.requested, [job.spec.cpus for job in jobs])
-        self.ideal_s = np.append(self.ideal_s, ideal_s)
-        self.left_s = np.append(self.left_s, left_s)
-        self.home = np.append(self.home, np.full(len(jobs), machine))
-        self.is_open = np.append(self.is_open, np.ones(len(jobs), dtype=bool))
-        self._submit_s = np.append(self._submit_s, submit_s)
-        self._is_interactive = np.append(self._is_interactive, interactive)
+        n, join = len(jobs), np.concatenate
+        self.requested = join([self.requested, [job.spec.cpus for job in jobs]])
+        self.ideal_s = join([self.ideal_s, ideal_s])
+        self.left_s = join([self.left_s, left_s])
+        self.home = join([self.home, [machine] * n])
+        self.is_open = join([self.is_open, [True] * n])
+        self._submit_s = join([self._submit_s, submit_s])
+        self._is_interactive = join([self._is_interactive, interactive])
         self._utilities = self._by_class()
 
     def _by_class(self) -> list[tuple[TimeUtility, Mask]]:
         """The utility function of each queued class, with the mask of its rows."""
-        masks = (self._is_interactive, ~self._is_interactive)
-        return [
-            (self._view.utility(self.jobs[int(mask.argmax())]), mask)
-            for mask in masks
-            if mask.any()
-        ]
+        interactive_n, masks = np.count_nonzero(self._is_interactive), list[Mask]()
+        if interactive_n:
+            masks.append(self._is_interactive)
+        if interactive_n < len(self.jobs):
+            masks.append(~self._is_interactive)
+        return [(self._view.utility(self.jobs[int(mask.argmax())]), mask) for mask in masks]

@@ -58,8 +58,11 @@ class RunLengths:
 
     def of_jobs(self, estimate_s: Floats) -> Floats:
         """(n,) ideal run times of jobs from their (n,) estimates, nan: no estimate."""
-        known_s = np.maximum(estimate_s, SHORTEST_S)
-        return np.where(np.isnan(estimate_s), self.typical_s, known_s)
+        ideal_s: Floats = np.maximum(estimate_s, SHORTEST_S)
+        unknown = np.isnan(ideal_s)
+        if np.count_nonzero(unknown):
+            ideal_s[unknown] = self.typical_s
+        return ideal_s
 
     def completed(self, run_s: float) -> None:
         """Count the completion of a job without estimate after so many seconds."""

@@ -103,10 +103,10 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         queued = QueuedJobs(queue, view, self.lengths)
         if self.settings.skip_hopeless:
             queued.close_hopeless()
-        untouched = queued.copied()
+        untouched = queued.copied() if self.settings.weigh_replan else None
         machines = OpenMachines(view, self.lengths)
         looks_at_all = self.settings.update == "every_round" or (
-            self.settings.weigh_replan and queued.is_open.any()
+            self.settings.weigh_replan and queued.has_open
         )
         runs, is_irregular = machines.runs(), machines.is_irregular.tolist()
         drafts = {
@@ -124,10 +124,12 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
             self._improve(drafts[machine])
         return self._settle([drafts[machine] for machine in sorted(drafts)], untouched, view)
 
-    def _settle(self, drafts: list[Draft], untouched: QueuedJobs, view: SiteView) -> list[Move]:
-        """What is planned for good, by machine; `untouched` is the queue before the pass."""
+    def _settle(
+        self, drafts: list[Draft], untouched: QueuedJobs | None, view: SiteView
+    ) -> list[Move]:
+        """The moves, by machine; `untouched`: the queue before, to weigh a replan of it."""
         for draft in drafts:
-            if self.settings.weigh_replan:
+            if untouched is not None:
                 taken = [run.row for d in drafts if d is not draft for run in d.plan.runs]
                 self._weigh_replan(draft, untouched.copied(), taken, view)
             if draft.has_acted:
@@ -160,7 +162,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
         settled = transitions.considered and (transitions.has_changed or plan.has_started)
         if settled or self.settings.update == "every_round":
             transitions.reach(state.now(), draft.learner)
-        if not queued.is_open.any():
+        if not queued.has_open:
             return
         if self.settings.preempt:
             self._try(preemption_candidates(plan, queued), state, draft)
@@ -199,7 +201,7 @@ class FuzzyTd(RoundPlanner[FuzzyTdSettings]):
             taken: its rows that other machines took; None for runs that were there before.
             view: the site.
         """
-        if not draft.has_acted and not draft.queued.is_open.any():
+        if not draft.has_acted and not draft.queued.has_open:
             return
         rows = [row for row in taken if row is not None and row < len(queued.jobs)]
         queued.is_open[rows] = False
