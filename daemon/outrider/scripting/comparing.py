@@ -71,8 +71,8 @@ def compare(
     for name in names:
         if not isinstance(name, str):
             raise ConfigurationError(
-                f"policies: {name!r} is no name; right would be that of an installed policy, for "
-                "compare runs them in other processes (outrider.replay takes a class)"
+                f"policies: {name!r} is no name; right would be that of an installed policy, which "
+                "other processes can find, too (outrider.replay takes a class)"
             )
     for what, given in (("settings", settings), ("presets", presets)):
         strangers = sorted(set(given or {}) - set(names))
@@ -100,7 +100,7 @@ def _paths(traces: Any) -> list[str]:
         if not isinstance(trace, str | Path):
             raise ConfigurationError(
                 f"traces: a {type(trace).__name__} in memory; right would be the path of a "
-                "workload file, for compare reads them in other processes (outrider.replay takes "
+                "workload file, which other processes can read, too (outrider.replay takes "
                 "traces in memory)"
             )
     return [str(path) for path in given]
