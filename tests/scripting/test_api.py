@@ -20,7 +20,7 @@ from outrider.model.errors import (
     TraceError,
 )
 from outrider.scripting.comparing import compare
-from outrider.scripting.fields import Run
+from outrider.scripting.fields import Fields, Run
 
 COSTLY = ("numpy", "click", "msgspec", "scipy", "sklearn", "sqlite3", "aiohttp", "asyncio")
 NAMES = {
@@ -140,6 +140,12 @@ def test_a_package_that_is_not_there_is_named_with_its_extra(
         ({"shares": {"1": 0.4}}, "shares"),
         ({"seed": "a"}, "seed = 'a'; right would be a whole number, 0 or more"),
         ({"seed": 1.5}, "seed = 1.5; right would be"),
+        ({"machines": 2.5}, "machines = 2.5; right would be a whole number, 1 or more"),
+        ({"machines": 0}, "machines = 0; right would be"),
+        ({"until_s": "x"}, "until_s = 'x'; right would be seconds, 0 or more"),
+        ({"until_s": -1.0}, "until_s = -1.0; right would be seconds, 0 or more"),
+        ({"interactive_below_s": float("nan")}, "interactive_below_s = nan; right would be"),
+        ({"shares": {"1": "half"}}, r'shares\["1"\] = \'half\'; right would be a number'),
         ({"utilities": {"interactiv": "linear"}}, 'did you mean "interactive"'),
     ],
 )
@@ -213,6 +219,15 @@ def test_what_compare_cannot_hand_to_other_processes_is_refused(grid: Workload) 
         outrider.compare("grid.swf", classes)
     with pytest.raises(ConfigurationError, match="seed = -1; right would be"):
         outrider.compare("grid.swf", "sjf", seeds=[-1])
+
+
+def test_no_log_at_all_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="ingest: no file is given"):
+        outrider.ingest()
+
+
+def test_a_document_shows_what_it_has() -> None:
+    assert repr(Fields({"jobs": {}, "wait_s": {}})) == "<Fields with jobs, wait_s>"
 
 
 def test_traces_that_are_not_there_are_named(tmp_path: Path) -> None:

@@ -37,6 +37,9 @@ class Fields(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._document)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} with {', '.join(self._document)}>"
+
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._document})
 

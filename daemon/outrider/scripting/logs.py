@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from outrider.model.errors import ConfigurationError
 from outrider.replay.log_files import LogFile
 from outrider.report.logs import read_logs
 from outrider.scripting.fields import Fields
@@ -34,6 +35,8 @@ def ingest(
         TraceError: a file cannot be read to its end.
         ConfigurationError: no file is given, or an argument is wrong.
     """
+    if not files:
+        raise ConfigurationError("ingest: no file is given; right would be the path of a log")
     logs = [
         LogFile(file, format, year=year, timezone=timezone, fields=tuple(fields), system=system)
         for file in dict.fromkeys(map(Path, files))

@@ -17,7 +17,7 @@ from outrider.replay.trials import Terms, Trial, run_trial
 from outrider.replay.workload_terms import WorkloadTerms
 from outrider.scripting.fields import Run
 from outrider.scripting.records import Records
-from outrider.scripting.terms import seed_of, shares_of, terms_of
+from outrider.scripting.terms import check_seconds, seed_of, shares_of, terms_of
 
 _OF_READING = ("class_by", "vo", "group_vos_below")
 
@@ -79,6 +79,8 @@ def replay(
         LedgerError: the ledger cannot be written.
     """
     seed = seed_of(seed)
+    if until_s is not None:
+        check_seconds("until_s", until_s)
     terms = terms_of(
         machines=machines, class_by=class_by, interactive_below_s=interactive_below_s, vo=vo,
         group_vos_below=group_vos_below, estimates=estimates, discipline=discipline,

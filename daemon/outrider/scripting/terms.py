@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import inf
+from numbers import Real
 from operator import index
 from typing import Any
 
@@ -28,12 +29,10 @@ def terms_of(
         _one_of("discipline", discipline, DISCIPLINES)
     if vo is not None:
         _one_of("vo", vo, VO_COLUMNS)
-    if machines is not None and machines < 1:
-        raise ConfigurationError(f"machines = {machines}; right would be 1 or more")
-    if interactive_below_s is not None and not 0.0 <= interactive_below_s < inf:
-        raise ConfigurationError(
-            f"interactive_below_s = {interactive_below_s}; right would be seconds, 0 or more"
-        )
+    if machines is not None:
+        machines = _whole("machines", machines, 1)
+    if interactive_below_s is not None:
+        check_seconds("interactive_below_s", interactive_below_s)
     options: dict[str, Any] = {
         "machines": machines,
         "class_by": class_by,
@@ -56,16 +55,38 @@ def _one_of(what: str, given: str, known: Sequence[str]) -> None:
 def shares_of(shares: Mapping[str, float] | None) -> dict[str, float]:
     """Fair shares by VO, checked. Raises `ConfigurationError`."""
     given = dict(shares or {})
+    for vo, share in given.items():
+        if not _is_number(share):
+            raise ConfigurationError(
+                f'shares["{vo}"] = {share!r}; right would be a number from 0 to 1'
+            )
     check_targets(given, "shares")
     return given
 
 
 def seed_of(given: Any) -> int:
     """A seed, of numpy's numbers, too, checked. Raises `ConfigurationError`."""
+    return _whole("seed", given, 0)
+
+
+def check_seconds(what: str, given: Any) -> None:
+    """Refuse what is no finite number of seconds, 0 or more. Raises `ConfigurationError`."""
+    if not _is_number(given) or not 0.0 <= given < inf:
+        raise ConfigurationError(f"{what} = {given!r}; right would be seconds, 0 or more")
+
+
+def _is_number(given: Any) -> bool:
+    """Python's own or numpy's."""
+    return isinstance(given, Real)
+
+
+def _whole(what: str, given: Any, least: int) -> int:
     try:
-        seed = index(given)
+        number = index(given)
     except TypeError:
-        seed = -1
-    if seed < 0:
-        raise ConfigurationError(f"seed = {given!r}; right would be a whole number, 0 or more")
-    return seed
+        number = least - 1
+    if number < least:
+        raise ConfigurationError(
+            f"{what} = {given!r}; right would be a whole number, {least} or more"
+        )
+    return number
