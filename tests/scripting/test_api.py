@@ -204,6 +204,24 @@ def test_a_run_in_which_all_jobs_are_deferred_for_ever_ends_with_an_error() -> N
         assert outrider.replay(few, Waiting, until_s=days * 86_400.0).jobs["completed"] == 0
 
 
+class OneAtATime(Policy):
+    """Defers while a machine works."""
+
+    name, description, api_version = "one_at_a_time", "the next once all is idle", 1
+
+    def choose(self, job: Job, evaluation: Any, view: SiteView, may_defer: bool) -> Choice:
+        if view.free_total < 2:
+            return Choice(NOWHERE, "later")
+        return super().choose(job, evaluation, view, may_defer)
+
+
+def test_a_run_longer_than_half_a_year_is_waited_for(tmp_path: Path) -> None:
+    file, days_300 = tmp_path / "two.swf", 300 * 86_400
+    row = "{} 0 0 {} 1 -1 -1 1 -1 -1 1 1 1 -1 1 -1 -1 -1\n"
+    file.write_text("; MaxProcs: 2\n" + row.format(1, days_300) + row.format(2, 10))
+    assert outrider.replay(file, OneAtATime).jobs["completed"] == 2
+
+
 def test_a_number_of_numpys_is_a_seed_like_any_other(grid: Workload) -> None:
     of_numpy: Any = np.int64(3)
     assert outrider.replay(grid, "random_match", seed=of_numpy).seed == 3
