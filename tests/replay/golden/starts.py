@@ -5,16 +5,15 @@ Only what `outrider` prints is read, so that the list outlives every change of w
 
 import hashlib
 import json
-import subprocess
 import sys
 import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.cli.running import outrider
+
 LIST = Path(__file__).with_name("starts.toml")
-OUTRIDER = Path(sys.executable).with_name("outrider")
-WITHIN_S = 120.0
 
 
 class Run(NamedTuple):
@@ -45,12 +44,11 @@ def listed() -> list[Run]:
     return [Run(*row) for row in tomllib.loads(LIST.read_text(encoding="utf-8"))["starts"]["runs"]]
 
 
-def outrider(*words: str) -> str:
-    """What the command prints. Raises `CalledProcessError` if it ends badly."""
-    done = subprocess.run(
-        [OUTRIDER, *words], check=True, capture_output=True, text=True, timeout=WITHIN_S
-    )
-    return done.stdout
+def printed(*words: object) -> str:
+    """Run the command in this process and return what it prints; it has to end well."""
+    done = outrider(*words)
+    assert done.code == 0, done
+    return done.out
 
 
 def make_trace(name: str, folder: Path) -> Path:
@@ -59,7 +57,7 @@ def make_trace(name: str, folder: Path) -> Path:
     words = recipe.format(folder / name).split()
     made = Path(words[-1])
     if not made.exists():
-        outrider(*words)
+        printed(*words)
     return made
 
 
@@ -69,8 +67,8 @@ def replay(run: Run, folder: Path) -> Run:
     ledger.unlink(missing_ok=True)
     trace = make_trace(run.trace, folder)
     options = run.options.split()
-    outrider("replay", str(trace), "--policy", run.policy, *options, "--ledger", str(ledger))
-    rows = map(json.loads, outrider("ledger", str(ledger), "--export", "jsonl").splitlines())
+    printed("replay", trace, "--policy", run.policy, *options, "--ledger", ledger)
+    rows = map(json.loads, printed("ledger", ledger, "--export", "jsonl").splitlines())
     starts = [_start(row) for row in rows if row["action"] == "start"]
     digest = hashlib.sha256("\n".join(starts).encode()).hexdigest()
     return run._replace(starts=len(starts), sha256=digest)
