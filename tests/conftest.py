@@ -1,5 +1,6 @@
 """What every test may ask for: the shared data beside the repository, and real peers."""
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,6 +33,19 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that wait stand among those that compute."""
     items[:] = spreading.spread(items)
+
+
+def pytest_collection_finish() -> None:
+    """What collecting made lives to the end: the collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_left_open() -> Iterator[None]:
+    """Whatever a file of tests leaves open fails its last test, not whichever runs at the time."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="session")

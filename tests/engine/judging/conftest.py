@@ -1,5 +1,5 @@
-"""The page is looked at in a browser of its own."""
+"""The page is looked at in a real browser."""
 
-from tests.service.web.conftest import tab
+from tests.service.web.conftest import browser, tab
 
-__all__ = ["tab"]
+__all__ = ["browser", "tab"]

@@ -1,12 +1,18 @@
-"""A real Chromium, driven over its own debugging socket: one page, its errors, its picture."""
+"""A real Chromium, driven over its debugging socket: one process, and fresh pages in it.
+
+Starting the browser costs far more than a page does. So tests share a process, and each opens its
+page in a browser context of its own: cookies, storage and cache are those of a new profile.
+"""
 
 import asyncio
 import base64
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import subprocess
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +38,7 @@ FLAGS = (
 
 
 class Tab:
-    """One page of the browser.
+    """One page of the browser, or the browser itself: what has a debugging socket.
 
     Attributes:
         complaints: what it wrote to its console as an error or warning, and what it threw.
@@ -132,47 +138,58 @@ class Tab:
         return base64.b64decode(answer["data"])
 
 
-@asynccontextmanager
-async def open_tab(program: Path, folder: Path) -> AsyncIterator[Tab]:
-    """Start a browser of its own in a folder of its own; it ends with the context."""
+@contextmanager
+def start_browser(program: Path, folder: Path) -> Iterator[str]:
+    """Start Chromium with a new profile in `folder`; yield its address, HOST:PORT."""
     with (folder / "chromium.log").open("wb") as log:
-        process = await asyncio.create_subprocess_exec(
-            program,
-            *FLAGS,
-            f"--user-data-dir={folder / 'profile'}",
-            "about:blank",
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+        process = subprocess.Popen(
+            [program, *FLAGS, f"--user-data-dir={folder / 'profile'}", "about:blank"],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
     try:
-        port = await _debugging_port(process, folder)
-        async with aiohttp.ClientSession() as client:
-            async with client.get(f"http://127.0.0.1:{port}/json/list") as response:
-                pages = [page for page in await response.json() if page["type"] == "page"]
-            async with client.ws_connect(
-                pages[0]["webSocketDebuggerUrl"], max_msg_size=0
-            ) as socket:
-                tab = Tab(socket)
-                listener = asyncio.create_task(tab.listen(), name="listen-to-chromium")
-                for domain in ("Page", "Runtime", "Log"):
-                    await tab.send(f"{domain}.enable")
-                yield tab
-                await socket.close()
-                await listener
+        yield f"127.0.0.1:{_debugging_port(process, folder)}"
     finally:
         with contextlib.suppress(ProcessLookupError):  # it may have ended by itself
             os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        process.wait()
 
 
-async def _debugging_port(process: asyncio.subprocess.Process, folder: Path) -> int:
-    told = folder / "profile" / "DevToolsActivePort"
-    deadline = asyncio.get_running_loop().time() + STARTS_WITHIN_S
+def _debugging_port(process: subprocess.Popen[bytes], folder: Path) -> int:
+    listening = folder / "profile" / "DevToolsActivePort"
+    deadline = time.monotonic() + STARTS_WITHIN_S
     while True:
-        if told.is_file() and (lines := told.read_text().splitlines()):
+        if listening.is_file() and (lines := listening.read_text().splitlines()):
             return int(lines[0])
         log = (folder / "chromium.log").read_text(errors="replace")
-        assert process.returncode is None, f"Chromium ended at once:\n{log}"
-        assert asyncio.get_running_loop().time() < deadline, f"Chromium never listened:\n{log}"
-        await asyncio.sleep(0.05)
+        assert process.poll() is None, f"Chromium ended at once:\n{log}"
+        assert time.monotonic() < deadline, f"Chromium never listened:\n{log}"
+        time.sleep(0.05)
+
+
+@asynccontextmanager
+async def open_tab(browser: str) -> AsyncIterator[Tab]:
+    """Open a page in a browser context of its own; both are gone with this context."""
+    async with aiohttp.ClientSession() as client:
+        async with client.get(f"http://{browser}/json/version") as response:
+            whole_browser = (await response.json())["webSocketDebuggerUrl"]
+        async with _attached(client, whole_browser) as chromium:
+            profile = await chromium.send("Target.createBrowserContext")
+            target = await chromium.send("Target.createTarget", url="about:blank", **profile)
+            page = f"ws://{browser}/devtools/page/{target['targetId']}"
+            async with _attached(client, page) as tab:
+                for domain in ("Page", "Runtime", "Log"):
+                    await tab.send(f"{domain}.enable")
+                yield tab
+            await chromium.send("Target.disposeBrowserContext", **profile)
+
+
+@asynccontextmanager
+async def _attached(client: aiohttp.ClientSession, address: str) -> AsyncIterator[Tab]:
+    async with client.ws_connect(address, max_msg_size=0) as socket:
+        tab = Tab(socket)
+        listener = asyncio.create_task(tab.listen(), name=f"listen to {address}")
+        try:
+            yield tab
+        finally:
+            await socket.close()
+            await listener

@@ -1,17 +1,23 @@
-"""What the tests of the page share: a browser of their own."""
+"""What the tests of the page share: one browser, and a fresh page in it for each test."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from tests.peers.presence import require_program
-from tests.service.web.browser import Tab, open_tab
+from tests.service.web.browser import Tab, open_tab, start_browser
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a running Chromium."""
+    program = require_program("chromium", "browser")
+    with start_browser(program, tmp_path_factory.mktemp("browser")) as address:
+        yield address
 
 
 @pytest.fixture
-async def tab(tmp_path: Path) -> AsyncIterator[Tab]:
-    """A page of a browser of its own."""
-    program = require_program("chromium", "browser")
-    async with open_tab(program, tmp_path) as tab:
+async def tab(browser: str) -> AsyncIterator[Tab]:
+    """A page without cookies, storage or cache of any other test."""
+    async with open_tab(browser) as tab:
         yield tab
