@@ -9,7 +9,8 @@ import hypothesis
 import pytest
 import structlog
 
-from tests.peers import pool, presence, spreading
+from tests.peers import pool, presence
+from tests.suite import costs, order
 
 if "CI" not in os.environ:  # where it is set, Hypothesis does without these limits by itself
     patient = hypothesis.settings(
@@ -31,8 +32,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that wait stand among those that compute."""
-    items[:] = spreading.spread(items)
+    """Order the files by what they cost the last time."""
+    items[:] = order.in_order(items, costs.listed())
 
 
 def pytest_collection_finish() -> None:
