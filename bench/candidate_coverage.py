@@ -1,6 +1,6 @@
 """How often starts forecast under a candidate come true, in simulated sites, where that is known.
 
-    python bench/candidate_coverage.py [--seeds 8] [--sites grid,campus] [--small] [--json]
+    python bench/candidate_coverage.py [--seeds 8] [--sites grid,campus] [--budget 1.5] [--small] [--json]
 
 A grid without owners under `fifo` (first fit), and a campus with owners under `random_match`, are
 followed by their journals. Every six hours the present state is run forward under the same policy,
@@ -50,8 +50,6 @@ SEEN_EVERY_S, HOUR_S = 600.0, 3_600.0
 ASKED_EVERY_H = 6
 LEARNS_H = 48
 MOST_JOBS = 16
-BUDGET_S = 1.5
-"""CPU seconds for the replicates of one policy at one moment."""
 WAYS = ("replicates", "moved", "incumbent")
 
 
@@ -161,7 +159,7 @@ def starts_of(path: Path) -> dict[str, list[float]]:
     return found
 
 
-def said_of(recorded: Site, seed: int) -> Iterator[Said]:
+def said_of(recorded: Site, seed: int, budget_s: float) -> Iterator[Said]:
     """Follow a journal, ask every few hours, and look up what came of it."""
     path, policies = recorded.path, [recorded.policy]
     if recorded.other is not None:
@@ -195,13 +193,15 @@ def said_of(recorded: Site, seed: int) -> Iterator[Said]:
             for job, times_s in starts_s.items()
             if (after := [at_s for at_s in times_s if at_s > now_s])
         }
-        yield from _held(ahead, recorded.policy, now_s, outlook.moved, told, next_s)
+        yield from _held(ahead, recorded.policy, budget_s, now_s, outlook.moved, told, next_s)
         if recorded.other is not None and recorded.workload is not None:
             future = true_future(recorded.workload, ahead, present, now_s)
             would = ahead.run(recorded.other, future)
             if would is not None:
                 started_s = dict(zip(ahead.jobs, would.tolist(), strict=True))
-                yield from _held(ahead, recorded.other, now_s, outlook.moved, told, started_s)
+                yield from _held(
+                    ahead, recorded.other, budget_s, now_s, outlook.moved, told, started_s
+                )
 
 
 def true_future(
@@ -229,13 +229,14 @@ def _up_to(rows: Iterable[Any], seq: int) -> Iterator[Any]:
 def _held(
     ahead: CandidateStarts,
     policy: str,
+    budget_s: float,
     now_s: float,
     moved: Mapping[str, Any],
     told: Mapping[str, StartTold | None],
     starts_s: Mapping[str, float],
 ) -> Iterator[Said]:
     try:
-        drawn_s = ahead.starts_s(policy, BUDGET_S)
+        drawn_s = ahead.starts_s(policy, budget_s)
     except OutriderError:  # too few replicates: the daemon, too, would give no answer
         return
     still = {name: np.zeros(3) for name in moved}
@@ -274,7 +275,11 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--days", type=float, default=14.0)
     parser.add_argument("--sites", default="grid,campus")
-    given = parsed(parser, seeds=1, days=3.0, sites="grid")
+    parser.add_argument(
+        "--budget", type=float, default=1.5,
+        help="CPU seconds for the replicates of one policy at one moment",
+    )  # fmt: skip
+    given = parsed(parser, seeds=1, days=2.5, sites="grid", budget=0.3)
     results: dict[str, Any] = {}
 
     def note(of: str, said: list[Said]) -> None:
@@ -288,7 +293,9 @@ def main() -> None:
         pooled: list[Said] = []
         for seed in range(given.first_seed, given.first_seed + given.seeds):
             with tempfile.TemporaryDirectory() as folder:
-                said = list(said_of(SITES[kind](seed, Path(folder), given.days), seed))
+                said = list(
+                    said_of(SITES[kind](seed, Path(folder), given.days), seed, given.budget)
+                )
             pooled += said
             note(f"{kind} {seed}", said)
         note(kind, pooled)
