@@ -1,5 +1,7 @@
 """Quantiles are moved by what they missed of late, and short waits that are seen first mislead."""
 
+from math import ceil
+
 import numpy as np
 import pytest
 
@@ -18,18 +20,21 @@ from outrider.twin.starts.recalibration import (
 )
 from outrider.twin.starts.scores import scores
 
-N = 6000
 EACH_S = 1800.0
 """Between questions: 6,000 are four months."""
 
+sizes = pytest.mark.parametrize("n", [2_500, pytest.param(6_000, marks=pytest.mark.long)])
+"""How many questions there are."""
 
-def waits(seed: int = 1, scale_s: float = 20_000.0) -> Floats:
+
+def waits(n: int, seed: int = 1, scale_s: float = 20_000.0) -> Floats:
     """Waits of hours, some of days."""
-    return np.random.default_rng(seed).lognormal(np.log(scale_s), 1.0, N)
+    return np.random.default_rng(seed).lognormal(np.log(scale_s), 1.0, n)
 
 
-def asked() -> Floats:
-    return np.arange(N).astype(float) * EACH_S
+def asked(n: int) -> Floats:
+    """When each question is asked, seconds."""
+    return np.arange(n).astype(float) * EACH_S
 
 
 def questions(wait_s: Floats, said_s: Floats, spread: float = 0.3, new: float = 0.0) -> Questions:
@@ -39,7 +44,7 @@ def questions(wait_s: Floats, said_s: Floats, spread: float = 0.3, new: float = 
     known = np.zeros((len(wait_s), len(FEATURES)))
     known[:, FEATURES.index("running_new")] = new
     return Questions(
-        np.arange(len(wait_s)), asked()[: len(wait_s)], np.ones(len(wait_s), np.bool_),
+        np.arange(len(wait_s)), asked(len(wait_s)), np.ones(len(wait_s), np.bool_),
         said_s[:, None] * np.exp(spread * normal), known, wait_s,
     )  # fmt: skip
 
@@ -76,27 +81,29 @@ def test_of_one_moment_a_few_count() -> None:
 
 @pytest.mark.parametrize("factor", [0.2, 1.0, 5.0])
 def test_quantiles_that_are_wrong_by_a_factor_hold_afterwards(factor: float) -> None:
-    wait_s = waits()
-    wrong = as_log(np.outer(np.full(N, 20_000.0 * factor), [0.9, 1.0, 1.1]))
-    said_s = as_seconds(recalibrated(asked(), wait_s, wrong))
+    n = 6_000
+    wait_s = waits(n)
+    wrong = as_log(np.outer(np.full(n, 20_000.0 * factor), [0.9, 1.0, 1.1]))
+    said_s = as_seconds(recalibrated(asked(n), wait_s, wrong))
     assert 0.77 < covered(wait_s, said_s) < 0.83
 
 
-def test_nothing_later_moves_a_quantile() -> None:
-    wait_s, until = waits(), N // 2
-    raw = as_log(np.outer(np.full(N, 20_000.0), [0.5, 1.0, 2.0]))
-    moment_s = float(asked()[until])
+@sizes
+def test_nothing_later_moves_a_quantile(n: int) -> None:
+    wait_s, until = waits(n), n // 2
+    raw = as_log(np.outer(np.full(n, 20_000.0), [0.5, 1.0, 2.0]))
+    moment_s = float(asked(n)[until])
     other = np.where(
-        asked() + wait_s > moment_s, np.maximum(0.0, moment_s - asked()) + waits(2), wait_s
+        asked(n) + wait_s > moment_s, np.maximum(0.0, moment_s - asked(n)) + waits(n, 2), wait_s
     )
     assert not np.array_equal(other[:until], wait_s[:until])
-    first = recalibrated(asked(), wait_s, raw)[: until + 1]
-    assert first.tolist() == recalibrated(asked(), other, raw)[: until + 1].tolist()
+    first = recalibrated(asked(n), wait_s, raw)[: until + 1]
+    assert first.tolist() == recalibrated(asked(n), other, raw)[: until + 1].tolist()
 
 
 def test_few_answers_leave_quantiles_as_they_are() -> None:
     raw = as_log(np.outer(np.full(40, 20_000.0), [0.5, 1.0, 2.0]))
-    assert recalibrated(asked()[:40], waits()[:40], raw).tolist() == raw.tolist()
+    assert recalibrated(asked(40), waits(40), raw).tolist() == raw.tolist()
 
 
 def test_waits_that_overlap_count_for_one() -> None:
@@ -111,7 +118,7 @@ def test_waits_that_overlap_count_for_one() -> None:
 def test_one_burst_moves_quantiles_less_than_as_many_waits_apart() -> None:
     """300 answers four times as long as was said: all at one moment, or each by itself."""
     n = 300
-    at: Floats = asked()[:n] * 3.0
+    at: Floats = asked(n) * 3.0
     raw = as_log(np.outer(np.full(n + 1, 900.0), [0.5, 1.0, 2.0]))
 
     def moved(asked_s: Floats, prior: float) -> float:
@@ -129,38 +136,41 @@ def test_one_burst_moves_quantiles_less_than_as_many_waits_apart() -> None:
 def test_it_is_not_known_while_recent_waits_are_the_better_forecast() -> None:
     """In the second half, what the replicates say has no more to do with the answers."""
     n = 1_000
-    truth_s, noise = waits()[:n], waits(3, 1.0)[:n]
+    truth_s, noise = waits(n), waits(n, 3, 1.0)
     said_s = np.where(np.arange(n) < n // 2, truth_s * noise**0.3, truth_s.mean() * noise**4)
     said = forecasts(questions(truth_s, said_s), 10)
     assert said.known[: n // 2].all()
     assert not said.known[-n // 8 :].any()
 
 
-def test_pinball_is_least_at_the_quantiles() -> None:
-    wait_s = waits()
-    right = np.broadcast_to(np.quantile(wait_s, [0.1, 0.5, 0.9]), (N, 3))
+@sizes
+def test_pinball_is_least_at_the_quantiles(n: int) -> None:
+    wait_s = waits(n)
+    right = np.broadcast_to(np.quantile(wait_s, [0.1, 0.5, 0.9]), (n, 3))
     for factor in (0.8, 1.25):
         assert pinball(wait_s, right).mean() < pinball(wait_s, right * factor).mean()
 
 
-def test_a_model_takes_over_where_the_rule_is_another() -> None:
+@sizes
+def test_a_model_takes_over_where_the_rule_is_another(n: int) -> None:
     """What the rule says is scrambled by the hour; the model sees the hour, and mends it."""
     rng = np.random.default_rng(5)
-    truth_s = waits()
-    asked_at = questions(truth_s * rng.lognormal(0.0, 0.1, N), truth_s)
-    hour = rng.integers(0, 2, N)
+    truth_s = waits(n)
+    asked_at = questions(truth_s * rng.lognormal(0.0, 0.1, n), truth_s)
+    hour = rng.integers(0, 2, n)
     asked_at.known[:, FEATURES.index("hour")] = hour
     asked_at.quantiles_s[hour == 1] *= 30.0
     asked_at.known[:, FEATURES.index("request_s")] = np.nan  # a site where nobody asks for time
     asked_at.quantiles_s[:20, -1] = np.inf
     said = forecasts(asked_at, 10)
-    assert said.learned[N // 2 :].mean() > 0.8
+    assert said.learned[n // 2 :].mean() > 0.8
     assert 0.74 < covered(asked_at.wait_s, said.wait_s) < 0.86
     width_s = said.wait_s[:, 2] - said.wait_s[:, 0]
-    assert np.median((width_s / truth_s)[N // 2 :]) < 2.0
+    assert np.median((width_s / truth_s)[n // 2 :]) < 2.0
 
 
-def test_no_model_is_fitted_where_the_rule_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+@sizes
+def test_no_model_is_fitted_where_the_rule_holds(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     asked_of: list[int] = []
 
     def nobody(questions: Questions, from_s: Floats) -> Floats:
@@ -168,32 +178,34 @@ def test_no_model_is_fitted_where_the_rule_holds(monkeypatch: pytest.MonkeyPatch
         return np.full((len(questions), 3), np.nan)
 
     monkeypatch.setattr(module, "learned_quantiles", nobody)
-    truth_s = waits()
-    said = forecasts(questions(truth_s * waits(3, 1.0) ** 0.3, truth_s), 10)
+    truth_s = waits(n)
+    said = forecasts(questions(truth_s * waits(n, 3, 1.0) ** 0.3, truth_s), 10)
     assert asked_of == [0]
     assert not said.learned.any()
     assert said.known.all()
 
 
-def test_it_is_not_known_where_most_of_what_runs_is_of_new_users() -> None:
-    asked_at = questions(waits(), waits())
+@sizes
+def test_it_is_not_known_where_most_of_what_runs_is_of_new_users(n: int) -> None:
+    asked_at = questions(waits(n), waits(n))
     asked_at.known[:100, FEATURES.index("running_new")] = 0.6
     known = forecasts(asked_at, 10).known
     assert not known[:100].any()
     assert known[100:].all()
 
 
-def test_scores_are_those_of_what_is_judged() -> None:
-    truth_s = waits()
-    asked_at = questions(truth_s * waits(3, 1.0) ** 0.3, truth_s)
+@sizes
+def test_scores_are_those_of_what_is_judged(n: int) -> None:
+    truth_s = waits(n)
+    asked_at = questions(truth_s * waits(n, 3, 1.0) ** 0.3, truth_s)
     asked_at.known[:100, FEATURES.index("running_new")] = 0.6
     judged = asked_at.job >= 50
     found = scores(asked_at, forecasts(asked_at, 10), judged)
     assert found["hourly"]["questions"] == 0
     assert found["hourly"]["coverage_ratio"] is None
     of = found["submission"]
-    assert (of["questions"], of["unknown"]) == (N - 50, 50)
+    assert (of["questions"], of["unknown"]) == (n - 50, 50)
     assert 0.77 < of["coverage_ratio"] < 0.83
-    assert of["weeks"] == 18
+    assert of["weeks"] == ceil(n * EACH_S / 604_800)
     assert of["pinball_ratio"] < 0.6
     assert of["width_ratio"] < 0.6
