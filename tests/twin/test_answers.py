@@ -33,6 +33,13 @@ def journal(campus: Campus, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A journal of a third of these machines, where the size of the site does not matter."""
+    campus = generate_campus(8, weeks=8.5, machines=26, clusters=3, start=dt.date(2010, 2, 1))
+    return journal_of(campus, tmp_path_factory.mktemp("small"), until_s=UNTIL_S)
+
+
+@pytest.fixture(scope="module")
 def answer(journal: Path) -> Answer:
     return ask_twin(journal, CANDIDATES, make, replicates=5, next_weeks=8, seed=3)
 
@@ -105,41 +112,41 @@ def test_a_forecast_is_never_surer_than_the_past(answer: Answer) -> None:
         assert coming.high > past.high
 
 
-def test_the_same_seed_gives_the_same_answer_and_another_another(journal: Path) -> None:
+def test_the_same_seed_gives_the_same_answer_and_another_another(small: Path) -> None:
     def asked(seed: int) -> dict[str, Any]:
-        return ask_twin(journal, ["survival"], make, replicates=2, seed=seed).to_json()
+        return ask_twin(small, ["survival"], make, replicates=2, seed=seed).to_json()
 
     first = asked(1)
     assert asked(1) == first
     assert asked(2)["past"] != first["past"]
 
 
-def test_the_incumbent_beside_itself_takes_exactly_as_much(journal: Path) -> None:
-    found = ask_twin(journal, ["random_match"], make, replicates=2)
+def test_the_incumbent_beside_itself_takes_exactly_as_much(small: Path) -> None:
+    found = ask_twin(small, ["random_match"], make, replicates=2)
     ratio = found.past["random_match"]["energy_ratio"]
     assert ratio is not None
     assert ratio.estimate == 1.0
     assert 0.98 < ratio.low < 1.0 < ratio.high < 1.02
 
 
-def test_a_candidate_that_fails_or_knows_the_truth_is_refused_alone(journal: Path) -> None:
-    found = ask_twin(journal, ["clairvoyant", "replan", "lowest_watts"], make, replicates=2)
+def test_a_candidate_that_fails_or_knows_the_truth_is_refused_alone(small: Path) -> None:
+    found = ask_twin(small, ["clairvoyant", "replan", "lowest_watts"], make, replicates=2)
     assert found.refused is None
     assert found.past.keys() == {"lowest_watts"}
     assert "true run times" in found.candidates_refused["clairvoyant"]
     assert "replan" in found.candidates_refused["replan"]  # plans, and this site only starts
-    alone = ask_twin(journal, ["clairvoyant"], make, replicates=2)
+    alone = ask_twin(small, ["clairvoyant"], make, replicates=2)
     assert alone.past == {}
     assert alone.refused is not None
     assert "true run times" in alone.refused
 
 
-def test_the_command_prints_the_answer_with_its_provenance(journal: Path) -> None:
-    words = ("twin", journal, "--policy", "survival", "--replicates", 2, "--next", 8, "--seed", 4)
+def test_the_command_prints_the_answer_with_its_provenance(small: Path) -> None:
+    words = ("twin", small, "--policy", "survival", "--replicates", 2, "--next", 8, "--seed", 4)
     told = outrider(*words, "--json").json()
-    expected = ask_twin(journal, ["survival"], make, replicates=2, next_weeks=8, seed=4).to_json()
+    expected = ask_twin(small, ["survival"], make, replicates=2, next_weeks=8, seed=4).to_json()
     assert {name: told[name] for name in expected} == json.loads(json.dumps(expected))
-    assert [trace["path"] for trace in told["traces"]] == [str(journal)]
+    assert [trace["path"] for trace in told["traces"]] == [str(small)]
     assert set(told["past"]["survival"]["energy_ratio"]) == {"estimate", "low", "high", "level"}
     assert told["off_policy"]["survival"]["incumbent"] == "random_match"
     shown = outrider(*words).out
@@ -148,9 +155,7 @@ def test_the_command_prints_the_answer_with_its_provenance(journal: Path) -> Non
     assert "by recorded starts, survival" in shown
 
 
-def test_a_policy_that_is_not_there_is_refused_before_anything_is_simulated(
-    journal: Path,
-) -> None:
-    told = outrider("twin", journal, "--policy", "survivel")
+def test_a_policy_that_is_not_there_is_refused_before_anything_is_simulated(small: Path) -> None:
+    told = outrider("twin", small, "--policy", "survivel")
     assert told.code == 2
     assert "survival" in told.err
