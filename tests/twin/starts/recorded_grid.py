@@ -18,9 +18,9 @@ EPOCH_S = 1_600_000_000.0
 LOOK_S = 600.0
 
 
-def busy_weeks(seed: int) -> Workload:
-    """Three days of batches: users come back with what they asked for before."""
-    made = random_workload(seed, 900, widest=8)
+def busy_weeks(seed: int, jobs: int = 900) -> Workload:
+    """Three days of batches, with fewer jobs less: users come back with what they asked before."""
+    made = random_workload(seed, jobs, widest=8)
     rng = np.random.default_rng(seed)
     user = [f"u{number}" for number in rng.integers(0, 6, len(made.submit_s))]
     told = np.array([600.0, 1_800.0, 5_000.0])[[int(name[1:]) // 2 for name in user]]

@@ -119,7 +119,7 @@ def test_the_middle_job_stands_for_its_kind() -> None:
 
 
 def test_asking_changes_no_answer_and_no_score(tmp_path: Path) -> None:
-    path = journal(busy_weeks(3), tmp_path / "journal.sqlite")
+    path = journal(busy_weeks(3, 500), tmp_path / "journal.sqlite")
     plain, beside = FollowedSite(path), FollowedSite(path)
     without, asking = Outlook(plain, "strict", 0, 20), Outlook(beside, "strict", 0, 20)
     rng = np.random.default_rng(1)
@@ -130,16 +130,21 @@ def test_asking_changes_no_answer_and_no_score(tmp_path: Path) -> None:
     assert without.scores() == asking.scores()
 
 
-def test_jobs_that_come_wait_about_as_long_as_was_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("jobs", "every"), [(600, 8), pytest.param(900, 12, marks=pytest.mark.long)]
+)
+def test_jobs_that_come_wait_about_as_long_as_was_said(
+    jobs: int, every: int, tmp_path: Path
+) -> None:
     """Of the next job that comes, told what the middle job of all that came would meet."""
-    workload = busy_weeks(3)
+    workload = busy_weeks(3, jobs)
     submit_s, starts_s = workload.submit_s + EPOCH_S, started(workload) + EPOCH_S
     site = FollowedSite(journal(workload, tmp_path / "journal.sqlite"))
     outlook, rng, said = Outlook(site, "strict", 0, 20), np.random.default_rng(2), []
     for looks, now_s in enumerate(site.catch_up()):
         outlook.look()
         next_job = int(np.searchsorted(submit_s, now_s, side="right"))
-        if looks % 12 or looks < 60 or next_job == len(submit_s):
+        if looks % every or looks < 60 or next_job == len(submit_s):
             continue
         [one] = one_more(site, outlook, "strict", rng, 40)
         if one.wait_s is not None:
