@@ -31,7 +31,7 @@ from tests.twin.sites import WEEK_S, altered, journal_of, make
 
 @pytest.fixture(scope="module")
 def campus() -> Campus:
-    return generate_campus(12, weeks=8.5, machines=80, clusters=4, start=dt.date(2010, 2, 1))
+    return generate_campus(12, weeks=8.5, machines=60, clusters=4, start=dt.date(2010, 2, 1))
 
 
 @pytest.fixture(scope="module")
@@ -44,16 +44,18 @@ def right(campus: Campus, journal: Path) -> Right:
     return Right(campus, journal, 5, 8 * WEEK_S)
 
 
-def asked(path: Path, policy: str = "survival") -> Answer:
-    return ask_twin(path, [policy], make, replicates=3, next_weeks=8)
+def asked(path: Path, policy: str = "lowest_watts", next_weeks: float | None = None) -> Answer:
+    return ask_twin(path, [policy], make, replicates=2, next_weeks=next_weeks)
 
 
 def test_a_right_record_is_answered(journal: Path) -> None:
-    assert asked(journal).refused is None
+    answer = asked(journal, next_weeks=8)
+    assert answer.refused is None
+    assert answer.next is not None
 
 
 def test_less_than_two_weeks_are_no_past(campus: Campus, tmp_path: Path) -> None:
-    answer = asked(journal_of(campus, tmp_path, until_s=10 * 86_400.0))
+    answer = asked(journal_of(campus, tmp_path, until_s=10 * 86_400.0), next_weeks=8)
     assert answer.refused is not None
     assert "10.0 days" in answer.refused
     assert "2 weeks" in answer.refused
@@ -66,7 +68,7 @@ def test_less_than_two_weeks_are_no_past(campus: Campus, tmp_path: Path) -> None
 def test_four_weeks_are_a_past_and_no_ground_for_a_forecast(
     campus: Campus, tmp_path: Path
 ) -> None:  # fmt: skip
-    answer = asked(journal_of(campus, tmp_path, until_s=4 * WEEK_S))
+    answer = asked(journal_of(campus, tmp_path, until_s=4 * WEEK_S), "survival", 8)
     assert answer.refused is None
     assert answer.past.keys() == {"survival"}
     assert answer.next is None
