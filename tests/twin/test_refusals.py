@@ -31,7 +31,7 @@ from tests.twin.sites import WEEK_S, altered, journal_of, make
 
 @pytest.fixture(scope="module")
 def campus() -> Campus:
-    return generate_campus(12, weeks=8.5, machines=60, clusters=4, start=dt.date(2010, 2, 1))
+    return generate_campus(12, weeks=8.5, machines=50, clusters=4, start=dt.date(2010, 2, 1))
 
 
 @pytest.fixture(scope="module")
