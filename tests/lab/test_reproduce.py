@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -28,13 +29,25 @@ TINY = Size(
 )
 
 
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
-    """What a quick run prints and writes."""
+SIZES = [
+    pytest.param(
+        msgspec.structs.replace(QUICK, campus=(("weeks", 2.0), ("machines", 50), ("clusters", 4))),
+        id="small",
+    ),
+    pytest.param(QUICK, id="as the command has it", marks=pytest.mark.long),
+]
+
+
+@pytest.fixture(scope="module", params=SIZES)
+def quick(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[dict[str, Any], Path]:
+    """What a quick run prints and writes: one run for all tests that read it."""
     folder = tmp_path_factory.mktemp("report") / "new"
-    ran = CliRunner().invoke(
-        command, ["mcgough", "--quick", "--json", "--report", str(folder)], standalone_mode=False
-    )
+    words = ["mcgough", "--quick", "--json", "--report", str(folder)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("outrider_lab.papers.mcgough.grid.QUICK", request.param)
+        ran = CliRunner().invoke(command, words, standalone_mode=False)
     assert ran.exception is None, ran.output
     assert ran.return_value == 0, ran.stderr
     return json.loads(ran.stdout), folder
