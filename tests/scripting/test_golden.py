@@ -15,20 +15,31 @@ from tests.cli import running
 OF_THIS_PROCESS = ("wall_s", "cpu_s", "max_rss_mb", "ledger")
 
 
+def generated(out: Path, *words: object) -> Path:
+    """A grid that the command made."""
+    assert running.outrider("generate", "grid", *words, "--seed", 3, "--out", out).code == 0
+    return out
+
+
 @pytest.fixture(scope="module")
 def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """400 jobs of one CPU, on 8 machines."""
     out = tmp_path_factory.mktemp("grid") / "grid.swf"
-    words = ("--row", 0.2, "--jobs", 400, "--machines", 8, "--seed", 3)
-    assert running.outrider("generate", "grid", *words, "--out", out).code == 0
-    return out
+    return generated(out, "--row", 0.2, "--jobs", 400, "--machines", 8)
+
+
+@pytest.fixture(scope="module")
+def small_grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """100 of them, where a dozen policies are run."""
+    out = tmp_path_factory.mktemp("grid") / "small.swf"
+    return generated(out, "--row", 0.2, "--jobs", 100, "--machines", 8)
 
 
 @pytest.fixture(scope="module")
 def parallel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Parallel jobs on one machine."""
     out = tmp_path_factory.mktemp("grid") / "machine.swf"
-    words = ("--like", "vengerov", "--rate", 0.1, "--length", 3000, "--seed", 3)
-    assert running.outrider("generate", "grid", *words, "--out", out).code == 0
-    return out
+    return generated(out, "--like", "vengerov", "--rate", 0.1, "--length", 3000)
 
 
 @pytest.fixture(scope="module")
@@ -147,13 +158,22 @@ def test_records_of_a_ledger_are_those_of_the_command(grid: Path, tmp_path: Path
         assert journal.meta("policy") == "sarsa"
 
 
-def test_a_comparison_is_that_of_the_command(grid: Path, tmp_path: Path) -> None:
+def test_a_comparison_is_that_of_the_command(small_grid: Path, tmp_path: Path) -> None:
     words = ("--seeds", "1-2", "--estimates", "lognormal:1.0", "--machines", 7, "--workers", 1)
     done = running.outrider(
-        "compare", grid, "--policy", "edf", *words, "--runs", tmp_path / "runs.jsonl", "--json"
+        "compare",
+        small_grid,
+        "--policy",
+        "edf",
+        *words,
+        "--runs",
+        tmp_path / "runs.jsonl",
+        "--json",
     )
     said = done.json()
-    told = outrider.compare(grid, ["edf"], seeds=(1, 2), estimates="lognormal:1.0", machines=7)
+    told = outrider.compare(
+        small_grid, ["edf"], seeds=(1, 2), estimates="lognormal:1.0", machines=7
+    )
     text = json.loads(msgspec.json.encode(told.as_dict(), enc_hook=str))
     for document in (said, text):
         for policy in (row for trace in document["traces"] for row in trace["policies"]):

@@ -16,14 +16,14 @@ from outrider.plugins.finding import POLICIES
 from outrider.testing.campuses import DAY_S, tiny_campus
 from outrider.testing.conformance import expect
 from outrider.testing.declarations import check_identity, check_settings
-from outrider.testing.fixtures import decisions_of, events_until, incumbent, observed_events, plans
+from outrider.testing.fixtures import decisions_of, events_until, incumbent, plans
 from outrider.testing.instrumented_policy import (
     InstrumentedPolicy,
     check_explanation,
     check_prediction,
     check_scores,
 )
-from outrider.testing.policy_under_test import PolicyUnderTest
+from outrider.testing.policy_under_test import PolicyUnderTest, events_beside_tiny_campus
 
 FORK_S: Final = 1.5 * DAY_S
 
@@ -59,8 +59,7 @@ class DecisionTests(PolicyUnderTest):
     def test_the_same_seed_gives_the_same_ledger(self) -> None:
         """No chance but the generator it was handed, no clock, nothing kept between two runs."""
         campus = tiny_campus()
-        random.seed(1)
-        first = decisions_of(campus, self.make())
+        first = self.plain_run()
         random.seed(2)
         _expect_same(decisions_of(campus, self.make()), first, "a second run with the same seed")
         expect(first != [], "the policy decided nothing at all on a campus of 150 jobs")
@@ -70,21 +69,18 @@ class DecisionTests(PolicyUnderTest):
         campus = tiny_campus()
         twin = self.make(seed=1)
         vars(twin)["name"] = "twin"
-        alone = decisions_of(campus, self.make())
         _expect_same(
             decisions_of(campus, self.make(), [incumbent(), twin]),
-            alone,
+            self.plain_run(),
             "a run with others in shadow",
         )
 
     def test_every_choice_is_a_free_machine_or_the_queue(self) -> None:
         """Sound choices or plans, scores and rewards in a whole run, for two campuses."""
         for seed in (0, 1):
-            policy = self.make()
-            instrumented = InstrumentedPolicy(policy)
-            decisions_of(tiny_campus(seed), policy)
-            expect(instrumented.calls_n > 0, "the policy was never asked")
-            expect(instrumented.moves_n > 0 or not plans(policy), "no plan ever moved a job")
+            counts = self.instrumented_run(seed).counts
+            expect(counts.calls_n > 0, "the policy was never asked")
+            expect(counts.moves_n > 0 or not plans(counts.policy), "no plan ever moved a job")
 
     def test_it_starts_a_job_that_may_not_be_kept(self) -> None:
         """``may_defer=False`` is obeyed by the policy itself, not only by the engine's guard."""
@@ -103,8 +99,7 @@ class DecisionTests(PolicyUnderTest):
             check_scores(policy.scores(policy.group_key(job, site), site), f"at {site.now:g} s")
 
         policy = self.make()
-        decisions_of(tiny_campus(), policy, until_s=DAY_S)
-        InstrumentedPolicy(policy := self.make(), look=look)
+        InstrumentedPolicy(policy, look=look)
         decisions_of(tiny_campus(), policy)
 
     def test_it_predicts_what_can_be_and_predicting_changes_nothing(self) -> None:
@@ -120,14 +115,13 @@ class DecisionTests(PolicyUnderTest):
         if not isinstance(policy, Predicts):
             raise unittest.SkipTest("it does not predict")
         campus = tiny_campus()
-        plain = decisions_of(campus, self.make())
         InstrumentedPolicy(policy, look=look)
         asked = decisions_of(campus, policy)
-        _expect_same(asked, plain, "a run in which predictions were asked for")
+        _expect_same(asked, self.plain_run(), "a run in which predictions were asked for")
 
     def test_it_cannot_see_the_future(self) -> None:
         """Two campuses that are alike until a moment are decided alike until then."""
-        plain = decisions_of(tiny_campus(), self.make())
+        plain = self.plain_run()
         forked = decisions_of(tiny_campus(fork_s=FORK_S), self.make())
         past = _until(plain, FORK_S)
         _expect_same(_until(forked, FORK_S), past, "a campus whose future differs")
@@ -137,7 +131,7 @@ class DecisionTests(PolicyUnderTest):
 
     def test_watts_may_be_unknown(self) -> None:
         """Of some machines, and of all."""
-        events = observed_events(tiny_campus())
+        events = events_beside_tiny_campus()
         for hidden in (("cellar",), ("attic", "cellar", "library")):
             policy = self.make()
             instrumented = InstrumentedPolicy(policy)
@@ -146,7 +140,7 @@ class DecisionTests(PolicyUnderTest):
 
     def test_machines_and_clusters_may_come_and_go(self) -> None:
         """A new cluster appears in the middle, a machine moves into it, a cluster empties."""
-        events = observed_events(tiny_campus())
+        events = events_beside_tiny_campus()
         policy = self.make()
         instrumented = InstrumentedPolicy(policy)
         shadow = self.in_shadow(policy)

@@ -1,11 +1,10 @@
 """Tests of policies: learning from outcomes only, snapshots without loss, and speed."""
 
-import time
 import unittest
 from collections.abc import Hashable, Iterable
 from itertools import product
 from math import isclose
-from typing import Any, Final
+from typing import Final
 
 from outrider.api.capabilities import Learns, Plans
 from outrider.api.policy import Policy
@@ -14,19 +13,17 @@ from outrider.model.decisions import NOWHERE
 from outrider.model.events import EVICTION_REASONS
 from outrider.model.jobs import Job, JobSpec
 from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN, Outcome
-from outrider.testing.campuses import SPAN_S, tiny_campus
+from outrider.testing.campuses import SPAN_S
 from outrider.testing.conformance import expect
 from outrider.testing.fixtures import (
     Shadow,
-    decisions_of,
     evaluation,
     events_after,
     events_until,
-    observed_events,
     plans,
 )
 from outrider.testing.instrumented_policy import InstrumentedPolicy, check_rewards
-from outrider.testing.policy_under_test import PolicyUnderTest
+from outrider.testing.policy_under_test import PolicyUnderTest, events_beside_tiny_campus
 
 _CUT_S: Final = 38.5 * 3600.0
 _Scores = dict[Hashable, dict[str, float]]
@@ -84,8 +81,8 @@ class LearningTests(PolicyUnderTest):
 
     def test_a_restart_changes_nothing(self) -> None:
         """Saved as MessagePack, restored into a fresh policy: it goes on as if uninterrupted."""
-        events = observed_events(tiny_campus())
-        uninterrupted, instrumented = self._run_to_cut(events)
+        events = events_beside_tiny_campus()
+        uninterrupted, instrumented = self._run_to_cut()
         saved = uninterrupted.save()
         decided_n = len(uninterrupted.rows)
         uninterrupted.play(events_after(events, _CUT_S), SPAN_S)
@@ -108,8 +105,8 @@ class LearningTests(PolicyUnderTest):
 
     def test_clusters_may_be_numbered_anew_after_a_restart(self) -> None:
         """What was learned of a cluster is found again by its name."""
-        events = observed_events(tiny_campus())
-        shadow, instrumented = self._run_to_cut(events)
+        events = events_beside_tiny_campus()
+        shadow, instrumented = self._run_to_cut()
         fresh = self.make(seed=99)
         renumbered = self.in_shadow(fresh, order=(2, 0, 1))
         renumbered.restore(shadow.save())
@@ -128,24 +125,20 @@ class LearningTests(PolicyUnderTest):
 
     def test_its_speed_is_told(self) -> None:
         """Prints the time of a choice or a plan; no bound, for machines differ."""
-        policy = self.make()
-        instrumented = InstrumentedPolicy(policy)
-        began = time.perf_counter()
-        decisions_of(tiny_campus(), policy)
-        whole_s = time.perf_counter() - began
-        mean_us = instrumented.deciding_s / max(1, instrumented.calls_n) * 1e6
-        answers = "plans" if plans(policy) else "choices"
+        counts, wall_s = self.instrumented_run()
+        mean_us = counts.deciding_s / max(1, counts.calls_n) * 1e6
+        answers = "plans" if plans(counts.policy) else "choices"
         print(  # noqa: T201 - this is the purpose of the test
-            f"{policy.name}: {instrumented.calls_n} {answers} of {mean_us:.1f} us each, "
-            f"{instrumented.outcomes_n} outcomes, {whole_s:.2f} s in all with instrumentation"
+            f"{counts.policy.name}: {counts.calls_n} {answers} of {mean_us:.1f} us each, "
+            f"{counts.outcomes_n} outcomes, {wall_s:.2f} s in all with instrumentation"
         )
 
-    def _run_to_cut(self, events: Iterable[Any] | None = None) -> tuple[Shadow, InstrumentedPolicy]:
+    def _run_to_cut(self) -> tuple[Shadow, InstrumentedPolicy]:
         """The policy in shadow, at the cut of the tiny campus."""
         policy = self.make()
         instrumented = InstrumentedPolicy(policy)
         shadow = self.in_shadow(policy)
-        shadow.play(events_until(events or observed_events(tiny_campus()), _CUT_S), _CUT_S)
+        shadow.play(events_until(events_beside_tiny_campus(), _CUT_S), _CUT_S)
         expect(instrumented.calls_n > 0, "the policy was never asked")
         return shadow, instrumented
 

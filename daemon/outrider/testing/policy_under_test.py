@@ -1,13 +1,25 @@
-"""The policy under test, and how to make a new one."""
+"""The policy under test, how to make a new one, and runs of it that several tests judge."""
 
+import random
+import time
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
 
 from outrider.api.policy import Policy
+from outrider.model.events import NamedEvent
 from outrider.model.settings import build
 from outrider.plugins.random_streams import stream
 from outrider.testing.campuses import tiny_campus
-from outrider.testing.fixtures import Shadow
+from outrider.testing.fixtures import Row, Shadow, decisions_of, observed_events
+from outrider.testing.instrumented_policy import InstrumentedPolicy
+
+
+class InstrumentedRun(NamedTuple):
+    """A whole run of an instrumented policy: what was counted, and how long it took."""
+
+    counts: InstrumentedPolicy
+    wall_s: float
 
 
 class PolicyUnderTest:
@@ -33,3 +45,36 @@ class PolicyUnderTest:
         """The policy in shadow beside the tiny campus; `order` numbers its clusters."""
         campus = tiny_campus()
         return Shadow(policy, [campus.clusters[at] for at in order], campus.start)
+
+    def plain_run(self) -> list[Row]:
+        """Return the decisions of a run on the tiny campus: one run for all tests of a suite."""
+        return list(_plain_run(type(self)))
+
+    def instrumented_run(self, seed: int = 0) -> InstrumentedRun:
+        """Return the instrumented run on a tiny campus: one run for all tests of a suite.
+
+        Raises:
+            NotConforming: names the first decision that breaks the contract.
+        """
+        return _instrumented_run(type(self), seed)
+
+
+@cache
+def _plain_run(suite: type[PolicyUnderTest]) -> tuple[Row, ...]:
+    random.seed(1)  # a policy that draws from it differs from the next run
+    return tuple(decisions_of(tiny_campus(), suite().make()))
+
+
+@cache
+def _instrumented_run(suite: type[PolicyUnderTest], seed: int) -> InstrumentedRun:
+    policy = suite().make()
+    counts = InstrumentedPolicy(policy)
+    began = time.perf_counter()
+    decisions_of(tiny_campus(seed), policy)
+    return InstrumentedRun(counts, time.perf_counter() - began)
+
+
+@cache
+def events_beside_tiny_campus() -> tuple[NamedEvent, ...]:
+    """What an adapter yields of the tiny campus under the incumbent: the same for every policy."""
+    return tuple(observed_events(tiny_campus()))

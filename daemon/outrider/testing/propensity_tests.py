@@ -2,7 +2,8 @@
 
 import unittest
 from collections import defaultdict
-from math import sqrt
+from itertools import pairwise
+from math import inf, sqrt
 from typing import Final
 
 import msgspec
@@ -11,10 +12,9 @@ from outrider.api.policy import Policy
 from outrider.engine.state.site import Site
 from outrider.model.decisions import NOWHERE
 from outrider.model.jobs import Job, JobSpec
-from outrider.testing.campuses import tiny_campus
 from outrider.testing.conformance import expect
-from outrider.testing.fixtures import evaluation, events_until, observed_events, plans
-from outrider.testing.policy_under_test import PolicyUnderTest
+from outrider.testing.fixtures import evaluation, events_after, events_until, plans
+from outrider.testing.policy_under_test import PolicyUnderTest, events_beside_tiny_campus
 
 _CHOICES_N: Final = 400
 _SIGMAS: Final = 5.0
@@ -31,11 +31,11 @@ class PropensityTests(PolicyUnderTest):
         """Asked often in one situation: sums to at most 1, and happens as often as it says."""
         if plans(self.make()):
             raise unittest.SkipTest("it plans whole rounds: it never chooses a place for one job")
-        events = observed_events(tiny_campus())
-        for moment_s in _MOMENTS_S:
-            policy = self.make()
-            shadow = self.in_shadow(policy)
-            shadow.play(events_until(events, moment_s), moment_s)
+        events = events_beside_tiny_campus()
+        policy = self.make()
+        shadow = self.in_shadow(policy)
+        for before_s, moment_s in pairwise((-inf, *_MOMENTS_S)):
+            shadow.play(events_until(events_after(events, before_s), moment_s), moment_s)
             expect(min(shadow.site.free_n) > 0, f"a room is full at {moment_s:g} s: ask elsewhere")
             self._ask_often(policy, shadow.site, f"at {moment_s:g} s")
 
