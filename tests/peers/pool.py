@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-import time
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.peers.presence import PEERS_DIR
+from tests.peers.processes import comes_true
 
 SCRIPT = Path(__file__).with_name("htcondor_pool.sh")
 CONFIG = Path(__file__).with_name("htcondor") / "pool.config"
@@ -158,17 +158,14 @@ class HTCondorPool:
         return self.events(code, cluster)
 
     def wait_until(self, what: str, holds: Callable[[], bool], within_s: float = 60.0) -> None:
-        """Wait until a condition holds, looking five times a second.
+        """Wait until a condition holds, looking five times a second at most.
 
         Raises:
             TimeoutError: It did not come to hold in time; the message holds the end of the log.
         """
-        deadline_s = time.monotonic() + within_s
-        while not holds():
-            if time.monotonic() > deadline_s:
-                written = self.event_log.read_text() if self.event_log.exists() else "(no log)"
-                raise TimeoutError(f"no {what} within {within_s:g} s; log ends:\n{written[-1500:]}")
-            time.sleep(0.2)
+        if not comes_true(holds, within_s, every_s=0.2):
+            written = self.event_log.read_text() if self.event_log.exists() else "(no log)"
+            raise TimeoutError(f"no {what} within {within_s:g} s; log ends:\n{written[-1500:]}")
 
     def machine_of(self, cluster: int, proc: int = 0) -> str:
         """Return the machine on which a job now runs; an empty string while it does not."""

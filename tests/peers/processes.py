@@ -1,8 +1,12 @@
-"""What every peer that is a process needs: an end."""
+"""What every peer that is a process needs: an end, and a wait for what it does."""
 
 import subprocess
+import time
+from collections.abc import Callable
+from typing import Final
 
 ENDED_WITHIN_S = 10.0
+_LOOKING_RATIO: Final = 0.2
 
 
 def end(*processes: "subprocess.Popen[bytes]") -> None:
@@ -15,3 +19,23 @@ def end(*processes: "subprocess.Popen[bytes]") -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def comes_true(holds: Callable[[], bool], within_s: float, every_s: float) -> bool:
+    """Wait until a condition holds; return whether it did in time.
+
+    Args:
+        holds: the condition.
+        within_s: how long to wait.
+        every_s: seconds from one look to the next; more where looking itself takes long (a
+            command of the batch system), so that it takes a fifth of the time at most.
+    """
+    deadline_s = time.monotonic() + within_s
+    while True:
+        began_s = time.monotonic()
+        if holds():
+            return True
+        looked_s = time.monotonic()
+        if looked_s > deadline_s:
+            return False
+        time.sleep(max(every_s, (looked_s - began_s) * (1.0 / _LOOKING_RATIO - 1.0)))

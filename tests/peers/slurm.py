@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Final, Self
 
 from tests.free_port import free_port
 from tests.peers.presence import PEERS_DIR
-from tests.peers.processes import end
+from tests.peers.processes import comes_true, end
 
 CONFIG = """\
 ClusterName=outrider
@@ -213,16 +212,13 @@ class Slurm:
         return self.run("squeue", "--noheader", "--format", "%A", "--states", wanted).split()
 
     def wait_until(self, what: str, holds: Callable[[], bool], within_s: float = 60.0) -> None:
-        """Wait until a condition holds, looking ten times a second.
+        """Wait until a condition holds, looking ten times a second at most.
 
         Raises:
             TimeoutError: It did not come to hold in time; the message holds the end of the logs.
         """
-        deadline_s = time.monotonic() + within_s
-        while not holds():
-            if time.monotonic() > deadline_s:
-                raise TimeoutError(f"no {what} within {within_s:g} s; {self._said()}")
-            time.sleep(0.1)
+        if not comes_true(holds, within_s, every_s=0.1):
+            raise TimeoutError(f"no {what} within {within_s:g} s; {self._said()}")
 
     def _spawn(self, program: str, *words: str) -> None:
         command = [str(self._programs / program), "-f", str(self._config), *words]
