@@ -1,6 +1,7 @@
 """How often starts forecast under a candidate come true, in simulated sites, where that is known.
 
-    python bench/candidate_coverage.py [--seeds 8] [--sites grid,campus] [--budget 1.5] [--small] [--json]
+    python bench/candidate_coverage.py [--seeds 8] [--sites grid,campus] [--budget 1.5]
+        [--small] [--json]
 
 A grid without owners under `fifo` (first fit), and a campus with owners under `random_match`, are
 followed by their journals. Every six hours the present state is run forward under the same policy,

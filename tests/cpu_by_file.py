@@ -1,2 +1,3 @@
 """Moved: tests.suite.costs."""
+
 from tests.suite.costs import pytest_configure  # noqa

@@ -3,10 +3,12 @@
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import urllib.request
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,6 +56,19 @@ def shell(*words: object, **environment: str) -> Done:
         env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let processes that are started in this block be interrupted.
+
+    A shell starts what runs in its background with SIGINT ignored, and processes inherit that.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def get(url: str) -> Any:

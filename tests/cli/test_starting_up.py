@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import outrider as package
-from tests.cli.running import COMMAND, WITHIN_S, outrider, shell
+from tests.cli.running import COMMAND, WITHIN_S, interruptible, outrider, shell
 
 HEAVY = ("click", "rich", "numpy", "msgspec", "aiohttp", "structlog")
 
@@ -88,7 +88,8 @@ def test_a_folder_that_cannot_be_made_is_no_fault_of_outriders(tmp_path: Path) -
 def test_an_interrupted_command_ends_quietly_with_130(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)  # nobody writes to it: the command waits for ever
-    running = subprocess.Popen([COMMAND, "ingest", pipe], stderr=subprocess.PIPE, text=True)
+    with interruptible():
+        running = subprocess.Popen([COMMAND, "ingest", pipe], stderr=subprocess.PIPE, text=True)
     try:
         deadline = time.monotonic() + WITHIN_S
         while "wait" not in Path(f"/proc/{running.pid}/wchan").read_text():

@@ -12,7 +12,7 @@ import pytest
 from outrider.formats.swf.writing import write_swf
 from outrider.simulation.generators.grids.perez import perez_grid
 from outrider_lab.comparison.on_a_trace import PUBLISHED
-from tests.cli.running import COMMAND, WITHIN_S, outrider, shell
+from tests.cli.running import COMMAND, WITHIN_S, interruptible, outrider, shell
 from tests.lab.swept import install_policies
 
 pytestmark = pytest.mark.timeout(900)  # a busy machine takes its time
@@ -44,7 +44,7 @@ def stop(words: list[object], kept: Path, how: signal.Signals) -> int:
         while not kept.exists() or kept.read_bytes().count(b"\n") < 2:
             assert time.monotonic() < deadline_s, "no run was kept"
             assert running.poll() is None, "the command ended before it could be stopped"
-            time.sleep(0.001)
+            time.sleep(0.005)
         running.send_signal(how)
     return kept.read_bytes().count(b"\n")
 
@@ -94,11 +94,14 @@ def test_without_any_option_a_stopped_command_finds_its_own_runs(
 ) -> None:
     words = [*commands(grid)["drift"], "--workers", 1, "--json"]
     command = [str(word) for word in (COMMAND, *words)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+    with (
+        interruptible(),
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running,
+    ):
         deadline_s = time.monotonic() + WITHIN_S
         while sum(f.read_bytes().count(b"\n") for f in state_folder.rglob("drift-*.jsonl")) < 2:
             assert time.monotonic() < deadline_s, "no run was kept"
-            time.sleep(0.001)
+            time.sleep(0.005)
         running.send_signal(signal.SIGINT)
         _, err = running.communicate(timeout=WITHIN_S)
     assert running.returncode == 130

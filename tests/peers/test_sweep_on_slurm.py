@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import COMMAND, shell
+from tests.cli.running import COMMAND, interruptible, shell
 from tests.lab.swept import ONE_TRACE, SMALL, install_policies, measured, rows_of, write_sweep
 from tests.lab.test_sweep_on_workloads import two_files
 from tests.peers.presence import require_peer
@@ -113,7 +113,8 @@ def test_a_partition_that_is_not_there_is_told_in_slurms_words(
 def started(file: Path, out: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
     """A running sweep on two jobs."""
     words = ["sweep", str(file), "--out", str(out), "--cluster", "slurm", "--jobs", "2"]
-    return subprocess.Popen([COMMAND, *words], env={**os.environ, **environment})
+    with interruptible():
+        return subprocess.Popen([COMMAND, *words], env={**os.environ, **environment})
 
 
 def wait_for_runs(slurm: Slurm, out: Path) -> list[str]:
