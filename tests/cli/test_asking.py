@@ -156,6 +156,7 @@ def answer_in_json(handler: BaseHTTPRequestHandler, answer: object) -> None:
 
 @pytest.fixture
 def stranger() -> Iterator[str]:
+    """The address of a server that is not Outrider."""
     with serving(Stranger) as url:
         yield url
 

@@ -67,6 +67,7 @@ class Terminal:
 
 @pytest.fixture(scope="module")
 def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+    """A terminal with a shell in a folder that holds a configuration."""
     folder = tmp_path_factory.mktemp("terminal")
     (folder / "site-of-mine.toml").touch()
     opened = Terminal(folder)

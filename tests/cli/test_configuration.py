@@ -26,6 +26,7 @@ epsilon = 0.05
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
+    """A configuration file that is right."""
     file = tmp_path / "outrider.toml"
     file.write_text(RIGHT)
     return file

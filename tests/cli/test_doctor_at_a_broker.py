@@ -24,11 +24,13 @@ RIGHTS = {
 
 @pytest.fixture
 def rights(request: pytest.FixtureRequest) -> str:
+    """The rights that the broker gives; tests parametrize them."""
     return RIGHTS["both"]
 
 
 @pytest.fixture
 def broker(tmp_path: Path, rights: str) -> Iterator[Mosquitto]:
+    """A real broker that gives these rights."""
     acl = f"user outrider\n{rights}"
     with Mosquitto(require_mosquitto(), tmp_path / "mosquitto", acl=acl) as running:
         yield running

@@ -19,6 +19,7 @@ WORDS = ("generate", "journal", "--campus")
 
 @pytest.fixture(scope="module")
 def campus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A campus folder of half a week."""
     folder = tmp_path_factory.mktemp("site") / "campus"
     small = ("--seed", 3, "--weeks", 0.5, "--machines", 12, "--start", "2010-03-01", "--jobs", 80)
     assert outrider("generate", "campus", *small, "--out", folder).code == 0

@@ -68,6 +68,7 @@ def ingest(*words: object) -> dict[str, Any]:
 
 @pytest.fixture
 def one(tmp_path: Path) -> Path:
+    """An event log."""
     file = tmp_path / "one.log"
     file.write_text("".join(ONE))
     return file
@@ -75,6 +76,7 @@ def one(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def two(tmp_path: Path) -> Path:
+    """Another event log."""
     file = tmp_path / "two.log"
     file.write_text("".join(TWO))
     return file

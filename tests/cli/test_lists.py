@@ -79,6 +79,7 @@ class Site(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def url() -> Iterator[str]:
+    """The address of a stand-in daemon that notes what it is asked."""
     ASKED.clear()
     with serving(Site) as address:
         yield address

@@ -33,6 +33,7 @@ def text(path: Path) -> None:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
+    """A configuration with a log that exists."""
     (tmp_path / "one.userlog").write_text(RECORD)
     path = tmp_path / "outrider.toml"
     path.write_text(TABLE.format(folder=tmp_path))

@@ -81,6 +81,7 @@ def serving(handler: type[BaseHTTPRequestHandler], pair: Pair | None = None) -> 
 
 @pytest.fixture
 def token_file(tmp_path: Path) -> Path:
+    """A file that holds a token."""
     file = tmp_path / "token"
     file.write_text(TOKEN + "\n")
     return file

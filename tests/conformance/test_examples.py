@@ -72,6 +72,7 @@ SKIPPED = {"policy-coolest-room": 1}
 
 @pytest.fixture(scope="module")
 def installed(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The example packages, installed into a folder of their own."""
     examples = Installed(tmp_path_factory.mktemp("examples"))
     for name in EXAMPLES:
         examples.install(repository / "examples" / name)

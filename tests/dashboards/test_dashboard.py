@@ -39,11 +39,13 @@ def named(name: str) -> Dashboard:
 
 @pytest.fixture
 def dashboard() -> Dashboard:
+    """The dashboard of the site."""
     return named("outrider-site")
 
 
 @pytest.fixture
 def evidence() -> Dashboard:
+    """The dashboard of the evidence."""
     return named("outrider-evidence")
 
 

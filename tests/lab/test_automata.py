@@ -194,6 +194,7 @@ def test_figures_are_means_over_the_seeds_with_error_and_worst() -> None:
 
 @pytest.fixture(scope="module")
 def tiny() -> dict[str, Any]:
+    """The result of a study that is too small for verdicts."""
     return run_study(Reproduction(TINY, range(1, 3)), 1)
 
 

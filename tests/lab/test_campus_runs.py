@@ -25,6 +25,7 @@ FIVE_HOURS = PolicySpec("watts_hold", (("hold_after_h", 5.0),))
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> CampusFolder:
+    """The small campus as a folder."""
     place = tmp_path_factory.mktemp("campus")
     write_campus(SMALL.load(), place)
     return CampusFolder(str(place))

@@ -19,11 +19,13 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(scope="module")
 def result() -> dict[str, Any]:
+    """A result as the paper has it."""
     return made_up.summed_up(FULL, range(1, 5), made_up.years(made_up.as_the_paper), [])
 
 
 @pytest.fixture(scope="module")
 def figures(result: dict[str, Any]) -> list[Drawing]:
+    """The drawings of that result."""
     return drawings(result)
 
 
@@ -93,6 +95,7 @@ class _Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def text(result: dict[str, Any]) -> str:
+    """The page of that result."""
     return PAGE.html(result)
 
 

@@ -37,6 +37,7 @@ def test_the_behaviour_policy_is_the_sites_own_scheduler_where_its_waits_are_kno
 
 @pytest.fixture(scope="module")
 def past() -> dict[str, object]:
+    """A calibration run on a window with 2,000 jobs."""
     busy = msgspec.structs.replace(QUICK, window_jobs=2000)
     return run_calibration(spec_of(Situation(WINDOW, "intended"), busy, 20_001))
 

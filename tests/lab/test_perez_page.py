@@ -39,6 +39,7 @@ def result() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def figures(result: dict[str, Any]) -> list[Drawing]:
+    """The drawings of the result."""
     return list(drawings(result["rows"]))
 
 

@@ -18,6 +18,7 @@ from tests.lab.swept import ONE_TRACE, rows_of, write_sweep
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
+    """A workload file with requests."""
     rows = [row(n, 30.0 * n, 60.0 + n, time_asked=600.0) for n in range(40)]
     return file_of(tmp_path, *rows, header="; MaxProcs: 2\n")
 

@@ -26,6 +26,7 @@ INPUTS: list[NamedEvent] = [
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Journal:
+    """A journal with the inputs of a pool."""
     journal = Journal(tmp_path / "journal.sqlite")
     journal.append(Entry([("pool", event) for event in INPUTS]))
     return journal

@@ -16,6 +16,7 @@ NAMES = (
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Journal:
+    """A journal with a decision for each of the names."""
     journal = Journal(tmp_path / "journal.sqlite")
     journal.append(Entry(decisions=[decision(float(n), name) for n, name in enumerate(NAMES)]))
     return journal

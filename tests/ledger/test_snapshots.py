@@ -14,6 +14,7 @@ STATE = {"jobs": [1, 2.5, None, float("inf")], "policy": {"arms": {"lab": -0.0}}
 
 @pytest.fixture
 def store(tmp_path: Path) -> SnapshotStore:
+    """A store with three snapshots."""
     store = SnapshotStore(tmp_path / "snapshots")
     for seq in (10, 20, 30):
         store.save(seq, STATE | {"seq": seq})

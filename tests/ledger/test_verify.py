@@ -15,6 +15,7 @@ from tests.ledger.samples import decision, numbered_entry, outcome
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
+    """A journal of ten entries."""
     path = tmp_path / "journal.sqlite"
     with Journal(path) as journal:
         journal.append_all([numbered_entry(number) for number in range(10)])

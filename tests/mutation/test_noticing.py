@@ -42,6 +42,7 @@ DURATIONS_S = {ZERO: 0.01, TWO: 0.01, ENDS: 0.01}
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tree with code and with a test of it."""
     tree = tmp_path / "tree"
     (tree / "code_of_a_site").mkdir(parents=True)
     (tree / "code_of_a_site" / "pay.py").write_text(CODE)

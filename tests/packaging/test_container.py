@@ -24,6 +24,7 @@ class Instruction(NamedTuple):
 
 @pytest.fixture
 def instructions(repository: Path) -> list[Instruction]:
+    """The instructions of the Containerfile."""
     text = (repository / "packaging/Containerfile").read_text(encoding="utf-8")
     text = re.sub(r"(?m)^#.*\n", "", text).replace("\\\n", " ")
     return [Instruction(*line.split(maxsplit=1)) for line in text.splitlines() if line.strip()]

@@ -56,6 +56,7 @@ def test_a_purge_takes_every_unit_that_is_shipped_and_every_file_of_install_serv
 
 @pytest.fixture(scope="session")
 def package(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Debian package, made of the folder of wheels."""
     if shutil.which("dpkg-deb") is None:
         pytest.skip("no dpkg-deb here")
     return make(wheels, tmp_path_factory.mktemp("deb"), packed=QUICK)

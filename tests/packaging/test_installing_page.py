@@ -14,6 +14,7 @@ SYSTEM_PYTHON = Path("/usr/bin/python3")
 
 @pytest.fixture
 def page(repository: Path) -> str:
+    """The text of the page on installing."""
     return (repository / "docs/installing.md").read_text(encoding="utf-8")
 
 

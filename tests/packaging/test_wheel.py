@@ -42,12 +42,14 @@ def dist(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(dist: Path) -> Path:
+    """The wheel."""
     (path,) = dist.glob("*.whl")
     return path
 
 
 @pytest.fixture(scope="module")
 def wheel_files(wheel: Path) -> list[str]:
+    """The names of what the wheel holds."""
     with zipfile.ZipFile(wheel) as archive:
         return archive.namelist()
 

@@ -107,6 +107,7 @@ class Watched(NamedTuple):
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    """A real pool in which runs are lost in every way, and a daemon."""
     require_peer("HTCondor pool", missing_reason())
     folder = tmp_path_factory.mktemp("evictions")
     with HTCondorPool(folder / "pool", 4, SETTINGS) as pool:

@@ -58,6 +58,7 @@ class RoundTrip:
 
 @pytest.fixture(scope="module")
 def trip(tmp_path_factory: pytest.TempPathFactory) -> RoundTrip:
+    """A campus, its journal, and the campus exported from that."""
     return RoundTrip(tmp_path_factory.mktemp("trip"))
 
 

@@ -18,6 +18,7 @@ WATTS: dict[str, Any] = {"active_w": 100.0, "idle_w": 10.0}
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
+    """A journal with runs that completed and runs that were evicted."""
     events = [
         machine("m1", **WATTS),
         *job("j1", "alice", 1, [(1, "m1", 3, "owner"), (4, "m1", 6, None)]),

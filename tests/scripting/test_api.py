@@ -40,6 +40,7 @@ class LongestFirst(Orders, Policy):
 
 @pytest.fixture(scope="module")
 def grid() -> Workload:
+    """A small grid."""
     return outrider.generate_grid(3, row=0.2, jobs=200, machines=4)
 
 

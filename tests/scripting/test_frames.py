@@ -11,6 +11,7 @@ from outrider.scripting.fields import Run
 
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Path]:
+    """A run, and the file of its ledger."""
     file = tmp_path_factory.mktemp("frames") / "run.sqlite"
     campus = outrider.generate_campus(1, weeks=1, machines=10)
     return outrider.replay(campus, policy="bandit", ledger=file), file

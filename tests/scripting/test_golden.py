@@ -44,6 +44,7 @@ def parallel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def campus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A campus folder of a week."""
     out = tmp_path_factory.mktemp("campus") / "campus"
     words = ("--seed", 3, "--weeks", 1, "--machines", 20)
     assert running.outrider("generate", "campus", *words, "--out", out).code == 0

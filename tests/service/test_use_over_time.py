@@ -123,6 +123,7 @@ def ended(start_s: float, end_s: float, reason: str = "", cpus: int = 2) -> RunR
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
+    """A journal with runs."""
     path = tmp_path / "journal.sqlite"
     with Journal(path) as writing:
         writing.append(
@@ -162,6 +163,7 @@ async def test_many_who_ask_at_once_have_it_read_once(core: Core, journal: Path)
 
 @pytest.fixture
 def damaged(journal: Path) -> Path:
+    """A file that is no journal, in its place."""
     kept = journal.with_name("kept")
     journal.rename(kept)
     journal.write_bytes(b"no journal at all" * 100)

@@ -21,6 +21,7 @@ SMALL: dict[str, Any] = {"weeks": 4, "machines": 60, "clusters": 4, "start": dt.
 
 @pytest.fixture(scope="module")
 def year() -> Campus:
+    """A generated year."""
     return generate_campus(100)
 
 

@@ -31,16 +31,19 @@ from tests.twin.sites import WEEK_S, altered, journal_of, make
 
 @pytest.fixture(scope="module")
 def campus() -> Campus:
+    """Two months of a campus in term."""
     return generate_campus(12, weeks=8.5, machines=50, clusters=4, start=dt.date(2010, 2, 1))
 
 
 @pytest.fixture(scope="module")
 def journal(campus: Campus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Their journal."""
     return journal_of(campus, tmp_path_factory.mktemp("right"), until_s=8 * WEEK_S)
 
 
 @pytest.fixture(scope="module")
 def right(campus: Campus, journal: Path) -> Right:
+    """The campus with its journal, to be spoilt."""
     return Right(campus, journal, 5, 8 * WEEK_S)
 
 

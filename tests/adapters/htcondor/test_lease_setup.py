@@ -18,6 +18,7 @@ INSTALLED = {
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[LeasedPool]:
+    """A pool of the mock, with an adapter whose leases it honours."""
     made = LeasedPool(tmp_path)
     yield made
     made.close()

@@ -18,6 +18,7 @@ from tests.adapters.htcondor.leased_pool import LEASE_S, InThisProcess, LeasedPo
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[LeasedPool]:
+    """A pool of the mock, with an adapter whose leases it honours."""
     made = LeasedPool(tmp_path)
     yield made
     made.close()

@@ -45,6 +45,7 @@ class Pool:
 
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Pool:
+    """A pool whose daemons are found through stand-in bindings."""
     made = Pool(tmp_path / "EventLog")
     monkeypatch.setattr(locating, "htcondor2", made.bindings)
     return made

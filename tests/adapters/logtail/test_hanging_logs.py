@@ -45,6 +45,7 @@ class Mount:
 
 @pytest.fixture
 def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mount]:
+    """A log on a mount that hangs when it is read."""
     made = Mount(tmp_path / "fifo", tmp_path / "dead")
     real = OpenFile.read
     monkeypatch.setattr(OpenFile, "read", lambda file, size: made.read(file, real, size))

@@ -117,6 +117,7 @@ def log_of(*parts: bytes | int) -> bytes:
 
 @pytest.fixture
 def process(tmp_path: Path) -> Process:
+    """A reader of a log that may die at a record."""
     return Process(tmp_path / "EventLog")
 
 

@@ -12,6 +12,7 @@ from tests.adapters.readers import samples
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[Followed]:
+    """An empty log, and the tail that follows it."""
     followed = Followed(tmp_path / "EventLog")
     yield followed
     followed.tail.close()

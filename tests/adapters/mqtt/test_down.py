@@ -22,6 +22,7 @@ BAD_PASSWORD = b"\x20\x02\x00\x05"
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Call the adapter down after half a second."""
     monkeypatch.setattr(adapter_module, "DOWN_AFTER_S", 0.5)
 
 

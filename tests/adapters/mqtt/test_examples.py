@@ -23,6 +23,7 @@ pytestmark = pytest.mark.mosquitto
 
 @pytest.fixture
 def examples(repository: Path) -> Path:
+    """The folder of the examples for MQTT."""
     return repository / "examples" / "mqtt"
 
 

@@ -65,6 +65,7 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path, request: pytest.FixtureRequest) -> Site:
+    """A stand-in PBS server of the dialect that the test asks for."""
     return Site(tmp_path / "pbs", getattr(request, "param", "openpbs"))
 
 

@@ -48,6 +48,7 @@ class Watched:
 
 @pytest.fixture
 def watched(tmp_path: Path) -> Callable[..., Watched]:
+    """Make a stand-in PBS server, and the watch on it."""
     return lambda dialect="openpbs", **more: Watched(tmp_path / "pbs", dialect, **more)
 
 

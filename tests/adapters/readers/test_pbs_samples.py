@@ -21,6 +21,7 @@ def read(data: bytes) -> Reading:
 
 @pytest.fixture(scope="module")
 def lines(shared: Path) -> list[bytes]:
+    """The records of the shared sample."""
     path = shared / RECORDS
     if not path.is_file():
         pytest.skip(f"{path.name} is not in the shared folder")

@@ -50,11 +50,13 @@ ANNOTATIONS = {"summary", "description", "runbook"}
 
 @pytest.fixture
 def folder(repository: Path) -> Path:
+    """The folder of the Prometheus rules."""
     return repository / "dashboards" / "prometheus"
 
 
 @pytest.fixture
 def rules(folder: Path) -> list[dict[str, Any]]:
+    """All rules of the file."""
     loaded = yaml.safe_load((folder / "outrider.rules.yml").read_text())
     return [rule for group in loaded["groups"] for rule in group["rules"]]
 

@@ -27,11 +27,13 @@ MEASURES = {
 
 @pytest.fixture(scope="module")
 def serial() -> Workload:
+    """A grid of jobs of one CPU."""
     return outrider.generate_grid(1, row=0.4, jobs=150, machines=6)
 
 
 @pytest.fixture(scope="module")
 def parallel() -> Workload:
+    """A grid of parallel jobs."""
     return outrider.generate_grid(1, like="vengerov", rate=0.15, length_s=600)
 
 

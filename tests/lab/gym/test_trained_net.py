@@ -34,6 +34,7 @@ def busy_grid(seed: int) -> Workload:
 
 @pytest.fixture(scope="module")
 def example(repository: Path) -> ModuleType:
+    """The example that trains with numpy, as a module."""
     path = repository / "examples" / "gymnasium" / "train_with_numpy.py"
     spec = importlib.util.spec_from_file_location("train_with_numpy", path)
     assert spec is not None

@@ -90,6 +90,7 @@ def started(slurm: Slurm) -> Iterator[Helper]:
 
 @pytest.fixture(scope="module")
 def helper(slurm: Slurm) -> Iterator[Helper]:
+    """The helper that acts for a daemon without rights."""
     with started(slurm) as running:
         yield running
 

@@ -49,6 +49,7 @@ order_by = "site_factor"
 
 @pytest.fixture(scope="module")
 def slurm(folder: Path) -> Iterator[Slurm]:
+    """A real Slurm with priorities and accounting."""
     require_peer("Slurm", missing_reason())
     require_peer("slurmdbd", missing_accounting())
     with ranked_slurm(folder) as running, pytest.MonkeyPatch.context() as patch:

@@ -28,6 +28,7 @@ def waits(slurm: Slurm, job: str) -> bool:
 
 @pytest.fixture
 def site(slurm: Slurm, full: list[str]) -> Site:
+    """The lever beside a Slurm whose nodes are full."""
     assert full
     return Site(slurm)
 

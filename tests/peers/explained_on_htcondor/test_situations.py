@@ -120,6 +120,7 @@ RUNS: how often the schedd says that it ran: on busy cores a shadow may fail, an
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
+    """A real pool with a job in each situation, and a daemon."""
     require_peer("HTCondor pool", missing_reason())
     folder = tmp_path_factory.mktemp("situations")
     with HTCondorPool(folder / "pool", 7, SETTINGS) as pool:

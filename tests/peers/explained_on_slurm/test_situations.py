@@ -97,6 +97,7 @@ EXPLAINED: Final[dict[str, tuple[str, str | None, bool]]] = {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
+    """A real Slurm with a job in each situation, and a daemon."""
     require_peer("Slurm", missing_reason())
     folder = tmp_path_factory.mktemp("situations")
     (folder / "job.sh").write_text(SCRIPT)

@@ -95,6 +95,7 @@ class Attacked(NamedTuple):
 
 @pytest.fixture(scope="module")
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
+    """A real pool with hostile jobs, and a daemon."""
     require_peer("HTCondor pool", missing_reason())
     folder = tmp_path_factory.mktemp("hostile")
     with HTCondorPool(folder / "pool", 4, SETTINGS) as pool:

@@ -62,6 +62,7 @@ class Attacked(NamedTuple):
 
 @pytest.fixture(scope="module")
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
+    """A real Slurm with hostile jobs, and a daemon."""
     require_peer("Slurm", missing_reason())
     folder = tmp_path_factory.mktemp("hostile")
     (folder / "job.sh").write_text(SCRIPT)

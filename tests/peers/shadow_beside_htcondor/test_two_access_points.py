@@ -64,6 +64,7 @@ class Site(NamedTuple):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A real pool with two access points, and a daemon in shadow."""
     require_peer("HTCondor pool", missing_reason())
     folder = tmp_path_factory.mktemp("shadow")
     with HTCondorPool(folder / "pool", MACHINES, SECOND) as pool:

@@ -50,6 +50,7 @@ def test_the_socket_is_where_it_is_configured_else_in_systemds_folder(
 
 @pytest.fixture
 def _as_before() -> Iterator[None]:
+    """Put back how the interpreter collects and switches."""
     thresholds, interval_s = gc.get_threshold(), sys.getswitchinterval()
     yield
     gc.set_threshold(*thresholds)

@@ -15,6 +15,7 @@ WORDS = ["demo", "--mqtt", "--machines", "20", "--weeks", "3", "--for", "60"]
 
 @pytest.fixture
 def demo() -> Iterator[subprocess.Popen[str]]:
+    """A demo that publishes to its own broker."""
     pytest.importorskip("amqtt", reason="the extra `broker` is not installed")
     with subprocess.Popen(
         [COMMAND, *WORDS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

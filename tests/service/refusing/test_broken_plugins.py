@@ -18,6 +18,7 @@ WHY = "needs a library that is not here"
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
+    """Variables with which the broken plugins are found."""
     folder = tmp_path / "plugins"
     folder.mkdir()
     return install(folder)

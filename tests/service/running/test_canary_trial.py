@@ -47,6 +47,7 @@ def canary(folder: Path, seed: int) -> TrialRecord:
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Watched:
+    """A trial of the simulated canary, watched day by day."""
     folder = tmp_path_factory.mktemp("canary")
     return Watched(folder, canary(folder, 1))
 

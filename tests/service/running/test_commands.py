@@ -34,6 +34,7 @@ def path() -> Iterator[Path]:
 
 @pytest.fixture
 def site(tmp_path: Path, path: Path) -> Iterator[SmallSite]:
+    """A daemon with a socket for people who look and people who command."""
     head = (
         f'socket = "{path}"\nsocket_group = "{LOOKS.gr_name}"\nadmin_group = "{ADMINS.gr_name}"\n'
     )

@@ -14,6 +14,7 @@ from tests.service.running.small_site import SmallSite
 
 @pytest.fixture(autouse=True)
 def usual_umask() -> Iterator[None]:
+    """Set the mask that most users have."""
     before = os.umask(0o022)
     yield
     os.umask(before)

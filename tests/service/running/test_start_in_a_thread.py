@@ -51,6 +51,7 @@ def test_a_start_that_is_told_to_stop_ends_at_its_next_sign_of_life() -> None:
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Report the progress of a start often."""
     monkeypatch.setattr(module, "_TELL_EVERY_S", 0.02)
 
 

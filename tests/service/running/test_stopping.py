@@ -55,6 +55,7 @@ class Manager:
 
 @pytest.fixture
 def manager(tmp_path: Path) -> Iterator[Manager]:
+    """A stand-in service manager: its socket, and what it received."""
     made = Manager(tmp_path / "notify")
     yield made
     made.socket.close()

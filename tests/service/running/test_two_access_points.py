@@ -53,6 +53,7 @@ class TwoAccessPoints:
 
 @pytest.fixture(params=[1, 2], ids=["one adapter", "two adapters"])
 def points(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TwoAccessPoints]:
+    """A daemon that follows the logs of two access points."""
     made = TwoAccessPoints(tmp_path, request.param)
     with made.daemon:
         yield made

@@ -46,6 +46,7 @@ def path() -> Iterator[Path]:
 
 @pytest.fixture
 def site(tmp_path: Path, path: Path) -> Iterator[SmallSite]:
+    """A daemon that knows the jobs of two users."""
     site = site_with_users(tmp_path, path)
     with site.daemon as daemon:
         daemon.wait_until("both known", lambda s: s["jobs"]["queued"] == 2)

@@ -15,6 +15,7 @@ from tests.fixtures.small_figures import small_figures
 
 @pytest.fixture
 def shown() -> dict[str, Any]:
+    """The status of a site whose figures are known."""
     return status(small_figures(), {"uptime_s": 7.0})
 
 

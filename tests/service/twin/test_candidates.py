@@ -65,16 +65,19 @@ def look(folder: Path, loaded: LoadedConfig | None = None) -> StartsFile:
 
 @pytest.fixture(autouse=True)
 def few_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a candidate forward twelve times at most."""
     monkeypatch.setattr("outrider.twin.ahead.candidate_starts.MOST", 12)
 
 
 @pytest.fixture(scope="module")
 def workload() -> Workload:
+    """Three days of batches."""
     return busy_weeks(4)
 
 
 @pytest.fixture
 def folder(workload: Workload, tmp_path: Path) -> Path:
+    """A state directory that has seen the first of them."""
     return state_folder(tmp_path, seen_until(workload, NOW_S))
 
 

@@ -43,6 +43,7 @@ def keep(folder: Path, *adapters: Adapter, wanted: bool = True) -> None:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at the file every 10 ms."""
     monkeypatch.setattr(planned_file, "_EACH_S", 0.01)
 
 

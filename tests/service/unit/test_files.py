@@ -45,6 +45,7 @@ class Host:
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    """A folder that stands for a host's root."""
     host = Host(tmp_path)
     monkeypatch.setattr(files, "_STORE", host.store)
     monkeypatch.setattr(files, "_SETTINGS", host.settings)

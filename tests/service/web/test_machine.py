@@ -53,6 +53,7 @@ def core() -> Core:
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
+    """A journal with the runs of a machine."""
     path = tmp_path / "journal.sqlite"
     runs = [
         RunRecord("0.0", "physics", "batch", "m1", 4, T - 3600, T - 1800, T - 60, 1740.0, "owner"),

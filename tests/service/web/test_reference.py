@@ -10,6 +10,7 @@ from outrider.service.web.endpoints import ENDPOINTS
 
 @pytest.fixture(scope="module")
 def reference(repository: Path) -> str:
+    """The generated reference of the endpoints."""
     return (repository / "docs" / "reference" / "endpoints.md").read_text(encoding="utf-8")
 
 

@@ -38,6 +38,7 @@ class SlowRender:
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> SlowRender:
+    """A rendering of metrics that takes long."""
     slow = SlowRender()
     monkeypatch.setattr(metrics, "expose", slow)
     return slow

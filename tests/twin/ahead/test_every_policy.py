@@ -15,6 +15,7 @@ NOW_S = EPOCH_S + 20 * 3_600.0
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A journal of a busy grid, up to a moment."""
     made = tmp_path_factory.mktemp("grid") / "journal.sqlite"
     told = [("grid", event) for event in told_by(busy_weeks(4)) if event[0] <= NOW_S]
     with Journal(made) as journal:

@@ -38,6 +38,7 @@ NOTHING = DecisionsOnRecord({}, frozenset())
 
 @pytest.fixture(scope="module")
 def campus() -> Campus:
+    """Two weeks of a generated campus."""
     return generate_campus(21, weeks=2.0, machines=60, clusters=4, bad_jobs=60)
 
 

@@ -18,6 +18,7 @@ RANDOM = "random_match"
 
 @pytest.fixture(scope="module")
 def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A journal with the decisions of a daemon in shadow."""
     folder = tmp_path_factory.mktemp("recorded")
     write_campus(generate_campus(22, weeks=2.0, machines=60, clusters=4), folder / "campus")
     watch(folder / "campus", folder / "journal.sqlite", 3, ("lowest_watts", "survival"))

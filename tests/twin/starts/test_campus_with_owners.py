@@ -26,6 +26,7 @@ class OwnersNeverCome(FollowedSite):
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A journal of a campus that is busy by day."""
     folder = tmp_path_factory.mktemp("campus")
     campus = generate_campus(
         5, weeks=2, machines=40, clusters=4, start=dt.date(2010, 2, 1), jobs=3_600, bad_jobs=300

@@ -27,11 +27,13 @@ from tests.twin.starts.recorded_grid import (
 
 @pytest.fixture(scope="module", params=[500, pytest.param(900, marks=pytest.mark.long)])
 def workload(request: pytest.FixtureRequest) -> Workload:
+    """Days of batches."""
     return busy_weeks(3, request.param)
 
 
 @pytest.fixture(scope="module")
 def path(workload: Workload, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Their journal."""
     return journal(workload, tmp_path_factory.mktemp("followed") / "journal.sqlite")
 
 

@@ -60,6 +60,7 @@ def snapshot(folder: Path, seq: int, told: list[NamedEvent]) -> None:
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
+    """A journal of a Slurm cluster."""
     with Journal(tmp_path / "journal.sqlite") as opened:
         opened.append(Entry(inputs=[("slurm", event) for event in JOURNAL]))
     return tmp_path / "journal.sqlite"
