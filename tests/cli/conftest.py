@@ -5,6 +5,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,14 @@ def campus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     assert done.code == 0, done
     return folder
+
+
+@pytest.fixture(scope="session")
+def recorded(campus: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A ledger that a replay wrote, and the replay's run object."""
+    file = tmp_path_factory.mktemp("ledger") / "run.sqlite"
+    done = outrider("replay", campus, "--policy", "bandit", "--ledger", file, "--json")
+    return file, done.json()["runs"][0]
 
 
 @pytest.fixture

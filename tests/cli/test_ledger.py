@@ -16,14 +16,6 @@ ROW_FIELDS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def recorded(campus: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """A ledger that a replay wrote, and the replay's run object."""
-    file = tmp_path_factory.mktemp("ledger") / "run.sqlite"
-    done = outrider("replay", campus, "--policy", "bandit", "--ledger", file, "--json")
-    return file, done.json()["runs"][0]
-
-
 def rows(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 

@@ -15,14 +15,6 @@ from tests.cli.running import outrider, shell
 duckdb: Any = pytest.importorskip("duckdb")
 
 
-@pytest.fixture(scope="module")
-def ledger(campus: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """A ledger of a policy that learns, and the run object."""
-    file = tmp_path_factory.mktemp("ledger") / "run.sqlite"
-    done = outrider("replay", campus, "--policy", "bandit", "--ledger", file, "--json")
-    return file, done.json()["runs"][0]
-
-
 def lines(file: Path, table: str) -> list[dict[str, Any]]:
     done = outrider("ledger", "export", file, "--rows", table)
     assert done.code == 0, done.err
@@ -38,13 +30,13 @@ def parquet(file: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("table", ["decisions", "outcomes"])
 def test_parquet_has_the_values_of_the_lines(
-    ledger: tuple[Path, Any], tmp_path: Path, table: str
+    recorded: tuple[Path, Any], tmp_path: Path, table: str
 ) -> None:
     out = tmp_path / "told.parquet"
-    done = outrider("ledger", "export", ledger[0], "--rows", table, "--out", out)
+    done = outrider("ledger", "export", recorded[0], "--rows", table, "--out", out)
     assert (done.code, done.err) == (0, "")
     assert out.read_bytes()[:4] == out.read_bytes()[-4:] == b"PAR1"
-    told = lines(ledger[0], table)
+    told = lines(recorded[0], table)
     assert len(told) > 100
     names = TABLES[table].names
     assert parquet(out) == [{name: line.get(name) for name in names} for line in told]
@@ -53,10 +45,10 @@ def test_parquet_has_the_values_of_the_lines(
 
 
 def test_parquet_says_which_version_of_the_tables_it_has(
-    ledger: tuple[Path, Any], tmp_path: Path
+    recorded: tuple[Path, Any], tmp_path: Path
 ) -> None:
     out = tmp_path / "told.parquet"
-    assert outrider("ledger", "export", ledger[0], "--out", out).code == 0
+    assert outrider("ledger", "export", recorded[0], "--out", out).code == 0
     with duckdb.connect() as connection:
         query = f"SELECT key, value FROM parquet_kv_metadata('{out}')"
         said = dict(connection.execute(query).fetchall())
@@ -64,12 +56,12 @@ def test_parquet_says_which_version_of_the_tables_it_has(
     assert said[b"outrider_tables"] == str(VERSION).encode()
 
 
-def test_csv_has_the_values_of_the_lines(ledger: tuple[Path, Any], tmp_path: Path) -> None:
+def test_csv_has_the_values_of_the_lines(recorded: tuple[Path, Any], tmp_path: Path) -> None:
     out = tmp_path / "told.csv"
-    assert outrider("ledger", "export", ledger[0], "--out", out).code == 0
+    assert outrider("ledger", "export", recorded[0], "--out", out).code == 0
     with out.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    told = lines(ledger[0], "decisions")
+    told = lines(recorded[0], "decisions")
     assert len(rows) == len(told)
     assert any(line["scores"] for line in told)
     for row, line in zip(rows, told, strict=True):
@@ -77,11 +69,11 @@ def test_csv_has_the_values_of_the_lines(ledger: tuple[Path, Any], tmp_path: Pat
         assert float(row["time_s"]) == line["time_s"]
         assert row["machine"] == (line["machine"] or "")
         assert (json.loads(row["scores"]) if row["scores"] else None) == line["scores"]
-    assert shell("ledger", ledger[0], "--export", "csv").out == out.read_text()
+    assert shell("ledger", recorded[0], "--export", "csv").out == out.read_text()
 
 
-def test_a_replays_ledger_has_how_each_run_ended_and_its_reward(ledger: tuple[Path, Any]) -> None:
-    file, run = ledger
+def test_a_replays_ledger_has_how_each_run_ended_and_its_reward(recorded: tuple[Path, Any]) -> None:
+    file, run = recorded
     told = lines(file, "outcomes")
     completed = [line for line in told if line["ending"] == "completed"]
     assert len(completed) == run["jobs"]["completed"]
@@ -142,17 +134,17 @@ def test_a_table_without_rows_is_a_file_with_its_columns(tmp_path: Path) -> None
     ],
 )
 def test_what_would_be_something_else_than_its_name_says_is_refused(
-    ledger: tuple[Path, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    recorded: tuple[Path, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     words: tuple[str, ...], told: str,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    done = outrider("ledger", "export", ledger[0].resolve(), *words)
+    done = outrider("ledger", "export", recorded[0].resolve(), *words)
     assert done.code == 2
     assert told in done.err
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_format_given_by_name_needs_no_ending(ledger: tuple[Path, Any], tmp_path: Path) -> None:
+def test_a_format_given_by_name_needs_no_ending(recorded: tuple[Path, Any], tmp_path: Path) -> None:
     out = tmp_path / "told.data"
-    assert outrider("ledger", "export", ledger[0], "--format", "csv", "--out", out).code == 0
+    assert outrider("ledger", "export", recorded[0], "--format", "csv", "--out", out).code == 0
     assert out.read_text().startswith("time_s,seq,job,")

@@ -10,6 +10,7 @@ import pytest
 
 from outrider.cli import sources
 from tests.cli.running import outrider
+from tests.fixtures.forbidden import forbidden
 
 RECORD = "000 (001.000.000) 2026-11-21 10:00:00 Job submitted from host: <10.0.0.1:9618>\n...\n"
 TABLE = """\
@@ -19,12 +20,6 @@ listen = "127.0.0.1:0"
 type = "logtail"
 paths = ["{folder}/EventLog", "{folder}/*.userlog"]
 """
-
-
-def forbidden(path: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may read every file")
-    path.touch(mode=0o000)
 
 
 def text(path: Path) -> None:

@@ -13,8 +13,7 @@ from outrider_lab.papers.mcgough.page import PAGE, drawings
 from outrider_lab.reporting.page import Drawing
 from outrider_lab.reporting.verdicts import NOT_COMPARABLE, Verdict, in_words
 from tests.lab import made_up
-
-SVG = "{http://www.w3.org/2000/svg}"
+from tests.lab.drawn import texts
 
 
 @pytest.fixture(scope="module")
@@ -27,13 +26,6 @@ def result() -> dict[str, Any]:
 def figures(result: dict[str, Any]) -> list[Drawing]:
     """The drawings of that result."""
     return drawings(result)
-
-
-def texts(figure: Drawing, part: str) -> list[str]:
-    """Words in the parts of a drawing whose id begins so."""
-    root = ET.fromstring(figure.svg)
-    parts = [g for g in root.iter(f"{SVG}g") if re.match(rf"{part}(_\d+)?$", g.get("id", ""))]
-    return ["".join(text.itertext()).strip() for g in parts for text in g.iter(f"{SVG}text")]
 
 
 def test_the_papers_figures_7_to_19_are_all_there(figures: list[Drawing]) -> None:

@@ -2,7 +2,6 @@
 
 import re
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import msgspec
 import pytest
@@ -12,6 +11,7 @@ from outrider_lab.papers.perez.grid import FULL, LITERAL, SARSA, WINDOW
 from outrider_lab.papers.perez.page import PAGE
 from outrider_lab.reporting.page import Drawing
 from tests.lab import made_up_perez as made_up
+from tests.lab.drawn import texts
 
 PAST = {
     "trace": "site.swf", "seed": 1, "behaviour_policy": "recorded", "jobs": 3000,
@@ -24,7 +24,6 @@ PAST = {
          "less_shipped": {"difference": 0.75, "interval": None, "verdict": "too small"}},
     ],
 }  # fmt: skip
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +40,6 @@ def result() -> dict[str, Any]:
 def figures(result: dict[str, Any]) -> list[Drawing]:
     """The drawings of the result."""
     return list(drawings(result["rows"]))
-
-
-def texts(figure: Drawing, part: str) -> list[str]:
-    """Words in the parts of a drawing whose id begins so."""
-    root = ET.fromstring(figure.svg)
-    parts = [g for g in root.iter(f"{SVG}g") if re.match(rf"{part}(_\d+)?$", g.get("id", ""))]
-    return ["".join(text.itertext()).strip() for g in parts for text in g.iter(f"{SVG}text")]
 
 
 def test_the_papers_figures_3_to_7_and_the_learning_curve_are_there(figures: list[Drawing]) -> None:

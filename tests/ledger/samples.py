@@ -35,3 +35,10 @@ def numbered_entry(number: int, rows: int = 3) -> Entry:
 def entry_numbers(journal: Journal) -> list[int]:
     """The numbers of the entries whose events the journal holds, in order, one for each event."""
     return [int(event[0]) for _, _, event in journal.inputs_after(0)]
+
+
+def big_entry(number: int) -> Entry:
+    """An entry of 20 kB."""
+    entry = numbered_entry(number)
+    entry.meta = {f"ballast {number}": "x" * 20_000}
+    return entry

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from outrider.ledger import Entry, Journal, LedgerFile, SnapshotStore, Writer, verify
+from outrider.ledger import Journal, LedgerFile, SnapshotStore, Writer, verify
 from outrider.model.decisions import DecisionRow
 from outrider.model.errors import LedgerError
-from tests.ledger.samples import entry_numbers, numbered_entry
+from tests.ledger.samples import big_entry, entry_numbers, numbered_entry
 
 
 @pytest.fixture
@@ -31,12 +31,6 @@ def mount(arguments: list[str]) -> None:
     done = subprocess.run(["mount", *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"this machine does not let root mount: {done.stderr.strip()}")
-
-
-def big_entry(number: int) -> Entry:
-    entry = numbered_entry(number)
-    entry.meta = {f"ballast {number}": "x" * 20_000}
-    return entry
 
 
 def numbers_in(journal: Journal) -> list[int]:

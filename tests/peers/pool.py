@@ -173,6 +173,11 @@ class HTCondorPool:
         # slot1@m1@host.pool.test
         return host.split("@")[1] if "@" in host else ""
 
+    def is_busy(self, machine: str) -> bool:
+        """Return whether a job runs on a machine now."""
+        hosts = self.run("root", "condor_q", "-allusers", "-af", "RemoteHost").split()
+        return any(host.split("@")[1] == machine for host in hosts if "@" in host)
+
     def _set_owner(self, machine: str, *, present: bool) -> None:
         if machine not in self.machines:
             raise ValueError(f"machine {machine!r} is none of {', '.join(self.machines)}")

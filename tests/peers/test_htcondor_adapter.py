@@ -2,7 +2,6 @@
 
 import json
 import re
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -113,7 +112,7 @@ def test_every_submission_start_eviction_and_end_once_at_the_pools_own_times(
             pool.submit_sleepers(JOBS, 9, user="alice"),
             pool.submit_sleepers(JOBS, 1, user="bob"),
         }
-        pool.wait_until("a job on m1", partial(_is_busy, pool, "m1"))
+        pool.wait_until("a job on m1", lambda: pool.is_busy("m1"))
         pool.owner_returns("m1")
         try:
             daemon.wait_until("an owner", lambda s: s["evictions"].get("owner", 0) >= 1)
@@ -232,8 +231,3 @@ def test_doctor_says_who_answers_and_what_is_missing(
 
 def _states(pool: HTCondorPool) -> list[str]:
     return pool.run("root", "condor_status", "-af", "State").split()
-
-
-def _is_busy(pool: HTCondorPool, machine: str) -> bool:
-    hosts = pool.run("root", "condor_q", "-allusers", "-af", "RemoteHost").split()
-    return any(host.split("@")[1] == machine for host in hosts if "@" in host)

@@ -12,6 +12,7 @@ from typing import Any, Final
 import pytest
 
 from tests.cli.running import shell
+from tests.peers.explained_on_htcondor.pools_own_words import words
 from tests.peers.pool import HTCondorPool, missing_reason
 from tests.peers.presence import require_peer
 from tests.peers.test_htcondor_adapter import daemon_beside
@@ -115,18 +116,13 @@ def test_the_counts_are_those_of_the_pools_own_analysis(
             assert counted is not None, analysis
             assert said["machines"] == int(counted[1]) - int(counted[2]), (what, analysis)
             assert said["never"] == (said["machines"] == 0), what
-            theirs = {_words(text): int(n) for n, text in STEP.findall(analysis)}
+            theirs = {words(text): int(n) for n, text in STEP.findall(analysis)}
             for clause in said["clauses"]:
-                matched = theirs.get(_words(clause["text"]))
+                matched = theirs.get(words(clause["text"]))
                 if matched is not None:
                     compared.add(what)
                     assert clause["machines"] == matched, (what, clause, analysis)
     assert compared >= set(ASKED) - {"nothing"}, "clauses stand in the pool's own analysis"
-
-
-def _words(clause: str) -> str:
-    """A clause without what the two spell differently."""
-    return re.sub(r"TARGET\.|\s|[()]", "", clause).lower()
 
 
 def test_memory_that_nobody_has_and_the_request_that_matches(

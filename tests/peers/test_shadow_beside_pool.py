@@ -56,12 +56,6 @@ def counted(log: Path, clusters: set[int]) -> Counter[str]:
     )
 
 
-def is_busy(pool: HTCondorPool, machine: str) -> bool:
-    """Whether a job runs on a machine now."""
-    hosts = pool.run("root", "condor_q", "-allusers", "-af", "RemoteHost").split()
-    return any(host.split("@")[1] == machine for host in hosts if "@" in host)
-
-
 def read_all(path: Path) -> list[NamedEvent]:
     """A whole log through the reader that ingest and logtail use."""
     reader = load_reader("htcondor")(ReaderOptions())
@@ -92,7 +86,7 @@ def test_outrider_sees_every_event_of_a_real_pool_once_and_prometheus_sees_outri
             }
             first = min(clusters)
             for machine in ("m1", "m3"):
-                works = partial(is_busy, htcondor_pool, machine)
+                works = partial(htcondor_pool.is_busy, machine)
                 htcondor_pool.wait_until(f"a job on {machine}", works)
                 htcondor_pool.owner_returns(machine)
             htcondor_pool.wait_until(

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from outrider.api import COMPLETED_RUN, EVICTED_RUN, NOWHERE, Outcome
-from outrider_policies.bandits.bandit import Bandit
 from tests.fixtures.plays import bandit
-from tests.policies.views import HandView, outcome, waiting_job
+from tests.policies.views import HandView, chosen, outcome, waiting_job
 
 DAY_S = 86_400.0
 MACHINES, CLUSTERS, STATES = 1359, 37, 576
@@ -45,12 +44,6 @@ class RoomView(HandView):
 
 def ended(machine: int, ending: str, key: Any = 0) -> Outcome:
     return Outcome(1, key, machine, machine // 100, 0.0, 100.0, 100.0, ending)
-
-
-def chosen(policy: Bandit, view: HandView, may_defer: bool = True, n: int = 300) -> Counter[int]:
-    job = waiting_job()
-    row = policy.evaluate_group(policy.group_key(job, view), view)
-    return Counter(policy.choose(job, row, view, may_defer).machine for _ in range(n))
 
 
 @pytest.mark.parametrize("level", ["computer", "cluster", "system"])

@@ -10,7 +10,7 @@ from outrider.api import COMPLETED_RUN, EVICTED_RUN, NOWHERE, ConfigurationError
 from outrider_policies.bandits.arms import gaussian_weights
 from outrider_policies.bandits.bandit import Bandit, BanditSettings
 from tests.fixtures.plays import bandit
-from tests.policies.views import HandView, outcome, waiting_job
+from tests.policies.views import HandView, chosen, outcome, waiting_job
 
 WATTS = (50.0, 150.0)
 
@@ -22,12 +22,6 @@ def two_rooms() -> HandView:
 def reward(policy: Bandit, view: HandView, *endings: str, cluster: int = 0) -> None:
     for ending in endings:
         policy.observe(outcome(cluster, ending), view, True)
-
-
-def chosen(policy: Bandit, view: HandView, may_defer: bool = True, n: int = 400) -> Counter[int]:
-    job = waiting_job()
-    row = policy.evaluate_group(policy.group_key(job, view), view)
-    return Counter(policy.choose(job, row, view, may_defer).machine for _ in range(n))
 
 
 def explored(policy: Bandit, view: HandView) -> float:

@@ -19,6 +19,7 @@ from outrider.testing.hand_site import HandSite
 from outrider_policies.rules.edf import EarliestDeadlineFirst, EdfSettings
 from outrider_policies.rules.fifo import Fifo
 from outrider_policies.sarsa import Sarsa, SarsaSettings
+from tests.policies.views import reason_of
 
 HOUR_S = 3600.0
 TUNING_SEED = 20_000
@@ -33,11 +34,6 @@ def quiet(**settings: Any) -> HandSite:
     site = HandSite(Sarsa, **({"epsilon": 0.0} | settings))
     site.machines(1)
     return site
-
-
-def reason_of(site: HandSite, job: int) -> str:
-    """Why a job started."""
-    return next(str(row[5]) for row in site.decision_log.rows if row[1:3] == (job, "start"))
 
 
 def run(workload: Workload, *policies: Any) -> tuple[dict[str, Any], list[tuple[Any, ...]]]:

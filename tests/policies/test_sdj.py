@@ -7,6 +7,7 @@ import pytest
 from outrider.api import ConfigurationError, build
 from outrider.testing.hand_site import HandSite
 from outrider_policies.rules.sdj import SdjSettings, ShortDeadlineJobs
+from tests.policies.views import reason_of
 
 
 def played(*cpus: int, reserved_ratio: float = 0.0) -> HandSite:
@@ -17,10 +18,6 @@ def played(*cpus: int, reserved_ratio: float = 0.0) -> HandSite:
 
 def submit(site: HandSite, job: int, job_class: str = "batch", **spec: Any) -> None:
     site.submit(job, job_class=job_class, **spec)
-
-
-def reason_of(site: HandSite, job: int) -> str:
-    return next(str(row[5]) for row in site.decision_log.rows if row[1:3] == (job, "start"))
 
 
 def test_batch_jobs_start_as_they_came_and_never_in_reserved_slots() -> None:

@@ -1,10 +1,13 @@
 """A site view made by hand, and outcomes: what a policy learns from, without an engine."""
 
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import inf
 
 from outrider.api import COMPLETED_RUN, Job, JobSpec, Outcome
+from outrider.testing.hand_site import HandSite
+from outrider_policies.bandits.bandit import Bandit
 from tests.policies.unasked import Unasked
 
 
@@ -92,3 +95,15 @@ def outcome(
 ) -> Outcome:
     """The end of a run on a machine of a cluster."""
     return Outcome(job, key, cluster * 100, cluster, 0.0, run_s, run_s, ending)
+
+
+def chosen(policy: Bandit, view: HandView, may_defer: bool = True, n: int = 300) -> Counter[int]:
+    """How often each machine is chosen for one job."""
+    job = waiting_job()
+    row = policy.evaluate_group(policy.group_key(job, view), view)
+    return Counter(policy.choose(job, row, view, may_defer).machine for _ in range(n))
+
+
+def reason_of(site: HandSite, job: int) -> str:
+    """Why a job started."""
+    return next(str(row[5]) for row in site.decision_log.rows if row[1:3] == (job, "start"))

@@ -1,8 +1,11 @@
 """A mock pool in which leases are installed, and the lever on it without a process of its own."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from outrider.api import DecisionRow
 from outrider_adapters.htcondor.bindings import AdType, ClassAd
@@ -80,3 +83,11 @@ def decision(job: str, machine: str | None = None) -> DecisionRow:
     """A decision to keep a job in the queue, or to start it on a machine."""
     action = "defer" if machine is None else "start"
     return DecisionRow(0.0, job, action, machine, 1, "best", "bandit", "active", gate="act")
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[LeasedPool]:
+    """A pool of the mock, with an adapter whose leases it honours."""
+    made = LeasedPool(tmp_path)
+    yield made
+    made.close()

@@ -1,27 +1,17 @@
 """What doctor says of leases at an access point."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from outrider_adapters.htcondor.lease_attributes import ALL
 from outrider_adapters.htcondor.lease_setup import lease_finding
-from tests.adapters.htcondor.leased_pool import LeasedPool
+from tests.adapters.htcondor.leased_pool import LeasedPool, site
+
+__all__ = ["site"]
+
 
 INSTALLED = {
     "JOB_TRANSFORM_NAMES": "Other outriderleases",
     "PROTECTED_JOB_ATTRS": ", ".join(ALL),
     "QUEUE_SUPER_USERS": "root, condor outrider@site",
 }
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[LeasedPool]:
-    """A pool of the mock, with an adapter whose leases it honours."""
-    made = LeasedPool(tmp_path)
-    yield made
-    made.close()
 
 
 def told(site: LeasedPool, **settings: str) -> tuple[str, str]:

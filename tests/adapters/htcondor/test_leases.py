@@ -1,6 +1,5 @@
 """Leases on a mock pool: what stands for its jobs, until when, and what is refused."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,9 @@ from outrider_adapters.htcondor.lease_attributes import FIRST, HELD, PREFER, Wan
 from outrider_adapters.htcondor.lease_attributes import HOLD as HOLD_ATTRIBUTE
 from outrider_adapters.htcondor.pool_calls import short_id
 from outrider_adapters.mock_condor.faults import Faults
-from tests.adapters.htcondor.leased_pool import LEASE_S, InThisProcess, LeasedPool, decision
+from tests.adapters.htcondor.leased_pool import LEASE_S, InThisProcess, LeasedPool, decision, site
 
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[LeasedPool]:
-    """A pool of the mock, with an adapter whose leases it honours."""
-    made = LeasedPool(tmp_path)
-    yield made
-    made.close()
+__all__ = ["site"]
 
 
 HOLD = Wanted(hold=True)

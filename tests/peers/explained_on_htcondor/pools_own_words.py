@@ -83,14 +83,14 @@ def _differences_of_one_that_waits(made: Made, what: str, said: dict[str, Any]) 
         yield f"never: {said['never']} with {said['machines']} machines"
     if _number(r"(\d+) have room for it now", said["sentence"]) != able:
         yield f"{said['sentence']}; {able} are able to run it"
-    steps = {_words(text): int(n) for n, text in STEP.findall(analysis)}
-    compared = [clause for clause in said["clauses"] if _words(clause["text"]) in steps]
+    steps = {words(text): int(n) for n, text in STEP.findall(analysis)}
+    compared = [clause for clause in said["clauses"] if words(clause["text"]) in steps]
     for clause in compared:
-        if clause["machines"] != steps[_words(clause["text"])]:
+        if clause["machines"] != steps[words(clause["text"])]:
             yield f"{clause}; analysis: {steps}"
     if not compared:
         yield f"no clause of {said['clauses']} stands among {steps}"
-    most = _words(said["removes_most"] or "")
+    most = words(said["removes_most"] or "")
     if most in steps and steps[most] > min(steps.values()):
         yield f"{most} removes most; analysis: {steps}"
     ahead = f'JobStatus == 1 && Owner == "alice" && ClusterId < {made.jobs[what]}'
@@ -135,6 +135,6 @@ def _number(pattern: str, text: str) -> int:
     return 0 if found is None else int(found[1])
 
 
-def _words(clause: str) -> str:
+def words(clause: str) -> str:
     """A clause without what the two spell differently."""
     return re.sub(r"TARGET\.|\s|[()]", "", clause).lower()

@@ -6,18 +6,12 @@ from typing import Any
 import pytest
 
 from outrider.service.commands.watched_time import WatchedTime
+from tests.fixtures.clocks import SetClock
 
 BANDIT: dict[str, Any] = {"bandit": {"epsilon": 0.1}}
 
 
-class Clock:
-    now_s = 1000.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-def watched_for(clock: Clock, watched: WatchedTime, *looks: tuple[str, float]) -> None:
+def watched_for(clock: SetClock, watched: WatchedTime, *looks: tuple[str, float]) -> None:
     """Ten seconds at a time in these modes."""
     for mode, seconds in looks:
         watched.look(mode, BANDIT, counts=False)
@@ -27,7 +21,7 @@ def watched_for(clock: Clock, watched: WatchedTime, *looks: tuple[str, float]) -
 
 
 def test_higher_modes_count_for_the_lower_ones_and_not_the_other_way() -> None:
-    clock = Clock()
+    clock = SetClock(1_000.0)
     watched = WatchedTime(clock=clock)
     watched_for(clock, watched, ("shadow", 600.0), ("canary", 300.0), ("active", 60.0))
     assert watched.at_least("shadow") == 960.0
@@ -36,7 +30,7 @@ def test_higher_modes_count_for_the_lower_ones_and_not_the_other_way() -> None:
 
 
 def test_what_was_not_watched_does_not_count() -> None:
-    clock = Clock()
+    clock = SetClock(1_000.0)
     watched = WatchedTime(clock=clock)
     watched_for(clock, watched, ("shadow", 100.0))
     clock.now_s += 50.0
@@ -47,7 +41,7 @@ def test_what_was_not_watched_does_not_count() -> None:
 
 
 def test_another_policy_or_other_settings_begin_at_nothing() -> None:
-    clock = Clock()
+    clock = SetClock(1_000.0)
     watched = WatchedTime(clock=clock)
     watched_for(clock, watched, ("shadow", 100.0))
     watched.look("shadow", {"bandit": {"epsilon": 0.2}}, counts=True)
@@ -55,7 +49,7 @@ def test_another_policy_or_other_settings_begin_at_nothing() -> None:
 
 
 def test_a_broken_guard_ends_what_spoke_for_it() -> None:
-    clock = Clock()
+    clock = SetClock(1_000.0)
     watched = WatchedTime(clock=clock)
     watched_for(clock, watched, ("active", 100.0))
     watched.begin_anew()
@@ -64,7 +58,7 @@ def test_a_broken_guard_ends_what_spoke_for_it() -> None:
 
 
 def test_it_goes_on_after_a_restart() -> None:
-    clock = Clock()
+    clock = SetClock(1_000.0)
     before = WatchedTime(clock=clock)
     watched_for(clock, before, ("shadow", 100.0))
     after = WatchedTime(json.loads(json.dumps(before.plain())), clock)

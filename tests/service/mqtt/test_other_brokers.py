@@ -20,6 +20,7 @@ from outrider.service.recording import Recording
 from tests.fixtures.small_figures import small_figures
 from tests.ledger.samples import decision
 from tests.service.mqtt.test_rows_confirmed import Broker
+from tests.service.running.scripted import until
 
 
 class Message:
@@ -56,12 +57,6 @@ class EchoBroker:
 
 def to(host: str, **settings: Any) -> Config:
     return Config(mqtt=PublishSettings(host=host, site="north", **settings))
-
-
-async def until(holds: Any) -> None:
-    async with asyncio.timeout(20):
-        while not holds():  # noqa: ASYNC110 - another task makes it so
-            await asyncio.sleep(0.01)
 
 
 async def test_who_is_told_and_who_not_yet_is_shown_for_the_broker_in_force(

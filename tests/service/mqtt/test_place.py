@@ -7,6 +7,7 @@ from outrider.ledger import Entry
 from outrider.service.mqtt import place as places
 from outrider.service.mqtt.place import Place
 from outrider.service.recording import Recording
+from tests.fixtures.clocks import SetClock
 from tests.ledger.samples import numbered_entry
 
 
@@ -72,17 +73,10 @@ async def test_where_nothing_was_published_the_place_is_kept_now_and_then(tmp_pa
         recording.close(10.0)
 
 
-class Clock:
-    now_s = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 async def test_what_was_confirmed_just_before_the_broker_was_lost_is_sent_again(
     tmp_path: Path,
 ) -> None:
-    recording, clock = Recording(tmp_path / "state"), Clock()
+    recording, clock = Recording(tmp_path / "state"), SetClock(1_000.0)
     try:
         await recorded(recording, *map(numbered_entry, range(1, 11)))
         place = Place(recording, clock)

@@ -15,7 +15,7 @@ import pytest
 
 from outrider.ledger import Journal
 from tests.cli.running import outrider, shell
-from tests.service.running.other_users import NOBODY, as_user, get, need_root, open_folder
+from tests.service.running.other_users import NOBODY, as_user, get, need_root
 from tests.service.running.small_site import SmallSite
 from tests.service.running.test_who_may_look import over_port, status_of
 
@@ -23,13 +23,6 @@ GROUPS = sorted(grp.getgrall(), key=lambda one: one.gr_gid)
 LOOKS, ADMINS = GROUPS[1], GROUPS[2]
 """Two groups that this host has and that we need not be in: the kernel asks for numbers."""
 SHADOW = {"command": "mode", "mode": "shadow", "why": "new disks"}
-
-
-@pytest.fixture
-def path() -> Iterator[Path]:
-    """Where a daemon's socket is to be: a place that other users can reach."""
-    with open_folder() as folder:
-        yield folder / "outrider.sock"
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.fixtures.forbidden import forbidden
 from tests.service.running.event_log import EventLog
 from tests.service.running.hanging import install
 from tests.service.running.small_site import LOG_TABLE, SmallSite
@@ -43,12 +44,6 @@ def text(path: Path) -> None:
 def binary(path: Path) -> None:
     path.write_bytes(bytes(range(256)) * 100)
     os.utime(path, (1_000_000_000, 1_000_000_000))
-
-
-def forbidden(path: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may read every file")
-    path.touch(mode=0o000)
 
 
 def nothing(path: Path) -> None:

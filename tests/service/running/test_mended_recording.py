@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from outrider.ledger import Entry, Journal
+from outrider.ledger import Journal
 from outrider.service import recording as module
 from outrider.service.daemon_view import DaemonView
 from outrider.service.mqtt.publisher import Publisher
 from outrider.service.recording import Recording
 from outrider.service.web.endpoints.status import whole_status
 from tests.fixtures.cores import core_of
-from tests.ledger.samples import entry_numbers, numbered_entry
+from tests.ledger.samples import big_entry, entry_numbers
 from tests.service.running.disks import fill, relieve, small_disk
 
 
@@ -24,12 +24,6 @@ async def until(true: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
         while not true():  # noqa: ASYNC110 - another thread makes it true
             await asyncio.sleep(0.01)
-
-
-def large_entry(number: int) -> Entry:
-    entry = numbered_entry(number)
-    entry.meta = {f"ballast {number}": "x" * 20_000}
-    return entry
 
 
 async def test_on_a_full_disk_nothing_is_pruned_and_no_snapshot_written_and_that_is_told(
@@ -42,7 +36,7 @@ async def test_on_a_full_disk_nothing_is_pruned_and_no_snapshot_written_and_that
         assert (len(recording.snapshots.paths()), recording.snapshot_used) == (1, True)
         await asyncio.to_thread(fill, disk)
         while recording.failure is None:
-            future = await recording.submit(large_entry(recording.rows.total()))
+            future = await recording.submit(big_entry(recording.rows.total()))
             await asyncio.gather(asyncio.wrap_future(future), return_exceptions=True)
         failures = recording.failures
         with capture_logs() as logs:
@@ -85,7 +79,7 @@ async def test_what_is_dropped_for_the_budget_is_counted_and_told_once_it_is_too
     core = core_of("log")
     recording = Recording(tmp_path)
     for number in range(60):
-        (await recording.submit(large_entry(number))).result(10)
+        (await recording.submit(big_entry(number))).result(10)
     used = recording.figures()["size_bytes"]
     await recording.retention.keep_within(2 * used)
     assert (recording.retention.over_budget, recording.figures()["dropped_rows"]) == (None, 0)
@@ -120,7 +114,7 @@ async def test_a_retry_that_fails_is_followed_by_others_and_told_once(
         await asyncio.to_thread(fill, disk)
         kept = 0
         while recording.failure is None:
-            future = await recording.submit(large_entry(kept))
+            future = await recording.submit(big_entry(kept))
             await asyncio.gather(asyncio.wrap_future(future), return_exceptions=True)
             kept += 1
         await until(lambda: retries >= 3)
@@ -128,7 +122,7 @@ async def test_a_retry_that_fails_is_followed_by_others_and_told_once(
         figures = recording.figures()
         assert (figures["recording"], "full" in figures["failure"]) == (False, True)
         assert (figures["lag_s"] > 0.0, figures["failures"]) == (True, 1)
-        await recording.submit(large_entry(kept))
+        await recording.submit(big_entry(kept))
         await asyncio.to_thread(relieve, disk)
         await until(lambda: any(line["event"] == "resume_recording" for line in logs))
         figures = recording.figures()

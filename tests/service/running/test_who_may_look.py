@@ -18,7 +18,7 @@ import pytest
 from outrider.cli.daemon import DaemonAddress
 from tests.cli.running import shell
 from tests.free_port import free_port
-from tests.service.running.other_users import NOBODY, as_user, get, need_root, open_folder
+from tests.service.running.other_users import NOBODY, as_user, get, need_root
 from tests.service.running.process import OUTRIDER
 from tests.service.running.small_site import SmallSite
 from tests.service.running.test_pseudonyms import NAMES, submitted_by
@@ -35,13 +35,6 @@ def site_with_users(folder: Path, path: Path, more: str = "") -> SmallSite:
     for job, name in enumerate(NAMES, 1):
         site.log.raw(submitted_by(job, name))
     return site
-
-
-@pytest.fixture
-def path() -> Iterator[Path]:
-    """Where a daemon's socket is to be: a place that other users can reach."""
-    with open_folder() as folder:
-        yield folder / "outrider.sock"
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import asyncio
 from structlog.testing import capture_logs
 
 from outrider.service.loop_faults import AGAIN_AFTER_S, MOST_KINDS, LoopFaults
+from tests.fixtures.clocks import SetClock
 
 NO_DESCRIPTOR = {
     "message": "socket.accept() out of system resource",
@@ -12,15 +13,8 @@ NO_DESCRIPTOR = {
 }
 
 
-class Clock:
-    now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 async def test_the_same_fault_is_logged_once_a_minute_with_how_often_it_came() -> None:
-    clock = Clock()
+    clock = SetClock()
     faults, loop = LoopFaults(clock), asyncio.get_running_loop()
     with capture_logs() as logs:
         for second in range(100):
@@ -32,7 +26,7 @@ async def test_the_same_fault_is_logged_once_a_minute_with_how_often_it_came() -
 
 
 async def test_faults_of_ever_new_kinds_fill_no_memory_and_are_still_told() -> None:
-    faults, loop = LoopFaults(Clock()), asyncio.get_running_loop()
+    faults, loop = LoopFaults(SetClock()), asyncio.get_running_loop()
     with capture_logs() as logs:
         for n in range(2 * MOST_KINDS):
             faults(loop, {"message": f"fault {n}"})

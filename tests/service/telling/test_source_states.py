@@ -4,15 +4,9 @@ from typing import Any
 
 from outrider.api import Batch
 from outrider.service.source_state import HANGS_AFTER_S, MOST_COUNTED, SourceState, add_bounded
+from tests.fixtures.clocks import SetClock
 
 STALE_AFTER_S = 60.0
-
-
-class Clock:
-    now_s = 1000.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 def told(source: SourceState) -> tuple[bool, float, str]:
@@ -23,12 +17,12 @@ def batch(**told: Any) -> Batch:
     return Batch(events=[], cursor=None, **told)
 
 
-def opened(clock: Clock) -> SourceState:
+def opened(clock: SetClock) -> SourceState:
     return SourceState("log", "logtail", False, 0.0, clock)
 
 
 def test_a_source_that_never_gives_anything_is_down_and_says_since_when() -> None:
-    source = opened(clock := Clock())
+    source = opened(clock := SetClock(1_000.0))
     source.note_awaited(True)
     assert source.is_opening
     clock.now_s += HANGS_AFTER_S
@@ -39,7 +33,7 @@ def test_a_source_that_never_gives_anything_is_down_and_says_since_when() -> Non
 
 
 def test_what_a_source_gave_and_is_not_taken_in_yet_is_no_silence_of_the_source() -> None:
-    source = opened(clock := Clock())
+    source = opened(clock := SetClock(1_000.0))
     source.note_awaited(True)
     clock.now_s += 40.0
     source.note_awaited(False)
@@ -48,7 +42,7 @@ def test_what_a_source_gave_and_is_not_taken_in_yet_is_no_silence_of_the_source(
 
 
 def test_the_age_is_what_the_source_says_until_it_hangs_and_grows_from_then_on() -> None:
-    source = opened(clock := Clock())
+    source = opened(clock := SetClock(1_000.0))
     source.note_batch(batch(age_s=3.0), STALE_AFTER_S)
     source.note_awaited(True)
     clock.now_s += HANGS_AFTER_S
@@ -63,14 +57,14 @@ def test_the_age_is_what_the_source_says_until_it_hangs_and_grows_from_then_on()
 
 
 def test_a_source_that_lives_but_tells_old_things_is_down_for_their_age() -> None:
-    source = opened(clock := Clock())
+    source = opened(clock := SetClock(1_000.0))
     source.note_batch(batch(age_s=90.0), STALE_AFTER_S)
     clock.now_s += 10.0
     assert told(source) == (False, 90.0, "its newest information is 90 s old")
 
 
 def test_a_lost_source_ages_at_once_says_its_problem_and_is_up_again_with_its_next_batch() -> None:
-    source = opened(clock := Clock())
+    source = opened(clock := SetClock(1_000.0))
     source.note_batch(batch(age_s=1.0, note="reads 2 logs"), STALE_AFTER_S)
     source.lose("permission denied")
     clock.now_s += 4.0
@@ -85,13 +79,13 @@ def test_a_lost_source_ages_at_once_says_its_problem_and_is_up_again_with_its_ne
 
 
 def test_a_log_that_nobody_writes_is_silent_once_that_is_longer_than_input_may_be_old() -> None:
-    source = opened(Clock())
+    source = opened(SetClock(1_000.0))
     source.note_batch(batch(written_s={"a": 100.0, "b": 139.5, "c": 140.0}), STALE_AFTER_S)
     assert source.silent(200.0) == {"a": 100.0, "b": 139.5}
 
 
 def test_reasons_without_end_are_counted_together_and_those_known_by_then_by_name() -> None:
-    source = opened(Clock())
+    source = opened(SetClock(1_000.0))
     add_bounded(source.rejected, {f"word {n}": 1 for n in range(MOST_COUNTED + 3)})
     add_bounded(source.rejected, {"word 0": 4, "one more": 5})
     assert source.rejected["word 0"] == 5

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from outrider.service.web import serve
 from outrider.service.web.connections import Connections
+from tests.fixtures.clocks import SetClock
 from tests.service.running.small_site import SmallSite as SiteWithALog
 from tests.service.web.small_site import SmallSite
 
@@ -78,25 +79,16 @@ async def _ends(reader: asyncio.StreamReader) -> bool:
     return True
 
 
-class Ticking:
-    """A clock that a test sets."""
-
-    now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 @asynccontextmanager
 async def answering(
     body: bytes, **bounds: float | int
-) -> AsyncIterator[tuple[int, Connections, Ticking]]:
+) -> AsyncIterator[tuple[int, Connections, SetClock]]:
     """A server of one large answer: its port, its connections, and their clock."""
 
     async def answer(request: web.Request) -> web.Response:
         return web.Response(body=body)
 
-    app, clock = web.Application(), Ticking()
+    app, clock = web.Application(), SetClock()
     app.router.add_get("/", answer)
     runner = web.AppRunner(app)
     await runner.setup()

@@ -1,3 +1,0 @@
-"""Moved: tests.suite.costs."""
-
-from tests.suite.costs import pytest_configure  # noqa
