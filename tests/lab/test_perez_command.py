@@ -31,11 +31,11 @@ def timeless(result: dict[str, Any]) -> Any:
 
 
 def test_the_same_seeds_give_the_same_rows_with_any_number_of_processes() -> None:
-    study = Reproduction(TINY, range(3, 5))
+    study = Reproduction(TINY, range(3, 4))
     one = run_study(study, 1)
     assert one["failed"] == []
     assert timeless(one) == timeless(run_study(study, 2))
-    assert len(one["calibration"]) == 2
+    assert len(one["calibration"]) == 1
 
 
 def test_a_file_of_the_user_is_run_and_calibrated_on(tmp_path: Path) -> None:

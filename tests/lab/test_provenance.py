@@ -11,6 +11,7 @@ import pytest
 
 from outrider import __version__
 from outrider.formats.digests import trace_sha256
+from outrider_lab.papers.vengerov.grid import Size
 from tests.cli.running import outrider
 from tests.fixtures.workload_files import file_of, row
 from tests.lab.swept import ONE_TRACE, rows_of, write_sweep
@@ -54,7 +55,10 @@ def test_what_reads_traces_names_them_by_their_bytes(
     assert_says_how(outrider(*asked).json(), asked, trace)
 
 
-def test_a_reproduction_says_so_in_its_json_and_on_its_page(tmp_path: Path) -> None:
+def test_a_reproduction_says_so_in_its_json_and_on_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("outrider_lab.papers.vengerov.grid.QUICK", Size(True, 100, 150, (0.1,)))
     report = tmp_path / "report"
     asked: list[object] = ["reproduce", "vengerov", "--quick", "--seeds", "0-0", "--report", report]
     assert outrider(*asked).code in (0, 1)

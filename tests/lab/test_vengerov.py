@@ -188,7 +188,17 @@ def test_the_papers_figures_are_drawn_with_units_and_legends() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_the_command_runs_whole_and_writes_its_report(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(TINY, id="tiny"),
+        pytest.param(QUICK, id="as the command has it", marks=pytest.mark.long),
+    ],
+)
+def test_the_command_runs_whole_and_writes_its_report(
+    size: Size, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("outrider_lab.papers.vengerov.grid.QUICK", size)
     ran = CliRunner().invoke(
         command, ["vengerov", "--quick", "--seeds", "1-1", "--json", "--report", str(tmp_path)],
         standalone_mode=False,
@@ -199,7 +209,7 @@ def test_the_command_runs_whole_and_writes_its_report(tmp_path: Path) -> None:
     assert result["settings"]["truth"] == ["estimates are the true run times (exact)"]
     assert "THE TRUTH IS TOLD" in (tmp_path / "index.html").read_text()
     told = [*result["rows"], *result["variants"]]
-    assert sorted(row["variant"] for row in told) == sorted(str(v) for v in treatments(QUICK))
+    assert sorted(row["variant"] for row in told) == sorted(str(v) for v in treatments(size))
     wanted = {"rate", "steps", "policy", "over", "preempt", "inputs", "drop_hopeless", "runs",
               "utility_k", "utilisation_ratio"}  # fmt: skip
     for row in told:
