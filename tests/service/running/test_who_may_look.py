@@ -11,14 +11,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from outrider.cli.daemon import DaemonAddress
-from tests.cli.running import shell
+from tests.cli.running import outrider
 from tests.free_port import free_port
-from tests.service.running.other_users import NOBODY, as_user, get, need_root
+from tests.service.running.other_users import NOBODY, as_user, get, need_root, open_folder
 from tests.service.running.process import OUTRIDER
 from tests.service.running.small_site import SmallSite
 from tests.service.running.test_pseudonyms import NAMES, submitted_by
@@ -46,6 +46,24 @@ def site(tmp_path: Path, path: Path) -> Iterator[SmallSite]:
         yield site
 
 
+class LookedAt(NamedTuple):
+    """A daemon that tests look at and do not change, and its socket."""
+
+    site: SmallSite
+    path: Path
+
+
+@pytest.fixture(scope="module")
+def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LookedAt]:
+    """A daemon that knows the jobs of two users: one for all tests that only look."""
+    with open_folder() as folder:
+        path = folder / "outrider.sock"
+        site = site_with_users(tmp_path_factory.mktemp("looked at"), path)
+        with site.daemon as daemon:
+            daemon.wait_until("both known", lambda s: s["jobs"]["queued"] == 2)
+            yield LookedAt(site, path)
+
+
 def status_of(answer: bytes) -> int:
     return int(answer.split(maxsplit=2)[1])
 
@@ -69,42 +87,44 @@ def test_the_socket_is_for_its_group(site: SmallSite, path: Path) -> None:
     assert not path.exists(), "it goes with the daemon"
 
 
-def test_our_own_user_sees_names_over_the_socket(site: SmallSite, path: Path) -> None:
-    answer = get(path)
+def test_our_own_user_sees_names_over_the_socket(looked_at: LookedAt) -> None:
+    answer = get(looked_at.path)
     assert status_of(answer) == 200
     assert {row["user"] for row in json.loads(answer.partition(b"\r\n\r\n")[2])["jobs"]} == {*NAMES}
 
 
-def test_the_kernel_keeps_other_users_out(site: SmallSite, path: Path) -> None:
+def test_the_kernel_keeps_other_users_out(looked_at: LookedAt) -> None:
     need_root()
-    assert as_user(NOBODY, [NOBODY], lambda: get(path)) == b"PermissionError"
+    assert as_user(NOBODY, [NOBODY], lambda: get(looked_at.path)) == b"PermissionError"
 
 
-def test_credentials_keep_other_users_out_where_the_mode_does_not(
-    site: SmallSite, path: Path
-) -> None:
+def test_credentials_keep_other_users_out_where_the_mode_does_not(looked_at: LookedAt) -> None:
     need_root()
+    path = looked_at.path
     path.chmod(0o666)
-    answer = as_user(NOBODY, [NOBODY], lambda: get(path))
+    try:
+        answer = as_user(NOBODY, [NOBODY], lambda: get(path))
+    finally:
+        path.chmod(0o660)
     assert status_of(answer) == 403
     assert b"user 65534 is neither root" in answer
     assert not any(name.encode() in answer for name in NAMES)
 
 
 @pytest.mark.parametrize("groups", [[0], [NOBODY, 0]], ids=["primary", "supplementary"])
-def test_members_of_the_group_get_in(site: SmallSite, path: Path, groups: list[int]) -> None:
+def test_members_of_the_group_get_in(looked_at: LookedAt, groups: list[int]) -> None:
     need_root()
-    answer = as_user(NOBODY, groups, lambda: get(path))
+    answer = as_user(NOBODY, groups, lambda: get(looked_at.path))
     assert status_of(answer) == 200
     assert NAMES[0].encode() in answer
 
 
-def test_another_page_gets_nothing_over_the_socket_either(site: SmallSite, path: Path) -> None:
-    assert status_of(get(path, host="evil.example")) == 421
+def test_another_page_gets_nothing_over_the_socket_either(looked_at: LookedAt) -> None:
+    assert status_of(get(looked_at.path, host="evil.example")) == 421
 
 
-def test_names_are_shown_over_the_port_to_nobody_without_the_token(site: SmallSite) -> None:
-    url = site.daemon.url
+def test_names_are_shown_over_the_port_to_nobody_without_the_token(looked_at: LookedAt) -> None:
+    url = looked_at.site.daemon.url
     for asked in [*(f"/api/v1/{part}" for part in EVERYTHING), "/metrics", "/"]:
         status, text = over_port(url, asked)
         assert status == 200, asked
@@ -113,17 +133,17 @@ def test_names_are_shown_over_the_port_to_nobody_without_the_token(site: SmallSi
     users = {row["user"] for row in json.loads(over_port(url, "/api/v1/jobs")[1])["jobs"]}
     assert len(users) == 2
     assert all(user.startswith("u-") for user in users)
-    assert all(name not in site.log_text() for name in NAMES)
+    assert all(name not in looked_at.site.log_text() for name in NAMES)
 
 
-def test_the_page_says_how_to_see_names(site: SmallSite) -> None:
-    told = json.loads(over_port(site.daemon.url, "/api/v1/status")[1])
+def test_the_page_says_how_to_see_names(looked_at: LookedAt) -> None:
+    told = json.loads(over_port(looked_at.site.daemon.url, "/api/v1/status")[1])
     assert (told["users"], told["sign_in"]) == ("pseudonyms", False)
     assert "outrider token" in told["users_hint"]
 
 
 def made_token(site: SmallSite) -> str:
-    done = shell("token", "--config", site.config)
+    done = outrider("token", "--config", site.config)
     assert done.code == 0, done
     file = site.state / "token"
     assert str(file) in done.out
@@ -148,7 +168,7 @@ def test_the_token_shows_names_once_the_daemon_has_read_it(site: SmallSite) -> N
     assert over_port(url, "/api/v1/jobs", Authorization="Bearer wrong-wrong-wrong")[0] == 401
     assert over_port(url, "/sign-in")[0] == 401
     assert over_port(url, "/sign-in", **bearer)[0] == 200, "it leads to the page"
-    again = shell("token", "--config", site.config)
+    again = outrider("token", "--config", site.config)
     assert "it stays" in again.out
     assert (site.state / "token").read_text().strip() == token
 
@@ -231,11 +251,11 @@ def test_without_the_group_the_socket_is_for_us_alone(tmp_path: Path, path: Path
 
 
 def test_commands_ask_the_socket_of_the_configuration(site: SmallSite, path: Path) -> None:
-    told: Any = shell("explain", "1.0", "--config", site.config, "--json").json()
+    told: Any = outrider("explain", "1.0", "--config", site.config, "--json").json()
     assert told["source"] == "daemon"
-    assert shell("status", "--url", f"unix:{path}", "--json").json()["users"] == "names"
+    assert outrider("status", "--url", f"unix:{path}", "--json").json()["users"] == "names"
     site.daemon.stop()
-    done = shell("status", "--url", f"unix:{path}")
+    done = outrider("status", "--url", f"unix:{path}")
     assert (done.code, "there is no such socket" in done.err) == (3, True), done
 
 
