@@ -117,7 +117,7 @@ def test_at_its_end_the_outcome_is_in_the_ledger_beside_what_was_stated(watched:
     assert json.loads(last.detail)["measures"].keys() == outcome.measures.keys()
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_the_outcome_agrees_with_what_was_stated(
     seed: int, watched: Watched, tmp_path: Path
 ) -> None:
