@@ -10,7 +10,7 @@ from outrider.model.events import SUBMITTED
 from outrider.testing.hand_campus import HOUR_S, Rules, Session, Work, make_campus
 from tests.fixtures.campuses import campuses
 from tests.fixtures.plays import MAKERS, Play
-from tests.fixtures.truth import Truth, runs_of
+from tests.fixtures.truth import Run, Truth, runs_of
 
 thorough = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
@@ -21,20 +21,24 @@ each_policy = pytest.mark.parametrize("policy", MAKERS)
 @each_policy
 @thorough
 @given(campus=campuses())
-def test_jobs_start_only_where_the_owner_is_away_and_the_delay_has_passed(
-    policy: str, campus: Campus
-) -> None:
+def test_every_run_of_a_campus_is_as_its_rules_have_it(policy: str, campus: Campus) -> None:
+    """One play of each campus is judged by every rule."""
     play, truth = Play(campus, [MAKERS[policy]()]), Truth(campus)
-    for run in runs_of(play.told, campus.span_s):
+    runs = runs_of(play.told, campus.span_s)  # refuses a job that runs twice at once
+    jobs_start_only_where_the_owner_is_away_and_the_delay_has_passed(runs, truth)
+    a_machine_takes_one_job(runs, campus)
+    runs_end_exactly_at_their_end_the_log_in_the_reboot_or_the_kill(runs, truth, campus)
+    no_job_is_lost_and_every_start_has_an_end(runs, play, campus)
+
+
+def jobs_start_only_where_the_owner_is_away_and_the_delay_has_passed(
+    runs: list[Run], truth: Truth
+) -> None:
+    for run in runs:
         assert truth.may_start(run.machine, run.start_s), run
 
 
-@each_policy
-@thorough
-@given(campus=campuses())
-def test_a_machine_takes_one_job_and_a_job_one_machine(policy: str, campus: Campus) -> None:
-    play = Play(campus, [MAKERS[policy]()])
-    runs = runs_of(play.told, campus.span_s)  # refuses a job that runs twice at once
+def a_machine_takes_one_job(runs: list[Run], campus: Campus) -> None:
     for machine in range(len(campus.machine_names)):
         there = [run for run in runs if run.machine == machine]
         there.sort(key=lambda run: (run.start_s, run.end_s))  # a run of no length comes first
@@ -42,30 +46,22 @@ def test_a_machine_takes_one_job_and_a_job_one_machine(policy: str, campus: Camp
             assert earlier.end_s <= later.start_s, (earlier, later)
 
 
-@each_policy
-@thorough
-@given(campus=campuses())
-def test_runs_end_exactly_at_their_end_the_log_in_the_reboot_or_the_kill(
-    policy: str, campus: Campus
+def runs_end_exactly_at_their_end_the_log_in_the_reboot_or_the_kill(
+    runs: list[Run], truth: Truth, campus: Campus
 ) -> None:
-    play, truth = Play(campus, [MAKERS[policy]()]), Truth(campus)
-    for run in runs_of(play.told, campus.span_s):
+    for run in runs:
         end_s, ending = truth.expected_end(run.job, run.machine, run.start_s)
         if end_s > campus.span_s:
             end_s, ending = campus.span_s, "open"
         assert (run.end_s, run.ending) == (end_s, ending), run
 
 
-@each_policy
-@thorough
-@given(campus=campuses())
-def test_no_job_is_lost_and_every_start_has_an_end(policy: str, campus: Campus) -> None:
-    play = Play(campus, [MAKERS[policy]()])
+def no_job_is_lost_and_every_start_has_an_end(runs: list[Run], play: Play, campus: Campus) -> None:
     jobs, report = play.report["jobs"], play.report
     assert jobs["submitted"] == len(campus.job_names)
     assert jobs["submitted"] == sum(1 for event in play.told if event[1] == SUBMITTED)
     assert jobs["submitted"] == jobs["completed"] + jobs["removed"] + jobs["unfinished"]
-    running = sum(1 for run in runs_of(play.told, campus.span_s) if run.ending == "open")
+    running = sum(1 for run in runs if run.ending == "open")
     assert report["starts"] == jobs["completed"] + sum(report["evictions"].values()) + running
 
 

@@ -202,8 +202,19 @@ def test_what_a_job_has_saved_is_open_until_the_job_is_done() -> None:
 
 @thorough
 @given(campus=detailed_campuses())
-def test_runs_turn_exactly_as_a_model_that_scans_the_trace_foresees(campus: Campus) -> None:
-    played, truth, rule = play(campus), Truth(campus), campus.run_rules
+def test_every_campus_under_any_rules_is_as_they_have_it(campus: Campus) -> None:
+    """One play of each campus is judged by every rule."""
+    played = play(campus)
+    runs_turn_exactly_as_a_model_that_scans_the_trace_foresees(campus, played)
+    energy_by_purpose_is_the_integral_of_power_and_the_waking(played)
+    every_second_of_every_run_is_goodput_or_badput_or_open(campus, played)
+    no_job_is_lost(campus, played)
+
+
+def runs_turn_exactly_as_a_model_that_scans_the_trace_foresees(
+    campus: Campus, played: Play
+) -> None:
+    truth, rule = Truth(campus), campus.run_rules
     ended: dict[int, float] = {}
     saved: dict[int, float] = {}
     for run in long_runs_of(played.told):
@@ -221,19 +232,13 @@ def test_runs_turn_exactly_as_a_model_that_scans_the_trace_foresees(campus: Camp
             saved[run.job] = saved.get(run.job, 0.0) + worked_s // every_s * every_s
 
 
-@thorough
-@given(campus=detailed_campuses())
-def test_energy_by_purpose_is_the_integral_of_power_and_the_waking(campus: Campus) -> None:
-    played = play(campus)
+def energy_by_purpose_is_the_integral_of_power_and_the_waking(played: Play) -> None:
     purposes = played.report["energy_wh"]
     assert min(purposes.values()) >= -1e-9
     assert sum(purposes.values()) * 3600 == pytest.approx(sum(joules(played)), rel=1e-9, abs=1e-6)
 
 
-@thorough
-@given(campus=detailed_campuses())
-def test_every_second_of_every_run_is_goodput_or_badput_or_open(campus: Campus) -> None:
-    played = play(campus)
+def every_second_of_every_run_is_goodput_or_badput_or_open(campus: Campus, played: Play) -> None:
     busy_s = sum(end - begin for spans in working(played).values() for begin, end in spans)
     report = played.report
     active_w = {float(w) for w in campus.active_w}
@@ -244,10 +249,8 @@ def test_every_second_of_every_run_is_goodput_or_badput_or_open(campus: Campus) 
         assert done_s + open_s == pytest.approx(busy_s, abs=1e-6)
 
 
-@thorough
-@given(campus=detailed_campuses())
-def test_no_job_is_lost(campus: Campus) -> None:
-    jobs = play(campus).report["jobs"]
+def no_job_is_lost(campus: Campus, played: Play) -> None:
+    jobs = played.report["jobs"]
     assert jobs["submitted"] == len(campus.job_names)
     assert jobs["submitted"] == jobs["completed"] + jobs["removed"] + jobs["unfinished"]
 
