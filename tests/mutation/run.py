@@ -15,8 +15,6 @@ Needs Cosmic Ray and coverage: ``pip install -r locks/mutation.txt``.
 import argparse
 import difflib
 import os
-import shutil
-import subprocess
 import tempfile
 import time
 from collections import Counter
@@ -30,24 +28,9 @@ from tests.mutation.mutants import Mutant, mutants_of, mutated
 from tests.mutation.noticing import mutant_in_place, who_notices
 from tests.mutation.rooms import ROOMS, Room, tests_of
 from tests.mutation.sampling import draw, listed_equivalents, wilson
+from tests.suite.copied_tree import copy_tree, python_path
 
-TREE: Final = Path(__file__).resolve().parents[2]
 NOTICED_AT_LEAST: Final = 0.85
-ROOTS: Final = ("daemon", "adapters", "policies", "lab", ".")
-
-
-def copy_of_the_tree(folder: Path) -> Path:
-    """The files that git knows or would know, somewhere else: mutants are written into them."""
-    copy = folder / "tree"
-    names = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=TREE, capture_output=True, text=True, check=True,
-    ).stdout.split("\0")  # fmt: skip
-    for name in filter(None, names):
-        if (TREE / name).is_file():
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(TREE / name, copy / name)
-    return copy
 
 
 def line_of(what: str, counted: Counter[str]) -> str:
@@ -108,8 +91,8 @@ def main() -> int:
     equivalents = listed_equivalents()
     with tempfile.TemporaryDirectory(prefix="m") as name:
         folder = Path(name)
-        tree = copy_of_the_tree(folder)
-        os.environ["PYTHONPATH"] = os.pathsep.join(str(tree / root) for root in ROOTS)
+        tree = copy_tree(folder / "tree")
+        os.environ["PYTHONPATH"] = python_path(tree)
         (measured := folder / "c").mkdir()
         codes = [room.code for room in ROOMS]
         known = up_to_date(tree, codes, tests_of(rooms), measured, given.map)

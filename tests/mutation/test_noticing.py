@@ -7,7 +7,7 @@ import pytest
 from tests.mutation import noticing
 from tests.mutation.choosing import Choice
 from tests.mutation.mutants import Mutant, mutants_of, mutated
-from tests.mutation.run import TREE
+from tests.suite.copied_tree import TREE
 
 CODE = '''\
 """A sum of what was earned."""

@@ -5,8 +5,9 @@ from collections import Counter
 import pytest
 
 from tests.mutation.mutants import Mutant, means_something
-from tests.mutation.run import NOTICED_AT_LEAST, TREE, enough, line_of
+from tests.mutation.run import NOTICED_AT_LEAST, enough, line_of
 from tests.mutation.sampling import Equivalent, draw, listed_equivalents, wilson
+from tests.suite.copied_tree import TREE
 
 SUM = Mutant("a.py", "core/ReplaceBinaryOperator_Add_Sub", 0, 7, 4, "x = a + b")
 
