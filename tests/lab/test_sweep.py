@@ -12,7 +12,7 @@ import pytest
 from outrider_lab.running.campus_run import run_on_campus
 from outrider_lab.sweep.file import read_sweep
 from outrider_lab.sweep.results import read_rows
-from tests.cli.running import COMMAND, WITHIN_S, outrider, shell
+from tests.cli.running import COMMAND, WITHIN_S, Done, outrider, shell
 from tests.lab.swept import (
     ONE_TRACE,
     SMALL,
@@ -23,6 +23,11 @@ from tests.lab.swept import (
     rows_of,
     write_sweep,
 )
+
+
+def alone(*words: object) -> Done:
+    """Sweep in this process: starting others takes longer than these runs."""
+    return outrider("sweep", *words, "--workers", 1)
 
 
 def test_each_cell_has_a_row_with_every_scalar_of_its_run(tmp_path: Path) -> None:
@@ -56,7 +61,7 @@ def test_results_depend_neither_on_the_workers_nor_on_the_format(tmp_path: Path)
 def test_columns_of_parquet_have_types(tmp_path: Path) -> None:
     out = tmp_path / "results.parquet"
     text = ONE_TRACE + '[[policies]]\nname = "bandit"\nsettings.max_defer_s = [60, inf]\n'
-    assert outrider("sweep", write_sweep(tmp_path, text), "--out", out).code == 0
+    assert alone(write_sweep(tmp_path, text), "--out", out).code == 0
     with duckdb.connect() as connection:
         (found,) = connection.execute(
             'SELECT typeof(seed), typeof("wait_s.all.mean"), typeof(ledger_sha256), '
@@ -64,7 +69,7 @@ def test_columns_of_parquet_have_types(tmp_path: Path) -> None:
             "FROM read_parquet(?) GROUP BY ALL", [str(out)],
         ).fetchall()  # fmt: skip
     assert found == ("BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN", True)
-    again = outrider("sweep", tmp_path / "sweep.toml", "--out", out, "--resume", "--json").json()
+    again = alone(tmp_path / "sweep.toml", "--out", out, "--resume", "--json").json()
     assert again["kept"] == 2
     assert [row["settings.max_defer_s"] for row in read_rows(out)] == [60.0, "inf"]
 
@@ -79,15 +84,15 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
         deadline_s = time.monotonic() + WITHIN_S
         while not kept_runs.exists() or kept_runs.read_bytes().count(b"\n") < 2:
             assert time.monotonic() < deadline_s, "no run was kept"
-            time.sleep(0.001)
+            time.sleep(0.005)
         sweep.kill()
     done = kept_runs.read_bytes().count(b"\n")
     assert not out.exists(), "the sweep ended before it could be killed"
     kept_runs.write_bytes(kept_runs.read_bytes() + b'{"key": "torn')
-    told = outrider("sweep", file, "--out", out, "--resume", "--json").json()
+    told = alone(file, "--out", out, "--resume", "--json").json()
     assert told["kept"] == done
     assert not kept_runs.exists()
-    outrider("sweep", file, "--out", tmp_path / "whole.json")
+    alone(file, "--out", tmp_path / "whole.json")
     assert measured(rows_of(out)) == measured(rows_of(tmp_path / "whole.json"))
 
 
@@ -95,12 +100,12 @@ def test_a_finished_sweep_resumed_runs_nothing_and_one_that_grew_only_the_rest(
     tmp_path: Path,
 ) -> None:
     file, out = write_sweep(tmp_path), tmp_path / "results.json"
-    outrider("sweep", file, "--out", out)
+    alone(file, "--out", out)
     before = out.read_bytes()
-    assert outrider("sweep", file, "--out", out, "--resume", "--json").json()["kept"] == SMALL_CELLS
+    assert alone(file, "--out", out, "--resume", "--json").json()["kept"] == SMALL_CELLS
     assert out.read_bytes() == before
     write_sweep(tmp_path, SMALL.replace("[0.05, 0.2]", "[0.05, 0.1, 0.2]"))
-    grown = outrider("sweep", file, "--out", out, "--resume", "--json").json()
+    grown = alone(file, "--out", out, "--resume", "--json").json()
     assert (grown["cells"], grown["kept"]) == (SMALL_CELLS + 4, SMALL_CELLS)
     kept = [row for row in measured(rows_of(out)) if row["settings.epsilon"] != 0.1]
     assert kept == measured(json.loads(before))
@@ -108,12 +113,12 @@ def test_a_finished_sweep_resumed_runs_nothing_and_one_that_grew_only_the_rest(
 
 def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
     file, out = write_sweep(tmp_path), tmp_path / "results.json"
-    outrider("sweep", file, "--out", out)
-    again = outrider("sweep", file, "--out", out)
+    alone(file, "--out", out)
+    again = alone(file, "--out", out)
     assert again.code == 2
     assert "results.json: there already; --resume goes on with it" in again.err
     write_sweep(tmp_path, SMALL.replace("[0.05, 0.2]", "[0.05]"))
-    shrunk = outrider("sweep", file, "--out", out, "--resume")
+    shrunk = alone(file, "--out", out, "--resume")
     assert shrunk.code == 2
     assert "has a row of bandit, seed 0, on generated-1" in shrunk.err
     assert len(rows_of(out)) == SMALL_CELLS
@@ -121,11 +126,11 @@ def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
 
 def test_rows_of_another_version_are_not_mixed_in(tmp_path: Path) -> None:
     file, out = write_sweep(tmp_path), tmp_path / "results.json"
-    outrider("sweep", file, "--out", out)
+    alone(file, "--out", out)
     rows = rows_of(out)
     rows[3]["version"] = "0.0.9"
     out.write_text(json.dumps(rows))
-    done = outrider("sweep", file, "--out", out, "--resume")
+    done = alone(file, "--out", out, "--resume")
     assert done.code == 2
     assert "was made by Outrider 0.0.9" in done.err
 
@@ -139,7 +144,7 @@ def test_a_file_of_something_else_is_refused_and_kept(
 ) -> None:
     out = tmp_path / "results.json"
     out.write_text(content)
-    done = outrider("sweep", write_sweep(tmp_path), "--out", out, "--resume")
+    done = alone(write_sweep(tmp_path), "--out", out, "--resume")
     assert done.code == 2
     assert message in done.err
     assert out.read_text() == content
