@@ -15,7 +15,7 @@ import urllib.request
 from pathlib import Path
 from typing import Final
 
-from tests.service.web.browser import open_tab
+from tests.service.web.browser import open_tab, started_browser
 
 FILE: Final = Path(__file__).resolve().parents[1] / "docs/pictures/status-page.png"
 _WIDTH, _HEIGHT = 1280, 1000
@@ -35,7 +35,12 @@ def wait_for_the_twin(address: str) -> None:
 
 async def first_screen(address: str, chromium: Path, folder: Path) -> bytes:
     """What a window of usual size shows of the page, as PNG."""
-    async with open_tab(chromium, folder) as tab:
+    with started_browser(chromium, folder) as browser:
+        return await _picture_of(address, browser)
+
+
+async def _picture_of(address: str, browser: str) -> bytes:
+    async with open_tab(browser) as tab:
         await tab.look(_WIDTH, _HEIGHT)
         await tab.open(f"{address}/#/")
         await tab.wait_for("document.getElementById('connection').dataset.state === 'live'")

@@ -139,7 +139,7 @@ class Tab:
 
 
 @contextmanager
-def start_browser(program: Path, folder: Path) -> Iterator[str]:
+def started_browser(program: Path, folder: Path) -> Iterator[str]:
     """Start Chromium with a new profile in `folder`; yield its address, HOST:PORT."""
     with (folder / "chromium.log").open("wb") as log:
         process = subprocess.Popen(

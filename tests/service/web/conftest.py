@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.peers.presence import require_program
-from tests.service.web.browser import Tab, open_tab, start_browser
+from tests.service.web.browser import Tab, open_tab, started_browser
 
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a running Chromium."""
     program = require_program("chromium", "browser")
-    with start_browser(program, tmp_path_factory.mktemp("browser")) as address:
+    with started_browser(program, tmp_path_factory.mktemp("browser")) as address:
         yield address
 
 
