@@ -48,7 +48,11 @@ class PolicyUnderTest:
 
     def plain_run(self) -> list[Row]:
         """Return the decisions of a run on the tiny campus: one run for all tests of a suite."""
-        return list(_plain_run(type(self)))
+        suite = type(self)
+        if suite not in _plain_runs:
+            random.seed(1)  # a policy that draws from it differs from the next run
+            _plain_runs[suite] = decisions_of(tiny_campus(), self.make())
+        return _plain_runs[suite]
 
     def instrumented_run(self, seed: int = 0) -> InstrumentedRun:
         """Return the instrumented run on a tiny campus: one run for all tests of a suite.
@@ -56,22 +60,18 @@ class PolicyUnderTest:
         Raises:
             NotConforming: names the first decision that breaks the contract.
         """
-        return _instrumented_run(type(self), seed)
+        key = type(self), seed
+        if key not in _instrumented_runs:
+            policy = self.make()
+            counts = InstrumentedPolicy(policy)
+            began = time.perf_counter()
+            decisions_of(tiny_campus(seed), policy)
+            _instrumented_runs[key] = InstrumentedRun(counts, time.perf_counter() - began)
+        return _instrumented_runs[key]
 
 
-@cache
-def _plain_run(suite: type[PolicyUnderTest]) -> tuple[Row, ...]:
-    random.seed(1)  # a policy that draws from it differs from the next run
-    return tuple(decisions_of(tiny_campus(), suite().make()))
-
-
-@cache
-def _instrumented_run(suite: type[PolicyUnderTest], seed: int) -> InstrumentedRun:
-    policy = suite().make()
-    counts = InstrumentedPolicy(policy)
-    began = time.perf_counter()
-    decisions_of(tiny_campus(seed), policy)
-    return InstrumentedRun(counts, time.perf_counter() - began)
+_plain_runs: dict[type[PolicyUnderTest], list[Row]] = {}
+_instrumented_runs: dict[tuple[type[PolicyUnderTest], int], InstrumentedRun] = {}
 
 
 @cache
