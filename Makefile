@@ -20,8 +20,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # `make test TESTS="tests/policies -k bandit"` runs a part.
 TESTS ?=
 # Processes that share the tests, a file each: most of them wait for daemons and brokers, so a
-# machine of two cores has work for five.
-WORKERS ?= 5
+# machine of two cores has work for eight.
+WORKERS ?= 8
 # In CI the slowest tests and the dearest files are listed, and a file that costs half as much again
 # as its line in tests/cpu.txt allows fails the run.
 COSTS := $(if $(filter true,$(CI)),--durations=25 --durations-min=1 -p tests.suite.costs)
