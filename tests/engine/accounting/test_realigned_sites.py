@@ -6,7 +6,7 @@ from outrider.engine.realign import realign
 from outrider.model import events as ev
 from outrider.testing.hand_site import HandSite
 from outrider_policies.rules.fifo import Fifo
-from tests.engine.judging.forecasters import Forecaster
+from tests.engine.accounting.forecasters import Forecaster
 
 HOUR_S = 3600.0
 

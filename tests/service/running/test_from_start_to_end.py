@@ -18,7 +18,7 @@ from outrider.service.config.loaded import load_config
 from outrider.service.config.state_folder import state_folder
 from outrider.service.logs import Mode
 from tests.service.running.event_log import EventLog
-from tests.service.telling.test_service_manager import listening
+from tests.service.views.test_service_manager import listening
 
 CONFIG = """\
 state_dir = "{folder}/state"

@@ -12,7 +12,7 @@ from outrider.service import start as module
 from outrider.service.sdnotify import ServiceManager
 from outrider.service.start import Start
 from outrider.service.start_progress import Input, StartProgress, StartStoppedError
-from tests.service.telling.test_service_manager import listening
+from tests.service.views.test_service_manager import listening
 
 
 def rows(n: int) -> list[Input]:

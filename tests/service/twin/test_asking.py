@@ -8,7 +8,7 @@ import pytest
 
 from outrider.service.twin.present import PresentLoad
 from tests.cli.running import shell
-from tests.service.refusing.plugins import install
+from tests.service.config.plugins import install
 from tests.service.twin.conftest import MakeSite
 from tests.service.twin.watched_site import FEW, HANGS_AFTER_S, WatchedSite, write_small_journal
 

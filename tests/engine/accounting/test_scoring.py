@@ -10,7 +10,7 @@ from outrider.model import events as ev
 from outrider.model.errors import PolicyError
 from outrider.testing.fixtures import chance
 from outrider.testing.hand_campus import HOUR_S, Session, Work, make_campus
-from tests.engine.judging.forecasters import (
+from tests.engine.accounting.forecasters import (
     REASONS_OF_EVICTIONS,
     Drawing,
     Forecast,

@@ -11,7 +11,7 @@ from outrider.api import Prediction
 from outrider.engine.accounting.predictions import Predictions
 from outrider.engine.accounting.scores import HALF_LIFE_S
 from outrider.model.outcomes import COMPLETED_RUN, EVICTED_RUN, REMOVED_RUN
-from tests.engine.judging.forecasters import Forecast
+from tests.engine.accounting.forecasters import Forecast
 
 DAY_S = 86_400.0
 probabilities = st.floats(0, 1)

@@ -7,7 +7,7 @@ from outrider.engine.accounting.deferrals import judge
 from outrider.model import events as ev
 from outrider.testing.hand_campus import HOUR_S, Session, Work, make_campus
 from outrider.testing.hand_site import HandSite
-from tests.engine.judging.forecasters import Deferring, deferring
+from tests.engine.accounting.forecasters import Deferring, deferring
 from tests.fixtures.plays import MAKERS, Play
 
 DAY_S = 86_400.0

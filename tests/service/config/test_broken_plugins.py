@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.service.refusing.plugins import install
+from tests.service.config.plugins import install
 from tests.service.running.process import OUTRIDER
 from tests.service.running.small_site import LOG_TABLE, SmallSite
 

@@ -16,7 +16,7 @@ from outrider.service.metrics.exporter import MetricsExporter
 from outrider.service.views.status import status
 from outrider.service.web.shapes.calibration import Calibration
 from outrider.service.web.shapes.status import Status
-from tests.engine.judging.forecasters import Deferring, deferring, forecaster
+from tests.engine.accounting.forecasters import Deferring, deferring, forecaster
 from tests.fixtures.cores import RECORDING
 from tests.service.running.watched_campus import campus_of, small_campus, watched
 from tests.service.web.shapes import undeclared
