@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-ROW = re.compile(r"^\| `(?P<file>tests/\S+\.py)` \|", re.MULTILINE)
+ROW = re.compile(r"^\| `(?P<file>tests/\S+/test_\w+\.py)` \|", re.MULTILINE)
 
 
 def test_each_file_with_long_tests_has_a_row(repository: Path) -> None:
