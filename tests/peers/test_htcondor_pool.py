@@ -47,10 +47,12 @@ def test_the_event_log_tells_utc_times_and_the_machine(htcondor_pool: HTCondorPo
 def test_a_users_xml_log_tells_the_same_events_at_the_same_times(
     htcondor_pool: HTCondorPool,
 ) -> None:
-    cluster = htcondor_pool.submit_sleepers(count=2, seconds=1, user="bob", xml_log="bob.xml")
+    cluster = htcondor_pool.submit_sleepers(
+        count=2, seconds=1, user="bob", xml_log="the-same-events.xml"
+    )
     htcondor_pool.wait_for_events(ENDED, 2, cluster)
     text = htcondor_pool.event_log.read_text()
-    xml = (htcondor_pool.work_dir / "bob.xml").read_text()
+    xml = (htcondor_pool.work_dir / "the-same-events.xml").read_text()
 
     in_text = [
         (int(code), int(proc), when.replace(" ", "T"))
