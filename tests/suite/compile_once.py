@@ -5,7 +5,8 @@ each that they start, would compile by itself, at the same time.
 """
 
 from outrider.twin.starts.compiling import HAS_COMPILER
-from tests.twin.starts.test_rules import KNOWN_DISCIPLINES, forward, moments
+from outrider.twin.starts.expected_starts import KNOWN_DISCIPLINES
+from tests.twin.starts.test_rules import forward, moments
 
 
 def main() -> None:
